@@ -1,0 +1,37 @@
+"""GPT-2's bytes-as-letters: the bijection by which JSON files show raw bytes as visible characters.
+
+0x21-0x7E, 0xA1-0xAC and 0xAE-0xFF stand for themselves; the other 68 bytes, in order, are U+0100 onward.
+"""
+
+from __future__ import annotations
+
+_VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
+
+BYTE_TO_CHAR: dict[int, str] = {byte: chr(byte) for byte in _VISIBLE} | {
+    byte: chr(0x100 + n) for n, byte in enumerate(_HIDDEN)
+}
+CHAR_TO_BYTE: dict[str, int] = {char: byte for byte, char in BYTE_TO_CHAR.items()}
+
+_ENCODE = {byte: char for byte, char in BYTE_TO_CHAR.items()}
+
+
+def bytes_to_chars(token: bytes) -> str:
+    """Show bytes as letters.
+
+    >>> bytes_to_chars(b" the\\n")
+    'ĠtheĊ'
+    """
+    return token.decode("latin-1").translate(_ENCODE)
+
+
+def chars_to_bytes(text: str) -> bytes | None:
+    """Undo `bytes_to_chars`; None if a character is not one of the 256 letters.
+
+    >>> chars_to_bytes("Ġthe")
+    b' the'
+    """
+    try:
+        return bytes(CHAR_TO_BYTE[char] for char in text)
+    except KeyError:
+        return None

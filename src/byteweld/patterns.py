@@ -1,0 +1,86 @@
+"""Split patterns by name, each with its source and date. The one home of every pattern string.
+
+A pattern cuts text into pre-tokens: each match is one, and text that no alternative matches is one too
+(nothing is lost). The strings below are written in the dialect that Python's `regex`, Rust's
+fancy-regex and Oniguruma (Hugging Face) read alike: no possessive `{m,n}+`, no `$`.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from byteweld.errors import PatternError
+
+# GPT-2 (openai/gpt-2 `encoder.py`, 2019), in the spelling of tiktoken < 0.8 and of bpetite.
+GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
+
+# GPT-4 (tiktoken 0.14 `cl100k_base`, 2023, re-ordered 2024): white space at the very end of a text is one
+# piece, before the newline rule. `(?![\s\S])` is "end of text" in every dialect.
+CL100K = (
+    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"""
+    r"""|\s+(?![\s\S])|\s*[\r\n]|\s+(?!\S)|\s"""
+)
+
+# GPT-4o (tiktoken 0.14 `o200k_base`, 2024).
+O200K = "|".join(
+    [
+        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
+        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
+        r"""\p{N}{1,3}""",
+        r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""",
+        r"""\s*[\r\n]+""",
+        r"""\s+(?!\S)""",
+        r"""\s+""",
+    ]
+)
+
+# ck-bpe-train's `tokenizer.json` (2025): cl100k's older order with unlimited digits.
+CK = (
+    r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*"""
+    r"""|\s*[\r\n]+|\s+(?!\S)|\s+"""
+)
+
+PATTERNS: dict[str, str] = {"gpt2": GPT2, "cl100k": CL100K, "o200k": O200K, "ck": CK}
+
+# Other spellings of the same pattern: the same pieces for every text, so the same name and fingerprint.
+_SPELLINGS: dict[str, str] = {
+    # Oniguruma and OpenAI's first spelling.
+    r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""": "gpt2",
+    # tiktoken 0.14.
+    r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""": "gpt2",
+    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"""
+    r"""|\s++$|\s*[\r\n]|\s+(?!\S)|\s""": "cl100k",
+}
+
+
+def resolve_pattern(pattern: str | None) -> str | None:
+    """Return the regular expression that a name or an expression stands for; None stays None.
+
+    >>> resolve_pattern("gpt2") == GPT2
+    True
+    >>> resolve_pattern("[a-z]+")
+    '[a-z]+'
+    """
+    if pattern is None:
+        return None
+    if pattern in PATTERNS:
+        return PATTERNS[pattern]
+    if pattern in _SPELLINGS:
+        return PATTERNS[_SPELLINGS[pattern]]
+    if pattern.isidentifier():  # a bare word splits nothing useful: it is a misspelt name
+        near = difflib.get_close_matches(pattern, PATTERNS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise PatternError(f"unknown pattern {pattern!r}; known are {', '.join(PATTERNS)}{hint}")
+    return pattern
+
+
+def pattern_name(pattern: str | None) -> str | None:
+    """Return the name of a known pattern, or None.
+
+    >>> pattern_name(GPT2)
+    'gpt2'
+    """
+    if pattern is None:
+        return None
+    resolved = resolve_pattern(pattern)
+    return next((name for name, known in PATTERNS.items() if known == resolved), None)

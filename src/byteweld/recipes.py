@@ -1,0 +1,200 @@
+"""Recipe: every choice of a training that is not the corpus or the size; and its presets by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+from byteweld.errors import UnsupportedError
+from byteweld.patterns import resolve_pattern
+
+Alphabet = Literal["bytes", "ascii", "huggingface"]
+SpecialIds = Literal["first", "after_alphabet", "last"]
+TieBreak = Literal["smallest-ids", "greatest-bytes", "smallest-bytes"]
+DocumentUnit = Literal["file", "line"]
+
+# \t, \n, \r and 0x20-0x7E, ascending: 98 bytes.
+ASCII_BYTES = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
+
+
+def _huggingface_byte_order() -> bytes:
+    """Bytes in the order of the letters that ByteLevel shows them as (see formats/_byte_alphabet)."""
+    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    return bytes(visible + [b for b in range(256) if b not in visible])
+
+
+ALPHABETS: Mapping[str, bytes] = MappingProxyType(
+    {"bytes": bytes(range(256)), "ascii": ASCII_BYTES, "huggingface": _huggingface_byte_order()}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How to train. Immutable; `recipe.replace(min_frequency=2)` gives a changed copy.
+
+    `built_in` are special tokens that the recipe always has; `special_tokens` are the user's.
+    """
+
+    name: str = "custom"
+    alphabet: Alphabet = "bytes"
+    built_in: tuple[str, ...] = ()
+    special_tokens: tuple[str, ...] = ()
+    special_ids: SpecialIds = "last"
+    split_specials: bool = True  # the user's special tokens are boundaries and are not counted
+    split_built_in: bool = False  # the same for the built-in ones
+    pattern: str | None = None
+    encode_pattern: str | None = None
+    tie_break: TieBreak = "smallest-ids"
+    min_frequency: int = 1
+    max_token_bytes: int | None = None
+    roles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    size_counts_specials: bool = True
+    document_unit: DocumentUnit = "file"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.special_tokens, str):
+            raise TypeError(f"special_tokens is a list of strings, found {self.special_tokens!r}")
+        object.__setattr__(self, "special_tokens", tuple(self.special_tokens))
+        for attribute, choices in _CHOICES.items():
+            value = getattr(self, attribute)
+            if value not in choices:
+                raise ValueError(f"{attribute} is {value!r}; it must be one of {', '.join(choices)}")
+        for text in self.special_tokens:
+            if not isinstance(text, str) or not text:
+                raise ValueError(f"special tokens are non-empty strings, found {text!r}")
+        every = (*self.built_in, *self.special_tokens)
+        repeated = next((t for i, t in enumerate(every) if t in every[:i]), None)
+        if repeated is not None:
+            raise ValueError(f"special token {repeated!r} is given twice")
+        if self.min_frequency < 0:
+            raise ValueError(f"min_frequency is {self.min_frequency}; it must be at least 0")
+        if self.max_token_bytes is not None and self.max_token_bytes < 1:
+            raise ValueError(f"max_token_bytes is {self.max_token_bytes}; it must be at least 1")
+        object.__setattr__(self, "pattern", resolve_pattern(self.pattern))
+        object.__setattr__(self, "encode_pattern", resolve_pattern(self.encode_pattern))
+        object.__setattr__(self, "roles", MappingProxyType(dict(self.roles)))
+
+    def replace(self, **changes: Any) -> Recipe:
+        """Return a copy with some fields changed; an unknown field is an error with the nearest name.
+
+        A new `pattern` is also the one written into the vocabulary, unless `encode_pattern` says otherwise.
+        """
+        known = {f.name for f in dataclasses.fields(self)} - {"name", "built_in", "roles"}
+        for name in changes:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise TypeError(f"unknown recipe field {name!r}{hint}")
+        if "pattern" in changes and "encode_pattern" not in changes:
+            changes["encode_pattern"] = changes["pattern"]
+        if self.name == "bpetite" and changes.get("special_tokens"):
+            raise UnsupportedError(
+                "recipe 'bpetite' has exactly one special token, '<|endoftext|>' (FR-14); "
+                "use recipe 'modern' with pattern='gpt2' for more"
+            )
+        if self.name == "rustbpe" and changes.get("special_tokens"):
+            raise UnsupportedError("recipe 'rustbpe' has no special tokens; use recipe 'modern'")
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def all_specials(self) -> tuple[str, ...]:
+        """Every special token in the order of its id."""
+        return (*self.built_in, *self.special_tokens)
+
+    @property
+    def boundaries(self) -> tuple[str, ...]:
+        """The special tokens whose text is a boundary in the corpus."""
+        built_in = self.built_in if self.split_built_in else ()
+        return (*built_in, *(self.special_tokens if self.split_specials else ()))
+
+    @property
+    def minimum_size(self) -> int:
+        """The smallest `vocab_size`: the alphabet, and the special tokens where they count."""
+        specials = len(self.all_specials) if self.size_counts_specials else 0
+        return len(ALPHABETS[self.alphabet]) + specials
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "alphabet": get_args(Alphabet),
+    "special_ids": get_args(SpecialIds),
+    "tie_break": get_args(TieBreak),
+    "document_unit": get_args(DocumentUnit),
+}
+
+_CK = Recipe(
+    name="ck",
+    built_in=("<|unk|>", "<|bos|>", "<|eos|>", "<|pad|>"),
+    roles={"unk": "<|unk|>", "bos": "<|bos|>", "eos": "<|eos|>", "pad": "<|pad|>"},
+    special_ids="first",
+    encode_pattern="gpt2",
+    min_frequency=2,
+)
+
+RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    {
+        recipe.name: recipe
+        for recipe in [
+            Recipe(name="modern", pattern="o200k", encode_pattern="o200k", min_frequency=2),
+            Recipe(
+                name="from-scratch",
+                special_ids="after_alphabet",
+                pattern="gpt2",
+                encode_pattern="gpt2",
+                tie_break="greatest-bytes",
+            ),
+            _CK,
+            dataclasses.replace(_CK, name="ck-ascii", alphabet="ascii", encode_pattern=None),
+            Recipe(
+                name="bpetite",
+                built_in=("<|endoftext|>",),
+                split_specials=False,
+                pattern="gpt2",
+                encode_pattern="gpt2",
+                size_counts_specials=False,
+            ),
+            Recipe(name="plain", special_ids="first", tie_break="smallest-bytes"),
+            Recipe(
+                name="bpe1",
+                built_in=("<|bos|>", "<|eos|>", "<|pad|>", "<|unk|>"),
+                roles={"bos": "<|bos|>", "eos": "<|eos|>", "pad": "<|pad|>", "unk": "<|unk|>"},
+                special_ids="after_alphabet",
+                split_built_in=True,
+            ),
+            Recipe(
+                name="huggingface",
+                alphabet="huggingface",
+                special_ids="first",
+                split_specials=False,
+                pattern="gpt2",
+                encode_pattern="gpt2",
+                min_frequency=0,
+                document_unit="line",
+            ),
+            Recipe(
+                name="rustbpe",
+                pattern="gpt2",
+                encode_pattern="gpt2",
+                size_counts_specials=False,
+            ),
+        ]
+    }
+)
+
+
+def find_recipe(recipe: str | Recipe) -> Recipe:
+    """Return a preset by name, or the recipe itself.
+
+    >>> find_recipe("ck").minimum_size
+    260
+    """
+    if isinstance(recipe, Recipe):
+        return recipe
+    if recipe not in RECIPES:
+        near = difflib.get_close_matches(recipe, RECIPES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown recipe {recipe!r}; known are {', '.join(RECIPES)}{hint}")
+    return RECIPES[recipe]
