@@ -1,1 +1,20 @@
-//! stub
+//! Byte-level BPE: the engine.
+//!
+//! Text goes through the rooms in one direction. [`pretoken`] cuts it into pre-tokens, [`counts`] counts
+//! them, [`train`] learns merges from the counts; [`encode`] and [`decode`] apply a vocabulary that was
+//! learned or loaded. `train` and `encode` do not know each other.
+//!
+//! What is not here: files, printing, environment variables, Python, a global thread pool. Work is done on
+//! the caller's thread, or on as many scoped threads as the caller asks for, which end with the call.
+
+#![forbid(unsafe_code)]
+
+pub mod counts;
+pub mod decode;
+pub mod encode;
+pub mod error;
+pub mod pretoken;
+pub mod specials;
+pub mod train;
+
+pub use error::{Error, Result};

@@ -1,0 +1,123 @@
+//! Merging a sequence of ids: the lowest-ranked pair first, of equal ones the leftmost, until none is left.
+//!
+//! `merge_short` looks through all pairs for each merge: quadratic, and fastest for the short sequences that
+//! pre-tokens are. `merge_heap` keeps the pairs in a heap: n log n for any length. Same result.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::pairs::{NONE, Pairs};
+
+/// Sequences up to this length are merged by looking through all pairs.
+const SHORT: usize = 64;
+
+/// Reusable space for merging.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// The sequence: ids in, merged ids out.
+    pub(super) ids: Vec<u32>,
+    /// `ranks[i]` is the rank of the pair that starts at `i`.
+    ranks: Vec<u32>,
+    next: Vec<u32>,
+    previous: Vec<u32>,
+    heap: BinaryHeap<Reverse<u64>>,
+}
+
+impl Scratch {
+    /// Merges `self.ids` in place, with merges of a rank below `limit` only.
+    pub(super) fn merge(&mut self, pairs: &Pairs, limit: u32) {
+        if self.ids.len() <= SHORT {
+            self.merge_short(pairs, limit);
+        } else {
+            self.merge_heap(pairs, limit);
+        }
+    }
+
+    pub(super) fn merge_short(&mut self, pairs: &Pairs, limit: u32) {
+        let Self { ids, ranks, .. } = self;
+        ranks.clear();
+        ranks.extend(ids.windows(2).map(|pair| pairs.rank(pair[0], pair[1])));
+        loop {
+            let mut best = limit;
+            let mut at = usize::MAX;
+            for (i, &rank) in ranks.iter().enumerate() {
+                if rank < best {
+                    best = rank;
+                    at = i;
+                }
+            }
+            if at == usize::MAX {
+                return;
+            }
+            let Some(merged) = pairs.get(ids[at], ids[at + 1]) else { return };
+            ids[at] = merged.id;
+            ids.remove(at + 1);
+            ranks.remove(at);
+            if at > 0 {
+                ranks[at - 1] = pairs.rank(ids[at - 1], ids[at]);
+            }
+            if at + 1 < ids.len() {
+                ranks[at] = pairs.rank(ids[at], ids[at + 1]);
+            }
+        }
+    }
+
+    pub(super) fn merge_heap(&mut self, pairs: &Pairs, limit: u32) {
+        let Self { ids, ranks, next, previous, heap } = self;
+        let length = ids.len() as u32; // the caller keeps pre-tokens below 2^32 bytes
+        // A doubly linked list over places; `length` is the end, and before 0 there is NONE.
+        next.clear();
+        next.extend(1..=length);
+        previous.clear();
+        previous.push(NONE);
+        previous.extend(0..length.saturating_sub(1));
+        ranks.clear();
+        ranks.extend(ids.windows(2).map(|pair| pairs.rank(pair[0], pair[1])));
+        ranks.push(NONE);
+        let entry = |rank: u32, at: u32| Reverse(u64::from(rank) << 32 | u64::from(at));
+        let mut entries = std::mem::take(heap).into_vec();
+        entries.clear();
+        entries.extend(
+            ranks.iter().zip(0..).filter(|(rank, _)| **rank < limit).map(|(rank, at)| entry(*rank, at)),
+        );
+        *heap = BinaryHeap::from(entries);
+        while let Some(Reverse(packed)) = heap.pop() {
+            let (rank, at) = ((packed >> 32) as u32, packed as u32);
+            if ranks[at as usize] != rank {
+                continue; // the pair at this place has changed since
+            }
+            let right = next[at as usize];
+            let Some(merged) = pairs.get(ids[at as usize], ids[right as usize]) else { continue };
+            ids[at as usize] = merged.id;
+            ranks[right as usize] = NONE;
+            let after = next[right as usize];
+            next[at as usize] = after;
+            let new_rank = if after < length {
+                previous[after as usize] = at;
+                pairs.rank(merged.id, ids[after as usize])
+            } else {
+                NONE
+            };
+            ranks[at as usize] = new_rank;
+            if new_rank < limit {
+                heap.push(entry(new_rank, at));
+            }
+            let before = previous[at as usize];
+            if before != NONE {
+                let new_rank = pairs.rank(ids[before as usize], merged.id);
+                ranks[before as usize] = new_rank;
+                if new_rank < limit {
+                    heap.push(entry(new_rank, before));
+                }
+            }
+        }
+        // Walk the list and keep what is left.
+        let (mut at, mut kept) = (0u32, 0usize);
+        while at < length {
+            ids[kept] = ids[at as usize];
+            kept += 1;
+            at = next[at as usize];
+        }
+        ids.truncate(kept);
+    }
+}

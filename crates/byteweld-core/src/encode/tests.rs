@@ -1,0 +1,130 @@
+//! Short and heap merging agree; the three rank semantics; recovery of merges.
+
+use std::num::NonZeroUsize;
+
+use proptest::prelude::*;
+
+use super::merge::Scratch;
+use super::pairs::{Merged, NONE, Pairs};
+use super::*;
+
+fn bytes_and(merges: &[(&str, &str)]) -> Vocabulary {
+    let mut tokens: Vec<(u32, Vec<u8>)> = (0..=255u8).map(|b| (u32::from(b), vec![b])).collect();
+    let mut list = Vec::new();
+    for (left, right) in merges {
+        let find = |text: &str| tokens.iter().find(|(_, t)| t == text.as_bytes()).unwrap().0;
+        let new = tokens.len() as u32;
+        list.push((find(left), find(right), new));
+        tokens.push((new, format!("{left}{right}").into_bytes()));
+    }
+    Vocabulary {
+        tokens,
+        merges: list,
+        ranking: Ranking::Merges,
+        specials: vec![("<|end|>".to_owned(), 1000), ("<|end|>>".to_owned(), 1001)],
+        pattern: None,
+        unk: None,
+    }
+}
+
+fn encode(encoder: &Encoder, text: &str, allowed: &Allowed<'_>) -> Vec<u32> {
+    let mut ids = Vec::new();
+    encoder.encode(text.as_bytes(), allowed, &mut ids).unwrap();
+    ids
+}
+
+#[test]
+fn the_lowest_rank_goes_first_not_the_leftmost() {
+    let encoder = Encoder::new(bytes_and(&[("b", "c"), ("a", "b")])).unwrap();
+    assert_eq!(encode(&encoder, "abc", &Allowed::None), [97, 256]);
+}
+
+#[test]
+fn ignore_merges_takes_a_whole_token_that_merging_would_not_give() {
+    let mut vocabulary = bytes_and(&[("b", "c"), ("a", "b")]);
+    vocabulary.tokens.push((258, b"abc".to_vec()));
+    vocabulary.ranking = Ranking::MergesAfterLookup;
+    let encoder = Encoder::new(vocabulary).unwrap();
+    assert_eq!(encode(&encoder, "abc", &Allowed::None), [258]);
+    assert_eq!(encode(&encoder, "abcc", &Allowed::None), [97, 256, 99]);
+}
+
+#[test]
+fn ranks_merge_any_two_tokens_that_make_a_token() {
+    let mut vocabulary = bytes_and(&[("b", "c"), ("a", "b")]);
+    vocabulary.tokens.push((258, b"abc".to_vec()));
+    vocabulary.merges.clear();
+    vocabulary.ranking = Ranking::Ids;
+    let encoder = Encoder::new(vocabulary).unwrap();
+    // b+c (256), then a+bc (258), although no list says so.
+    assert_eq!(encode(&encoder, "xabc", &Allowed::None), [120, 258]);
+}
+
+#[test]
+fn special_tokens_are_found_longest_first_and_only_if_allowed() {
+    let encoder = Encoder::new(bytes_and(&[])).unwrap();
+    assert_eq!(encode(&encoder, "a<|end|>>", &Allowed::All), [97, 1001]);
+    let one = encoder.allow(&["<|end|>"]).unwrap();
+    assert_eq!(encode(&encoder, "a<|end|>>", &Allowed::Some(&one)), [97, 1000, 62]);
+    assert_eq!(encode(&encoder, "<|end|>", &Allowed::None).len(), 7);
+    assert!(matches!(
+        encoder.refuse_specials(b"a<|end|>"),
+        Err(Error::SpecialToken { offset: 1, .. })
+    ));
+}
+
+#[test]
+fn merges_are_recovered_from_ranks() {
+    let vocabulary = bytes_and(&[("t", "h"), ("th", "e"), (" ", "the"), ("a", "a"), ("aa", "aa")]);
+    let merges = vocabulary.merges.clone();
+    assert_eq!(recover_merges(vocabulary.tokens).unwrap(), Some(merges));
+    let mut orphan = bytes_and(&[("t", "h")]).tokens;
+    orphan.push((257, b"xyz".to_vec()));
+    assert_eq!(recover_merges(orphan).unwrap(), None);
+}
+
+#[test]
+fn a_huge_id_with_few_tokens_is_refused_without_allocating() {
+    let mut vocabulary = bytes_and(&[]);
+    vocabulary.tokens.push((u32::MAX - 1, b"ab".to_vec()));
+    assert!(matches!(Encoder::new(vocabulary), Err(Error::Vocabulary(_))));
+}
+
+#[test]
+fn limits_are_exact() {
+    let encoder = Encoder::new(bytes_and(&[("a", "a")])).unwrap();
+    for limit in 0..6 {
+        let mut counter = Counter::new(limit);
+        encoder.encode(b"aaaaab", &Allowed::None, &mut counter).unwrap(); // aa aa a b
+        assert_eq!((counter.tokens, counter.passed), (limit.min(4), limit < 4));
+        assert_eq!(counter.bytes, [0, 2, 4, 5, 6, 6][limit]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn short_and_heap_merging_agree(
+        merges in prop::collection::vec((0u32..12, 0u32..12), 1..40),
+        ids in prop::collection::vec(0u32..4, 0..200),
+    ) {
+        let mut pairs = Pairs::default();
+        for (&(left, right), rank) in merges.iter().zip(0u32..) {
+            pairs.insert(left, right, Merged { rank, id: 4 + rank % 8 });
+        }
+        let (mut short, mut heap) = (Scratch::default(), Scratch::default());
+        short.ids = ids.clone();
+        heap.ids = ids;
+        short.merge_short(&pairs, NONE);
+        heap.merge_heap(&pairs, NONE);
+        prop_assert_eq!(short.ids, heap.ids);
+    }
+
+    #[test]
+    fn threads_do_not_matter(texts in prop::collection::vec("[ab<|end>]{0,30}", 0..50)) {
+        let encoder = Encoder::new(bytes_and(&[("a", "b"), ("ab", "a")])).unwrap();
+        let large: Vec<String> = texts.iter().map(|t| t.repeat(500)).collect();
+        let one = encoder.encode_batch(&large, &Allowed::All, NonZeroUsize::MIN).unwrap();
+        let seven = encoder.encode_batch(&large, &Allowed::All, NonZeroUsize::new(7).unwrap()).unwrap();
+        prop_assert_eq!(one, seven);
+    }
+}

@@ -1,0 +1,121 @@
+//! What the last tokens of a text may still become when text is added, as tiktoken tells it.
+//!
+//! The tokens of the last pre-token (and white space before it) are not certain: more text could merge with
+//! them. The certain tokens are returned apart, with every sequence of tokens that the uncertain bytes could
+//! start. The rules, shortcuts included, are those of tiktoken 0.14, so that results are equal.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use super::merge::Scratch;
+use super::{Allowed, Encoder};
+use crate::error::Result;
+
+impl Encoder {
+    /// The certain ids, and the sequences that the rest of the text could start, in ascending order.
+    pub fn encode_with_unstable(
+        &self,
+        text: &str,
+        allowed: &Allowed<'_>,
+    ) -> Result<(Vec<u32>, Vec<Vec<u32>>)> {
+        let (mut ids, mut stable) = self.last_pretoken(text.as_bytes(), allowed)?;
+        if stable == ids.len() {
+            return Ok((ids, Vec::new()));
+        }
+        // White space before white space could be cut otherwise.
+        if self.is_blank(ids[stable]) {
+            while stable > 0 && self.is_blank(ids[stable - 1]) {
+                stable -= 1;
+            }
+        }
+        let mut unstable = Vec::new();
+        self.tokens.decode_into(&ids[stable..], &mut unstable)?;
+        ids.truncate(stable);
+
+        let mut completions = BTreeSet::new();
+        completions.extend(self.tokens_with_prefix(&unstable).iter().map(|&id| vec![id]));
+        for cut in 1..unstable.len() {
+            for &id in self.tokens_with_prefix(&unstable[cut..]) {
+                let mut possibility = unstable[..cut].to_vec();
+                possibility.extend_from_slice(self.tokens.get(id).unwrap_or_default());
+                let mut encoded = Vec::new();
+                if std::str::from_utf8(&possibility).is_ok() {
+                    self.encode(&possibility, &Allowed::None, &mut encoded)?;
+                } else {
+                    encoded = self.encode_bytes_as_one(&possibility)?;
+                }
+                completions.insert(self.first_covering(encoded, unstable.len()));
+            }
+        }
+        // A last space may part from the run before it once a letter follows.
+        if let Some(last) = last_space(&unstable).filter(|&last| last > 0) {
+            let mut parted = self.encode_bytes_as_one(&unstable[..last])?;
+            parted.extend(self.encode_bytes_as_one(&unstable[last..])?);
+            completions.insert(parted);
+        }
+        Ok((ids, completions.into_iter().collect()))
+    }
+
+    /// All ids, and where those of the last pre-token start; behind a special token nothing is uncertain.
+    fn last_pretoken(&self, text: &[u8], allowed: &Allowed<'_>) -> Result<(Vec<u32>, usize)> {
+        let mut plain_start = 0;
+        while let Some((special, _)) = self.find_special(text, plain_start, allowed) {
+            plain_start = special.end;
+        }
+        let mut ids = Vec::new();
+        self.encode(&text[..plain_start], allowed, &mut ids)?;
+        let mut last_start = plain_start;
+        let mut at = plain_start;
+        self.pretokenizer.for_each(&text[plain_start..], &mut |pretoken| {
+            last_start = at;
+            at += pretoken.len();
+            ControlFlow::Continue(())
+        })?;
+        self.encode(&text[plain_start..last_start], &Allowed::None, &mut ids)?;
+        let stable = ids.len();
+        self.encode_pretoken(&text[last_start..], last_start, &mut ids, &mut Scratch::default())?;
+        Ok((ids, stable))
+    }
+
+    fn is_blank(&self, id: u32) -> bool {
+        let token = self.tokens.get(id).unwrap_or_default();
+        token.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t'))
+    }
+
+    /// Ordinary ids whose tokens start with `prefix`.
+    fn tokens_with_prefix(&self, prefix: &[u8]) -> &[u32] {
+        let bytes_of = |id: u32| self.tokens.get(id).unwrap_or_default();
+        let first = self.by_bytes.partition_point(|&id| bytes_of(id) < prefix);
+        let count = self.by_bytes[first..].partition_point(|&id| bytes_of(id).starts_with(prefix));
+        &self.by_bytes[first..first + count]
+    }
+
+    /// Merges bytes as one pre-token.
+    fn encode_bytes_as_one(&self, bytes: &[u8]) -> Result<Vec<u32>> {
+        let mut ids = Vec::new();
+        self.merge_pretoken(bytes, 0, &mut ids, &mut Scratch::default())?;
+        Ok(ids)
+    }
+
+    /// The first ids that cover at least `length` bytes.
+    fn first_covering(&self, mut ids: Vec<u32>, length: usize) -> Vec<u32> {
+        let mut covered = 0;
+        let mut taken = 0;
+        for &id in &ids {
+            taken += 1;
+            covered += self.tokens.get(id).map_or(0, <[u8]>::len);
+            if covered >= length {
+                break;
+            }
+        }
+        ids.truncate(taken);
+        ids
+    }
+}
+
+/// Where the last character starts, if it is white space.
+fn last_space(bytes: &[u8]) -> Option<usize> {
+    let chunk = bytes.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty())?;
+    let last = chunk.valid().chars().next_back().filter(|character| character.is_whitespace())?;
+    Some(bytes.len() - last.len_utf8())
+}

@@ -1,0 +1,77 @@
+//! One error for the crate, a kind per room. The bindings turn each kind into one Python exception.
+
+use std::fmt;
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum Error {
+    /// A pattern cannot be compiled, or a text made it pass its limits.
+    Pattern(String),
+    /// Training cannot start or go on.
+    Train(String),
+    /// A vocabulary breaks a rule that the engine relies on.
+    Vocabulary(String),
+    /// Counts do not fit into 64 bits.
+    Overflow(String),
+    /// A byte of a document is not in the alphabet.
+    ForbiddenByte {
+        /// The byte.
+        byte: u8,
+        /// Where it stands in its file or document.
+        offset: u64,
+        /// The file, where one is known.
+        path: Option<String>,
+    },
+    /// A special token was met in text that may not hold it.
+    SpecialToken {
+        /// Its text.
+        token: String,
+        /// Byte offset in the text.
+        offset: usize,
+    },
+    /// A character that has no token, in a vocabulary without an unk token.
+    OutsideAlphabet {
+        /// The character, or the byte as `\xNN`.
+        character: String,
+        /// Byte offset in the text.
+        offset: usize,
+    },
+    /// An id that is not in the vocabulary.
+    UnknownId(u32),
+    /// The source of documents failed; the box holds its own error.
+    Source(Box<dyn std::error::Error + Send + Sync>),
+    /// The caller asked to stop.
+    Interrupted,
+}
+
+/// The crate's result.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Pattern(message)
+            | Error::Train(message)
+            | Error::Vocabulary(message)
+            | Error::Overflow(message) => f.write_str(message),
+            Error::ForbiddenByte { byte, offset, path } => {
+                if let Some(path) = path {
+                    write!(f, "{path}: ")?;
+                }
+                write!(f, "byte {offset}: 0x{byte:02X} is not in the alphabet")
+            }
+            Error::SpecialToken { token, offset } => {
+                write!(f, "text holds the special token {token:?} at byte {offset}")
+            }
+            Error::OutsideAlphabet { character, offset } => write!(
+                f,
+                "character {character:?} at byte {offset} is not in the alphabet, and the vocabulary has no unk token"
+            ),
+            Error::UnknownId(id) => write!(f, "id {id} is not in the vocabulary"),
+            Error::Source(error) => write!(f, "{error}"),
+            Error::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

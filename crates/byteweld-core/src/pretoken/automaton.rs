@@ -1,0 +1,210 @@
+//! A deterministic automaton over UTF-8 bytes for a whole list of alternatives.
+//!
+//! One table serves every thread. A search walks it byte by byte from a position and remembers the last
+//! match; it never looks at a byte twice, except that a run may be looked at again from its own end.
+
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+use regex_automata::dfa::{Automaton as _, StartKind, dense};
+use regex_automata::nfa::thompson;
+use regex_automata::util::primitives::StateID;
+use regex_automata::{Anchored, Input, MatchKind};
+
+use super::normalise::Alternative;
+
+/// A pattern whose table would be larger goes to the backtracking engine.
+const TABLE_LIMIT_BYTES: usize = 16 << 20;
+const BUILD_LIMIT_BYTES: usize = 64 << 20;
+
+pub(super) struct Automaton {
+    dfa: dense::DFA<Vec<u32>>,
+    start: StateID,
+    /// By alternative: the match is one character shorter.
+    gives_back: Vec<bool>,
+    cuts: OnceLock<Option<Cuts>>,
+}
+
+impl Automaton {
+    /// Builds the table, or `None` if it would be too large.
+    pub(super) fn new(alternatives: &[Alternative]) -> Option<Self> {
+        let hirs: Vec<_> = alternatives.iter().map(|a| a.hir.clone()).collect();
+        let nfa = thompson::Compiler::new()
+            .configure(thompson::Config::new().nfa_size_limit(Some(BUILD_LIMIT_BYTES)))
+            .build_many_from_hir(&hirs)
+            .ok()?;
+        let config = dense::Config::new()
+            .start_kind(StartKind::Anchored)
+            .match_kind(MatchKind::LeftmostFirst)
+            .dfa_size_limit(Some(TABLE_LIMIT_BYTES))
+            .determinize_size_limit(Some(BUILD_LIMIT_BYTES));
+        let dfa = dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()?;
+        // No alternative looks behind (normalise.rs), so every search starts in the same state.
+        let start = dfa.start_state_forward(&Input::new("").anchored(Anchored::Yes)).ok()?;
+        let gives_back = alternatives.iter().map(|a| a.gives_back).collect();
+        Some(Self { dfa, start, gives_back, cuts: OnceLock::new() })
+    }
+
+    /// Where the match that starts at `position` ends, if one does.
+    pub(super) fn match_end(&self, text: &str, position: usize) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let mut state = self.start;
+        let mut last = None; // (state that says so, end): a match shows one byte after its end
+        let mut at = position;
+        loop {
+            let Some(&byte) = bytes.get(at) else {
+                state = self.dfa.next_eoi_state(state);
+                if self.dfa.is_match_state(state) {
+                    last = Some((state, at));
+                }
+                break;
+            };
+            state = self.dfa.next_state(state, byte);
+            if self.dfa.is_special_state(state) {
+                if self.dfa.is_match_state(state) {
+                    last = Some((state, at));
+                } else if self.dfa.is_dead_state(state) {
+                    break;
+                }
+            }
+            at += 1;
+        }
+        let (state, end) = last?;
+        if self.gives_back(state) {
+            return text[position..end].char_indices().next_back().map(|(at, _)| position + at);
+        }
+        Some(end)
+    }
+
+    fn gives_back(&self, match_state: StateID) -> bool {
+        self.gives_back[self.dfa.match_pattern(match_state, 0).as_usize()]
+    }
+
+    /// The pairs of bytes between which a text may be cut; found once, by looking at every state.
+    pub(super) fn cuts(&self) -> Option<&Cuts> {
+        self.cuts.get_or_init(|| self.find_cuts()).as_ref()
+    }
+
+    /// Proves the cuts. Between bytes `a` and `b` a text may be cut if, from every state `s`:
+    ///
+    /// - after `a` then `b` no match can go on: no pre-token spans the cut;
+    /// - `a` followed by `b` and `a` followed by the end give the same match, so the left side alone ends
+    ///   as it does in the whole.
+    ///
+    /// The right side starts in the start state either way, since nothing looks behind. Text that no
+    /// alternative matches could lie across the cut, so patterns that leave any character out have no cuts.
+    fn find_cuts(&self) -> Option<Cuts> {
+        let states = self.reachable_states();
+        if !self.matches_every_character(self.start) {
+            return None;
+        }
+        let goes_on: HashSet<StateID> = states.iter().copied().filter(|&s| self.goes_on(s)).collect();
+        let mut cuts = Cuts { after: vec![[u64::MAX; 4]; 128] };
+        for a in 0..128u8 {
+            let row = &mut cuts.after[a as usize];
+            // A cut is a character boundary: never before a continuation byte.
+            for b in 0x80..0xC0u8 {
+                clear(row, b);
+            }
+            let after_a: HashSet<StateID> =
+                states.iter().map(|&s| self.dfa.next_state(s, a)).filter(|&s| !self.dfa.is_dead_state(s)).collect();
+            let mut after_a: Vec<StateID> = after_a.into_iter().collect();
+            after_a.sort_unstable();
+            for state in after_a {
+                let at_end = self.outcome(self.dfa.next_eoi_state(state));
+                for b in (0..128u8).chain(0xC0..=0xFF) {
+                    let next = self.dfa.next_state(state, b);
+                    if goes_on.contains(&next) || self.outcome(next) != at_end {
+                        clear(row, b);
+                    }
+                }
+            }
+            // A lead byte without its character is shown to the pattern as U+FFFF, whose lead is 0xEF.
+            if !cuts.is_cut(a, 0xEF) {
+                cuts.after[a as usize][3] = 0;
+            }
+        }
+        Some(cuts)
+    }
+
+    fn reachable_states(&self) -> Vec<StateID> {
+        let mut seen = HashSet::from([self.start]);
+        let mut list = vec![self.start];
+        let mut next = 0;
+        while next < list.len() {
+            let state = list[next];
+            next += 1;
+            for byte in 0..=255u8 {
+                let to = self.dfa.next_state(state, byte);
+                if !self.dfa.is_dead_state(to) && seen.insert(to) {
+                    list.push(to);
+                }
+            }
+        }
+        list
+    }
+
+    /// What a state says of the bytes before the last one: no match, or a match and how it ends.
+    fn outcome(&self, state: StateID) -> Option<bool> {
+        self.dfa.is_match_state(state).then(|| self.gives_back(state))
+    }
+
+    /// Whether a longer match is still possible.
+    fn goes_on(&self, state: StateID) -> bool {
+        !self.dfa.is_dead_state(self.dfa.next_eoi_state(state))
+            || (0..=255u8).any(|byte| !self.dfa.is_dead_state(self.dfa.next_state(state, byte)))
+    }
+
+    /// Whether every character, whatever follows it, starts a match.
+    fn matches_every_character(&self, start: StateID) -> bool {
+        // (first byte or bytes, ranges of the continuation bytes): the well-formed sequences of UTF-8.
+        const ANY: (u8, u8) = (0x80, 0xBF);
+        let shapes: [(std::ops::RangeInclusive<u8>, &[(u8, u8)]); 9] = [
+            (0x00..=0x7F, &[]),
+            (0xC2..=0xDF, &[ANY]),
+            (0xE0..=0xE0, &[(0xA0, 0xBF), ANY]),
+            (0xE1..=0xEC, &[ANY, ANY]),
+            (0xED..=0xED, &[(0x80, 0x9F), ANY]),
+            (0xEE..=0xEF, &[ANY, ANY]),
+            (0xF0..=0xF0, &[(0x90, 0xBF), ANY, ANY]),
+            (0xF1..=0xF3, &[ANY, ANY, ANY]),
+            (0xF4..=0xF4, &[(0x80, 0x8F), ANY, ANY]),
+        ];
+        shapes.into_iter().all(|(leads, tails)| {
+            let step = |states: Vec<StateID>, (low, high): (u8, u8)| {
+                let mut next: Vec<StateID> = states
+                    .iter()
+                    .flat_map(|&s| (low..=high).map(move |b| (s, b)))
+                    .map(|(s, b)| self.dfa.next_state(s, b))
+                    .collect();
+                next.sort_unstable();
+                next.dedup();
+                next
+            };
+            let after_lead = step(vec![start], (*leads.start(), *leads.end()));
+            let after = tails.iter().fold(after_lead, |states, &range| step(states, range));
+            after.iter().all(|&state| {
+                self.dfa.is_match_state(self.dfa.next_eoi_state(state))
+                    && (0..=255u8).all(|b| self.dfa.is_match_state(self.dfa.next_state(state, b)))
+            })
+        })
+    }
+}
+
+/// Pairs of bytes between which a text may be cut.
+pub(super) struct Cuts {
+    /// By the ASCII byte before the cut: a set of bytes after it.
+    after: Vec<[u64; 4]>,
+}
+
+impl Cuts {
+    pub(super) fn is_cut(&self, before: u8, after: u8) -> bool {
+        self.after
+            .get(before as usize)
+            .is_some_and(|row| row[after as usize >> 6] >> (after & 63) & 1 == 1)
+    }
+}
+
+fn clear(row: &mut [u64; 4], byte: u8) {
+    row[byte as usize >> 6] &= !(1 << (byte & 63));
+}

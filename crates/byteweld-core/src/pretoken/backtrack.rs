@@ -1,0 +1,37 @@
+//! Any regular expression, look-around and back references included, with a limit on its work.
+
+use fancy_regex::{Regex, RegexBuilder};
+
+use super::refuse_empty;
+use crate::error::{Error, Result};
+
+/// Backtracking steps allowed for one match. A pattern that needs more on some text is refused there.
+const BACKTRACK_LIMIT: usize = 1_000_000;
+
+pub(super) struct Backtracker {
+    regex: Regex,
+}
+
+impl Backtracker {
+    pub(super) fn new(pattern: &str) -> Result<Self> {
+        let regex = RegexBuilder::new(pattern)
+            .backtrack_limit(BACKTRACK_LIMIT)
+            .build()
+            .map_err(|e| Error::Pattern(format!("pattern {pattern:?} does not compile: {e}")))?;
+        if regex.is_match("").unwrap_or(false) {
+            return Err(refuse_empty(pattern));
+        }
+        Ok(Self { regex })
+    }
+
+    /// The next match at or after `position`.
+    pub(super) fn find(&self, text: &str, position: usize) -> Result<Option<(usize, usize)>> {
+        match self.regex.find_from_pos(text, position) {
+            Ok(found) => Ok(found.map(|m| (m.start(), m.end()))),
+            Err(e) => Err(Error::Pattern(format!(
+                "pattern {:?} gave up at byte {position}: {e}; simplify it, or split the text first",
+                self.regex.as_str()
+            ))),
+        }
+    }
+}

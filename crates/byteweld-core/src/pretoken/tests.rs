@@ -1,0 +1,160 @@
+//! Every engine gives the same pre-tokens; cuts change none; nothing is lost.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+const GPT2_NEW: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s";
+const CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
+const CL100K_OURS: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+(?![\s\S])|\s*[\r\n]|\s+(?!\S)|\s";
+const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const CK: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const KNOWN: [&str; 6] = [GPT2, GPT2_NEW, CL100K, CL100K_OURS, O200K, CK];
+/// Patterns that leave characters out, and repeats that must stay possessive or look ahead otherwise.
+const OTHERS: [&str; 9] = [
+    r"[a-z]+",
+    r"[a-z]++[xyz]|.",
+    r"\p{L}+(?!\d)|\s+",
+    r"a+(?!b)|b",
+    r"\s+(?=\S)|\S+",
+    r"(a)(b)?\1|.",
+    r"\bfoo\b|.",
+    r"(?:ab)++a|.",
+    r"[\s\S]{1,3}+",
+];
+
+fn pieces(pretokenizer: &Pretokenizer, text: &[u8]) -> Vec<Vec<u8>> {
+    let mut list = Vec::new();
+    pretokenizer
+        .for_each(text, &mut |piece| {
+            list.push(piece.to_vec());
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    list
+}
+
+#[test]
+fn known_patterns_run_on_the_automaton_and_have_cuts() {
+    for pattern in KNOWN {
+        let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
+        assert_eq!(pretokenizer.engine(), Engine::Automaton, "{pattern}");
+        assert_eq!(pretokenizer.last_cut(b"hello wor", 9), Some(5), "{pattern}");
+    }
+    assert_eq!(Pretokenizer::new(Some(r"[a-z]++[xyz]|.")).unwrap().engine(), Engine::Backtracking);
+    assert_eq!(Pretokenizer::new(Some(r"(a)\1|.")).unwrap().engine(), Engine::Backtracking);
+}
+
+#[test]
+fn a_pattern_that_leaves_text_out_loses_nothing_and_has_no_cuts() {
+    let pretokenizer = Pretokenizer::new(Some("[a-z]+")).unwrap();
+    assert_eq!(pieces(&pretokenizer, b"12ab  cd3"), [&b"12"[..], b"ab", b"  ", b"cd", b"3"]);
+    assert_eq!(pretokenizer.last_cut(b"ab  cd", 6), None);
+}
+
+#[test]
+fn wrong_patterns_are_refused() {
+    for pattern in ["(", r"a*", r"\p{Nonsense}", ""] {
+        assert!(matches!(Pretokenizer::new(Some(pattern)), Err(Error::Pattern(_))), "{pattern:?}");
+    }
+}
+
+#[test]
+fn a_million_spaces_are_quick_for_known_patterns() {
+    let mut text = vec![b' '; 1_000_000];
+    text.push(b'x');
+    for pattern in KNOWN {
+        let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
+        assert_eq!(pieces(&pretokenizer, &text).len(), 2);
+    }
+}
+
+#[test]
+fn a_byte_that_is_not_utf8_is_a_character_of_no_class() {
+    let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
+    assert_eq!(pieces(&pretokenizer, b"a\xff\xfe! b\xe2\x82"), [&b"a"[..], b"\xff\xfe!", b" b", b"\xe2\x82"]);
+}
+
+/// Text that is rich in what the patterns tell apart.
+fn text() -> impl Strategy<Value = String> {
+    let atom = prop_oneof![
+        4 => "[ \t\n\r]{1,4}",
+        4 => "[a-cA-C]{1,3}",
+        2 => "[0-9]{1,4}",
+        2 => "['][sStTdmMlLvVrReEſ]{1,2}",
+        2 => "[.,!/'<>|]{1,3}",
+        1 => "[éßǅʰ中日\u{0301}\u{0308}ªⅫ²\u{a0}\u{2028}\u{3000}\u{85}\u{200b}\u{180e}]{1,3}",
+        1 => "\\PC{0,3}",
+        1 => any::<char>().prop_map(String::from),
+    ];
+    prop::collection::vec(atom, 0..12).prop_map(|atoms| atoms.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn the_automaton_gives_what_backtracking_gives(text in text()) {
+        thread_local! {
+            static PAIRS: Vec<(Pretokenizer, Pretokenizer)> = KNOWN
+                .iter()
+                .chain(&OTHERS)
+                .map(|p| (Pretokenizer::new(Some(p)).unwrap(), Pretokenizer::backtracking(p).unwrap()))
+                .collect();
+        }
+        PAIRS.with(|pairs| {
+            for (chosen, backtracking) in pairs {
+                assert_eq!(pieces(chosen, text.as_bytes()), pieces(backtracking, text.as_bytes()));
+            }
+        });
+    }
+
+    #[test]
+    fn spellings_of_one_pattern_agree(text in text()) {
+        thread_local! {
+            static ALL: Vec<Pretokenizer> =
+                KNOWN[..4].iter().map(|p| Pretokenizer::new(Some(p)).unwrap()).collect();
+        }
+        ALL.with(|all| {
+            assert_eq!(pieces(&all[0], text.as_bytes()), pieces(&all[1], text.as_bytes()));
+            assert_eq!(pieces(&all[2], text.as_bytes()), pieces(&all[3], text.as_bytes()));
+        });
+    }
+
+    #[test]
+    fn a_cut_changes_no_pretoken(start in text(), junk in prop::collection::vec(any::<u8>(), 0..3), end in text()) {
+        thread_local! {
+            static ALL: Vec<Pretokenizer> = KNOWN
+                .iter()
+                .chain(&OTHERS)
+                .map(|p| Pretokenizer::new(Some(p)).unwrap())
+                .collect();
+        }
+        let whole = [start.as_bytes(), &junk, end.as_bytes()].concat();
+        ALL.with(|all| {
+            for pretokenizer in all {
+                let mut limit = whole.len();
+                while let Some(cut) = pretokenizer.last_cut(&whole, limit) {
+                    let mut parts = pieces(pretokenizer, &whole[..cut]);
+                    parts.extend(pieces(pretokenizer, &whole[cut..]));
+                    assert_eq!(parts, pieces(pretokenizer, &whole), "cut at {cut}");
+                    limit = cut - 1;
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn pieces_tile_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        thread_local! {
+            static ALL: Vec<Pretokenizer> =
+                KNOWN.iter().map(|p| Pretokenizer::new(Some(p)).unwrap()).collect();
+        }
+        ALL.with(|all| {
+            for pretokenizer in all {
+                assert_eq!(pieces(pretokenizer, &bytes).concat(), bytes);
+            }
+        });
+    }
+}
