@@ -1,1 +1,22 @@
-//! stub
+//! `byteweld._native`: the list of what Python gets. `src/byteweld/_native.pyi` documents it.
+
+mod convert;
+mod corpus;
+mod counts;
+mod encoder;
+mod error;
+mod trainer;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _native {
+    #[pymodule_export]
+    use super::corpus::Documents;
+    #[pymodule_export]
+    use super::counts::{CountBuilder, Counts};
+    #[pymodule_export]
+    use super::encoder::{Encoder, SpecialChoice, recover_merges};
+    #[pymodule_export]
+    use super::trainer::train;
+}

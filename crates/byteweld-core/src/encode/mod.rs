@@ -80,14 +80,15 @@ pub enum Allowed<'a> {
     None,
     /// All of the vocabulary's.
     All,
-    /// These, prepared by [`Encoder::allow`].
-    Some(&'a AllowedSpecials),
+    /// These, prepared by [`Encoder::choose`].
+    Some(&'a Choice),
 }
 
-/// A choice of special tokens.
-pub struct AllowedSpecials {
+/// A choice of special tokens, to be recognised or to be refused.
+pub struct Choice {
     finder: Specials,
-    ids: Vec<u32>,
+    /// Text and id; [`NONE`] for a text that is none of the vocabulary's, which can only be refused.
+    specials: Vec<(String, u32)>,
 }
 
 impl Encoder {
@@ -325,26 +326,33 @@ impl Encoder {
         match allowed {
             Allowed::None => None,
             Allowed::All => self.finder.find(text, from).map(|s| (s, self.specials[s.index].1)),
-            Allowed::Some(some) => some.finder.find(text, from).map(|s| (s, some.ids[s.index])),
+            Allowed::Some(choice) => choice
+                .finder
+                .find(text, from)
+                .map(|s| (s, choice.specials[s.index].1))
+                .filter(|(_, id)| *id != NONE),
         }
     }
 
-    /// Prepares a choice of special tokens; names that are none of the vocabulary's are left out.
-    pub fn allow<T: AsRef<str>>(&self, names: &[T]) -> Result<AllowedSpecials> {
-        let chosen: Vec<&(String, u32)> =
-            self.specials.iter().filter(|(text, _)| names.iter().any(|n| n.as_ref() == text)).collect();
-        Ok(AllowedSpecials {
-            finder: Specials::new(&chosen.iter().map(|(text, _)| text).collect::<Vec<_>>())?,
-            ids: chosen.iter().map(|(_, id)| *id).collect(),
-        })
+    /// Prepares a choice of special tokens.
+    pub fn choose<T: AsRef<str>>(&self, texts: &[T]) -> Result<Choice> {
+        let id_of = |text: &str| self.specials.iter().find(|(s, _)| s == text).map_or(NONE, |s| s.1);
+        let specials: Vec<(String, u32)> =
+            texts.iter().map(|text| (text.as_ref().to_owned(), id_of(text.as_ref()))).collect();
+        let finder = Specials::new(&specials.iter().map(|(text, _)| text).collect::<Vec<_>>())?;
+        Ok(Choice { finder, specials })
     }
 
-    /// Refuses a text that holds any of the vocabulary's special tokens.
-    pub fn refuse_specials(&self, text: &[u8]) -> Result<()> {
-        match self.finder.find(text, 0) {
+    /// Refuses a text that holds any special token of the choice, or of the vocabulary.
+    pub fn refuse(&self, text: &[u8], choice: Option<&Choice>) -> Result<()> {
+        let (finder, specials) = match choice {
+            Some(choice) => (&choice.finder, &choice.specials),
+            None => (&self.finder, &self.specials),
+        };
+        match finder.find(text, 0) {
             None => Ok(()),
             Some(found) => Err(Error::SpecialToken {
-                token: self.specials[found.index].0.clone(),
+                token: specials[found.index].0.clone(),
                 offset: found.start,
             }),
         }

@@ -73,7 +73,7 @@ impl Encoder {
         })?;
         self.encode(&text[plain_start..last_start], &Allowed::None, &mut ids)?;
         let stable = ids.len();
-        self.encode_pretoken(&text[last_start..], last_start, &mut ids, &mut Scratch::default())?;
+        let _ = self.encode_pretoken(&text[last_start..], last_start, &mut ids, &mut Scratch::default())?;
         Ok((ids, stable))
     }
 
@@ -93,7 +93,7 @@ impl Encoder {
     /// Merges bytes as one pre-token.
     fn encode_bytes_as_one(&self, bytes: &[u8]) -> Result<Vec<u32>> {
         let mut ids = Vec::new();
-        self.merge_pretoken(bytes, 0, &mut ids, &mut Scratch::default())?;
+        let _ = self.merge_pretoken(bytes, 0, &mut ids, &mut Scratch::default())?;
         Ok(ids)
     }
 

@@ -1,0 +1,107 @@
+//! The tokens known so far: their ids, lengths and bytes.
+//!
+//! Inside the trainer a token goes by its number: byte `b` has number `b`, learned tokens count up from
+//! 257 in the order they were learned. Ids are the caller's and may be any numbers in any order.
+
+use std::cmp::Ordering;
+
+use super::pairs::Pair;
+
+/// A token's number inside the trainer.
+pub(super) type Token = u32;
+
+/// The number that stands between pretokens. It is no token; having a number makes it countable as a
+/// neighbour like any other.
+pub(super) const EDGE: Token = 256;
+
+/// All tokens, by number.
+pub(super) struct Tokens {
+    ids: Vec<u32>,
+    lengths: Vec<u32>,
+    /// A slot of `text` where the bytes of the token start; not used for base tokens.
+    starts: Vec<u32>,
+    /// The first eight bytes as a number, padded with zeros: decides most comparisons.
+    prefixes: Vec<u64>,
+    /// The text before the first merge, slot by slot; empty if nobody reads bytes. Tokens point into
+    /// it, because copies of ever longer tokens could add up to the square of the text.
+    text: Vec<u8>,
+}
+
+impl Tokens {
+    /// Makes the base tokens. Without `text`, lengths and ids are right and all bytes are empty.
+    pub(super) fn new(base_ids: &[Option<u32>; 256], text: Vec<u8>) -> Self {
+        Tokens {
+            // A byte without an id does not occur in the text, so its id is never read; nor is EDGE's.
+            ids: base_ids.iter().map(|id| id.unwrap_or(u32::MAX)).chain([u32::MAX]).collect(),
+            lengths: vec![1; EDGE as usize + 1],
+            starts: vec![0; EDGE as usize + 1],
+            prefixes: BYTES.iter().map(|byte| prefix(&[*byte])).chain([0]).collect(),
+            text,
+        }
+    }
+
+    /// The number that the next learned token will have.
+    pub(super) fn next(&self) -> Token {
+        // There are fewer tokens than slots, and those are counted with 32 bits.
+        self.ids.len() as Token
+    }
+
+    /// Adds a learned token whose bytes stand at slot `start`.
+    pub(super) fn push(&mut self, id: u32, start: u32, length: u32) {
+        let prefix = prefix(self.text_at(start, length));
+        self.ids.push(id);
+        self.lengths.push(length);
+        self.starts.push(start);
+        self.prefixes.push(prefix);
+    }
+
+    /// The ids of the left and the right token.
+    pub(super) fn ids(&self, pair: Pair) -> (u32, u32) {
+        (self.ids[pair.left as usize], self.ids[pair.right as usize])
+    }
+
+    pub(super) fn length(&self, token: Token) -> u32 {
+        self.lengths[token as usize]
+    }
+
+    /// The bytes of the slots from `start`.
+    pub(super) fn text_at(&self, start: u32, length: u32) -> &[u8] {
+        self.text.get(start as usize..(start + length) as usize).unwrap_or(&[])
+    }
+
+    /// Compares two tokens by their bytes.
+    pub(super) fn compare(&self, a: Token, b: Token) -> Ordering {
+        if a == b {
+            return Ordering::Equal;
+        }
+        // If the padded prefixes differ, they differ as the bytes do; if not, they say nothing.
+        let by_prefix = self.prefixes[a as usize].cmp(&self.prefixes[b as usize]);
+        by_prefix.then_with(|| self.bytes(a).cmp(self.bytes(b)))
+    }
+
+    fn bytes(&self, token: Token) -> &[u8] {
+        match BYTES.get(token as usize) {
+            Some(byte) => std::slice::from_ref(byte),
+            None => self.text_at(self.starts[token as usize], self.lengths[token as usize]),
+        }
+    }
+}
+
+/// Every byte: the bytes of the base tokens.
+static BYTES: [u8; 256] = {
+    let mut bytes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        bytes[byte] = byte as u8;
+        byte += 1;
+    }
+    bytes
+};
+
+fn prefix(bytes: &[u8]) -> u64 {
+    let mut padded = [0; 8];
+    for (to, from) in padded.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    u64::from_be_bytes(padded)
+}

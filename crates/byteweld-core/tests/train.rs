@@ -1,0 +1,510 @@
+//! The trainer against a naive one that recounts everything at every step, and on known answers.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use byteweld_core::error::Error;
+use byteweld_core::train::{LearnedMerge, Options, Stop, TieBreak, Trained, train};
+use proptest::prelude::*;
+
+const TIES: [TieBreak; 3] =
+    [TieBreak::SmallestIds, TieBreak::GreatestBytes, TieBreak::SmallestBytes];
+
+/// Every byte is its own id, learned tokens start at 256, no limit but the number of merges.
+fn options(max_new_ids: usize, tie_break: TieBreak) -> Options {
+    let mut base_ids = [None; 256];
+    for (id, slot) in (0u32..).zip(&mut base_ids) {
+        *slot = Some(id);
+    }
+    Options {
+        base_ids,
+        first_id: 256,
+        max_new_ids,
+        reserved: Vec::new(),
+        tie_break,
+        min_frequency: 0,
+        max_token_bytes: None,
+    }
+}
+
+fn run(words: &[(&[u8], u64)], options: &Options) -> Trained {
+    train(words, options, &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+fn train_error(words: &[(&[u8], u64)], options: &Options) -> String {
+    match train(words, options, &mut |_| ControlFlow::Continue(())) {
+        Err(Error::Train(message)) => message,
+        Err(_) => panic!("expected a training error, found another error"),
+        Ok(trained) => panic!("expected an error, found {trained:?}"),
+    }
+}
+
+/// The merges as bytes, with `tokens` by id.
+fn merges_as_text(trained: &Trained) -> Vec<(String, String)> {
+    let mut tokens: BTreeMap<u32, Vec<u8>> = (0..=255u8).map(|b| (u32::from(b), vec![b])).collect();
+    let mut text = Vec::new();
+    for merge in &trained.merges {
+        let (left, right) = (tokens[&merge.left].clone(), tokens[&merge.right].clone());
+        text.push((
+            String::from_utf8_lossy(&left).into_owned(),
+            String::from_utf8_lossy(&right).into_owned(),
+        ));
+        tokens.insert(merge.new, [left, right].concat());
+    }
+    text
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|&(left, right)| (left.to_owned(), right.to_owned())).collect()
+}
+
+// ---- the naive trainer ----
+
+type Piece = (u32, Vec<u8>);
+
+/// The specification, step by step: count all pairs, choose, rewrite all text.
+fn train_naively(words: &[(&[u8], u64)], options: &Options) -> Trained {
+    let mut text: Vec<(Vec<Piece>, u64)> = words
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|&(bytes, count)| {
+            let pieces = bytes.iter().map(|&b| (options.base_ids[usize::from(b)].unwrap(), vec![b]));
+            (pieces.collect(), count)
+        })
+        .collect();
+    let mut merges = Vec::new();
+    let mut new_ids = 0;
+    let stop = loop {
+        if new_ids == options.max_new_ids {
+            break Stop::Size;
+        }
+        let mut counts: BTreeMap<(Piece, Piece), u64> = BTreeMap::new();
+        for (pieces, count) in &text {
+            for pair in pieces.windows(2) {
+                let length = pair[0].1.len() + pair[1].1.len();
+                if options.max_token_bytes.is_none_or(|max| length <= max) {
+                    *counts.entry((pair[0].clone(), pair[1].clone())).or_default() += count;
+                }
+            }
+        }
+        let Some(best) = counts.values().copied().max() else {
+            break Stop::NoPairs;
+        };
+        if best < options.min_frequency {
+            break Stop::MinFrequency;
+        }
+        let tied = counts.iter().filter(|(_, count)| **count == best).map(|(pair, _)| pair);
+        let by_bytes = |((_, left), (_, right)): &&(Piece, Piece)| (left.clone(), right.clone());
+        let (left, right) = match options.tie_break {
+            TieBreak::SmallestIds => tied.min_by_key(|((left, _), (right, _))| (*left, *right)),
+            TieBreak::GreatestBytes => tied.max_by_key(by_bytes),
+            TieBreak::SmallestBytes => tied.min_by_key(by_bytes),
+        }
+        .cloned()
+        .unwrap();
+        let bytes = [left.1.clone(), right.1.clone()].concat();
+        let new = match options.reserved.iter().find(|(reserved, _)| *reserved == bytes) {
+            Some((_, id)) => *id,
+            None => {
+                new_ids += 1;
+                options.first_id + (new_ids - 1) as u32
+            }
+        };
+        merges.push(LearnedMerge { left: left.0, right: right.0, new, count: best });
+        for (pieces, _) in &mut text {
+            let mut rewritten = Vec::new();
+            let mut at = 0;
+            while at < pieces.len() {
+                if pieces[at] == left && pieces.get(at + 1) == Some(&right) {
+                    rewritten.push((new, bytes.clone()));
+                    at += 2;
+                } else {
+                    rewritten.push(pieces[at].clone());
+                    at += 1;
+                }
+            }
+            *pieces = rewritten;
+        }
+    };
+    Trained { merges, stop }
+}
+
+// ---- laws ----
+
+/// Pretokens over a small alphabet, so that runs, overlaps and ties are the rule.
+fn words(letters: &'static [u8], longest: usize, most: usize) -> impl Strategy<Value = Vec<(Vec<u8>, u64)>> {
+    let word = prop::collection::vec(prop::sample::select(letters), 0..=longest);
+    let count = prop_oneof![4 => 0..4u64, 1 => 1..1000u64, 1 => Just(1 << 41)];
+    prop::collection::vec((word, count), 0..=most)
+}
+
+fn any_words() -> impl Strategy<Value = Vec<(Vec<u8>, u64)>> {
+    prop_oneof![
+        words(b"a", 40, 4),
+        words(b"ab", 24, 8),
+        words(b"ab", 120, 1),
+        words(b"abc", 12, 30),
+        words(b"\0\x01a\xfe\xff", 9, 12),
+    ]
+}
+
+/// The ids of the bytes: as they are, or in reverse from 1000, so that byte order is not id order.
+fn base_ids(is_reversed: bool) -> [Option<u32>; 256] {
+    let mut ids = [None; 256];
+    for (byte, slot) in (0u32..).zip(&mut ids) {
+        *slot = Some(if is_reversed { 1255 - byte } else { byte });
+    }
+    ids
+}
+
+prop_compose! {
+    fn any_options()(
+        tie_break in prop::sample::select(&TIES[..]),
+        max_new_ids in prop_oneof![Just(usize::MAX), 0..12usize],
+        min_frequency in prop_oneof![Just(0), Just(1), 2..6u64, Just(1 << 41)],
+        max_token_bytes in prop::option::of(0..9usize),
+        is_reversed in any::<bool>(),
+        reserved in prop::collection::btree_set(
+            prop::collection::vec(prop::sample::select(&b"ab\0"[..]), 2..5), 0..4),
+        has_small_reserved_ids in any::<bool>(),
+    ) -> Options {
+        // Reserved ids below or between the others, never among the learned ones.
+        let first_reserved = if has_small_reserved_ids && is_reversed { 7 } else { 1500 };
+        Options {
+            base_ids: base_ids(is_reversed),
+            first_id: 2000,
+            max_new_ids,
+            reserved: reserved.into_iter().zip(first_reserved..).collect(),
+            tie_break,
+            min_frequency,
+            max_token_bytes,
+        }
+    }
+}
+
+fn borrow(words: &[(Vec<u8>, u64)]) -> Vec<(&[u8], u64)> {
+    words.iter().map(|(bytes, count)| (bytes.as_slice(), *count)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn the_trainer_equals_the_naive_one(words in any_words(), options in any_options()) {
+        let words = borrow(&words);
+        prop_assert_eq!(run(&words, &options), train_naively(&words, &options));
+    }
+
+    #[test]
+    fn order_and_division_of_the_pretokens_do_not_matter(
+        (words, shuffled) in any_words().prop_flat_map(|words| {
+            (Just(words.clone()), Just(words).prop_shuffle())
+        }),
+        options in any_options(),
+    ) {
+        let shuffled = borrow(&shuffled);
+        let divided: Vec<(&[u8], u64)> = shuffled
+            .iter()
+            .flat_map(|&(bytes, count)| [(bytes, count / 3), (bytes, count - count / 3)])
+            .collect();
+        let expected = run(&borrow(&words), &options);
+        prop_assert_eq!(&run(&shuffled, &options), &expected);
+        prop_assert_eq!(&run(&divided, &options), &expected);
+    }
+
+    #[test]
+    fn a_smaller_size_learns_the_first_merges_of_a_larger(
+        words in any_words(), options in any_options(), size in 0..20usize,
+    ) {
+        let words = borrow(&words);
+        let whole = run(&words, &Options { max_new_ids: usize::MAX, ..options.clone() });
+        let part = run(&words, &Options { max_new_ids: size, ..options });
+        prop_assert_eq!(&whole.merges[..part.merges.len()], &part.merges[..]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+
+    // Enough text for blocks of every size, with few counts or with nearly as many as pretokens.
+    #[test]
+    fn the_trainer_equals_the_naive_one_on_longer_texts(
+        words in prop::collection::vec(
+            (prop::collection::vec(prop::sample::select(&b"abcdefgh"[..]), 1..16), 1..500u64), 300..600),
+        greatest_count in 1..500u64,
+        mut options in any_options(),
+    ) {
+        let words: Vec<(&[u8], u64)> =
+            words.iter().map(|(bytes, count)| (bytes.as_slice(), count % greatest_count + 1)).collect();
+        options.max_new_ids = options.max_new_ids.min(60);
+        prop_assert_eq!(run(&words, &options), train_naively(&words, &options));
+    }
+}
+
+// ---- known answers ----
+
+#[test]
+fn the_pairs_of_a_run_are_counted_at_every_position() {
+    for tie_break in TIES {
+        let trained = run(&[(b"aaa", 3)], &options(10, tie_break));
+        let expected = [
+            LearnedMerge { left: 97, right: 97, new: 256, count: 6 },
+            LearnedMerge { left: 256, right: 97, new: 257, count: 3 },
+        ];
+        assert_eq!(trained.merges, expected);
+        assert_eq!(trained.stop, Stop::NoPairs);
+    }
+}
+
+#[test]
+fn two_files_of_the_ck_seed_give_its_three_merges() {
+    let mut options = options(3, TieBreak::SmallestIds);
+    for (id, slot) in (4u32..).zip(&mut options.base_ids) {
+        *slot = Some(id);
+    }
+    options.first_id = 260;
+    options.min_frequency = 2;
+    let trained = run(&[(b"ab ab ab\n", 1), ("aaa bà\n".as_bytes(), 1)], &options);
+    let merges: Vec<_> = trained.merges.iter().map(|m| (m.left, m.right, m.new)).collect();
+    assert_eq!(merges, [(101, 102, 260), (36, 260, 261), (101, 101, 262)]);
+}
+
+#[test]
+fn a_pair_is_counted_across_pretokens_of_different_counts() {
+    let trained = run(&[(b"ab", 1), (b" ab", 2)], &options(10, TieBreak::SmallestIds));
+    let expected = [
+        LearnedMerge { left: 97, right: 98, new: 256, count: 3 },
+        LearnedMerge { left: 32, right: 256, new: 257, count: 2 },
+    ];
+    assert_eq!(trained.merges, expected);
+}
+
+#[test]
+fn low_and_lower_merge_by_greatest_bytes_as_the_seed_says() {
+    let trained = run(&[(b"low", 5), (b"lower", 2)], &options(10, TieBreak::GreatestBytes));
+    let expected = pairs(&[("o", "w"), ("l", "ow"), ("low", "e"), ("lowe", "r")]);
+    assert_eq!(merges_as_text(&trained), expected);
+    assert_eq!(trained.stop, Stop::NoPairs);
+}
+
+#[test]
+fn work_and_worked_merge_by_smallest_bytes_as_the_seed_says() {
+    let words: [(&[u8], u64); 3] = [(b"work", 2), (b"worked", 2), (b"works", 1)];
+    let trained = run(&words, &options(3, TieBreak::SmallestBytes));
+    assert_eq!(merges_as_text(&trained), pairs(&[("o", "r"), ("or", "k"), ("w", "ork")]));
+    assert_eq!(trained.stop, Stop::Size);
+}
+
+#[test]
+fn bytes_are_compared_as_python_compares_them() {
+    // All pairs occur once. A prefix is smaller than what it begins; bytes are unsigned; the left
+    // token decides before the right one.
+    let words: [(&[u8], u64); 3] = [(b"a\xff", 1), (b"\x80a", 1), (b"a\0", 1)];
+    let firsts = TIES.map(|tie_break| {
+        let merge = run(&words, &options(1, tie_break)).merges[0];
+        (merge.left, merge.right)
+    });
+    assert_eq!(firsts, [(97, 0), (0x80, 97), (97, 0)]);
+}
+
+#[test]
+fn tokens_that_share_nine_bytes_are_told_apart_by_the_rest() {
+    // After `abcdefghi` is one token in all of them, the last letters decide among equal counts.
+    let words: [(&[u8], u64); 3] = [(b"abcdefghixx", 1), (b"abcdefghizz", 1), (b"abcdefghiyy", 1)];
+    for tie_break in [TieBreak::GreatestBytes, TieBreak::SmallestBytes] {
+        let options = options(usize::MAX, tie_break);
+        assert_eq!(run(&words, &options), train_naively(&words, &options));
+    }
+}
+
+#[test]
+fn counts_beyond_two_to_the_forty_are_exact() {
+    let many = 1 << 60;
+    let words: [(&[u8], u64); 3] = [(b"ab", many), (b"abab", 1), (b"cd", many + 1)];
+    let trained = run(&words, &options(10, TieBreak::SmallestIds));
+    let counts: Vec<u64> = trained.merges.iter().map(|merge| merge.count).collect();
+    assert_eq!(counts, [many + 2, many + 1, 1]);
+}
+
+#[test]
+fn training_stops_below_the_minimum_frequency() {
+    let mut options = options(10, TieBreak::SmallestIds);
+    options.min_frequency = 3;
+    let trained = run(&[(b"ab", 1), (b" ab", 2)], &options);
+    assert_eq!(trained.merges.len(), 1);
+    assert_eq!(trained.stop, Stop::MinFrequency);
+}
+
+#[test]
+fn pairs_that_would_be_too_long_are_passed_over() {
+    let mut options = options(10, TieBreak::SmallestIds);
+    options.max_token_bytes = Some(2);
+    let trained = run(&[(b"abc", 9), (b"de", 1)], &options);
+    assert_eq!(merges_as_text(&trained), pairs(&[("a", "b"), ("d", "e")]));
+    assert_eq!(trained.stop, Stop::NoPairs);
+}
+
+#[test]
+fn no_text_no_size_and_no_pairs_are_results() {
+    let none = Trained { merges: Vec::new(), stop: Stop::NoPairs };
+    assert_eq!(run(&[], &options(5, TieBreak::SmallestIds)), none);
+    assert_eq!(run(&[(b"", 3), (b"a", 3), (b"ab", 0)], &options(5, TieBreak::SmallestIds)), none);
+    assert_eq!(run(&[(b"ab", 3)], &options(0, TieBreak::SmallestIds)).stop, Stop::Size);
+    let mut rare = options(5, TieBreak::SmallestIds);
+    rare.min_frequency = 4;
+    assert_eq!(run(&[(b"ab", 3)], &rare).stop, Stop::MinFrequency);
+}
+
+#[test]
+fn a_learned_token_with_reserved_bytes_takes_the_reserved_id() {
+    let mut options = options(1, TieBreak::SmallestIds);
+    options.reserved = vec![(b"ab".to_vec(), 900), (b"never".to_vec(), 901)];
+    let trained = run(&[(b"abc", 3)], &options);
+    let expected = [
+        LearnedMerge { left: 97, right: 98, new: 900, count: 3 },
+        LearnedMerge { left: 900, right: 99, new: 256, count: 3 },
+    ];
+    assert_eq!(trained.merges, expected);
+    assert_eq!(trained.stop, Stop::Size);
+}
+
+// ---- large inputs ----
+
+/// Numbers that look random and are the same every time.
+fn random(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    }
+}
+
+#[test]
+fn one_pretoken_of_two_megabytes_is_trained_in_near_linear_time() {
+    let mut random = random(1);
+    let text: Vec<u8> = (0..2_000_000).map(|_| b"acgt"[random() as usize % 4]).collect();
+    for tie_break in TIES {
+        let trained = run(&[(&text, 1)], &options(2000, tie_break));
+        assert_eq!(trained.merges.len(), 2000);
+        assert!(trained.merges.windows(2).all(|two| two[0].count >= two[1].count));
+    }
+}
+
+#[test]
+fn one_letter_repeated_doubles_at_every_merge() {
+    let text = vec![b'a'; 1 << 21];
+    let trained = run(&[(&text, 1)], &options(100, TieBreak::GreatestBytes));
+    let expected: Vec<u64> = (1..=21).rev().map(|power| (1 << power) - 1).collect();
+    let counts: Vec<u64> = trained.merges.iter().map(|merge| merge.count).collect();
+    assert_eq!(counts, expected);
+    assert_eq!(trained.stop, Stop::NoPairs);
+}
+
+#[test]
+fn a_long_text_repeated_becomes_one_long_token() {
+    // The tokens grow with the text: copies of their bytes would take gigabytes.
+    let mut random = random(2);
+    let half: Vec<u8> = (0..60_000).map(|_| random() as u8).collect();
+    let text = [half.as_slice(), &half].concat();
+    let mut options = options(usize::MAX, TieBreak::SmallestBytes);
+    options.min_frequency = 2;
+    let trained = run(&[(&text, 1)], &options);
+    assert_eq!(trained.stop, Stop::MinFrequency);
+    let mut lengths: BTreeMap<u32, usize> = (0..256).map(|id| (id, 1)).collect();
+    for merge in &trained.merges {
+        lengths.insert(merge.new, lengths[&merge.left] + lengths[&merge.right]);
+    }
+    assert_eq!(lengths.values().max(), Some(&60_000));
+}
+
+#[test]
+fn a_different_count_for_every_pretoken_wastes_little() {
+    let mut random = random(3);
+    let words: Vec<(Vec<u8>, u64)> = (1..100_000)
+        .map(|count| ((0..5).map(|_| b'a' + (random() % 20) as u8).collect(), count))
+        .collect();
+    let trained = run(&borrow(&words), &options(500, TieBreak::SmallestIds));
+    assert_eq!(trained.merges.len(), 500);
+}
+
+// ---- progress and refusals ----
+
+#[test]
+fn progress_is_told_every_hundred_merges_and_may_interrupt() {
+    let mut random = random(4);
+    let text: Vec<u8> = (0..20_000).map(|_| b'a' + (random() % 26) as u8).collect();
+    let words: [(&[u8], u64); 1] = [(&text, 1)];
+    let options = options(350, TieBreak::SmallestIds);
+    let mut seen = Vec::new();
+    train(&words, &options, &mut |merges| {
+        seen.push(merges);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(seen, [100, 200, 300]);
+
+    let mut calls = 0;
+    let interrupted = train(&words, &options, &mut |_| {
+        calls += 1;
+        ControlFlow::Break(())
+    });
+    assert!(matches!(interrupted, Err(Error::Interrupted)));
+    assert_eq!(calls, 1);
+}
+
+#[test]
+fn a_byte_outside_the_alphabet_is_named() {
+    let mut options = options(5, TieBreak::SmallestIds);
+    options.base_ids[0xC3] = None;
+    let message = train_error(&[(b"ok", 1), ("é".as_bytes(), 2)], &options);
+    assert!(message.contains("byte 0xC3"), "{message}");
+    assert!(train_error(&[(b"\xC3", 1)], &options).contains("byte 0xC3"));
+    assert_eq!(run(&[("é".as_bytes(), 0), (b"ok", 1)], &options).merges.len(), 1);
+}
+
+#[test]
+fn counts_that_could_overflow_are_refused() {
+    let message = train_error(&[(b"ab", u64::MAX)], &options(5, TieBreak::SmallestIds));
+    assert!(message.contains("36893488147419103230 bytes"), "{message}");
+    let half = i64::MAX as u64 / 2;
+    assert_eq!(run(&[(b"ab", half)], &options(5, TieBreak::SmallestIds)).merges[0].count, half);
+    train_error(&[(b"ab", half), (b"cd", 1)], &options(5, TieBreak::SmallestIds));
+}
+
+#[test]
+fn text_beyond_32_bits_of_slots_is_refused_before_memory_is_taken() {
+    let text = vec![b'a'; 1 << 20];
+    let words: Vec<(&[u8], u64)> = vec![(&text, 1); 4096];
+    let message = train_error(&words, &options(5, TieBreak::SmallestIds));
+    assert!(message.contains("4294967295"), "{message}");
+}
+
+#[test]
+fn ids_that_would_be_given_twice_are_refused() {
+    let ab = || b"ab".to_vec();
+    let words: [(&[u8], u64); 1] = [(b"abc", 1)];
+    let refusal = |change: &dyn Fn(&mut Options)| {
+        let mut options = options(2, TieBreak::SmallestIds);
+        change(&mut options);
+        train_error(&words, &options)
+    };
+    let message = refusal(&|options| options.base_ids[98] = Some(97));
+    assert!(message.contains("id 97 belongs to both b'a' and b'b'"), "{message}");
+    let message = refusal(&|options| options.reserved = vec![(ab(), 97)]);
+    assert!(message.contains("id 97 belongs to both b'a' and b'ab'"), "{message}");
+    let message = refusal(&|options| options.reserved = vec![(ab(), 257)]);
+    assert!(message.contains("id 257 belongs to b'ab'"), "{message}");
+    let message = refusal(&|options| options.reserved = vec![(ab(), 300), (ab(), 301)]);
+    assert!(message.contains("b'ab' has the ids 300 and 301"), "{message}");
+    let message = refusal(&|options| options.first_id = u32::MAX);
+    assert!(message.contains("above 4294967295"), "{message}");
+}
+
+#[test]
+fn a_reserved_base_token_and_a_reserved_id_after_the_learned_ones_are_accepted() {
+    let mut options = options(2, TieBreak::SmallestIds);
+    options.reserved = vec![(b"a".to_vec(), 97), (b"abc".to_vec(), 258)];
+    let trained = run(&[(b"abc", 2), (b"abcd", 1)], &options);
+    let new: Vec<u32> = trained.merges.iter().map(|merge| merge.new).collect();
+    assert_eq!(new, [256, 258, 257]);
+}

@@ -1,0 +1,103 @@
+//! Plain, gzip, zstd and xz files behind one reader. Archives of several members are read to their end.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+const BUFFER_BYTES: usize = 256 << 10;
+const GZIP: &[u8] = &[0x1F, 0x8B];
+const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
+const XZ: &[u8] = &[0xFD, b'7', b'z', b'X', b'Z', 0];
+/// The decoder of an xz file may ask for this much memory.
+const XZ_MEMORY_KIB: u32 = 1 << 20;
+
+/// Opens a file; what it holds is what the reader gives. `consumed` is raised by the file's own bytes.
+pub(crate) fn open(path: &Path, consumed: Arc<AtomicU64>) -> io::Result<Box<dyn Read + Send>> {
+    let file = Counted { file: File::open(path)?, consumed };
+    let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
+    let head = reader.fill_buf()?;
+    Ok(if head.starts_with(GZIP) {
+        Box::new(flate2::bufread::MultiGzDecoder::new(reader))
+    } else if head.starts_with(ZSTD) {
+        Box::new(Zstd { source: reader, decoder: FrameDecoder::new(), in_frame: false })
+    } else if head.starts_with(XZ) {
+        Box::new(lzma_rust2::XzReader::new_mem_limit(reader, true, XZ_MEMORY_KIB))
+    } else {
+        Box::new(reader)
+    })
+}
+
+struct Counted {
+    file: File,
+    consumed: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// All frames of a zstd file; skippable ones are skipped.
+struct Zstd<R> {
+    source: R,
+    decoder: FrameDecoder,
+    in_frame: bool,
+}
+
+impl<R: BufRead> Zstd<R> {
+    /// Goes to the next frame; false at the end of the file.
+    fn next_frame(&mut self) -> io::Result<bool> {
+        loop {
+            if self.source.fill_buf()?.is_empty() {
+                return Ok(false);
+            }
+            let mut magic = [0; 4];
+            self.source.read_exact(&mut magic)?;
+            if magic[0] & 0xF0 == 0x50 && magic[1..] == [0x2A, 0x4D, 0x18] {
+                let mut length = [0; 4];
+                self.source.read_exact(&mut length)?;
+                let length = u64::from(u32::from_le_bytes(length));
+                if io::copy(&mut self.source.by_ref().take(length), &mut io::sink())? < length {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                continue;
+            }
+            let mut frame = magic.as_slice().chain(&mut self.source);
+            self.decoder.reset(&mut frame).map_err(io::Error::other)?;
+            return Ok(true);
+        }
+    }
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            if !self.in_frame {
+                if !self.next_frame()? {
+                    return Ok(0);
+                }
+                self.in_frame = true;
+            }
+            if self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+                self.decoder
+                    .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1))
+                    .map_err(io::Error::other)?;
+            }
+            let read = self.decoder.read(buffer)?;
+            if read > 0 {
+                return Ok(read);
+            }
+            self.in_frame = !self.decoder.is_finished();
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What can go wrong while reading: the system says no, or a file is not what it should be.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a corpus cannot be read.
+#[derive(Debug)]
+pub enum Error {
+    /// The operating system refused.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Its error.
+        error: io::Error,
+    },
+    /// A file is not what it should be.
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// The line, for formats that have lines; it starts at 1.
+        line: Option<u64>,
+        /// What was found, what was expected, what to do.
+        message: String,
+    },
+}
+
+/// The crate's result.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            Error::Content { path, line: Some(line), message } => {
+                write!(f, "{}:{line}: {message}", path.display())
+            }
+            Error::Content { path, line: None, message } => {
+                write!(f, "{}: {message}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

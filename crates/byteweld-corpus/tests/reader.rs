@@ -1,0 +1,152 @@
+//! Documents of every kind of file, whole and in pieces.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use byteweld_corpus::{Error, OnError, Options, Piece, Reader, Unit};
+
+fn folder(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn file(folder: &str, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = self::folder(folder).join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn options(unit: Unit, on_error: OnError) -> Options {
+    Options { unit, field: "text".to_owned(), on_error }
+}
+
+fn documents(path: &PathBuf, unit: Unit, on_error: OnError) -> Result<Vec<String>, Error> {
+    let mut reader = Reader::new(vec![path.clone()], options(unit, on_error));
+    let (mut all, mut document) = (Vec::new(), Vec::new());
+    while reader.next_document(&mut document)? {
+        all.push(String::from_utf8_lossy(&document).into_owned());
+    }
+    Ok(all)
+}
+
+fn separator(text: &str) -> Unit {
+    Unit::Separator(text.as_bytes().to_vec())
+}
+
+#[test]
+fn a_file_is_a_document_even_if_it_is_empty() {
+    let path = file("file", "a.txt", b"one\ntwo");
+    assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), ["one\ntwo"]);
+    let path = file("file", "b.txt", b"");
+    assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), [""]);
+    assert_eq!(documents(&path, Unit::Line, OnError::Fail).unwrap(), [""; 0]);
+}
+
+#[test]
+fn lines_keep_their_endings() {
+    let path = file("lines", "a.txt", b"one\r\n\ntwo");
+    assert_eq!(documents(&path, Unit::Line, OnError::Fail).unwrap(), ["one\r\n", "\n", "two"]);
+}
+
+#[test]
+fn separators_belong_to_no_document_wherever_windows_are_cut() {
+    let path = file("separators", "a.txt", b"one<|x|><|x|>two<|x|>");
+    assert_eq!(documents(&path, separator("<|x|>"), OnError::Fail).unwrap(), ["one", "", "two"]);
+    // A separator across every cut of the window (256 KiB).
+    for shift in 0..6 {
+        let start = "a".repeat((256 << 10) - shift);
+        let path = file("separators", "b.txt", format!("{start}<|x|>end").as_bytes());
+        assert_eq!(documents(&path, separator("<|x|>"), OnError::Fail).unwrap(), [start, "end".to_owned()]);
+    }
+}
+
+#[test]
+fn json_lines_give_one_field() {
+    let text = b"{\"text\": \"one\\n\", \"n\": [1, {}]}\n\n  \n{\"id\": 1, \"text\": \"tw\\u00f6\"}";
+    let path = file("json", "a.jsonl", text);
+    assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), ["one\n", "twö"]);
+}
+
+#[test]
+fn bad_records_fail_with_their_line_or_are_skipped() {
+    for bad in ["{\"text\": 1}", "{\"other\": \"x\"}", "[1]", "{\"text\": \"a\"", "{\"text\": \"\\ud800\"}"] {
+        let text = format!("{{\"text\": \"ok\"}}\n{bad}\n{{\"text\": \"end\"}}\n");
+        let path = file("bad", "a.jsonl", text.as_bytes());
+        let error = documents(&path, Unit::File, OnError::Fail).unwrap_err().to_string();
+        assert!(error.contains("a.jsonl:2: "), "{error}");
+        assert_eq!(documents(&path, Unit::File, OnError::Skip).unwrap(), ["ok", "end"]);
+    }
+}
+
+#[test]
+fn what_is_not_utf8_is_kept_replaced_or_skipped() {
+    let path = file("utf8", "a.txt", b"a\xff\nb\xe2\x82");
+    let mut reader = Reader::new(vec![path.clone()], options(Unit::File, OnError::Fail));
+    let mut document = Vec::new();
+    assert!(reader.next_document(&mut document).unwrap());
+    assert_eq!(document, b"a\xff\nb\xe2\x82");
+    assert_eq!(documents(&path, Unit::File, OnError::Replace).unwrap(), ["a\u{fffd}\nb\u{fffd}"]);
+    assert_eq!(documents(&path, Unit::Line, OnError::Replace).unwrap(), ["a\u{fffd}\n", "b\u{fffd}"]);
+    assert_eq!(documents(&path, Unit::File, OnError::Skip).unwrap(), [""; 0]);
+    let path = file("utf8", "b.jsonl", b"{\"text\": \"\\udc00x\"}\n{\"text\": \"\xff\"}\n");
+    assert_eq!(documents(&path, Unit::File, OnError::Replace).unwrap(), ["\u{fffd}\u{fffd}\u{fffd}x", "\u{fffd}"]);
+}
+
+#[test]
+fn a_character_across_windows_is_not_replaced() {
+    let text = "é".repeat(300 << 10);
+    for shift in 0..2 {
+        let text = format!("{}{text}", "a".repeat(shift));
+        let path = file("across", "a.txt", text.as_bytes());
+        assert_eq!(documents(&path, Unit::File, OnError::Replace).unwrap(), [text]);
+    }
+}
+
+#[test]
+fn gzip_is_read_through_all_members_and_truncation_is_an_error() {
+    let member = |text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let bytes = [member("one "), member("two")].concat();
+    let path = file("gzip", "a.txt.gz", &bytes);
+    assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), ["one two"]);
+    let path = file("gzip", "cut.txt.gz", &bytes[..bytes.len() - 5]);
+    assert!(matches!(documents(&path, Unit::File, OnError::Fail), Err(Error::Content { .. })));
+}
+
+#[test]
+fn zstd_is_read_through_all_frames_and_truncation_is_an_error() {
+    let frame = |text: &str| {
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        ruzstd::encoding::compress_to_vec(text.as_bytes(), level)
+    };
+    let skippable = [&[0x53, 0x2A, 0x4D, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
+    let bytes = [frame("one "), skippable, frame("two")].concat();
+    let path = file("zstd", "a.jsonl.txt.zst", &bytes);
+    assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), ["one two"]);
+    let path = file("zstd", "cut.txt.zst", &bytes[..bytes.len() - 3]);
+    assert!(matches!(documents(&path, Unit::File, OnError::Fail), Err(Error::Content { .. })));
+}
+
+#[test]
+fn pieces_are_bounded_and_places_are_told() {
+    let path = file("pieces", "a.txt", &b"abcdefgh".repeat(100_000));
+    let mut reader = Reader::new(vec![path], options(Unit::File, OnError::Fail));
+    let mut buffer = Vec::new();
+    assert_eq!(reader.read(&mut buffer, 10_000).unwrap(), Piece::More);
+    assert!(buffer.len() <= 10_000);
+    assert_eq!(reader.place().1, buffer.len() as u64);
+    while reader.read(&mut buffer, 10_000).unwrap() == Piece::More {}
+    assert_eq!((buffer.len(), reader.place().1), (800_000, 800_000));
+    assert_eq!(reader.bytes_consumed(), 800_000);
+}
+
+#[test]
+fn a_missing_file_is_an_io_error_with_its_path() {
+    let path = folder("missing").join("none.txt");
+    assert!(matches!(documents(&path, Unit::File, OnError::Fail), Err(Error::Io { .. })));
+}

@@ -1,0 +1,109 @@
+//! Files to documents, for Python and for counting.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use byteweld_core::counts::{DocumentSource, Read};
+use byteweld_corpus::{OnError, Options, Piece, Reader, Unit};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::raise_corpus;
+
+/// How to read files, as Python says it.
+pub(crate) fn options(
+    unit: &str,
+    separator: Option<Vec<u8>>,
+    field: String,
+    on_error: &str,
+) -> PyResult<Options> {
+    let unit = match (unit, separator) {
+        (_, Some(separator)) if separator.is_empty() => {
+            return Err(PyValueError::new_err("separator is empty; it must be at least one byte"));
+        }
+        (_, Some(separator)) => Unit::Separator(separator),
+        ("line", None) => Unit::Line,
+        ("file", None) => Unit::File,
+        (other, None) => {
+            return Err(PyValueError::new_err(format!("unit is {other:?}; it must be file or line")));
+        }
+    };
+    let on_error = match on_error {
+        "fail" => OnError::Fail,
+        "skip" => OnError::Skip,
+        "replace" => OnError::Replace,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "on_error is {other:?}; it must be fail, skip or replace"
+            )));
+        }
+    };
+    Ok(Options { unit, field, on_error })
+}
+
+/// A reader as the engine's source of documents.
+pub(crate) struct Source(pub(crate) Reader);
+
+impl DocumentSource for Source {
+    fn read(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        want: usize,
+    ) -> Result<Read, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(match self.0.read(buffer, want)? {
+            Piece::More => Read::More,
+            Piece::DocumentEnd => Read::DocumentEnd,
+            Piece::CorpusEnd => Read::CorpusEnd,
+        })
+    }
+
+    fn place(&self) -> (Option<String>, u64) {
+        let (path, offset) = self.0.place();
+        (path.map(|path| path.display().to_string()), offset)
+    }
+}
+
+/// The documents of files, one after another, as bytes.
+#[pyclass(frozen, module = "byteweld._native")]
+pub(crate) struct Documents {
+    reader: Mutex<Reader>,
+}
+
+#[pymethods]
+impl Documents {
+    #[new]
+    #[pyo3(signature = (files, *, unit, separator, field, on_error))]
+    fn new(
+        files: Vec<PathBuf>,
+        unit: &str,
+        separator: Option<Vec<u8>>,
+        field: String,
+        on_error: &str,
+    ) -> PyResult<Self> {
+        let reader = Reader::new(files, options(unit, separator, field, on_error)?);
+        Ok(Self { reader: Mutex::new(reader) })
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let document = py.detach(|| {
+            let mut reader = self.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut document = Vec::new();
+            reader.next_document(&mut document).map(|found| found.then_some(document))
+        });
+        match document {
+            Ok(document) => Ok(document.map(|bytes| PyBytes::new(py, &bytes))),
+            Err(error) => Err(raise_corpus(py, error)),
+        }
+    }
+
+    /// How many documents were skipped so far.
+    #[getter]
+    fn skipped(&self) -> u64 {
+        self.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner).skipped()
+    }
+}

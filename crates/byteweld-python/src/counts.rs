@@ -1,0 +1,186 @@
+//! Counts, and the builder that fills one from documents and files.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use byteweld_core::counts as core;
+use byteweld_core::pretoken::Pretokenizer;
+use byteweld_core::specials::Specials;
+use byteweld_corpus::Reader;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::convert::{Text, threads};
+use crate::corpus::{Source, options};
+use crate::error::raise;
+
+/// Pre-token bytes and how many. Immutable.
+#[pyclass(frozen, module = "byteweld._native")]
+pub(crate) struct Counts {
+    pub(crate) inner: core::Counts,
+}
+
+#[pymethods]
+impl Counts {
+    /// A table from (bytes, count) pairs.
+    #[new]
+    fn new(py: Python<'_>, items: Vec<(Vec<u8>, u64)>) -> PyResult<Self> {
+        let mut inner = core::Counts::new();
+        for (pretoken, count) in items {
+            inner.add(&pretoken, count).map_err(|e| raise(py, e))?;
+        }
+        Ok(Self { inner })
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    #[getter]
+    fn total(&self) -> u128 {
+        self.inner.total()
+    }
+
+    fn get(&self, pretoken: &[u8]) -> u64 {
+        self.inner.get(pretoken)
+    }
+
+    /// All (bytes, count) pairs in order of the bytes.
+    fn items<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, u64)> {
+        let sorted = py.detach(|| self.inner.sorted());
+        sorted.into_iter().map(|(bytes, count)| (PyBytes::new(py, bytes), count)).collect()
+    }
+
+    /// The sum of tables.
+    #[staticmethod]
+    fn merge(py: Python<'_>, tables: Vec<Py<Counts>>) -> PyResult<Self> {
+        let tables: Vec<&Counts> = tables.iter().map(|table| table.get()).collect();
+        let sum = py.detach(|| {
+            let mut sum = core::Counts::new();
+            for table in tables {
+                sum.merge(&table.inner)?;
+            }
+            Ok(sum)
+        });
+        sum.map(|inner| Self { inner }).map_err(|e| raise(py, e))
+    }
+}
+
+/// Counts documents as they come.
+#[pyclass(frozen, module = "byteweld._native")]
+pub(crate) struct CountBuilder {
+    pretokenizer: Pretokenizer,
+    boundaries: Specials,
+    alphabet: Option<[bool; 256]>,
+    threads: std::num::NonZeroUsize,
+    sum: Mutex<core::Counts>,
+}
+
+impl CountBuilder {
+    fn options(&self) -> core::CountOptions<'_> {
+        core::CountOptions {
+            pretokenizer: &self.pretokenizer,
+            boundaries: &self.boundaries,
+            alphabet: self.alphabet.as_ref(),
+            threads: self.threads,
+        }
+    }
+
+    fn add(&self, counts: core::Counts) -> byteweld_core::Result<()> {
+        let mut sum = self.sum.lock().unwrap_or_else(PoisonError::into_inner);
+        if sum.is_empty() {
+            *sum = counts;
+            return Ok(());
+        }
+        sum.merge(&counts)
+    }
+}
+
+#[pymethods]
+impl CountBuilder {
+    #[new]
+    #[pyo3(signature = (*, pattern, boundaries, alphabet, num_threads))]
+    fn new(
+        py: Python<'_>,
+        pattern: Option<&str>,
+        boundaries: Vec<String>,
+        alphabet: Option<Vec<u8>>,
+        num_threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let alphabet = alphabet.map(|bytes| {
+            let mut known = [false; 256];
+            for byte in bytes {
+                known[byte as usize] = true;
+            }
+            known
+        });
+        Ok(Self {
+            pretokenizer: Pretokenizer::new(pattern).map_err(|e| raise(py, e))?,
+            boundaries: Specials::new(&boundaries).map_err(|e| raise(py, e))?,
+            alphabet,
+            threads: threads(num_threads)?,
+            sum: Mutex::default(),
+        })
+    }
+
+    /// Counts documents that are in memory.
+    fn add_documents(&self, py: Python<'_>, documents: Vec<Text>) -> PyResult<()> {
+        let counted = py.detach(|| self.add(core::count_documents(&documents, &self.options())?));
+        counted.map_err(|e| raise(py, e))
+    }
+
+    /// Counts the documents of files; returns how many were skipped. `progress` hears of bytes read.
+    #[pyo3(signature = (files, *, unit, separator, field, on_error, progress))]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only in Python")]
+    fn add_files(
+        &self,
+        py: Python<'_>,
+        files: Vec<PathBuf>,
+        unit: &str,
+        separator: Option<Vec<u8>>,
+        field: String,
+        on_error: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<u64> {
+        let reader = Reader::new(files, options(unit, separator, field, on_error)?);
+        let consumed = reader.consumed();
+        let mut source = Source(reader);
+        let mut failure = None;
+        let counted = py.detach(|| {
+            let mut report = |_| {
+                let bytes = consumed.load(Ordering::Relaxed);
+                let outcome = Python::attach(|py| {
+                    py.check_signals()?;
+                    progress.as_ref().map_or(Ok(()), |call| call.call1(py, (bytes,)).map(drop))
+                });
+                match outcome {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failure = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            };
+            self.add(core::count_source(&mut source, &self.options(), &mut report)?)
+        });
+        match (failure, counted) {
+            (Some(error), _) => Err(error),
+            (None, Err(error)) => Err(raise(py, error)),
+            (None, Ok(())) => Ok(source.0.skipped()),
+        }
+    }
+
+    /// The sum so far; the builder starts anew.
+    fn finish(&self) -> Counts {
+        let mut sum = self.sum.lock().unwrap_or_else(PoisonError::into_inner);
+        Counts { inner: std::mem::take(&mut *sum) }
+    }
+
+    /// Which engine runs the pattern: "whole", "automaton" or "backtracking".
+    #[getter]
+    fn engine(&self) -> &'static str {
+        self.pretokenizer.engine().name()
+    }
+}

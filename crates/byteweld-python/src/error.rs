@@ -1,0 +1,90 @@
+//! The one place where a Rust error becomes a Python exception of `byteweld.errors`.
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyOverflowError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use byteweld_core::Error;
+
+/// Makes the exception; falls back to what went wrong while making it.
+pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
+    make(py, error).unwrap_or_else(|failure| failure)
+}
+
+fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
+    let message = error.to_string();
+    Ok(match error {
+        Error::Pattern(_) => with_message(py, "PatternError", &message)?,
+        Error::Vocabulary(_) => with_message(py, "VocabularyError", &message)?,
+        Error::Train(_) => with_message(py, "UnsupportedError", &message)?,
+        Error::Overflow(_) => PyOverflowError::new_err(message),
+        Error::OutsideAlphabet { .. } => with_message(py, "VocabularyError", &message)?,
+        Error::SpecialToken { token, .. } => {
+            let token = pyo3::types::PyString::new(py, &token).repr()?;
+            let message = format!(
+                "text holds the special token {token}; pass allowed_special={{{token}}} (or \"all\") to encode it \
+                 as one id, or disallowed_special=() to encode it as plain text"
+            );
+            with_message(py, "SpecialTokenError", &message)?
+        }
+        Error::UnknownId(id) => {
+            let message = format!("invalid token for decoding: {id} is not in the vocabulary");
+            PyErr::from_value(class(py, "UnknownIdError")?.call1((message, id))?)
+        }
+        Error::ForbiddenByte { byte, offset, path } => {
+            let message = format!("0x{byte:02X} is not in the alphabet of this recipe");
+            with_place(py, "CorpusError", &message, path, Some(offset))?
+        }
+        Error::Source(source) => match source.downcast::<byteweld_corpus::Error>() {
+            Ok(error) => return corpus(py, *error),
+            Err(other) => with_message(py, "NativeError", &other.to_string())?,
+        },
+        // A signal handler or a callback has already raised; this stands in if none has.
+        Error::Interrupted => PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(())),
+    })
+}
+
+/// Makes the exception for a corpus that cannot be read.
+pub(crate) fn raise_corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyErr {
+    corpus(py, error).unwrap_or_else(|failure| failure)
+}
+
+fn corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyResult<PyErr> {
+    match error {
+        byteweld_corpus::Error::Io { path, error } => match error.raw_os_error() {
+            Some(code) => {
+                let text = py.import("os")?.call_method1("strerror", (code,))?;
+                Ok(PyOSError::new_err((code, text.unbind(), path))) // Python picks FileNotFoundError etc.
+            }
+            None => Ok(PyOSError::new_err(format!("{}: {error}", path.display()))),
+        },
+        byteweld_corpus::Error::Content { path, line, message } => {
+            let place = match line {
+                Some(line) => format!("{}:{line}", path.display()),
+                None => path.display().to_string(),
+            };
+            with_place(py, "CorpusError", &message, Some(place), None)
+        }
+    }
+}
+
+fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("byteweld.errors")?.getattr(name)
+}
+
+fn with_message(py: Python<'_>, name: &str, message: &str) -> PyResult<PyErr> {
+    Ok(PyErr::from_value(class(py, name)?.call1((message,))?))
+}
+
+fn with_place(
+    py: Python<'_>,
+    name: &str,
+    message: &str,
+    path: Option<String>,
+    offset: Option<u64>,
+) -> PyResult<PyErr> {
+    let place = PyDict::new(py);
+    place.set_item("path", path)?;
+    place.set_item("offset", offset)?;
+    Ok(PyErr::from_value(class(py, name)?.call((message,), Some(&place))?))
+}

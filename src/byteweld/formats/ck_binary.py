@@ -1,0 +1,566 @@
+"""ck's binary export `ck.bpe.binary.v1`: a folder of three flat tables and a JSON with their sizes.
+
+In: a folder, checked to the last byte, in ck's own byte letters or in GPT-2's. Out: the four files
+as ck's runtime reads them, the JSON last. The byte tables are in docs/formats/ck-binary.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import reprlib
+import shutil
+import stat
+import struct
+import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, NoReturn
+
+from byteweld import patterns
+from byteweld._files import write_atomic
+from byteweld.errors import (
+    FormatError,
+    MissingKeyError,
+    PatternError,
+    UnsupportedError,
+    VocabularyError,
+)
+from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
+from byteweld.vocab import Merge, Vocabulary
+
+NAME: Final = "ck"
+ByteMap = Literal["ck", "gpt2"]
+
+META: Final = "tokenizer_meta.json"
+FILES: Final[Mapping[str, str]] = {  # key of the JSON -> file; ck's loader knows these names only
+    "offsets": "vocab_offsets.bin",
+    "strings": "vocab_strings.bin",
+    "merges": "vocab_merges.bin",
+}
+BUILT_IN: Final = ("<|unk|>", "<|bos|>", "<|eos|>", "<|pad|>")  # ids 0 to 3
+_ROLES: Final = {"unk": 0, "bos": 1, "eos": 2, "pad": 3}
+
+_SCHEMA: Final = "ck.bpe.binary.v1"
+_COUNTS: Final = ("vocab_size", "num_merges", "num_reserved_special_tokens", "max_piece_bytes")
+_KEYS: Final = ("schema", "mode", *_COUNTS, *FILES)
+_META_LIMIT: Final = 1 << 16  # three paths of 4096 bytes and a few numbers fit many times
+_INT32_MAX: Final = 2**31 - 1
+
+_ASCII: Final = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
+
+# ck means to write GPT-2's letters, but shifts all the hidden bytes by 0x100 and forgets 0xAD.
+_CK_LETTERS: Final = {
+    byte: chr(0x100 + byte if byte <= 0x20 or 0x7F <= byte <= 0xA0 else byte) for byte in range(256)
+}
+_LETTERS: Final[Mapping[ByteMap, Mapping[int, str]]] = {"ck": _CK_LETTERS, "gpt2": BYTE_TO_CHAR}
+
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 100
+_show = _SHOWN.repr
+
+
+class _Meta(NamedTuple):
+    alphabet: Literal["bytes", "ascii"]
+    vocab_size: int
+    num_merges: int
+    num_reserved: int
+
+    @property
+    def first_byte_id(self) -> int:
+        return len(BUILT_IN) + self.num_reserved
+
+    @property
+    def first_merge_id(self) -> int:
+        return self.vocab_size - self.num_merges
+
+
+class _Texts(NamedTuple):
+    """The texts of all tokens as they stand in the strings file."""
+
+    raw: list[bytes]
+    offsets: tuple[int, ...]
+    path: Path
+
+    def fail(self, token_id: int, message: str) -> NoReturn:
+        raise FormatError(message, path=self.path, offset=self.offsets[token_id])
+
+    def decode(self, token_id: int) -> str:
+        try:
+            return self.raw[token_id].decode("utf-8")
+        except UnicodeDecodeError as error:
+            found = _show(self.raw[token_id])
+            self.fail(token_id, f"token {token_id} is {found}; expected UTF-8 ({error.reason})")
+
+
+def recognise(path: Path, head: bytes) -> bool:
+    """Say whether `path` is a folder whose tokenizer_meta.json has ck's schema, in any version."""
+    if head:
+        return False
+    meta = path / META
+    try:
+        if not meta.is_file():
+            return False
+        with meta.open("rb") as file:
+            return b'"ck.bpe.binary.' in file.read(_META_LIMIT)
+    except (OSError, ValueError):
+        return False
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def load(path: Path) -> Vocabulary:
+    """Read an export; anything that the schema does not allow is a FormatError."""
+    return load_with_map(path)[0]
+
+
+def load_with_map(path: Path) -> tuple[Vocabulary, ByteMap]:
+    """Read an export, and say by which letters it shows bytes (an ASCII export has none: "ck")."""
+    meta = _read_meta(path / META)
+    offsets = _read_table(path / FILES["offsets"], "<i", meta.vocab_size, "vocab_size")
+    merges = _read_table(path / FILES["merges"], "<3i", meta.num_merges, "num_merges")
+    texts = _read_texts(path / FILES["strings"], [offset for (offset,) in offsets])
+    special_tokens = _read_special_tokens(texts, meta)
+    byte_map = _find_byte_map(texts, meta)
+    tokens = {token_id: text.encode() for text, token_id in special_tokens.items()}
+    tokens |= _read_alphabet(texts, meta, byte_map)
+    tokens |= _read_merged_tokens(texts, meta, byte_map)
+    merge_ids = _check_merges(merges, tokens, meta, path / FILES["merges"])
+    try:
+        vocab = Vocabulary(
+            tokens,
+            merge_ids,
+            special_tokens=special_tokens,
+            pattern=_pattern_of(meta.alphabet),
+            roles=_ROLES,
+            alphabet=meta.alphabet,
+        )
+    except VocabularyError as error:
+        raise FormatError(str(error), path=path) from error
+    return vocab, byte_map
+
+
+def _pattern_of(alphabet: Literal["bytes", "ascii"]) -> str | None:
+    """Return what ck's runtime cuts by, which the export does not hold: GPT-2's, or nothing."""
+    return patterns.GPT2 if alphabet == "bytes" else None
+
+
+def _read_meta(path: Path) -> _Meta:
+    with path.open("rb") as file:
+        data = file.read(_META_LIMIT + 1)
+    if len(data) > _META_LIMIT:
+        raise FormatError(f"expected at most {_META_LIMIT} bytes of JSON, found more", path=path)
+    meta = _parse_json(data, path)
+    if "schema" not in meta:
+        raise MissingKeyError("key 'schema' is missing", path=path)
+    if meta["schema"] != _SCHEMA:
+        raise FormatError(
+            f"schema is {_show(meta['schema'])}; only {_SCHEMA!r} can be read", path=path
+        )
+    for key in _KEYS:
+        if key not in meta:
+            raise MissingKeyError(f"key {key!r} is missing", path=path)
+    extra = next((key for key in meta if key not in _KEYS), None)
+    if extra is not None:
+        raise FormatError(
+            f"unknown key {_show(extra)}; expected only {', '.join(_KEYS)}", path=path
+        )
+    for key, name in FILES.items():
+        _check_file_name(key, meta[key], name, path)
+    return _read_sizes(meta, path)
+
+
+def _parse_json(data: bytes, path: Path) -> dict[str, object]:
+    """Read strict JSON: UTF-8, no repeated keys, no NaN, no nesting past what Python can follow."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"expected UTF-8, found {data[error.start : error.end]!r} ({error.reason})",
+            path=path,
+            offset=error.start,
+        ) from error
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        offset = len(text[: error.pos].encode())
+        raise FormatError(f"expected JSON: {error.msg}", path=path, offset=offset) from error
+    except RecursionError as error:
+        raise FormatError("values are nested too deep; expected one level", path=path) from error
+    except ValueError as error:  # from the two hooks, or an integer of thousands of digits
+        raise FormatError(str(error), path=path) from error
+    if type(value) is not dict:
+        raise FormatError(f"expected a JSON object, found {_show(value)}", path=path)
+    return value
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Make an object, refusing repeated keys: `json` would silently keep the last."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"key {_show(repeated)} is repeated; every key of an object appears once")
+    return made
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"expected JSON, found {name}, which JSON does not have")
+
+
+def _check_file_name(key: str, found: object, name: str, path: Path) -> None:
+    """Accept the plain name, or the name behind a folder: ck-bpe-train writes where it wrote to.
+
+    The folder is never followed: the file is opened beside the JSON, as ck's own loader does it.
+    """
+    if isinstance(found, str):
+        *folders, last = found.split("/")
+        if last == name and ".." not in folders:
+            return
+    raise FormatError(
+        f"{key} is {_show(found)}; expected {name!r}, a file beside {META}", path=path
+    )
+
+
+def _read_sizes(meta: Mapping[str, object], path: Path) -> _Meta:
+    mode = meta["mode"]
+    if mode not in ("bytelevel_bpe", "ascii_bpe"):
+        raise FormatError(
+            f"mode is {_show(mode)}; expected 'bytelevel_bpe' or 'ascii_bpe'", path=path
+        )
+    sizes: dict[str, int] = {}
+    for key in _COUNTS:
+        value = meta[key]
+        if type(value) is not int or not 0 <= value <= _INT32_MAX:
+            raise FormatError(
+                f"{key} is {_show(value)}; expected an integer in 0..{_INT32_MAX}", path=path
+            )
+        sizes[key] = value
+    vocab_size, num_merges, num_reserved, _ = sizes.values()
+    base = 256 if mode == "bytelevel_bpe" else len(_ASCII)
+    expected = len(BUILT_IN) + num_reserved + base + num_merges
+    if vocab_size != expected:
+        raise FormatError(
+            f"vocab_size is {vocab_size}; expected {expected}: {len(BUILT_IN)} built-in and "
+            f"{num_reserved} reserved special tokens, {base} bytes and {num_merges} merges",
+            path=path,
+        )
+    alphabet: Literal["bytes", "ascii"] = "bytes" if mode == "bytelevel_bpe" else "ascii"
+    return _Meta(alphabet, vocab_size, num_merges, num_reserved)
+
+
+def _read_data(path: Path, limit: int, expected: str) -> bytes:
+    """Read a data file that must be there, whole, and not above a limit known before."""
+    try:
+        status = path.stat()
+    except FileNotFoundError as error:
+        raise FormatError(f"the file is missing; {META} beside it needs it", path=path) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise FormatError("expected a regular file", path=path)
+    if status.st_size > limit:
+        raise FormatError(f"the file has {status.st_size} bytes; expected {expected}", path=path)
+    with path.open("rb") as file:
+        return file.read(limit + 1)
+
+
+def _read_table(path: Path, record: str, count: int, key: str) -> list[tuple[int, ...]]:
+    size = count * struct.calcsize(record)
+    expected = f"{size} bytes, for {key} {count}"
+    data = _read_data(path, size, expected)
+    if len(data) != size:
+        raise FormatError(f"the file has {len(data)} bytes; expected {expected}", path=path)
+    return list(struct.iter_unpack(record, data))
+
+
+def _read_texts(path: Path, offsets: list[int]) -> _Texts:
+    """Cut the strings file at its NULs and check that the offsets say the same."""
+    data = _read_data(path, _INT32_MAX, f"at most {_INT32_MAX}, as offsets are int32")
+    found = data.count(b"\0")
+    if found != len(offsets) or not data.endswith(b"\0"):
+        raise FormatError(
+            f"the file has {found} NUL bytes and ends with {data[-1:]!r}; "
+            f"expected {len(offsets)} texts, each with a NUL at its end",
+            path=path,
+        )
+    raw = data[:-1].split(b"\0")
+    start = 0
+    for token_id, (text, offset) in enumerate(zip(raw, offsets, strict=True)):
+        if offset != start:
+            raise FormatError(
+                f"token {token_id} is at {offset}; expected {start}, after the text before it",
+                path=path.with_name(FILES["offsets"]),
+                offset=4 * token_id,
+            )
+        if not text:
+            raise FormatError(f"the text of token {token_id} is empty", path=path, offset=start)
+        start += len(text) + 1
+    return _Texts(raw, tuple(offsets), path)
+
+
+def _read_special_tokens(texts: _Texts, meta: _Meta) -> dict[str, int]:
+    special_tokens: dict[str, int] = {}
+    for token_id in range(meta.first_byte_id):
+        text = texts.decode(token_id)
+        if token_id < len(BUILT_IN) and text != BUILT_IN[token_id]:
+            texts.fail(
+                token_id, f"token {token_id} is {_show(text)}; expected {BUILT_IN[token_id]!r}"
+            )
+        if text in special_tokens:
+            texts.fail(
+                token_id,
+                f"tokens {special_tokens[text]} and {token_id} are both the special token "
+                f"{_show(text)}; each has one id",
+            )
+        special_tokens[text] = token_id
+    return special_tokens
+
+
+def _find_byte_map(texts: _Texts, meta: _Meta) -> ByteMap:
+    """Tell the two maps apart by byte 0x7F, the first they differ on; the rest is checked after."""
+    if meta.alphabet == "ascii":
+        return "ck"
+    _refuse_overlap(texts, meta)
+    found = texts.decode(meta.first_byte_id + 0x7F)
+    return "gpt2" if found == BYTE_TO_CHAR[0x7F] else "ck"
+
+
+def _refuse_overlap(texts: _Texts, meta: _Meta) -> None:
+    """Refuse, with the reason, what ck-bpe-train writes for byte mode with reserved special tokens.
+
+    It gives reserved tokens the ids from 4, and then byte b the id 4 + b all the same: the first
+    bytes lose their ids, and the last ids stay unset and come out as `<|unk|>` twice.
+    """
+    count = meta.num_reserved
+    if count == 0:
+        return
+    first = texts.raw[meta.first_byte_id]
+    overlapped = _CK_LETTERS[count].encode() if count < 256 else (BUILT_IN[0] * 2).encode()
+    if first == overlapped:
+        texts.fail(
+            meta.first_byte_id,
+            f"the {count} reserved special tokens overlap the ids of bytes: token "
+            f"{meta.first_byte_id} is {_show(first.decode())}; expected byte 0x00 "
+            f"(ck-bpe-train gives both the ids from {len(BUILT_IN)}, so bytes 0x00 to "
+            f"0x{min(count, 256) - 1:02X} have none); train again without reserved tokens, "
+            "or with byteweld's recipe 'ck'",
+        )
+
+
+def _letters_of(meta: _Meta, byte_map: ByteMap) -> Mapping[int, str]:
+    return _LETTERS[byte_map] if meta.alphabet == "bytes" else {byte: chr(byte) for byte in _ASCII}
+
+
+def _read_alphabet(texts: _Texts, meta: _Meta, byte_map: ByteMap) -> dict[int, bytes]:
+    """Check that the ids after the special tokens are the bytes of the mode, in order."""
+    letters = _letters_of(meta, byte_map)
+    tokens = {}
+    for token_id, (byte, letter) in enumerate(sorted(letters.items()), meta.first_byte_id):
+        if texts.raw[token_id] != letter.encode():
+            texts.fail(
+                token_id,
+                f"token {token_id} is {_show(texts.raw[token_id])}; "
+                f"expected {letter!r}, byte 0x{byte:02X}",
+            )
+        tokens[token_id] = bytes([byte])
+    return tokens
+
+
+def _read_merged_tokens(texts: _Texts, meta: _Meta, byte_map: ByteMap) -> dict[int, bytes]:
+    byte_of = {letter: byte for byte, letter in _letters_of(meta, byte_map).items()}
+    tokens = {}
+    for token_id in range(meta.first_merge_id, meta.vocab_size):
+        text = texts.decode(token_id)
+        strange = next((char for char in text if char not in byte_of), None)
+        if strange is not None:
+            texts.fail(
+                token_id,
+                f"token {token_id} is {_show(text)}, and {strange!r} stands for no byte",
+            )
+        tokens[token_id] = bytes(byte_of[char] for char in text)
+    return tokens
+
+
+def _check_merges(
+    merges: list[tuple[int, ...]], tokens: Mapping[int, bytes], meta: _Meta, path: Path
+) -> list[Merge]:
+    """Check that merge number n makes the n-th id after the bytes, from two ids before it."""
+    checked = []
+    for rank, (left, right, new) in enumerate(merges):
+        problem = None
+        if new != meta.first_merge_id + rank:
+            problem = f"expected it to make {meta.first_merge_id + rank}"
+        elif not (meta.first_byte_id <= left < new and meta.first_byte_id <= right < new):
+            problem = f"expected both parts in {meta.first_byte_id}..{new - 1}"
+        elif not _is_join(tokens[new], tokens[left], tokens[right]):
+            problem = (
+                f"{_show(tokens[left])} and {_show(tokens[right])} do not make "
+                f"{_show(tokens[new])}, which {new} is"
+            )
+        if problem is not None:
+            raise FormatError(
+                f"merge {rank} is ({left}, {right}) -> {new}; {problem}",
+                path=path,
+                offset=12 * rank,
+            )
+        checked.append(Merge(left, right, new))
+    return checked
+
+
+def _is_join(token: bytes, left: bytes, right: bytes) -> bool:
+    """Compare lengths first: many merges of two long tokens must not each cost their length."""
+    return len(token) == len(left) + len(right) and token == left + right
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def save(
+    vocab: Vocabulary, path: Path, *, overwrite: bool = False, max_piece_bytes: int = 0
+) -> None:
+    """Write an export into the folder `path`, made if missing; what it cannot hold is refused.
+
+    `max_piece_bytes` is a note for readers: the limit that the training had, 0 for none.
+    """
+    if type(max_piece_bytes) is not int or not 0 <= max_piece_bytes <= _INT32_MAX:
+        raise ValueError(f"max_piece_bytes is {max_piece_bytes!r}; it must be in 0..{_INT32_MAX}")
+    obstacle = _find_obstacle(vocab)
+    if obstacle is not None:
+        raise UnsupportedError(f"ck's binary export cannot hold this vocabulary: {obstacle}")
+    files = _render(vocab, max_piece_bytes)
+    made = _make_folder(path)
+    try:
+        _write_files(path, files, overwrite=overwrite)
+    except BaseException:
+        if made:
+            with contextlib.suppress(OSError):  # somebody else's file came in meanwhile
+                path.rmdir()
+        raise
+
+
+def _find_obstacle(vocab: Vocabulary) -> str | None:
+    """Return what the export cannot hold of a vocabulary, in words, or None."""
+    if vocab.ranking != "merges":
+        return "it is ranked by id and has no merge list"
+    if vocab.ignore_merges:
+        return "it has ignore_merges"
+    if not _same_pattern(vocab.pattern, _pattern_of(vocab.alphabet)):
+        wanted = "GPT-2's" if vocab.alphabet == "bytes" else "none"
+        return (
+            f"its pattern is {vocab.pattern!r}; the export has no place for one, and for the "
+            f"alphabet {vocab.alphabet!r} means {wanted}"
+        )
+    for token_id, text in enumerate(BUILT_IN):
+        if vocab.special_tokens.get(text) != token_id:
+            found = vocab.special_tokens.get(text)
+            return f"its special token {text!r} has id {found}, not {token_id}"
+    if dict(vocab.roles) != _ROLES:
+        return f"its roles are {dict(vocab.roles)}, not {_ROLES}"
+    for text in vocab.special_tokens:
+        if "\0" in text:
+            return f"its special token {_show(text)} holds a NUL, which ends a text"
+    return _find_layout_obstacle(vocab)
+
+
+def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
+    """Check the ids: special tokens, then bytes in order, then merges in order, and no other."""
+    for place, (text, token_id) in enumerate(vocab.special_tokens.items()):
+        if token_id != place:
+            return f"its special token {_show(text)} has id {token_id}, not {place}"
+    first_byte_id = len(vocab.special_tokens)
+    alphabet = bytes(range(256)) if vocab.alphabet == "bytes" else _ASCII
+    for token_id, byte in enumerate(alphabet, first_byte_id):
+        if vocab.tokens.get(token_id) != bytes([byte]):
+            return f"byte 0x{byte:02X} has id {vocab.ids.get(bytes([byte]))}, not {token_id}"
+    first_merge_id = first_byte_id + len(alphabet)
+    for rank, (left, right, new) in enumerate(vocab.merge_ids):
+        if new != first_merge_id + rank:
+            return f"merge {rank} makes id {new}, not {first_merge_id + rank}"
+        if not (first_byte_id <= left < new and first_byte_id <= right < new):
+            return f"merge {rank} makes id {new} of {left} and {right}, not of ids before it"
+    if len(vocab.tokens) != first_merge_id + len(vocab.merge_ids):
+        last = first_merge_id + len(vocab.merge_ids) - 1
+        extra = next(i for i in vocab.tokens if i > last)
+        return f"token {extra}, {_show(vocab.tokens[extra])}, is made by no merge"
+    # A letter has at most two bytes of UTF-8; the offsets are int32.
+    if sum(2 * len(token) + 1 for token in vocab.tokens.values()) > _INT32_MAX:
+        return f"its texts may pass {_INT32_MAX} bytes, the largest offset"
+    return None
+
+
+def _same_pattern(found: str | None, wanted: str | None) -> bool:
+    """Compare patterns by what they cut, not by how they are spelt."""
+    try:
+        return patterns.resolve_pattern(found) == wanted
+    except PatternError:  # a bare word that is no known name
+        return False
+
+
+def _render(vocab: Vocabulary, max_piece_bytes: int) -> dict[str, bytes]:
+    """Return the contents of the four files by name, in the order of writing: the JSON is last."""
+    letters = _CK_LETTERS if vocab.alphabet == "bytes" else {}
+    num_special = len(vocab.special_tokens)
+    texts = [
+        token if token_id < num_special else token.decode("latin-1").translate(letters).encode()
+        for token_id, token in vocab.tokens.items()
+    ]
+    offsets = []
+    start = 0
+    for text in texts:
+        offsets.append(start)
+        start += len(text) + 1
+    meta = {
+        "schema": _SCHEMA,
+        "mode": "bytelevel_bpe" if vocab.alphabet == "bytes" else "ascii_bpe",
+        "vocab_size": len(vocab.tokens),
+        "num_merges": len(vocab.merge_ids),
+        "num_reserved_special_tokens": num_special - len(BUILT_IN),
+        "max_piece_bytes": max_piece_bytes,
+        **FILES,
+    }
+    return {
+        FILES["offsets"]: struct.pack(f"<{len(offsets)}i", *offsets),
+        FILES["strings"]: b"".join(text + b"\0" for text in texts),
+        FILES["merges"]: b"".join(struct.pack("<3i", *merge) for merge in vocab.merge_ids),
+        META: (json.dumps(meta, indent=2) + "\n").encode("ascii"),
+    }
+
+
+def _make_folder(path: Path) -> bool:
+    """Make the folder if it is missing; say whether it was."""
+    if path.is_dir():
+        return False
+    path.mkdir()
+    return True
+
+
+def _write_files(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
+    """Write all files or none. An older export waits in a hidden folder until the new one is whole.
+
+    The JSON goes away first and comes back last: at no moment is a mixed folder an export.
+    """
+    there = [name for name in reversed(list(files)) if os.path.lexists(folder / name)]
+    for name in there:
+        target = folder / name
+        if not overwrite:
+            raise FileExistsError(f"{target} exists; pass overwrite=True (--force) to replace it")
+        if target.is_dir() and not target.is_symlink():
+            raise IsADirectoryError(f"{target} is a folder; move it away to write a file there")
+    aside = Path(tempfile.mkdtemp(prefix=".replaced.", dir=folder))
+    written: list[str] = []
+    try:
+        for name in there:
+            (folder / name).rename(aside / name)
+        for name, data in files.items():
+            write_atomic(folder / name, data)
+            written.append(name)
+    except BaseException:
+        for name in reversed(written):
+            (folder / name).unlink(missing_ok=True)
+        for name in reversed(there):
+            if os.path.lexists(aside / name):
+                (aside / name).rename(folder / name)
+        aside.rmdir()
+        raise
+    shutil.rmtree(aside)

@@ -1,0 +1,249 @@
+"""GPT-2's two files: vocab.json (token in byte letters -> id) and merges.txt (pairs in rank order).
+
+In: a folder or its vocab.json, also under OpenAI's first names encoder.json and vocab.bpe. Pattern,
+special tokens and roles are in neither: they come as options or from `byteweld.json` in the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from byteweld.errors import FormatError, UnsupportedError, VocabularyError
+from byteweld.formats import _sidecar
+from byteweld.formats._byte_alphabet import bytes_to_chars, chars_to_bytes
+from byteweld.formats._sidecar import UNSET, Unset, show
+from byteweld.vocab import Merge, Vocabulary
+
+NAME: Final = "gpt2"
+
+_VOCAB: Final = "vocab.json"
+_MERGES: Final = "merges.txt"
+_SIDECAR: Final = "byteweld.json"
+_NAMES: Final = ((_VOCAB, _MERGES), ("encoder.json", "vocab.bpe"))
+_HEADER: Final = "#version: 0.2"
+_VERSION: Final = "#version"
+_OPENING: Final = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]+\s*[,}]')
+
+
+def recognise(path: Path, head: bytes) -> bool:
+    """Say whether a folder holds the two files, or a file is the first of the two."""
+    try:
+        if path.is_dir():
+            return _find_files(path) is not None
+        other = dict(_NAMES).get(path.name)
+        return (
+            other is not None
+            and _OPENING.match(head) is not None
+            and path.with_name(other).is_file()
+        )
+    except OSError:  # a folder that may not be looked into
+        return False
+
+
+def _find_files(path: Path) -> tuple[Path, Path] | None:
+    """Return the two files of a folder, or of the folder of its vocab.json."""
+    for vocab_name, merges_name in _NAMES:
+        if path.name == vocab_name and path.is_file():
+            return path, path.with_name(merges_name)
+        if (path / vocab_name).is_file() and (path / merges_name).is_file():
+            return path / vocab_name, path / merges_name
+    return None
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def load(
+    path: Path,
+    *,
+    pattern: str | Unset | None = UNSET,
+    special_tokens: Mapping[str, int] | Unset = UNSET,
+    roles: Mapping[str, int] | Unset = UNSET,
+) -> Vocabulary:
+    """Read the two files with the pattern and special tokens given, or those of `byteweld.json`."""
+    found = _find_files(path)
+    if found is None:
+        if not path.exists():
+            raise FileNotFoundError(f"{path} does not exist")
+        raise FormatError(
+            f"expected a folder with {_VOCAB} and {_MERGES} (or encoder.json and vocab.bpe), "
+            f"or the path of its {_VOCAB}",
+            path=path,
+        )
+    vocab_file, merges_file = found
+    vocab_data, merges_data = _sidecar.read_file(vocab_file), _sidecar.read_file(merges_file)
+    known = _sidecar.complete(
+        vocab_file,
+        vocab_file.with_name(_SIDECAR),
+        vocab_data + merges_data,
+        holds_no=f"{vocab_file.name} and {merges_file.name} hold no pattern and no special tokens",
+        pattern=pattern,
+        special_tokens=special_tokens,
+        roles=roles,
+    )
+    if known.alphabet != "bytes":
+        raise UnsupportedError(f"{path}: byte letters cannot have the alphabet {known.alphabet!r}")
+    ids = _sidecar.read_ids(
+        _sidecar.parse_object(vocab_data, vocab_file), vocab_file, "the vocabulary"
+    )
+    pairs = _read_pairs(merges_data, merges_file)
+    merges = _read_merges(pairs, ids, merges_file)
+    tokens = _read_tokens(
+        ids, known.special_tokens, {left + right for left, right in pairs}, vocab_file
+    )
+    try:
+        return Vocabulary(
+            tokens,
+            merges,
+            special_tokens=known.special_tokens,
+            pattern=known.pattern,
+            roles=known.roles,
+        )
+    except VocabularyError as error:
+        raise FormatError(str(error), path=vocab_file) from error
+
+
+def _read_pairs(data: bytes, path: Path) -> list[tuple[str, str]]:
+    """Return the pairs of a merges.txt in byte letters."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"expected UTF-8, found {data[error.start : error.end]!r} ({error.reason})",
+            path=path,
+            offset=error.start,
+        ) from None
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if not lines or not lines[0].startswith(_VERSION):
+        raise FormatError(
+            f"expected {_HEADER!r}, found {show(lines[0] if lines else '')}", path=f"{path}:1"
+        )
+    pairs: list[tuple[str, str]] = []
+    for number, line in enumerate(lines[1:], start=2):
+        left, space, right = line.partition(" ")
+        if not (left and space and right) or " " in right:
+            raise FormatError(
+                f"expected two tokens and a space between them, found {show(line)}",
+                path=f"{path}:{number}",
+            )
+        if line.startswith(_VERSION):
+            raise FormatError(
+                f"found {show(line)}, a merge that Hugging Face skips and GPT-2 does not; "
+                "the two would not agree on this file",
+                path=f"{path}:{number}",
+            )
+        pairs.append((left, right))
+    return pairs
+
+
+def _read_merges(pairs: list[tuple[str, str]], ids: Mapping[str, int], path: Path) -> list[Merge]:
+    """Turn pairs in byte letters into ids; every part and every result must be a token."""
+    merges: list[Merge] = []
+    seen: dict[tuple[str, str], int] = {}
+    for number, (left, right) in enumerate(pairs, start=2):
+        for part in (left, right, left + right):
+            if part not in ids:
+                raise FormatError(
+                    f"the merge is {show((left, right))} but {show(part)} is not in the vocabulary",
+                    path=f"{path}:{number}",
+                )
+        if (left, right) in seen:
+            raise FormatError(
+                f"the merge {show((left, right))} is also on line {seen[left, right]}",
+                path=f"{path}:{number}",
+            )
+        seen[left, right] = number
+        merges.append(Merge(ids[left], ids[right], ids[left + right]))
+    return merges
+
+
+def _read_tokens(
+    ids: Mapping[str, int], special_tokens: Mapping[str, int], made: set[str], path: Path
+) -> dict[int, bytes]:
+    """Turn byte letters into bytes; a special token is in the file as its text, or not at all."""
+    tokens: dict[int, bytes] = {}
+    owners: dict[int, str] = {}
+    for text, token_id in ids.items():
+        if token_id in owners:
+            raise FormatError(
+                f"{show(owners[token_id])} and {show(text)} have the same id {token_id}", path=path
+            )
+        owners[token_id] = text
+        is_special = special_tokens.get(text) == token_id and text not in made
+        token = text.encode() if is_special else chars_to_bytes(text)
+        if not token:
+            raise FormatError(
+                f"token {show(text)} is not written in byte letters; if it is a special token, "
+                f"pass special_tokens={{{show(text)}: {token_id}, ...}}",
+                path=path,
+            )
+        tokens[token_id] = token
+    for text, token_id in special_tokens.items():
+        if ids.get(text, token_id) != token_id:
+            raise FormatError(
+                f"special token {text!r} has id {token_id}, but the file gives it {ids[text]}",
+                path=path,
+            )
+        tokens.setdefault(token_id, text.encode())
+    return tokens
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+    """Write vocab.json, merges.txt and byteweld.json into a folder, made if it is not there."""
+    folder = path.parent if path.name == _VOCAB else path
+    keys = _keys(vocab)
+    pairs = _pairs(vocab)
+    vocab_data = json.dumps(keys, ensure_ascii=False, separators=(",", ":")).encode()
+    merges_data = "".join(f"{line}\n" for line in [_HEADER, *pairs]).encode()
+    files = [
+        (folder / _SIDECAR, _sidecar.render(vocab, vocab_data + merges_data)),
+        (folder / _MERGES, merges_data),
+        (folder / _VOCAB, vocab_data),
+    ]
+    folder.mkdir(exist_ok=True)
+    _sidecar.write_together(files, overwrite=overwrite)
+
+
+def _unsupported(obstacle: str) -> UnsupportedError:
+    return UnsupportedError(f"{_VOCAB} and {_MERGES} cannot hold this vocabulary: {obstacle}")
+
+
+def _keys(vocab: Vocabulary) -> dict[str, int]:
+    """Return what vocab.json holds: byte letters -> id, and the text of special tokens -> id."""
+    if vocab.alphabet != "bytes":
+        raise _unsupported(f"its alphabet is {vocab.alphabet!r}, not 'bytes'")
+    if vocab.ranking != "merges":
+        raise _unsupported("it is ranked by id and has no merge list")
+    if vocab.ignore_merges:
+        raise _unsupported("it has ignore_merges")
+    keys = {bytes_to_chars(token): token_id for token_id, token in vocab.ordinary()}
+    shared = set(keys.values())
+    for text, token_id in vocab.special_tokens.items():
+        if keys.get(text, token_id) != token_id:
+            raise _unsupported(
+                f"special token {text!r} has id {token_id}, and the same letters are "
+                f"the token {vocab.tokens[keys[text]]!r} with id {keys[text]}"
+            )
+        if token_id not in shared:
+            keys[text] = token_id
+    return dict(sorted(keys.items(), key=lambda item: item[1]))
+
+
+def _pairs(vocab: Vocabulary) -> list[str]:
+    """Return the lines of merges.txt after its first."""
+    lines = [f"{bytes_to_chars(left)} {bytes_to_chars(right)}" for left, right in vocab.merges]
+    for rank, line in enumerate(lines):
+        if line.startswith(_VERSION):
+            raise _unsupported(
+                f"merge {rank} would be the line {line!r}, which readers take for a comment"
+            )
+    return lines

@@ -1,0 +1,152 @@
+"""Encoding: in each pre-token, apply the lowest-ranked merge until none applies. And decoding.
+
+Every step looks at every pair again, so a pre-token of n bytes takes n² time; the engine does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from byteweld.errors import UnknownIdError
+from byteweld.reference.pretokenize import pretokenize, split_specials
+from byteweld.vocab import Vocabulary
+
+
+class Candidate(NamedTuple):
+    """A pair that may merge: where its left part is, its rank, and the id it becomes."""
+
+    at: int
+    rank: int
+    new: int
+
+
+class EncodeStep(NamedTuple):
+    """The parts of a pre-token (ids), the pairs that may merge, and the one that does, if any."""
+
+    parts: tuple[int, ...]
+    candidates: tuple[Candidate, ...]
+    chosen: Candidate | None
+
+
+def utf8(text: str | bytes) -> bytes:
+    """Return a text's bytes. As in tiktoken, a lone surrogate becomes U+FFFD, two a character."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def encode(
+    vocab: Vocabulary,
+    text: str | bytes,
+    allowed_special: Collection[str] | Literal["all"] = frozenset(),
+) -> list[int]:
+    """Encode a text. Special tokens that are not allowed are ordinary text."""
+    allowed = [s for s in vocab.special_tokens if allowed_special == "all" or s in allowed_special]
+    ids: list[int] = []
+    offset = 0
+    for piece in split_specials(utf8(text), allowed):
+        if isinstance(piece, str):
+            ids.append(vocab.special_tokens[piece])
+            offset += len(piece.encode())
+            continue
+        for pretoken in pretokenize(piece, vocab.pattern):
+            for step in encode_steps(vocab, pretoken, offset=offset):
+                last = step
+            ids.extend(last.parts)
+            offset += len(pretoken)
+    return ids
+
+
+def encode_steps(
+    vocab: Vocabulary, pretoken: bytes, *, whole_first: bool = True, offset: int = 0
+) -> Iterator[EncodeStep]:
+    """Yield the steps of encoding one pre-token; the parts of the last are its ids.
+
+    Rank files and `ignore_merges` look the whole pre-token up first, unless `whole_first` is False.
+    """
+    looks_up = whole_first and (vocab.ranking == "ranks" or vocab.ignore_merges)
+    if looks_up and pretoken in vocab.ids:
+        yield EncodeStep((vocab.ids[pretoken],), (), None)
+        return
+    rank_of = _rank_of(vocab)
+    parts = tuple(token_id for _, token_id in _units(vocab, pretoken, offset))
+    while True:
+        found = ((at, rank_of(*pair)) for at, pair in enumerate(pairwise(parts)))
+        candidates = tuple(Candidate(at, *ranked) for at, ranked in found if ranked)
+        chosen = min(candidates, key=lambda c: c.rank, default=None)  # of equals, the leftmost
+        yield EncodeStep(parts, candidates, chosen)
+        if chosen is None:
+            return
+        parts = (*parts[: chosen.at], chosen.new, *parts[chosen.at + 2 :])
+
+
+@lru_cache(maxsize=8)
+def _rank_of(vocab: Vocabulary) -> Callable[[int, int], tuple[int, int] | None]:
+    """Return the function from a pair to (rank, new id), or to None if the pair does not merge."""
+    if vocab.ranking == "merges":
+        merges = {(left, right): (n, new) for n, (left, right, new) in enumerate(vocab.merge_ids)}
+        return lambda left, right: merges.get((left, right))
+
+    # A rank file merges any two parts whose bytes, put together, are a token; its id is the rank.
+    unk = vocab.roles.get("unk")
+
+    def by_result(left: int, right: int) -> tuple[int, int] | None:
+        new = vocab.ids.get(vocab.tokens[left] + vocab.tokens[right])
+        return None if new is None or unk in (left, right) else (new, new)
+
+    return by_result
+
+
+def _units(vocab: Vocabulary, pretoken: bytes, offset: int) -> Iterator[tuple[bytes, int]]:
+    """Yield each byte with its id; a character with a byte outside the alphabet is one unk id."""
+    for character in pretoken.decode("utf-8", "surrogateescape"):
+        encoded = character.encode("utf-8", "surrogateescape")
+        units = [bytes([byte]) for byte in encoded]
+        if all(unit in vocab.ids for unit in units):
+            yield from ((unit, vocab.ids[unit]) for unit in units)
+        elif "unk" in vocab.roles:
+            yield encoded, vocab.roles["unk"]
+        else:
+            shown = encoded.decode("utf-8", "backslashreplace")
+            raise ValueError(
+                f"character {shown!r} at byte {offset} is not "
+                "in the vocabulary's alphabet, and there is no unk token; remove the character"
+            )
+        offset += len(encoded)
+
+
+def encode_greedy(vocab: Vocabulary, pretoken: bytes) -> list[int]:
+    """Encode by longest match from the left. This is not BPE: it is here to be compared with it."""
+    ids: list[int] = []
+    start = end = 0
+    for unit, unit_id in _units(vocab, pretoken, 0):
+        if start >= end:  # no token chosen so far covers this place
+            matches = (pretoken[start:stop] for stop in range(len(pretoken), start, -1))
+            token = next((match for match in matches if match in vocab.ids), unit)
+            ids.append(vocab.ids.get(token, unit_id))
+            end = start + len(token)
+        start += len(unit)
+    return ids
+
+
+def decode_bytes(vocab: Vocabulary, ids: Iterable[int]) -> bytes:
+    """Return the bytes of ids, end to end."""
+    tokens = []
+    for token_id in ids:
+        if token_id not in vocab.tokens:
+            raise UnknownIdError(
+                f"id {token_id!r} is not in the vocabulary of {len(vocab)} tokens", token_id
+            )
+        tokens.append(vocab.tokens[token_id])
+    return b"".join(tokens)
+
+
+def decode(vocab: Vocabulary, ids: Iterable[int], errors: str = "replace") -> str:
+    """Return the text of ids; what is not UTF-8 is handled as Python's `errors` says."""
+    return decode_bytes(vocab, ids).decode("utf-8", errors)

@@ -1,0 +1,214 @@
+"""Training: count the pairs, pick the best, merge it everywhere, repeat.
+
+Documents or counts come in; a vocabulary goes out, with the log of its merges. The tie order is in
+`in_tie_order` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from byteweld.errors import CorpusError, UnsupportedError
+from byteweld.formats._byte_alphabet import bytes_to_chars
+from byteweld.recipes import ALPHABETS, Recipe, TieBreak
+from byteweld.reference.pretokenize import pretokenize, split_specials
+from byteweld.vocab import Vocabulary
+
+Pair = tuple[int, int]
+Ids = tuple[int, ...]  # a pre-token, as the ids of the tokens it is made of so far
+StopReason = Literal["size", "no pairs", "min frequency"]
+
+
+class LearnedMerge(NamedTuple):
+    """A merge, and the count of its pair when it was picked."""
+
+    left: int
+    right: int
+    new: int
+    pair_count: int
+
+
+class TrainStep(NamedTuple):
+    """One turn of the loop, for those who watch."""
+
+    pair_counts: dict[Pair, int]  # every pair that may merge, before the merge
+    merge: LearnedMerge
+    tokens: Mapping[int, bytes]  # with the new one
+    corpus: dict[Ids, int]  # after the merge
+
+
+class Training(NamedTuple):
+    """What a training gives: the vocabulary, its merges with their counts, and why it stopped."""
+
+    vocab: Vocabulary
+    merges: tuple[LearnedMerge, ...]
+    stopped: StopReason
+
+
+def count_pretokens(documents: Iterable[bytes], recipe: Recipe) -> dict[bytes, int]:
+    """Count the pre-tokens of a corpus. A special token that is a boundary is not counted."""
+    if isinstance(documents, str | bytes):
+        raise TypeError("documents is one text; expected several, such as a list with one in it")
+    counts: Counter[bytes] = Counter()
+    for document in documents:
+        for piece in split_specials(document, recipe.boundaries):
+            if isinstance(piece, bytes):
+                counts.update(pretokenize(piece, recipe.pattern))
+    return dict(counts)
+
+
+def count_pairs(corpus: Mapping[Ids, int]) -> dict[Pair, int]:
+    """Count every adjacent pair, overlapping ones too: `aaa` has the pair (a, a) twice.
+
+    >>> count_pairs({(97, 97, 97): 10})
+    {(97, 97): 20}
+    """
+    counts: Counter[Pair] = Counter()
+    for ids, count in corpus.items():
+        for pair in pairwise(ids):
+            counts[pair] += count
+    return dict(counts)
+
+
+def in_tie_order(
+    pairs: Iterable[Pair], tokens: Mapping[int, bytes], tie_break: TieBreak
+) -> list[Pair]:
+    """Sort pairs of equal count, the winner first. These are the three rules."""
+    if tie_break == "smallest-ids":
+        return sorted(pairs)
+    descending = tie_break == "greatest-bytes"  # the third is "smallest-bytes"
+    return sorted(pairs, key=lambda p: (tokens[p[0]], tokens[p[1]]), reverse=descending)
+
+
+def pick(pair_counts: Mapping[Pair, int], tokens: Mapping[int, bytes], tie_break: TieBreak) -> Pair:
+    """Return the pair with the highest count; of several, the first in tie order."""
+    best = max(pair_counts.values())
+    tied = [pair for pair, count in pair_counts.items() if count == best]
+    return in_tie_order(tied, tokens, tie_break)[0]
+
+
+def merge(ids: Ids, pair: Pair, new: int) -> Ids:
+    """Replace a pair by a new id, left to right, without overlap.
+
+    >>> merge((97, 97, 97), (97, 97), 256)
+    (256, 97)
+    """
+    merged, i = [], 0
+    while i < len(ids):
+        found = ids[i : i + 2] == pair
+        merged.append(new if found else ids[i])
+        i += 2 if found else 1
+    return tuple(merged)
+
+
+def train(
+    corpus: Iterable[bytes] | Mapping[bytes, int],
+    vocab_size: int,
+    recipe: Recipe,
+    watch: Callable[[TrainStep], object] = lambda step: None,
+) -> Training:
+    """Train on documents, or on counts of pre-tokens; `watch` is called after every merge."""
+    room = vocab_size - recipe.minimum_size  # how many ids the merges may take
+    if room < 0:
+        hint = _size_hint(recipe)
+        raise ValueError(f"vocab_size must be >= {recipe.minimum_size}, got {vocab_size}{hint}")
+    counts = corpus if isinstance(corpus, Mapping) else count_pretokens(corpus, recipe)
+    tokens, byte_ids, special_ids = _lay_out_ids(recipe)
+    longest = _longest_token_bytes(recipe)
+
+    now: dict[Ids, int] = {_to_ids(p, byte_ids): count for p, count in counts.items() if count}
+    merges: list[LearnedMerge] = []
+    stopped: StopReason = "size"
+    while room:
+        pair_counts = {
+            (left, right): count
+            for (left, right), count in count_pairs(now).items()
+            if len(tokens[left] + tokens[right]) <= longest
+        }
+        if not pair_counts:
+            stopped = "no pairs"
+            break
+        pair = pick(pair_counts, tokens, recipe.tie_break)
+        if pair_counts[pair] < recipe.min_frequency:
+            stopped = "min frequency"
+            break
+        token = tokens[pair[0]] + tokens[pair[1]]
+        new = _shared_special(token, special_ids) if recipe.alphabet == "huggingface" else None
+        if new is None:
+            new = len(tokens)
+            tokens[new] = token
+            room -= 1
+        now = {merge(ids, pair, new): count for ids, count in now.items()}
+        merges.append(LearnedMerge(*pair, new, pair_counts[pair]))
+        watch(TrainStep(pair_counts, merges[-1], tokens, now))
+
+    if recipe.special_ids == "last":
+        special_ids = {text: len(tokens) + n for n, text in enumerate(recipe.all_specials)}
+        tokens |= {token_id: text.encode() for text, token_id in special_ids.items()}
+    vocab = Vocabulary(
+        tokens,
+        [learned[:3] for learned in merges],
+        special_tokens=special_ids,
+        pattern=recipe.encode_pattern,
+        roles={role: special_ids[text] for role, text in recipe.roles.items()},
+        alphabet="ascii" if recipe.alphabet == "ascii" else "bytes",
+    )
+    return Training(vocab, tuple(merges), stopped)
+
+
+def _size_hint(recipe: Recipe) -> str:
+    """Say what the smallest size is made of; but bpetite's message ends before (its FR-9)."""
+    if recipe.name == "bpetite":
+        return ""
+    alphabet = len(ALPHABETS[recipe.alphabet])
+    specials = recipe.minimum_size - alphabet
+    return f" ({alphabet} tokens for the alphabet, {specials} for special tokens)"
+
+
+def _lay_out_ids(recipe: Recipe) -> tuple[dict[int, bytes], dict[int, int], dict[str, int]]:
+    """Return tokens by id before any merge, byte -> id, and special token -> id (none if last)."""
+    alphabet = ALPHABETS[recipe.alphabet]
+    specials = () if recipe.special_ids == "last" else recipe.all_specials
+    first_byte = len(specials) if recipe.special_ids == "first" else 0
+    first_special = 0 if recipe.special_ids == "first" else len(alphabet)
+    byte_ids = {byte: first_byte + n for n, byte in enumerate(alphabet)}
+    special_ids = {text: first_special + n for n, text in enumerate(specials)}
+    tokens = {token_id: bytes([byte]) for byte, token_id in byte_ids.items()}
+    tokens |= {token_id: text.encode() for text, token_id in special_ids.items()}
+    if recipe.alphabet == "huggingface":
+        for byte in alphabet:
+            _shared_special(bytes([byte]), special_ids)  # refuses a special token such as "a"
+    return tokens, byte_ids, special_ids
+
+
+def _longest_token_bytes(recipe: Recipe) -> float:
+    limit = math.inf if recipe.max_token_bytes is None else recipe.max_token_bytes
+    # Hugging Face's limit is strict, and it never checks a pair of single bytes.
+    return max(2, limit - 1) if recipe.alphabet == "huggingface" else limit
+
+
+def _to_ids(pretoken: bytes, byte_ids: Mapping[int, int]) -> Ids:
+    for offset, byte in enumerate(pretoken):
+        if byte not in byte_ids:
+            raise CorpusError(
+                f"byte 0x{byte:02X} at offset {offset} of the pre-token {pretoken[:20]!r}... is "
+                "outside the ascii alphabet (tab, newline, return, 0x20-0x7E); use alphabet 'bytes'"
+            )
+    return tuple(byte_ids[byte] for byte in pretoken)
+
+
+def _shared_special(token: bytes, special_ids: Mapping[str, int]) -> int | None:
+    """The id of a special token spelt like a learned one: Hugging Face has one table for both."""
+    text = bytes_to_chars(token)
+    if text not in special_ids:
+        return None
+    if len(token) == 1 or text.encode() != token:
+        raise UnsupportedError(
+            f"special token {text!r} is how Hugging Face spells the token {token!r}: it gives both "
+            "one id, which a vocabulary cannot hold; choose another special token"
+        )
+    return special_ids[text]

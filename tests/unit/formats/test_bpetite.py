@@ -1,0 +1,455 @@
+"""bpetite's artifact v1: the golden bytes, round trips, every refusal, and a seeded fuzz."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byteweld import patterns
+from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
+from byteweld.formats import bpetite
+from byteweld.vocab import Vocabulary
+
+END = "<|endoftext|>"
+GOLDEN_SHA256 = "83e34c1904279229b71aca25d62e8a00d84f3933d83bee909a44b60db9687bc2"
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+
+
+def make(pairs: list[tuple[int, int]], **changes: Any) -> Vocabulary:
+    """Make the vocabulary that bpetite has after these merges."""
+    tokens = dict(BYTES)
+    for left, right in pairs:
+        tokens[len(tokens)] = tokens[left] + tokens[right]
+    merges = [(left, right, 256 + rank) for rank, (left, right) in enumerate(pairs)]
+    special_id = len(tokens)
+    tokens[special_id] = END.encode()
+    options: dict[str, Any] = {"special_tokens": {END: special_id}, "pattern": patterns.GPT2}
+    return Vocabulary(tokens, merges, **(options | changes))
+
+
+AB = make([(97, 98), (32, 256)])
+
+
+@pytest.fixture
+def artifact(tmp_path: Path) -> Path:
+    path = tmp_path / "ab.json"
+    bpetite.save(AB, path)
+    return path
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    value = json.loads(path.read_text())
+    change(value)
+    path.write_text(json.dumps(value))
+
+
+# ---------------------------------------------------------------------- golden and round trips
+
+
+def test_the_artifact_of_ab_ab_ab_has_the_bytes_that_bpetite_writes(artifact: Path) -> None:
+    data = artifact.read_bytes()
+    assert len(data) == 3170
+    assert hashlib.sha256(data).hexdigest() == GOLDEN_SHA256
+
+
+def test_the_golden_artifact_loads_as_the_vocabulary_that_made_it(artifact: Path) -> None:
+    vocab = bpetite.load(artifact)
+    assert vocab == AB
+    assert vocab.fingerprint == AB.fingerprint
+    assert vocab.merges == [(b"a", b"b"), (b" ", b"ab")]
+    assert vocab.special_tokens == {END: 258}
+    assert vocab.pattern == patterns.GPT2
+
+
+def test_another_spelling_of_the_pattern_is_written_in_bpetites(tmp_path: Path) -> None:
+    spelling = r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
+    bpetite.save(make([(97, 98), (32, 256)], pattern=spelling), tmp_path / "a")
+    assert hashlib.sha256((tmp_path / "a").read_bytes()).hexdigest() == GOLDEN_SHA256
+
+
+def test_key_order_and_white_space_do_not_matter_when_reading(artifact: Path) -> None:
+    value = json.loads(artifact.read_text())
+    artifact.write_text("\n" + json.dumps(dict(reversed(value.items())), indent=1) + "\n")
+    assert bpetite.load(artifact) == AB
+
+
+@st.composite
+def merge_lists(draw: st.DrawFn) -> list[tuple[int, int]]:
+    tokens = list(BYTES.values())
+    pairs = []
+    for _ in range(draw(st.integers(0, 12))):
+        left = draw(st.integers(0, len(tokens) - 1))
+        right = draw(st.integers(0, len(tokens) - 1))
+        if tokens[left] + tokens[right] not in tokens:
+            pairs.append((left, right))
+            tokens.append(tokens[left] + tokens[right])
+    return pairs
+
+
+@settings(max_examples=40, deadline=None)
+@given(merge_lists())
+def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(
+    pairs: list[tuple[int, int]],
+) -> None:
+    vocab = make(pairs)
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = Path(folder, "1"), Path(folder, "2")
+        bpetite.save(vocab, first)
+        loaded = bpetite.load(first)
+        bpetite.save(loaded, second)
+        assert loaded == vocab
+        assert first.read_bytes() == second.read_bytes()
+
+
+# ---------------------------------------------------------------------- recognition
+
+
+def test_an_artifact_is_recognised_by_its_content(artifact: Path) -> None:
+    assert bpetite.recognise(artifact, artifact.read_bytes())
+    assert bpetite.recognise(artifact, artifact.read_bytes()[:40])
+    assert bpetite.recognise(artifact, b'{\n  "schema_version": 1,\n  "mergeable_vocab_size": 9')
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"{",
+        b'{"version": "1.0", "model": {"vocab": {"mergeable_vocab_size": 1}}}',
+        b'{"vocab": {"a": 0}, "merges": []}',
+        b'["mergeable_vocab_size"]',
+        b"BPE1" + bytes(32),
+        b"\xff\xfe\x00",
+    ],
+)
+def test_other_files_are_not_recognised(tmp_path: Path, head: bytes) -> None:
+    assert not bpetite.recognise(tmp_path / "x", head)
+
+
+# ---------------------------------------------------------------------- refusals of the reader
+
+
+def test_a_missing_file_stays_file_not_found(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        bpetite.load(tmp_path / "nothing.json")
+
+
+def test_bytes_that_are_not_utf8_are_refused_with_their_offset(artifact: Path) -> None:
+    data = bytearray(artifact.read_bytes())
+    data[100] = 0xFF
+    artifact.write_bytes(data)
+    with pytest.raises(FormatError, match="expected UTF-8") as caught:
+        bpetite.load(artifact)
+    assert (caught.value.offset, caught.value.path) == (100, str(artifact))
+
+
+def test_text_that_is_not_json_is_refused_with_its_byte_offset(artifact: Path) -> None:
+    artifact.write_text('{"ééé": 1, oops}', encoding="utf-8")
+    with pytest.raises(FormatError, match="expected JSON") as caught:
+        bpetite.load(artifact)
+    assert caught.value.offset == artifact.read_bytes().index(b"oops")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "1", "null", '"text"', "\ufeff{}"])
+def test_what_is_no_json_object_is_refused(artifact: Path, text: str) -> None:
+    artifact.write_text(text, encoding="utf-8")
+    with pytest.raises(FormatError, match="expected"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("inner", ['"258":[60],', '"0":[0],'])
+def test_a_repeated_key_is_refused_at_any_depth(artifact: Path, inner: str) -> None:
+    text = artifact.read_text()
+    artifact.write_text(text.replace('"vocab":{', '"vocab":{' + inner))
+    with pytest.raises(FormatError, match="is repeated"):
+        bpetite.load(artifact)
+    artifact.write_text(text.replace('{"mergeable', '{"schema_version":1,"mergeable', 1))
+    with pytest.raises(FormatError, match="'schema_version' is repeated"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_constants_outside_json_are_refused(artifact: Path, constant: str) -> None:
+    text = artifact.read_text().replace('"schema_version":1', f'"schema_version":{constant}')
+    artifact.write_text(text)
+    with pytest.raises(FormatError, match=constant):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_deep_nesting_is_a_format_error(artifact: Path, opening: str) -> None:
+    artifact.write_text(opening * 200_000)
+    with pytest.raises(FormatError, match="nested too deep"):
+        bpetite.load(artifact)
+
+
+def test_a_nested_value_in_a_wrong_place_is_shown_without_recursion(artifact: Path) -> None:
+    deep = "[" * 300 + "]" * 300
+    artifact.write_text(artifact.read_text().replace("[[97,98]", f"[{deep}"))
+    with pytest.raises(FormatError, match=r"merges\[0\]") as caught:
+        bpetite.load(artifact)
+    assert len(str(caught.value)) < 500
+
+
+def test_an_integer_of_thousands_of_digits_is_a_format_error(artifact: Path) -> None:
+    artifact.write_text(artifact.read_text().replace("[[97,", f"[[{'9' * 6000},"))
+    with pytest.raises(FormatError):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("version", [0, 2, True, 1.0, "1", None])
+def test_any_other_schema_version_is_refused(artifact: Path, version: object) -> None:
+    rewrite(artifact, lambda value: value.update(schema_version=version))
+    with pytest.raises(FormatError, match="schema_version is"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("key", bpetite._KEYS)
+def test_a_missing_key_is_a_format_error_and_a_key_error(artifact: Path, key: str) -> None:
+    rewrite(artifact, lambda value: value.pop(key))
+    with pytest.raises(MissingKeyError, match=f"key '{key}' is missing") as caught:
+        bpetite.load(artifact)
+    assert isinstance(caught.value, FormatError)
+    assert isinstance(caught.value, KeyError)
+    assert caught.value.path == str(artifact)
+
+
+def test_an_unknown_key_is_refused(artifact: Path) -> None:
+    rewrite(artifact, lambda value: value.update(comment="hello"))
+    with pytest.raises(FormatError, match="unknown key 'comment'"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("pattern", [patterns.CL100K, patterns.GPT2 + " ", "gpt2", None, 1])
+def test_any_other_pattern_is_refused(artifact: Path, pattern: object) -> None:
+    rewrite(artifact, lambda value: value.update(pretokenizer_pattern=pattern))
+    with pytest.raises(FormatError, match="pretokenizer_pattern is"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize(
+    "merge",
+    [None, "ab", 97, [], [97], [97, 98, 99], [97, "98"], [97, 98.0], [True, 98], {"97": 98}],
+)
+def test_a_merge_of_another_shape_is_refused(artifact: Path, merge: object) -> None:
+    rewrite(artifact, lambda value: value["merges"].__setitem__(0, merge))
+    with pytest.raises(FormatError, match=r"merges\[0\] is .*two integers"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("merges", [None, {}, "[]", 2])
+def test_merges_that_are_no_list_are_refused(artifact: Path, merges: object) -> None:
+    rewrite(artifact, lambda value: value.update(merges=merges))
+    with pytest.raises(FormatError, match="merges is"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize(
+    ("rank", "pair"), [(0, [97, 256]), (0, [257, 98]), (1, [32, 257]), (0, [-1, 98]), (1, [258, 1])]
+)
+def test_a_merge_of_later_ids_is_refused(artifact: Path, rank: int, pair: list[int]) -> None:
+    rewrite(artifact, lambda value: value["merges"].__setitem__(rank, pair))
+    with pytest.raises(FormatError, match=rf"merges\[{rank}\] is .*made before it"):
+        bpetite.load(artifact)
+
+
+def test_a_pair_that_is_merged_twice_is_refused(artifact: Path) -> None:
+    def repeat(value: dict[str, Any]) -> None:
+        value["merges"][1] = [97, 98]
+        value["vocab"]["257"] = [97, 98]
+
+    rewrite(artifact, repeat)
+    with pytest.raises(FormatError, match="256 and 257 are both b'ab'"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("size", [257, 259, 258.0, "258", True, None])
+def test_a_size_that_is_not_256_and_the_merges_is_refused(artifact: Path, size: object) -> None:
+    rewrite(artifact, lambda value: value.update(mergeable_vocab_size=size))
+    with pytest.raises(FormatError, match="mergeable_vocab_size is"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize(
+    "specials",
+    [
+        {},
+        None,
+        [END],
+        {END: 257},
+        {END: "258"},
+        {END: 258.0},
+        {END: 258, "<|x|>": 3},
+        {"<|x|>": 258},
+    ],
+)
+def test_any_other_special_token_is_refused(artifact: Path, specials: object) -> None:
+    rewrite(artifact, lambda value: value.update(special_tokens=specials))
+    with pytest.raises(FormatError, match="special_tokens is"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize(
+    "key", ["01", "+1", "-1", " 1", "1 ", "1_0", "1.0", "", "a", "\u0661", "1e1"]
+)
+def test_an_id_that_is_not_canonical_decimal_is_refused(artifact: Path, key: str) -> None:
+    rewrite(artifact, lambda value: value["vocab"].update({key: value["vocab"].pop("1")}))
+    with pytest.raises(FormatError, match="plain decimal digits"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("key", ["259", "9999999999"])
+def test_an_id_after_the_last_is_refused(artifact: Path, key: str) -> None:
+    rewrite(artifact, lambda value: value["vocab"].update({key: [1]}))
+    with pytest.raises(FormatError, match="the last id is 258"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("key", ["0", "200", "256", "258"])
+def test_a_missing_id_is_refused(artifact: Path, key: str) -> None:
+    rewrite(artifact, lambda value: value["vocab"].pop(key))
+    with pytest.raises(FormatError, match=f"vocab has no id {key};"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("token", [None, "ab", 97, {}, [256], [-1], [True], [1.0], ["a"], [[97]]])
+def test_a_token_that_is_no_list_of_bytes_is_refused(artifact: Path, token: object) -> None:
+    rewrite(artifact, lambda value: value["vocab"].update({"256": token}))
+    with pytest.raises(FormatError, match=r"vocab\['256'\] is"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize("vocab", [None, [], "x", 1])
+def test_a_vocab_that_is_no_object_is_refused(artifact: Path, vocab: object) -> None:
+    rewrite(artifact, lambda value: value.update(vocab=vocab))
+    with pytest.raises(FormatError, match="vocab is"):
+        bpetite.load(artifact)
+
+
+@pytest.mark.parametrize(
+    ("key", "token"), [("0", [1]), ("255", []), ("256", [98, 97]), ("257", [97, 98]), ("258", [60])]
+)
+def test_bytes_that_are_not_what_the_id_means_are_refused(
+    artifact: Path, key: str, token: list[int]
+) -> None:
+    rewrite(artifact, lambda value: value["vocab"].update({key: token}))
+    with pytest.raises(FormatError, match=rf"vocab\['{key}'\] is"):
+        bpetite.load(artifact)
+
+
+def test_an_artifact_cut_at_any_byte_is_a_format_error(artifact: Path) -> None:
+    data = artifact.read_bytes()
+    for length in range(len(data)):
+        artifact.write_bytes(data[:length])
+        with pytest.raises(FormatError):
+            bpetite.load(artifact)
+
+
+def test_a_mutated_artifact_loads_or_is_a_format_error(artifact: Path) -> None:
+    rng = random.Random(20250101)
+    golden = artifact.read_bytes()
+    structure = b'{}[]":,0123456789eE.-+tfnN\\ \n'
+    refused = 0
+    for _ in range(600):
+        data = bytearray(golden)
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(len(data))
+            fresh = rng.choice(structure) if rng.random() < 0.7 else rng.randrange(256)
+            what = rng.randrange(3)
+            if what == 0:
+                data[at] = fresh
+            elif what == 1:
+                data.insert(at, fresh)
+            else:
+                del data[at]
+        artifact.write_bytes(data)
+        try:
+            assert bpetite.load(artifact) == AB  # one value only fits these merges
+        except FormatError as error:
+            assert error.path == str(artifact)
+            refused += 1
+    assert refused > 500
+
+
+# ---------------------------------------------------------------------- refusals of the writer
+
+
+def test_nothing_is_overwritten_unless_told(artifact: Path) -> None:
+    artifact.write_text("mine")
+    with pytest.raises(FileExistsError):
+        bpetite.save(AB, artifact)
+    assert artifact.read_text() == "mine"
+    bpetite.save(AB, artifact, overwrite=True)
+    assert bpetite.load(artifact) == AB
+    assert [entry.name for entry in artifact.parent.iterdir()] == [artifact.name]
+
+
+def test_a_failed_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(28, "no space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="no space left"):
+        bpetite.save(AB, tmp_path / "ab.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_merges_at_all_can_be_held(tmp_path: Path) -> None:
+    bpetite.save(make([]), tmp_path / "base.json")
+    assert bpetite.load(tmp_path / "base.json") == make([])
+
+
+UNSUPPORTED = {
+    "pattern is None": make([], pattern=None),
+    "pattern is 'bareword'": make([], pattern="bareword"),
+    "pattern is '.a-z.": make([], pattern="[a-z]+"),
+    "ignore_merges": make([(97, 98)], ignore_merges=True),
+    "ranked by id": make([], ranking="ranks"),
+    "alphabet is 'ascii'": make([], alphabet="ascii"),
+    "roles": make([], roles={"eos": 256}),
+    "special tokens are ..": Vocabulary(BYTES, pattern=patterns.GPT2),
+    "special tokens are .*<|x|>": Vocabulary(
+        BYTES | {256: END.encode(), 257: b"<|x|>"},
+        special_tokens={END: 256, "<|x|>": 257},
+        pattern=patterns.GPT2,
+    ),
+    "byte 0x00 has id 1": Vocabulary(
+        BYTES | {0: b"\1", 1: b"\0", 256: END.encode()},
+        special_tokens={END: 256},
+        pattern=patterns.GPT2,
+    ),
+    "merge 0 makes id 257": Vocabulary(
+        BYTES | {256: END.encode(), 257: b"ab"},
+        [(97, 98, 257)],
+        special_tokens={END: 256},
+        pattern=patterns.GPT2,
+    ),
+    "which come after it": Vocabulary(
+        BYTES | {256: b"abc", 257: b"bc", 258: END.encode()},
+        [(97, 257, 256), (98, 99, 257)],
+        special_tokens={END: 258},
+        pattern=patterns.GPT2,
+    ),
+    "has id 300, not 256": Vocabulary(
+        BYTES | {300: END.encode()}, special_tokens={END: 300}, pattern=patterns.GPT2
+    ),
+    "token 257, b'ab', is made by no merge": Vocabulary(
+        BYTES | {256: END.encode(), 257: b"ab"}, special_tokens={END: 256}, pattern=patterns.GPT2
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", UNSUPPORTED)
+def test_what_an_artifact_cannot_hold_is_refused_by_name(tmp_path: Path, reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=reason.replace("|", r"\|")):
+        bpetite.save(UNSUPPORTED[reason], tmp_path / "x.json")
+    assert list(tmp_path.iterdir()) == []

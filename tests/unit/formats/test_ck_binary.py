@@ -1,0 +1,705 @@
+"""ck's binary export: the worked check, both maps, round trips, every refusal, a seeded fuzz."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import struct
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byteweld import patterns
+from byteweld._files import write_atomic
+from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
+from byteweld.formats import ck_binary
+from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
+from byteweld.vocab import Vocabulary
+
+MERGES_SHA256 = "eb7e6040c6ceee165f10bbde7f3f308491d2398250c36dc22a9c29b46a3a1c5d"
+BUILT_IN = ["<|unk|>", "<|bos|>", "<|eos|>", "<|pad|>"]
+ROLES = {"unk": 0, "bos": 1, "eos": 2, "pad": 3}
+ASCII = bytes([9, 10, 13, *range(32, 127)])
+OFFSETS, STRINGS, MERGES = "vocab_offsets.bin", "vocab_strings.bin", "vocab_merges.bin"
+META = "tokenizer_meta.json"
+NAMES = [OFFSETS, STRINGS, MERGES, META]
+
+# Written from the seed's words: 0x21-0x7E and 0xA1-0xFF stand for themselves, the rest is shifted.
+CK_MAP = {b: chr(b) if 0x21 <= b <= 0x7E or b >= 0xA1 else chr(0x100 + b) for b in range(256)}
+
+
+def make(
+    pairs: list[tuple[int, int]] | None = None,
+    *,
+    reserved: list[str] | None = None,
+    ascii_only: bool = False,
+    **changes: Any,
+) -> Vocabulary:
+    """Make the vocabulary that ck has after these merges."""
+    texts = BUILT_IN + (reserved or [])
+    tokens = {token_id: text.encode() for token_id, text in enumerate(texts)}
+    for byte in ASCII if ascii_only else bytes(range(256)):
+        tokens[len(tokens)] = bytes([byte])
+    merges = []
+    for left, right in pairs or []:
+        merges.append((left, right, len(tokens)))
+        tokens[len(tokens)] = tokens[left] + tokens[right]
+    options: dict[str, Any] = {
+        "special_tokens": {text: token_id for token_id, text in enumerate(texts)},
+        "roles": ROLES,
+        "pattern": None if ascii_only else patterns.GPT2,
+        "alphabet": "ascii" if ascii_only else "bytes",
+    }
+    return Vocabulary(tokens, merges, **(options | changes))
+
+
+AB = make([(101, 102), (36, 260), (101, 101)])
+AB_ASCII = make([(72, 73), (7, 102)], ascii_only=True)
+
+
+def write_export(
+    folder: Path, texts: list[bytes], merges: list[tuple[int, ...]], **meta: Any
+) -> None:
+    """Write an export by hand, right or wrong, as ck-bpe-train lays it out."""
+    starts = [0]
+    for text in texts:
+        starts.append(starts[-1] + len(text) + 1)
+    folder.mkdir(exist_ok=True)
+    (folder / OFFSETS).write_bytes(struct.pack(f"<{len(texts)}i", *starts[:-1]))
+    (folder / STRINGS).write_bytes(b"".join(text + b"\0" for text in texts))
+    (folder / MERGES).write_bytes(b"".join(struct.pack("<3i", *merge) for merge in merges))
+    value = {
+        "schema": "ck.bpe.binary.v1",
+        "mode": "bytelevel_bpe",
+        "vocab_size": len(texts),
+        "num_merges": len(merges),
+        "num_reserved_special_tokens": 0,
+        "max_piece_bytes": 0,
+        "offsets": OFFSETS,
+        "strings": STRINGS,
+        "merges": MERGES,
+    } | meta
+    (folder / META).write_text(json.dumps(value, indent=2) + "\n")
+
+
+def texts_of(vocab: Vocabulary, letters: dict[int, str]) -> list[bytes]:
+    """Return the texts of a vocabulary's tokens in an alphabet of letters."""
+    special = len(vocab.special_tokens)
+    return [
+        token if i < special else "".join(letters[b] for b in token).encode()
+        for i, token in vocab.tokens.items()
+    ]
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    ck_binary.save(AB, tmp_path / "export")
+    return tmp_path / "export"
+
+
+def rewrite_meta(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    value = json.loads((folder / META).read_text())
+    change(value)
+    (folder / META).write_text(json.dumps(value))
+
+
+def refuse(folder: Path, words: str) -> FormatError:
+    with pytest.raises(FormatError, match=re.escape(words)) as caught:
+        ck_binary.load(folder)
+    assert caught.value.path is not None
+    assert caught.value.path.startswith(str(folder))
+    return caught.value
+
+
+# ---------------------------------------------------------------------- golden and round trips
+
+
+def test_the_worked_check_gives_the_merges_that_ck_writes(export: Path) -> None:
+    data = (export / MERGES).read_bytes()
+    assert len(data) == 36
+    assert hashlib.sha256(data).hexdigest() == MERGES_SHA256
+
+
+def test_the_files_are_laid_out_as_ck_lays_them_out(export: Path, tmp_path: Path) -> None:
+    by_hand = tmp_path / "by_hand"
+    merges = [(101, 102, 260), (36, 260, 261), (101, 101, 262)]
+    write_export(by_hand, texts_of(AB, CK_MAP), list(merges))
+    for name in NAMES:
+        assert (export / name).read_bytes() == (by_hand / name).read_bytes()
+
+
+def test_the_json_is_written_line_for_line_as_ck_writes_it(export: Path) -> None:
+    assert (export / META).read_text() == (
+        "{\n"
+        '  "schema": "ck.bpe.binary.v1",\n'
+        '  "mode": "bytelevel_bpe",\n'
+        '  "vocab_size": 263,\n'
+        '  "num_merges": 3,\n'
+        '  "num_reserved_special_tokens": 0,\n'
+        '  "max_piece_bytes": 0,\n'
+        '  "offsets": "vocab_offsets.bin",\n'
+        '  "strings": "vocab_strings.bin",\n'
+        '  "merges": "vocab_merges.bin"\n'
+        "}\n"
+    )
+
+
+def test_the_writer_uses_the_letters_that_cks_runtime_reads(export: Path) -> None:
+    texts = (export / STRINGS).read_bytes().split(b"\0")
+    assert texts[4].decode() == "\u0100"  # byte 0 is a letter, so no raw NUL is in a text
+    assert texts[4 + 0x20].decode() == "\u0120"
+    assert texts[4 + 0x7F].decode() == "\u017f"
+    assert texts[4 + 0xA0].decode() == "\u01a0"
+    assert texts[4 + 0xAD].decode() == "\u00ad"
+    assert texts[261].decode() == "\u0120ab"
+
+
+def test_the_two_maps_differ_on_thirty_five_bytes() -> None:
+    assert sum(CK_MAP[byte] != BYTE_TO_CHAR[byte] for byte in range(256)) == 35
+
+
+def test_a_saved_export_loads_as_the_vocabulary_that_made_it(export: Path) -> None:
+    vocab, byte_map = ck_binary.load_with_map(export)
+    assert vocab == ck_binary.load(export) == AB
+    assert vocab.fingerprint == AB.fingerprint
+    assert byte_map == "ck"
+    assert dict(vocab.roles) == ROLES
+    assert vocab.pattern == patterns.GPT2
+
+
+def test_an_export_in_gpt2s_letters_loads_the_same_and_is_told_apart(tmp_path: Path) -> None:
+    pairs = [(4 + 0xC3, 4 + 0xA0), (4 + 0xAD, 4), (4 + 0x7F, 4 + 0x20)]
+    vocab = make(pairs)
+    merges = [tuple(merge) for merge in vocab.merge_ids]
+    write_export(tmp_path / "gpt2", texts_of(vocab, BYTE_TO_CHAR), merges)
+    write_export(tmp_path / "ck", texts_of(vocab, CK_MAP), merges)
+    assert ck_binary.load_with_map(tmp_path / "gpt2") == (vocab, "gpt2")
+    assert ck_binary.load_with_map(tmp_path / "ck") == (vocab, "ck")
+
+
+def test_an_ascii_export_has_raw_texts_and_no_pattern(tmp_path: Path) -> None:
+    folder = tmp_path / "ascii"
+    ck_binary.save(AB_ASCII, folder)
+    texts = (folder / STRINGS).read_bytes().split(b"\0")[:-1]
+    assert texts[4:8] == [b"\t", b"\n", b"\r", b" "]
+    assert texts[101:] == [b"~", b"ab", b" ab"]
+    assert json.loads((folder / META).read_text())["mode"] == "ascii_bpe"
+    assert ck_binary.load_with_map(folder) == (AB_ASCII, "ck")
+
+
+def test_reserved_specials_come_before_the_bytes(tmp_path: Path) -> None:
+    vocab = make([(103, 104)], reserved=["<svg>", "à"])
+    assert vocab.tokens[262] == b"ab"
+    ck_binary.save(vocab, tmp_path / "x", max_piece_bytes=16)
+    meta = json.loads((tmp_path / "x" / META).read_text())
+    assert (meta["num_reserved_special_tokens"], meta["max_piece_bytes"]) == (2, 16)
+    assert ck_binary.load(tmp_path / "x") == vocab
+
+
+@st.composite
+def vocabularies(draw: st.DrawFn) -> Vocabulary:
+    ascii_only = draw(st.booleans())
+    letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    reserved = draw(st.lists(st.text(letters, min_size=1), max_size=3, unique=True))
+    base = make(reserved=reserved, ascii_only=ascii_only)
+    tokens = [token for _, token in base.ordinary()]
+    first = len(base.special_tokens)
+    pairs = []
+    for _ in range(draw(st.integers(0, 10))):
+        left = draw(st.integers(0, len(tokens) - 1))
+        right = draw(st.integers(0, len(tokens) - 1))
+        if tokens[left] + tokens[right] not in tokens:
+            pairs.append((first + left, first + right))
+            tokens.append(tokens[left] + tokens[right])
+    return make(pairs, reserved=reserved, ascii_only=ascii_only)
+
+
+@settings(max_examples=60, deadline=None)
+@given(vocabularies())
+def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(vocab: Vocabulary) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = Path(folder, "1"), Path(folder, "2")
+        ck_binary.save(vocab, first)
+        loaded = ck_binary.load(first)
+        ck_binary.save(loaded, second)
+        assert loaded == vocab
+        for name in NAMES:
+            assert (first / name).read_bytes() == (second / name).read_bytes()
+
+
+# ---------------------------------------------------------------------- recognition
+
+
+def test_an_export_is_recognised_by_its_json(export: Path) -> None:
+    assert ck_binary.recognise(export, b"")
+    rewrite_meta(export, lambda meta: meta.update(schema="ck.bpe.binary.v9"))
+    assert ck_binary.recognise(export, b"")
+
+
+def test_a_folder_without_the_json_is_not_taken_for_an_export(export: Path) -> None:
+    (export / META).unlink()
+    assert not ck_binary.recognise(export, b"")
+    with pytest.raises(FileNotFoundError):
+        ck_binary.load(export)
+
+
+def test_other_things_are_not_recognised(export: Path, tmp_path: Path) -> None:
+    meta = export / META
+    assert not ck_binary.recognise(meta, meta.read_bytes())
+    assert not ck_binary.recognise(tmp_path / "nothing", b"")
+    assert not ck_binary.recognise(Path("a\0b"), b"")
+    meta.write_text('{"schema": "another"}')
+    assert not ck_binary.recognise(export, b"")
+    meta.unlink()
+    meta.mkdir()
+    assert not ck_binary.recognise(export, b"")
+
+
+# ---------------------------------------------------------------------- refusals: the JSON
+
+
+@pytest.mark.parametrize("key", ck_binary._KEYS)
+def test_a_missing_key_is_a_format_error_and_a_key_error(export: Path, key: str) -> None:
+    rewrite_meta(export, lambda meta: meta.pop(key))
+    error = refuse(export, f"key '{key}' is missing")
+    assert isinstance(error, MissingKeyError)
+    assert isinstance(error, KeyError)
+
+
+def test_an_unknown_key_is_refused(export: Path) -> None:
+    rewrite_meta(export, lambda meta: meta.update(note=1))
+    refuse(export, "unknown key 'note'")
+
+
+def test_a_repeated_key_is_refused(export: Path) -> None:
+    text = (export / META).read_text()
+    (export / META).write_text(text.replace('"mode"', '"num_merges": 3,\n  "mode"'))
+    refuse(export, "key 'num_merges' is repeated")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "{", "{}}", '{"schema": NaN}', "[" * 60_000])
+def test_a_json_that_is_no_json_object_is_refused(export: Path, text: str) -> None:
+    (export / META).write_text(text)
+    with pytest.raises(FormatError):
+        ck_binary.load(export)
+
+
+def test_a_json_that_is_not_utf8_is_refused_with_its_offset(export: Path) -> None:
+    (export / META).write_bytes(b'{"schema": "\xe9"}')
+    assert refuse(export, "expected UTF-8").offset == 12
+
+
+def test_a_json_of_a_megabyte_is_refused_unread(export: Path) -> None:
+    (export / META).write_text((export / META).read_text() + " " * 1_000_000)
+    refuse(export, "expected at most 65536 bytes")
+
+
+@pytest.mark.parametrize("schema", ["ck.bpe.binary.v2", "", None, 1])
+def test_another_schema_is_refused(export: Path, schema: object) -> None:
+    rewrite_meta(export, lambda meta: meta.update(schema=schema))
+    refuse(export, "schema is")
+
+
+@pytest.mark.parametrize("mode", ["bytelevel", "", None, 1, ["ascii_bpe"]])
+def test_another_mode_is_refused(export: Path, mode: object) -> None:
+    rewrite_meta(export, lambda meta: meta.update(mode=mode))
+    refuse(export, "mode is")
+
+
+@pytest.mark.parametrize("key", ck_binary._COUNTS)
+@pytest.mark.parametrize("value", [True, 1.0, "3", None, -1, 2**31, [3], 10**400])
+def test_a_count_that_is_no_int32_is_refused(export: Path, key: str, value: object) -> None:
+    rewrite_meta(export, lambda meta: meta.update({key: value}))
+    assert len(str(refuse(export, f"{key} is"))) < 400
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("vocab_size", 262), ("num_merges", 2), ("num_reserved_special_tokens", 1), ("num_merges", 0)],
+)
+def test_counts_that_do_not_add_up_are_refused(export: Path, key: str, value: int) -> None:
+    rewrite_meta(export, lambda meta: meta.update({key: value}))
+    refuse(export, "special tokens, 256 bytes and")
+
+
+@pytest.mark.parametrize("key", ["offsets", "strings", "merges"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "{}.bak",
+        "../{}",
+        "../../etc/{}",
+        "a/../{}",
+        "..\\{}",
+        "folder\\{}",
+        "{}/",
+        "{}/passwd",
+        "/etc/passwd",
+        "..",
+        ".",
+        "",
+        "{}\0",
+        None,
+        1,
+        True,
+        ["{}"],
+    ],
+)
+def test_a_file_name_that_leads_elsewhere_is_refused(export: Path, key: str, wrong: object) -> None:
+    name = wrong.format(f"vocab_{key}.bin") if isinstance(wrong, str) else wrong
+    rewrite_meta(export, lambda meta: meta.update({key: name}))
+    refuse(export, f"{key} is")
+
+
+@pytest.mark.parametrize("folder", ["out", "/tmp/elsewhere/tokenizer_bin", "./build"])
+def test_the_folder_that_ck_writes_into_the_json_is_never_followed(
+    export: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    decoy = tmp_path / "out"
+    write_export(decoy, [b"decoy"], [])
+    monkeypatch.chdir(tmp_path)
+    names = {key: f"{folder}/vocab_{key}.bin" for key in ("offsets", "strings", "merges")}
+    rewrite_meta(export, lambda meta: meta.update(names))
+    assert ck_binary.load(export) == AB
+
+
+# ---------------------------------------------------------------------- refusals: the tables
+
+
+@pytest.mark.parametrize("name", [OFFSETS, STRINGS, MERGES])
+def test_a_missing_table_is_refused(export: Path, name: str) -> None:
+    (export / name).unlink()
+    error = refuse(export, "the file is missing")
+    assert error.path == str(export / name)
+
+
+@pytest.mark.parametrize("name", [OFFSETS, STRINGS, MERGES])
+def test_a_folder_in_the_place_of_a_table_is_refused(export: Path, name: str) -> None:
+    (export / name).unlink()
+    (export / name).mkdir()
+    refuse(export, "expected a regular file")
+
+
+@pytest.mark.parametrize("name", [OFFSETS, STRINGS, MERGES])
+@pytest.mark.parametrize("extra", [b"\0", b"\0\0\0\0", b"a", bytes(12)])
+def test_a_table_with_bytes_at_its_end_is_refused(export: Path, name: str, extra: bytes) -> None:
+    (export / name).write_bytes((export / name).read_bytes() + extra)
+    refuse(export, "the file has")
+
+
+@pytest.mark.parametrize("value", [-1, 0, 7, 9, 2**31 - 1])
+def test_offsets_that_do_not_tile_the_strings_are_refused(export: Path, value: int) -> None:
+    data = bytearray((export / OFFSETS).read_bytes())
+    struct.pack_into("<i", data, 4, value)
+    (export / OFFSETS).write_bytes(data)
+    error = refuse(export, f"token 1 is at {value}; expected 8")
+    assert (error.path, error.offset) == (str(export / OFFSETS), 4)
+
+
+def test_a_count_of_billions_fails_at_once(export: Path) -> None:
+    sizes = {"vocab_size": 2**31 - 1, "num_merges": 2**31 - 1 - 260}
+    rewrite_meta(export, lambda meta: meta.update(sizes))
+    refuse(export, "expected 8589934588 bytes, for vocab_size 2147483647")
+
+
+def changed(token_id: int, text: bytes, base: Vocabulary = AB) -> list[bytes]:
+    letters = CK_MAP if base.alphabet == "bytes" else {byte: chr(byte) for byte in ASCII}
+    texts = texts_of(base, letters)
+    texts[token_id] = text
+    return texts
+
+
+TEXTS: dict[str, tuple[int, bytes, str]] = {
+    "an empty text": (101, b"", "the text of token 101 is empty"),
+    "another built-in token": (1, b"<s>", "token 1 is '<s>'; expected '<|bos|>'"),
+    "a built-in token that is not UTF-8": (3, b"\xff", "token 3 is b'\\xff'; expected UTF-8"),
+    "another byte": (101, b"b", "token 101 is b'b'; expected 'a', byte 0x61"),
+    "a raw space for a byte": (36, b" ", "expected 'Ġ', byte 0x20"),
+    "a byte in the other letters": (4 + 0xAD, "ń".encode(), "expected '\\xad', byte 0xAD"),
+    "the telling byte in the other letters": (4 + 0x7F, "ġ".encode(), "byte 0x80"),
+    "a byte that is not UTF-8": (4 + 0x7F, b"\x7f\x80", "expected UTF-8"),
+    "a merged token that is not UTF-8": (261, b"\xc4", "expected UTF-8"),
+    "an unknown letter": (261, "Ġaβ".encode(), "'β' stands for no byte"),
+    "a raw space in a merged token": (261, b" ab", "' ' stands for no byte"),
+    "a raw DEL in a merged token": (261, b"\x7f", "'\\x7f' stands for no byte"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_wrong_text_is_refused_with_its_offset(tmp_path: Path, name: str) -> None:
+    token_id, text, words = TEXTS[name]
+    texts = changed(token_id, text)
+    write_export(tmp_path, texts, [tuple(merge) for merge in AB.merge_ids])
+    error = refuse(tmp_path, words)
+    if name != "the telling byte in the other letters":  # there the next byte is the odd one
+        assert error.offset == sum(len(before) + 1 for before in texts[:token_id])
+
+
+@pytest.mark.parametrize(("token_id", "text"), [(4, b" "), (7, b"\xc4\xa0"), (102, "é".encode())])
+def test_a_wrong_text_of_an_ascii_export_is_refused(
+    tmp_path: Path, token_id: int, text: bytes
+) -> None:
+    texts = changed(token_id, text, AB_ASCII)
+    merges = [tuple(merge) for merge in AB_ASCII.merge_ids]
+    write_export(tmp_path, texts, merges, mode="ascii_bpe")
+    refuse(tmp_path, f"token {token_id} is")
+
+
+def test_a_special_token_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    for repeated in (b"<x>", b"<|pad|>"):
+        texts = texts_of(make(reserved=["<x>", "<y>"]), CK_MAP)
+        texts[5] = repeated
+        write_export(tmp_path, texts, [], num_reserved_special_tokens=2)
+        refuse(tmp_path, "and 5 are both the special token")
+
+
+@pytest.mark.parametrize("count", [1, 3, 200, 256, 300])
+def test_the_overlap_that_ck_writes_for_reserved_tokens_is_refused_with_the_reason(
+    tmp_path: Path, count: int
+) -> None:
+    reserved = [f"<r{n}>".encode() for n in range(count)]
+    texts = [text.encode() for text in BUILT_IN] + [CK_MAP[b].encode() for b in range(256)]
+    texts += [b"<|unk|><|unk|>"] * count  # ids that its code never sets
+    texts[4 : 4 + count] = reserved
+    texts = texts[: 4 + count + 256]
+    if count > 256:
+        texts += [b"<|unk|><|unk|>"] * (4 + count + 256 - len(texts))
+    assert len(texts) == 260 + count
+    write_export(tmp_path, texts, [], num_reserved_special_tokens=count)
+    error = refuse(tmp_path, f"the {count} reserved special tokens overlap the ids of bytes")
+    assert f"bytes 0x00 to 0x{min(count, 256) - 1:02X} have none" in str(error)
+
+
+MERGE_TABLES: dict[str, tuple[int, tuple[int, int, int], str]] = {
+    "an output that is not the next id": (0, (101, 102, 261), "expected it to make 260"),
+    "outputs out of order": (1, (36, 260, 260), "expected it to make 261"),
+    "a special token as part": (0, (3, 102, 260), "expected both parts in 4..259"),
+    "a negative part": (0, (101, -1, 260), "expected both parts in 4..259"),
+    "a later part": (1, (36, 262, 261), "expected both parts in 4..260"),
+    "itself as part": (1, (261, 102, 261), "expected both parts in 4..260"),
+    "other bytes": (2, (101, 102, 262), "b'a' and b'b' do not make b'aa', which 262 is"),
+}
+
+
+@pytest.mark.parametrize("name", MERGE_TABLES)
+def test_a_wrong_merge_is_refused_with_its_offset(export: Path, name: str) -> None:
+    rank, merge, words = MERGE_TABLES[name]
+    data = bytearray((export / MERGES).read_bytes())
+    struct.pack_into("<3i", data, 12 * rank, *merge)
+    (export / MERGES).write_bytes(data)
+    assert refuse(export, words).offset == 12 * rank
+
+
+def test_two_ids_of_one_token_are_refused(tmp_path: Path) -> None:
+    texts = texts_of(make([(101, 102)]), CK_MAP)
+    write_export(tmp_path, [*texts, b"ab"], [(101, 102, 260), (101, 102, 261)])
+    refuse(tmp_path, "ids 260 and 261 are both b'ab'")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_export_cut_at_any_byte_is_a_format_error(export: Path, name: str) -> None:
+    data = (export / name).read_bytes()
+    last = len(data) - 1 if name == META else len(data)  # the JSON's final newline may go
+    for length in range(last):
+        (export / name).write_bytes(data[:length])
+        with pytest.raises(FormatError):
+            ck_binary.load(export)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mutated_export_loads_or_is_a_format_error(export: Path, name: str) -> None:
+    rng = random.Random(f"20250103 {name}")
+    golden = (export / name).read_bytes()
+    refused = 0
+    for _ in range(400):
+        data = bytearray(golden)
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            at = rng.randrange(len(data))
+            what = rng.randrange(6)
+            if what == 0:
+                data.insert(at, rng.randrange(256))
+            elif what == 1:
+                del data[at]
+            elif what == 2:
+                data[at] ^= 1 << rng.randrange(8)
+            else:
+                data[at] = rng.choice([0, 0x20, 0x22, 0x2C, 0x30, 0x39, 255, rng.randrange(256)])
+        (export / name).write_bytes(data)
+        try:
+            vocab = ck_binary.load(export)
+        except FormatError:
+            refused += 1
+        else:  # such as white space in the JSON, another max_piece_bytes, or a byte put back
+            assert vocab == AB
+    assert refused > 250
+
+
+# ---------------------------------------------------------------------- the writer
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {entry.name: entry.read_bytes() for entry in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_file_that_is_there_stops_the_save_and_stays_untouched(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(FileExistsError, match=re.escape(name)):
+        ck_binary.save(AB, tmp_path)
+    assert contents(tmp_path) == {name: b"mine"}
+
+
+def test_a_dangling_link_counts_as_a_file_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / MERGES).symlink_to("nowhere")
+    with pytest.raises(FileExistsError):
+        ck_binary.save(AB, tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == [MERGES]
+
+
+def test_overwriting_replaces_all_four_and_nothing_else(export: Path) -> None:
+    (export / "notes.txt").write_text("mine")
+    ck_binary.save(AB_ASCII, export, overwrite=True)
+    assert ck_binary.load(export) == AB_ASCII
+    assert sorted(contents(export)) == sorted([*NAMES, "notes.txt"])
+
+
+def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / MERGES).mkdir()
+    (tmp_path / MERGES / "mine").write_text("x")
+    with pytest.raises(IsADirectoryError):
+        ck_binary.save(AB, tmp_path, overwrite=True)
+    assert (tmp_path / MERGES / "mine").read_text() == "x"
+
+
+def test_a_file_in_the_place_of_the_folder_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "export").write_text("mine")
+    with pytest.raises(FileExistsError):
+        ck_binary.save(AB, tmp_path / "export", overwrite=True)
+    assert (tmp_path / "export").read_text() == "mine"
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, seen: list[str]) -> None:
+    """Let the write of file `number` fail; note the names in order."""
+
+    def write(path: Path, data: bytes, *, overwrite: bool = False) -> None:
+        seen.append(path.name)
+        if len(seen) == number:
+            raise OSError(28, "no space left on device")
+        write_atomic(path, data, overwrite=overwrite)
+
+    monkeypatch.setattr(ck_binary, "write_atomic", write)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_failed_save_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    fail_at(monkeypatch, number, [])
+    with pytest.raises(OSError, match="no space left"):
+        ck_binary.save(AB, tmp_path / "export")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_failed_overwrite_leaves_the_old_export(
+    export: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    (export / "notes.txt").write_text("mine")
+    before = contents(export)
+    fail_at(monkeypatch, number, [])
+    with pytest.raises(OSError, match="no space left"):
+        ck_binary.save(AB_ASCII, export, overwrite=True)
+    assert contents(export) == before
+
+
+def test_the_json_is_written_last_and_is_away_while_the_tables_change(
+    export: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def write(path: Path, data: bytes, *, overwrite: bool = False) -> None:
+        seen.append((path.name, ck_binary.recognise(export, b"")))
+        write_atomic(path, data, overwrite=overwrite)
+
+    monkeypatch.setattr(ck_binary, "write_atomic", write)
+    ck_binary.save(AB, export, overwrite=True)
+    assert seen == [(name, False) for name in NAMES]
+
+
+def test_a_folder_that_was_there_stays_after_a_failed_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_at(monkeypatch, 3, [])
+    with pytest.raises(OSError, match="no space left"):
+        ck_binary.save(AB, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("limit", [-1, 2**31, True, 1.0, "8"])
+def test_a_limit_that_is_no_int32_is_a_value_error(tmp_path: Path, limit: Any) -> None:
+    with pytest.raises(ValueError, match="max_piece_bytes is"):
+        ck_binary.save(AB, tmp_path / "x", max_piece_bytes=limit)
+    assert list(tmp_path.iterdir()) == []
+
+
+def swapped(first: int, second: int) -> Vocabulary:
+    tokens = dict(AB.tokens)
+    tokens[first], tokens[second] = tokens[second], tokens[first]
+    return Vocabulary(tokens, special_tokens=AB.special_tokens, pattern=patterns.GPT2, roles=ROLES)
+
+
+BASE = {i: t for i, t in AB.tokens.items() if i < 260}
+OPTIONS: dict[str, Any] = {
+    "special_tokens": AB.special_tokens,
+    "pattern": patterns.GPT2,
+    "roles": ROLES,
+}
+UNSUPPORTED = {
+    "its pattern is None; the export has no place": make(pattern=None),
+    'its pattern is "(?i:': make(pattern=patterns.CK),
+    "its pattern is 'bareword'": make(pattern="bareword"),
+    "for the alphabet 'ascii' means none": make(ascii_only=True, pattern=patterns.GPT2),
+    "it has ignore_merges": make(ignore_merges=True),
+    "it is ranked by id": make(ranking="ranks"),
+    "its roles are {}": make(roles={}),
+    "its roles are {'bos': 1, 'eos': 2, 'pad': 2, 'unk': 0}": make(roles=ROLES | {"pad": 2}),
+    "special token '<|unk|>' has id None": Vocabulary(
+        {byte: bytes([byte]) for byte in range(256)}, pattern=patterns.GPT2
+    ),
+    "special token '<|bos|>' has id 2": Vocabulary(
+        BASE | {1: b"<|eos|>", 2: b"<|bos|>"},
+        **(OPTIONS | {"special_tokens": {"<|unk|>": 0, "<|eos|>": 1, "<|bos|>": 2, "<|pad|>": 3}}),
+    ),
+    "special token '<x>' has id 260, not 4": Vocabulary(
+        BASE | {260: b"<x>"}, **(OPTIONS | {"special_tokens": {**AB.special_tokens, "<x>": 260}})
+    ),
+    "special token 'a\\x00b' holds a NUL": make(reserved=["a\0b"]),
+    "byte 0x00 has id 5, not 4": swapped(4, 5),
+    "byte 0x09 has id None, not 4": Vocabulary(
+        {i: t for i, t in BASE.items() if i < 4},
+        **(OPTIONS | {"alphabet": "ascii", "pattern": None}),
+    ),
+    "merge 0 makes id 261, not 260": Vocabulary(
+        BASE | {260: b"cd", 261: b"ab"}, [(101, 102, 261), (103, 104, 260)], **OPTIONS
+    ),
+    "merge 0 makes id 260 of 101 and 261": Vocabulary(
+        BASE | {260: b"abc", 261: b"bc"}, [(101, 261, 260), (102, 103, 261)], **OPTIONS
+    ),
+    "token 260, b'ab', is made by no merge": Vocabulary(BASE | {260: b"ab"}, **OPTIONS),
+}
+
+
+@pytest.mark.parametrize("reason", UNSUPPORTED)
+def test_what_an_export_cannot_hold_is_refused_by_name(tmp_path: Path, reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=re.escape(reason)):
+        ck_binary.save(UNSUPPORTED[reason], tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,423 @@
+"""Explanations: the steps, tables and trees of the seeds' examples, as values, text and JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byteweld.explain import MAX_ROWS, explain, explain_training, merge_tree
+from byteweld.recipes import RECIPES
+from byteweld.reference import encode, pretokenize, train
+from byteweld.vocab import Vocabulary
+
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+ABC = Vocabulary(BYTES | {256: b"bc", 257: b"ab"}, [(98, 99, 256), (97, 98, 257)])
+
+
+class Tok:
+    """What `explain` needs of a tokenizer, made of the reference."""
+
+    def __init__(self, vocab):
+        self.vocab = vocab
+
+    def pretokenize(self, text):
+        return pretokenize(text if isinstance(text, bytes) else text.encode(), self.vocab.pattern)
+
+
+def with_merges(*merges, **options):
+    """Make a vocabulary of bytes and these merges, given as (left bytes, right bytes)."""
+    tokens = BYTES | {256 + n: left + right for n, (left, right) in enumerate(merges)}
+    ids = {token: token_id for token_id, token in tokens.items()}
+    return Vocabulary(tokens, [(ids[a], ids[b], ids[a + b]) for a, b in merges], **options)
+
+
+# ---------------------------------------------------------------------------- encoding
+
+
+def test_the_counter_example_abc_is_shown_whole():
+    assert (
+        str(explain(Tok(ABC), "abc"))
+        == """\
+pre-token 1: abc  (byte 0)
+  bytes: 61 62 63
+  step 1: a [b c]
+    rank 0  b c  -> 256  <- merged
+    rank 1  a b  -> 257
+  end: a bc  (no pair merges)
+  tree:
+    a  97
+    bc  256  rank 0
+    ├── b  98
+    └── c  99
+  ids: 97 256
+  longest match differs from byte 0: ab c  ids 257 99
+
+ids: 97 256"""
+    )
+
+
+def test_lowest_is_the_same_by_longest_match():
+    vocab = with_merges((b"e", b"s"), (b"es", b"t"), (b"l", b"o"), (b"lo", b"w"))
+    explanation = explain(Tok(vocab), "lowest")
+    (pretoken,) = explanation.pretokens
+    parts = [[vocab.tokens[i].decode() for i in step.parts] for step in pretoken.steps]
+    assert parts[0] == list("lowest")
+    assert parts[-1] == ["low", "est"]
+    assert [step.chosen.rank for step in pretoken.steps if step.chosen] == [0, 1, 2, 3]
+    assert pretoken.greedy_differs_at is None
+    assert "  longest match: the same" in explanation.lines()
+
+
+def test_every_pretoken_is_explained_where_it_stands():
+    vocab = with_merges((b"a", b"b"), pattern="gpt2")
+    explanation = explain(Tok(vocab), "ab abé")
+    assert [(p.pretoken, p.start) for p in explanation.pretokens] == [
+        (b"ab", 0),
+        (" abé".encode(), 2),
+    ]
+    assert explanation.ids == encode(vocab, "ab abé")
+
+
+def test_longest_match_differs_at_the_byte_where_it_begins_to():
+    (pretoken,) = explain(Tok(ABC), "xyabc").pretokens
+    assert pretoken.greedy_differs_at == 2
+
+
+def test_a_difference_after_an_unk_is_counted_in_the_bytes_of_the_text():
+    tokens = {0: b"<unk>", 97: b"a", 98: b"b", 99: b"c", 256: b"bc", 257: b"ab"}
+    vocab = Vocabulary(
+        tokens,
+        [(98, 99, 256), (97, 98, 257)],
+        special_tokens={"<unk>": 0},
+        roles={"unk": 0},
+        alphabet="ascii",
+    )
+    (pretoken,) = explain(Tok(vocab), "éabc").pretokens
+    assert (pretoken.ids, pretoken.greedy_ids) == ((0, 97, 256), (0, 257, 99))
+    assert pretoken.greedy_differs_at == 2
+
+
+def test_a_token_found_whole_also_shows_what_merging_gives():
+    tokens = BYTES | {256: b"bc", 257: b"ab", 258: b"abc"}
+    merges = [(98, 99, 256), (97, 98, 257), (257, 99, 258)]
+    explanation = explain(Tok(Vocabulary(tokens, merges, ignore_merges=True)), "abc")
+    (pretoken,) = explanation.pretokens
+    assert (pretoken.ids, pretoken.looked_up, pretoken.merged_ids) == ((258,), 258, (97, 256))
+    text = str(explanation)
+    assert "found whole, before any merge: token 258" in text
+    assert "merging alone would give 97 256" in text
+
+
+def test_a_rank_file_is_explained_by_the_ids_of_the_results():
+    vocab = Vocabulary(BYTES | {256: b"ab", 257: b"abc"}, ranking="ranks")
+    (pretoken,) = explain(Tok(vocab), "abcx").pretokens
+    assert pretoken.looked_up is None
+    assert [step.chosen.rank for step in pretoken.steps if step.chosen] == [256, 257]
+
+
+def test_a_single_byte_is_not_said_to_be_found_whole():
+    (pretoken,) = explain(Tok(Vocabulary(BYTES, ranking="ranks")), "a").pretokens
+    assert (pretoken.ids, pretoken.looked_up) == ((97,), None)
+
+
+def test_an_empty_text_has_no_pretokens():
+    explanation = explain(Tok(ABC), "")
+    assert (explanation.ids, str(explanation)) == ([], "ids:")
+
+
+def test_bytes_that_are_no_text_are_explained_too():
+    explanation = explain(Tok(ABC), b"\xff\x1b")
+    assert "pre-token 1: ⟨ff⟩⟨U+001B⟩  (byte 0)" in str(explanation)
+    assert explanation.ids == [0xFF, 0x1B]
+
+
+def test_an_explanation_is_json_with_tokens_once():
+    value = json.loads(json.dumps(explain(Tok(ABC), "abc").to_dict()))
+    assert value["ids"] == [97, 256]
+    assert value["tokens"]["256"] == {"bytes": "6263", "text": "bc"}
+    (pretoken,) = value["pretokens"]
+    assert pretoken["steps"][0] == {
+        "parts": [97, 98, 99],
+        "pairs": [
+            {"at": 1, "left": 98, "right": 99, "rank": 0, "new": 256},
+            {"at": 0, "left": 97, "right": 98, "rank": 1, "new": 257},
+        ],
+        "total_pairs": 2,
+        "chosen": 1,
+    }
+    assert pretoken["tree"] == {
+        "nodes": [
+            [97, None, None, None],
+            [98, None, None, None],
+            [99, None, None, None],
+            [256, 1, 2, 0],
+        ],
+        "roots": [0, 3],
+    }
+    assert (pretoken["greedy_ids"], pretoken["greedy_differs_at"]) == ([257, 99], 0)
+
+
+def test_every_id_of_an_explanation_has_its_token():
+    value = explain(Tok(ABC), "abcab").to_dict()
+    named = {int(token_id) for token_id in value["tokens"]}
+    for pretoken in value["pretokens"]:
+        for step in pretoken["steps"]:
+            assert set(step["parts"]) <= named
+            assert {row["new"] for row in step["pairs"]} <= named
+        assert {node[0] for node in pretoken["tree"]["nodes"]} <= named
+        assert set(pretoken["greedy_ids"]) <= named
+
+
+def test_a_long_table_is_cut_and_says_so():
+    vocab = with_merges((b"a", b"a"))
+    explanation = explain(Tok(vocab), "a" * 60)
+    (pretoken,) = explanation.pretokens
+    assert len(pretoken.steps[0].rows) == MAX_ROWS
+    assert pretoken.steps[0].total_pairs == 59
+    assert f"    ... and {59 - MAX_ROWS} more pairs" in explanation.lines()
+    assert "  step 1: [a a]" + " a" * 38 + " ..." in explanation.lines()
+
+
+def test_of_a_long_pretoken_the_parts_around_the_merge_are_shown():
+    vocab = with_merges((b"a", b"b"))
+    lines = explain(Tok(vocab), "x" * 100 + "ab" + "y" * 100).lines()
+    assert "  step 1: ..." + " x" * 20 + " [a b]" + " y" * 18 + " ..." in lines
+    lines = explain(Tok(vocab), "x" * 100 + "ab").lines()
+    assert "  step 1: ..." + " x" * 38 + " [a b]" in lines
+
+
+def test_a_pretoken_too_long_to_show_is_refused_unless_told():
+    with pytest.raises(ValueError, match="has 1025 bytes, too many to show"):
+        explain(Tok(ABC), "x" * 1025)
+    assert len(explain(Tok(ABC), "x" * 1025, max_pretoken_bytes=2000).ids) == 1025
+
+
+CHAIN = with_merges(*((b"b" + b"a" * n, b"a") for n in range(1020)))
+
+
+def test_a_tree_deeper_than_pythons_stack_is_drawn():
+    tree = merge_tree(CHAIN, CHAIN.ids[b"b" + b"a" * 1020])
+    lines = tree.lines()
+    assert len(lines) == 2 * 1021 - 1
+    assert len(tree.roots) == 1
+    assert max(len(line) - line.count("a") for line in lines) < 140  # the indent has a limit
+    assert any("[1020] b  98" in line for line in lines)
+    json.dumps(tree.to_dict())
+
+
+def test_a_merge_tree_is_the_seeds_path():
+    vocab = with_merges((b" ", b"<"), (b"p", b"a"), (b"t", b"h"), (b"pa", b"th"), (b" <", b"path"))
+    assert (
+        "\n".join(merge_tree(vocab, 260).lines())
+        == """\
+·<path  260  rank 4
+├── ·<  256  rank 0
+│   ├── ·  32
+│   └── <  60
+└── path  259  rank 3
+    ├── pa  257  rank 1
+    │   ├── p  112
+    │   └── a  97
+    └── th  258  rank 2
+        ├── t  116
+        └── h  104"""
+    )
+
+
+def test_the_tree_of_a_token_that_no_merges_reach_has_several_roots():
+    tokens = BYTES | {256: b"bc", 257: b"ab", 258: b"abc"}
+    vocab = Vocabulary(tokens, [(98, 99, 256), (97, 98, 257), (257, 99, 258)])
+    tree = merge_tree(vocab, 258)
+    assert [tree.nodes[root].id for root in tree.roots] == [97, 256]
+
+
+def test_a_special_token_is_a_tree_of_one_piece_and_an_unknown_id_an_error():
+    vocab = Vocabulary(BYTES | {256: b"<s>"}, special_tokens={"<s>": 256})
+    assert merge_tree(vocab, 256).lines() == ["<s>  256"]
+    with pytest.raises(KeyError, match="id 999"):
+        merge_tree(vocab, 999)
+
+
+@given(st.text("abc é", max_size=20))
+def test_explained_ids_are_the_encoded_ids(text):
+    for vocab in (ABC, with_merges((b"a", b"b"), (b" ", b"ab"), pattern="gpt2")):
+        explanation = explain(Tok(vocab), text)
+        assert explanation.ids == encode(vocab, text)
+        for pretoken in explanation.pretokens:
+            roots = tuple(pretoken.tree.nodes[root].id for root in pretoken.tree.roots)
+            assert roots == pretoken.merged_ids
+
+
+# ---------------------------------------------------------------------------- training
+
+
+def test_the_from_scratch_example_is_shown_whole():
+    shown = str(explain_training({b"low": 5, b"lower": 2}, 260, "from-scratch"))
+    assert (
+        shown
+        == """\
+corpus:
+  5 x l o w
+  2 x l o w e r
+
+step 1:
+  o w  111 119  7  ####################  <- merged
+  l o  108 111  7  ####################  tie
+  w e  119 101  2  #####
+  e r  101 114  2  #####
+  merge (o, w) -> 256 ow
+  tie at 7 with (l, o)
+  why: greatest-bytes: the greatest pair of byte strings wins, left before right; \
+left b'o' is greater than b'l'
+  corpus:
+    5 x l ow
+    2 x l ow e r
+
+step 2:
+  l ow  108 256  7  ####################  <- merged
+  ow e  256 101  2  #####
+  e r   101 114  2  #####
+  merge (l, ow) -> 257 low
+  corpus:
+    5 x low
+    2 x low e r
+
+step 3:
+  low e  257 101  2  ####################  <- merged
+  e r    101 114  2  ####################  tie
+  merge (low, e) -> 258 lowe
+  tie at 2 with (e, r)
+  why: greatest-bytes: the greatest pair of byte strings wins, left before right; \
+left b'low' is greater than b'e'
+  corpus:
+    5 x low
+    2 x lowe r
+
+step 4:
+  lowe r  258 114  2  ####################  <- merged
+  merge (lowe, r) -> 259 lower
+  corpus:
+    5 x low
+    2 x lower
+
+stopped after 4 merges: the vocabulary has the asked size
+
+merges:
+  rank 0  count 7  (o, w)     -> 256 ow
+  rank 1  count 7  (l, ow)    -> 257 low
+  rank 2  count 2  (low, e)   -> 258 lowe
+  rank 3  count 2  (lowe, r)  -> 259 lower
+
+vocabulary: 260 tokens
+  ids 0 to 255: the 256 single bytes
+  id 256: ow
+  id 257: low
+  id 258: lowe
+  id 259: lower"""
+    )
+
+
+def test_the_worked_theory_shows_the_true_count_and_why_the_space_wins():
+    corpus = ["I work", "I work", "I worked", "he works", "he worked"]
+    training = explain_training(corpus, 257, "plain")
+    (step,) = training.steps
+    table = {(chr(row.left), chr(row.right)): row.count for row in step.rows}
+    assert table[" ", "w"] == table["o", "r"] == table["r", "k"] == table["w", "o"] == 5
+    assert table["I", " "] == 3
+    assert [(chr(row.left), chr(row.right)) for row in step.tied] == [
+        ("o", "r"),
+        ("r", "k"),
+        ("w", "o"),
+    ]
+    assert "left b' ' is smaller than b'o'" in step.why
+
+
+def test_the_worked_theory_without_spaces_is_the_seeds():
+    training = explain_training({b"work": 2, b"worked": 2, b"works": 1}, 259, "plain")
+    assert training.vocab.merges == [(b"o", b"r"), (b"or", b"k"), (b"w", b"ork")]
+    assert [merge.pair_count for merge in training.merges] == [5, 5, 5]
+    assert [step.total_tied for step in training.steps] == [2, 1, 0]
+
+
+def test_drill_1_shows_its_four_tables():
+    training = explain_training(["he eats", "he eats", "I eat", "you eat"], 260)
+    tables = [[row.count for row in step.rows] for step in training.steps]
+    assert tables == [
+        [4, 4, 4, 2, 2, 2, 1, 1, 1, 1],
+        [4, 4, 2, 2, 2, 1, 1, 1, 1],
+        [4, 2, 2, 2, 1, 1, 1, 1],
+        [2, 2, 2, 1, 1, 1, 1],
+    ]
+    assert training.vocab.merges[-1] == (b" eat", b"s")
+
+
+def test_the_pair_table_of_ck_names_ids_and_cuts_long_tables():
+    svg = '<svg viewBox="0 0 24 24">\n  <path d="M12 2L2 22h20z"/>\n</svg>\n'
+    training = explain_training([svg], 261, "ck")
+    (step,) = training.steps
+    assert len(step.rows) == MAX_ROWS < step.total_pairs
+    assert (step.merge.left, step.merge.right, step.merge.new) == (4 + 32, 4 + ord("2"), 260)
+    lines = training.lines()
+    assert f"  ... and {step.total_pairs - MAX_ROWS} more pairs" in lines
+    assert "  id 1: <|bos|>  special" in lines
+    assert "  ids 4 to 259: the 256 single bytes" in lines
+    assert any(line.endswith(f"... {len(svg) - 40} more") for line in lines)
+
+
+def test_ties_by_ids_say_which_id_is_smaller():
+    (step,) = explain_training(["cab"], 257, "bpetite").steps
+    assert step.why.endswith("left id 97 is smaller than 99")
+    (step,) = explain_training({b"ac": 1, b"ab": 1}, 257, "bpetite").steps
+    assert step.why.endswith("right id 98 is smaller than 99")
+
+
+def test_a_single_best_pair_needs_no_rule():
+    (step,) = explain_training({b"ab": 2, b"cd": 1}, 257).steps
+    assert (step.tied, step.why) == ((), "it has the highest count")
+
+
+@pytest.mark.parametrize(
+    ("size", "recipe", "reason", "words"),
+    [
+        (257, "plain", "size", "the vocabulary has the asked size"),
+        (400, "plain", "no pairs", "no pair is left that may merge"),
+        (400, "ck", "min frequency", "the best count is below min_frequency"),
+    ],
+)
+def test_the_end_of_training_is_said_in_words(size, recipe, reason, words):
+    training = explain_training(["abc"], max(size, RECIPES[recipe].minimum_size), recipe)
+    assert training.stopped == reason
+    assert f"stopped after {len(training.steps)} merges: {words}" in training.lines()
+
+
+def test_a_training_is_json():
+    training = explain_training({b"low": 5, b"lower": 2}, 257, "from-scratch")
+    value = json.loads(json.dumps(training.to_dict()))
+    (step,) = value["steps"]
+    assert step["pairs"][0] == {"left": 111, "right": 119, "count": 7}
+    assert step["tied"] == [{"left": 108, "right": 111, "count": 7}]
+    assert step["merge"] == {"left": 111, "right": 119, "new": 256, "pair_count": 7}
+    assert step["corpus"][0] == {"parts": [108, 256], "total_parts": 2, "count": 5}
+    assert value["tokens"]["256"] == {"bytes": "6f77", "text": "ow"}
+    assert value["stopped"] == "size"
+
+
+def test_one_text_given_as_the_documents_is_a_type_error():
+    with pytest.raises(TypeError, match="expected several"):
+        explain_training("abc", 257)
+
+
+@given(st.lists(st.text("ab c", max_size=10), max_size=5), st.sampled_from(sorted(RECIPES)))
+def test_the_explained_training_is_the_training(texts, name):
+    size = RECIPES[name].minimum_size + 6
+    result = train([text.encode() for text in texts], size, RECIPES[name])
+    training = explain_training(texts, size, name)
+    assert training.vocab == result.vocab
+    assert training.merges == result.merges
+    for step in training.steps:
+        winner = step.rows[0]
+        assert (winner.left, winner.right, winner.count) == (*step.merge[:2], step.merge.pair_count)
+    assert str(training)

@@ -1,0 +1,600 @@
+"""The reference: the worked examples of the five seeds, tie rules, id layouts, laws, peers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byteweld.errors import CorpusError, PatternError, UnknownIdError, UnsupportedError
+from byteweld.formats._byte_alphabet import bytes_to_chars
+from byteweld.recipes import RECIPES
+from byteweld.reference import (
+    count_pretokens,
+    decode,
+    decode_bytes,
+    encode,
+    encode_greedy,
+    encode_steps,
+    pretokenize,
+    split_specials,
+    train,
+)
+from byteweld.reference.train import count_pairs, merge, pick
+from byteweld.vocab import Vocabulary
+
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+THEORY_CORPUS = [b"I work", b"I work", b"I worked", b"he works", b"he worked"]
+DRILL_CORPUS = [b"he eats", b"he eats", b"I eat", b"you eat"]
+
+
+def merges_of(corpus, vocab_size, recipe):
+    return train(corpus, vocab_size, recipe).vocab.merges
+
+
+# ---------------------------------------------------------------------------- pre-tokens
+
+
+def test_special_tokens_are_found_leftmost_first_and_longest_first():
+    specials = ["<a>", "<a><a>"]
+    assert list(split_specials(b"x<a><a><a>y", specials)) == [b"x", "<a><a>", "<a>", b"y"]
+
+
+def test_no_empty_text_comes_from_splitting_at_special_tokens():
+    assert list(split_specials(b"<a><a>", ["<a>"])) == ["<a>", "<a>"]
+    assert list(split_specials(b"", ["<a>"])) == []
+    assert list(split_specials(b"", [])) == []
+
+
+def test_text_that_no_alternative_matches_is_a_pretoken_too():
+    assert pretokenize(b"ab12cd--", "[a-z]+") == [b"ab", b"12", b"cd", b"--"]
+
+
+def test_empty_matches_cut_nothing():
+    assert pretokenize(b"abxc", "x*") == [b"ab", b"x", b"c"]
+
+
+def test_an_invalid_byte_is_a_character_that_is_no_letter_digit_or_space():
+    assert pretokenize(b"ab\xffcd \xe2\x82", "gpt2") == [b"ab", b"\xff", b"cd", b" \xe2\x82"]
+
+
+def test_without_a_pattern_the_text_is_one_pretoken_and_no_text_is_none():
+    assert pretokenize(b"a b\n", None) == [b"a b\n"]
+    assert pretokenize(b"", None) == []
+    assert pretokenize(b"", "gpt2") == []
+
+
+def test_the_gpt2_pattern_cuts_contractions_letters_digits_signs_and_spaces():
+    pieces = pretokenize("I'll pay 50€!  ok\n".encode(), "gpt2")
+    expected = ["I", "'ll", " pay", " 50", "€!", " ", " ok", "\n"]
+    assert pieces == [text.encode() for text in expected]
+
+
+def test_a_broken_pattern_is_a_pattern_error_that_shows_it():
+    with pytest.raises(PatternError, match=r"'\(a'"):
+        pretokenize(b"a", "(a")
+
+
+@given(st.binary(), st.sampled_from(["gpt2", "cl100k", "o200k", "ck", None, "a+", "(?=b)"]))
+def test_pretokens_put_together_are_the_text(text, pattern):
+    pieces = pretokenize(text, pattern)
+    assert b"".join(pieces) == text
+    assert all(pieces)
+
+
+# ---------------------------------------------------------------------------- the parts of training
+
+
+def test_overlapping_pairs_are_counted():
+    assert count_pairs({(7, 7, 7): 10, (7, 8): 1}) == {(7, 7): 20, (7, 8): 1}
+
+
+def test_a_merge_goes_left_to_right_without_overlap():
+    assert merge((7, 7, 7), (7, 7), 300) == (300, 7)
+    assert merge((1, 2, 1, 2), (1, 2), 300) == (300, 300)
+
+
+def test_the_three_tie_rules_pick_three_pairs():
+    tokens = {0: b"m", 1: b"z", 2: b"a"}
+    tied = {(2, 1): 5, (1, 2): 5, (0, 1): 5, (0, 0): 5, (1, 1): 4}
+    assert pick(tied, tokens, "smallest-ids") == (0, 0)
+    assert pick(tied, tokens, "greatest-bytes") == (1, 2)
+    assert pick(tied, tokens, "smallest-bytes") == (2, 1)
+
+
+def test_a_tie_on_the_left_is_decided_on_the_right():
+    tokens = {0: b"b", 1: b"a"}
+    tied = {(0, 1): 1, (0, 0): 1}
+    assert pick(tied, tokens, "smallest-ids") == (0, 0)
+    assert pick(tied, tokens, "greatest-bytes") == (0, 0)
+    assert pick(tied, tokens, "smallest-bytes") == (0, 1)
+
+
+def test_byte_strings_are_compared_as_python_compares_pairs_left_first():
+    tokens = {0: b"a", 1: b"ab", 2: b"c", 3: b"b"}
+    tied = {(0, 2): 1, (1, 3): 1}  # joined they are "ac" and "abb": comparing those would differ
+    assert pick(tied, tokens, "greatest-bytes") == (1, 3)
+    assert pick(tied, tokens, "smallest-bytes") == (0, 2)
+
+
+def test_one_text_given_as_the_documents_is_a_type_error():
+    with pytest.raises(TypeError, match="expected several"):
+        count_pretokens(b"abc", RECIPES["plain"])
+
+
+# ---------------------------------------------------------------------------- seed: ck
+
+
+def test_ck_worked_check_has_its_ids_merges_and_digest():
+    files = [b"ab ab ab\n", "aaa bà\n".encode()]
+    result = train(files, 264, RECIPES["ck"])
+    assert [m[:3] for m in result.merges] == [(101, 102, 260), (36, 260, 261), (101, 101, 262)]
+    assert result.stopped == "min frequency"
+    merges_bin = b"".join(struct.pack("<3i", *merge[:3]) for merge in result.merges)
+    digest = "eb7e6040c6ceee165f10bbde7f3f308491d2398250c36dc22a9c29b46a3a1c5d"
+    assert hashlib.sha256(merges_bin).hexdigest() == digest
+
+
+def test_ck_ids_are_specials_then_bytes_then_merges():
+    vocab = train([b"<<<<"], 262, RECIPES["ck"]).vocab
+    assert vocab.special_tokens == {"<|unk|>": 0, "<|bos|>": 1, "<|eos|>": 2, "<|pad|>": 3}
+    assert vocab.roles == {"bos": 1, "eos": 2, "pad": 3, "unk": 0}
+    assert vocab.ids[b"\0"] == 4
+    assert vocab.ids[b" "] == 36
+    assert vocab.ids[b"<"] == 64
+    assert vocab.ids[b"<<"] == 260
+    assert vocab.pattern == RECIPES["bpetite"].pattern  # the seed's page says GPT-2's
+
+
+def test_ck_never_merges_across_files_and_splits_only_at_given_specials():
+    recipe = RECIPES["ck"].replace(special_tokens=("[SEP]",), min_frequency=1)
+    counts = count_pretokens([b"ab[SEP]c<|bos|>", b"ab"], recipe)
+    assert counts == {b"ab": 2, b"c<|bos|>": 1}
+
+
+def test_ck_ascii_has_98_bytes_and_merges_from_102():
+    vocab = train([b"abab"], 103, RECIPES["ck-ascii"]).vocab
+    assert (vocab.ids[b"\t"], vocab.ids[b" "], vocab.ids[b"~"]) == (4, 7, 101)
+    assert vocab.ids[b"ab"] == 102
+    assert (vocab.alphabet, vocab.pattern) == ("ascii", None)
+
+
+def test_ck_ascii_leaves_218_merges_at_320_tokens_where_bytes_leave_60():
+    text = bytes(range(0x20, 0x7F)) * 2 + bytes(reversed(range(0x20, 0x7F))) * 2
+    document = text + b"".join(bytes([a, b]) for a in range(0x30, 0x5A) for b in (0x61, 0x62)) * 2
+    recipes = RECIPES["ck"].replace(min_frequency=0), RECIPES["ck-ascii"].replace(min_frequency=0)
+    assert [len(train([document], 320, recipe).merges) for recipe in recipes] == [60, 218]
+
+
+def test_ck_ascii_refuses_other_bytes_in_the_corpus_by_name():
+    with pytest.raises(CorpusError, match="byte 0xC3 at offset 2"):
+        train(["abà".encode()], 110, RECIPES["ck-ascii"])
+
+
+def test_the_seeds_svg_fragment_starts_with_its_commonest_pair():
+    svg = b'<svg viewBox="0 0 24 24">\n  <path d="M12 2L2 22h20z"/>\n</svg>\n'
+    result = train([svg], 262, RECIPES["ck"])
+    pairs = count_pairs({tuple(4 + byte for byte in svg): 1})
+    first = result.merges[0]
+    assert first.pair_count == max(pairs.values()) == pairs[first.left, first.right]
+    assert result.vocab.tokens[260] == b" 2"
+
+
+# ---------------------------------------------------------------------------- seed: from scratch
+
+
+def test_from_scratch_worked_example():
+    result = train({b"low": 5, b"lower": 2}, 260, RECIPES["from-scratch"])
+    expected = [(b"o", b"w"), (b"l", b"ow"), (b"low", b"e"), (b"lowe", b"r")]
+    assert result.vocab.merges == expected
+    assert [merge.pair_count for merge in result.merges] == [7, 7, 2, 2]
+
+
+def test_from_scratch_puts_specials_after_the_bytes_and_splits_at_them():
+    recipe = RECIPES["from-scratch"].replace(special_tokens=("<|endoftext|>",))
+    result = train([b"ab<|endoftext|>ab"], 300, recipe)
+    assert result.vocab.special_tokens == {"<|endoftext|>": 256}
+    assert [m[:3] for m in result.merges] == [(97, 98, 257)]
+    assert result.stopped == "no pairs"
+
+
+def test_the_lowest_rank_goes_first_not_the_leftmost_pair():
+    vocab = Vocabulary(BYTES | {256: b"bc", 257: b"ab"}, [(98, 99, 256), (97, 98, 257)])
+    assert encode(vocab, "abc") == [97, 256]
+    assert encode_greedy(vocab, b"abc") == [257, 99]
+
+
+def test_rank_is_the_place_in_the_list_and_not_the_id():
+    vocab = Vocabulary(BYTES | {256: b"ab", 257: b"bc"}, [(98, 99, 257), (97, 98, 256)])
+    assert encode(vocab, "abc") == [97, 257]
+
+
+def test_lowest_is_the_same_by_merges_and_by_longest_match():
+    merges = [(b"e", b"s"), (b"es", b"t"), (b"l", b"o"), (b"lo", b"w")]
+    tokens = BYTES | {256 + n: left + right for n, (left, right) in enumerate(merges)}
+    ids = {token: token_id for token_id, token in tokens.items()}
+    merge_ids = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
+    vocab = Vocabulary(tokens, merge_ids)
+    steps = [[vocab.tokens[i] for i in step.parts] for step in encode_steps(vocab, b"lowest")]
+    assert steps == [
+        [b"l", b"o", b"w", b"e", b"s", b"t"],
+        [b"l", b"o", b"w", b"es", b"t"],
+        [b"l", b"o", b"w", b"est"],
+        [b"lo", b"w", b"est"],
+        [b"low", b"est"],
+    ]
+    assert encode(vocab, "lowest") == encode_greedy(vocab, b"lowest")
+
+
+# ---------------------------------------------------------------------------- seed: bpetite
+
+
+def test_bpetite_worked_example():
+    result = train([b"ab ab ab"], 258, RECIPES["bpetite"])
+    assert result.merges == ((97, 98, 256, 3), (32, 256, 257, 2))
+    assert (result.vocab.tokens[256], result.vocab.tokens[257]) == (b"ab", b" ab")
+    assert result.vocab.special_tokens == {"<|endoftext|>": 258}
+
+
+def test_bpetite_fr7_merges_never_cross_pretokens():
+    result = train([b"ab\nab\nab\nab\nab"], 300, RECIPES["bpetite"])
+    assert [m[:3] for m in result.merges] == [(97, 98, 256)]
+    assert result.stopped == "no pairs"
+
+
+def test_bpetite_fr9_a_size_below_256_is_a_value_error_in_its_words():
+    with pytest.raises(ValueError, match=r"^vocab_size must be >= 256, got 255$"):
+        train([b"ab"], 255, RECIPES["bpetite"])
+
+
+def test_bpetite_fr9_size_256_gives_no_merges():
+    result = train([b"ab"], 256, RECIPES["bpetite"])
+    assert (result.merges, result.stopped) == ((), "size")
+    assert result.vocab.special_tokens == {"<|endoftext|>": 256}
+
+
+def test_bpetite_fr10_a_tie_goes_to_the_smallest_pair_not_the_first_seen():
+    assert train([b"cab"], 257, RECIPES["bpetite"]).merges[0][:2] == (97, 98)
+
+
+def test_bpetite_fr10_a_triple_merges_its_left_pair():
+    result = train([b"xxx"], 258, RECIPES["bpetite"])
+    assert [m[:3] for m in result.merges] == [(120, 120, 256), (256, 120, 257)]
+
+
+def test_bpetite_fr11_and_fr13_early_stop_reserves_the_special_at_the_smaller_id():
+    vocab = train([b"ab"], 300, RECIPES["bpetite"]).vocab
+    assert vocab.special_tokens == {"<|endoftext|>": 257}
+    assert vocab.tokens[257] == b"<|endoftext|>"
+
+
+def test_bpetite_fr15_the_special_token_in_the_corpus_is_ordinary_text():
+    plain, marked = b"ab ab", b"ab<|endoftext|>ab"
+    assert merges_of([marked], 280, RECIPES["bpetite"]) != merges_of(
+        [plain], 280, RECIPES["bpetite"]
+    )
+    assert b"<|" in [left + right for left, right in merges_of([marked], 280, RECIPES["bpetite"])]
+
+
+# ---------------------------------------------------------------------------- seed: worked theory
+
+
+def test_worked_theory_on_its_own_strings_begins_with_the_space():
+    merges = merges_of(THEORY_CORPUS, 260, RECIPES["plain"])
+    assert merges == [(b" ", b"w"), (b" w", b"o"), (b" wo", b"r"), (b" wor", b"k")]
+
+
+def test_worked_theory_counts_space_w_five_times_where_its_table_says_three():
+    pairs = count_pairs({tuple(text): THEORY_CORPUS.count(text) for text in THEORY_CORPUS})
+    assert pairs[ord(" "), ord("w")] == 5
+    assert pairs[ord("I"), ord(" ")] == 3
+
+
+def test_worked_theory_without_spaces_has_the_seeds_merges():
+    merges = merges_of({b"work": 2, b"worked": 2, b"works": 1}, 259, RECIPES["plain"])
+    assert merges == [(b"o", b"r"), (b"or", b"k"), (b"w", b"ork")]
+
+
+def test_drill_1_makes_eat_with_its_space_and_never_without():
+    vocab = train(DRILL_CORPUS, 260, RECIPES["plain"]).vocab
+    assert vocab.merges == [(b" ", b"e"), (b" e", b"a"), (b" ea", b"t"), (b" eat", b"s")]
+    assert b"eat" not in vocab.ids
+
+
+def test_plain_puts_specials_first():
+    recipe = RECIPES["plain"].replace(special_tokens=("<|endoftext|>", "<|pad|>"))
+    vocab = train([b"aa<|pad|>aa"], 300, recipe).vocab
+    assert vocab.special_tokens == {"<|endoftext|>": 0, "<|pad|>": 1}
+    assert vocab.merge_ids == ((99, 99, 258),)
+
+
+@pytest.mark.parametrize("text", ["", "a", "mañana", "🦊", "\x00\x1b\x7f", "\ufeffx"])
+def test_the_edge_cases_of_the_worked_theory_round_trip(text):
+    vocab = train(THEORY_CORPUS, 260, RECIPES["plain"]).vocab
+    assert decode(vocab, encode(vocab, text)) == text
+
+
+def test_unseen_characters_are_their_bytes():
+    vocab = train(THEORY_CORPUS, 260, RECIPES["plain"]).vocab
+    assert encode(vocab, "") == []
+    assert encode(vocab, "mañana") == list("mañana".encode())
+    assert encode(vocab, "🦊") == [0xF0, 0x9F, 0xA6, 0x8A]
+
+
+# ---------------------------------------------------------------------------- seed: BPE1
+
+
+def test_bpe1_fixture_ids():
+    result = train({b"the": 3, b"th": 1}, 262, RECIPES["bpe1"])
+    assert [m[:3] for m in result.merges] == [(116, 104, 260), (260, 101, 261)]
+    assert result.vocab.roles == {"bos": 256, "eos": 257, "pad": 258, "unk": 259}
+    assert encode(result.vocab, "the") == [261]
+
+
+# ---------------------------------------------------------------------------- recipes
+
+
+def test_modern_puts_specials_last_and_counts_them_in_the_size():
+    recipe = RECIPES["modern"].replace(special_tokens=("<|a|>", "<|b|>"), min_frequency=1)
+    vocab = train([b"abc"], 259, recipe).vocab
+    assert vocab.tokens[256] == b"ab"
+    assert vocab.special_tokens == {"<|a|>": 257, "<|b|>": 258}
+    assert len(vocab) == 259
+
+
+def test_a_size_below_the_minimum_names_it():
+    with pytest.raises(ValueError, match=r"must be >= 260, got 259 \(256 .* 4 for special"):
+        train([b"ab"], 259, RECIPES["ck"])
+
+
+def test_training_stops_when_the_best_count_is_below_min_frequency():
+    counts = {b"ab": 3, b"cd": 2, b"ef": 1}
+    for least, merges, stopped in [(3, 1, "min frequency"), (2, 2, "min frequency")]:
+        result = train(counts, 400, RECIPES["plain"].replace(min_frequency=least))
+        assert (len(result.merges), result.stopped) == (merges, stopped)
+
+
+def test_min_frequency_zero_is_as_one():
+    for least in (0, 1):
+        result = train({b"ab": 1}, 400, RECIPES["plain"].replace(min_frequency=least))
+        assert (len(result.merges), result.stopped) == (1, "no pairs")
+
+
+def test_max_token_bytes_is_inclusive_and_skips_longer_pairs():
+    recipe = RECIPES["plain"].replace(max_token_bytes=2)
+    result = train({b"aaaa": 9, b"bc": 1}, 300, recipe)
+    assert result.vocab.merges == [(b"a", b"a"), (b"b", b"c")]
+    assert result.stopped == "no pairs"
+    one = RECIPES["plain"].replace(max_token_bytes=1)
+    assert train({b"aaaa": 9}, 300, one).merges == ()
+
+
+@pytest.mark.parametrize(("limit", "longest"), [(1, 2), (2, 2), (3, 2), (4, 3), (5, 4)])
+def test_max_token_bytes_is_strict_as_in_hugging_face(limit, longest):
+    recipe = RECIPES["huggingface"].replace(max_token_bytes=limit)
+    counts = {b"abcdefgh"[:length]: 10 - length for length in range(2, 9)}
+    assert max(map(len, train(counts, 300, recipe).vocab.ids)) == longest
+
+
+def test_hugging_face_orders_bytes_by_their_letters():
+    vocab = train([b"\n\n !"], 256, RECIPES["huggingface"]).vocab
+    assert vocab.ids[b"!"] == 0
+    assert vocab.ids[b"\0"] == 188
+    assert vocab.ids[b" "] == 220
+
+
+def test_a_token_spelt_like_a_special_takes_its_id_in_hugging_face_and_uses_no_room():
+    recipe = RECIPES["huggingface"].replace(special_tokens=("ab",))
+    result = train({b"abc": 3}, 258, recipe)
+    assert [m.new for m in result.merges] == [0, 257]
+    assert result.vocab.merges == [(b"a", b"b"), (b"ab", b"c")]
+    assert len(result.vocab) == 258
+
+
+@pytest.mark.parametrize("special", ["a", "Ġa"])
+def test_a_special_that_is_spelt_like_other_bytes_is_refused_by_name(special):
+    recipe = RECIPES["huggingface"].replace(special_tokens=(special,))
+    with pytest.raises(UnsupportedError, match=f"special token '{special}'"):
+        train([b"x a a a"], 300, recipe)
+
+
+def test_a_pretoken_that_never_occurs_is_not_trained_on():
+    assert train({b"ab": 0}, 300, RECIPES["plain"]).stopped == "no pairs"
+
+
+def test_counts_may_pass_32_bits():
+    result = train({b"ab": 2**33, b"bc": 2**32}, 257, RECIPES["plain"])
+    assert result.merges == ((97, 98, 256, 2**33),)
+
+
+@given(st.lists(st.text("ab c\n", max_size=12), max_size=6), st.sampled_from(sorted(RECIPES)))
+def test_the_order_of_documents_does_not_matter(texts, name):
+    documents = [text.encode() for text in texts]
+    size = RECIPES[name].minimum_size + 8
+    assert train(documents, size, RECIPES[name]) == train(documents[::-1], size, RECIPES[name])
+
+
+@given(st.lists(st.text("abc ", max_size=12), max_size=5), st.sampled_from(sorted(RECIPES)))
+def test_a_smaller_training_is_the_beginning_of_a_larger_one(texts, name):
+    documents, recipe = [text.encode() for text in texts], RECIPES[name]
+    small = train(documents, recipe.minimum_size + 3, recipe)
+    large = train(documents, recipe.minimum_size + 9, recipe)
+    assert large.merges[: len(small.merges)] == small.merges
+
+
+@given(st.lists(st.text("aab ", max_size=20), max_size=5), st.sampled_from(sorted(RECIPES)))
+def test_every_learned_token_encodes_to_itself_and_is_made_by_one_pair(texts, name):
+    result = train(
+        [text.encode() for text in texts], RECIPES[name].minimum_size + 12, RECIPES[name]
+    )
+    made = [merge.new for merge in result.merges]
+    assert len(set(made)) == len(made)
+    for token_id in made:
+        *_, last = encode_steps(result.vocab, result.vocab.tokens[token_id])
+        assert last.parts == (token_id,)
+
+
+# ---------------------------------------------------------------------------- encoding
+
+
+def ranked(*tokens):
+    return Vocabulary(BYTES | {256 + n: token for n, token in enumerate(tokens)}, ranking="ranks")
+
+
+def test_a_rank_file_merges_the_pair_whose_result_has_the_lowest_id():
+    assert encode(ranked(b"bc", b"ab"), "abcx") == [97, 256, 120]
+    assert encode(ranked(b"ab", b"bc"), "abcx") == [256, 99, 120]
+
+
+def test_a_rank_file_merges_by_bytes_whatever_the_parts():
+    # "abcd" is reached by ab + cd, though no list of merges says so.
+    assert encode(ranked(b"ab", b"cd", b"abcd"), "abcdx") == [258, 120]
+
+
+def test_a_rank_file_looks_the_whole_pretoken_up_first():
+    vocab = ranked(b"xyz")  # no two parts make it
+    assert encode(vocab, "xyz") == [256]
+    assert encode(vocab, "xyzx") == [120, 121, 122, 120]
+    *_, last = encode_steps(vocab, b"xyz", whole_first=False)
+    assert last.parts == (120, 121, 122)
+
+
+def test_ignore_merges_looks_the_whole_pretoken_up_first_and_plain_merges_do_not():
+    tokens = BYTES | {256: b"bc", 257: b"ab", 258: b"abc"}
+    merges = [(98, 99, 256), (97, 98, 257), (257, 99, 258)]
+    assert encode(Vocabulary(tokens, merges), "abc") == [97, 256]
+    assert encode(Vocabulary(tokens, merges, ignore_merges=True), "abc") == [258]
+    assert encode(Vocabulary(tokens, merges, ignore_merges=True), "abcx") == [97, 256, 120]
+
+
+def test_equal_ranks_go_leftmost_first():
+    vocab = Vocabulary(BYTES | {256: b"aa"}, [(97, 97, 256)])
+    assert encode(vocab, "aaa") == [256, 97]
+    assert encode(ranked(b"aa"), "aaa") == [256, 97]
+
+
+def test_a_merge_that_makes_a_lower_rank_possible_is_followed_by_it_at_once():
+    # Listed out of order: (ab, c) before (a, b). One merge at a time, always the lowest now.
+    tokens = BYTES | {256: b"abc", 257: b"ab", 258: b"ca"}
+    vocab = Vocabulary(tokens, [(257, 99, 256), (97, 98, 257), (99, 97, 258)])
+    assert encode(vocab, "abcab") == [256, 257]
+
+
+def test_special_tokens_are_text_unless_allowed():
+    recipe = RECIPES["bpetite"]
+    vocab = train([b"ab"], 257, recipe).vocab
+    text = "ab<|endoftext|>ab"
+    assert encode(vocab, text, allowed_special="all") == [256, 257, 256]
+    assert encode(vocab, text, allowed_special={"<|endoftext|>"}) == [256, 257, 256]
+    assert 257 not in encode(vocab, text)
+    assert decode(vocab, encode(vocab, text)) == text
+
+
+def test_a_character_outside_ascii_is_one_unk():
+    vocab = train([b"abab"], 103, RECIPES["ck-ascii"]).vocab
+    assert encode(vocab, "abàab🦊") == [102, 0, 102, 0]
+    assert encode(vocab, b"ab\xff\xfe") == [102, 0, 0]
+    assert encode_greedy(vocab, "abàab".encode()) == [102, 0, 102]
+
+
+def test_a_character_outside_ascii_without_unk_is_an_error_with_its_place():
+    tokens = {byte: bytes([byte]) for byte in range(0x20, 0x7F)}
+    vocab = Vocabulary(tokens | {200: b"<s>"}, special_tokens={"<s>": 200}, alphabet="ascii")
+    with pytest.raises(ValueError, match="character 'à' at byte 5 "):
+        encode(vocab, "ab<s>à", allowed_special="all")
+    with pytest.raises(ValueError, match="at byte 1 "):
+        encode(vocab, b"a\xff")
+
+
+def test_an_unk_never_takes_part_in_a_merge():
+    tokens = {97: b"a", 0: b"?", 1: b"?a", 63: b"!"}
+    vocab = Vocabulary(
+        tokens, special_tokens={"?": 0}, roles={"unk": 0}, alphabet="ascii", ranking="ranks"
+    )
+    assert encode(vocab, "éa") == [0, 97]
+
+
+def test_lone_surrogates_become_replacement_characters_and_pairs_one_character():
+    vocab = Vocabulary(BYTES)
+    assert encode(vocab, "\ud83e\udd8a") == list("🦊".encode())
+    assert encode(vocab, "a\ud800") == list("a\ufffd".encode())
+
+
+def test_unknown_ids_are_a_clear_error():
+    with pytest.raises(UnknownIdError, match="id 999 is not in the vocabulary of 256 tokens"):
+        decode_bytes(Vocabulary(BYTES), [97, 999])
+
+
+def test_decoding_replaces_what_is_not_utf8_unless_told():
+    vocab = Vocabulary(BYTES)
+    assert decode(vocab, [97, 0xFF]) == "a\ufffd"
+    with pytest.raises(UnicodeDecodeError):
+        decode(vocab, [0xFF], errors="strict")
+
+
+TRAINED = [
+    train(["the cat, the hat — naïve œuvre aaaa 1234\r\n\t ".encode() * 2], 330, recipe).vocab
+    for recipe in RECIPES.values()
+    if recipe.alphabet != "ascii"
+]
+TRAINED.append(ranked(b"th", b"the", b" t", b" the", b"\xc3\xa9", b"aa", b"aaaa"))
+
+
+@given(st.binary(max_size=60), st.sampled_from(TRAINED))
+def test_every_byte_string_round_trips(text, vocab):
+    assert decode_bytes(vocab, encode(vocab, text)) == text
+    assert decode_bytes(vocab, encode(vocab, text, "all")) == text
+    assert decode_bytes(vocab, encode_greedy(vocab, text)) == text
+
+
+@given(st.text(max_size=60), st.sampled_from(TRAINED))
+def test_every_text_round_trips(text, vocab):
+    assert decode(vocab, encode(vocab, text)) == text
+
+
+@given(st.text("the ca1\n", max_size=30))
+def test_a_trained_vocabulary_encodes_the_same_by_merges_and_by_ranks(text):
+    # docs/algorithm.md, "Rank files and merge lists".
+    corpus = [b"the cat, the hat 1234 that cat hat aaaa"]
+    vocab = train(corpus, 290, RECIPES["rustbpe"]).vocab
+    ranks = Vocabulary(vocab.tokens, pattern=vocab.pattern, ranking="ranks")
+    assert encode(vocab, text) == encode(ranks, text)
+
+
+# ---------------------------------------------------------------------------- peers
+
+
+def test_merges_are_hugging_faces_own():
+    tokenizers = pytest.importorskip("tokenizers")
+    documents = ["the cat sat on the mat\n", "aaa aab  naïve\t12\n", "\x01\x02 the\x01\x02"] * 2
+    for specials, limit, size in [((), None, 300), (("the",), 4, 290), (("<s>", "at"), 3, 280)]:
+        recipe = RECIPES["huggingface"].replace(special_tokens=specials, max_token_bytes=limit)
+        peer = tokenizers.Tokenizer(tokenizers.models.BPE())
+        level = tokenizers.pre_tokenizers.ByteLevel
+        peer.pre_tokenizer = level(add_prefix_space=False)
+        options = {} if limit is None else {"max_token_length": limit}
+        trainer = tokenizers.trainers.BpeTrainer(
+            vocab_size=size,
+            special_tokens=list(specials),
+            initial_alphabet=level.alphabet(),
+            show_progress=False,
+            **options,
+        )
+        peer.train_from_iterator(documents, trainer)
+        theirs = [tuple(m) for m in json.loads(peer.to_str())["model"]["merges"]]
+        vocab = train([document.encode() for document in documents], size, recipe).vocab
+        ours = [(bytes_to_chars(left), bytes_to_chars(right)) for left, right in vocab.merges]
+        assert ours == theirs
+
+
+def test_merges_are_rustbpes_own():
+    rustbpe = pytest.importorskip("rustbpe")
+    documents = ["the cat sat on the mat\n", "aaa aab  naïve\t12\n"] * 2
+    peer = rustbpe.Tokenizer()
+    peer.train_from_iterator(iter(documents), 290, pattern=RECIPES["rustbpe"].pattern)
+    ours = train([document.encode() for document in documents], 290, RECIPES["rustbpe"]).vocab
+    assert {bytes(token): rank for token, rank in peer.get_mergeable_ranks()} == dict(ours.ids)
