@@ -1,0 +1,57 @@
+"""byteweld: byte-level BPE. Train, encode, decode, convert and look into tokenizers. The public names."""
+
+from importlib.metadata import version as _version
+
+from byteweld.api import count, load, train
+from byteweld.counts import Counts
+from byteweld.errors import (
+    ByteweldError,
+    CorpusError,
+    FormatError,
+    MissingKeyError,
+    NativeError,
+    PatternError,
+    SpecialTokenError,
+    UnknownIdError,
+    UnsupportedError,
+    VocabularyError,
+)
+from byteweld.explain import explain, explain_training, merge_tree
+from byteweld.formats import FORMATS, recognise
+from byteweld.patterns import PATTERNS
+from byteweld.recipes import RECIPES, Recipe
+from byteweld.tokenizer import Tokenizer
+from byteweld.trainer import Training, TrainingEvent
+from byteweld.vocab import Merge, Vocabulary
+
+__version__ = _version("byteweld")
+
+__all__ = [
+    "FORMATS",
+    "PATTERNS",
+    "RECIPES",
+    "ByteweldError",
+    "CorpusError",
+    "Counts",
+    "FormatError",
+    "Merge",
+    "MissingKeyError",
+    "NativeError",
+    "PatternError",
+    "Recipe",
+    "SpecialTokenError",
+    "Tokenizer",
+    "Training",
+    "TrainingEvent",
+    "UnknownIdError",
+    "UnsupportedError",
+    "Vocabulary",
+    "VocabularyError",
+    "count",
+    "explain",
+    "explain_training",
+    "load",
+    "merge_tree",
+    "recognise",
+    "train",
+]

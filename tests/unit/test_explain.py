@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -352,6 +353,15 @@ def test_drill_1_shows_its_four_tables():
         [2, 2, 2, 1, 1, 1, 1],
     ]
     assert training.vocab.merges[-1] == (b" eat", b"s")
+
+
+def test_the_tables_of_the_drills_page_are_these():
+    page = (Path(__file__).parents[2] / "docs" / "drills.md").read_text(encoding="utf-8")
+    drill = explain_training(["he eats", "he eats", "I eat", "you eat"], 260)
+    theory = explain_training(["I work", "I work", "I worked", "he works", "he worked"], 257)
+    tables = [line for line in drill.lines() + theory.lines() if "#" in line]
+    assert len(tables) == 10 + 9 + 8 + 7 + 10
+    assert [line for line in tables if line not in page.splitlines()] == []
 
 
 def test_the_pair_table_of_ck_names_ids_and_cuts_long_tables():

@@ -565,6 +565,29 @@ def test_a_trained_vocabulary_encodes_the_same_by_merges_and_by_ranks(text):
     assert encode(vocab, text) == encode(ranks, text)
 
 
+@st.composite
+def rank_files_that_resplit(draw):
+    """Tokens of a and b, each of which the tokens before it cut in exactly two."""
+    tokens = dict(BYTES)
+    merges = []
+    for token in draw(st.lists(st.text("ab", min_size=2, max_size=6), max_size=12, unique=True)):
+        below = Vocabulary(tokens, ranking="ranks")
+        *_, last = encode_steps(below, token.encode(), whole_first=False)
+        if len(last.parts) == 2:
+            merges.append((*last.parts, len(tokens)))
+            tokens[len(tokens)] = token.encode()
+    return tokens, merges
+
+
+@given(rank_files_that_resplit(), st.lists(st.text("ab", max_size=16), max_size=5))
+def test_a_rank_file_that_resplits_is_a_merge_list(tokens_and_merges, texts):
+    # docs/algorithm.md, fact 5. Random tokens: most of these vocabularies no training would give.
+    tokens, merges = tokens_and_merges
+    by_ranks, by_merges = Vocabulary(tokens, ranking="ranks"), Vocabulary(tokens, merges)
+    for text in [*texts, *(token.decode() for token in tokens.values() if len(token) > 1)]:
+        assert encode(by_ranks, text) == encode(by_merges, text)
+
+
 # ---------------------------------------------------------------------------- peers
 
 

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod counts;
+mod cut;
 pub mod decode;
 pub mod encode;
 pub mod error;

@@ -241,9 +241,9 @@ impl Encoder {
         Ok(pieces)
     }
 
-    /// The last place up to `limit` where text may be cut without changing a pre-token, or None.
-    fn last_cut(&self, text: &[u8], limit: usize) -> Option<usize> {
-        self.inner.pretokenizer().last_cut(text, limit)
+    /// The last place where a text that goes on may be cut without changing an id, or None.
+    fn last_cut(&self, text: &[u8]) -> Option<usize> {
+        self.inner.last_cut(text)
     }
 
     // ------------------------------------------------------------------------------ decoding
@@ -271,11 +271,6 @@ impl Encoder {
     }
 
     // ------------------------------------------------------------------------------ inspecting
-
-    /// Ids of tokens that encoding their own bytes does not give.
-    fn unreachable(&self) -> Vec<u32> {
-        self.inner.unreachable()
-    }
 
     /// Which engine runs the pattern: "whole", "automaton" or "backtracking".
     #[getter]

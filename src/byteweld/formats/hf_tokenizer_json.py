@@ -644,10 +644,10 @@ def _merges(vocab: Vocabulary) -> tuple[list[tuple[str, str]], bool]:
     A vocabulary ranked by id is written as the merge list that does the same. While text is merged,
     what happens inside the bytes that become token t is what happens to those bytes alone, because
     nothing reached across their border before. So t is only ever made of the two parts that are
-    left last when its bytes are encoded alone, if they become t at all. A list with this one merge for
-    each such t, ordered by id, has the chosen pair of every step and no pair that was not there, so
-    every step is the same. Tokens that are never made so are met only as a whole pre-token: that is
-    `ignore_merges`.
+    left last when its bytes are encoded alone, if they become t at all. A list of this one merge
+    for each such t, ordered by id, holds the chosen pair of every step and no pair that was not
+    there, so every step is the same. Tokens that are never made so are met only as a whole
+    pre-token: that is `ignore_merges`.
     """
     spell = _spelling(vocab)
     if vocab.ranking == "merges":

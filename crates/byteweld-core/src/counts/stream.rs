@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Counts;
+use crate::cut;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
 use crate::specials::Specials;
@@ -78,32 +79,8 @@ impl CountOptions<'_> {
 
     /// The last place where a document's start may be cut from what follows it.
     fn cut(&self, text: &[u8]) -> Option<usize> {
-        // A special token may have begun in the last bytes.
-        let limit = (text.len() + 1).checked_sub(self.boundaries.longest().max(1))?;
-        let mut at = limit;
-        // Few places lie inside a special token's text; give up soon if many do.
-        for _ in 0..16 {
-            match self.pretokenizer.last_cut(text, at) {
-                Some(place) if !self.boundaries.lies_across(text, place) => return Some(place),
-                Some(place) => at = place - 1,
-                None => break,
-            }
-        }
-        self.last_boundary(text, limit)
-    }
-
-    /// The end of the last special token that is certain: one that starts before `limit`.
-    fn last_boundary(&self, text: &[u8], limit: usize) -> Option<usize> {
-        let mut last = None;
-        let mut position = 0;
-        while let Some(special) = self.boundaries.find(text, position) {
-            if special.start >= limit {
-                break;
-            }
-            position = special.end;
-            last = Some(special.end);
-        }
-        last
+        cut::last_cut(self.pretokenizer, self.boundaries, text)
+            .or_else(|| cut::last_special_end(self.boundaries, text))
     }
 }
 

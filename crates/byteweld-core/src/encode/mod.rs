@@ -18,6 +18,7 @@ use std::ops::ControlFlow;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
+use crate::cut;
 use crate::decode::Tokens;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
@@ -370,16 +371,9 @@ impl Encoder {
         &self.tokens
     }
 
-    /// Ordinary ids whose tokens no text gives as a pre-token of its own: merging their bytes gives others.
-    pub fn unreachable(&self) -> Vec<u32> {
-        let mut ids: Vec<u32> = self
-            .by_bytes
-            .iter()
-            .copied()
-            .filter(|&id| self.tokens.get(id).is_none_or(|token| self.lookup(token) != Some(id)))
-            .collect();
-        ids.sort_unstable();
-        ids
+    /// The last place where a text that goes on may be cut without changing an id, if one can be proved.
+    pub fn last_cut(&self, text: &[u8]) -> Option<usize> {
+        cut::last_cut(&self.pretokenizer, &self.finder, text)
     }
 }
 

@@ -1,4 +1,6 @@
-//! The pairs that one step makes, while their places are being gathered.
+//! The pairs that one step makes known, while they are counted and their places gathered.
+
+use hashbrown::HashTable;
 
 use super::pairs::Pair;
 
@@ -18,7 +20,11 @@ pub(super) struct Total {
 
 impl Default for Total {
     fn default() -> Self {
-        Total { count: 0, places: 0, birth: UNKEPT }
+        Total {
+            count: 0,
+            places: 0,
+            birth: UNKEPT,
+        }
     }
 }
 
@@ -29,9 +35,53 @@ impl Total {
     }
 }
 
-/// A new pair.
+/// A pair that becomes known.
 pub(super) struct Birth {
     pub(super) pair: Pair,
     pub(super) count: u64,
     pub(super) places: Vec<u32>,
+}
+
+/// Totals of all pairs of a text, in the order in which the pairs were first asked for.
+pub(super) struct Census {
+    pub(super) totals: Vec<(Pair, Total)>,
+    /// Indices of `totals`, found by the pair: for pairs of single bytes in a cell for each of the
+    /// 65,536 (at first there are no others), for all others in a hash table.
+    of_bytes: Vec<u32>,
+    of_others: HashTable<u32>,
+}
+
+impl Census {
+    pub(super) fn new() -> Self {
+        Census {
+            totals: Vec::new(),
+            of_bytes: vec![u32::MAX; 256 * 256],
+            of_others: HashTable::new(),
+        }
+    }
+
+    /// The total of a pair; of a new pair, zero.
+    pub(super) fn total(&mut self, pair: Pair) -> &mut Total {
+        // There are no more pairs than slots, so 32 bits are enough.
+        let next = self.totals.len() as u32;
+        let index = if pair.left < 256 && pair.right < 256 {
+            let index = &mut self.of_bytes[(pair.left << 8 | pair.right) as usize];
+            if *index == u32::MAX {
+                *index = next;
+            }
+            *index
+        } else {
+            let totals = &self.totals;
+            let found = self.of_others.entry(
+                pair.hash(),
+                |&index| totals[index as usize].0 == pair,
+                |&index| totals[index as usize].0.hash(),
+            );
+            *found.or_insert(next).get()
+        };
+        if index == next {
+            self.totals.push((pair, Total::default()));
+        }
+        &mut self.totals[index as usize].1
+    }
 }

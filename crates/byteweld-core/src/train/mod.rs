@@ -1,27 +1,35 @@
 //! Counts in, merges out: the byte-pair-encoding trainer.
 //!
-//! `train` takes pretokens with their counts and gives the merges in the order they were learned. It
-//! knows nothing of patterns, documents, special tokens or files; it uses one thread and is a pure
-//! function of the multiset of pretokens and the options.
+//! `train` takes pretokens with their counts and gives the merges in the order they were learned.
+//! It knows nothing of patterns, documents, special tokens or files; it uses one thread and is a
+//! pure function of the multiset of pretokens and the options.
 //!
 //! # How
 //!
-//! The plain algorithm recounts all pairs at every step. This one does work only where text changes:
+//! The plain algorithm recounts all pairs at every step. This one does work only where text
+//! changes:
 //!
-//! 1. The text lies in one flat array ([`slots`]), identical pretokens once, with their count beside it.
-//! 2. Each pair knows its count and the places where it stands ([`pairs`]).
-//! 3. The best pair comes from a heap ([`queue`]).
-//! 4. Merging it walks its places, rewrites them, and adds up the tokens found to the left and right
-//!    ([`neighbours`]). The sums say by how much old pairs fall and which new pairs are born.
+//! 1. The pretokens lie one after another in a flat array, their counts beside it (`slots.rs`).
+//! 2. Each pair knows its count and the places where it stands (`pairs.rs`).
+//! 3. The best pair comes from a heap (`queue.rs`).
+//! 4. Merging it walks its places, rewrites them, and adds up the tokens found to the left and to
+//!    the right (`neighbours.rs`). The sums say by how much old pairs fall and which new pairs are
+//!    born (`births.rs`).
 //!
 //! Two facts make this exact and small. A pair `(x, y)` can only appear in the step that makes the
-//! newer of `x` and `y`: afterwards both tokens only ever disappear. So the list of its places is born
-//! complete and never grows, and its count only falls. Hence a heap entry that is out of date is always
-//! too high, never too low, and it is enough to correct it when it reaches the top. And a pair born
-//! below the minimum frequency, or too long, can never be merged, so it is not kept at all.
+//! newer of `x` and `y`: afterwards both tokens only ever disappear. So the list of its places is
+//! born complete and never grows, and its count only falls. Hence a heap entry that is out of date
+//! is always too high, never too low, and it is enough to correct it when it reaches the top.
 //!
-//! All lists ever made hold at most three places per byte of text (one at the start, two per rewritten
-//! place, and each rewriting removes a token), so time is linear in the text, plus the heap.
+//! And a pair whose count is below the *floor*, or that is too long, need not be known at all until
+//! everything above the floor is merged. The floor starts at a guess of the last merge's count.
+//! When the heap is empty and the floor is above the minimum frequency, it is lowered and the text
+//! is searched for pairs again. Most pairs of a text are rare and will never be merged: this way
+//! they cost neither memory nor time.
+//!
+//! Between two searches, lists hold at most three places per token of the text (one at the start,
+//! two per rewritten place, and each of those removes a token), so time is linear in the text, plus
+//! the heap.
 
 mod births;
 mod ids;
@@ -34,7 +42,7 @@ mod tokens;
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
-use births::{Birth, Total, UNKEPT};
+use births::{Birth, Census, Total, UNKEPT};
 use ids::Ids;
 use neighbours::Neighbours;
 use pairs::{Pair, Pairs};
@@ -44,6 +52,15 @@ use tokens::{EDGE, Tokens};
 
 /// How many merges lie between two calls of `progress`.
 const PROGRESS_EVERY: usize = 100;
+
+/// The first floor is the count that a pair would have if this many pairs per id to be given out,
+/// all of the same count, filled the text. In English text the last merge came out at a twentieth
+/// to a hundredth of the bytes per id; a floor that turns out too high costs one more look at the
+/// text.
+const FLOOR_SHARE: u64 = 64;
+
+/// By how much the floor sinks when no pair above it is left.
+const FLOOR_STEP: u64 = 8;
 
 /// Which of several pairs with the same count is merged first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,14 +128,15 @@ pub struct Trained {
 
 /// Learns merges from `words`: pretokens and how often each occurs, in any order.
 ///
-/// A pretoken that is listed twice counts as often as both entries say; one with count 0 is ignored.
-/// `progress` gets the number of merges learned, after every hundredth; `Break` ends the training.
+/// A pretoken that is listed twice counts as often as both entries say; one with count 0 is
+/// ignored. `progress` gets the number of merges learned, after every hundredth; `Break` ends the
+/// training.
 ///
 /// # Errors
 ///
-/// [`Error::Train`] if the options contradict themselves, if a byte of the text has no id, or if the
-/// text is too large for the trainer's positions or counts; [`Error::Interrupted`] if `progress` says
-/// `Break`.
+/// [`Error::Train`] if the options contradict themselves, if a byte of the text has no id, or if
+/// the text is too large for the trainer's positions or counts; [`Error::Interrupted`] if
+/// `progress` says `Break`.
 pub fn train(
     words: &[(&[u8], u64)],
     options: &Options,
@@ -131,8 +149,9 @@ pub fn train(
         if ids.given() == options.max_new_ids {
             break Stop::Size;
         }
-        let Some(best) = trainer.pop_best() else {
-            break trainer.stop_without_pairs();
+        let best = match trainer.pop_best() {
+            Ok(best) => best,
+            Err(stop) => break stop,
         };
         merges.push(trainer.merge(best, &mut ids)?);
         if merges.len() % PROGRESS_EVERY == 0 && progress(merges.len()).is_break() {
@@ -146,8 +165,11 @@ pub fn train(
 struct Trainer {
     slots: Slots,
     tokens: Tokens,
+    /// All pairs that are short enough and whose count is at least `floor`.
     pairs: Pairs,
     queue: Queue,
+    floor: u64,
+    /// The minimum frequency, at least 1.
     min_count: u64,
     max_token_bytes: u64,
     // Empty between merges; kept for their memory.
@@ -159,42 +181,61 @@ impl Trainer {
     fn new(slots: Slots, options: &Options) -> Self {
         let reads_bytes =
             options.tie_break != TieBreak::SmallestIds || !options.reserved.is_empty();
-        let text = if reads_bytes { slots.text() } else { Vec::new() };
+        let text = if reads_bytes {
+            slots.text()
+        } else {
+            Vec::new()
+        };
         let min_count = options.min_frequency.max(1);
+        let expected = slots.bytes() / FLOOR_SHARE / (options.max_new_ids as u64).max(1);
         let mut trainer = Trainer {
             slots,
             tokens: Tokens::new(&options.base_ids, text),
-            pairs: Pairs::new(min_count),
+            pairs: Pairs::default(),
             queue: Queue::new(options.tie_break),
+            floor: expected.max(min_count),
             min_count,
-            max_token_bytes: options.max_token_bytes.map_or(u64::MAX, |bytes| bytes as u64),
+            max_token_bytes: options
+                .max_token_bytes
+                .map_or(u64::MAX, |bytes| bytes as u64),
             neighbours: Neighbours::default(),
             births: Vec::new(),
         };
-        trainer.find_first_pairs();
+        trainer.find_pairs();
         trainer
     }
 
-    /// Finds the pairs of single bytes, counted in a table with a cell for each of the 65,536.
-    fn find_first_pairs(&mut self) {
-        let cell = |pair: Pair| (pair.left as usize) << 8 | pair.right as usize;
-        let mut totals = vec![Total::default(); 256 * 256];
-        self.slots.for_each_byte_pair(|pair, _, count| totals[cell(pair)].add(count));
-        for left in 0..256 {
-            for right in 0..256 {
-                let pair = Pair { left, right };
-                let total = &mut totals[cell(pair)];
-                total.birth = self.bear(pair, *total);
-            }
+    /// Makes all pairs of the text known, with their places; none is known before.
+    fn find_pairs(&mut self) {
+        let mut census = Census::new();
+        for (pair, _, count) in self.slots.pairs(&self.tokens) {
+            census.total(pair).add(count);
         }
-        self.slots.for_each_byte_pair(|pair, place, _| {
-            add_place(&mut self.births, totals[cell(pair)].birth, place);
-        });
+        for (pair, total) in &mut census.totals {
+            total.birth = self.bear(*pair, *total);
+        }
+        for (pair, place, _) in self.slots.pairs(&self.tokens) {
+            add_place(&mut self.births, census.total(pair).birth, place);
+        }
         self.register_births();
     }
 
-    /// Takes the pair to merge next out of the queue.
-    fn pop_best(&mut self) -> Option<Entry> {
+    /// Takes the pair to merge next out of the queue, or says why there is none.
+    fn pop_best(&mut self) -> std::result::Result<Entry, Stop> {
+        loop {
+            if let Some(best) = self.pop_known() {
+                return Ok(best);
+            }
+            if self.floor == self.min_count {
+                return Err(self.stop_without_pairs());
+            }
+            self.floor = (self.floor / FLOOR_STEP).max(self.min_count);
+            self.find_pairs();
+        }
+    }
+
+    /// Takes the best known pair out of the queue.
+    fn pop_known(&mut self) -> Option<Entry> {
         loop {
             let first = *self.queue.first()?;
             let count = self.pairs.count(first.pair);
@@ -234,7 +275,12 @@ impl Trainer {
         neighbours.clear();
         self.neighbours = neighbours;
         let (left, right) = self.tokens.ids(best.pair);
-        Ok(LearnedMerge { left, right, new, count: best.count })
+        Ok(LearnedMerge {
+            left,
+            right,
+            new,
+            count: best.count,
+        })
     }
 
     /// Lowers the counts of the pairs that the merge broke and bears the pairs that it made.
@@ -243,37 +289,43 @@ impl Trainer {
     /// became `x new y`. So `(x, left)` and `(right, y)` fall, `(x, new)` and `(new, y)` are born.
     ///
     /// In a run, `left right left right`, the walk from the left first meets `y = left`, then
-    /// `x = new`: the pair `(new, left)` it made is gone again, and `(new, new)` stands there instead.
-    /// The merged pair itself is no longer known, so lowering it (if `left = right`) does nothing.
+    /// `x = new`: the pair `(new, left)` it made is gone again, and `(new, new)` stands there.
+    /// Two pairs that are lowered needlessly are not known, so nothing happens: `(new, left)` not
+    /// yet, and the merged pair itself (if `left = right`) no longer.
     fn settle(&mut self, merge: &Merge, neighbours: &mut Neighbours) {
-        let Merge { pair: Pair { left, right }, new, .. } = *merge;
+        let Pair { left, right } = merge.pair;
+        let new = merge.new;
         let Neighbours { before, after, .. } = neighbours;
         let in_runs = before.totals[new as usize];
         for &x in before.tokens.iter().filter(|&&x| x != EDGE) {
             let total = &mut before.totals[x as usize];
-            if x != new {
-                self.pairs.lower(Pair { left: x, right: left }, total.count);
-            }
-            total.birth = self.bear(Pair { left: x, right: new }, *total);
+            let broken = Pair::new(x, left);
+            self.pairs.lower(broken, total.count, self.floor);
+            total.birth = self.bear(Pair::new(x, new), *total);
         }
         for &y in after.tokens.iter().filter(|&&y| y != EDGE) {
             let total = &mut after.totals[y as usize];
-            self.pairs.lower(Pair { left: right, right: y }, total.count);
+            let broken = Pair::new(right, y);
+            self.pairs.lower(broken, total.count, self.floor);
             if y == left {
                 total.count -= in_runs.count;
                 total.places -= in_runs.places;
             }
-            total.birth = self.bear(Pair { left: new, right: y }, *total);
+            total.birth = self.bear(Pair::new(new, y), *total);
         }
     }
 
-    /// Makes room for a new pair and gives its number, or `UNKEPT` if it can never be merged.
+    /// Makes room for a new pair and gives its number, or `UNKEPT` if it is rare or too long.
     fn bear(&mut self, pair: Pair, total: Total) -> u32 {
-        if total.count < self.min_count || !self.is_short(pair) {
+        if total.count < self.floor || !self.is_short(pair) {
             return UNKEPT;
         }
         let places = Vec::with_capacity(total.places as usize);
-        self.births.push(Birth { pair, count: total.count, places });
+        self.births.push(Birth {
+            pair,
+            count: total.count,
+            places,
+        });
         (self.births.len() - 1) as u32
     }
 
@@ -285,27 +337,30 @@ impl Trainer {
 
     /// Writes down where the new pairs stand. `places` ascend, hence so does each list.
     fn write_places(&mut self, places: &[u32], neighbours: &Neighbours) {
-        let Neighbours { before, after, around } = neighbours;
-        for (&place, &(x, y)) in places.iter().zip(around) {
-            let start_of_x = place - self.tokens.length(x);
-            add_place(&mut self.births, before.totals[x as usize].birth, start_of_x);
-            add_place(&mut self.births, after.totals[y as usize].birth, place);
+        for (&place, &(x, y)) in places.iter().zip(&neighbours.around) {
+            let (x_new, new_y) = neighbours.births(x, y);
+            add_place(&mut self.births, x_new, place - self.tokens.length(x));
+            add_place(&mut self.births, new_y, place);
         }
     }
 
     /// Makes the new pairs known.
     fn register_births(&mut self) {
-        for Birth { pair, count, places } in self.births.drain(..) {
+        for birth in self.births.drain(..) {
+            let Birth { pair, count, .. } = birth;
             self.queue.push(Entry { count, pair }, &self.tokens);
-            self.pairs.insert(pair, count, places);
+            self.pairs.insert(pair, count, birth.places);
         }
     }
 
-    /// Says why there is no best pair: those below the minimum frequency are not known.
+    /// Says why there is no pair to merge: those below the minimum frequency are not known.
     fn stop_without_pairs(&self) -> Stop {
-        let is_left =
-            self.slots.has_pair(|token| self.tokens.length(token), |pair| self.is_short(pair));
-        if is_left { Stop::MinFrequency } else { Stop::NoPairs }
+        let mut pairs = self.slots.pairs(&self.tokens);
+        if pairs.any(|(pair, _, _)| self.is_short(pair)) {
+            Stop::MinFrequency
+        } else {
+            Stop::NoPairs
+        }
     }
 }
 

@@ -9,22 +9,24 @@
 //!  EDGE  B  -  B  EDGE  B  -  B  e  r  EDGE
 //! ```
 //!
-//! A merge writes `DEAD` where its two tokens met before it writes the new number. So a place of a pair
-//! that no longer holds it is seen at once: the slot where its left token started holds another number.
+//! A merge also writes `DEAD` where its right token started. So a place of a pair that no longer
+//! holds it is seen at once: the slot where its left token started holds something else. (That
+//! token may have become the left part of another, whose number is there now; or the right part,
+//! then `DEAD` is there or, if it had one slot only, the number of a longer token that ends there.)
 
 use std::cmp::Reverse;
 
 use super::neighbours::Neighbours;
 use super::pairs::Pair;
-use super::tokens::{EDGE, Token};
+use super::tokens::{EDGE, Token, Tokens};
 use crate::error::{Error, Result};
 
-/// What stands in a slot that is neither the first nor the last of its token.
+/// What stands where a token started that became the right part of another.
 const DEAD: Token = Token::MAX;
 
-/// Pretokens with the same count lie together in blocks of `1 << shift` slots, so that the count of a
-/// place is found by a shift. Larger blocks make the table of counts smaller, smaller ones waste less
-/// when there are many different counts: the largest that wastes at most an eighth is taken.
+/// Pretokens with the same count lie together in blocks of `1 << shift` slots, so that the count of
+/// a place is found by a shift. Larger blocks make the table of counts smaller, smaller ones waste
+/// less when there are many different counts: the largest that wastes at most an eighth is taken.
 const MAX_SHIFT: u32 = 6;
 const MIN_SHIFT: u32 = 2;
 
@@ -37,6 +39,8 @@ pub(super) struct Slots {
     /// By block: how often the pretokens in it occur.
     counts: Vec<u64>,
     shift: u32,
+    /// The bytes of the text before it was made distinct: the sum of count times length.
+    bytes: u64,
 }
 
 /// A merge to be made: the pair becomes the new token.
@@ -50,7 +54,7 @@ pub(super) struct Merge {
 impl Slots {
     /// Lays out the pretokens; those of one byte hold no pair and are left out.
     pub(super) fn new(words: &[(&[u8], u64)], base_ids: &[Option<u32>; 256]) -> Result<Self> {
-        check_counts(words)?;
+        let bytes = count_bytes(words)?;
         let mut order: Vec<(u64, usize)> = (0..words.len())
             .map(|index| (words[index].1, index))
             .filter(|&(count, index)| count > 0 && words[index].0.len() > 1)
@@ -59,7 +63,12 @@ impl Slots {
 
         let groups = || order.chunk_by(|a, b| a.0 == b.0);
         let sizes: Vec<u128> = groups()
-            .map(|group| group.iter().map(|&(_, index)| words[index].0.len() as u128 + 1).sum())
+            .map(|group| {
+                group
+                    .iter()
+                    .map(|&(_, index)| words[index].0.len() as u128 + 1)
+                    .sum()
+            })
             .collect();
         let shift = block_shift(sizes.iter().sum(), sizes.len() as u128);
         let blocks: u128 = sizes.iter().map(|size| size.div_ceil(1 << shift)).sum();
@@ -87,7 +96,17 @@ impl Slots {
             }
             counts.resize(at.div_ceil(1 << shift), group[0].0);
         }
-        Ok(Slots { slots, counts, shift })
+        Ok(Slots {
+            slots,
+            counts,
+            shift,
+            bytes,
+        })
+    }
+
+    /// How many bytes the text has, each pretoken as often as it occurs.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The byte of each slot, as long as nothing is merged; `EDGE` gives 0.
@@ -95,14 +114,21 @@ impl Slots {
         self.slots.iter().map(|&slot| slot as u8).collect()
     }
 
-    /// Calls `visit(pair, place, count)` for all neighbours, as long as nothing is merged.
-    pub(super) fn for_each_byte_pair(&self, mut visit: impl FnMut(Pair, u32, u64)) {
-        for (place, two) in self.slots.windows(2).enumerate() {
-            let pair = Pair { left: two[0], right: two[1] };
-            if pair.left != EDGE && pair.right != EDGE {
-                visit(pair, place as u32, self.counts[place >> self.shift]);
+    /// All pairs as they stand, from left to right: pair, place and count of each occurrence.
+    pub(super) fn pairs(&self, tokens: &Tokens) -> impl Iterator<Item = (Pair, u32, u64)> {
+        let mut start = 0;
+        std::iter::from_fn(move || {
+            loop {
+                let place = start;
+                let left = *self.slots.get(place)?;
+                start += tokens.length(left) as usize;
+                let right = *self.slots.get(start)?;
+                if left != EDGE && right != EDGE {
+                    let count = self.counts[place >> self.shift];
+                    return Some((Pair { left, right }, place as u32, count));
+                }
             }
-        }
+        })
     }
 
     /// Merges at all `places` that still hold the pair, from left to right, without overlap; keeps
@@ -120,7 +146,9 @@ impl Slots {
             let found = self.sift(merge, &places[start..end], &mut batch);
             for &place in &batch[..found] {
                 // In a run of equal tokens the merge before may have taken the left one.
-                if merge.pair.left == merge.pair.right && self.slots[place as usize] != merge.pair.left {
+                if merge.pair.left == merge.pair.right
+                    && self.slots[place as usize] != merge.pair.left
+                {
                     continue;
                 }
                 self.merge_at(merge, place as usize, neighbours);
@@ -133,8 +161,8 @@ impl Slots {
 
     /// Copies the places that hold the pair to the front of `batch` and says how many they are.
     ///
-    /// About half do, as if by chance. Without a branch the processor need not guess which, and fetches
-    /// the slots of many places at once.
+    /// About half do, as if by chance. Without a branch the processor need not guess which, and
+    /// fetches the slots of many places at once.
     fn sift(&self, merge: &Merge, places: &[u32], batch: &mut [u32; BATCH]) -> usize {
         let Pair { left, right } = merge.pair;
         let mut found = 0;
@@ -157,49 +185,36 @@ impl Slots {
             neighbours.forget_last_after();
         }
         neighbours.add(before, after, self.counts[start >> self.shift]);
-        // In this order: a token of one slot has its first and last slot where the two meet.
-        self.slots[middle - 1] = DEAD;
+        // First this one: if the right token has one slot, it is also the last of the new token.
         self.slots[middle] = DEAD;
         self.slots[start] = merge.new;
         self.slots[end - 1] = merge.new;
-    }
-
-    /// Whether two neighbours exist that pass the test; `length` gives the length of a token.
-    pub(super) fn has_pair(
-        &self,
-        length: impl Fn(Token) -> u32,
-        test: impl Fn(Pair) -> bool,
-    ) -> bool {
-        let mut at = 0;
-        let mut left = EDGE;
-        while let Some(&right) = self.slots.get(at) {
-            if left != EDGE && right != EDGE && test(Pair { left, right }) {
-                return true;
-            }
-            at += length(right) as usize;
-            left = right;
-        }
-        false
     }
 }
 
 /// The largest block size that wastes little; each group of pretokens wastes less than one block.
 fn block_shift(size: u128, groups: u128) -> u32 {
     let is_small = |&shift: &u32| groups << shift <= size / 8;
-    (MIN_SHIFT..=MAX_SHIFT).rev().find(is_small).unwrap_or(MIN_SHIFT)
+    (MIN_SHIFT..=MAX_SHIFT)
+        .rev()
+        .find(is_small)
+        .unwrap_or(MIN_SHIFT)
 }
 
-/// Checks that no pair count can overflow: all together are below the sum of count times length.
-fn check_counts(words: &[(&[u8], u64)]) -> Result<()> {
-    let total: u128 = words.iter().map(|(bytes, count)| bytes.len() as u128 * u128::from(*count)).sum();
-    if total > i64::MAX as u128 {
-        return Err(Error::Train(format!(
-            "the counts add up to {total} bytes of text, more than {}; divide all counts by the \
+/// The sum of count times length. All pair counts together are below it: if it fits, they do.
+fn count_bytes(words: &[(&[u8], u64)]) -> Result<u64> {
+    let bytes: u128 = words
+        .iter()
+        .map(|(bytes, count)| bytes.len() as u128 * u128::from(*count))
+        .sum();
+    match u64::try_from(bytes) {
+        Ok(bytes) if i64::try_from(bytes).is_ok() => Ok(bytes),
+        _ => Err(Error::Train(format!(
+            "the counts add up to {bytes} bytes of text, more than {}; divide all counts by the \
              same number",
             i64::MAX,
-        )));
+        ))),
     }
-    Ok(())
 }
 
 /// Checks that every byte of the text has a token; names the smallest that has none.

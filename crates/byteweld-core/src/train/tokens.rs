@@ -1,7 +1,8 @@
 //! The tokens known so far: their ids, lengths and bytes.
 //!
-//! Inside the trainer a token goes by its number: byte `b` has number `b`, learned tokens count up from
-//! 257 in the order they were learned. Ids are the caller's and may be any numbers in any order.
+//! Inside the trainer a token goes by its number: byte `b` has number `b`, learned tokens count up
+//! from 257 in the order they were learned. Ids are the caller's and may be any numbers in any
+//! order.
 
 use std::cmp::Ordering;
 
@@ -10,8 +11,8 @@ use super::pairs::Pair;
 /// A token's number inside the trainer.
 pub(super) type Token = u32;
 
-/// The number that stands between pretokens. It is no token; having a number makes it countable as a
-/// neighbour like any other.
+/// The number that stands between pretokens. It is no token; having a number makes it countable as
+/// a neighbour like any other.
 pub(super) const EDGE: Token = 256;
 
 /// All tokens, by number.
@@ -22,8 +23,8 @@ pub(super) struct Tokens {
     starts: Vec<u32>,
     /// The first eight bytes as a number, padded with zeros: decides most comparisons.
     prefixes: Vec<u64>,
-    /// The text before the first merge, slot by slot; empty if nobody reads bytes. Tokens point into
-    /// it, because copies of ever longer tokens could add up to the square of the text.
+    /// The text before the first merge, slot by slot; empty if nobody reads bytes. Tokens point
+    /// into it, because copies of ever longer tokens could add up to the square of the text.
     text: Vec<u8>,
 }
 
@@ -31,11 +32,20 @@ impl Tokens {
     /// Makes the base tokens. Without `text`, lengths and ids are right and all bytes are empty.
     pub(super) fn new(base_ids: &[Option<u32>; 256], text: Vec<u8>) -> Self {
         Tokens {
-            // A byte without an id does not occur in the text, so its id is never read; nor is EDGE's.
-            ids: base_ids.iter().map(|id| id.unwrap_or(u32::MAX)).chain([u32::MAX]).collect(),
+            // A byte without an id does not occur in the text, so its id is never read; nor is
+            // EDGE's.
+            ids: base_ids
+                .iter()
+                .map(|id| id.unwrap_or(u32::MAX))
+                .chain([u32::MAX])
+                .collect(),
             lengths: vec![1; EDGE as usize + 1],
             starts: vec![0; EDGE as usize + 1],
-            prefixes: BYTES.iter().map(|byte| prefix(&[*byte])).chain([0]).collect(),
+            prefixes: BYTES
+                .iter()
+                .map(|byte| prefix(&[*byte]))
+                .chain([0])
+                .collect(),
             text,
         }
     }
@@ -66,7 +76,9 @@ impl Tokens {
 
     /// The bytes of the slots from `start`.
     pub(super) fn text_at(&self, start: u32, length: u32) -> &[u8] {
-        self.text.get(start as usize..(start + length) as usize).unwrap_or(&[])
+        self.text
+            .get(start as usize..(start + length) as usize)
+            .unwrap_or(&[])
     }
 
     /// Compares two tokens by their bytes.

@@ -1,0 +1,142 @@
+"""The compiled engine. Private: the documented face is `byteweld.Tokenizer` and the functions of `byteweld`.
+
+`allowed` and `refused` are None or False (no special tokens), True (all of the vocabulary's), or a choice.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Text = str | bytes | bytearray
+_Specials = bool | SpecialChoice | None
+_Engine = Literal["whole", "automaton", "backtracking"]
+
+@final
+class Documents:
+    """The documents of files, one after another."""
+
+    def __new__(
+        cls,
+        files: Sequence[str | os.PathLike[str]],
+        *,
+        unit: str,
+        separator: bytes | None,
+        field: str,
+        on_error: str,
+    ) -> Documents: ...
+    def __iter__(self) -> Iterator[bytes]: ...
+    def __next__(self) -> bytes: ...
+    @property
+    def skipped(self) -> int: ...
+
+@final
+class Counts:
+    """Pre-token bytes and how many. Immutable."""
+
+    def __new__(cls, items: Sequence[tuple[bytes, int]]) -> Counts: ...
+    def __len__(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+    def get(self, pretoken: bytes) -> int: ...
+    def items(self) -> list[tuple[bytes, int]]: ...
+    @staticmethod
+    def merge(tables: Sequence[Counts]) -> Counts: ...
+
+@final
+class CountBuilder:
+    """Counts documents as they come."""
+
+    def __new__(
+        cls,
+        *,
+        pattern: str | None,
+        boundaries: Sequence[str],
+        alphabet: bytes | None,
+        num_threads: int | None,
+    ) -> CountBuilder: ...
+    def add_documents(self, documents: Sequence[_Text]) -> None: ...
+    def add_files(
+        self,
+        files: Sequence[str | os.PathLike[str]],
+        *,
+        unit: str,
+        separator: bytes | None,
+        field: str,
+        on_error: str,
+        progress: Callable[[int], object] | None,
+    ) -> int: ...
+    def finish(self) -> Counts: ...
+    @property
+    def engine(self) -> _Engine: ...
+
+@final
+class SpecialChoice:
+    """Special tokens to be recognised or refused, made by `Encoder.choose`."""
+
+@final
+class Encoder:
+    """A vocabulary made ready. Immutable; shared by threads."""
+
+    def __new__(
+        cls,
+        *,
+        tokens: Sequence[tuple[int, bytes]],
+        merges: Sequence[tuple[int, int, int]],
+        ranking: Literal["merges", "merges-after-lookup", "ids"],
+        specials: Sequence[tuple[str, int]],
+        pattern: str | None,
+        unk: int | None,
+    ) -> Encoder: ...
+    def choose(self, texts: Sequence[str]) -> SpecialChoice: ...
+    def encode(self, text: _Text, allowed: _Specials, refused: _Specials) -> list[int]: ...
+    def encode_to_numpy(
+        self, text: _Text, allowed: _Specials, refused: _Specials
+    ) -> NDArray[np.uint32]: ...
+    def encode_batch(
+        self,
+        texts: Sequence[_Text],
+        allowed: _Specials,
+        refused: _Specials,
+        num_threads: int | None,
+    ) -> list[list[int]]: ...
+    def encode_ragged(
+        self,
+        texts: Sequence[_Text],
+        allowed: _Specials,
+        refused: _Specials,
+        num_threads: int | None,
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
+    def encode_with_ends(
+        self, text: _Text, allowed: _Specials, refused: _Specials
+    ) -> tuple[list[int], list[int]]: ...
+    def encode_with_unstable(
+        self, text: str, allowed: _Specials, refused: _Specials
+    ) -> tuple[list[int], list[list[int]]]: ...
+    def count(
+        self, text: _Text, limit: int | None, allowed: _Specials, refused: _Specials
+    ) -> tuple[int, int, bool]: ...
+    def pretokenize(self, text: _Text) -> list[bytes]: ...
+    def last_cut(self, text: bytes) -> int | None: ...
+    def decode_bytes(self, ids: Sequence[int] | NDArray[np.uint32]) -> bytes: ...
+    def token_bytes(self, id: int) -> bytes: ...
+    @property
+    def engine(self) -> _Engine: ...
+
+def recover_merges(
+    tokens: Sequence[tuple[int, bytes]],
+) -> list[tuple[int, int, int]] | None: ...
+def train(
+    counts: Counts,
+    *,
+    base_ids: Sequence[int | None],
+    first_id: int,
+    max_new_ids: int,
+    reserved: Sequence[tuple[bytes, int]],
+    tie_break: str,
+    min_frequency: int,
+    max_token_bytes: int | None,
+    progress: Callable[[int], object] | None,
+) -> tuple[list[tuple[int, int, int, int]], Literal["size", "no pairs", "min frequency"]]: ...

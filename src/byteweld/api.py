@@ -1,0 +1,125 @@
+"""The verbs that join the rooms: train(), count(), load(). They compute nothing themselves."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from byteweld import formats
+from byteweld.corpus import Corpus, OnError, open_corpus
+from byteweld.counts import Counts, count_corpus
+from byteweld.recipes import Recipe, find_recipe
+from byteweld.tokenizer import Tokenizer
+from byteweld.trainer import TrainingEvent, check_size, train_from_counts
+
+Path_ = str | os.PathLike[str]
+Source = Path_ | Sequence[Path_] | Iterable[str | bytes] | Counts | Corpus
+
+
+def train(
+    source: Source,
+    *,
+    vocab_size: int,
+    recipe: str | Recipe = "modern",
+    ext: str | Sequence[str] | None = None,
+    lines: bool = False,
+    separator: str | None = None,
+    field: str = "text",
+    on_error: OnError = "fail",
+    num_threads: int | None = None,
+    progress: Callable[[TrainingEvent], object] | None = None,
+    **changes: Any,
+) -> Tokenizer:
+    """Train a tokenizer.
+
+    Args:
+        source: a path, folder or glob, or a list of them; an iterable of documents (str or bytes; a list
+            of str is a list of paths, so pass `iter(texts)`); Counts, or the folder of saved ones.
+        vocab_size: how many tokens, special ones included (except in `bpetite` and `rustbpe`).
+        recipe: a preset's name or a Recipe; `changes` are fields of it, such as `special_tokens`,
+            `pattern`, `min_frequency`, `tie_break`, `max_token_bytes`.
+        ext, lines, separator, field, on_error: how files are read (see `byteweld.corpus`).
+        num_threads: by default as many as there are processors; the result does not depend on it.
+        progress: hears of TrainingEvents: start, merge (every 100 merges), complete.
+
+    >>> tok = train(iter(["low low low low low lower lower"]), vocab_size=260, recipe="from-scratch")
+    >>> tok.vocab.merges[:2]
+    [(b'o', b'w'), (b'l', b'ow')]
+    """
+    chosen = find_recipe(recipe).replace(**changes)
+    check_size(vocab_size, chosen)
+    started = time.perf_counter()
+    counts = count(
+        source,
+        recipe=chosen,
+        ext=ext,
+        lines=lines,
+        separator=separator,
+        field=field,
+        on_error=on_error,
+        num_threads=num_threads,
+    )
+    vocab, training = train_from_counts(
+        counts,
+        vocab_size,
+        chosen,
+        progress=progress,
+        count_seconds=time.perf_counter() - started,
+    )
+    return Tokenizer(vocab, training=training)
+
+
+def count(
+    source: Source,
+    *,
+    recipe: str | Recipe = "modern",
+    ext: str | Sequence[str] | None = None,
+    lines: bool = False,
+    separator: str | None = None,
+    field: str = "text",
+    on_error: OnError = "fail",
+    num_threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+    **changes: Any,
+) -> Counts:
+    """Count the pre-tokens of a corpus; arguments as in `train`. `progress` hears of bytes read.
+
+    >>> count(iter(["ab ab ab"]), recipe="bpetite").items()
+    [(b' ab', 2), (b'ab', 1)]
+    """
+    chosen = find_recipe(recipe).replace(**changes)
+    if isinstance(source, str | os.PathLike) and Counts.is_saved_at(source):
+        source = Counts.load(source)
+    if isinstance(source, Counts):
+        if source.pattern is not None and source.pattern != chosen.pattern:
+            raise ValueError(
+                f"the counts were made with pattern {source.pattern!r}, but the recipe has "
+                f"{chosen.pattern!r}; pass pattern= to say which you mean"
+            )
+        return source
+    corpus: Corpus | Iterable[str | bytes]
+    if _is_paths(source):
+        unit = "line" if lines else chosen.document_unit
+        corpus = open_corpus(
+            source, ext=ext, unit=unit, separator=separator, field=field, on_error=on_error
+        )
+    else:
+        corpus = source  # type: ignore[assignment]  # what is left are documents, or a Corpus
+    return count_corpus(corpus, chosen, num_threads=num_threads, progress=progress)
+
+
+def _is_paths(source: Source) -> Any:  # a TypeGuard cannot exclude iterables of str
+    if isinstance(source, str | os.PathLike):
+        return True
+    return isinstance(source, list | tuple) and not any(isinstance(s, bytes) for s in source)
+
+
+def load(path: Path_, *, format: str | None = None, **options: Any) -> Tokenizer:
+    """Load a tokenizer from a file or folder of any format; the format is recognised by content.
+
+    `options` are the format's own: `pattern` and `special_tokens` for a rank file, say.
+    """
+    return Tokenizer(formats.load(path, format=format, **options), name=Path(path).stem)

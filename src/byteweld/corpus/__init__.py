@@ -1,0 +1,133 @@
+"""What a user calls a corpus -> documents. Paths, folders and globs are resolved here; the engine reads.
+
+A folder is taken recursively, sorted by the bytes of the path; symbolic links and empty files in it are
+passed over. Text files are one document each unless lines or a separator are asked for; `.jsonl` and
+`.ndjson` files are one document a line. gzip, zstd and xz are recognised by their first bytes.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from byteweld._native import Documents
+from byteweld.errors import CorpusError
+
+# What a folder is searched for unless `ext` says otherwise: ck's list, and the JSON lines of the field.
+FOLDER_EXTENSIONS = (".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson")
+_COMPRESSED = (".gz", ".zst", ".xz")
+_GLOB_CHARACTERS = frozenset("*?[")
+
+OnError = Literal["fail", "skip", "replace"]
+Unit = Literal["file", "line"]
+Source = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """Files, and how to read documents from them."""
+
+    files: tuple[Path, ...]
+    unit: Unit = "file"
+    separator: str | None = None
+    field: str = "text"
+    on_error: OnError = "fail"
+
+    @property
+    def total_bytes(self) -> int:
+        """How many bytes the files have on disk."""
+        return sum(file.stat().st_size for file in self.files)
+
+    def documents(self) -> Iterator[bytes]:
+        """Read the documents, one after another."""
+        separator = None if self.separator is None else self.separator.encode()
+        return iter(
+            Documents(
+                self.files,
+                unit=self.unit,
+                separator=separator,
+                field=self.field,
+                on_error=self.on_error,
+            )
+        )
+
+
+def open_corpus(
+    sources: Source | Sequence[Source],
+    *,
+    ext: str | Sequence[str] | None = None,
+    unit: Unit = "file",
+    separator: str | None = None,
+    field: str = "text",
+    on_error: OnError = "fail",
+) -> Corpus:
+    """Resolve paths, folders and globs to a Corpus. What names nothing is an error."""
+    if isinstance(sources, str | os.PathLike):
+        sources = [sources]
+    extensions = _extensions(ext)
+    files: list[Path] = []
+    for source in sources:
+        files.extend(_resolve(source, extensions))
+    if not files:
+        raise CorpusError(
+            f"no files in {', '.join(os.fspath(s) for s in sources) or 'an empty list'} with an extension "
+            f"of {', '.join(sorted(extensions))}; name others with ext (--ext), or '*' for all"
+            if extensions
+            else "no files found"
+        )
+    return Corpus(
+        files=tuple(files), unit=unit, separator=separator, field=field, on_error=on_error
+    )
+
+
+def _extensions(ext: str | Sequence[str] | None) -> frozenset[str]:
+    """The extensions that a folder is searched for; empty for all."""
+    if ext is None:
+        return frozenset(FOLDER_EXTENSIONS)
+    names = ext.split(",") if isinstance(ext, str) else list(ext)
+    names = [name.strip().lower() for name in names if name.strip()]
+    if "*" in names:
+        return frozenset()
+    return frozenset(name if name.startswith(".") else f".{name}" for name in names)
+
+
+def _resolve(source: Source, extensions: frozenset[str]) -> Iterable[Path]:
+    path = Path(source)
+    if path.is_dir():
+        return _folder(path, extensions)
+    if path.exists():
+        return [path]
+    text = os.fspath(source)
+    if _GLOB_CHARACTERS.intersection(text):
+        found = sorted(glob.glob(text, recursive=True), key=os.fsencode)
+        files = [Path(name) for name in found if Path(name).is_file()]
+        if files:
+            return files
+        raise FileNotFoundError(f"no file matches {text!r}")
+    raise FileNotFoundError(f"{text}: no such file or folder")
+
+
+def _folder(folder: Path, extensions: frozenset[str]) -> list[Path]:
+    found: list[Path] = []
+    for parent, folders, names in os.walk(folder):  # does not follow links to folders
+        folders.sort()
+        for name in names:
+            file = Path(parent, name)
+            if extensions and _extension(name) not in extensions:
+                continue
+            if file.is_symlink() or not file.is_file() or file.stat().st_size == 0:
+                continue
+            found.append(file)
+    return sorted(found, key=os.fsencode)
+
+
+def _extension(name: str) -> str:
+    """`.jsonl` for `a.jsonl.zst`: the extension of what is inside."""
+    lowered = name.lower()
+    for suffix in _COMPRESSED:
+        lowered = lowered.removesuffix(suffix)
+    return Path(lowered).suffix

@@ -1,0 +1,245 @@
+"""Counts: pre-token bytes -> how many. Adding two tables is all that parallel and distributed mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Self, cast
+
+from byteweld import _native
+from byteweld.corpus import Corpus
+from byteweld.errors import FormatError
+from byteweld.recipes import ALPHABETS, Recipe
+
+# Documents of an iterable are handed to the engine in batches of about this many bytes.
+_BATCH_BYTES = 8 << 20
+_FILE = "counts.parquet"
+_FORMAT = b"byteweld counts 1"
+
+
+class Counts:
+    """How often each pre-token occurs (64-bit). Immutable.
+
+    >>> counts = Counts({b"low": 5, b"lower": 2})
+    >>> counts[b"low"], len(counts), counts.total
+    (5, 2, 7)
+    >>> (counts + Counts({b"low": 1}))[b"low"]
+    6
+    """
+
+    __slots__ = ("_table", "pattern")
+
+    _table: _native.Counts
+    pattern: str | None
+
+    def __init__(self, counts: Mapping[bytes, int], *, pattern: str | None = None) -> None:
+        for pretoken, count in counts.items():
+            if not isinstance(pretoken, bytes) or not pretoken:
+                raise TypeError(f"pre-tokens are non-empty bytes, found {pretoken!r}")
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise ValueError(f"the count of {pretoken!r} is {count!r}; expected a whole number")
+        self._set(_native.Counts(sorted(counts.items())), pattern)
+
+    def _set(self, table: _native.Counts, pattern: str | None) -> None:
+        object.__setattr__(self, "_table", table)
+        object.__setattr__(self, "pattern", pattern)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Counts are immutable")
+
+    @classmethod
+    def _of(cls, table: _native.Counts, pattern: str | None) -> Self:
+        counts = cls.__new__(cls)
+        counts._set(table, pattern)
+        return counts
+
+    @property
+    def total(self) -> int:
+        """How many pre-tokens were counted in all."""
+        return self._table.total
+
+    @property
+    def total_bytes(self) -> int:
+        """How many bytes the counted pre-tokens have in all."""
+        return sum(len(pretoken) * count for pretoken, count in self.items())
+
+    def items(self) -> list[tuple[bytes, int]]:
+        """All (pre-token, count) pairs in order of the bytes."""
+        return self._table.items()
+
+    def most_common(self, n: int | None = None) -> list[tuple[bytes, int]]:
+        """The n most frequent pre-tokens; ties in order of the bytes."""
+        return sorted(self.items(), key=lambda item: -item[1])[:n]
+
+    @staticmethod
+    def merge(tables: Iterable[Counts]) -> Counts:
+        """Add any number of tables; the order does not matter."""
+        tables = list(tables)
+        patterns = {table.pattern for table in tables}
+        if len(patterns) > 1:
+            raise ValueError(f"counts of different patterns cannot be added: {sorted(map(repr, patterns))}")
+        pattern = patterns.pop() if patterns else None
+        return Counts._of(_native.Counts.merge([table._table for table in tables]), pattern)
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts.merge([self, other])
+
+    def __getitem__(self, pretoken: bytes) -> int:
+        return self._table.get(pretoken)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (pretoken for pretoken, _ in self.items())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        return self.pattern == other.pattern and self.items() == other.items()
+
+    __hash__ = None  # type: ignore[assignment]  # equality reads every entry
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (self.items(), self.pattern))
+
+    def __repr__(self) -> str:
+        return f"<Counts {len(self)} pre-tokens, {self.total} in all>"
+
+    # ------------------------------------------------------------------ the artifact
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a folder with `counts.parquet`: sorted, with pattern and totals in its metadata."""
+        pyarrow, parquet = _arrow()
+        from byteweld._files import write_atomic
+
+        items = self.items()
+        schema = pyarrow.schema(
+            [
+                pyarrow.field("bytes", pyarrow.binary(), nullable=False),
+                pyarrow.field("count", pyarrow.uint64(), nullable=False),
+            ],
+            metadata={
+                b"format": _FORMAT,
+                b"pattern": b"none" if self.pattern is None else b"=" + self.pattern.encode(),
+                b"distinct": b"%d" % len(items),
+                b"total": b"%d" % self.total,
+            },
+        )
+        columns = [
+            pyarrow.array([pretoken for pretoken, _ in items], pyarrow.binary()),
+            pyarrow.array([count for _, count in items], pyarrow.uint64()),
+        ]
+        buffer = pyarrow.BufferOutputStream()
+        table = pyarrow.Table.from_arrays(columns, schema=schema)
+        parquet.write_table(table, buffer, compression="zstd")
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(folder / _FILE, buffer.getvalue().to_pybytes(), overwrite=overwrite)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Counts:
+        """Read a folder that `save` wrote."""
+        pyarrow, parquet = _arrow()
+        file = Path(path) / _FILE
+        if not file.is_file():
+            raise FileNotFoundError(f"{file}: no such file; expected a folder of counts")
+        try:
+            table = parquet.read_table(file)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise FormatError(f"not a Parquet file: {error}", path=file) from error
+        metadata = table.schema.metadata or {}
+        if metadata.get(b"format") != _FORMAT or table.column_names != ["bytes", "count"]:
+            raise FormatError(
+                f"expected counts of format {_FORMAT.decode()!r}, "
+                f"found {metadata.get(b'format')!r} with columns {table.column_names}",
+                path=file,
+            )
+        pretokens = cast("list[bytes]", table["bytes"].to_pylist())
+        numbers = cast("list[int]", table["count"].to_pylist())
+        pattern = metadata.get(b"pattern", b"none").decode()
+        counts = Counts(
+            dict(zip(pretokens, numbers, strict=True)),
+            pattern=pattern[1:] if pattern.startswith("=") else None,
+        )
+        if metadata.get(b"total") != b"%d" % counts.total or len(counts) != len(pretokens):
+            raise FormatError(
+                f"the counts add up to {counts.total}, but the file says {metadata.get(b'total')!r}",
+                path=file,
+            )
+        return counts
+
+    @staticmethod
+    def is_saved_at(path: str | os.PathLike[str]) -> bool:
+        """Whether `path` is a folder that `save` wrote."""
+        return (Path(path) / _FILE).is_file()
+
+
+def _rebuild(items: list[tuple[bytes, int]], pattern: str | None) -> Counts:
+    return Counts(dict(items), pattern=pattern)
+
+
+def _arrow():  # type: ignore[no-untyped-def]  # pyarrow has no types
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(
+            "saved counts are Parquet files; install pyarrow with: pip install 'byteweld[arrow]'"
+        ) from error
+    return pyarrow, pyarrow.parquet
+
+
+# ---------------------------------------------------------------------- counting
+
+
+def count_corpus(
+    corpus: Corpus | Iterable[str | bytes],
+    recipe: Recipe,
+    *,
+    num_threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Counts:
+    """Count the pre-tokens of files or of documents in memory; `progress` hears of bytes read."""
+    alphabet = ALPHABETS["ascii"] if recipe.alphabet == "ascii" else None
+    builder = _native.CountBuilder(
+        pattern=recipe.pattern,
+        boundaries=recipe.boundaries,
+        alphabet=alphabet,
+        num_threads=num_threads,
+    )
+    if isinstance(corpus, Corpus):
+        builder.add_files(
+            corpus.files,
+            unit=corpus.unit,
+            separator=None if corpus.separator is None else corpus.separator.encode(),
+            field=corpus.field,
+            on_error=corpus.on_error,
+            progress=progress,
+        )
+    else:
+        _count_documents(corpus, builder, progress)
+    return Counts._of(builder.finish(), recipe.pattern)
+
+
+def _count_documents(
+    documents: Iterable[str | bytes],
+    builder: _native.CountBuilder,
+    progress: Callable[[int], object] | None,
+) -> None:
+    batch: list[str | bytes] = []
+    size = total = 0
+    for document in documents:
+        if not isinstance(document, str | bytes):
+            raise TypeError(f"documents are str or bytes, found {type(document).__name__}")
+        batch.append(document)
+        size += len(document)
+        if size >= _BATCH_BYTES:
+            builder.add_documents(batch)
+            total += size
+            batch, size = [], 0
+            if progress is not None:
+                progress(total)
+    if batch:
+        builder.add_documents(batch)

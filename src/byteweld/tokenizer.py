@@ -1,0 +1,610 @@
+"""Tokenizer: a Vocabulary with its engine. Encode, decode, batches, offsets, counts.
+
+Immutable, thread-safe, picklable, safe across fork. Options are call arguments, never state. Names,
+arguments and results are tiktoken's where it has them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from byteweld import _native
+from byteweld.corpus import open_corpus
+from byteweld.errors import UnsupportedError, VocabularyError
+from byteweld.patterns import pattern_name, resolve_pattern
+from byteweld.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    from byteweld.trainer import Training
+
+Text = str | bytes
+Specials = Literal["all"] | Set[str] | Sequence[str]
+Ids = Sequence[int] | NDArray[np.uint32]
+_Result = TypeVar("_Result")
+
+# Files are encoded in batches of about this many bytes, and so is a stream.
+_BATCH_BYTES = 32 << 20
+_STREAM_BYTES = 1 << 16
+# How many different choices of special tokens are kept ready.
+_CHOICES = 64
+
+
+class Tokenizer:
+    """Encodes text to ids and decodes ids to text.
+
+    Make one with `byteweld.train`, `byteweld.load`, `Tokenizer.from_merges` or `Tokenizer.from_ranks`.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        *,
+        name: str | None = None,
+        training: Training | None = None,
+    ) -> None:
+        self._vocab = vocab
+        self._name = name or f"byteweld-{vocab.fingerprint[:8]}"
+        self._training = training
+        self._choices: dict[frozenset[str], _native.SpecialChoice] = {}
+        ranking: Literal["merges", "merges-after-lookup", "ids"] = "merges"
+        if vocab.ranking == "ranks":
+            ranking = "ids"
+        elif vocab.ignore_merges:
+            ranking = "merges-after-lookup"
+        self._encoder = _native.Encoder(
+            tokens=list(vocab.ordinary()),
+            merges=vocab.merge_ids,
+            ranking=ranking,
+            specials=list(vocab.special_tokens.items()),
+            pattern=vocab.pattern,
+            unk=vocab.roles.get("unk"),
+        )
+
+    # ------------------------------------------------------------------ making
+
+    @classmethod
+    def from_merges(
+        cls,
+        vocab: Mapping[int, bytes],
+        merges: Iterable[tuple[bytes, bytes]],
+        *,
+        special_tokens: Sequence[str] | Mapping[str, int] = (),
+        pattern: str | None = "gpt2",
+        name: str | None = None,
+    ) -> Tokenizer:
+        """Make a tokenizer of {id: bytes} and merges [(left bytes, right bytes)] in rank order.
+
+        Special tokens that are not in `vocab` get the next free ids, in order.
+
+        >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
+        >>> Tokenizer.from_merges(vocab, [(b"a", b"b")]).encode("abab")
+        [256, 256]
+        """
+        tokens = dict(vocab)
+        by_bytes = {token: token_id for token_id, token in tokens.items()}
+        if isinstance(special_tokens, str):
+            raise TypeError(f"special_tokens is a list of strings, found {special_tokens!r}")
+        specials: dict[str, int] = {}
+        for text in special_tokens:
+            if isinstance(special_tokens, Mapping):
+                token_id = special_tokens[text]
+            else:
+                token_id = by_bytes.get(text.encode(), max(tokens, default=-1) + 1)
+            tokens[token_id] = text.encode()
+            specials[text] = token_id
+        merge_ids = []
+        for rank, (left, right) in enumerate(merges):
+            for part in (left, right, left + right):
+                if part not in by_bytes:
+                    raise VocabularyError(
+                        f"merge {rank} is ({left!r}, {right!r}) but {part!r} is not in the vocabulary"
+                    )
+            merge_ids.append((by_bytes[left], by_bytes[right], by_bytes[left + right]))
+        return cls(
+            Vocabulary(
+                tokens, merge_ids, special_tokens=specials, pattern=resolve_pattern(pattern)
+            ),
+            name=name,
+        )
+
+    @classmethod
+    def from_ranks(
+        cls,
+        mergeable_ranks: Mapping[bytes, int],
+        *,
+        pattern: str | None,
+        special_tokens: Mapping[str, int] | None = None,
+        name: str | None = None,
+    ) -> Tokenizer:
+        """Make a tokenizer of {bytes: rank}, as `tiktoken.Encoding` takes them; a token's id is its rank.
+
+        Where every token is made of exactly two others, the merges are recovered: the same tokenizer.
+        """
+        tokens = {rank: token for token, rank in mergeable_ranks.items()}
+        if len(tokens) != len(mergeable_ranks):
+            raise VocabularyError("two tokens have the same rank")
+        specials = dict(special_tokens or {})
+        merges = _native.recover_merges(list(tokens.items()))
+        return cls(
+            Vocabulary(
+                tokens | {token_id: text.encode() for text, token_id in specials.items()},
+                merges or (),
+                special_tokens=specials,
+                pattern=resolve_pattern(pattern),
+                ranking="ranks" if merges is None else "merges",
+            ),
+            name=name,
+        )
+
+    # ------------------------------------------------------------------ encoding
+
+    def encode(
+        self,
+        text: Text,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+        add_bos: bool = False,
+        add_eos: bool = False,
+    ) -> list[int]:
+        """Encode a text.
+
+        Special tokens in the text raise `SpecialTokenError` unless `allowed_special` (a set, or "all")
+        permits them, which gives their id, or `disallowed_special=()` says that they are plain text.
+        `bytes` need not be UTF-8; nothing is lost.
+        """
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        ids = self._call(self._encoder.encode, text, *chosen)
+        return self._with_roles(ids, add_bos, add_eos) if add_bos or add_eos else ids
+
+    def encode_ordinary(self, text: Text) -> list[int]:
+        """Encode a text as plain text: special tokens are not recognised and not refused."""
+        return self._call(self._encoder.encode, text, None, None)
+
+    def encode_to_numpy(
+        self,
+        text: Text,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> NDArray[np.uint32]:
+        """Encode a text to an array of uint32."""
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        return self._call(self._encoder.encode_to_numpy, text, *chosen)
+
+    def encode_batch(
+        self,
+        texts: Sequence[Text],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+        add_bos: bool = False,
+        add_eos: bool = False,
+    ) -> list[list[int]]:
+        """Encode many texts on several threads (by default as many as there are processors)."""
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        lists = self._call_batch(self._encoder.encode_batch, texts, *chosen, num_threads)
+        if add_bos or add_eos:
+            return [self._with_roles(ids, add_bos, add_eos) for ids in lists]
+        return lists
+
+    def encode_ordinary_batch(
+        self, texts: Sequence[Text], *, num_threads: int | None = None
+    ) -> list[list[int]]:
+        """Encode many texts as plain text."""
+        return self._call_batch(self._encoder.encode_batch, texts, None, None, num_threads)
+
+    def encode_ragged(
+        self,
+        texts: Sequence[Text],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Encode many texts to one array of ids and an array of offsets.
+
+        The ids of text i are `ids[offsets[i]:offsets[i + 1]]`. No Python integers are made.
+        """
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        return self._call_batch(self._encoder.encode_ragged, texts, *chosen, num_threads)
+
+    def encode_files(
+        self,
+        paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+        **reading: Any,
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Encode the documents of files, as `encode_ragged` does; `reading` as in `byteweld.train`."""
+        id_arrays: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
+        offset_arrays: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
+        end = 0
+        for batch in _batches(open_corpus(paths, **reading).documents()):
+            ids, offsets = self.encode_ragged(
+                batch,
+                num_threads=num_threads,
+                allowed_special=allowed_special,
+                disallowed_special=disallowed_special,
+            )
+            id_arrays.append(ids)
+            offset_arrays.append(offsets[1:] + end)
+            end += len(ids)
+        return np.concatenate(id_arrays), np.concatenate(offset_arrays)
+
+    def encode_iterable(
+        self,
+        texts: Iterable[Text],
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> Iterator[int]:
+        """Encode one text that arrives in pieces (the lines of a file, say); yields ids lazily.
+
+        The ids are those of the whole text. Memory stays bounded for the built-in patterns, which can be
+        cut where the engine proves that no pre-token changes; for others the text is gathered first.
+        """
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        pieces: list[bytes] = []
+        size = 0
+        try_at = _STREAM_BYTES
+        for text in texts:
+            pieces.append(_utf8(text))
+            size += len(pieces[-1])
+            if size < try_at:
+                continue
+            gathered = b"".join(pieces)
+            cut = self._encoder.last_cut(gathered)
+            if cut is not None:
+                yield from self._encoder.encode(gathered[:cut], *chosen)
+                gathered = gathered[cut:]
+            pieces, size = [gathered], len(gathered)
+            try_at = max(_STREAM_BYTES, 2 * size)  # so that all tries together stay linear
+        yield from self._encoder.encode(b"".join(pieces), *chosen)
+
+    def encode_with_offsets(
+        self,
+        text: Text,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """Encode a text; returns ids and their (start, end) byte offsets, which tile the text."""
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        ids, ends = self._call(self._encoder.encode_with_ends, text, *chosen)
+        return ids, list(zip([0, *ends], ends, strict=False))
+
+    def encode_with_unstable(
+        self,
+        text: str,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> tuple[list[int], list[list[int]]]:
+        """Encode a text into certain ids and the sequences that its uncertain end could become."""
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        return self._call(self._encoder.encode_with_unstable, text, *chosen)
+
+    def encode_single_token(self, text_or_bytes: Text) -> int:
+        """The id of a text that is exactly one token, special tokens included; else KeyError."""
+        token = _utf8(text_or_bytes) if isinstance(text_or_bytes, str) else bytes(text_or_bytes)
+        found = self._vocab.ids.get(token)
+        if found is None:
+            found = self._special_by_bytes.get(token)
+        if found is None:
+            raise KeyError(text_or_bytes)
+        return found
+
+    # ------------------------------------------------------------------ counting
+
+    def count(
+        self,
+        text: Text,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> int:
+        """How many tokens a text has; no list is made."""
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        return self._call(self._encoder.count, text, None, *chosen)[0]
+
+    def count_until(
+        self,
+        text: Text,
+        limit: int,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> int | None:
+        """How many tokens a text has, or None if more than `limit`; stops counting there."""
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        tokens, _, passed = self._call(self._encoder.count, text, _limit(limit), *chosen)
+        return None if passed else tokens
+
+    def truncate(
+        self,
+        text: Text,
+        limit: int,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> Text:
+        """The longest start of a text that the first `limit` tokens cover, with whole characters."""
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        _, covered, passed = self._call(self._encoder.count, text, _limit(limit), *chosen)
+        if not passed:
+            return text
+        if isinstance(text, str):
+            return _utf8(text)[:covered].decode(errors="ignore")
+        return text[:covered]
+
+    # ------------------------------------------------------------------ decoding
+
+    def decode(self, ids: Ids, errors: str = "replace") -> str:
+        """Decode ids to text. Bytes that are not UTF-8 are treated as `errors` says (as in Python)."""
+        return self._encoder.decode_bytes(ids).decode(errors=errors)
+
+    def decode_bytes(self, ids: Ids) -> bytes:
+        """Decode ids to bytes. An id outside the vocabulary raises UnknownIdError."""
+        return self._encoder.decode_bytes(ids)
+
+    def decode_batch(
+        self, batch: Sequence[Ids], *, errors: str = "replace", num_threads: int | None = None
+    ) -> list[str]:
+        """Decode many lists of ids."""
+        return [self.decode(ids, errors) for ids in batch]
+
+    def decode_bytes_batch(
+        self, batch: Sequence[Ids], *, num_threads: int | None = None
+    ) -> list[bytes]:
+        """Decode many lists of ids to bytes."""
+        return [self._encoder.decode_bytes(ids) for ids in batch]
+
+    def decode_single_token_bytes(self, token_id: int) -> bytes:
+        """The bytes of one token."""
+        return self._encoder.token_bytes(token_id)
+
+    def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
+        """The bytes of each token."""
+        return [self._encoder.token_bytes(int(token_id)) for token_id in ids]
+
+    def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]:
+        """Decode to text and the character offset where each token starts.
+
+        A token that starts inside a character has the offset of that character.
+        """
+        offsets = []
+        length = 0
+        tokens = self.decode_tokens_bytes(ids)
+        for token in tokens:
+            inside = length > 0 and 0x80 <= token[0] < 0xC0
+            offsets.append(length - inside)
+            length += sum(1 for byte in token if not 0x80 <= byte < 0xC0)
+        return b"".join(tokens).decode(errors="strict"), offsets
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def vocab(self) -> Vocabulary:
+        """The vocabulary."""
+        return self._vocab
+
+    @property
+    def training(self) -> Training | None:
+        """What the training did, where this tokenizer comes from one."""
+        return self._training
+
+    @property
+    def name(self) -> str:
+        """A name for people."""
+        return self._name
+
+    @property
+    def n_vocab(self) -> int:
+        """One more than the highest id."""
+        return self.max_token_value + 1
+
+    @property
+    def max_token_value(self) -> int:
+        """The highest id."""
+        return max(self._vocab.tokens)
+
+    @property
+    def special_tokens_set(self) -> set[str]:
+        """The texts of all special tokens."""
+        return set(self._vocab.special_tokens)
+
+    @property
+    def eot_token(self) -> int:
+        """The id of `<|endoftext|>`."""
+        return self._vocab.special_tokens["<|endoftext|>"]
+
+    def is_special_token(self, token_id: int) -> bool:
+        """Whether an id is a special token's."""
+        if not isinstance(token_id, int):
+            raise TypeError(f"expected an id, found {token_id!r}")
+        return token_id in self._special_ids
+
+    def token_byte_values(self) -> list[bytes]:
+        """The bytes of all ordinary tokens, sorted."""
+        return sorted(token for _, token in self._vocab.ordinary())
+
+    @property
+    def pattern_engine(self) -> Literal["whole", "automaton", "backtracking"]:
+        """What runs the pattern: nothing, an automaton, or a backtracking engine."""
+        return self._encoder.engine
+
+    def unreachable_tokens(self) -> list[int]:
+        """Ids of tokens that encoding their own bytes does not give.
+
+        A token can be unreachable because its pre-token is never whole (the pattern cuts it, as happens
+        in `ck`) or because other merges go first.
+        """
+        return [
+            token_id
+            for token_id, token in self._vocab.ordinary()
+            if self._encoder.encode(token, None, None) != [token_id]
+        ]
+
+    def pretokenize(self, text: Text) -> list[bytes]:
+        """Cut a text into the pre-tokens that are encoded one by one."""
+        return self._call(self._encoder.pretokenize, text)
+
+    def cut(self, vocab_size: int) -> Tokenizer:
+        """The same training at a smaller size: what `train(vocab_size=...)` would have given."""
+        if self._training is None:
+            raise UnsupportedError("only a tokenizer that was trained in this process can be cut")
+        from byteweld.trainer import cut_training
+
+        vocab, training = cut_training(self._vocab, self._training, vocab_size)
+        return Tokenizer(vocab, training=training)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        overwrite: bool = False,
+        **options: Any,
+    ) -> None:
+        """Write the vocabulary; the format is chosen by the name, or given."""
+        from byteweld import formats
+
+        formats.save(self._vocab, path, format=format, overwrite=overwrite, **options)
+
+    def __len__(self) -> int:
+        return len(self._vocab)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tokenizer):
+            return NotImplemented
+        return self._vocab == other._vocab
+
+    def __hash__(self) -> int:
+        return hash(self._vocab)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (self._vocab, self._name, self._training))
+
+    def __repr__(self) -> str:
+        pattern = self._vocab.pattern
+        shown = pattern_name(pattern) or pattern
+        return (
+            f"<Tokenizer {len(self._vocab)} tokens, pattern {shown!r}, "
+            f"sha {self._vocab.fingerprint[:8]}>"
+        )
+
+    # ------------------------------------------------------------------ private
+
+    @cached_property
+    def _special_ids(self) -> frozenset[int]:
+        return frozenset(self._vocab.special_tokens.values())
+
+    @cached_property
+    def _special_by_bytes(self) -> dict[bytes, int]:
+        return {text.encode(): token_id for text, token_id in self._vocab.special_tokens.items()}
+
+    def _special_arguments(
+        self, allowed: Specials, disallowed: Specials
+    ) -> tuple[bool | _native.SpecialChoice, bool | _native.SpecialChoice]:
+        """What the engine is told of special tokens: which to recognise, which to refuse."""
+        if disallowed == "all" and not allowed:
+            return False, True  # the default, and the quickest
+        known = self._vocab.special_tokens
+        allowed_set = frozenset(known) if allowed == "all" else _special_set(allowed, "allowed")
+        allowed_set &= frozenset(known)
+        if disallowed == "all":
+            disallowed_set = frozenset(known) - allowed_set
+        else:
+            disallowed_set = _special_set(disallowed, "disallowed")
+        return (
+            True if len(allowed_set) == len(known) else self._choice(allowed_set),
+            self._choice(disallowed_set),
+        )
+
+    def _choice(self, texts: frozenset[str]) -> bool | _native.SpecialChoice:
+        if not texts:
+            return False
+        choice = self._choices.get(texts)
+        if choice is None:
+            choice = self._encoder.choose(sorted(texts))
+            if len(self._choices) < _CHOICES:  # a memory of prepared searches; never changes an answer
+                self._choices[texts] = choice
+        return choice
+
+    def _with_roles(self, ids: list[int], add_bos: bool, add_eos: bool) -> list[int]:
+        start = [self._role("bos")] if add_bos else []
+        end = [self._role("eos")] if add_eos else []
+        return start + ids + end
+
+    def _role(self, role: str) -> int:
+        token_id = self._vocab.roles.get(role)
+        if token_id is None:
+            raise UnsupportedError(f"the vocabulary has no {role} token, so add_{role} cannot add it")
+        return token_id
+
+    def _call(self, method: Callable[..., _Result], text: Text, *rest: object) -> _Result:
+        """Call the engine; a lone surrogate, which has no UTF-8, is U+FFFD, as in tiktoken."""
+        try:
+            return method(text, *rest)
+        except UnicodeEncodeError:
+            return method(_utf8(text), *rest)
+
+    def _call_batch(
+        self, method: Callable[..., _Result], texts: Sequence[Text], *rest: object
+    ) -> _Result:
+        if isinstance(texts, str | bytes):
+            raise TypeError(f"expected a sequence of texts, found {type(texts).__name__}")
+        try:
+            return method(texts, *rest)
+        except UnicodeEncodeError:
+            return method([_utf8(text) for text in texts], *rest)
+
+
+def _utf8(text: Text) -> bytes:
+    if isinstance(text, bytes | bytearray):
+        return bytes(text)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def _special_set(texts: Specials, which: str) -> frozenset[str]:
+    if isinstance(texts, str):
+        raise TypeError(
+            f"{which}_special is {texts!r}; it must be 'all' or a set of special tokens"
+        )
+    return frozenset(texts)
+
+
+def _limit(limit: int) -> int:
+    if limit < 0:
+        raise ValueError(f"limit is {limit}; it must be at least 0")
+    return limit
+
+
+def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for document in documents:
+        batch.append(document)
+        size += len(document)
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _rebuild(vocab: Vocabulary, name: str, training: Training | None) -> Tokenizer:
+    return Tokenizer(vocab, name=name, training=training)

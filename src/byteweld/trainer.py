@@ -1,0 +1,226 @@
+"""Counts -> Vocabulary, by a recipe. The engine merges; here ids get their places."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from byteweld import _native
+from byteweld.counts import Counts
+from byteweld.errors import UnsupportedError
+from byteweld.recipes import ALPHABETS, Recipe
+from byteweld.vocab import Vocabulary
+
+Stop = Literal["size", "no pairs", "min frequency"]
+PROGRESS_EVERY = 100
+
+
+class TrainingEvent(NamedTuple):
+    """What `progress` hears: kind start, merge (every 100 merges) or complete."""
+
+    kind: Literal["start", "merge", "complete"]
+    merges_completed: int
+    merges_planned: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What a training did."""
+
+    recipe: Recipe
+    vocab_size: int
+    merges_learned: int
+    merges_planned: int
+    stop: Stop
+    merge_counts: tuple[int, ...]
+    distinct_pretokens: int
+    total_pretokens: int
+    count_seconds: float
+    merge_seconds: float
+
+    def __str__(self) -> str:
+        reasons = {
+            "size": "the vocabulary has the asked size",
+            "no pairs": "no pair was left to merge",
+            "min frequency": f"the best pair occurred less than {self.recipe.min_frequency} times",
+        }
+        return (
+            f"learned {self.merges_learned} of {self.merges_planned} merges; "
+            f"stopped because {reasons[self.stop]}"
+        )
+
+
+class _Layout(NamedTuple):
+    """Which ids the recipe gives out before and after the merges."""
+
+    base_ids: dict[int, int]  # byte -> id
+    special_ids: dict[str, int]  # those that are placed before the merges
+    first_merge_id: int
+    max_merges: int
+
+
+def train_from_counts(
+    counts: Counts,
+    vocab_size: int,
+    recipe: Recipe,
+    *,
+    progress: Callable[[TrainingEvent], object] | None = None,
+    count_seconds: float = 0.0,
+) -> tuple[Vocabulary, Training]:
+    """Learn merges until the vocabulary has the asked size, or none is left."""
+    layout = _lay_out(vocab_size, recipe)
+    planned = layout.max_merges
+    if progress is not None:
+        progress(TrainingEvent("start", 0, planned))
+    started = time.perf_counter()
+    base_ids: list[int | None] = [layout.base_ids.get(byte) for byte in range(256)]
+    learned, stop = _native.train(
+        counts._table,
+        base_ids=base_ids,
+        first_id=layout.first_merge_id,
+        max_new_ids=planned,
+        reserved=_reserved(recipe, layout),
+        tie_break=recipe.tie_break,
+        min_frequency=recipe.min_frequency,
+        max_token_bytes=_token_limit(recipe),
+        progress=None
+        if progress is None
+        else lambda merges: progress(TrainingEvent("merge", merges, planned)),
+    )
+    seconds = time.perf_counter() - started
+    vocab = _vocabulary(learned, recipe, layout)
+    if progress is not None:
+        progress(TrainingEvent("complete", len(learned), planned))
+    training = Training(
+        recipe=recipe,
+        vocab_size=vocab_size,
+        merges_learned=len(learned),
+        merges_planned=planned,
+        stop=stop,
+        merge_counts=tuple(count for *_, count in learned),
+        distinct_pretokens=len(counts),
+        total_pretokens=counts.total,
+        count_seconds=count_seconds,
+        merge_seconds=seconds,
+    )
+    return vocab, training
+
+
+def cut_training(
+    vocab: Vocabulary, training: Training, vocab_size: int
+) -> tuple[Vocabulary, Training]:
+    """Give what the same training would have given at a smaller size: its first merges."""
+    recipe = training.recipe
+    if vocab_size > training.vocab_size:
+        raise ValueError(
+            f"vocab_size is {vocab_size}; a cut must be at most {training.vocab_size}, as was trained"
+        )
+    layout = _lay_out(vocab_size, recipe)
+    kept: list[tuple[int, int, int, int]] = []
+    new_ids = 0
+    shared = set(layout.special_ids.values())
+    for merge, count in zip(vocab.merge_ids, training.merge_counts, strict=True):
+        if new_ids == layout.max_merges:
+            break
+        kept.append((*merge, count))
+        new_ids += merge.new not in shared
+    cut = dataclasses.replace(
+        training,
+        vocab_size=vocab_size,
+        merges_learned=len(kept),
+        merges_planned=layout.max_merges,
+        stop="size" if new_ids == layout.max_merges else training.stop,
+        merge_counts=training.merge_counts[: len(kept)],
+    )
+    return _vocabulary(kept, recipe, layout), cut
+
+
+def check_size(vocab_size: int, recipe: Recipe) -> None:
+    """Refuse a size below what the recipe starts from. (bpetite has its own wording, FR-9.)"""
+    if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
+        raise TypeError(f"vocab_size is {vocab_size!r}; it must be an integer")
+    minimum = recipe.minimum_size
+    if vocab_size >= minimum:
+        return
+    if recipe.name == "bpetite":
+        raise ValueError(f"vocab_size must be >= 256, got {vocab_size}")
+    specials = len(recipe.all_specials)
+    raise ValueError(
+        f"vocab_size is {vocab_size}; it must be at least {minimum}: "
+        f"{minimum - specials if recipe.size_counts_specials else minimum} bytes"
+        + (f" and {specials} special tokens" if recipe.size_counts_specials else "")
+    )
+
+
+def _lay_out(vocab_size: int, recipe: Recipe) -> _Layout:
+    check_size(vocab_size, recipe)
+    alphabet = ALPHABETS[recipe.alphabet]
+    specials = recipe.all_specials
+    base_start = len(specials) if recipe.special_ids == "first" else 0
+    base_ids = {byte: base_start + n for n, byte in enumerate(alphabet)}
+    special_start = {"first": 0, "after_alphabet": len(alphabet)}.get(recipe.special_ids)
+    special_ids: dict[str, int] = {}
+    first_merge_id = len(alphabet)
+    if special_start is not None:
+        special_ids = {text: special_start + n for n, text in enumerate(specials)}
+        first_merge_id += len(specials)
+    return _Layout(base_ids, special_ids, first_merge_id, vocab_size - recipe.minimum_size)
+
+
+def _reserved(recipe: Recipe, layout: _Layout) -> list[tuple[bytes, int]]:
+    """Hugging Face keeps tokens and specials in one map of texts, where bytes are shown as letters."""
+    if recipe.alphabet != "huggingface":
+        return []
+    from byteweld.formats._byte_alphabet import chars_to_bytes
+
+    texts = ((chars_to_bytes(text), token_id) for text, token_id in layout.special_ids.items())
+    reserved = [(token, token_id) for token, token_id in texts if token is not None]
+    single = next((token for token, _ in reserved if len(token) == 1), None)
+    if single is not None:
+        raise _shared(single)
+    return reserved
+
+
+def _shared(token: bytes) -> UnsupportedError:
+    from byteweld.formats._byte_alphabet import bytes_to_chars
+
+    return UnsupportedError(
+        f"special token {bytes_to_chars(token)!r} is how Hugging Face spells the token {token!r}: it "
+        "gives both one id, which a vocabulary cannot hold; choose another special token"
+    )
+
+
+def _token_limit(recipe: Recipe) -> int | None:
+    """Hugging Face's limit is strict, and pairs of single bytes are never checked against it."""
+    if recipe.max_token_bytes is None or recipe.alphabet != "huggingface":
+        return recipe.max_token_bytes
+    return max(2, recipe.max_token_bytes - 1)
+
+
+def _vocabulary(
+    learned: Sequence[tuple[int, int, int, int]], recipe: Recipe, layout: _Layout
+) -> Vocabulary:
+    tokens = {token_id: bytes([byte]) for byte, token_id in layout.base_ids.items()}
+    special_ids = dict(layout.special_ids)
+    tokens |= {token_id: text.encode() for text, token_id in special_ids.items()}
+    merges = []
+    for left, right, new, _ in learned:
+        token = tokens[left] + tokens[right]
+        if tokens.setdefault(new, token) != token:
+            raise _shared(token)
+        merges.append((left, right, new))
+    if recipe.special_ids == "last":
+        for text in recipe.all_specials:
+            special_ids[text] = len(tokens)
+            tokens[len(tokens)] = text.encode()
+    return Vocabulary(
+        tokens,
+        merges,
+        special_tokens=special_ids,
+        pattern=recipe.encode_pattern,
+        roles={role: special_ids[text] for role, text in recipe.roles.items()},
+        alphabet="ascii" if recipe.alphabet == "ascii" else "bytes",
+    )

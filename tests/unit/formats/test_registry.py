@@ -1,0 +1,168 @@
+"""The table of formats: recognition by content, names by suffix, and no option silently dropped."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from byteweld import formats, patterns
+from byteweld.errors import FormatError, UnsupportedError
+from byteweld.vocab import Vocabulary
+
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+AB = Vocabulary(BYTES | {256: b"ab"}, [(97, 98, 256)])
+
+
+@pytest.fixture(autouse=True)
+def engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in for the one function of the engine that a rank file needs, where it is not built."""
+    try:
+        from byteweld import _native  # type: ignore[attr-defined,unused-ignore]
+    except ImportError:
+        _native = types.ModuleType("byteweld._native")
+        monkeypatch.setitem(sys.modules, "byteweld._native", _native)
+    if not hasattr(_native, "recover_merges"):
+
+        def recover(tokens: list[tuple[int, bytes]]) -> list[tuple[int, int, int]]:
+            ids = {token: i for i, token in tokens}
+            return [(ids[t[:1]], ids[t[1:]], i) for i, t in tokens if len(t) == 2]
+
+        monkeypatch.setattr(_native, "recover_merges", recover, raising=False)
+
+
+def holder(name: str) -> Vocabulary:
+    """Return a vocabulary that a format can hold."""
+    if name == "bpetite":
+        return Vocabulary(
+            BYTES | {256: b"ab", 257: b"<|endoftext|>"},
+            [(97, 98, 256)],
+            special_tokens={"<|endoftext|>": 257},
+            pattern=patterns.GPT2,
+        )
+    if name == "bpe1":
+        roles = {role: 256 + n for n, role in enumerate(("bos", "eos", "pad", "unk"))}
+        texts = {f"<|{role}|>": i for role, i in roles.items()}
+        return Vocabulary(
+            BYTES | {i: text.encode() for text, i in texts.items()},
+            special_tokens=texts,
+            roles=roles,
+        )
+    if name == "ck":
+        roles = {role: n for n, role in enumerate(("unk", "bos", "eos", "pad"))}
+        texts = {f"<|{role}|>": i for role, i in roles.items()}
+        return Vocabulary(
+            {i: text.encode() for text, i in texts.items()} | {4 + b: t for b, t in BYTES.items()},
+            special_tokens=texts,
+            roles=roles,
+            pattern=patterns.GPT2,
+        )
+    return AB
+
+
+def test_every_module_keeps_the_contract() -> None:
+    for name, module_name in formats.FORMATS.items():
+        module = importlib.import_module(module_name)
+        assert name == module.NAME
+        assert callable(module.load)
+        assert callable(module.save)
+        for head in (b"", b"{", b"\xff" * 100, b'{"a":' * 1000, bytes(range(256))):
+            assert module.recognise(Path("no-such-file"), head) is False
+
+
+@pytest.mark.parametrize("name", sorted(formats.FORMATS))
+def test_each_format_is_recognised_by_content_under_any_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "odd.name"
+    vocab = holder(name)
+    formats.save(vocab, path, format=name)
+    assert formats.recognise(path) == name
+    assert formats.recognise(str(path)) == name
+    assert set(formats.load(path).tokens) == set(vocab.tokens)
+
+
+@pytest.mark.parametrize(
+    ("file_name", "name"),
+    [("a.tiktoken", "tiktoken"), ("b.json", "huggingface"), ("c.bpe1", "bpe1"), ("D.JSON", None)],
+)
+def test_the_name_of_a_new_file_says_its_format(
+    tmp_path: Path, file_name: str, name: str | None
+) -> None:
+    path = tmp_path / file_name
+    formats.save(holder(name or "huggingface"), path)
+    assert formats.recognise(path) == (name or "huggingface")
+
+
+def test_a_folder_asks_for_a_format(tmp_path: Path) -> None:
+    for path in (str(tmp_path), tmp_path, f"{tmp_path}/new/"):
+        with pytest.raises(UnsupportedError, match="format= 'gpt2' or 'ck'"):
+            formats.save(AB, path)
+    formats.save(AB, f"{tmp_path}/new/", format="gpt2")
+    assert formats.load(tmp_path / "new") == AB
+
+
+def test_a_name_that_says_nothing_asks_for_a_format(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"'tokens.bin' does not say a format; pass format="):
+        formats.save(AB, tmp_path / "tokens.bin")
+
+
+def test_an_unknown_file_is_a_format_error_that_lists_the_known(tmp_path: Path) -> None:
+    path = tmp_path / "poem.txt"
+    path.write_bytes(b"roses are red\n")
+    with pytest.raises(FormatError, match=r"known are .*bpe1.*huggingface.*tiktoken") as caught:
+        formats.load(path)
+    assert caught.value.path == str(path)
+    (tmp_path / "tokenizer.json").write_bytes(b"{}")
+    with pytest.raises(FormatError, match=r"this folder .*give its path .*tokenizer\.json"):
+        formats.recognise(tmp_path)
+
+
+def test_a_missing_file_stays_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        formats.load(tmp_path / "nowhere.json")
+    for name in formats.FORMATS:
+        with pytest.raises(FileNotFoundError):
+            formats.load(tmp_path / "nowhere", format=name)
+
+
+def test_an_unknown_format_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="did you mean 'tiktoken'"):
+        formats.load(tmp_path, format="tiktokn")
+    with pytest.raises(UnsupportedError, match="did you mean 'huggingface'"):
+        formats.save(AB, tmp_path / "x", format="hugging_face")
+
+
+def test_an_unknown_option_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.tiktoken"
+    formats.save(AB, path)
+    options: dict[str, Any] = {"patern": None}
+    with pytest.raises(TypeError, match=r"unknown option 'patern'.*did you mean 'pattern'"):
+        formats.load(path, **options)
+    with pytest.raises(TypeError, match="it takes none"):
+        formats.save(AB, tmp_path / "b.json", **options)
+    assert formats.load(path, pattern="o200k").pattern == patterns.O200K
+
+
+def test_saving_keeps_what_exists_unless_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    formats.save(AB, path)
+    with pytest.raises(FileExistsError):
+        formats.save(Vocabulary(BYTES), path)
+    formats.save(Vocabulary(BYTES), path, overwrite=True)
+    assert len(formats.load(path)) == 256
+
+
+def test_importing_the_table_imports_no_format() -> None:
+    code = (
+        "import sys, byteweld.formats as f\n"
+        "assert not set(f.FORMATS.values()) & set(sys.modules), 'a format was imported'\n"
+        "assert 'json' not in f.__dict__ and 'byteweld._native' not in sys.modules\n"
+    )
+    source = str(Path(formats.__file__).parents[2])
+    subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {source!r})\n{code}"], check=True
+    )

@@ -1,0 +1,412 @@
+"""Rank files: ids are ranks, nothing is guessed, errors name the line, tiktoken agrees on ids."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import random
+import sys
+import types
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from byteweld import patterns, reference
+from byteweld.errors import FormatError, PatternError, UnsupportedError, VocabularyError
+from byteweld.formats import hf_tokenizer_json as hf
+from byteweld.formats import tiktoken_ranks as ranks
+from byteweld.vocab import Merge, Vocabulary
+
+DATA = Path(os.environ.get("BYTEWELD_TEST_DATA", "no-test-data"))
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason="BYTEWELD_TEST_DATA names no folder with vocabs/ and nasty/"
+)
+BYTES = [bytes([byte]) for byte in range(256)]
+TEXTS = ["", " ", "abab ab\n", "the then there", "aaaaaaaaaaa", "été 日本語 🦊", "x<|eot|>ab"]
+
+
+def recover_slowly(tokens: list[tuple[int, bytes]]) -> list[tuple[int, int, int]] | None:
+    """Do what the engine's `recover_merges` does, in the plainest way."""
+    ids = {token: token_id for token_id, token in tokens}
+    merges = []
+    for token_id, token in tokens:
+        if len(token) == 1:
+            continue
+        parts = [token[n : n + 1] for n in range(len(token))]
+        while len(parts) > 2:
+            joined = [ids.get(a + b, token_id) for a, b in pairwise(parts)]
+            best = min(range(len(joined)), key=joined.__getitem__)
+            if joined[best] >= token_id:
+                return None
+            parts[best : best + 2] = [parts[best] + parts[best + 1]]
+        if not all(len(part) == 1 or ids.get(part, token_id) < token_id for part in parts):
+            return None
+        merges.append((ids[parts[0]], ids[parts[1]], token_id))
+    return merges
+
+
+@pytest.fixture(autouse=True)
+def engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the plain function in the engine's place where the engine is not built."""
+    try:
+        from byteweld import _native  # type: ignore[attr-defined,unused-ignore]
+    except ImportError:
+        _native = types.ModuleType("byteweld._native")
+        monkeypatch.setitem(sys.modules, "byteweld._native", _native)
+    if not hasattr(_native, "recover_merges"):
+        monkeypatch.setattr(_native, "recover_merges", recover_slowly, raising=False)
+
+
+def lines(tokens: list[bytes], first: int = 0) -> bytes:
+    return b"".join(
+        base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens, first)
+    )
+
+
+def write(folder: Path, data: bytes) -> Path:
+    path = folder / "ranks.tiktoken"
+    path.write_bytes(data)
+    return path
+
+
+def peer_of(path: Path, pattern: str | None, special_tokens: dict[str, int]) -> Any:
+    tiktoken = pytest.importorskip("tiktoken")
+    pairs = map(bytes.split, path.read_bytes().splitlines())
+    table = {base64.b64decode(token): int(rank) for token, rank in pairs}
+    return tiktoken.Encoding(
+        "peer", pat_str=pattern or "(?s).+", mergeable_ranks=table, special_tokens=special_tokens
+    )
+
+
+def same_ids(vocab: Vocabulary, peer: Any, text: str) -> None:
+    ours = reference.encode(vocab, text, allowed_special="all")
+    assert peer.encode(text, allowed_special="all") == ours, repr(text)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def test_a_file_whose_ranks_are_a_merge_list_gives_the_merge_list(tmp_path: Path) -> None:
+    path = write(tmp_path, lines([*BYTES, b"ab", b" ab", b"abab"]))
+    vocab = ranks.load(path, pattern="gpt2", special_tokens={"<|eot|>": 300})
+    assert vocab.ranking == "merges"
+    assert vocab.merge_ids == (Merge(97, 98, 256), Merge(32, 256, 257), Merge(256, 256, 258))
+    assert vocab.pattern == patterns.GPT2
+    assert vocab.special_tokens == {"<|eot|>": 300}
+    for text in TEXTS:
+        same_ids(vocab, peer_of(path, patterns.GPT2, {"<|eot|>": 300}), text)
+
+
+def test_a_file_whose_ranks_are_no_merge_list_is_ranked_by_id(tmp_path: Path) -> None:
+    path = write(tmp_path, lines([*BYTES, b"abc", b"ab", b"xyzxyz"]))
+    vocab = ranks.load(path, pattern=None, special_tokens={})
+    assert (vocab.ranking, vocab.merge_ids) == ("ranks", ())
+    for text in ["abc", "ab", "xyzxyz", "xyzxyzxyz", "ababcab"]:
+        same_ids(vocab, peer_of(path, None, {}), text)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    tokens=st.lists(
+        st.binary(min_size=2, max_size=5).map(lambda b: bytes(97 + c % 3 for c in b)),
+        unique=True,
+        max_size=20,
+    ),
+    texts=st.lists(st.text("abc ", max_size=40), min_size=3, max_size=6),
+    in_order=st.booleans(),
+)
+def test_any_rank_file_has_the_ids_of_tiktoken(
+    tmp_path: Path, tokens: list[bytes], texts: list[str], in_order: bool
+) -> None:
+    tokens = sorted(tokens, key=len) if in_order else tokens
+    path = write(tmp_path, lines([*BYTES, *tokens]))
+    vocab = ranks.load(path, pattern="o200k", special_tokens={})
+    peer = peer_of(path, patterns.O200K, {})
+    for text in [*texts, *(token.decode() for token in tokens)]:
+        same_ids(vocab, peer, text)
+    ranks.save(vocab, path, overwrite=True)
+    assert path.read_bytes() == lines([*BYTES, *tokens])
+    assert ranks.load(path) == vocab
+
+
+def test_ranks_may_have_holes_and_start_anywhere(tmp_path: Path) -> None:
+    path = write(tmp_path, lines(BYTES, 5) + b"YWI= 300\n" + b"YWJi 900")
+    vocab = ranks.load(path, pattern=None, special_tokens={"<s>": 0})
+    assert vocab.tokens[300] == b"ab"
+    assert vocab.merge_ids == (Merge(102, 103, 300), Merge(300, 103, 900))
+
+
+def test_without_pattern_and_special_tokens_the_error_says_how_to_give_them(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, lines(BYTES))
+    with pytest.raises(FormatError, match=r"pass pattern= .* and special_tokens= "):
+        ranks.load(path)
+    with pytest.raises(FormatError, match="pass special_tokens= "):
+        ranks.load(path, pattern=None)
+    with pytest.raises(FormatError, match="pass pattern= "):
+        ranks.load(path, special_tokens={})
+    with pytest.raises(PatternError, match="did you mean 'gpt2'"):
+        ranks.load(path, pattern="gpt_2", special_tokens={})
+
+
+def test_options_of_wrong_types_are_type_errors(tmp_path: Path) -> None:
+    path = write(tmp_path, lines(BYTES))
+    wrong: list[dict[str, Any]] = [
+        {"pattern": 3, "special_tokens": {}},
+        {"pattern": None, "special_tokens": ["<s>"]},
+        {"pattern": None, "special_tokens": {"<s>": "256"}},
+        {"pattern": None, "special_tokens": {}, "roles": ["bos"]},
+    ]
+    for options in wrong:
+        with pytest.raises(TypeError, match="expected"):
+            ranks.load(path, **options)
+
+
+def test_a_special_token_with_the_id_of_another_token_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, lines(BYTES))
+    with pytest.raises(FormatError, match=r"'<s>' has id 97, which is the rank of b'a'"):
+        ranks.load(path, pattern=None, special_tokens={"<s>": 97})
+    path = write(tmp_path, lines([*BYTES, b"abc"]))  # no merge list, so no learned special token
+    with pytest.raises(UnsupportedError, match="'abc' is also the token of rank 256"):
+        ranks.load(path, pattern=None, special_tokens={"abc": 256})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"hello", "expected base64, a space and a rank, found b'hello'"),
+        (b"", "expected base64, a space and a rank, found b''"),
+        (b"YWI=  257", "expected base64"),
+        (b"YWI= 257 ", "expected base64"),
+        (b"YWI= 257\r", "expected base64"),
+        (b"YWI= 0257", "expected base64"),
+        (b"YWI= -1", "expected base64"),
+        (b"YWI 257", "expected base64"),
+        (b"YW=I 257", "expected base64"),
+        (b"YWJ= 257", "expected base64"),  # not how b"ab" is written
+        (b" 257", "expected base64"),
+        ("YWI= ２".encode(), "expected base64"),
+        (b"YWI= 9999999999", "above"),
+        (b"YWI= 4294967295", "above"),
+        (b"YWI= 255", "rank 255 follows rank 256"),
+        (b"YWI= 256", "rank 256 follows rank 256"),
+        (b"YQ== 257", r"ranks 97 and 257 are both b'a'"),
+    ],
+)
+def test_an_error_names_its_line(tmp_path: Path, line: bytes, message: str) -> None:
+    path = write(tmp_path, lines([*BYTES, b"zz"]) + line + b"\nMTI= 258\n")
+    with pytest.raises(FormatError, match=message) as caught:
+        ranks.load(path, pattern=None, special_tokens={})
+    assert str(caught.value).startswith(f"{path}:258: ")
+
+
+def test_a_file_without_every_byte_is_refused(tmp_path: Path) -> None:
+    for data in (b"", lines(BYTES[:-1]), lines([b"ab"])):
+        with pytest.raises(FormatError, match="of 256 bytes"):
+            ranks.load(write(tmp_path, data), pattern=None, special_tokens={})
+
+
+def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path: Path) -> None:
+    data = lines([*BYTES, b"ab", b"abc"])
+    rng = random.Random(5)
+    damaged = [data[:size] for size in range(0, len(data), 7)]
+    for _ in range(600):
+        copy = bytearray(data)
+        copy[rng.randrange(len(copy))] = rng.choice((rng.randrange(256), *b"\n =0A"))
+        damaged.append(bytes(copy))
+    refused = 0
+    for case in damaged:
+        path = write(tmp_path, case)
+        ranks.recognise(path, case)
+        try:
+            ranks.load(path, pattern=None, special_tokens={"<s>": 999})
+        except (FormatError, UnsupportedError, VocabularyError):
+            refused += 1
+    assert refused > 100
+
+
+def test_recognition_looks_at_the_first_lines() -> None:
+    path = Path("any")
+    assert ranks.recognise(path, lines(BYTES))
+    assert ranks.recognise(path, lines(BYTES)[:70])
+    assert ranks.recognise(path, b"IQ== 0")
+    assert not ranks.recognise(path, b"")
+    assert not ranks.recognise(path, b"\n")
+    assert not ranks.recognise(path, b"IQ== 0\nhello\nIg== 1\n")
+    assert not ranks.recognise(path, b"the 12\nof 11\n")  # a list of words and counts
+    assert not ranks.recognise(path, b'{"a": 1}')
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def sound() -> Vocabulary:
+    tokens = dict(enumerate([*BYTES, b"ab", b"abb", b" abb"])) | {300: b"<s>", 301: b"<|eot|>"}
+    merges = [(97, 98, 256), (256, 98, 257), (32, 257, 258)]
+    return Vocabulary(
+        tokens,
+        merges,
+        special_tokens={"<s>": 300, "<|eot|>": 301},
+        pattern=patterns.CL100K,
+        roles={"bos": 300},
+    )
+
+
+def test_what_is_saved_is_loaded_the_same_and_read_by_tiktoken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ranks.tiktoken"
+    vocab = sound()
+    ranks.save(vocab, path)
+    assert ranks.load(path) == vocab
+    assert (
+        json.loads((tmp_path / "ranks.tiktoken.byteweld.json").read_text("utf-8"))["byteweld"] == 1
+    )
+    tiktoken_load = pytest.importorskip("tiktoken.load")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    table = tiktoken_load.load_tiktoken_bpe(str(path))
+    assert table == {token: i for i, token in vocab.ordinary()}
+    for text in TEXTS:
+        same_ids(vocab, peer_of(path, patterns.CL100K, dict(vocab.special_tokens)), text)
+
+
+def test_options_win_over_the_sidecar(tmp_path: Path) -> None:
+    path = tmp_path / "ranks.tiktoken"
+    ranks.save(sound(), path)
+    vocab = ranks.load(path, pattern=None)
+    assert vocab.pattern is None
+    assert vocab.special_tokens == sound().special_tokens
+    assert ranks.load(path, pattern=None, special_tokens={}).special_tokens == {}
+
+
+def test_a_sidecar_of_another_file_is_refused_unless_everything_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "ranks.tiktoken"
+    ranks.save(sound(), path)
+    path.write_bytes(lines(BYTES))
+    with pytest.raises(FormatError, match="belongs to a file"):
+        ranks.load(path)
+    assert len(ranks.load(path, pattern=None, special_tokens={})) == 256
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"byteweld": 2}, "only 1 can be read"),
+        ({"byteweld": True}, "only 1 can be read"),
+        ({"novel": 1}, "unknown key 'novel'"),
+        ({"pattern": 7}, "'pattern' is 7"),
+        ({"pattern": "gpt_2"}, "did you mean"),
+        ({"special_tokens": ["<s>"]}, "'special_tokens' is"),
+        ({"special_tokens": {"<s>": -1}}, "the id -1"),
+        ({"special_tokens": {"<s>": 97}}, "which is the rank of b'a'"),
+        ({"roles": {"boss": 1}}, "known are bos"),
+        ({"roles": {"bos": 9999}}, "no token"),
+        ({"alphabet": "latin"}, "'alphabet' is 'latin'"),
+        ({"sha256": None}, "belongs to"),
+    ],
+)
+def test_a_bad_sidecar_is_a_format_error(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "ranks.tiktoken"
+    ranks.save(sound(), path)
+    beside = tmp_path / "ranks.tiktoken.byteweld.json"
+    value = json.loads(beside.read_text("utf-8"))
+    beside.write_text(json.dumps(value | change), encoding="utf-8")
+    with pytest.raises(FormatError, match=message):
+        ranks.load(path)
+    for key in value:
+        beside.write_text(json.dumps({k: v for k, v in value.items() if k != key}), "utf-8")
+        with pytest.raises(KeyError, match=key):
+            ranks.load(path)
+
+
+def test_every_truncation_of_a_sidecar_is_a_format_error(tmp_path: Path) -> None:
+    path = tmp_path / "ranks.tiktoken"
+    ranks.save(sound(), path)
+    beside = tmp_path / "ranks.tiktoken.byteweld.json"
+    data = beside.read_bytes()
+    for size in range(len(data) - 1):  # the last byte is a newline
+        beside.write_bytes(data[:size])
+        with pytest.raises(FormatError):
+            ranks.load(path)
+
+
+@pytest.mark.parametrize(
+    ("vocab", "named"),
+    [
+        (
+            Vocabulary(dict(enumerate([*BYTES, b"bc", b"ab"])), [(97, 98, 257), (98, 99, 256)]),
+            "merge 1 makes id 256",
+        ),
+        (Vocabulary(dict(enumerate([*BYTES, b"abc"]))), "cannot be made by merging"),
+        (Vocabulary(dict(enumerate([*BYTES, b"ab"]))), "token 256, b'ab', is made in another way"),
+        (
+            Vocabulary(
+                dict(enumerate([*BYTES, b"ab", b"bc", b"abc"])),
+                [(97, 98, 256), (98, 99, 257), (97, 257, 258)],
+            ),
+            "token 258, b'abc'",
+        ),
+        (Vocabulary({0: b"a"}, alphabet="ascii"), "alphabet"),
+    ],
+)
+def test_what_ranks_cannot_hold_is_refused_by_name(
+    tmp_path: Path, vocab: Vocabulary, named: str
+) -> None:
+    with pytest.raises(UnsupportedError, match=named):
+        ranks.save(vocab, tmp_path / "ranks.tiktoken")
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
+    path = tmp_path / "ranks.tiktoken"
+    beside = tmp_path / "ranks.tiktoken.byteweld.json"
+    for taken, free in ((path, beside), (beside, path)):
+        taken.write_bytes(b"mine")
+        with pytest.raises(FileExistsError, match="overwrite=True"):
+            ranks.save(sound(), path)
+        assert taken.read_bytes() == b"mine"
+        assert not free.exists()
+        ranks.save(sound(), path, overwrite=True)
+        assert ranks.load(path) == sound()
+        path.unlink()
+        beside.unlink()
+
+
+# ---------------------------------------------------------------------- real files
+
+
+def unpack(name: str, folder: Path) -> Path:
+    path = folder / name.rpartition("/")[2]
+    path.write_bytes(gzip.decompress((DATA / "vocabs" / f"{name}.gz").read_bytes()))
+    return path
+
+
+@needs_data
+def test_gpt2_is_one_vocabulary_in_both_formats(tmp_path: Path) -> None:
+    path = unpack("tiktoken/r50k_base.tiktoken", tmp_path)
+    before = path.read_bytes()
+    vocab = ranks.load(path, pattern="gpt2", special_tokens={"<|endoftext|>": 50256})
+    other = hf.load(unpack("hf/gpt2.tokenizer.json", tmp_path))
+    assert vocab == other
+    assert vocab.fingerprint == other.fingerprint
+    ranks.save(other, path, overwrite=True)
+    assert path.read_bytes() == before
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["p50k_base", "whisper_multilingual"])
+def test_real_files_have_the_ids_of_tiktoken(tmp_path: Path, name: str) -> None:
+    path = unpack(f"tiktoken/{name}.tiktoken", tmp_path)
+    vocab = ranks.load(path, pattern="gpt2", special_tokens={"<|eot|>": 70_000})
+    peer = peer_of(path, patterns.GPT2, {"<|eot|>": 70_000})
+    for text in [*TEXTS, (DATA / "nasty/text/html_soup.txt").read_text("utf-8")[:3000]]:
+        same_ids(vocab, peer, text)

@@ -1,0 +1,288 @@
+"""vocab.json + merges.txt: read under both names, written as others read it, nothing guessed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from byteweld import patterns, reference
+from byteweld.errors import FormatError, UnsupportedError, VocabularyError
+from byteweld.formats import hf_tokenizer_json as hf
+from byteweld.formats import vocab_merges as gpt2
+from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
+from byteweld.vocab import Vocabulary
+
+DATA = Path(os.environ.get("BYTEWELD_TEST_DATA", "no-test-data"))
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason="BYTEWELD_TEST_DATA names no folder with vocabs/ and nasty/"
+)
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+LETTERS = {BYTE_TO_CHAR[byte]: byte for byte in range(256)}
+NONE: dict[str, Any] = {"pattern": None, "special_tokens": {}}
+TEXTS = ["", " ab", "abab  ab\n\n", "été \x00\x7f\xad 日本語 🦊", "x<|eot|>ab"]
+
+
+def sound() -> Vocabulary:
+    return Vocabulary(
+        BYTES | {256: b"ab", 257: b" ab", 258: "é".encode(), 300: b"<|eot|>"},
+        [(97, 98, 256), (32, 256, 257), (0xC3, 0xA9, 258)],
+        special_tokens={"<|eot|>": 300},
+        pattern=patterns.GPT2,
+        roles={"eos": 300},
+    )
+
+
+def put(folder: Path, ids: object, merges: str, names: tuple[str, str] | None = None) -> Path:
+    vocab_name, merges_name = names or ("vocab.json", "merges.txt")
+    text = ids if isinstance(ids, str) else json.dumps(ids)
+    (folder / vocab_name).write_text(text, encoding="utf-8")
+    (folder / merges_name).write_bytes(merges.encode())
+    return folder
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def test_what_is_saved_is_loaded_the_same(tmp_path: Path) -> None:
+    gpt2.save(sound(), tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"vocab.json", "merges.txt", "byteweld.json"}
+    assert (tmp_path / "out/merges.txt").read_text("utf-8") == ("#version: 0.2\na b\nĠ ab\nÃ ©\n")
+    assert gpt2.load(tmp_path / "out") == sound()
+    assert gpt2.load(tmp_path / "out/vocab.json") == sound()
+    gpt2.save(sound(), tmp_path / "out/vocab.json", overwrite=True)
+    assert gpt2.load(tmp_path / "out") == sound()
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=25),
+    texts=st.lists(st.text("ab #é\n", max_size=40), min_size=3, max_size=6),
+)
+def test_the_real_library_gives_our_ids(
+    tmp_path: Path, pairs: list[tuple[int, int]], texts: list[str]
+) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tokens = dict(BYTES)
+    order = list(b"ab #\xc3\xa9\n")
+    merges = []
+    for left, right in pairs:
+        a, b = order[left % len(order)], order[right % len(order)]
+        if tokens[a] + tokens[b] not in tokens.values() and len(tokens[a] + tokens[b]) < 20:
+            merges.append((a, b, len(tokens)))
+            order.append(len(tokens))
+            tokens[len(tokens)] = tokens[a] + tokens[b]
+    vocab = Vocabulary(tokens, merges, pattern=patterns.GPT2)
+    gpt2.save(vocab, tmp_path, overwrite=True)
+    model = tokenizers.models.BPE.from_file(
+        str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt")
+    )
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    for text in texts:
+        assert tokenizer.encode(text).ids == reference.encode(vocab, text)
+    assert gpt2.load(tmp_path) == vocab
+
+
+def version_word() -> Vocabulary:
+    """Return a vocabulary with a merge that readers would take for a comment."""
+    tokens, merges, last = dict(BYTES), [], ord("#")
+    for letter in b"versions":
+        tokens[len(tokens)] = tokens[last] + bytes([letter])
+        merges.append((last, letter, len(tokens) - 1))
+        last = len(tokens) - 1
+    return Vocabulary(tokens, merges)
+
+
+@pytest.mark.parametrize(
+    ("vocab", "named"),
+    [
+        (Vocabulary({0: b"a"}, alphabet="ascii"), "alphabet"),
+        (Vocabulary(BYTES, ranking="ranks"), "no merge list"),
+        (Vocabulary(BYTES, ignore_merges=True), "ignore_merges"),
+        (Vocabulary(BYTES | {256: "é".encode()}, special_tokens={"é": 256}), "special token 'é'"),
+        (version_word(), "'#version s'"),
+    ],
+)
+def test_what_the_files_cannot_hold_is_refused_by_name(
+    tmp_path: Path, vocab: Vocabulary, named: str
+) -> None:
+    with pytest.raises(UnsupportedError, match=named):
+        gpt2.save(vocab, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
+    for name in ("vocab.json", "merges.txt", "byteweld.json"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).write_bytes(b"mine")
+        with pytest.raises(FileExistsError, match=name):
+            gpt2.save(sound(), folder)
+        assert [path.name for path in folder.iterdir()] == [name]
+        assert (folder / name).read_bytes() == b"mine"
+
+
+def test_special_tokens_of_any_text_are_kept(tmp_path: Path) -> None:
+    texts = ["Ġthe", "日本 語", "\n", "<a b>", '"\\']
+    special_tokens = {text: 400 + n for n, text in enumerate(texts)}
+    vocab = Vocabulary(
+        BYTES | {i: text.encode() for text, i in special_tokens.items()},
+        special_tokens=special_tokens,
+    )
+    gpt2.save(vocab, tmp_path / "a")
+    assert gpt2.load(tmp_path / "a") == vocab
+    shared = Vocabulary(BYTES | {256: b" a"}, [(32, 97, 256)], special_tokens={" a": 256})
+    gpt2.save(shared, tmp_path / "b")
+    assert gpt2.load(tmp_path / "b") == shared
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def test_both_pairs_of_names_are_read(tmp_path: Path) -> None:
+    merges = "#version: 0.2\na b\n"
+    put(tmp_path, LETTERS | {"ab": 256}, merges, ("encoder.json", "vocab.bpe"))
+    vocab = gpt2.load(tmp_path, **NONE)
+    assert vocab.merges == [(b"a", b"b")]
+    assert gpt2.load(tmp_path / "encoder.json", **NONE) == vocab
+
+
+def test_without_pattern_and_special_tokens_the_error_says_how_to_give_them(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, LETTERS, "#version: 0.2\n")
+    with pytest.raises(FormatError, match=r"no byteweld.json .* pass pattern= .*special_tokens="):
+        gpt2.load(tmp_path)
+    vocab = gpt2.load(tmp_path, pattern="gpt2", special_tokens={"<s>": 256}, roles={"bos": 256})
+    assert (vocab.pattern, vocab.roles) == (patterns.GPT2, {"bos": 256})
+
+
+def test_a_change_of_either_file_makes_the_sidecar_another_s(tmp_path: Path) -> None:
+    for name in ("vocab.json", "merges.txt"):
+        gpt2.save(sound(), tmp_path, overwrite=True)
+        path = tmp_path / name
+        path.write_bytes(path.read_bytes() + b"\n")
+        with pytest.raises(FormatError, match="belongs to"):
+            gpt2.load(tmp_path)
+
+
+def test_a_missing_place_is_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        gpt2.load(tmp_path / "nowhere")
+    (tmp_path / "vocab.json").write_text("{}", "utf-8")
+    with pytest.raises(FileNotFoundError):
+        gpt2.load(tmp_path / "vocab.json")
+    with pytest.raises(FormatError, match="expected a folder"):
+        gpt2.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("merges", "line", "message"),
+    [
+        ("", 1, "expected '#version: 0.2', found ''"),
+        ("a b\n", 1, "found 'a b'"),
+        ("#version: 0.2\na b\nab\n", 3, "expected two tokens and a space between them, found 'ab'"),
+        ("#version: 0.2\na b c\n", 2, "expected two tokens"),
+        ("#version: 0.2\n\na b\n", 2, "expected two tokens"),
+        ("#version: 0.2\na b\r\n", 2, "not in the vocabulary"),
+        ("#version: 0.2\na b\na b\n", 3, "is also on line 2"),
+        ("#version: 0.2\na c\n", 2, "'ac' is not in the vocabulary"),
+        ("#version: 0.2\na b\n#version s\n", 3, "Hugging Face skips"),
+    ],
+)
+def test_an_error_in_the_merges_names_its_line(
+    tmp_path: Path, merges: str, line: int, message: str
+) -> None:
+    put(tmp_path, LETTERS | {"ab": 256}, merges)
+    with pytest.raises(FormatError, match=message) as caught:
+        gpt2.load(tmp_path, **NONE)
+    assert str(caught.value).startswith(f"{tmp_path / 'merges.txt'}:{line}: ")
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ("[]", "expected a JSON object"),
+        ('{"a": 1, "a": 2}', "repeated"),
+        ('{"a": NaN}', "NaN"),
+        ({"a": "1"}, "the id '1'"),
+        ({"a": 1.0}, "the id 1.0"),
+        (LETTERS | {"zz": 97}, "same id 97"),
+        (LETTERS | {"<日>": 300}, r"pass special_tokens=\{'<日>': 300"),
+        (LETTERS | {"": 300}, "not written in byte letters"),
+        ({"a": 1}, "255 of 256 bytes"),
+    ],
+)
+def test_a_bad_vocabulary_is_a_format_error(tmp_path: Path, ids: object, message: str) -> None:
+    put(tmp_path, ids, "#version: 0.2\n")
+    with pytest.raises(FormatError, match=message):
+        gpt2.load(tmp_path, **NONE)
+
+
+def test_a_special_token_with_another_id_than_in_the_file_is_refused(tmp_path: Path) -> None:
+    put(tmp_path, LETTERS | {"<s>": 256}, "#version: 0.2\n")
+    with pytest.raises(FormatError, match="'<s>' has id 300, but the file gives it 256"):
+        gpt2.load(tmp_path, pattern=None, special_tokens={"<s>": 300})
+    with pytest.raises(FormatError, match="'<t>' has id 97"):
+        gpt2.load(tmp_path, pattern=None, special_tokens={"<t>": 97})
+    vocab = gpt2.load(tmp_path, pattern=None, special_tokens={"<s>": 256})
+    assert vocab.special_tokens == {"<s>": 256}
+
+
+def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path: Path) -> None:
+    gpt2.save(sound(), tmp_path)
+    rng = random.Random(3)
+    refused = 0
+    for name in ("vocab.json", "merges.txt", "byteweld.json"):
+        path = tmp_path / name
+        data = path.read_bytes()
+        step = max(1, len(data) // 150)
+        damaged = [data[:size] for size in range(0, len(data), step)]
+        for _ in range(150):
+            copy = bytearray(data)
+            copy[rng.randrange(len(copy))] = rng.choice((rng.randrange(256), *b'"{}:,\n 0'))
+            damaged.append(bytes(copy))
+        for case in damaged:
+            path.write_bytes(case)
+            gpt2.recognise(path, case)
+            for options in ({}, {"pattern": None, "special_tokens": {"<|eot|>": 300}}):
+                try:
+                    gpt2.load(tmp_path, **options)
+                except (FormatError, UnsupportedError, VocabularyError):
+                    refused += 1
+        path.write_bytes(data)
+    assert refused > 300
+
+
+def test_recognition_is_by_the_files_of_the_folder(tmp_path: Path) -> None:
+    assert not gpt2.recognise(tmp_path, b"")
+    gpt2.save(sound(), tmp_path)
+    assert gpt2.recognise(tmp_path, b"")
+    path = tmp_path / "vocab.json"
+    assert gpt2.recognise(path, path.read_bytes())
+    assert not gpt2.recognise(path, b'{"model": {}}')
+    assert not gpt2.recognise(tmp_path / "other.json", path.read_bytes())
+    (tmp_path / "merges.txt").unlink()
+    assert not gpt2.recognise(path, path.read_bytes())
+    assert not gpt2.recognise(tmp_path, b"")
+
+
+@needs_data
+def test_the_first_files_of_gpt2_are_the_same_vocabulary(tmp_path: Path) -> None:
+    for name in ("gpt2/encoder.json", "gpt2/vocab.bpe", "hf/gpt2.tokenizer.json"):
+        data = gzip.decompress((DATA / "vocabs" / f"{name}.gz").read_bytes())
+        (tmp_path / name.rpartition("/")[2]).write_bytes(data)
+    vocab = gpt2.load(tmp_path, pattern="gpt2", special_tokens={"<|endoftext|>": 50256})
+    assert vocab == hf.load(tmp_path / "gpt2.tokenizer.json")
+    gpt2.save(vocab, tmp_path / "out")
+    assert (tmp_path / "out/merges.txt").read_bytes() == (tmp_path / "vocab.bpe").read_bytes()
+    assert gpt2.load(tmp_path / "out") == vocab
