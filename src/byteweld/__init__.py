@@ -1,4 +1,4 @@
-"""byteweld: byte-level BPE. Train, encode, decode, convert and look into tokenizers. The public names."""
+"""byteweld: train, encode, decode, convert and look into byte-level BPE. The public names."""
 
 from importlib.metadata import version as _version
 

@@ -1,6 +1,6 @@
-"""The compiled engine. Private: the documented face is `byteweld.Tokenizer` and the functions of `byteweld`.
+"""The compiled engine. Private: the documented face is `byteweld.Tokenizer` and the verbs.
 
-`allowed` and `refused` are None or False (no special tokens), True (all of the vocabulary's), or a choice.
+`allowed` and `refused` are None or False (no special tokens), True (all of them), or a choice.
 """
 
 import os
@@ -10,8 +10,17 @@ from typing import Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "CountBuilder",
+    "Counts",
+    "Documents",
+    "Encoder",
+    "SpecialChoice",
+    "recover_merges",
+    "train",
+]
+
 _Text = str | bytes | bytearray
-_Specials = bool | SpecialChoice | None
 _Engine = Literal["whole", "automaton", "backtracking"]
 
 @final
@@ -75,6 +84,8 @@ class CountBuilder:
 @final
 class SpecialChoice:
     """Special tokens to be recognised or refused, made by `Encoder.choose`."""
+
+_Specials = bool | SpecialChoice | None
 
 @final
 class Encoder:

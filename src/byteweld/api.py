@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from byteweld import formats
 from byteweld.corpus import Corpus, OnError, open_corpus
@@ -36,8 +36,8 @@ def train(
     """Train a tokenizer.
 
     Args:
-        source: a path, folder or glob, or a list of them; an iterable of documents (str or bytes; a list
-            of str is a list of paths, so pass `iter(texts)`); Counts, or the folder of saved ones.
+        source: a path, folder or glob, or a list of them; an iterable of documents (str or bytes;
+            a list of str is a list of paths, so pass `iter(texts)`); Counts, or a folder of them.
         vocab_size: how many tokens, special ones included (except in `bpetite` and `rustbpe`).
         recipe: a preset's name or a Recipe; `changes` are fields of it, such as `special_tokens`,
             `pattern`, `min_frequency`, `tie_break`, `max_token_bytes`.
@@ -45,7 +45,8 @@ def train(
         num_threads: by default as many as there are processors; the result does not depend on it.
         progress: hears of TrainingEvents: start, merge (every 100 merges), complete.
 
-    >>> tok = train(iter(["low low low low low lower lower"]), vocab_size=260, recipe="from-scratch")
+    >>> texts = ["low low low low low lower lower"]
+    >>> tok = train(iter(texts), vocab_size=260, recipe="from-scratch")
     >>> tok.vocab.merges[:2]
     [(b'o', b'w'), (b'l', b'ow')]
     """
@@ -100,18 +101,20 @@ def count(
                 f"{chosen.pattern!r}; pass pattern= to say which you mean"
             )
         return source
-    corpus: Corpus | Iterable[str | bytes]
+    corpus: Any = source  # documents, or a Corpus
     if _is_paths(source):
-        unit = "line" if lines else chosen.document_unit
         corpus = open_corpus(
-            source, ext=ext, unit=unit, separator=separator, field=field, on_error=on_error
+            source,
+            ext=ext,
+            unit="line" if lines else chosen.document_unit,
+            separator=separator,
+            field=field,
+            on_error=on_error,
         )
-    else:
-        corpus = source  # type: ignore[assignment]  # what is left are documents, or a Corpus
     return count_corpus(corpus, chosen, num_threads=num_threads, progress=progress)
 
 
-def _is_paths(source: Source) -> Any:  # a TypeGuard cannot exclude iterables of str
+def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
     if isinstance(source, str | os.PathLike):
         return True
     return isinstance(source, list | tuple) and not any(isinstance(s, bytes) for s in source)

@@ -1,11 +1,11 @@
-"""Counts: pre-token bytes -> how many. Adding two tables is all that parallel and distributed mean."""
+"""Counts: pre-token bytes -> how many. Adding tables is all that parallel and distributed mean."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from byteweld import _native
 from byteweld.corpus import Corpus
@@ -78,7 +78,9 @@ class Counts:
         tables = list(tables)
         patterns = {table.pattern for table in tables}
         if len(patterns) > 1:
-            raise ValueError(f"counts of different patterns cannot be added: {sorted(map(repr, patterns))}")
+            raise ValueError(
+                f"counts of different patterns cannot be added: {sorted(map(repr, patterns))}"
+            )
         pattern = patterns.pop() if patterns else None
         return Counts._of(_native.Counts.merge([table._table for table in tables]), pattern)
 
@@ -165,7 +167,7 @@ class Counts:
         )
         if metadata.get(b"total") != b"%d" % counts.total or len(counts) != len(pretokens):
             raise FormatError(
-                f"the counts add up to {counts.total}, but the file says {metadata.get(b'total')!r}",
+                f"the counts add up to {counts.total}; the file says {metadata.get(b'total')!r}",
                 path=file,
             )
         return counts
@@ -180,7 +182,7 @@ def _rebuild(items: list[tuple[bytes, int]], pattern: str | None) -> Counts:
     return Counts(dict(items), pattern=pattern)
 
 
-def _arrow():  # type: ignore[no-untyped-def]  # pyarrow has no types
+def _arrow() -> tuple[Any, Any]:
     try:
         import pyarrow
         import pyarrow.parquet

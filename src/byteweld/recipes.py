@@ -1,4 +1,4 @@
-"""Recipe: every choice of a training that is not the corpus or the size; and its presets by name."""
+"""Recipe: every choice of a training but the corpus and the size; and the presets by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASCII_BYTES = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
 
 
 def _huggingface_byte_order() -> bytes:
-    """Bytes in the order of the letters that ByteLevel shows them as (see formats/_byte_alphabet)."""
+    """Bytes in the order of the letters that ByteLevel shows them as (formats/_byte_alphabet)."""
     visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     return bytes(visible + [b for b in range(256) if b not in visible])
 
@@ -62,7 +62,9 @@ class Recipe:
         for attribute, choices in _CHOICES.items():
             value = getattr(self, attribute)
             if value not in choices:
-                raise ValueError(f"{attribute} is {value!r}; it must be one of {', '.join(choices)}")
+                raise ValueError(
+                    f"{attribute} is {value!r}; it must be one of {', '.join(choices)}"
+                )
         for text in self.special_tokens:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"special tokens are non-empty strings, found {text!r}")
@@ -79,9 +81,9 @@ class Recipe:
         object.__setattr__(self, "roles", MappingProxyType(dict(self.roles)))
 
     def replace(self, **changes: Any) -> Recipe:
-        """Return a copy with some fields changed; an unknown field is an error with the nearest name.
+        """Return a copy with some fields changed; an unknown field is an error.
 
-        A new `pattern` is also the one written into the vocabulary, unless `encode_pattern` says otherwise.
+        A new `pattern` is also written into the vocabulary, unless `encode_pattern` is given too.
         """
         known = {f.name for f in dataclasses.fields(self)} - {"name", "built_in", "roles"}
         for name in changes:

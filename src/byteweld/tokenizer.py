@@ -537,7 +537,9 @@ class Tokenizer:
         choice = self._choices.get(texts)
         if choice is None:
             choice = self._encoder.choose(sorted(texts))
-            if len(self._choices) < _CHOICES:  # a memory of prepared searches; never changes an answer
+            if (
+                len(self._choices) < _CHOICES
+            ):  # a memory of prepared searches; never changes an answer
                 self._choices[texts] = choice
         return choice
 
@@ -549,7 +551,9 @@ class Tokenizer:
     def _role(self, role: str) -> int:
         token_id = self._vocab.roles.get(role)
         if token_id is None:
-            raise UnsupportedError(f"the vocabulary has no {role} token, so add_{role} cannot add it")
+            raise UnsupportedError(
+                f"the vocabulary has no {role} token, so add_{role} cannot add it"
+            )
         return token_id
 
     def _call(self, method: Callable[..., _Result], text: Text, *rest: object) -> _Result:

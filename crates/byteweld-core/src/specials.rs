@@ -42,7 +42,11 @@ impl Specials {
     /// The first occurrence at or after `from`.
     pub fn find(&self, text: &[u8], from: usize) -> Option<Occurrence> {
         let found = self.finder.as_ref()?.find(aho_corasick::Input::new(text).range(from..))?;
-        Some(Occurrence { index: found.pattern().as_usize(), start: found.start(), end: found.end() })
+        Some(Occurrence {
+            index: found.pattern().as_usize(),
+            start: found.start(),
+            end: found.end(),
+        })
     }
 
     /// Whether there is nothing to find.

@@ -1,10 +1,6 @@
 //! The trainer against a naive one that recounts everything at every step, and on known answers.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests may fail as tests do"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may fail as tests do")]
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,11 +9,8 @@ use byteweld_core::error::Error;
 use byteweld_core::train::{LearnedMerge, Options, Stop, TieBreak, Trained, train};
 use proptest::prelude::*;
 
-const TIES: [TieBreak; 3] = [
-    TieBreak::SmallestIds,
-    TieBreak::GreatestBytes,
-    TieBreak::SmallestBytes,
-];
+const TIES: [TieBreak; 3] =
+    [TieBreak::SmallestIds, TieBreak::GreatestBytes, TieBreak::SmallestBytes];
 
 /// Every byte is its own id, learned tokens start at 256, no limit but the number of merges.
 fn options(max_new_ids: usize, tie_break: TieBreak) -> Options {
@@ -64,10 +57,7 @@ fn merges_as_text(trained: &Trained) -> Vec<(String, String)> {
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
-    expected
-        .iter()
-        .map(|&(left, right)| (left.to_owned(), right.to_owned()))
-        .collect()
+    expected.iter().map(|&(left, right)| (left.to_owned(), right.to_owned())).collect()
 }
 
 // ---- the naive trainer ----
@@ -80,9 +70,8 @@ fn train_naively(words: &[(&[u8], u64)], options: &Options) -> Trained {
         .iter()
         .filter(|(_, count)| *count > 0)
         .map(|&(bytes, count)| {
-            let pieces = bytes
-                .iter()
-                .map(|&b| (options.base_ids[usize::from(b)].unwrap(), vec![b]));
+            let pieces =
+                bytes.iter().map(|&b| (options.base_ids[usize::from(b)].unwrap(), vec![b]));
             (pieces.collect(), count)
         })
         .collect();
@@ -97,9 +86,7 @@ fn train_naively(words: &[(&[u8], u64)], options: &Options) -> Trained {
             for pair in pieces.windows(2) {
                 let length = pair[0].1.len() + pair[1].1.len();
                 if options.max_token_bytes.is_none_or(|max| length <= max) {
-                    *counts
-                        .entry((pair[0].clone(), pair[1].clone()))
-                        .or_default() += count;
+                    *counts.entry((pair[0].clone(), pair[1].clone())).or_default() += count;
                 }
             }
         }
@@ -109,10 +96,7 @@ fn train_naively(words: &[(&[u8], u64)], options: &Options) -> Trained {
         if best < options.min_frequency {
             break Stop::MinFrequency;
         }
-        let tied = counts
-            .iter()
-            .filter(|(_, count)| **count == best)
-            .map(|(pair, _)| pair);
+        let tied = counts.iter().filter(|(_, count)| **count == best).map(|(pair, _)| pair);
         let by_bytes = |((_, left), (_, right)): &&(Piece, Piece)| (left.clone(), right.clone());
         let (left, right) = match options.tie_break {
             TieBreak::SmallestIds => tied.min_by_key(|((left, _), (right, _))| (*left, *right)),
@@ -122,23 +106,14 @@ fn train_naively(words: &[(&[u8], u64)], options: &Options) -> Trained {
         .cloned()
         .unwrap();
         let bytes = [left.1.clone(), right.1.clone()].concat();
-        let new = match options
-            .reserved
-            .iter()
-            .find(|(reserved, _)| *reserved == bytes)
-        {
+        let new = match options.reserved.iter().find(|(reserved, _)| *reserved == bytes) {
             Some((_, id)) => *id,
             None => {
                 new_ids += 1;
                 options.first_id + (new_ids - 1) as u32
             }
         };
-        merges.push(LearnedMerge {
-            left: left.0,
-            right: right.0,
-            new,
-            count: best,
-        });
+        merges.push(LearnedMerge { left: left.0, right: right.0, new, count: best });
         for (pieces, _) in &mut text {
             let mut rewritten = Vec::new();
             let mut at = 0;
@@ -216,18 +191,11 @@ prop_compose! {
 
 /// So many cases per law; failures are printed, not written beside the sources.
 fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        ..Default::default()
-    }
+    ProptestConfig { cases, failure_persistence: None, ..Default::default() }
 }
 
 fn borrow(words: &[(Vec<u8>, u64)]) -> Vec<(&[u8], u64)> {
-    words
-        .iter()
-        .map(|(bytes, count)| (bytes.as_slice(), *count))
-        .collect()
+    words.iter().map(|(bytes, count)| (bytes.as_slice(), *count)).collect()
 }
 
 proptest! {
@@ -293,18 +261,8 @@ fn the_pairs_of_a_run_are_counted_at_every_position() {
     for tie_break in TIES {
         let trained = run(&[(b"aaa", 3)], &options(10, tie_break));
         let expected = [
-            LearnedMerge {
-                left: 97,
-                right: 97,
-                new: 256,
-                count: 6,
-            },
-            LearnedMerge {
-                left: 256,
-                right: 97,
-                new: 257,
-                count: 3,
-            },
+            LearnedMerge { left: 97, right: 97, new: 256, count: 6 },
+            LearnedMerge { left: 256, right: 97, new: 257, count: 3 },
         ];
         assert_eq!(trained.merges, expected);
         assert_eq!(trained.stop, Stop::NoPairs);
@@ -320,43 +278,23 @@ fn two_files_of_the_ck_seed_give_its_three_merges() {
     options.first_id = 260;
     options.min_frequency = 2;
     let trained = run(&[(b"ab ab ab\n", 1), ("aaa bà\n".as_bytes(), 1)], &options);
-    let merges: Vec<_> = trained
-        .merges
-        .iter()
-        .map(|m| (m.left, m.right, m.new))
-        .collect();
+    let merges: Vec<_> = trained.merges.iter().map(|m| (m.left, m.right, m.new)).collect();
     assert_eq!(merges, [(101, 102, 260), (36, 260, 261), (101, 101, 262)]);
 }
 
 #[test]
 fn a_pair_is_counted_across_pretokens_of_different_counts() {
-    let trained = run(
-        &[(b"ab", 1), (b" ab", 2)],
-        &options(10, TieBreak::SmallestIds),
-    );
+    let trained = run(&[(b"ab", 1), (b" ab", 2)], &options(10, TieBreak::SmallestIds));
     let expected = [
-        LearnedMerge {
-            left: 97,
-            right: 98,
-            new: 256,
-            count: 3,
-        },
-        LearnedMerge {
-            left: 32,
-            right: 256,
-            new: 257,
-            count: 2,
-        },
+        LearnedMerge { left: 97, right: 98, new: 256, count: 3 },
+        LearnedMerge { left: 32, right: 256, new: 257, count: 2 },
     ];
     assert_eq!(trained.merges, expected);
 }
 
 #[test]
 fn low_and_lower_merge_by_greatest_bytes_as_the_seed_says() {
-    let trained = run(
-        &[(b"low", 5), (b"lower", 2)],
-        &options(10, TieBreak::GreatestBytes),
-    );
+    let trained = run(&[(b"low", 5), (b"lower", 2)], &options(10, TieBreak::GreatestBytes));
     let expected = pairs(&[("o", "w"), ("l", "ow"), ("low", "e"), ("lowe", "r")]);
     assert_eq!(merges_as_text(&trained), expected);
     assert_eq!(trained.stop, Stop::NoPairs);
@@ -366,10 +304,7 @@ fn low_and_lower_merge_by_greatest_bytes_as_the_seed_says() {
 fn work_and_worked_merge_by_smallest_bytes_as_the_seed_says() {
     let words: [(&[u8], u64); 3] = [(b"work", 2), (b"worked", 2), (b"works", 1)];
     let trained = run(&words, &options(3, TieBreak::SmallestBytes));
-    assert_eq!(
-        merges_as_text(&trained),
-        pairs(&[("o", "r"), ("or", "k"), ("w", "ork")])
-    );
+    assert_eq!(merges_as_text(&trained), pairs(&[("o", "r"), ("or", "k"), ("w", "ork")]));
     assert_eq!(trained.stop, Stop::Size);
 }
 
@@ -388,11 +323,7 @@ fn bytes_are_compared_as_python_compares_them() {
 #[test]
 fn tokens_that_share_nine_bytes_are_told_apart_by_the_rest() {
     // After `abcdefghi` is one token in all of them, the last letters decide among equal counts.
-    let words: [(&[u8], u64); 3] = [
-        (b"abcdefghixx", 1),
-        (b"abcdefghizz", 1),
-        (b"abcdefghiyy", 1),
-    ];
+    let words: [(&[u8], u64); 3] = [(b"abcdefghixx", 1), (b"abcdefghizz", 1), (b"abcdefghiyy", 1)];
     for tie_break in [TieBreak::GreatestBytes, TieBreak::SmallestBytes] {
         let options = options(usize::MAX, tie_break);
         assert_eq!(run(&words, &options), train_naively(&words, &options));
@@ -428,22 +359,10 @@ fn pairs_that_would_be_too_long_are_passed_over() {
 
 #[test]
 fn no_text_no_size_and_no_pairs_are_results() {
-    let none = Trained {
-        merges: Vec::new(),
-        stop: Stop::NoPairs,
-    };
+    let none = Trained { merges: Vec::new(), stop: Stop::NoPairs };
     assert_eq!(run(&[], &options(5, TieBreak::SmallestIds)), none);
-    assert_eq!(
-        run(
-            &[(b"", 3), (b"a", 3), (b"ab", 0)],
-            &options(5, TieBreak::SmallestIds)
-        ),
-        none
-    );
-    assert_eq!(
-        run(&[(b"ab", 3)], &options(0, TieBreak::SmallestIds)).stop,
-        Stop::Size
-    );
+    assert_eq!(run(&[(b"", 3), (b"a", 3), (b"ab", 0)], &options(5, TieBreak::SmallestIds)), none);
+    assert_eq!(run(&[(b"ab", 3)], &options(0, TieBreak::SmallestIds)).stop, Stop::Size);
     let mut rare = options(5, TieBreak::SmallestIds);
     rare.min_frequency = 4;
     assert_eq!(run(&[(b"ab", 3)], &rare).stop, Stop::MinFrequency);
@@ -455,18 +374,8 @@ fn a_learned_token_with_reserved_bytes_takes_the_reserved_id() {
     options.reserved = vec![(b"ab".to_vec(), 900), (b"never".to_vec(), 901)];
     let trained = run(&[(b"abc", 3)], &options);
     let expected = [
-        LearnedMerge {
-            left: 97,
-            right: 98,
-            new: 900,
-            count: 3,
-        },
-        LearnedMerge {
-            left: 900,
-            right: 99,
-            new: 256,
-            count: 3,
-        },
+        LearnedMerge { left: 97, right: 98, new: 900, count: 3 },
+        LearnedMerge { left: 900, right: 99, new: 256, count: 3 },
     ];
     assert_eq!(trained.merges, expected);
     assert_eq!(trained.stop, Stop::Size);
@@ -478,9 +387,8 @@ fn a_learned_token_with_reserved_bytes_takes_the_reserved_id() {
 fn random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state >> 33
     }
 }
@@ -502,18 +410,11 @@ fn pairs_with_thousands_of_places_merge_as_in_the_naive_trainer() {
 #[test]
 fn one_pretoken_of_two_megabytes_is_trained_in_near_linear_time() {
     let mut random = random(1);
-    let text: Vec<u8> = (0..2_000_000)
-        .map(|_| b"acgt"[random() as usize % 4])
-        .collect();
+    let text: Vec<u8> = (0..2_000_000).map(|_| b"acgt"[random() as usize % 4]).collect();
     for tie_break in TIES {
         let trained = run(&[(&text, 1)], &options(2000, tie_break));
         assert_eq!(trained.merges.len(), 2000);
-        assert!(
-            trained
-                .merges
-                .windows(2)
-                .all(|two| two[0].count >= two[1].count)
-        );
+        assert!(trained.merges.windows(2).all(|two| two[0].count >= two[1].count));
     }
 }
 
@@ -548,12 +449,7 @@ fn a_long_text_repeated_becomes_one_long_token() {
 fn a_different_count_for_every_pretoken_wastes_little() {
     let mut random = random(3);
     let words: Vec<(Vec<u8>, u64)> = (1..100_000)
-        .map(|count| {
-            (
-                (0..5).map(|_| b'a' + (random() % 20) as u8).collect(),
-                count,
-            )
-        })
+        .map(|count| ((0..5).map(|_| b'a' + (random() % 20) as u8).collect(), count))
         .collect();
     let trained = run(&borrow(&words), &options(500, TieBreak::SmallestIds));
     assert_eq!(trained.merges.len(), 500);
@@ -591,12 +487,7 @@ fn a_byte_outside_the_alphabet_is_named() {
     let message = train_error(&[(b"ok", 1), ("é".as_bytes(), 2)], &options);
     assert!(message.contains("byte 0xC3"), "{message}");
     assert!(train_error(&[(b"\xC3", 1)], &options).contains("byte 0xC3"));
-    assert_eq!(
-        run(&[("é".as_bytes(), 0), (b"ok", 1)], &options)
-            .merges
-            .len(),
-        1
-    );
+    assert_eq!(run(&[("é".as_bytes(), 0), (b"ok", 1)], &options).merges.len(), 1);
 }
 
 #[test]
@@ -604,14 +495,8 @@ fn counts_that_could_overflow_are_refused() {
     let message = train_error(&[(b"ab", u64::MAX)], &options(5, TieBreak::SmallestIds));
     assert!(message.contains("36893488147419103230 bytes"), "{message}");
     let half = i64::MAX as u64 / 2;
-    assert_eq!(
-        run(&[(b"ab", half)], &options(5, TieBreak::SmallestIds)).merges[0].count,
-        half
-    );
-    train_error(
-        &[(b"ab", half), (b"cd", 1)],
-        &options(5, TieBreak::SmallestIds),
-    );
+    assert_eq!(run(&[(b"ab", half)], &options(5, TieBreak::SmallestIds)).merges[0].count, half);
+    train_error(&[(b"ab", half), (b"cd", 1)], &options(5, TieBreak::SmallestIds));
 }
 
 #[test]
@@ -632,22 +517,13 @@ fn ids_that_would_be_given_twice_are_refused() {
         train_error(&words, &options)
     };
     let message = refusal(&|options| options.base_ids[98] = Some(97));
-    assert!(
-        message.contains("id 97 belongs to both b'a' and b'b'"),
-        "{message}"
-    );
+    assert!(message.contains("id 97 belongs to both b'a' and b'b'"), "{message}");
     let message = refusal(&|options| options.reserved = vec![(ab(), 97)]);
-    assert!(
-        message.contains("id 97 belongs to both b'a' and b'ab'"),
-        "{message}"
-    );
+    assert!(message.contains("id 97 belongs to both b'a' and b'ab'"), "{message}");
     let message = refusal(&|options| options.reserved = vec![(ab(), 257)]);
     assert!(message.contains("id 257 belongs to b'ab'"), "{message}");
     let message = refusal(&|options| options.reserved = vec![(ab(), 300), (ab(), 301)]);
-    assert!(
-        message.contains("b'ab' has the ids 300 and 301"),
-        "{message}"
-    );
+    assert!(message.contains("b'ab' has the ids 300 and 301"), "{message}");
     let message = refusal(&|options| options.first_id = u32::MAX);
     assert!(message.contains("above 4294967295"), "{message}");
 }

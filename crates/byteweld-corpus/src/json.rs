@@ -11,7 +11,9 @@ pub(crate) fn field(record: &[u8], name: &str) -> Result<Vec<u8>, String> {
         .deserialize(&mut deserializer)
         .and_then(|found| deserializer.end().map(|()| found))
         .map_err(|e| format!("expected a JSON object, {e}"))?;
-    found.ok_or_else(|| format!("the record has no field {name:?}; name the text's field with --field"))
+    found.ok_or_else(|| {
+        format!("the record has no field {name:?}; name the text's field with --field")
+    })
 }
 
 struct Record<'a> {

@@ -350,6 +350,7 @@ impl OpenFile {
 /// Whether a file's name says JSON lines, with or without a compression's suffix.
 fn is_json_lines(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let name = [".gz", ".zst", ".xz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let name =
+        [".gz", ".zst", ".xz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     name.ends_with(".jsonl") || name.ends_with(".ndjson")
 }

@@ -1,8 +1,10 @@
 //! Documents of every kind of file, whole and in pieces.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot make its file has failed")]
+
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use byteweld_corpus::{Error, OnError, Options, Piece, Reader, Unit};
 
@@ -22,8 +24,8 @@ fn options(unit: Unit, on_error: OnError) -> Options {
     Options { unit, field: "text".to_owned(), on_error }
 }
 
-fn documents(path: &PathBuf, unit: Unit, on_error: OnError) -> Result<Vec<String>, Error> {
-    let mut reader = Reader::new(vec![path.clone()], options(unit, on_error));
+fn documents(path: &Path, unit: Unit, on_error: OnError) -> Result<Vec<String>, Error> {
+    let mut reader = Reader::new(vec![path.to_owned()], options(unit, on_error));
     let (mut all, mut document) = (Vec::new(), Vec::new());
     while reader.next_document(&mut document)? {
         all.push(String::from_utf8_lossy(&document).into_owned());
@@ -58,20 +60,30 @@ fn separators_belong_to_no_document_wherever_windows_are_cut() {
     for shift in 0..6 {
         let start = "a".repeat((256 << 10) - shift);
         let path = file("separators", "b.txt", format!("{start}<|x|>end").as_bytes());
-        assert_eq!(documents(&path, separator("<|x|>"), OnError::Fail).unwrap(), [start, "end".to_owned()]);
+        assert_eq!(
+            documents(&path, separator("<|x|>"), OnError::Fail).unwrap(),
+            [start, "end".to_owned()]
+        );
     }
 }
 
 #[test]
 fn json_lines_give_one_field() {
-    let text = b"{\"text\": \"one\\n\", \"n\": [1, {}]}\n\n  \n{\"id\": 1, \"text\": \"tw\\u00f6\"}";
+    let text =
+        b"{\"text\": \"one\\n\", \"n\": [1, {}]}\n\n  \n{\"id\": 1, \"text\": \"tw\\u00f6\"}";
     let path = file("json", "a.jsonl", text);
     assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), ["one\n", "twö"]);
 }
 
 #[test]
 fn bad_records_fail_with_their_line_or_are_skipped() {
-    for bad in ["{\"text\": 1}", "{\"other\": \"x\"}", "[1]", "{\"text\": \"a\"", "{\"text\": \"\\ud800\"}"] {
+    for bad in [
+        "{\"text\": 1}",
+        "{\"other\": \"x\"}",
+        "[1]",
+        "{\"text\": \"a\"",
+        "{\"text\": \"\\ud800\"}",
+    ] {
         let text = format!("{{\"text\": \"ok\"}}\n{bad}\n{{\"text\": \"end\"}}\n");
         let path = file("bad", "a.jsonl", text.as_bytes());
         let error = documents(&path, Unit::File, OnError::Fail).unwrap_err().to_string();
@@ -83,15 +95,21 @@ fn bad_records_fail_with_their_line_or_are_skipped() {
 #[test]
 fn what_is_not_utf8_is_kept_replaced_or_skipped() {
     let path = file("utf8", "a.txt", b"a\xff\nb\xe2\x82");
-    let mut reader = Reader::new(vec![path.clone()], options(Unit::File, OnError::Fail));
+    let mut reader = Reader::new(vec![path.to_owned()], options(Unit::File, OnError::Fail));
     let mut document = Vec::new();
     assert!(reader.next_document(&mut document).unwrap());
     assert_eq!(document, b"a\xff\nb\xe2\x82");
     assert_eq!(documents(&path, Unit::File, OnError::Replace).unwrap(), ["a\u{fffd}\nb\u{fffd}"]);
-    assert_eq!(documents(&path, Unit::Line, OnError::Replace).unwrap(), ["a\u{fffd}\n", "b\u{fffd}"]);
+    assert_eq!(
+        documents(&path, Unit::Line, OnError::Replace).unwrap(),
+        ["a\u{fffd}\n", "b\u{fffd}"]
+    );
     assert_eq!(documents(&path, Unit::File, OnError::Skip).unwrap(), [""; 0]);
     let path = file("utf8", "b.jsonl", b"{\"text\": \"\\udc00x\"}\n{\"text\": \"\xff\"}\n");
-    assert_eq!(documents(&path, Unit::File, OnError::Replace).unwrap(), ["\u{fffd}\u{fffd}\u{fffd}x", "\u{fffd}"]);
+    assert_eq!(
+        documents(&path, Unit::File, OnError::Replace).unwrap(),
+        ["\u{fffd}\u{fffd}\u{fffd}x", "\u{fffd}"]
+    );
 }
 
 #[test]

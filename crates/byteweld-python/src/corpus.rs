@@ -26,7 +26,9 @@ pub(crate) fn options(
         ("line", None) => Unit::Line,
         ("file", None) => Unit::File,
         (other, None) => {
-            return Err(PyValueError::new_err(format!("unit is {other:?}; it must be file or line")));
+            return Err(PyValueError::new_err(format!(
+                "unit is {other:?}; it must be file or line"
+            )));
         }
     };
     let on_error = match on_error {

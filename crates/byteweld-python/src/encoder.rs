@@ -13,6 +13,9 @@ use pyo3::types::PyBytes;
 use crate::convert::{DETACH_BYTES, Text, ids, threads};
 use crate::error::raise;
 
+/// All ids, and where each text's ids start, with the end as last.
+type Ragged<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>);
+
 /// Special tokens to be recognised or refused, made by [`Encoder::choose`].
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct SpecialChoice {
@@ -168,7 +171,7 @@ impl Encoder {
         allowed: Option<Specials>,
         refused: Option<Specials>,
         num_threads: Option<usize>,
-    ) -> PyResult<(Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>)> {
+    ) -> PyResult<Ragged<'py>> {
         let lists = self.encode_many(py, &texts, &allowed, &refused, num_threads)?;
         let mut offsets = Vec::with_capacity(lists.len() + 1);
         let mut end = 0i64;

@@ -36,8 +36,15 @@ pub(crate) fn train(
         "smallest-bytes" => TieBreak::SmallestBytes,
         other => return Err(PyValueError::new_err(format!("unknown tie_break {other:?}"))),
     };
-    let options =
-        Options { base_ids, first_id, max_new_ids, reserved, tie_break, min_frequency, max_token_bytes };
+    let options = Options {
+        base_ids,
+        first_id,
+        max_new_ids,
+        reserved,
+        tie_break,
+        min_frequency,
+        max_token_bytes,
+    };
     let counts = &counts.get().inner;
     let mut failure = None;
     let trained = py.detach(|| {

@@ -1,8 +1,8 @@
-"""What a user calls a corpus -> documents. Paths, folders and globs are resolved here; the engine reads.
+"""Paths, folders and globs -> files, and how to read documents from them; the engine reads.
 
-A folder is taken recursively, sorted by the bytes of the path; symbolic links and empty files in it are
-passed over. Text files are one document each unless lines or a separator are asked for; `.jsonl` and
-`.ndjson` files are one document a line. gzip, zstd and xz are recognised by their first bytes.
+A folder is taken recursively, sorted by the bytes of the path; symbolic links and empty files in it
+are passed over. Text files are one document each unless lines or a separator are asked for; `.jsonl`
+and `.ndjson` files are one document a line. gzip, zstd and xz are known by their first bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal
 from byteweld._native import Documents
 from byteweld.errors import CorpusError
 
-# What a folder is searched for unless `ext` says otherwise: ck's list, and the JSON lines of the field.
+# What a folder is searched for unless `ext` says otherwise: ck's list, and JSON lines.
 FOLDER_EXTENSIONS = (".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson")
 _COMPRESSED = (".gz", ".zst", ".xz")
 _GLOB_CHARACTERS = frozenset("*?[")
@@ -73,11 +73,10 @@ def open_corpus(
     for source in sources:
         files.extend(_resolve(source, extensions))
     if not files:
+        where = ", ".join(os.fspath(source) for source in sources) or "an empty list"
+        which = f" with extension {', '.join(sorted(extensions))}" if extensions else ""
         raise CorpusError(
-            f"no files in {', '.join(os.fspath(s) for s in sources) or 'an empty list'} with an extension "
-            f"of {', '.join(sorted(extensions))}; name others with ext (--ext), or '*' for all"
-            if extensions
-            else "no files found"
+            f"no files in {where}{which}; name other extensions with ext (--ext), '*' for all"
         )
     return Corpus(
         files=tuple(files), unit=unit, separator=separator, field=field, on_error=on_error
@@ -103,7 +102,7 @@ def _resolve(source: Source, extensions: frozenset[str]) -> Iterable[Path]:
         return [path]
     text = os.fspath(source)
     if _GLOB_CHARACTERS.intersection(text):
-        found = sorted(glob.glob(text, recursive=True), key=os.fsencode)
+        found = sorted(glob.glob(text, recursive=True), key=os.fsencode)  # noqa: PTH207 (absolute too)
         files = [Path(name) for name in found if Path(name).is_file()]
         if files:
             return files

@@ -1,6 +1,7 @@
 """GPT-2's bytes-as-letters: the bijection by which JSON files show raw bytes as visible characters.
 
-0x21-0x7E, 0xA1-0xAC and 0xAE-0xFF stand for themselves; the other 68 bytes, in order, are U+0100 onward.
+0x21-0x7E, 0xA1-0xAC and 0xAE-0xFF stand for themselves; the other 68 bytes, in order, are U+0100
+onward.
 """
 
 from __future__ import annotations

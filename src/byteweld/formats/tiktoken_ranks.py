@@ -21,7 +21,7 @@ from byteweld.vocab import MAX_ID, Merge, Vocabulary
 
 NAME: Final = "tiktoken"
 
-_LINE: Final = re.compile(rb"([A-Za-z0-9+/]+={0,2}) (0|[1-9][0-9]{0,9})")
+_LINE: Final = re.compile(rb"([A-Za-z0-9+/]*={0,2}) (0|[1-9][0-9]{0,9})")
 _LOOKED_AT: Final = 16  # lines that recognition reads
 
 
@@ -31,7 +31,7 @@ def recognise(path: Path, head: bytes) -> bool:
     if len(lines) > 1:  # the last may be cut, or be what follows the last newline
         lines = lines[:-1]
     matches = [_LINE.fullmatch(line) for line in lines]
-    return all(match is not None and _from_base64(match[1]) is not None for match in matches)
+    return all(match is not None and _from_base64(match[1]) for match in matches)
 
 
 # ---------------------------------------------------------------------- reading
@@ -102,6 +102,11 @@ def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
             found = line if len(line) <= 100 else line[:100] + b"..."
             raise FormatError(f"expected base64, a space and a rank, found {found!r}", path=place)
         rank = int(match[2])
+        if not token:  # Whisper's multilingual file ends with one, at the place of a special token
+            raise UnsupportedError(
+                f"{place}: rank {rank} is an empty token, which a vocabulary cannot hold; "
+                "remove the line: no text becomes it"
+            )
         if rank > MAX_ID:
             raise FormatError(f"rank {rank} is above {MAX_ID}, the last id", path=place)
         if rank <= last:
@@ -117,7 +122,12 @@ def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
 
 
 def _from_base64(text: bytes) -> bytes | None:
-    """Decode base64; None unless it is the one way to write these bytes."""
+    """Decode base64; None unless it is the one way to write these bytes.
+
+    Python writes no bytes as nothing, and the only file known to hold them has a lone `=` there.
+    """
+    if text in (b"", b"="):
+        return b""
     try:
         token = base64.b64decode(text, validate=True)
     except binascii.Error:

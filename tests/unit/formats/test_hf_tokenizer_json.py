@@ -1,4 +1,4 @@
-"""tokenizer.json: what we write, the real `tokenizers` reads with our ids; what we read, exactly."""
+"""tokenizer.json: what we write, the real `tokenizers` reads with our ids, and the reverse."""
 
 from __future__ import annotations
 
@@ -548,6 +548,31 @@ def test_dropping_what_does_not_match_is_refused_elsewhere(tmp_path: Path, patte
     value["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
     with pytest.raises(UnsupportedError, match="drops the text"):
         read(value, tmp_path)
+
+
+PARTS = [r"\s", r"\p{L}", r"\p{N}", r"[^\s\p{L}\p{N}]", r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}]"]
+PARTS += [r"[\p{Ll}\p{Lm}a-z]", r"[^\r\n\p{L}\p{N}]", "(?i:'s|re)", " ", r"[\s\p{N}]", r"(?!\S)", "a"]
+REPEATS = ["", "", "?", "*", "+", "+", "{1,3}", "{2,3}", "?+", "++", "*?"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    branches=st.lists(
+        st.lists(
+            st.tuples(st.sampled_from(PARTS), st.sampled_from(REPEATS)), min_size=1, max_size=3
+        ),
+        min_size=3,
+        max_size=9,
+    ),
+    text=st.text("aZ\u01c5\u02b0日1½ \n\r!\u0301's\x00", max_size=12),
+)
+def test_no_text_lies_between_the_matches_of_a_pattern_that_matches_everywhere(
+    branches: list[list[tuple[str, str]]], text: str
+) -> None:
+    regex = pytest.importorskip("regex")
+    pattern = "|".join("".join(part + repeat for part, repeat in branch) for branch in branches)
+    if hf.find_dialect_problem(pattern) is None and hf.matches_everywhere(pattern):
+        assert "".join(match[0] for match in regex.finditer(pattern, text)) == text
 
 
 def test_the_file_of_ck_is_read_with_its_own_byte_letters(tmp_path: Path) -> None:

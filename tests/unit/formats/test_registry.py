@@ -160,7 +160,6 @@ def test_importing_the_table_imports_no_format() -> None:
     code = (
         "import sys, byteweld.formats as f\n"
         "assert not set(f.FORMATS.values()) & set(sys.modules), 'a format was imported'\n"
-        "assert 'json' not in f.__dict__ and 'byteweld._native' not in sys.modules\n"
     )
     source = str(Path(formats.__file__).parents[2])
     subprocess.run(

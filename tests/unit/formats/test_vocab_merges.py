@@ -242,6 +242,7 @@ def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path:
     gpt2.save(sound(), tmp_path)
     rng = random.Random(3)
     refused = 0
+    choices: list[dict[str, Any]] = [{}, {"pattern": None, "special_tokens": {"<|eot|>": 300}}]
     for name in ("vocab.json", "merges.txt", "byteweld.json"):
         path = tmp_path / name
         data = path.read_bytes()
@@ -254,7 +255,7 @@ def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path:
         for case in damaged:
             path.write_bytes(case)
             gpt2.recognise(path, case)
-            for options in ({}, {"pattern": None, "special_tokens": {"<|eot|>": 300}}):
+            for options in choices:
                 try:
                     gpt2.load(tmp_path, **options)
                 except (FormatError, UnsupportedError, VocabularyError):

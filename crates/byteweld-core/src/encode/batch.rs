@@ -40,7 +40,8 @@ impl Encoder {
             let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let mut results = work();
             for other in others {
-                results.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                results
+                    .extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             }
             results
         });

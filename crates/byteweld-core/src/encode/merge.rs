@@ -78,7 +78,11 @@ impl Scratch {
         let mut entries = std::mem::take(heap).into_vec();
         entries.clear();
         entries.extend(
-            ranks.iter().zip(0..).filter(|(rank, _)| **rank < limit).map(|(rank, at)| entry(*rank, at)),
+            ranks
+                .iter()
+                .zip(0..)
+                .filter(|(rank, _)| **rank < limit)
+                .map(|(rank, at)| entry(*rank, at)),
         );
         *heap = BinaryHeap::from(entries);
         while let Some(Reverse(packed)) = heap.pop() {

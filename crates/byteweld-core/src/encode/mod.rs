@@ -158,7 +158,9 @@ impl Encoder {
             .collect();
         for id in unreachable {
             let token = self.tokens.get(id).unwrap_or_default();
-            if let Ok(found) = self.whole.find_entry(FxBuildHasher.hash_one(token), |&other| other == id) {
+            if let Ok(found) =
+                self.whole.find_entry(FxBuildHasher.hash_one(token), |&other| other == id)
+            {
                 found.remove();
             }
         }
@@ -337,7 +339,8 @@ impl Encoder {
 
     /// Prepares a choice of special tokens.
     pub fn choose<T: AsRef<str>>(&self, texts: &[T]) -> Result<Choice> {
-        let id_of = |text: &str| self.specials.iter().find(|(s, _)| s == text).map_or(NONE, |s| s.1);
+        let id_of =
+            |text: &str| self.specials.iter().find(|(s, _)| s == text).map_or(NONE, |s| s.1);
         let specials: Vec<(String, u32)> =
             texts.iter().map(|text| (text.as_ref().to_owned(), id_of(text.as_ref()))).collect();
         let finder = Specials::new(&specials.iter().map(|(text, _)| text).collect::<Vec<_>>())?;

@@ -73,7 +73,12 @@ impl Encoder {
         })?;
         self.encode(&text[plain_start..last_start], &Allowed::None, &mut ids)?;
         let stable = ids.len();
-        let _ = self.encode_pretoken(&text[last_start..], last_start, &mut ids, &mut Scratch::default())?;
+        let _ = self.encode_pretoken(
+            &text[last_start..],
+            last_start,
+            &mut ids,
+            &mut Scratch::default(),
+        )?;
         Ok((ids, stable))
     }
 

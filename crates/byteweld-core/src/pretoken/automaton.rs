@@ -95,10 +95,11 @@ impl Automaton {
     /// alternative matches could lie across the cut, so patterns that leave any character out have no cuts.
     fn find_cuts(&self) -> Option<Cuts> {
         let states = self.reachable_states();
-        if !self.matches_every_character(self.start) {
+        if !self.matches_every_character() {
             return None;
         }
-        let goes_on: HashSet<StateID> = states.iter().copied().filter(|&s| self.goes_on(s)).collect();
+        let goes_on: HashSet<StateID> =
+            states.iter().copied().filter(|&s| self.goes_on(s)).collect();
         let mut cuts = Cuts { after: vec![[u64::MAX; 4]; 128] };
         for a in 0..128u8 {
             let row = &mut cuts.after[a as usize];
@@ -106,8 +107,11 @@ impl Automaton {
             for b in 0x80..0xC0u8 {
                 clear(row, b);
             }
-            let after_a: HashSet<StateID> =
-                states.iter().map(|&s| self.dfa.next_state(s, a)).filter(|&s| !self.dfa.is_dead_state(s)).collect();
+            let after_a: HashSet<StateID> = states
+                .iter()
+                .map(|&s| self.dfa.next_state(s, a))
+                .filter(|&s| !self.dfa.is_dead_state(s))
+                .collect();
             let mut after_a: Vec<StateID> = after_a.into_iter().collect();
             after_a.sort_unstable();
             for state in after_a {
@@ -156,21 +160,8 @@ impl Automaton {
     }
 
     /// Whether every character, whatever follows it, starts a match.
-    fn matches_every_character(&self, start: StateID) -> bool {
-        // (first byte or bytes, ranges of the continuation bytes): the well-formed sequences of UTF-8.
-        const ANY: (u8, u8) = (0x80, 0xBF);
-        let shapes: [(std::ops::RangeInclusive<u8>, &[(u8, u8)]); 9] = [
-            (0x00..=0x7F, &[]),
-            (0xC2..=0xDF, &[ANY]),
-            (0xE0..=0xE0, &[(0xA0, 0xBF), ANY]),
-            (0xE1..=0xEC, &[ANY, ANY]),
-            (0xED..=0xED, &[(0x80, 0x9F), ANY]),
-            (0xEE..=0xEF, &[ANY, ANY]),
-            (0xF0..=0xF0, &[(0x90, 0xBF), ANY, ANY]),
-            (0xF1..=0xF3, &[ANY, ANY, ANY]),
-            (0xF4..=0xF4, &[(0x80, 0x8F), ANY, ANY]),
-        ];
-        shapes.into_iter().all(|(leads, tails)| {
+    fn matches_every_character(&self) -> bool {
+        CHARACTERS.iter().all(|bytes| {
             let step = |states: Vec<StateID>, (low, high): (u8, u8)| {
                 let mut next: Vec<StateID> = states
                     .iter()
@@ -181,8 +172,7 @@ impl Automaton {
                 next.dedup();
                 next
             };
-            let after_lead = step(vec![start], (*leads.start(), *leads.end()));
-            let after = tails.iter().fold(after_lead, |states, &range| step(states, range));
+            let after = bytes.iter().fold(vec![self.start], |states, &range| step(states, range));
             after.iter().all(|&state| {
                 self.dfa.is_match_state(self.dfa.next_eoi_state(state))
                     && (0..=255u8).all(|b| self.dfa.is_match_state(self.dfa.next_state(state, b)))
@@ -190,6 +180,19 @@ impl Automaton {
         })
     }
 }
+
+/// The ranges of the bytes of a character: all well-formed sequences of UTF-8.
+const CHARACTERS: [&[(u8, u8)]; 9] = [
+    &[(0x00, 0x7F)],
+    &[(0xC2, 0xDF), (0x80, 0xBF)],
+    &[(0xE0, 0xE0), (0xA0, 0xBF), (0x80, 0xBF)],
+    &[(0xE1, 0xEC), (0x80, 0xBF), (0x80, 0xBF)],
+    &[(0xED, 0xED), (0x80, 0x9F), (0x80, 0xBF)],
+    &[(0xEE, 0xEF), (0x80, 0xBF), (0x80, 0xBF)],
+    &[(0xF0, 0xF0), (0x90, 0xBF), (0x80, 0xBF), (0x80, 0xBF)],
+    &[(0xF1, 0xF3), (0x80, 0xBF), (0x80, 0xBF), (0x80, 0xBF)],
+    &[(0xF4, 0xF4), (0x80, 0x8F), (0x80, 0xBF), (0x80, 0xBF)],
+];
 
 /// Pairs of bytes between which a text may be cut.
 pub(super) struct Cuts {

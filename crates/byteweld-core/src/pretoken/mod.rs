@@ -127,9 +127,11 @@ impl Pretokenizer {
                 let _ = each(0, text.len());
                 Ok(())
             }
-            Kind::Automaton(automaton) => {
-                tile(text, |position| Ok(automaton.match_end(text, position).map(|e| (position, e))), each)
-            }
+            Kind::Automaton(automaton) => tile(
+                text,
+                |position| Ok(automaton.match_end(text, position).map(|e| (position, e))),
+                each,
+            ),
             Kind::Backtracking(backtracker) => {
                 tile(text, |position| backtracker.find(text, position), each)
             }

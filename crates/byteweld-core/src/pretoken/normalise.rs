@@ -120,7 +120,9 @@ fn without_possessive(text: &str, ast: &Ast) -> Option<Hir> {
             Ast::Flags(_) => return None, // would change the parts after it, which are taken one by one
             Ast::Repetition(outer) => match &*outer.ast {
                 // `X++` parses as a repeat of a repeat.
-                Ast::Repetition(inner) if is_one_or_more(&outer.op) && outer.greedy && inner.greedy => {
+                Ast::Repetition(inner)
+                    if is_one_or_more(&outer.op) && outer.greedy && inner.greedy =>
+                {
                     let plain_inside = !contains_nested_repeat(&inner.ast);
                     if !plain_inside || !may_drop_possession(&translate(text, &inner.ast)?, &rest) {
                         return None;

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 
 const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
-const GPT2_NEW: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s";
+const GPT2_NEW: &str =
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s";
 const CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
 const CL100K_OURS: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+(?![\s\S])|\s*[\r\n]|\s+(?!\S)|\s";
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -73,7 +74,10 @@ fn a_million_spaces_are_quick_for_known_patterns() {
 #[test]
 fn a_byte_that_is_not_utf8_is_a_character_of_no_class() {
     let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
-    assert_eq!(pieces(&pretokenizer, b"a\xff\xfe! b\xe2\x82"), [&b"a"[..], b"\xff\xfe!", b" b", b"\xe2\x82"]);
+    assert_eq!(
+        pieces(&pretokenizer, b"a\xff\xfe! b\xe2\x82"),
+        [&b"a"[..], b"\xff\xfe!", b" b", b"\xe2\x82"]
+    );
 }
 
 /// Text that is rich in what the patterns tell apart.

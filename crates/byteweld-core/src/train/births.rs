@@ -20,11 +20,7 @@ pub(super) struct Total {
 
 impl Default for Total {
     fn default() -> Self {
-        Total {
-            count: 0,
-            places: 0,
-            birth: UNKEPT,
-        }
+        Total { count: 0, places: 0, birth: UNKEPT }
     }
 }
 

@@ -15,11 +15,8 @@ pub(super) struct Ids<'o> {
 impl<'o> Ids<'o> {
     /// Refuses options under which two different tokens would have the same id.
     pub(super) fn new(options: &'o Options) -> Result<Self> {
-        let mut reserved: Vec<(&[u8], u32)> = options
-            .reserved
-            .iter()
-            .map(|(bytes, id)| (bytes.as_slice(), *id))
-            .collect();
+        let mut reserved: Vec<(&[u8], u32)> =
+            options.reserved.iter().map(|(bytes, id)| (bytes.as_slice(), *id)).collect();
         reserved.sort_unstable_by_key(|&(bytes, id)| (bytes.len(), bytes, id));
         reserved.dedup();
         if let Some(twice) = reserved.windows(2).find(|both| both[0].0 == both[1].0) {
@@ -31,11 +28,7 @@ impl<'o> Ids<'o> {
             )));
         }
         check_distinct(options, &reserved)?;
-        Ok(Ids {
-            first: options.first_id,
-            given: 0,
-            reserved,
-        })
+        Ok(Ids { first: options.first_id, given: 0, reserved })
     }
 
     /// How many new ids were given out.
@@ -46,15 +39,10 @@ impl<'o> Ids<'o> {
     /// The id of a token that has just been learned.
     pub(super) fn give(&mut self, bytes: &[u8]) -> Result<u32> {
         let key = (bytes.len(), bytes);
-        if let Ok(index) = self
-            .reserved
-            .binary_search_by_key(&key, |&(b, _)| (b.len(), b))
-        {
+        if let Ok(index) = self.reserved.binary_search_by_key(&key, |&(b, _)| (b.len(), b)) {
             return Ok(self.reserved[index].1);
         }
-        let id = u32::try_from(self.given)
-            .ok()
-            .and_then(|given| self.first.checked_add(given));
+        let id = u32::try_from(self.given).ok().and_then(|given| self.first.checked_add(given));
         let id = id.ok_or_else(|| {
             Error::Train(format!(
                 "token {} after the first id {} would have an id above {}; ask for a smaller \
@@ -71,12 +59,10 @@ impl<'o> Ids<'o> {
 
 /// Checks that base tokens, reserved tokens and tokens to be learned share no id.
 fn check_distinct(options: &Options, reserved: &[(&[u8], u32)]) -> Result<()> {
-    let base = (0..=u8::MAX)
-        .zip(&options.base_ids)
-        .filter_map(|(byte, id)| id.map(|id| (id, vec![byte])));
-    let mut taken: Vec<(u32, Vec<u8>)> = base
-        .chain(reserved.iter().map(|&(bytes, id)| (id, bytes.to_vec())))
-        .collect();
+    let base =
+        (0..=u8::MAX).zip(&options.base_ids).filter_map(|(byte, id)| id.map(|id| (id, vec![byte])));
+    let mut taken: Vec<(u32, Vec<u8>)> =
+        base.chain(reserved.iter().map(|&(bytes, id)| (id, bytes.to_vec()))).collect();
     taken.sort_unstable();
     taken.dedup(); // a reserved token may be a base token
     if let Some(twice) = taken.windows(2).find(|both| both[0].0 == both[1].0) {
@@ -89,10 +75,7 @@ fn check_distinct(options: &Options, reserved: &[(&[u8], u32)]) -> Result<()> {
     }
     let first = u64::from(options.first_id);
     let end = first.saturating_add(options.max_new_ids as u64);
-    if let Some((id, bytes)) = taken
-        .iter()
-        .find(|(id, _)| (first..end).contains(&u64::from(*id)))
-    {
+    if let Some((id, bytes)) = taken.iter().find(|(id, _)| (first..end).contains(&u64::from(*id))) {
         return Err(Error::Train(format!(
             "id {id} belongs to {} but lies among the ids of learned tokens, {first} to {}; \
              let those start at a larger id",

@@ -181,11 +181,7 @@ impl Trainer {
     fn new(slots: Slots, options: &Options) -> Self {
         let reads_bytes =
             options.tie_break != TieBreak::SmallestIds || !options.reserved.is_empty();
-        let text = if reads_bytes {
-            slots.text()
-        } else {
-            Vec::new()
-        };
+        let text = if reads_bytes { slots.text() } else { Vec::new() };
         let min_count = options.min_frequency.max(1);
         let expected = slots.bytes() / FLOOR_SHARE / (options.max_new_ids as u64).max(1);
         let mut trainer = Trainer {
@@ -195,9 +191,7 @@ impl Trainer {
             queue: Queue::new(options.tie_break),
             floor: expected.max(min_count),
             min_count,
-            max_token_bytes: options
-                .max_token_bytes
-                .map_or(u64::MAX, |bytes| bytes as u64),
+            max_token_bytes: options.max_token_bytes.map_or(u64::MAX, |bytes| bytes as u64),
             neighbours: Neighbours::default(),
             births: Vec::new(),
         };
@@ -275,12 +269,7 @@ impl Trainer {
         neighbours.clear();
         self.neighbours = neighbours;
         let (left, right) = self.tokens.ids(best.pair);
-        Ok(LearnedMerge {
-            left,
-            right,
-            new,
-            count: best.count,
-        })
+        Ok(LearnedMerge { left, right, new, count: best.count })
     }
 
     /// Lowers the counts of the pairs that the merge broke and bears the pairs that it made.
@@ -321,11 +310,7 @@ impl Trainer {
             return UNKEPT;
         }
         let places = Vec::with_capacity(total.places as usize);
-        self.births.push(Birth {
-            pair,
-            count: total.count,
-            places,
-        });
+        self.births.push(Birth { pair, count: total.count, places });
         (self.births.len() - 1) as u32
     }
 

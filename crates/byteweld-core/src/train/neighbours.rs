@@ -44,12 +44,8 @@ pub(super) struct Neighbours {
 impl Neighbours {
     /// Makes room for the numbers up to `token`.
     pub(super) fn make_room_for(&mut self, token: Token) {
-        self.before
-            .totals
-            .resize(token as usize + 1, Total::default());
-        self.after
-            .totals
-            .resize(token as usize + 1, Total::default());
+        self.before.totals.resize(token as usize + 1, Total::default());
+        self.after.totals.resize(token as usize + 1, Total::default());
     }
 
     pub(super) fn add(&mut self, before: Token, after: Token, count: u64) {
@@ -68,10 +64,7 @@ impl Neighbours {
 
     /// The births of `(x, new)` and `(new, y)`.
     pub(super) fn births(&self, x: Token, y: Token) -> (u32, u32) {
-        (
-            self.before.totals[x as usize].birth,
-            self.after.totals[y as usize].birth,
-        )
+        (self.before.totals[x as usize].birth, self.after.totals[y as usize].birth)
     }
 
     pub(super) fn clear(&mut self) {

@@ -43,28 +43,18 @@ pub(super) struct Pairs {
 impl Pairs {
     /// The count of a pair; 0 if it is not known or no longer.
     pub(super) fn count(&self, pair: Pair) -> u64 {
-        self.known
-            .find(pair.hash(), |known| known.pair == pair)
-            .map_or(0, |known| known.count)
+        self.known.find(pair.hash(), |known| known.pair == pair).map_or(0, |known| known.count)
     }
 
     /// Adds a pair that is not there yet.
     pub(super) fn insert(&mut self, pair: Pair, count: u64, places: Vec<u32>) {
-        let known = Known {
-            pair,
-            count,
-            places: places.into_boxed_slice(),
-        };
-        self.known
-            .insert_unique(pair.hash(), known, |known| known.pair.hash());
+        let known = Known { pair, count, places: places.into_boxed_slice() };
+        self.known.insert_unique(pair.hash(), known, |known| known.pair.hash());
     }
 
     /// Lowers the count of a pair, if it is known, and drops it if that is now below `floor`.
     pub(super) fn lower(&mut self, pair: Pair, by: u64, floor: u64) {
-        if let Ok(mut entry) = self
-            .known
-            .find_entry(pair.hash(), |known| known.pair == pair)
-        {
+        if let Ok(mut entry) = self.known.find_entry(pair.hash(), |known| known.pair == pair) {
             entry.get_mut().count -= by;
             if entry.get().count < floor {
                 entry.remove();
@@ -74,10 +64,7 @@ impl Pairs {
 
     /// Removes a pair in order to merge it, and gives its places.
     pub(super) fn take(&mut self, pair: Pair) -> Vec<u32> {
-        match self
-            .known
-            .find_entry(pair.hash(), |known| known.pair == pair)
-        {
+        match self.known.find_entry(pair.hash(), |known| known.pair == pair) {
             Ok(entry) => entry.remove().0.places.into_vec(),
             Err(_) => Vec::new(),
         }

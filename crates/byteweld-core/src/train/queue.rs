@@ -28,10 +28,7 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn new(tie_break: TieBreak) -> Self {
-        Queue {
-            entries: Vec::new(),
-            tie_break,
-        }
+        Queue { entries: Vec::new(), tie_break }
     }
 
     pub(super) fn push(&mut self, entry: Entry, tokens: &Tokens) {
@@ -97,11 +94,8 @@ impl Queue {
             return a.count > b.count;
         }
         let (a, b) = (a.pair, b.pair);
-        let by_bytes = || {
-            tokens
-                .compare(a.left, b.left)
-                .then_with(|| tokens.compare(a.right, b.right))
-        };
+        let by_bytes =
+            || tokens.compare(a.left, b.left).then_with(|| tokens.compare(a.right, b.right));
         match self.tie_break {
             TieBreak::SmallestIds => tokens.ids(a) < tokens.ids(b),
             TieBreak::GreatestBytes => by_bytes() == Ordering::Greater,

@@ -63,12 +63,7 @@ impl Slots {
 
         let groups = || order.chunk_by(|a, b| a.0 == b.0);
         let sizes: Vec<u128> = groups()
-            .map(|group| {
-                group
-                    .iter()
-                    .map(|&(_, index)| words[index].0.len() as u128 + 1)
-                    .sum()
-            })
+            .map(|group| group.iter().map(|&(_, index)| words[index].0.len() as u128 + 1).sum())
             .collect();
         let shift = block_shift(sizes.iter().sum(), sizes.len() as u128);
         let blocks: u128 = sizes.iter().map(|size| size.div_ceil(1 << shift)).sum();
@@ -96,12 +91,7 @@ impl Slots {
             }
             counts.resize(at.div_ceil(1 << shift), group[0].0);
         }
-        Ok(Slots {
-            slots,
-            counts,
-            shift,
-            bytes,
-        })
+        Ok(Slots { slots, counts, shift, bytes })
     }
 
     /// How many bytes the text has, each pretoken as often as it occurs.
@@ -195,18 +185,13 @@ impl Slots {
 /// The largest block size that wastes little; each group of pretokens wastes less than one block.
 fn block_shift(size: u128, groups: u128) -> u32 {
     let is_small = |&shift: &u32| groups << shift <= size / 8;
-    (MIN_SHIFT..=MAX_SHIFT)
-        .rev()
-        .find(is_small)
-        .unwrap_or(MIN_SHIFT)
+    (MIN_SHIFT..=MAX_SHIFT).rev().find(is_small).unwrap_or(MIN_SHIFT)
 }
 
 /// The sum of count times length. All pair counts together are below it: if it fits, they do.
 fn count_bytes(words: &[(&[u8], u64)]) -> Result<u64> {
-    let bytes: u128 = words
-        .iter()
-        .map(|(bytes, count)| bytes.len() as u128 * u128::from(*count))
-        .sum();
+    let bytes: u128 =
+        words.iter().map(|(bytes, count)| bytes.len() as u128 * u128::from(*count)).sum();
     match u64::try_from(bytes) {
         Ok(bytes) if i64::try_from(bytes).is_ok() => Ok(bytes),
         _ => Err(Error::Train(format!(

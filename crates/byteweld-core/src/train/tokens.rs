@@ -34,18 +34,10 @@ impl Tokens {
         Tokens {
             // A byte without an id does not occur in the text, so its id is never read; nor is
             // EDGE's.
-            ids: base_ids
-                .iter()
-                .map(|id| id.unwrap_or(u32::MAX))
-                .chain([u32::MAX])
-                .collect(),
+            ids: base_ids.iter().map(|id| id.unwrap_or(u32::MAX)).chain([u32::MAX]).collect(),
             lengths: vec![1; EDGE as usize + 1],
             starts: vec![0; EDGE as usize + 1],
-            prefixes: BYTES
-                .iter()
-                .map(|byte| prefix(&[*byte]))
-                .chain([0])
-                .collect(),
+            prefixes: BYTES.iter().map(|byte| prefix(&[*byte])).chain([0]).collect(),
             text,
         }
     }
@@ -76,9 +68,7 @@ impl Tokens {
 
     /// The bytes of the slots from `start`.
     pub(super) fn text_at(&self, start: u32, length: u32) -> &[u8] {
-        self.text
-            .get(start as usize..(start + length) as usize)
-            .unwrap_or(&[])
+        self.text.get(start as usize..(start + length) as usize).unwrap_or(&[])
     }
 
     /// Compares two tokens by their bytes.

@@ -1,0 +1,81 @@
+# `make` lists the targets. `make lint test` is what everybody runs; CI adds test-all.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Rust sources: a change here rebuilds the extension, nothing else does.
+RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart build test test-rust test-python test-all test-long lint format bench docs wheel clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+quickstart: $(VENV)/.built ## build, then train a first tokenizer on Python's own sources
+	@$(BIN)/byteweld quickstart
+
+build: $(VENV)/.built ## make .venv and build the release extension into it
+
+test: test-rust test-python ## all tests with light peers, in minutes
+
+test-rust:
+	cargo test --workspace --quiet
+
+test-python: $(VENV)/.built $(VENV)/.test
+	$(BIN)/python -m pytest -q
+
+test-all: $(VENV)/.built $(VENV)/.test ## the tests of the heavy parts: a wheel in a clean environment
+	scripts/test_wheel.sh
+
+test-long: $(VENV)/.built $(VENV)/.test ## the slow tests and many more random examples
+	BYTEWELD_EXAMPLES=20 $(BIN)/python -m pytest -q -m "slow or not slow" --timeout 3600
+
+lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formats, lints, types, stubs
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/python -m mypy.stubtest byteweld._native --concise --allowlist scripts/stubtest_allow.txt
+
+format: $(VENV)/.lint ## write formats in place
+	cargo fmt --all
+	$(BIN)/ruff check --quiet --fix .
+	$(BIN)/ruff format --quiet .
+
+bench: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## training and encoding beside the peers; appends to benches/record
+	$(BIN)/python benches/run.py
+
+docs: $(VENV)/.built ## write docs/cli.md from the verbs' own help
+	$(BIN)/python -m byteweld.cli._docs
+
+wheel: $(VENV)/.tools ## build a wheel into dist/
+	$(BIN)/maturin build --release --locked --out dist
+
+clean: ## remove all that was built
+	rm -rf $(VENV) target dist
+
+# ---------------------------------------------------------------------------- the environment
+
+$(VENV)/.tools:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip 'maturin==1.16.0'
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(RUST)
+	$(BIN)/pip install --quiet --disable-pip-version-check numpy typer rich
+	source $(BIN)/activate && maturin develop --release --locked --quiet
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.tools pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --group test
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.tools pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --group lint
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.tools pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --group bench
+	@touch $@

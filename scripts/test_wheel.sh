@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The wheel installs and works in a clean environment, without Rust on the path.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+make wheel
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"${PYTHON:-python3}" -m venv "$work/venv"
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check "$(ls -t dist/byteweld-*.whl | head -n 1)"
+cd "$work" # away from the sources
+export PATH=/usr/bin:/bin
+"$work/venv/bin/byteweld" quickstart --vocab-size 1024 > report.txt
+"$work/venv/bin/python" - <<'PY'
+import byteweld
+
+tok = byteweld.load("out/quickstart/tokenizer.json")
+assert tok.n_vocab == 1024, tok
+assert tok.decode(tok.encode("def main():\n    return 0\n")) == "def main():\n    return 0\n"
+print("1 passed, 0 failed")
+PY
