@@ -38,7 +38,7 @@ _CHOICES = 64
 class Tokenizer:
     """Encodes text to ids and decodes ids to text.
 
-    Make one with `byteweld.train`, `byteweld.load`, `Tokenizer.from_merges` or `Tokenizer.from_ranks`.
+    Make one with `byteweld.train`, `byteweld.load`, `from_merges` or `from_ranks`.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Tokenizer:
             for part in (left, right, left + right):
                 if part not in by_bytes:
                     raise VocabularyError(
-                        f"merge {rank} is ({left!r}, {right!r}) but {part!r} is not in the vocabulary"
+                        f"merge {rank} is ({left!r}, {right!r}), but {part!r} is no token"
                     )
             merge_ids.append((by_bytes[left], by_bytes[right], by_bytes[left + right]))
         return cls(
@@ -122,9 +122,10 @@ class Tokenizer:
         special_tokens: Mapping[str, int] | None = None,
         name: str | None = None,
     ) -> Tokenizer:
-        """Make a tokenizer of {bytes: rank}, as `tiktoken.Encoding` takes them; a token's id is its rank.
+        """Make a tokenizer of {bytes: rank}, as `tiktoken.Encoding` takes them; ids are ranks.
 
-        Where every token is made of exactly two others, the merges are recovered: the same tokenizer.
+        Where every token is made of exactly two others, the merges are recovered: that is the same
+        tokenizer.
         """
         tokens = {rank: token for token, rank in mergeable_ranks.items()}
         if len(tokens) != len(mergeable_ranks):
@@ -155,9 +156,9 @@ class Tokenizer:
     ) -> list[int]:
         """Encode a text.
 
-        Special tokens in the text raise `SpecialTokenError` unless `allowed_special` (a set, or "all")
-        permits them, which gives their id, or `disallowed_special=()` says that they are plain text.
-        `bytes` need not be UTF-8; nothing is lost.
+        Special tokens in the text raise `SpecialTokenError` unless `allowed_special` (a set, or
+        "all") permits them, which gives their id, or `disallowed_special=()` says that they are
+        plain text. `bytes` need not be UTF-8; nothing is lost.
         """
         chosen = self._special_arguments(allowed_special, disallowed_special)
         ids = self._call(self._encoder.encode, text, *chosen)
@@ -225,7 +226,7 @@ class Tokenizer:
         disallowed_special: Specials = "all",
         **reading: Any,
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Encode the documents of files, as `encode_ragged` does; `reading` as in `byteweld.train`."""
+        """Encode the documents of files as `encode_ragged` does; `reading` as in `open_corpus`."""
         id_arrays: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
         offset_arrays: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
         end = 0
@@ -250,8 +251,9 @@ class Tokenizer:
     ) -> Iterator[int]:
         """Encode one text that arrives in pieces (the lines of a file, say); yields ids lazily.
 
-        The ids are those of the whole text. Memory stays bounded for the built-in patterns, which can be
-        cut where the engine proves that no pre-token changes; for others the text is gathered first.
+        The ids are those of the whole text. Memory stays bounded for the built-in patterns, which
+        can be cut where the engine proves that no pre-token changes; for others the text is
+        gathered first.
         """
         chosen = self._special_arguments(allowed_special, disallowed_special)
         pieces: list[bytes] = []
@@ -338,7 +340,7 @@ class Tokenizer:
         allowed_special: Specials = frozenset(),
         disallowed_special: Specials = "all",
     ) -> Text:
-        """The longest start of a text that the first `limit` tokens cover, with whole characters."""
+        """The start of a text that its first `limit` tokens cover, in whole characters."""
         chosen = self._special_arguments(allowed_special, disallowed_special)
         _, covered, passed = self._call(self._encoder.count, text, _limit(limit), *chosen)
         if not passed:
@@ -350,7 +352,7 @@ class Tokenizer:
     # ------------------------------------------------------------------ decoding
 
     def decode(self, ids: Ids, errors: str = "replace") -> str:
-        """Decode ids to text. Bytes that are not UTF-8 are treated as `errors` says (as in Python)."""
+        """Decode ids to text; `errors` says what becomes of bytes that are not UTF-8."""
         return self._encoder.decode_bytes(ids).decode(errors=errors)
 
     def decode_bytes(self, ids: Ids) -> bytes:
@@ -446,8 +448,8 @@ class Tokenizer:
     def unreachable_tokens(self) -> list[int]:
         """Ids of tokens that encoding their own bytes does not give.
 
-        A token can be unreachable because its pre-token is never whole (the pattern cuts it, as happens
-        in `ck`) or because other merges go first.
+        A token can be unreachable because the pattern cuts it (as happens in `ck`) or because other
+        merges go first.
         """
         return [
             token_id

@@ -116,7 +116,7 @@ def cut_training(
     recipe = training.recipe
     if vocab_size > training.vocab_size:
         raise ValueError(
-            f"vocab_size is {vocab_size}; a cut must be at most {training.vocab_size}, as was trained"
+            f"vocab_size is {vocab_size}; a cut is at most {training.vocab_size}, as trained"
         )
     layout = _lay_out(vocab_size, recipe)
     kept: list[tuple[int, int, int, int]] = []
@@ -171,7 +171,7 @@ def _lay_out(vocab_size: int, recipe: Recipe) -> _Layout:
 
 
 def _reserved(recipe: Recipe, layout: _Layout) -> list[tuple[bytes, int]]:
-    """Hugging Face keeps tokens and specials in one map of texts, where bytes are shown as letters."""
+    """Hugging Face keeps tokens and specials in one table of texts, with bytes as letters."""
     if recipe.alphabet != "huggingface":
         return []
     from byteweld.formats._byte_alphabet import chars_to_bytes
@@ -188,8 +188,8 @@ def _shared(token: bytes) -> UnsupportedError:
     from byteweld.formats._byte_alphabet import bytes_to_chars
 
     return UnsupportedError(
-        f"special token {bytes_to_chars(token)!r} is how Hugging Face spells the token {token!r}: it "
-        "gives both one id, which a vocabulary cannot hold; choose another special token"
+        f"special token {bytes_to_chars(token)!r} is how Hugging Face spells the token {token!r}: "
+        "it gives both one id, which a vocabulary cannot hold; choose another special token"
     )
 
 

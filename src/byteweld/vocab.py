@@ -1,7 +1,7 @@
 """Vocabulary: the value everyone passes. Plain, immutable, checks itself when made.
 
-Tokens by id, merges in rank order, special tokens, roles, the pattern. Everything else (ranks, tables,
-caches) is derived from it. It knows no file format and no engine.
+Tokens by id, merges in rank order, special tokens, roles, the pattern. Everything else (ranks,
+tables, caches) is derived from it. It knows no file format and no engine.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Vocabulary:
         pattern: the regular expression that cuts text into pre-tokens, or None for whole texts.
         roles: which ids are bos, eos, pad, unk.
         alphabet: "bytes" (every byte has a token) or "ascii" (others give unk, or an error).
-        ranking: "merges" (the lowest-ranked merge goes first) or "ranks" (the pair whose *result* has the
-            lowest id goes first, as tiktoken does it; `merge_ids` is then empty).
+        ranking: "merges" (the lowest-ranked merge goes first) or "ranks" (the pair whose *result*
+            has the lowest id goes first, as in tiktoken; `merge_ids` is then empty).
         ignore_merges: look a whole pre-token up first, and merge only if it is no token.
 
     >>> v = Vocabulary({b: bytes([b]) for b in range(256)} | {256: b"ab"}, [(97, 98, 256)])
@@ -153,7 +153,9 @@ class Vocabulary:
                     raise VocabularyError(
                         f"merge {rank} is ({left}, {right}) -> {new}, but {part} is {what}"
                     )
-            if tokens[left] + tokens[right] != tokens[new]:
+            # Lengths first: joining two huge tokens for every merge would be quadratic.
+            made, wanted = len(tokens[left]) + len(tokens[right]), len(tokens[new])
+            if made != wanted or tokens[left] + tokens[right] != tokens[new]:
                 raise VocabularyError(
                     f"merge {rank} makes {tokens[left]!r} + {tokens[right]!r}, "
                     f"but token {new} is {tokens[new]!r}"
@@ -168,12 +170,12 @@ class Vocabulary:
 
     @cached_property
     def _only_special(self) -> frozenset[int]:
-        """Special ids that no merge makes. (Hugging Face lets a learned token share a special's id.)"""
+        """Special ids that no merge makes. (In Hugging Face a learned token may share one.)"""
         made = {merge.new for merge in self.merge_ids}
         return frozenset(i for i in self.special_tokens.values() if i not in made)
 
     def ordinary(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (id, bytes) of every token that text can become, in order of id; no special tokens."""
+        """Yield (id, bytes) of every token that text can become, in order of id."""
         only_special = self._only_special
         return ((i, t) for i, t in self.tokens.items() if i not in only_special)
 

@@ -1,8 +1,8 @@
 """Paths, folders and globs -> files, and how to read documents from them; the engine reads.
 
 A folder is taken recursively, sorted by the bytes of the path; symbolic links and empty files in it
-are passed over. Text files are one document each unless lines or a separator are asked for; `.jsonl`
-and `.ndjson` files are one document a line. gzip, zstd and xz are known by their first bytes.
+are passed over. Text files are one document each unless lines or a separator are asked for;
+`.jsonl` and `.ndjson` files are one a line. gzip, zstd and xz are known by their first bytes.
 """
 
 from __future__ import annotations

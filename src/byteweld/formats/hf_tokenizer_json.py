@@ -809,7 +809,7 @@ def _find_repeat_problem(
         return f"the repeat {text!r} after nothing that can be repeated"
     if group.is_behind:
         return f"the repeat {text!r} inside a look behind"
-    if atom == 0 and not text.startswith("?"):
+    if atom == 0:
         return f"the repeat {text!r} of a group that can match nothing"
     if match["least"] is None:
         return None
