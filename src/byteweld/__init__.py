@@ -1,7 +1,6 @@
 """byteweld: train, encode, decode, convert and look into byte-level BPE. The public names."""
 
-from importlib.metadata import version as _version
-
+from byteweld._native import __version__ as __version__
 from byteweld.api import count, load, train
 from byteweld.counts import Counts
 from byteweld.errors import (
@@ -23,8 +22,6 @@ from byteweld.recipes import RECIPES, Recipe
 from byteweld.tokenizer import Tokenizer
 from byteweld.trainer import Training, TrainingEvent
 from byteweld.vocab import Merge, Vocabulary
-
-__version__ = _version("byteweld")
 
 __all__ = [
     "FORMATS",

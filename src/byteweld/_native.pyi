@@ -10,6 +10,7 @@ from typing import Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+__version__: str
 __all__ = [
     "CountBuilder",
     "Counts",

@@ -11,6 +11,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _native {
+    use super::*;
+
     #[pymodule_export]
     use super::corpus::Documents;
     #[pymodule_export]
@@ -19,4 +21,9 @@ mod _native {
     use super::encoder::{Encoder, SpecialChoice, recover_merges};
     #[pymodule_export]
     use super::trainer::train;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

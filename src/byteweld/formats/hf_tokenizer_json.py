@@ -62,7 +62,8 @@ _CK_BYTES: Final = (*range(0x7F, 0xA1), 0xAD)
 _CK_LETTERS: Final = {byte: chr(0x100 + byte) if byte != 0xAD else "\xad" for byte in _CK_BYTES}
 _CK_TO_GPT2: Final = {ord(_CK_LETTERS[byte]): BYTE_TO_CHAR[byte] for byte in _CK_BYTES}
 
-_TOP_LEVEL: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:]', re.DOTALL)
+# A string may lack its end, where the head is cut; else each quote in it would be tried as a start.
+_TOP_LEVEL: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]:]', re.DOTALL)
 _SIGNS: Final = frozenset(_FILE_KEYS) - {"version"}
 
 

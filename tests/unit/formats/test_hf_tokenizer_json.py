@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,6 @@ from byteweld.errors import (
 from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
 from byteweld.vocab import Vocabulary
-
-DATA = Path(os.environ.get("BYTEWELD_TEST_DATA", "no-test-data"))
-needs_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason="BYTEWELD_TEST_DATA names no folder with vocabs/ and nasty/"
-)
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 OWN_PATTERN = r"\p{Lu}\p{Ll}++|\d{1,3}|(?:ab|c)+|[^\S\r\n]+|(?<=a)b|.(?!\s)"
@@ -268,14 +263,13 @@ def test_an_ascii_vocabulary_without_unk_makes_the_library_refuse_other_characte
     assert hf.load(tmp_path / "tokenizer.json") == vocab
 
 
-@needs_data
 @pytest.mark.parametrize("pattern", ALL_PATTERNS)
 def test_the_real_library_gives_our_ids_on_hostile_files(
-    tmp_path: Path, pattern: str | None
+    tmp_path: Path, shared: Path, pattern: str | None
 ) -> None:
     vocab = words_vocabulary(pattern=pattern, specials=["<|endoftext|>"])
     tokenizer = real(vocab, tmp_path)
-    files = sorted(p for p in (DATA / "nasty").rglob("*.txt") if p.stat().st_size < 40_000)
+    files = sorted(p for p in (shared / "nasty").rglob("*.txt") if p.stat().st_size < 40_000)
     assert files
     for path in files:
         text = path.read_bytes().decode("utf-8", "replace")
@@ -364,6 +358,7 @@ def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
         (r"a{3}?|.", r"\{3\}\?"),
         (r"a{,3}|.", "construct"),
         (r"(?:a?)+b", "can match nothing"),
+        (r"(?:(?!a))?b", "can match nothing"),
         (r"\xe9|.", "construct"),
         (r"\pL|.", "construct"),
         (r"\p{Script=Han}|.", "construct"),
@@ -551,7 +546,15 @@ def test_dropping_what_does_not_match_is_refused_elsewhere(tmp_path: Path, patte
 
 
 PARTS = [r"\s", r"\p{L}", r"\p{N}", r"[^\s\p{L}\p{N}]", r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}]"]
-PARTS += [r"[\p{Ll}\p{Lm}a-z]", r"[^\r\n\p{L}\p{N}]", "(?i:'s|re)", " ", r"[\s\p{N}]", r"(?!\S)", "a"]
+PARTS += [
+    r"[\p{Ll}\p{Lm}a-z]",
+    r"[^\r\n\p{L}\p{N}]",
+    "(?i:'s|re)",
+    " ",
+    r"[\s\p{N}]",
+    r"(?!\S)",
+    "a",
+]
 REPEATS = ["", "", "?", "*", "+", "+", "{1,3}", "{2,3}", "?+", "++", "*?"]
 
 
@@ -827,36 +830,43 @@ def test_recognition_is_by_the_keys_of_the_outer_object() -> None:
     assert not hf.recognise(path, b"BPE1" + bytes(range(256)))
 
 
-def unpack(name: str, folder: Path) -> Path:
+def test_recognition_and_the_check_of_patterns_take_linear_time() -> None:
+    started = time.process_time()
+    for head in (b'{"' + b'\\"' * 32_000, b'{"a":' * 13_000, b'{"model"' * 8_000):
+        assert not hf.recognise(Path("any"), head)
+    for pattern in ("[" + "a-" * 50_000, "(?i:" + "a|" * 50_000, r"\s?" * 50_000 + "("):
+        assert hf.find_dialect_problem(pattern) is not None
+        hf.matches_everywhere(pattern)
+    assert time.process_time() - started < 5  # under one second; the square would be minutes
+
+
+def unpack(shared: Path, name: str, folder: Path) -> Path:
     path = folder / name.rpartition("/")[2]
-    path.write_bytes(gzip.decompress((DATA / "vocabs" / f"{name}.gz").read_bytes()))
+    path.write_bytes(gzip.decompress((shared / "vocabs" / f"{name}.gz").read_bytes()))
     return path
 
 
-@needs_data
 @pytest.mark.parametrize("name", ["gpt2", "text_davinci002", "gpt4", "gpt4o"])
 def test_real_files_are_read_exactly_and_written_again_with_the_same_ids(
-    tmp_path: Path, name: str
+    tmp_path: Path, shared: Path, name: str
 ) -> None:
     tokenizers = pytest.importorskip("tokenizers")
-    path = unpack(f"hf/{name}.tokenizer.json", tmp_path)
+    path = unpack(shared, f"hf/{name}.tokenizer.json", tmp_path)
     vocab = hf.load(path)
     theirs = tokenizers.Tokenizer.from_file(str(path))
     hf.save(vocab, tmp_path / "ours.json")
     ours = tokenizers.Tokenizer.from_file(str(tmp_path / "ours.json"))
-    for text in [*HARD_TEXTS, (DATA / "nasty/text/contractions.txt").read_text("utf-8")[:4000]]:
+    for text in [*HARD_TEXTS, (shared / "nasty/text/contractions.txt").read_text("utf-8")[:4000]]:
         same_ids(vocab, theirs, text)
         same_ids(vocab, ours, text)
     assert hf.load(tmp_path / "ours.json") == vocab
 
 
-@needs_data
-def test_the_old_layout_of_a_file_is_the_same_vocabulary(tmp_path: Path) -> None:
-    old = hf.load(unpack("hf/gpt2_legacy.tokenizer.json", tmp_path))
-    assert old == hf.load(unpack("hf/gpt2.tokenizer.json", tmp_path))
+def test_the_old_layout_of_a_file_is_the_same_vocabulary(tmp_path: Path, shared: Path) -> None:
+    old = hf.load(unpack(shared, "hf/gpt2_legacy.tokenizer.json", tmp_path))
+    assert old == hf.load(unpack(shared, "hf/gpt2.tokenizer.json", tmp_path))
 
 
-@needs_data
 @pytest.mark.parametrize(
     ("name", "named"),
     [
@@ -870,18 +880,17 @@ def test_the_old_layout_of_a_file_is_the_same_vocabulary(tmp_path: Path) -> None
     ],
 )
 def test_real_files_that_cannot_be_exact_are_refused_by_name(
-    tmp_path: Path, name: str, named: str
+    tmp_path: Path, shared: Path, name: str, named: str
 ) -> None:
     with pytest.raises(UnsupportedError, match=named):
-        hf.load(unpack(f"hf/{name}.tokenizer.json", tmp_path))
+        hf.load(unpack(shared, f"hf/{name}.tokenizer.json", tmp_path))
 
 
-@needs_data
-def test_a_real_rank_file_is_written_with_the_ids_of_tiktoken(tmp_path: Path) -> None:
+def test_a_real_rank_file_is_written_with_the_ids_of_tiktoken(tmp_path: Path, shared: Path) -> None:
     import base64
 
     tiktoken = pytest.importorskip("tiktoken")
-    lines = unpack("tiktoken/llama3.tiktoken", tmp_path).read_bytes().splitlines()
+    lines = unpack(shared, "tiktoken/llama3.tiktoken", tmp_path).read_bytes().splitlines()
     ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)}
     pattern = patterns.CK.replace(r"\p{N}+", r"\p{N}{1,3}")
     vocab = Vocabulary(
@@ -889,6 +898,6 @@ def test_a_real_rank_file_is_written_with_the_ids_of_tiktoken(tmp_path: Path) ->
     )
     tokenizer = real(vocab, tmp_path)
     peer = tiktoken.Encoding("l", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-    texts = [p.read_bytes().decode("utf-8", "replace") for p in (DATA / "nasty").rglob("*.txt")]
+    texts = [p.read_bytes().decode("utf-8", "replace") for p in (shared / "nasty").rglob("*.txt")]
     for text in [*HARD_TEXTS, *(text[:100_000] for text in texts)]:
         assert tokenizer.encode(text).ids == peer.encode_ordinary(text)

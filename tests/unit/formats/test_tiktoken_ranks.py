@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import os
 import random
 import sys
 import types
@@ -23,10 +22,6 @@ from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.formats import tiktoken_ranks as ranks
 from byteweld.vocab import Merge, Vocabulary
 
-DATA = Path(os.environ.get("BYTEWELD_TEST_DATA", "no-test-data"))
-needs_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason="BYTEWELD_TEST_DATA names no folder with vocabs/ and nasty/"
-)
 BYTES = [bytes([byte]) for byte in range(256)]
 TEXTS = ["", " ", "abab ab\n", "the then there", "aaaaaaaaaaa", "été 日本語 🦊", "x<|eot|>ab"]
 
@@ -407,29 +402,27 @@ def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- real files
 
 
-def unpack(name: str, folder: Path) -> Path:
+def unpack(shared: Path, name: str, folder: Path) -> Path:
     path = folder / name.rpartition("/")[2]
-    path.write_bytes(gzip.decompress((DATA / "vocabs" / f"{name}.gz").read_bytes()))
+    path.write_bytes(gzip.decompress((shared / "vocabs" / f"{name}.gz").read_bytes()))
     return path
 
 
-@needs_data
-def test_gpt2_is_one_vocabulary_in_both_formats(tmp_path: Path) -> None:
-    path = unpack("tiktoken/r50k_base.tiktoken", tmp_path)
+def test_gpt2_is_one_vocabulary_in_both_formats(tmp_path: Path, shared: Path) -> None:
+    path = unpack(shared, "tiktoken/r50k_base.tiktoken", tmp_path)
     before = path.read_bytes()
     vocab = ranks.load(path, pattern="gpt2", special_tokens={"<|endoftext|>": 50256})
-    other = hf.load(unpack("hf/gpt2.tokenizer.json", tmp_path))
+    other = hf.load(unpack(shared, "hf/gpt2.tokenizer.json", tmp_path))
     assert vocab == other
     assert vocab.fingerprint == other.fingerprint
     ranks.save(other, path, overwrite=True)
     assert path.read_bytes() == before
 
 
-@needs_data
 @pytest.mark.parametrize("name", ["p50k_base", "qwen"])
-def test_real_files_have_the_ids_of_tiktoken(tmp_path: Path, name: str) -> None:
-    path = unpack(f"tiktoken/{name}.tiktoken", tmp_path)
+def test_real_files_have_the_ids_of_tiktoken(tmp_path: Path, shared: Path, name: str) -> None:
+    path = unpack(shared, f"tiktoken/{name}.tiktoken", tmp_path)
     vocab = ranks.load(path, pattern="gpt2", special_tokens={"<|eot|>": 900_000})
     peer = peer_of(path, patterns.GPT2, {"<|eot|>": 900_000})
-    for text in [*TEXTS, (DATA / "nasty/text/html_soup.txt").read_text("utf-8")[:3000]]:
+    for text in [*TEXTS, (shared / "nasty/text/html_soup.txt").read_text("utf-8")[:3000]]:
         same_ids(vocab, peer, text)

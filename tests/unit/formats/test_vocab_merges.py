@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,6 @@ from byteweld.formats import vocab_merges as gpt2
 from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
 from byteweld.vocab import Vocabulary
 
-DATA = Path(os.environ.get("BYTEWELD_TEST_DATA", "no-test-data"))
-needs_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason="BYTEWELD_TEST_DATA names no folder with vocabs/ and nasty/"
-)
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 LETTERS = {BYTE_TO_CHAR[byte]: byte for byte in range(256)}
 NONE: dict[str, Any] = {"pattern": None, "special_tokens": {}}
@@ -277,10 +272,9 @@ def test_recognition_is_by_the_files_of_the_folder(tmp_path: Path) -> None:
     assert not gpt2.recognise(tmp_path, b"")
 
 
-@needs_data
-def test_the_first_files_of_gpt2_are_the_same_vocabulary(tmp_path: Path) -> None:
+def test_the_first_files_of_gpt2_are_the_same_vocabulary(tmp_path: Path, shared: Path) -> None:
     for name in ("gpt2/encoder.json", "gpt2/vocab.bpe", "hf/gpt2.tokenizer.json"):
-        data = gzip.decompress((DATA / "vocabs" / f"{name}.gz").read_bytes())
+        data = gzip.decompress((shared / "vocabs" / f"{name}.gz").read_bytes())
         (tmp_path / name.rpartition("/")[2]).write_bytes(data)
     vocab = gpt2.load(tmp_path, pattern="gpt2", special_tokens={"<|endoftext|>": 50256})
     assert vocab == hf.load(tmp_path / "gpt2.tokenizer.json")

@@ -1,0 +1,49 @@
+"""What all tests share: the optional data beside the clone, the hard strings, hypothesis's settings.
+
+`BYTEWELD_EXAMPLES=10` makes every property try ten times as many examples.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+TESTS = Path(__file__).parent
+SHARED = TESTS.parent.parent / "shared" / "data"
+
+# Strategies are used by two folders of tests, and pytest's importlib mode puts none on the path.
+sys.path.insert(0, str(TESTS / "property"))
+
+settings.register_profile(
+    "byteweld",
+    max_examples=100 * int(os.environ.get("BYTEWELD_EXAMPLES", "1")),
+    deadline=None,  # the machine may be busy; a test that hangs meets pytest's timeout
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("byteweld")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of large corpora, real vocabularies and frozen answers, where there is one."""
+    if not SHARED.is_dir():
+        pytest.skip(f"no shared data at {SHARED}")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The small texts that come with the tests."""
+    return TESTS / "data"
+
+
+@pytest.fixture(scope="session")
+def nasty_texts(data: Path) -> list[str]:
+    """The hard strings of nasty.txt: one Python literal a line; `text * 1000` repeats it."""
+    from strategies import read_nasty
+
+    return read_nasty(data / "nasty.txt")

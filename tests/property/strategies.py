@@ -1,0 +1,252 @@
+"""What the property tests draw: texts, corpora, recipes, vocabularies of every kind of ranking.
+
+Two kinds of text bite: tiny alphabets, where pairs tie and overlap at every step, and real characters of
+every class next to each other, where patterns cut.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from byteweld import PATTERNS, RECIPES, Recipe, Vocabulary, reference
+
+ENDOFTEXT = "<|endoftext|>"
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+
+
+def examples(count: int) -> settings:
+    """How many examples a property tries, times BYTEWELD_EXAMPLES."""
+    return settings(max_examples=count * int(os.environ.get("BYTEWELD_EXAMPLES", "1")))
+
+
+def read_nasty(path: Path) -> list[str]:
+    """Read a file of Python string literals, one a line; `"ab" * 10` is repeated, `#` a comment."""
+    texts = []
+    for line in path.read_text("utf-8").split("\n"):
+        if line and not line.startswith("#"):
+            literal, _, times = line.rpartition(" * ") if line[-1] != '"' else (line, "", "1")
+            texts.append(ast.literal_eval(literal) * int(times))
+    return texts
+
+
+NASTY = read_nasty(Path(__file__).parent.parent / "data" / "nasty.txt")
+
+# ---------------------------------------------------------------------- texts
+
+# One or two of every class that a known pattern tells apart, and neighbours that are easily confused.
+CHARACTERS = (
+    "abzAZ sdmtlvrSDMTLVRſK'’0123456789½٣Ⅷ \t\n\r\x0b\x0c\x1c\x85\xa0\u2028\u3000\u180e\u200b\u200d"
+    "!/.,-_<|>\\\"éÉßǅʰªº漢字か한ֿ\u0301\u0903\u20ddαΣςяЯᾈ👍🏽\x00\x01\x7f\ufeff\ufffd\ue000\U0010ffff"
+)
+FRAGMENTS = [
+    *["'s", "'LL", "'ſ", "don't", " the", "The", "ing", "\r\n", "\n\n", "  ", "   ", "    x", " \n"],
+    *["123", "1234", "12345", "ABC", "aBc", "AbC", "e\u0301", "👨‍👩‍👧", "日本", "://", "//\n", "...\n"],
+    *[ENDOFTEXT, "<|a|>", "<|a|><|b|>", "<|", "|>", "<|endoftext", "\t\t", " \u3000", "\xa0 ", "ÿ"],
+]
+BROKEN = [
+    *[b"\x80", b"\xbf\xbf", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x91", b"\xff", b"\xfe\xff", b"\xc0\xaf"],
+    *[b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xe0\x80\x80", b"\xf4\x90\x80\x80", b"\xf8\x88"],
+]
+
+tiny_texts = st.one_of(
+    st.text(alphabet="ab", max_size=40),
+    st.text(alphabet="ab ", max_size=60),
+    st.text(alphabet="aé'\n ", max_size=40),
+)
+rich_texts = st.one_of(
+    st.lists(
+        st.one_of(st.sampled_from(CHARACTERS), st.sampled_from(FRAGMENTS)), max_size=40
+    ).map("".join),
+    st.text(st.characters(exclude_categories=("Cs",)), max_size=40),
+)
+texts = st.one_of(tiny_texts, rich_texts)
+surrogate_texts = st.text(st.sampled_from("a \ud800\udc00\udfff\ud83d\ude00é\n"), max_size=12)
+
+byte_texts = st.one_of(
+    st.binary(max_size=60),
+    st.binary(max_size=30).map(lambda b: bytes(x % 3 + 97 for x in b)),
+    st.lists(
+        st.one_of(
+            st.sampled_from(CHARACTERS).map(str.encode),
+            st.sampled_from(FRAGMENTS).map(str.encode),
+            st.sampled_from(BROKEN),
+        ),
+        max_size=30,
+    ).map(b"".join),
+)
+any_texts = st.one_of(texts, byte_texts)
+
+ascii_texts = st.text(
+    st.sampled_from("ab <|>\t\n\r") | st.characters(min_codepoint=32, max_codepoint=126), max_size=60
+)
+
+# ---------------------------------------------------------------------- patterns
+
+CUSTOM_PATTERNS = [
+    r"[a-z]+",
+    r"(?:a)",
+    r"ab|a|b+",
+    r"(?:ab)+?|x",
+    r".",
+    r"(?s:.)",
+    r"(?s:.{1,3})",
+    r"\s+|\S+",
+    r"\p{L}+|\p{N}|[^\p{L}\p{N}]+",
+    r"\p{Han}+|\p{Greek}+| ?\p{Lu}\p{Ll}*",
+    r"[^\r\n]+|[\r\n]+",
+    r"(?i:[sk]+)|\p{M}",
+    r"a(?=b)|b(?!a)|\s(?!\s)",
+    r"(?<=a)b+|(?<!\s)\n",
+    r"([ab])\1|'(?:s|t)",
+    r"(?>a+)b|a",
+    r"a++b|\s++",
+    r" ?[^\s]+?(?=[ \n])|\s",
+    r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))|\p{L}+",
+]
+# The known patterns take some hundredths of a second to compile, so most draws are of others.
+patterns = st.one_of(
+    st.none(), st.sampled_from(CUSTOM_PATTERNS), st.sampled_from([*PATTERNS, *CUSTOM_PATTERNS])
+)
+
+# ---------------------------------------------------------------------- recipes and corpora
+
+SPECIAL_TOKENS = [ENDOFTEXT, "<|a|>", "<|a|><|b|>", "ab", "a", " ", "é", "\n\n", "bb", "<|b|>"]
+special_lists = st.lists(st.sampled_from(SPECIAL_TOKENS), unique=True, max_size=3)
+
+
+@st.composite
+def recipes(draw: st.DrawFn, name: str | None = None) -> Recipe:
+    """A preset with any of its fields changed."""
+    recipe = RECIPES[name or draw(st.sampled_from(sorted(RECIPES)))]
+    changes: dict[str, object] = {}
+    if draw(st.booleans()):
+        changes["tie_break"] = draw(
+            st.sampled_from(["smallest-ids", "greatest-bytes", "smallest-bytes"])
+        )
+    if draw(st.booleans()):
+        changes["min_frequency"] = draw(st.integers(0, 5))
+    if draw(st.booleans()):
+        changes["max_token_bytes"] = draw(st.sampled_from([None, 1, 2, 3, 4, 7]))
+    if recipe.name not in ("bpetite", "rustbpe") and draw(st.booleans()):
+        changes["special_tokens"] = draw(special_lists)
+        changes["split_specials"] = draw(st.booleans())
+    if draw(st.integers(0, 3)) == 0:
+        changes["special_ids"] = draw(st.sampled_from(["first", "after_alphabet", "last"]))
+    if recipe.alphabet != "ascii" and draw(st.booleans()):
+        changes["pattern"] = draw(patterns)
+    return recipe.replace(**changes)
+
+
+def corpora(recipe: Recipe) -> st.SearchStrategy[list[str | bytes]]:
+    """Lists of documents that a recipe can read, some of them several times."""
+    documents = ascii_texts if recipe.alphabet == "ascii" else st.one_of(tiny_texts, any_texts)
+    return st.lists(
+        st.tuples(documents, st.integers(1, 3)).map(lambda pair: [pair[0]] * pair[1]), max_size=6
+    ).map(lambda lists: [document for documents in lists for document in documents])
+
+
+def as_bytes(document: str | bytes) -> bytes:
+    return document.encode() if isinstance(document, str) else document
+
+
+# ---------------------------------------------------------------------- vocabularies
+
+vocabulary_patterns = st.one_of(
+    st.sampled_from([None, r"[ab]+", r"\s+|\S+", r"\p{L}+|\p{N}|[^\p{L}\p{N}]+"]),
+    st.sampled_from([*PATTERNS, None, r" ?\p{L}+|\s(?!\S)"]),
+)
+
+
+def _resolved(name: str | None) -> str | None:
+    return PATTERNS.get(name, name) if name is not None else None
+
+
+@st.composite
+def merge_vocabularies(draw: st.DrawFn, ignore_merges: bool | None = None) -> Vocabulary:
+    """Tokens over a tiny alphabet with merges in random order; a token may be built in several ways."""
+    choose = random.Random(draw(st.integers(0, 2**32)))
+    letters = [b"a", b"b", b" ", "é".encode()[:1], "é".encode()[1:]][: draw(st.integers(2, 5))]
+    tokens = list(letters)
+    for _ in range(draw(st.integers(0, 25))):
+        token = choose.choice(tokens) + choose.choice(tokens)
+        if token not in tokens and len(token) <= 12:
+            tokens.append(token)
+    ids = _shuffled_ids(tokens, choose)
+    splits = [
+        (ids[token[:at]], ids[token[at:]], ids[token])
+        for token in tokens
+        for at in range(1, len(token))
+        if token[:at] in ids and token[at:] in ids
+    ]
+    choose.shuffle(splits)
+    merges = splits[: choose.randint(len(splits) // 2, len(splits))]
+    return Vocabulary(
+        _by_id(ids) | {400: ENDOFTEXT.encode(), 401: b"<|a|>"},
+        merges,
+        special_tokens={ENDOFTEXT: 400, "<|a|>": 401},
+        pattern=_resolved(draw(vocabulary_patterns)),
+        ignore_merges=draw(st.booleans()) if ignore_merges is None else ignore_merges,
+    )
+
+
+@st.composite
+def rank_tables(draw: st.DrawFn) -> dict[bytes, int]:
+    """{bytes: rank} as tiktoken takes it; not every token can be made of two others."""
+    choose = random.Random(draw(st.integers(0, 2**32)))
+    letters = draw(st.sampled_from([b"ab", b"ab ", "aé".encode(), "👍 ".encode()]))
+    tokens = {
+        bytes(choose.choices(letters, k=choose.randint(2, 6)))
+        for _ in range(draw(st.integers(0, 30)))
+    }
+    return _shuffled_ids([bytes([letter]) for letter in letters] + sorted(tokens), choose)
+
+
+@st.composite
+def rank_vocabularies(draw: st.DrawFn) -> Vocabulary:
+    """A vocabulary that is ranked by id and has no merge list."""
+    ids = draw(rank_tables())
+    return Vocabulary(
+        _by_id(ids) | {400: ENDOFTEXT.encode()},
+        special_tokens={ENDOFTEXT: 400},
+        pattern=_resolved(draw(vocabulary_patterns)),
+        ranking="ranks",
+    )
+
+
+@st.composite
+def ascii_vocabularies(draw: st.DrawFn) -> Vocabulary:
+    """An ascii alphabet with an unk token, in ck's layout."""
+    words = draw(st.lists(ascii_texts.filter(bool), max_size=4))
+    size = RECIPES["ck-ascii"].minimum_size + draw(st.integers(0, 12))
+    documents = [word.encode() for word in words * 2]
+    return reference.train(documents, size, RECIPES["ck-ascii"]).vocab
+
+
+vocabularies = st.one_of(
+    merge_vocabularies(ignore_merges=False), merge_vocabularies(ignore_merges=True), rank_vocabularies()
+)
+
+
+def _shuffled_ids(tokens: list[bytes], choose: random.Random) -> dict[bytes, int]:
+    every = [*tokens, *(token for token in BYTES.values() if token not in tokens)]
+    ids = list(range(len(every)))
+    choose.shuffle(ids)
+    return dict(zip(every, ids, strict=True))
+
+
+def _by_id(ids: dict[bytes, int]) -> dict[int, bytes]:
+    return {token_id: token for token, token_id in ids.items()}
+
+
+@st.composite
+def cut_into_pieces(draw: st.DrawFn, source: st.SearchStrategy[str]) -> list[str]:
+    """A text and places to cut it."""
+    text = draw(source)
+    places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    return [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]

@@ -1,0 +1,335 @@
+"""Fast == readable: the engine gives what `byteweld.reference` gives, in every room of the flow."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import (
+    BROKEN,
+    CUSTOM_PATTERNS,
+    ENDOFTEXT,
+    NASTY,
+    any_texts,
+    as_bytes,
+    ascii_texts,
+    ascii_vocabularies,
+    byte_texts,
+    corpora,
+    examples,
+    merge_vocabularies,
+    rank_tables,
+    rank_vocabularies,
+    recipes,
+    rich_texts,
+    surrogate_texts,
+    texts,
+    tiny_texts,
+    vocabularies,
+)
+
+import byteweld
+from byteweld import PATTERNS, RECIPES, Recipe, Tokenizer, Vocabulary, reference
+from byteweld.errors import ByteweldError
+from byteweld.reference.encode import utf8
+
+TIES = ["smallest-ids", "greatest-bytes", "smallest-bytes"]
+SHORT_NASTY = [text for text in NASTY if len(text) < 500]
+
+
+def trained(documents, size, recipe, **options):
+    """What a training gives, in a form in which two can be compared."""
+    try:
+        tok = byteweld.train(iter(documents), vocab_size=size, recipe=recipe, **options)
+    except ByteweldError as error:
+        return type(error)
+    return tok.vocab, tok.training.merge_counts, tok.training.stop
+
+
+def trained_by_reference(documents, size, recipe):
+    try:
+        training = reference.train([as_bytes(d) for d in documents], size, recipe)
+    except ByteweldError as error:
+        return type(error)
+    return training.vocab, tuple(m.pair_count for m in training.merges), training.stopped
+
+
+# ---------------------------------------------------------------------- training
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@examples(30)
+@given(st.data())
+def test_a_recipe_with_any_fields_changed_trains_as_the_reference_does(name, data):
+    recipe = data.draw(recipes(name))
+    documents = data.draw(corpora(recipe))
+    size = recipe.minimum_size + data.draw(st.integers(0, 40))
+    assert trained(documents, size, recipe) == trained_by_reference(documents, size, recipe)
+
+
+@pytest.mark.parametrize("tie_break", TIES)
+@pytest.mark.parametrize("name", RECIPES)
+@examples(10)
+@given(
+    documents=st.lists(st.text(alphabet="ab \n", max_size=80), max_size=4),
+    min_frequency=st.integers(0, 3),
+    max_token_bytes=st.sampled_from([None, 2, 3, 5]),
+)
+def test_every_recipe_and_tie_rule_trains_as_the_reference_does(
+    name, tie_break, documents, min_frequency, max_token_bytes
+):
+    recipe = RECIPES[name].replace(
+        tie_break=tie_break, min_frequency=min_frequency, max_token_bytes=max_token_bytes
+    )
+    size = recipe.minimum_size + 60
+    assert trained(documents, size, recipe) == trained_by_reference(documents, size, recipe)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_trains_on_the_small_texts_as_the_reference_does(name, data):
+    recipe = RECIPES[name]
+    documents = [(data / file).read_bytes() for file in ("prose.txt", "code.txt", "many.txt")]
+    if recipe.alphabet == "ascii":
+        documents = [document.decode().encode("ascii", "ignore") for document in documents]
+    size = recipe.minimum_size + 120
+    assert trained(documents, size, recipe) == trained_by_reference(documents, size, recipe)
+
+
+@examples(60)
+@given(
+    counts=st.dictionaries(
+        st.binary(min_size=1, max_size=12).map(lambda b: bytes(x % 4 + 97 for x in b)),
+        st.one_of(st.integers(0, 4), st.integers(2**31 - 2, 2**33), st.integers(2**40, 2**45)),
+        max_size=12,
+    ),
+    tie_break=st.sampled_from(TIES),
+    min_frequency=st.sampled_from([0, 1, 3, 2**32, 2**41]),
+)
+def test_counts_of_any_size_train_as_the_reference_does(counts, tie_break, min_frequency):
+    recipe = Recipe(tie_break=tie_break, min_frequency=min_frequency)
+    tok = byteweld.train(byteweld.Counts(counts), vocab_size=290, recipe=recipe)
+    expected = reference.train(counts, 290, recipe)
+    assert tok.vocab == expected.vocab
+    assert tok.training.merge_counts == tuple(merge.pair_count for merge in expected.merges)
+    assert tok.training.stop == expected.stopped
+
+
+@examples(60)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 40), st.sampled_from(TIES))
+def test_runs_and_overlaps_train_as_the_reference_does(x, y, times, tie_break):
+    documents = [("a" * x + "b" * y) * times, "a" * times, ("ab" * x + "a" * y) * 3]
+    recipe = RECIPES["plain"].replace(tie_break=tie_break)
+    assert trained(documents, 300, recipe) == trained_by_reference(documents, 300, recipe)
+
+
+# ---------------------------------------------------------------------- counting
+
+
+@examples(150)
+@given(st.data())
+def test_counts_are_those_of_the_reference(data):
+    recipe = data.draw(recipes())
+    documents = data.draw(corpora(recipe))
+    expected = reference.count_pretokens([as_bytes(d) for d in documents], recipe)
+    assert dict(byteweld.count(iter(documents), recipe=recipe).items()) == expected
+
+
+@pytest.mark.parametrize("name", [*PATTERNS, None])
+@pytest.mark.parametrize("special_tokens", [(), (ENDOFTEXT,), (ENDOFTEXT, "<|a|>", "<|a|><|b|>")])
+def test_files_longer_than_any_window_are_counted_as_the_reference_does(
+    name, special_tokens, tmp_path
+):
+    # Special tokens at every distance from a power of two; characters of all lengths; long runs.
+    text = "".join(
+        f"{ENDOFTEXT}{'x' * (n % 13)} é👍 <|a|><|b|> don't 1234{' ' * (n % 7)}\n" for n in range(6000)
+    )
+    recipe = RECIPES["modern"].replace(pattern=name, special_tokens=special_tokens)
+    expected = reference.count_pretokens([text.encode()], recipe)
+    file = tmp_path / "long.txt"
+    file.write_bytes(text.encode())
+    for threads in (1, 3):
+        counts = byteweld.count(file, recipe=recipe, num_threads=threads)
+        assert dict(counts.items()) == expected
+
+
+# ---------------------------------------------------------------------- pre-tokens
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS.values(), *CUSTOM_PATTERNS, None])
+def test_a_pattern_cuts_texts_as_the_reference_does(pattern):
+    tok = Tokenizer(Vocabulary({b: bytes([b]) for b in range(256)}, pattern=pattern))
+
+    @examples(60)
+    @given(any_texts)
+    @example("")
+    def cuts_alike(text):
+        pretokens = tok.pretokenize(text)
+        assert pretokens == reference.pretokenize(as_bytes(text), pattern)
+        assert b"".join(pretokens) == as_bytes(text)
+
+    cuts_alike()
+
+
+@pytest.mark.parametrize("name", [*PATTERNS, None])
+def test_a_known_pattern_cuts_the_hard_strings_as_the_reference_does(name):
+    pattern = PATTERNS.get(name)
+    tok = Tokenizer(Vocabulary({b: bytes([b]) for b in range(256)}, pattern=pattern))
+    for text in NASTY:
+        assert tok.pretokenize(text) == reference.pretokenize(text.encode(), pattern)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_known_pattern_cuts_all_short_texts_over_the_classes_alike(name):
+    pattern = PATTERNS[name]
+    tok = Tokenizer(Vocabulary({b: bytes([b]) for b in range(256)}, pattern=pattern))
+    classes = ["a", "B", "s", "'", " ", "\n", "\r", "\u00a0", "1", "!", "/", "\u0301", "漢", "ǅ", "ſ"]
+    for a in classes:
+        for b in classes:
+            for c in classes:
+                text = f"{a}{b}{c} {c}{a}{b}{b}"
+                assert tok.pretokenize(text) == reference.pretokenize(text.encode(), pattern)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_known_pattern_cuts_every_character_of_unicode_alike(name):
+    pattern = PATTERNS[name]
+    tok = Tokenizer(Vocabulary({b: bytes([b]) for b in range(256)}, pattern=pattern))
+    for start in range(0, 0x110000, 0x400):
+        characters = [chr(c) for c in range(start, start + 0x400) if not 0xD800 <= c < 0xE000]
+        text = "".join(f"a{c}{c}b1{c} {c}\n{c}A{c}'{c}" for c in characters)
+        assert tok.pretokenize(text) == reference.pretokenize(text.encode(), pattern), hex(start)
+
+
+# ---------------------------------------------------------------------- encoding
+
+
+def check_encoding(vocab, text, tok=None):
+    tok = tok or Tokenizer(vocab)
+    plain = reference.encode(vocab, text)
+    assert tok.encode_ordinary(text) == plain
+    assert tok.encode(text, disallowed_special=()) == plain
+    for allowed in ("all", {ENDOFTEXT}):
+        ids = tok.encode(text, allowed_special=allowed, disallowed_special=())
+        assert ids == reference.encode(vocab, text, allowed)
+    assert tok.decode_bytes(plain) == reference.decode_bytes(vocab, plain)
+
+
+@examples(100)
+@given(merge_vocabularies(ignore_merges=False), st.lists(any_texts, min_size=2, max_size=8))
+def test_a_merge_list_encodes_as_the_reference_does(vocab, some):
+    tok = Tokenizer(vocab)
+    for text in some:
+        check_encoding(vocab, text, tok)
+
+
+@examples(100)
+@given(merge_vocabularies(ignore_merges=True), st.lists(any_texts, min_size=2, max_size=8))
+def test_ignore_merges_encodes_as_the_reference_does(vocab, some):
+    tok = Tokenizer(vocab)
+    for text in some:
+        check_encoding(vocab, text, tok)
+
+
+@examples(100)
+@given(rank_vocabularies(), st.lists(any_texts, min_size=2, max_size=8))
+def test_a_rank_file_encodes_as_the_reference_does(vocab, some):
+    tok = Tokenizer(vocab)
+    for text in some:
+        check_encoding(vocab, text, tok)
+
+
+@examples(150)
+@given(rank_tables(), st.lists(st.one_of(tiny_texts, byte_texts), min_size=2, max_size=8))
+def test_merges_recovered_from_ranks_change_no_id(ranks, some):
+    tok = Tokenizer.from_ranks(ranks, pattern="gpt2")
+    by_rank = Vocabulary(
+        {rank: token for token, rank in ranks.items()}, pattern=PATTERNS["gpt2"], ranking="ranks"
+    )
+    for text in some:
+        assert tok.encode(text) == reference.encode(by_rank, text)
+        assert tok.encode(text) == reference.encode(tok.vocab, text)
+
+
+@examples(100)
+@given(vocabularies, st.lists(st.sampled_from(BROKEN + [b"a", b"b", b" "]), max_size=40))
+def test_bytes_that_are_not_utf8_encode_as_the_reference_does(vocab, pieces):
+    check_encoding(vocab, b"".join(pieces))
+
+
+@examples(60)
+@given(vocabularies, surrogate_texts)
+def test_lone_surrogates_encode_as_the_reference_does(vocab, text):
+    check_encoding(vocab, text)
+    tok = Tokenizer(vocab)
+    assert tok.decode_bytes(tok.encode(text)) == utf8(text)
+    assert tok.encode_batch([text, "a"]) == [tok.encode(text), tok.encode("a")]
+    assert tok.encode_ragged([text])[0].tolist() == tok.encode(text)
+    assert list(tok.encode_iterable([text])) == tok.encode(text)
+
+
+@examples(80)
+@given(ascii_vocabularies(), st.lists(st.one_of(ascii_texts, any_texts), min_size=2, max_size=8))
+def test_an_ascii_vocabulary_encodes_as_the_reference_does(vocab, some):
+    tok = Tokenizer(vocab)
+    for text in some:
+        check_encoding(vocab, text, tok)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_trained_vocabulary_encodes_as_the_reference_does(name, data):
+    documents = [(data / file).read_text("utf-8") for file in ("prose.txt", "code.txt", "many.txt")]
+    if RECIPES[name].alphabet == "ascii":
+        documents = [document.encode("ascii", "ignore").decode() for document in documents]
+    size = RECIPES[name].minimum_size + 500
+    tok = byteweld.train(iter(documents), vocab_size=size, recipe=name, min_frequency=1)
+    words = [word for document in documents for word in document.split(" ")]
+
+    @examples(60)
+    @given(st.one_of(any_texts, st.lists(st.sampled_from(words), max_size=12).map(" ".join)))
+    def encodes_alike(text):
+        check_encoding(tok.vocab, text, tok)
+
+    encodes_alike()
+    for text in SHORT_NASTY:
+        check_encoding(tok.vocab, text, tok)
+
+
+@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 700])
+@pytest.mark.parametrize("ranking", ["merges", "lookup", "ranks"])
+def test_pretokens_of_every_length_encode_as_the_reference_does(length, ranking):
+    # Short and long pre-tokens go through different code; both must be the reference's.
+    counts = {b"ab" * 40: 3, b"aab" * 30: 2, b"b" * 50: 2, b"a" * 64: 1}
+    vocab = reference.train(counts, 330, RECIPES["plain"]).vocab
+    if ranking == "lookup":
+        vocab = Vocabulary(vocab.tokens, vocab.merge_ids, ignore_merges=True)
+    elif ranking == "ranks":
+        vocab = Vocabulary(vocab.tokens, ranking="ranks")
+    tok = Tokenizer(vocab)
+    for unit in ("ab", "a", "b", "aab", "abb", "aabab"):
+        text = (unit * length)[:length]
+        assert tok.encode(text) == reference.encode(vocab, text)
+        assert tok.encode(text + "c") == reference.encode(vocab, text + "c")
+
+
+@examples(80)
+@given(vocabularies, st.lists(st.one_of(texts, rich_texts), max_size=3))
+def test_special_tokens_are_found_leftmost_and_longest_as_in_the_reference(vocab, some):
+    specials = [ENDOFTEXT, "<|a|>", "<|a|><|b|>", "|>", "a<"]
+    start = 500
+    tokens = {i: t for i, t in vocab.ordinary()} | {
+        start + n: text.encode() for n, text in enumerate(specials)
+    }
+    vocab = Vocabulary(
+        tokens,
+        vocab.merge_ids,
+        special_tokens={text: start + n for n, text in enumerate(specials)},
+        pattern=vocab.pattern,
+        ranking=vocab.ranking,
+        ignore_merges=vocab.ignore_merges,
+    )
+    tok = Tokenizer(vocab)
+    for text in [*some, "".join(specials), "a<|a|><|a|><|b|>|>a<|endoftext|>"]:
+        for allowed in ["all", {"<|a|>"}, {"<|a|>", "<|a|><|b|>"}, {"|>", "a<"}, set()]:
+            ids = tok.encode(text, allowed_special=allowed, disallowed_special=())
+            assert ids == reference.encode(vocab, text, allowed)

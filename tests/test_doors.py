@@ -1,0 +1,119 @@
+"""The doors between rooms, as a test: which module may import which (ARCHITECTURE.md has the table)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "src" / "byteweld"
+
+# Room -> rooms it may import. A room is a module of the package or a folder of modules.
+DOORS: dict[str, set[str]] = {
+    "errors": set(),
+    "_files": set(),
+    "vocab": {"errors"},
+    "patterns": {"errors"},
+    "recipes": {"errors", "patterns"},
+    "formats": {"errors", "vocab", "patterns", "_files", "_native"},
+    "corpus": {"errors", "_native"},
+    "counts": {"errors", "corpus", "recipes", "_files", "_native"},
+    "trainer": {"errors", "vocab", "recipes", "counts", "formats", "_native"},
+    "tokenizer": {"errors", "vocab", "patterns", "corpus", "trainer", "formats", "_native"},
+    # The reference may see values and facts, never the engine.
+    "reference": {"errors", "vocab", "patterns", "recipes", "formats"},
+    "render": {"vocab"},
+    # Explaining is the reference at work, shown by render.
+    "explain": {"errors", "vocab", "recipes", "reference", "render"},
+    "api": {"corpus", "counts", "formats", "recipes", "tokenizer", "trainer"},
+    "__init__": {
+        *("api", "counts", "errors", "explain", "formats", "patterns"),
+        *("recipes", "tokenizer", "trainer", "vocab", "_native"),
+    },
+    "cli": {"__init__", "errors", "render"},
+    "__main__": {"cli"},
+}
+
+# Files that may name more than their room does, or must not name what their room may.
+ONLY_FILES_WITH_NATIVE_IN_FORMATS = {"tiktoken_ranks.py"}
+
+
+def room_of(file: Path) -> str:
+    first = file.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py").removesuffix(".pyi")
+
+
+def imported_rooms(file: Path) -> set[str]:
+    """The rooms of byteweld that a file imports, wherever in it."""
+    rooms = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative imports hide the door"
+            if node.module == "byteweld":
+                known = {path.stem for path in PACKAGE.iterdir()} | {"_native"}
+                names = [
+                    f"byteweld.{a.name}" if a.name in known else "byteweld" for a in node.names
+                ]
+            else:
+                names = [node.module or ""]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "byteweld":
+                rooms.add(parts[1] if len(parts) > 1 else "__init__")
+    return rooms
+
+
+def test_every_import_goes_through_a_door() -> None:
+    files = sorted(PACKAGE.rglob("*.py"))
+    assert len(files) > 20
+    for file in files:
+        room = room_of(file)
+        assert room in DOORS, f"{file}: room {room!r} is not in the table"
+        allowed = DOORS[room] | {room}
+        forbidden = imported_rooms(file) - allowed
+        assert not forbidden, f"{file.relative_to(PACKAGE)} imports {sorted(forbidden)}"
+
+
+def test_only_named_files_touch_the_engine() -> None:
+    users = {
+        file.relative_to(PACKAGE).as_posix()
+        for file in PACKAGE.rglob("*.py")
+        if "_native" in imported_rooms(file)
+    }
+    formats = {f"formats/{name}" for name in ONLY_FILES_WITH_NATIVE_IN_FORMATS}
+    rooms = {"corpus/__init__.py", "counts.py", "trainer.py", "tokenizer.py"}
+    assert users == {"__init__.py"} | rooms | formats  # __init__ only for the version
+
+
+def test_the_core_crate_has_no_python_and_no_files_in_it() -> None:
+    core = PACKAGE.parent.parent / "crates" / "byteweld-core"
+    assert "pyo3" not in (core / "Cargo.toml").read_text()
+    for file in (core / "src").rglob("*.rs"):
+        text = file.read_text()
+        for forbidden in ("std::fs", "std::env", "println!", "pyo3"):
+            assert forbidden not in text, f"{file.name} uses {forbidden}"
+
+
+def test_rooms_of_the_core_crate_know_only_the_rooms_before_them() -> None:
+    doors = {
+        "error": set(),
+        "specials": {"error"},
+        "decode": {"error"},
+        "pretoken": {"error"},
+        "cut": {"pretoken", "specials"},
+        "counts": {"cut", "error", "pretoken", "specials"},
+        "train": {"error"},
+        "encode": {"cut", "decode", "error", "pretoken", "specials"},
+    }
+    source = PACKAGE.parent.parent / "crates" / "byteweld-core" / "src"
+    rooms = {path.stem for path in source.iterdir()} - {"lib"}
+    assert rooms == set(doors)
+    for file in source.rglob("*.rs"):
+        room = file.relative_to(source).parts[0].removesuffix(".rs")
+        if room == "lib":
+            continue
+        text = file.read_text()
+        for other in rooms - doors[room] - {room}:
+            assert f"crate::{other}" not in text, f"{file.relative_to(source)} uses {other}"
