@@ -11,8 +11,8 @@ PACKAGE = Path(__file__).parent.parent / "src" / "byteweld"
 DOORS: dict[str, set[str]] = {
     "errors": set(),
     "_files": set(),
-    "vocab": {"errors"},
     "patterns": {"errors"},
+    "vocab": {"errors", "patterns"},
     "recipes": {"errors", "patterns"},
     "formats": {"errors", "vocab", "patterns", "_files", "_native"},
     "corpus": {"errors", "_native"},

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from byteweld import _native
 from byteweld.corpus import open_corpus
 from byteweld.errors import UnsupportedError, VocabularyError
-from byteweld.patterns import pattern_name, resolve_pattern
+from byteweld.patterns import pattern_name
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
@@ -107,10 +107,7 @@ class Tokenizer:
                     )
             merge_ids.append((by_bytes[left], by_bytes[right], by_bytes[left + right]))
         return cls(
-            Vocabulary(
-                tokens, merge_ids, special_tokens=specials, pattern=resolve_pattern(pattern)
-            ),
-            name=name,
+            Vocabulary(tokens, merge_ids, special_tokens=specials, pattern=pattern), name=name
         )
 
     @classmethod
@@ -137,7 +134,7 @@ class Tokenizer:
                 tokens | {token_id: text.encode() for text, token_id in specials.items()},
                 merges or (),
                 special_tokens=specials,
-                pattern=resolve_pattern(pattern),
+                pattern=pattern,
                 ranking="ranks" if merges is None else "merges",
             ),
             name=name,
@@ -362,7 +359,11 @@ class Tokenizer:
     def decode_batch(
         self, batch: Sequence[Ids], *, errors: str = "replace", num_threads: int | None = None
     ) -> list[str]:
-        """Decode many lists of ids."""
+        """Decode many lists of ids.
+
+        `num_threads` is taken for tiktoken's sake: reading the lists is most of the work, and that
+        is done under Python's lock.
+        """
         return [self.decode(ids, errors) for ids in batch]
 
     def decode_bytes_batch(
@@ -539,9 +540,7 @@ class Tokenizer:
         choice = self._choices.get(texts)
         if choice is None:
             choice = self._encoder.choose(sorted(texts))
-            if (
-                len(self._choices) < _CHOICES
-            ):  # a memory of prepared searches; never changes an answer
+            if len(self._choices) < _CHOICES:  # only a memory: it never changes an answer
                 self._choices[texts] = choice
         return choice
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from byteweld.errors import VocabularyError
+from byteweld.patterns import resolve_pattern
 
 Ranking = Literal["merges", "ranks"]
 VocabAlphabet = Literal["bytes", "ascii"]
@@ -38,7 +39,8 @@ class Vocabulary:
         tokens: id -> bytes, for every id; a special token's bytes are its text in UTF-8.
         merge_ids: merges in rank order, as (left id, right id, new id).
         special_tokens: text -> id.
-        pattern: the regular expression that cuts text into pre-tokens, or None for whole texts.
+        pattern: what cuts text into pre-tokens, by name or as a regular expression, or None for
+            whole texts. Spellings of a known pattern become one.
         roles: which ids are bos, eos, pad, unk.
         alphabet: "bytes" (every byte has a token) or "ascii" (others give unk, or an error).
         ranking: "merges" (the lowest-ranked merge goes first) or "ranks" (the pair whose *result*
@@ -87,7 +89,7 @@ class Vocabulary:
         put("tokens", MappingProxyType(dict(sorted(tokens.items()))))
         put("merge_ids", tuple(Merge(*merge) for merge in merge_ids))
         put("special_tokens", MappingProxyType(_by_id(special_tokens or {})))
-        put("pattern", pattern)
+        put("pattern", resolve_pattern(pattern))
         put("roles", MappingProxyType({r: roles[r] for r in ROLES if r in roles} if roles else {}))
         put("alphabet", alphabet)
         put("ranking", ranking)

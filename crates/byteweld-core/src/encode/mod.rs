@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
 use crate::specials::{Occurrence, Specials};
 use merge::Scratch;
-use pairs::{Merged, NONE, Pairs};
+use pairs::{NONE, Pairs};
 
 pub use recover::recover_merges;
 pub use sink::{Counter, Sink, WithEnds};
@@ -122,8 +122,8 @@ impl Encoder {
             });
         }
         let pairs = match ranking {
-            Ranking::Ids => pairs_of_ranks(&tokens, &table, &all_tokens),
-            Ranking::Merges | Ranking::MergesAfterLookup => pairs_of_merges(&merges)?,
+            Ranking::Ids => Pairs::of_ranks(&tokens),
+            Ranking::Merges | Ranking::MergesAfterLookup => Pairs::of_merges(&merges)?,
         };
         let finder = Specials::new(&specials.iter().map(|(text, _)| text).collect::<Vec<_>>())?;
         let mut encoder = Self {
@@ -387,33 +387,6 @@ fn character_length(bytes: &[u8]) -> usize {
         Some(chunk) => chunk.valid().chars().next().map_or(1, char::len_utf8),
         None => 1,
     }
-}
-
-fn pairs_of_merges(merges: &[(u32, u32, u32)]) -> Result<Pairs> {
-    let mut pairs = Pairs::with_capacity(merges.len());
-    if merges.len() >= NONE as usize {
-        return Err(Error::Vocabulary("there are 2^32 - 1 or more merges".to_owned()));
-    }
-    for (&(left, right, id), rank) in merges.iter().zip(0..) {
-        pairs.insert(left, right, Merged { rank, id });
-    }
-    Ok(pairs)
-}
-
-/// Every way to make a token of two tokens, ranked by the id of the result.
-fn pairs_of_ranks(tokens: &[(u32, Vec<u8>)], table: &Tokens, all: &HashTable<u32>) -> Pairs {
-    let find = |bytes: &[u8]| {
-        all.find(FxBuildHasher.hash_one(bytes), |&id| table.get(id) == Some(bytes)).copied()
-    };
-    let mut pairs = Pairs::with_capacity(tokens.len());
-    for (id, token) in tokens {
-        for cut in 1..token.len() {
-            if let (Some(left), Some(right)) = (find(&token[..cut]), find(&token[cut..])) {
-                pairs.insert(left, right, Merged { rank: *id, id: *id });
-            }
-        }
-    }
-    pairs
 }
 
 #[cfg(test)]

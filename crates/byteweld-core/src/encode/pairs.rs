@@ -5,6 +5,8 @@ use std::hash::BuildHasher;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
+use crate::error::{Error, Result};
+
 /// "No merge": ranks are lower, and no token has this id.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -26,13 +28,61 @@ pub(super) struct Pairs {
     slots: HashTable<Slot>,
 }
 
+/// For each token the tokens that it starts with, itself not among them, as (id, length) from short to
+/// long. In sorted order, the tokens that a token starts with stand before it, each starting with the
+/// one before: a stack holds them.
+fn proper_prefixes(tokens: &[(u32, Vec<u8>)]) -> Vec<Vec<(u32, usize)>> {
+    let mut order: Vec<usize> = (0..tokens.len()).collect();
+    order.sort_unstable_by(|&a, &b| tokens[a].1.cmp(&tokens[b].1));
+    let mut found = vec![Vec::new(); tokens.len()];
+    let mut stack: Vec<usize> = Vec::new();
+    for at in order {
+        while stack.pop_if(|top| !tokens[at].1.starts_with(&tokens[*top].1)).is_some() {}
+        found[at] = stack.iter().map(|&place| (tokens[place].0, tokens[place].1.len())).collect();
+        stack.push(at);
+    }
+    found
+}
+
 fn key(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
 impl Pairs {
-    pub(super) fn with_capacity(capacity: usize) -> Self {
-        Self { slots: HashTable::with_capacity(capacity) }
+    /// The pairs of a merge list: a merge's rank is its place.
+    pub(super) fn of_merges(merges: &[(u32, u32, u32)]) -> Result<Self> {
+        if merges.len() >= NONE as usize {
+            return Err(Error::Vocabulary("there are 2^32 - 1 or more merges".to_owned()));
+        }
+        let mut pairs = Self { slots: HashTable::with_capacity(merges.len()) };
+        for (&(left, right, id), rank) in merges.iter().zip(0..) {
+            pairs.insert(left, right, Merged { rank, id });
+        }
+        Ok(pairs)
+    }
+
+    /// Every way to make a token of two tokens, ranked by the id of the result.
+    ///
+    /// A token has at most as many prefixes and suffixes that are tokens as it has bytes, and they are
+    /// found without looking at a byte twice, so the work is linear in all tokens' bytes (and sorting).
+    pub(super) fn of_ranks(tokens: &[(u32, Vec<u8>)]) -> Self {
+        let prefixes = proper_prefixes(tokens);
+        let reversed: Vec<(u32, Vec<u8>)> =
+            tokens.iter().map(|(id, token)| (*id, token.iter().rev().copied().collect())).collect();
+        let suffixes = proper_prefixes(&reversed);
+        let mut pairs = Self { slots: HashTable::with_capacity(tokens.len()) };
+        for (at, (id, token)) in tokens.iter().enumerate() {
+            // Prefixes from short to long, suffixes from long to short: lengths that add up meet.
+            let mut ends = suffixes[at].iter().rev().peekable();
+            for &(left, left_length) in &prefixes[at] {
+                let wanted = token.len() - left_length;
+                while ends.next_if(|(_, length)| *length > wanted).is_some() {}
+                if let Some(&(right, _)) = ends.next_if(|(_, length)| *length == wanted) {
+                    pairs.insert(left, right, Merged { rank: *id, id: *id });
+                }
+            }
+        }
+        pairs
     }
 
     /// Adds a merge; if the pair merges already, the lower rank stays.

@@ -101,7 +101,33 @@ fn limits_are_exact() {
     }
 }
 
+#[test]
+fn hostile_rank_files_are_read_in_linear_time() {
+    // A token of a million bytes, and a staircase of prefixes.
+    let mut tokens = bytes_and(&[]).tokens;
+    tokens.push((256, vec![b'a'; 1_000_000]));
+    tokens.extend((2..1000u32).map(|n| (300 + n, vec![b'a'; n as usize])));
+    assert_eq!(recover_merges(tokens).unwrap(), None);
+}
+
 proptest! {
+    #[test]
+    fn rank_pairs_are_all_ways_to_make_a_token(
+        texts in prop::collection::btree_set("[ab]{1,6}", 1..30),
+    ) {
+        let texts: Vec<String> = texts.into_iter().collect();
+        let tokens: Vec<(u32, Vec<u8>)> =
+            texts.iter().zip(0..).map(|(t, id)| (id, t.clone().into_bytes())).collect();
+        let pairs = Pairs::of_ranks(&tokens);
+        for (left, a) in &tokens {
+            for (right, b) in &tokens {
+                let joined = [&a[..], b].concat();
+                let made = tokens.iter().find(|(_, t)| *t == joined).map(|(id, _)| *id);
+                prop_assert_eq!(pairs.get(*left, *right).map(|m| m.id), made);
+            }
+        }
+    }
+
     #[test]
     fn short_and_heap_merging_agree(
         merges in prop::collection::vec((0u32..12, 0u32..12), 1..40),

@@ -1,0 +1,64 @@
+"""Exceptions -> one line for people, in the words of the command line. None: our bug, not a mistake."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterable
+
+from byteweld.errors import ByteweldError
+
+# The library names Python's arguments; here they have flags.
+_FLAGS: tuple[tuple[str, str], ...] = (
+    (r"overwrite=True \(--force\)", "--force"),
+    (r"ext \(--ext\)", "--ext"),
+    (r"allowed_special=\{(.*)\} \(or \"all\"\)", r"--allowed-special \1 (or all)"),
+    (r"disallowed_special=\(\)", "--plain"),
+    (
+        r"pattern= \(a name such as 'cl100k', an expression, or None for none\)",
+        "--pattern (a name such as 'cl100k', an expression, or 'none')",
+    ),
+    (r"special_tokens= \(\{text: id\}, or \{\} for none\)", "--special TEXT=ID (or --no-special)"),
+    (r"special_tokens=\{('.*?'): (\d+), \.\.\.\}", r"--special \1=\2"),
+    (r"\bpattern= to say", "--pattern to say"),
+    (r"\bformat=", "--format"),
+    (r"\bmax_pretoken_bytes\b", "--max-pretoken-bytes"),
+)
+
+
+class UsageError(Exception):
+    """Wrong use of the command line, found by us."""
+
+
+def message_for_people(error: Exception) -> str | None:
+    """Return what to say of an error; None if it is no mistake of the user's."""
+    if isinstance(error, UsageError):
+        return str(error)
+    if isinstance(error, OSError):
+        return _one_line(_with_flags(_os_error(error)))
+    if isinstance(error, ByteweldError | ValueError | ImportError):
+        return _one_line(_with_flags(str(error)))
+    return None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _os_error(error: OSError) -> str:
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{os.fsdecode(error.filename)}: {error.strerror[:1].lower()}{error.strerror[1:]}"
+
+
+def _with_flags(message: str) -> str:
+    for python, flag in _FLAGS:
+        message = re.sub(python, flag, message)
+    return message
+
+
+def _one_line(message: str) -> str:
+    return re.sub(r"\s*[\r\n]+\s*", " ", message).strip()

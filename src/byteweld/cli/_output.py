@@ -1,0 +1,196 @@
+"""The only file that knows stdout, stderr, colour and progress. stdout is data, stderr is talk."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any, Literal
+
+Style = Literal["bold", "dim"]
+Unit = Literal["bytes", "merges", "files"]
+
+_CODES: dict[Style, str] = {"bold": "1", "dim": "2"}
+# Where there is no terminal, a long run says a line as often as this.
+_SECONDS_BETWEEN_LINES = 5.0
+_DEFAULT_WIDTH = 88
+
+
+# ---------------------------------------------------------------------------- stdout: data
+
+
+def data(content: bytes) -> None:
+    """Write bytes to stdout as they are."""
+    sys.stdout.buffer.write(content)
+
+
+def text(content: str) -> None:
+    """Write text to stdout: UTF-8 everywhere, and bytes that came in as no text go out as they were."""
+    data(content.encode("utf-8", "surrogateescape"))
+
+
+def lines(content: Iterable[str]) -> None:
+    """Write lines to stdout."""
+    for line in content:
+        text(line + "\n")
+
+
+def report(value: object) -> None:
+    """Write a JSON value to stdout, for programs."""
+    text(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def json_line(value: object) -> None:
+    """Write a JSON value to stdout on one line."""
+    text(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def flush() -> None:
+    """Hand everything over; a reader that has gone shows here at the latest."""
+    sys.stdout.flush()
+
+
+def give_up_stdout() -> None:
+    """Let what is still to be written go nowhere, so that the end of the program is quiet."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+# ---------------------------------------------------------------------------- stderr: talk
+
+
+def say(message: str) -> None:
+    """Say a line to people."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stderr.buffer.write(message.encode("utf-8", "backslashreplace") + b"\n")
+        sys.stderr.flush()
+
+
+# ---------------------------------------------------------------------------- how it looks
+
+
+def has_color() -> bool:
+    """Whether stdout gets colours: a terminal, and NO_COLOR is not set (FORCE_COLOR: a pipe too)."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or _is_terminal(sys.stdout)
+
+
+def styled(content: str, style: Style) -> str:
+    """The text in a style, where stdout has colours."""
+    return f"\x1b[{_CODES[style]}m{content}\x1b[0m" if has_color() else content
+
+
+def width() -> int:
+    """How wide a page is."""
+    if not _is_terminal(sys.stdout):
+        return _DEFAULT_WIDTH
+    import shutil
+
+    return max(40, min(100, shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns))
+
+
+def size(count: int) -> str:
+    """Bytes with a unit.
+
+    >>> size(999), size(12_300_000)
+    ('999 bytes', '12.3 MB')
+    """
+    if count < 1000:
+        return f"{count} byte{'' if count == 1 else 's'}"
+    value = float(count)
+    for unit in ("kB", "MB", "GB"):
+        value /= 1000
+        if value < 999.95:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1000:.1f} TB"
+
+
+def amount(count: int, what: str) -> str:
+    """A number with its noun.
+
+    >>> amount(1, "file"), amount(2, "file")
+    ('1 file', '2 files')
+    """
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def seconds(value: float) -> str:
+    """A time with its unit.
+
+    >>> seconds(0.0123), seconds(72.4)
+    ('12 ms', '72.4 s')
+    """
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
+
+
+def shortened(content: str, limit: int = 60) -> str:
+    """The start of a long text, with an ellipsis."""
+    return content if len(content) <= limit else content[: limit - 1] + "…"
+
+
+def _is_terminal(stream: IO[Any]) -> bool:
+    try:
+        return stream.isatty() and os.environ.get("TERM") != "dumb"
+    except ValueError:  # closed
+        return False
+
+
+# ---------------------------------------------------------------------------- progress
+
+
+@contextlib.contextmanager
+def progress(what: str, total: int | None, unit: Unit) -> Iterator[Callable[[int], None]]:
+    """Show how far something is: a bar on a terminal, now and then a line elsewhere.
+
+    Yields a function that is told how much is done so far.
+    """
+    if _is_terminal(sys.stderr):
+        with _bar(what, total, unit) as advance:
+            yield advance
+    else:
+        yield _plain_lines(what, total, unit)
+
+
+def _plain_lines(what: str, total: int | None, unit: Unit) -> Callable[[int], None]:
+    last = time.monotonic()
+
+    def shown(count: int) -> str:
+        return size(count) if unit == "bytes" else amount(count, unit.removesuffix("s"))
+
+    def advance(done: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _SECONDS_BETWEEN_LINES:
+            last = now
+            say(f"{what}: {shown(done)}" + ("" if total is None else f" of {shown(total)}"))
+
+    return advance
+
+
+@contextlib.contextmanager
+def _bar(what: str, total: int | None, unit: Unit) -> Iterator[Callable[[int], None]]:
+    from rich import progress as rich_progress
+    from rich.console import Console
+
+    amounts: list[rich_progress.ProgressColumn]
+    if unit == "bytes":
+        amounts = [rich_progress.DownloadColumn(), rich_progress.TransferSpeedColumn()]
+    else:
+        amounts = [rich_progress.MofNCompleteColumn(), rich_progress.TextColumn(unit)]
+    bar = rich_progress.Progress(
+        rich_progress.TextColumn("{task.description:<9}"),
+        rich_progress.BarColumn(),
+        *amounts,
+        rich_progress.TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)
