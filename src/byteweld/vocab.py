@@ -230,7 +230,8 @@ class Vocabulary:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        return self._key() == other._key()
+        # The fingerprint covers all but the role that is never encoded.
+        return self.fingerprint == other.fingerprint and self.roles == other.roles
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)

@@ -463,3 +463,27 @@ def test_an_artifact_cannot_hold_what_the_seed_does_not_have(tmp_path):
     with pytest.raises(UnsupportedError, match="bpetite"):
         tok.save(tmp_path / "ck.json", format="bpetite")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_commands_train_encode_and_decode_map_one_to_one(tmp_path):
+    def command(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "byteweld", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    (tmp_path / "corpus.txt").write_text("ab ab ab")
+    recipe = ["--recipe", "bpetite", "--vocab-size", "258", "--format", "bpetite"]
+    command("train", "corpus.txt", *recipe, "--out", "ab.json")
+    digest = hashlib.sha256((tmp_path / "ab.json").read_bytes()).hexdigest()
+    assert digest == AB_SHA256
+    ids = command("encode", "--tokenizer", "ab.json", "corpus.txt")
+    assert ids.split() == ["256", "257", "257"]
+    (tmp_path / "ids.txt").write_text(ids)
+    assert command("decode", "--tokenizer", "ab.json", "ids.txt") == "ab ab ab"

@@ -63,10 +63,14 @@ def test_erratum_space_w_occurs_five_times_and_not_three():
     assert tok.vocab.merges == [(b" ", b"w")]
     assert tok.training.merge_counts == (5,)
     rows = byteweld.explain_training(STRINGS, vocab_size=257, recipe="plain").steps[0].rows
-    counted = {bytes([row.left, row.right]): row.count for row in rows}
+    counted: dict[int, set[bytes]] = {}
+    for row in rows:
+        counted.setdefault(row.count, set()).add(bytes([row.left, row.right]))
     assert counted == {
-        **{b" w": 5, b"wo": 5, b"or": 5, b"rk": 5},
-        **{b"I ": 3, b"he": 2, b"e ": 2, b"ke": 2, b"ed": 2, b"ks": 1},
+        5: {b" w", b"wo", b"or", b"rk"},
+        3: {b"I "},
+        2: {b"he", b"e ", b"ke", b"ed"},
+        1: {b"ks"},
     }
 
 
@@ -110,17 +114,7 @@ def test_drill_1_gives_four_merges_and_eat_only_with_its_space():
     assert tok.encode("I eat") == [ord("I"), 258]
 
 
-def test_drill_2_merges_in_another_order_disagree_with_training():
-    tok = byteweld.train(
-        Counts({b"low": 5, b"lower": 2}), vocab_size=260, recipe="plain", tie_break="greatest-bytes"
-    )
-    assert len(tok.encode("lower")) == 1
-    shuffled = Tokenizer.from_merges(
-        {i: tok.vocab.tokens[i] for i in tok.vocab.tokens}, sorted(tok.vocab.merges), pattern=None
-    )
-    # Lowest rank first still finds its way here; one pass in that order, as the seed's encoder
-    # makes it, would end in l ow e r. What differs is where merges compete:
-    assert shuffled.encode("lower") == tok.encode("lower")
+def test_drill_2_merges_that_compete_give_other_ids_in_another_order():
     vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab"}
     trained = Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b")], pattern=None)
     reordered = Tokenizer.from_merges(vocab, [(b"a", b"b"), (b"b", b"c")], pattern=None)

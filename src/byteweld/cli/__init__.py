@@ -1,7 +1,7 @@
 """The command line: the table of verbs, main(), exit codes.
 
-Only the module of the chosen verb is imported. Exit 0: done. 1: the answer is no. 2: failure or wrong
-use, said in one line on stderr. 130: interrupted. A broken pipe is a success.
+Only the module of the chosen verb is imported. Exit 0: done. 1: the answer is no. 2: failure or
+wrong use, said in one line on stderr. 130: interrupted. A broken pipe is a success.
 """
 
 from __future__ import annotations

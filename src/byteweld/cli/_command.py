@@ -29,9 +29,7 @@ class _Command(TyperCommand):
 
 def make(name: str, module: ModuleType) -> _Command:
     """Make the command of a verb."""
-    app = typer.Typer(
-        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-    )
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     settings = {"help_option_names": ["--help", "-h"]}
     app.command(name, cls=_Command, context_settings=settings)(module.run)
     command = typer.main.get_command(app)
@@ -47,11 +45,13 @@ def call(name: str, module: ModuleType, arguments: list[str]) -> int:
     if prepare is not None:
         arguments = prepare(arguments)
     try:
-        result = command.main(arguments, prog_name=f"byteweld {name}", standalone_mode=False)
+        # Not command.main(): it would make its own exit codes of a broken pipe and an interrupt.
+        with command.make_context(f"byteweld {name}", arguments) as context:
+            result = command.invoke(context)
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as error:
-        # typer's own exceptions moved from click to a private copy of it; they are known by this method.
+        # typer's exceptions are click's, or those of its private copy of click; both have this.
         if not hasattr(error, "format_message"):
             raise
         raise _errors.UsageError(_usage_message(name, command, error)) from None
@@ -59,10 +59,10 @@ def call(name: str, module: ModuleType, arguments: list[str]) -> int:
 
 
 def _usage_message(name: str, command: _Command, error: Any) -> str:
-    option = getattr(error, "option_name", None)
     if type(error).__name__ == "NoSuchOption":
         known = [opt for parameter in command.params for opt in parameter.opts] + ["--help"]
-        return f"{name} has no option {option!r}{_errors.nearest(option, known)}"
+        wrong = str(error.option_name)
+        return f"{name} has no option {wrong!r}{_errors.nearest(wrong, known)}"
     message = error.format_message().rstrip(".")
     message = " ".join(message.split())
     return f"{name}: {message[:1].lower()}{message[1:]}; see `byteweld {name} --help`"
@@ -83,7 +83,7 @@ def _help_lines(command: _Command, width: int) -> Iterator[str]:
     yield f"Usage: byteweld {command.name} {shape}"
     yield ""
     for paragraph in (command.help or "").split("\n\n"):
-        yield from textwrap.wrap(" ".join(paragraph.split()), width)
+        yield from _wrap(" ".join(paragraph.split()), width)
         yield ""
     if arguments:
         yield "Arguments:"
@@ -102,6 +102,10 @@ def _help_lines(command: _Command, width: int) -> Iterator[str]:
     yield from textwrap.indent(textwrap.dedent(command.examples).strip("\n"), "  ").splitlines()
 
 
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
+
+
 def _argument_name(argument: Any) -> str:
     name = str(argument.metavar or argument.name.upper())
     return name if argument.required else f"[{name}]"
@@ -117,7 +121,7 @@ def _help_of(parameter: Any) -> str:
 
 
 def _entry(name: str, help: str, width: int) -> Iterator[str]:
-    lines = textwrap.wrap(help, max(20, width - _LEFT)) or [""]
+    lines = _wrap(help, max(20, width - _LEFT)) or [""]
     if len(name) + 4 > _LEFT:
         yield f"  {name}"
     else:

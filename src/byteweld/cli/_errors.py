@@ -1,4 +1,4 @@
-"""Exceptions -> one line for people, in the words of the command line. None: our bug, not a mistake."""
+"""Exceptions -> one line for people, in the words of the command line."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"special_tokens=\{('.*?'): (\d+), \.\.\.\}", r"--special \1=\2"),
     (r"\bpattern= to say", "--pattern to say"),
     (r"\bformat=", "--format"),
+    (r"\badd_(bos|eos)\b", r"--add-\1"),
     (r"\bmax_pretoken_bytes\b", "--max-pretoken-bytes"),
 )
 

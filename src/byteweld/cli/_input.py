@@ -6,12 +6,13 @@ Nothing is stripped from anything.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 STDIN = "-"
 _BLOCK_BYTES = 1 << 20
+_BATCH_BYTES = 8 << 20
 
 
 def read(source: str) -> bytes:
@@ -28,34 +29,45 @@ def read_lines(source: str) -> Iterator[bytes]:
         yield from file
 
 
-def read_documents(source: str, *, lines: bool, separator: str | None) -> Iterator[bytes]:
-    """Read documents: one, or one a line, or those between separators (lazily where it can be)."""
+def stdin_documents(*, lines: bool, separator: str | None) -> Iterator[bytes]:
+    """Standard input as one document, or one a line, or as those between separators."""
     if separator is not None:
         yield from _between(sys.stdin.buffer, argument_bytes(separator))
     elif lines:
-        yield from read_lines(source)
+        yield from read_lines(STDIN)
     else:
-        yield read(source)
+        yield read(STDIN)
 
 
 def _between(stream: BinaryIO, separator: bytes) -> Iterator[bytes]:
     if not separator:
         raise ValueError("separator is empty; it must be at least one byte")
-    pieces: list[bytes] = []  # of the document being read, without the end that may start a separator
-    tail = b""
+    rest = bytearray()
+    searched = 0  # no separator starts before this
     while block := stream.read(_BLOCK_BYTES):
-        *whole, tail = (tail + block).split(separator)
-        for document in whole:
-            yield b"".join([*pieces, document])
-            pieces = []
-        keep = len(separator) - 1
-        pieces.append(tail[: len(tail) - keep] if keep else tail)
-        tail = tail[len(tail) - keep :] if keep and len(tail) > keep else (tail if keep else b"")
-        if keep and len(tail) <= keep and pieces and not pieces[-1]:
-            pieces.pop()
-    last = b"".join([*pieces, tail])
-    if last:
-        yield last
+        rest += block
+        start = 0
+        while (end := rest.find(separator, searched)) >= 0:
+            yield bytes(rest[start:end])
+            start = searched = end + len(separator)
+        del rest[:start]
+        searched = max(0, len(rest) - len(separator) + 1)
+    if rest:
+        yield bytes(rest)
+
+
+def batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Documents in lists of a few megabytes."""
+    batch: list[bytes] = []
+    size = 0
+    for document in documents:
+        batch.append(document)
+        size += len(document)
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def argument_bytes(text: str) -> bytes:

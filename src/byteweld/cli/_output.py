@@ -28,7 +28,7 @@ def data(content: bytes) -> None:
 
 
 def text(content: str) -> None:
-    """Write text to stdout: UTF-8 everywhere, and bytes that came in as no text go out as they were."""
+    """Write text to stdout in UTF-8; an argument's bytes that are no UTF-8 go out as they were."""
     data(content.encode("utf-8", "surrogateescape"))
 
 
@@ -75,7 +75,7 @@ def say(message: str) -> None:
 
 
 def has_color() -> bool:
-    """Whether stdout gets colours: a terminal, and NO_COLOR is not set (FORCE_COLOR: a pipe too)."""
+    """Whether stdout gets colours: NO_COLOR forbids, FORCE_COLOR asks, else a terminal does."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or _is_terminal(sys.stdout)

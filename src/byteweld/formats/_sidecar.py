@@ -1,4 +1,4 @@
-"""What a file cannot say itself: a small JSON object beside it. And this room's strict JSON reader.
+"""What a file cannot say itself: a small JSON object beside it.
 
 A sidecar holds pattern, special tokens, roles and alphabet of the vocabulary whose file lies next
 to it, and the SHA-256 of that file, so that it is never read together with another one.
@@ -10,29 +10,20 @@ import enum
 import hashlib
 import json
 import os
-import re
-import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple
 
 from byteweld._files import write_atomic
-from byteweld.errors import FormatError, MissingKeyError, PatternError
+from byteweld.errors import FormatError, PatternError
+from byteweld.formats._json import is_text, parse_object, read_file, read_ids, require, show
 from byteweld.patterns import resolve_pattern
-from byteweld.vocab import MAX_ID, ROLES, Vocabulary
+from byteweld.vocab import ROLES, Vocabulary
 
 VERSION: Final = 1
 SUFFIX: Final = ".byteweld.json"
-MAX_FILE_BYTES: Final = 1 << 30  # the largest vocabularies of the field have 20 MB
 
 _KEYS: Final = ("byteweld", "pattern", "special_tokens", "roles", "alphabet", "sha256")
-_SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-
-# Values of a file are shown shortened, and never deeper than a few levels: a hostile file may nest
-# its values nearly as deep as Python's own stack.
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 200
-show = _SHOWN.repr
 
 
 class Unset(enum.Enum):
@@ -51,108 +42,6 @@ class Sidecar(NamedTuple):
     special_tokens: dict[str, int]
     roles: dict[str, int]
     alphabet: str
-
-
-# ---------------------------------------------------------------------- strict JSON
-
-
-def read_file(path: Path) -> bytes:
-    """Read a whole file, refusing one that no vocabulary can fill."""
-    size = path.stat().st_size
-    if size > MAX_FILE_BYTES:
-        raise FormatError(
-            f"the file has {size} bytes; a vocabulary has at most {MAX_FILE_BYTES}", path=path
-        )
-    return path.read_bytes()
-
-
-def parse_object(data: bytes, path: Path) -> dict[str, object]:
-    """Read one JSON object: UTF-8, no repeated keys, NaN, lone surrogates or bottomless nesting."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"expected UTF-8, found {data[error.start : error.end]!r} ({error.reason})",
-            path=path,
-            offset=error.start,
-        ) from None
-    try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        offset = len(text[: error.pos].encode())
-        raise FormatError(f"expected JSON: {error.msg}", path=path, offset=offset) from None
-    except RecursionError:
-        raise FormatError("values are nested too deep", path=path) from None
-    except ValueError as error:  # from the two hooks, or an integer of thousands of digits
-        raise FormatError(str(error), path=path) from None
-    if type(value) is not dict:
-        raise FormatError(f"expected a JSON object, found {show(value)}", path=path)
-    if _SURROGATE_ESCAPE.search(data):
-        _refuse_surrogates(value, path)
-    return value
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Make an object, refusing repeated keys: `json` would silently keep the last."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"key {show(key)} is repeated; every key of an object comes once")
-            seen.add(key)
-    return made
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"expected JSON, found {name}, which JSON does not have")
-
-
-def _refuse_surrogates(value: object, path: Path) -> None:
-    """Refuse strings such as "\\ud800": they are no text, and UTF-8 cannot hold them."""
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            pending += [*item.keys(), *item.values()]
-        elif isinstance(item, list):
-            pending += item
-        elif isinstance(item, str) and not is_text(item):
-            raise FormatError(f"string {show(item)} holds a lone surrogate", path=path)
-
-
-def is_text(value: str) -> bool:
-    """Say whether a string can be written in UTF-8; one with a lone surrogate cannot.
-
-    >>> is_text("\\ud800")
-    False
-    """
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def require(value: Mapping[str, object], key: str, path: Path, what: str) -> object:
-    """Return `value[key]`, or say that `what` lacks it."""
-    if key not in value:
-        raise MissingKeyError(f"{what} has no key {key!r}", path=path)
-    return value[key]
-
-
-def read_ids(value: object, path: Path, what: str) -> dict[str, int]:
-    """Check that a value is an object of text -> id."""
-    if type(value) is not dict:
-        raise FormatError(f"{what} is {show(value)}; expected an object of text and id", path=path)
-    for text, token_id in value.items():
-        if type(token_id) is not int or not 0 <= token_id <= MAX_ID:
-            raise FormatError(
-                f"{what} gives {show(text)} the id {show(token_id)}; "
-                f"expected an integer in 0..{MAX_ID}",
-                path=path,
-            )
-    return value
 
 
 # ---------------------------------------------------------------------- sidecars

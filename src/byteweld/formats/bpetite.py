@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-import reprlib
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from byteweld import patterns
 from byteweld._files import write_atomic
 from byteweld.errors import (
     FormatError,
     MissingKeyError,
-    PatternError,
     UnsupportedError,
     VocabularyError,
 )
+from byteweld.formats._json import parse_object, show
 from byteweld.vocab import Merge, Vocabulary
 
 NAME: Final = "bpetite"
@@ -40,12 +38,6 @@ _KEYS: Final = (
 _FIRST_KEY: Final = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"(?:%s)"' % "|".join(_KEYS).encode())
 _CANONICAL_ID: Final = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
-# Values of a file are shown shortened, and never deeper than a few levels: a hostile file may nest
-# its values nearly as deep as Python's own stack.
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 100
-_show = _SHOWN.repr
-
 
 def recognise(path: Path, head: bytes) -> bool:
     """Say whether a file opens with one of the six keys and holds a key that only bpetite has."""
@@ -58,14 +50,14 @@ def recognise(path: Path, head: bytes) -> bool:
 
 def load(path: Path) -> Vocabulary:
     """Read an artifact; anything that schema v1 does not allow is a FormatError."""
-    artifact = _parse(path.read_bytes(), path)
+    artifact = parse_object(path.read_bytes(), path)
     _check_head(artifact, path)
     merges = _read_merges(artifact["merges"], path)
     special_id = _FIRST_MERGE_ID + len(merges)
     size = artifact["mergeable_vocab_size"]
     if type(size) is not int or size != special_id:
         raise FormatError(
-            f"mergeable_vocab_size is {_show(size)}; expected {special_id}, "
+            f"mergeable_vocab_size is {show(size)}; expected {special_id}, "
             f"256 bytes and {len(merges)} merges",
             path=path,
         )
@@ -83,45 +75,6 @@ def load(path: Path) -> Vocabulary:
         raise FormatError(str(error), path=path) from error
 
 
-def _parse(data: bytes, path: Path) -> dict[str, object]:
-    """Read strict JSON: UTF-8, no repeated keys, no NaN, no nesting past what Python can follow."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"expected UTF-8, found {data[error.start : error.end]!r} ({error.reason})",
-            path=path,
-            offset=error.start,
-        ) from error
-    try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        offset = len(text[: error.pos].encode())
-        raise FormatError(f"expected JSON: {error.msg}", path=path, offset=offset) from error
-    except RecursionError as error:
-        raise FormatError(
-            "values are nested too deep; an artifact has three levels", path=path
-        ) from error
-    except ValueError as error:  # from the two hooks, or an integer of thousands of digits
-        raise FormatError(str(error), path=path) from error
-    if type(value) is not dict:
-        raise FormatError(f"expected a JSON object, found {_show(value)}", path=path)
-    return value
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Make an object, refusing repeated keys: `json` would silently keep the last."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"key {_show(repeated)} is repeated; every key of an object appears once")
-    return made
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"expected JSON, found {name}, which JSON does not have")
-
-
 def _check_head(artifact: Mapping[str, object], path: Path) -> None:
     """Check version, keys and pattern; the version first, as it says what the keys should be."""
     if "schema_version" not in artifact:
@@ -129,20 +82,18 @@ def _check_head(artifact: Mapping[str, object], path: Path) -> None:
     version = artifact["schema_version"]
     if type(version) is not int or version != _SCHEMA_VERSION:
         raise FormatError(
-            f"schema_version is {_show(version)}; only {_SCHEMA_VERSION} can be read", path=path
+            f"schema_version is {show(version)}; only {_SCHEMA_VERSION} can be read", path=path
         )
     for key in _KEYS:
         if key not in artifact:
             raise MissingKeyError(f"key {key!r} is missing", path=path)
     extra = next((key for key in artifact if key not in _KEYS), None)
     if extra is not None:
-        raise FormatError(
-            f"unknown key {_show(extra)}; expected only {', '.join(_KEYS)}", path=path
-        )
+        raise FormatError(f"unknown key {show(extra)}; expected only {', '.join(_KEYS)}", path=path)
     pattern = artifact["pretokenizer_pattern"]
     if pattern != patterns.GPT2:
         raise FormatError(
-            f"pretokenizer_pattern is {_show(pattern)}; schema v1 has only {patterns.GPT2!r}",
+            f"pretokenizer_pattern is {show(pattern)}; schema v1 has only {patterns.GPT2!r}",
             path=path,
         )
 
@@ -150,18 +101,18 @@ def _check_head(artifact: Mapping[str, object], path: Path) -> None:
 def _read_merges(raw: object, path: Path) -> list[Merge]:
     """Read [[left, right], ...]; merge number n makes id 256 + n from ids below it."""
     if type(raw) is not list:
-        raise FormatError(f"merges is {_show(raw)}; expected a list of pairs of ids", path=path)
+        raise FormatError(f"merges is {show(raw)}; expected a list of pairs of ids", path=path)
     merges = []
     for rank, pair in enumerate(raw):
         if type(pair) is not list or [type(part) for part in pair] != [int, int]:
             raise FormatError(
-                f"merges[{rank}] is {_show(pair)}; expected a list of two integers", path=path
+                f"merges[{rank}] is {show(pair)}; expected a list of two integers", path=path
             )
         left, right = pair
         new = _FIRST_MERGE_ID + rank
         if not (0 <= left < new and 0 <= right < new):
             raise FormatError(
-                f"merges[{rank}] is {_show(pair)} and makes id {new}; "
+                f"merges[{rank}] is {show(pair)} and makes id {new}; "
                 f"expected ids in 0..{new - 1}, made before it",
                 path=path,
             )
@@ -173,7 +124,7 @@ def _check_special_tokens(raw: object, special_id: int, path: Path) -> None:
     found = raw.get(END_OF_TEXT) if type(raw) is dict and len(raw) == 1 else None
     if type(found) is not int or found != special_id:
         raise FormatError(
-            f"special_tokens is {_show(raw)}; expected {{{END_OF_TEXT!r}: {special_id}}}, "
+            f"special_tokens is {show(raw)}; expected {{{END_OF_TEXT!r}: {special_id}}}, "
             "the first id after the merges",
             path=path,
         )
@@ -182,18 +133,18 @@ def _check_special_tokens(raw: object, special_id: int, path: Path) -> None:
 def _read_tokens(raw: object, special_id: int, path: Path) -> dict[int, bytes]:
     """Read {"id": [byte, ...]} with every id of 0..special_id once, in canonical decimal."""
     if type(raw) is not dict:
-        raise FormatError(f"vocab is {_show(raw)}; expected an object of id: bytes", path=path)
+        raise FormatError(f"vocab is {show(raw)}; expected an object of id: bytes", path=path)
     tokens: dict[int, bytes] = {}
     for key, value in raw.items():
         if _CANONICAL_ID.fullmatch(key) is None:
             raise FormatError(
-                f"vocab has the key {_show(key)}; expected an id in plain decimal digits", path=path
+                f"vocab has the key {show(key)}; expected an id in plain decimal digits", path=path
             )
         if int(key) > special_id:
             raise FormatError(f"vocab has id {key}; the last id is {special_id}", path=path)
         if type(value) is not list or not all(type(b) is int and 0 <= b <= 255 for b in value):
             raise FormatError(
-                f"vocab[{key!r}] is {_show(value)}; expected a list of integers in 0..255",
+                f"vocab[{key!r}] is {show(value)}; expected a list of integers in 0..255",
                 path=path,
             )
         tokens[int(key)] = bytes(value)
@@ -210,13 +161,13 @@ def _check_tokens(tokens: Mapping[int, bytes], merges: list[Merge], path: Path) 
     for token_id, token in expected.items():
         if tokens[token_id] != token:
             raise FormatError(
-                f"vocab['{token_id}'] is {_show(tokens[token_id])}; expected {token!r}", path=path
+                f"vocab['{token_id}'] is {show(tokens[token_id])}; expected {token!r}", path=path
             )
     for rank, (left, right, new) in enumerate(merges):
         if not _is_join(tokens[new], tokens[left], tokens[right]):
             raise FormatError(
-                f"vocab['{new}'] is {_show(tokens[new])}, but merges[{rank}] makes it of "
-                f"{_show(tokens[left])} and {_show(tokens[right])}",
+                f"vocab['{new}'] is {show(tokens[new])}, but merges[{rank}] makes it of "
+                f"{show(tokens[left])} and {show(tokens[right])}",
                 path=path,
             )
 
@@ -255,13 +206,13 @@ def _find_obstacle(vocab: Vocabulary) -> str | None:
         return "it has ignore_merges"
     if vocab.alphabet != "bytes":
         return f"its alphabet is {vocab.alphabet!r}, not 'bytes'"
-    if not _is_gpt2(vocab.pattern):
+    if vocab.pattern != patterns.GPT2:
         return f"its pattern is {vocab.pattern!r}, not GPT-2's"
     if vocab.roles:
         return f"it has the roles {dict(vocab.roles)}"
     if list(vocab.special_tokens) != [END_OF_TEXT]:
         return (
-            f"its special tokens are {_show(list(vocab.special_tokens))}, not only {END_OF_TEXT!r}"
+            f"its special tokens are {show(list(vocab.special_tokens))}, not only {END_OF_TEXT!r}"
         )
     return _find_layout_obstacle(vocab)
 
@@ -282,13 +233,5 @@ def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
         return f"{END_OF_TEXT!r} has id {found}, not {special_id}, the first after the merges"
     if len(vocab.tokens) != special_id + 1:
         extra = next(i for i in vocab.tokens if i > special_id)
-        return f"token {extra}, {_show(vocab.tokens[extra])}, is made by no merge"
+        return f"token {extra}, {show(vocab.tokens[extra])}, is made by no merge"
     return None
-
-
-def _is_gpt2(pattern: str | None) -> bool:
-    """Say whether a pattern cuts as GPT-2's does, in any known spelling."""
-    try:
-        return patterns.resolve_pattern(pattern) == patterns.GPT2
-    except PatternError:  # a bare word that is no known name
-        return False

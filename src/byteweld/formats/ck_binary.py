@@ -9,12 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import reprlib
 import shutil
 import stat
 import struct
 import tempfile
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, NoReturn
@@ -24,11 +22,11 @@ from byteweld._files import write_atomic
 from byteweld.errors import (
     FormatError,
     MissingKeyError,
-    PatternError,
     UnsupportedError,
     VocabularyError,
 )
 from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
+from byteweld.formats._json import parse_object, show
 from byteweld.vocab import Merge, Vocabulary
 
 NAME: Final = "ck"
@@ -56,10 +54,6 @@ _CK_LETTERS: Final = {
     byte: chr(0x100 + byte if byte <= 0x20 or 0x7F <= byte <= 0xA0 else byte) for byte in range(256)
 }
 _LETTERS: Final[Mapping[ByteMap, Mapping[int, str]]] = {"ck": _CK_LETTERS, "gpt2": BYTE_TO_CHAR}
-
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 100
-_show = _SHOWN.repr
 
 
 class _Meta(NamedTuple):
@@ -91,7 +85,7 @@ class _Texts(NamedTuple):
         try:
             return self.raw[token_id].decode("utf-8")
         except UnicodeDecodeError as error:
-            found = _show(self.raw[token_id])
+            found = show(self.raw[token_id])
             self.fail(token_id, f"token {token_id} is {found}; expected UTF-8 ({error.reason})")
 
 
@@ -153,61 +147,22 @@ def _read_meta(path: Path) -> _Meta:
         data = file.read(_META_LIMIT + 1)
     if len(data) > _META_LIMIT:
         raise FormatError(f"expected at most {_META_LIMIT} bytes of JSON, found more", path=path)
-    meta = _parse_json(data, path)
+    meta = parse_object(data, path)
     if "schema" not in meta:
         raise MissingKeyError("key 'schema' is missing", path=path)
     if meta["schema"] != _SCHEMA:
         raise FormatError(
-            f"schema is {_show(meta['schema'])}; only {_SCHEMA!r} can be read", path=path
+            f"schema is {show(meta['schema'])}; only {_SCHEMA!r} can be read", path=path
         )
     for key in _KEYS:
         if key not in meta:
             raise MissingKeyError(f"key {key!r} is missing", path=path)
     extra = next((key for key in meta if key not in _KEYS), None)
     if extra is not None:
-        raise FormatError(
-            f"unknown key {_show(extra)}; expected only {', '.join(_KEYS)}", path=path
-        )
+        raise FormatError(f"unknown key {show(extra)}; expected only {', '.join(_KEYS)}", path=path)
     for key, name in FILES.items():
         _check_file_name(key, meta[key], name, path)
     return _read_sizes(meta, path)
-
-
-def _parse_json(data: bytes, path: Path) -> dict[str, object]:
-    """Read strict JSON: UTF-8, no repeated keys, no NaN, no nesting past what Python can follow."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"expected UTF-8, found {data[error.start : error.end]!r} ({error.reason})",
-            path=path,
-            offset=error.start,
-        ) from error
-    try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        offset = len(text[: error.pos].encode())
-        raise FormatError(f"expected JSON: {error.msg}", path=path, offset=offset) from error
-    except RecursionError as error:
-        raise FormatError("values are nested too deep; expected one level", path=path) from error
-    except ValueError as error:  # from the two hooks, or an integer of thousands of digits
-        raise FormatError(str(error), path=path) from error
-    if type(value) is not dict:
-        raise FormatError(f"expected a JSON object, found {_show(value)}", path=path)
-    return value
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Make an object, refusing repeated keys: `json` would silently keep the last."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"key {_show(repeated)} is repeated; every key of an object appears once")
-    return made
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"expected JSON, found {name}, which JSON does not have")
 
 
 def _check_file_name(key: str, found: object, name: str, path: Path) -> None:
@@ -219,23 +174,21 @@ def _check_file_name(key: str, found: object, name: str, path: Path) -> None:
         *folders, last = found.split("/")
         if last == name and ".." not in folders:
             return
-    raise FormatError(
-        f"{key} is {_show(found)}; expected {name!r}, a file beside {META}", path=path
-    )
+    raise FormatError(f"{key} is {show(found)}; expected {name!r}, a file beside {META}", path=path)
 
 
 def _read_sizes(meta: Mapping[str, object], path: Path) -> _Meta:
     mode = meta["mode"]
     if mode not in ("bytelevel_bpe", "ascii_bpe"):
         raise FormatError(
-            f"mode is {_show(mode)}; expected 'bytelevel_bpe' or 'ascii_bpe'", path=path
+            f"mode is {show(mode)}; expected 'bytelevel_bpe' or 'ascii_bpe'", path=path
         )
     sizes: dict[str, int] = {}
     for key in _COUNTS:
         value = meta[key]
         if type(value) is not int or not 0 <= value <= _INT32_MAX:
             raise FormatError(
-                f"{key} is {_show(value)}; expected an integer in 0..{_INT32_MAX}", path=path
+                f"{key} is {show(value)}; expected an integer in 0..{_INT32_MAX}", path=path
             )
         sizes[key] = value
     vocab_size, num_merges, num_reserved, _ = sizes.values()
@@ -305,13 +258,13 @@ def _read_special_tokens(texts: _Texts, meta: _Meta) -> dict[str, int]:
         text = texts.decode(token_id)
         if token_id < len(BUILT_IN) and text != BUILT_IN[token_id]:
             texts.fail(
-                token_id, f"token {token_id} is {_show(text)}; expected {BUILT_IN[token_id]!r}"
+                token_id, f"token {token_id} is {show(text)}; expected {BUILT_IN[token_id]!r}"
             )
         if text in special_tokens:
             texts.fail(
                 token_id,
                 f"tokens {special_tokens[text]} and {token_id} are both the special token "
-                f"{_show(text)}; each has one id",
+                f"{show(text)}; each has one id",
             )
         special_tokens[text] = token_id
     return special_tokens
@@ -341,7 +294,7 @@ def _refuse_overlap(texts: _Texts, meta: _Meta) -> None:
         texts.fail(
             meta.first_byte_id,
             f"the {count} reserved special tokens overlap the ids of bytes: token "
-            f"{meta.first_byte_id} is {_show(first.decode())}; expected byte 0x00 "
+            f"{meta.first_byte_id} is {show(first.decode())}; expected byte 0x00 "
             f"(ck-bpe-train gives both the ids from {len(BUILT_IN)}, so bytes 0x00 to "
             f"0x{min(count, 256) - 1:02X} have none); train again without reserved tokens, "
             "or with byteweld's recipe 'ck'",
@@ -360,7 +313,7 @@ def _read_alphabet(texts: _Texts, meta: _Meta, byte_map: ByteMap) -> dict[int, b
         if texts.raw[token_id] != letter.encode():
             texts.fail(
                 token_id,
-                f"token {token_id} is {_show(texts.raw[token_id])}; "
+                f"token {token_id} is {show(texts.raw[token_id])}; "
                 f"expected {letter!r}, byte 0x{byte:02X}",
             )
         tokens[token_id] = bytes([byte])
@@ -376,7 +329,7 @@ def _read_merged_tokens(texts: _Texts, meta: _Meta, byte_map: ByteMap) -> dict[i
         if strange is not None:
             texts.fail(
                 token_id,
-                f"token {token_id} is {_show(text)}, and {strange!r} stands for no byte",
+                f"token {token_id} is {show(text)}, and {strange!r} stands for no byte",
             )
         tokens[token_id] = bytes(byte_of[char] for char in text)
     return tokens
@@ -395,8 +348,8 @@ def _check_merges(
             problem = f"expected both parts in {meta.first_byte_id}..{new - 1}"
         elif not _is_join(tokens[new], tokens[left], tokens[right]):
             problem = (
-                f"{_show(tokens[left])} and {_show(tokens[right])} do not make "
-                f"{_show(tokens[new])}, which {new} is"
+                f"{show(tokens[left])} and {show(tokens[right])} do not make "
+                f"{show(tokens[new])}, which {new} is"
             )
         if problem is not None:
             raise FormatError(
@@ -445,7 +398,7 @@ def _find_obstacle(vocab: Vocabulary) -> str | None:
         return "it is ranked by id and has no merge list"
     if vocab.ignore_merges:
         return "it has ignore_merges"
-    if not _same_pattern(vocab.pattern, _pattern_of(vocab.alphabet)):
+    if vocab.pattern != _pattern_of(vocab.alphabet):
         wanted = "GPT-2's" if vocab.alphabet == "bytes" else "none"
         return (
             f"its pattern is {vocab.pattern!r}; the export has no place for one, and for the "
@@ -459,7 +412,7 @@ def _find_obstacle(vocab: Vocabulary) -> str | None:
         return f"its roles are {dict(vocab.roles)}, not {_ROLES}"
     for text in vocab.special_tokens:
         if "\0" in text:
-            return f"its special token {_show(text)} holds a NUL, which ends a text"
+            return f"its special token {show(text)} holds a NUL, which ends a text"
     return _find_layout_obstacle(vocab)
 
 
@@ -467,7 +420,7 @@ def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
     """Check the ids: special tokens, then bytes in order, then merges in order, and no other."""
     for place, (text, token_id) in enumerate(vocab.special_tokens.items()):
         if token_id != place:
-            return f"its special token {_show(text)} has id {token_id}, not {place}"
+            return f"its special token {show(text)} has id {token_id}, not {place}"
     first_byte_id = len(vocab.special_tokens)
     alphabet = bytes(range(256)) if vocab.alphabet == "bytes" else _ASCII
     for token_id, byte in enumerate(alphabet, first_byte_id):
@@ -482,19 +435,11 @@ def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
     if len(vocab.tokens) != first_merge_id + len(vocab.merge_ids):
         last = first_merge_id + len(vocab.merge_ids) - 1
         extra = next(i for i in vocab.tokens if i > last)
-        return f"token {extra}, {_show(vocab.tokens[extra])}, is made by no merge"
+        return f"token {extra}, {show(vocab.tokens[extra])}, is made by no merge"
     # A letter has at most two bytes of UTF-8; the offsets are int32.
     if sum(2 * len(token) + 1 for token in vocab.tokens.values()) > _INT32_MAX:
         return f"its texts may pass {_INT32_MAX} bytes, the largest offset"
     return None
-
-
-def _same_pattern(found: str | None, wanted: str | None) -> bool:
-    """Compare patterns by what they cut, not by how they are spelt."""
-    try:
-        return patterns.resolve_pattern(found) == wanted
-    except PatternError:  # a bare word that is no known name
-        return False
 
 
 def _render(vocab: Vocabulary, max_piece_bytes: int) -> dict[str, bytes]:

@@ -16,7 +16,8 @@ from typing import Final
 
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
-from byteweld.formats._sidecar import UNSET, Unset, show
+from byteweld.formats._json import read_file, show
+from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import MAX_ID, Merge, Vocabulary
 
 NAME: Final = "tiktoken"
@@ -45,7 +46,7 @@ def load(
     roles: Mapping[str, int] | Unset = UNSET,
 ) -> Vocabulary:
     """Read a rank file with the pattern and special tokens given, or with those of its sidecar."""
-    data = _sidecar.read_file(path)
+    data = read_file(path)
     tokens = _read_ranks(data, path)
     known = _sidecar.complete(
         path,

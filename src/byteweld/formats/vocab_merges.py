@@ -15,7 +15,8 @@ from typing import Final
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._byte_alphabet import bytes_to_chars, chars_to_bytes
-from byteweld.formats._sidecar import UNSET, Unset, show
+from byteweld.formats._json import parse_object, read_file, read_ids, show
+from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import Merge, Vocabulary
 
 NAME: Final = "gpt2"
@@ -75,7 +76,7 @@ def load(
             path=path,
         )
     vocab_file, merges_file = found
-    vocab_data, merges_data = _sidecar.read_file(vocab_file), _sidecar.read_file(merges_file)
+    vocab_data, merges_data = read_file(vocab_file), read_file(merges_file)
     known = _sidecar.complete(
         vocab_file,
         vocab_file.with_name(_SIDECAR),
@@ -87,9 +88,7 @@ def load(
     )
     if known.alphabet != "bytes":
         raise UnsupportedError(f"{path}: byte letters cannot have the alphabet {known.alphabet!r}")
-    ids = _sidecar.read_ids(
-        _sidecar.parse_object(vocab_data, vocab_file), vocab_file, "the vocabulary"
-    )
+    ids = read_ids(parse_object(vocab_data, vocab_file), vocab_file, "the vocabulary")
     pairs = _read_pairs(merges_data, merges_file)
     merges = _read_merges(pairs, ids, merges_file)
     tokens = _read_tokens(

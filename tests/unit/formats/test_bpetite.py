@@ -410,7 +410,6 @@ def test_no_merges_at_all_can_be_held(tmp_path: Path) -> None:
 
 UNSUPPORTED = {
     "pattern is None": make([], pattern=None),
-    "pattern is 'bareword'": make([], pattern="bareword"),
     "pattern is '.a-z.": make([], pattern="[a-z]+"),
     "ignore_merges": make([(97, 98)], ignore_merges=True),
     "ranked by id": make([], ranking="ranks"),

@@ -666,7 +666,6 @@ OPTIONS: dict[str, Any] = {
 UNSUPPORTED = {
     "its pattern is None; the export has no place": make(pattern=None),
     'its pattern is "(?i:': make(pattern=patterns.CK),
-    "its pattern is 'bareword'": make(pattern="bareword"),
     "for the alphabet 'ascii' means none": make(ascii_only=True, pattern=patterns.GPT2),
     "it has ignore_merges": make(ignore_merges=True),
     "it is ranked by id": make(ranking="ranks"),

@@ -1,7 +1,7 @@
 //! Text to ids.
 //!
 //! The way of a text: special tokens are found (`specials`), the rest is cut into pre-tokens (`pretoken`), a
-//! pre-token that is a whole token is looked up (`Encoder::whole`), any other is merged from its bytes
+//! pre-token that is a whole token is looked up (`whole`), any other is merged from its bytes
 //! (`merge`), and the tokens go into a [`Sink`]. Three rank semantics share all of this: they differ only in
 //! which pairs are in the table and which tokens may be looked up whole.
 
@@ -11,12 +11,9 @@ mod pairs;
 mod recover;
 mod sink;
 mod unstable;
+mod whole;
 
-use std::hash::BuildHasher;
 use std::ops::ControlFlow;
-
-use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
 
 use crate::cut;
 use crate::decode::Tokens;
@@ -25,6 +22,8 @@ use crate::pretoken::Pretokenizer;
 use crate::specials::{Occurrence, Specials};
 use merge::Scratch;
 use pairs::{NONE, Pairs};
+
+use whole::WholeTokens;
 
 pub use recover::recover_merges;
 pub use sink::{Counter, Sink, WithEnds};
@@ -68,7 +67,7 @@ pub struct Encoder {
     unk: Option<u32>,
     pairs: Pairs,
     /// Tokens that a pre-token equal to them becomes; the others can only be reached by merging.
-    whole: HashTable<u32>,
+    whole: WholeTokens,
     /// All ordinary ids in order of their bytes.
     by_bytes: Vec<u32>,
     specials: Vec<(String, u32)>,
@@ -115,16 +114,11 @@ impl Encoder {
         let mut by_bytes: Vec<u32> = tokens.iter().map(|(id, _)| *id).collect();
         let bytes_of = |id: u32| table.get(id).unwrap_or_default();
         by_bytes.sort_unstable_by(|&a, &b| bytes_of(a).cmp(bytes_of(b)));
-        let mut all_tokens = HashTable::with_capacity(tokens.len());
-        for (id, token) in &tokens {
-            all_tokens.insert_unique(FxBuildHasher.hash_one(&token[..]), *id, |&id| {
-                FxBuildHasher.hash_one(bytes_of(id))
-            });
-        }
         let pairs = match ranking {
             Ranking::Ids => Pairs::of_ranks(&tokens),
             Ranking::Merges | Ranking::MergesAfterLookup => Pairs::of_merges(&merges)?,
         };
+        let whole = WholeTokens::new(&by_bytes, &table);
         let finder = Specials::new(&specials.iter().map(|(text, _)| text).collect::<Vec<_>>())?;
         let mut encoder = Self {
             pretokenizer,
@@ -133,7 +127,7 @@ impl Encoder {
             byte_ids,
             unk,
             pairs,
-            whole: all_tokens,
+            whole,
             by_bytes,
             specials,
             finder,
@@ -144,25 +138,16 @@ impl Encoder {
         Ok(encoder)
     }
 
-    /// Takes from the lookup table the tokens that merging their own bytes does not give.
+    /// Looks up only tokens that merging their own bytes gives.
     fn forget_unreachable(&mut self) {
         let mut scratch = Scratch::default();
-        let unreachable: Vec<u32> = self
-            .by_bytes
-            .iter()
-            .copied()
-            .filter(|&id| {
-                let token = self.tokens.get(id).unwrap_or_default();
-                self.merge_bytes(token, NONE, &mut scratch).is_err() || scratch.ids != [id]
-            })
-            .collect();
-        for id in unreachable {
+        let mut reachable = self.by_bytes.clone();
+        reachable.retain(|&id| {
             let token = self.tokens.get(id).unwrap_or_default();
-            if let Ok(found) =
-                self.whole.find_entry(FxBuildHasher.hash_one(token), |&other| other == id)
-            {
-                found.remove();
-            }
+            self.merge_bytes(token, NONE, &mut scratch).is_ok() && scratch.ids == [id]
+        });
+        if reachable.len() < self.by_bytes.len() {
+            self.whole = WholeTokens::new(&reachable, &self.tokens);
         }
     }
 
@@ -224,7 +209,7 @@ impl Encoder {
         sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
-        if let Some(id) = self.lookup(pretoken) {
+        if let Some(id) = self.whole.get(pretoken, &self.tokens) {
             return Ok(sink.push(id, pretoken.len()));
         }
         self.merge_pretoken(pretoken, offset, sink, scratch)
@@ -309,12 +294,6 @@ impl Encoder {
         }
         scratch.merge(&self.pairs, limit);
         Ok(())
-    }
-
-    /// The token that a whole pre-token is.
-    fn lookup(&self, pretoken: &[u8]) -> Option<u32> {
-        let hash = FxBuildHasher.hash_one(pretoken);
-        self.whole.find(hash, |&id| self.tokens.get(id) == Some(pretoken)).copied()
     }
 
     // -------------------------------------------------------------------------------- specials

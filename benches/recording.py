@@ -1,0 +1,249 @@
+"""The record: every run as a line of record/<host>/<date>.csv, and a summary in <date>.md.
+
+Both only grow: a run adds to them and changes nothing. <host> is the kind of machine, not its name.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import platform
+import statistics
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+Verdict = Literal["yes", "WRONG", "error", "timeout"]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and with what a run was made."""
+
+    date: str
+    commit: str
+    cpu: str
+    python: str
+    rustc: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement. Times are None unless the answer was right: wrong is not fast."""
+
+    engine: str
+    version: str
+    definition: str
+    corpus_sha256: str
+    text_bytes: int
+    threads: int
+    run: int
+    wall_seconds: float | None
+    cpu_seconds: float | None
+    peak_rss_bytes: int | None
+    digest: str
+    ok: Verdict
+
+
+@dataclass(frozen=True)
+class Line:
+    """One engine's line of a definition's table; ratios are to our own time."""
+
+    engine: str
+    runs: int
+    median: float
+    best: float
+    cpu: float
+    megabytes_per_second: float
+    peak_rss_bytes: int
+    median_ratio: float | None
+    best_ratio: float | None
+
+
+def describe_machine(repository: Path) -> Machine:
+    """Collect the facts that every line of the record carries."""
+    return Machine(
+        date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        commit=_commit(repository),
+        cpu=_cpu_model(),
+        python=platform.python_version(),
+        rustc=_output(["rustc", "--version"], repository) or "none",
+    )
+
+
+def host_name() -> str:
+    """The kind of machine, such as `x86_64-2cpu`; a machine's own name is nobody's business."""
+    return f"{platform.machine()}-{os.cpu_count()}cpu"
+
+
+def _commit(repository: Path) -> str:
+    commit = _output(["git", "rev-parse", "--short=12", "HEAD"], repository)
+    if not commit:
+        return "unknown"
+    status = ["git", "--no-optional-locks", "status", "--porcelain", "--", ".", ":!benches/record"]
+    return f"{commit}+changes" if _output(status, repository) else commit
+
+
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        facts: dict[str, str] = {}
+        for line in cpuinfo.read_text().splitlines():
+            name, _, value = line.partition(":")
+            facts.setdefault(name.strip(), value.strip())
+        if "model name" in facts:
+            numbers = f"family {facts.get('cpu family')} model {facts.get('model')}"
+            return f"{facts['model name']} ({numbers})"
+    return platform.processor() or platform.machine()
+
+
+def _output(command: list[str], folder: Path) -> str:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+# ---------------------------------------------------------------------- the files
+
+
+class Record:
+    """Appends to the two files of one host and day; without a folder it keeps nothing."""
+
+    COLUMNS = tuple(field.name for kind in (Machine, Row) for field in fields(kind))
+
+    def __init__(self, folder: Path | None, machine: Machine) -> None:
+        self._machine = machine
+        self.csv: Path | None = None
+        self.markdown: Path | None = None
+        if folder is not None:
+            place = folder / host_name()
+            place.mkdir(parents=True, exist_ok=True)
+            self.csv = _with_columns(place, machine.date[:10], self.COLUMNS)
+            self.markdown = self.csv.with_suffix(".md")
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Append measurements, at once: a run that is killed keeps what it has."""
+        if self.csv is None:
+            return
+        with self.csv.open("a", newline="") as file:
+            writer = csv.DictWriter(file, self.COLUMNS, lineterminator="\n")
+            for row in rows:
+                writer.writerow(asdict(self._machine) | _rounded(row))
+
+    def summarise(self, text: str) -> None:
+        """Append a run's summary."""
+        if self.markdown is not None:
+            with self.markdown.open("a") as file:
+                file.write(text)
+
+
+def _with_columns(place: Path, date: str, columns: Sequence[str]) -> Path:
+    """The day's file; a second one if the first was begun with other columns."""
+    number = 1
+    while True:
+        path = place / (f"{date}.csv" if number == 1 else f"{date}-{number}.csv")
+        if not path.exists():
+            path.write_text(",".join(columns) + "\n")
+            return path
+        with path.open() as file:
+            if file.readline().rstrip("\n") == ",".join(columns):
+                return path
+        number += 1
+
+
+def _rounded(row: Row) -> dict[str, object]:
+    values = asdict(row)
+    for name in ("wall_seconds", "cpu_seconds"):
+        if values[name] is not None:
+            values[name] = f"{values[name]:.6f}"
+    return values
+
+
+# ---------------------------------------------------------------------- summaries
+
+
+def summarise_rows(rows: Sequence[Row], clock: str, ours: str) -> list[Line]:
+    """Medians and bests of right answers by engine; a ratio of 2.0 is twice as long as `ours`."""
+    by_engine: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.ok == "yes":
+            by_engine.setdefault(row.engine, []).append(row)
+    our_times = _times(by_engine.get(ours, []), clock)
+    lines = []
+    for engine, right in by_engine.items():
+        times = _times(right, clock)
+        median = statistics.median(times)
+        lines.append(
+            Line(
+                engine=f"{engine} {right[0].version}",
+                runs=len(right),
+                median=median,
+                best=min(times),
+                cpu=statistics.median(_times(right, "cpu")),
+                megabytes_per_second=right[0].text_bytes / 1e6 / median,
+                peak_rss_bytes=max(row.peak_rss_bytes or 0 for row in right),
+                median_ratio=median / statistics.median(our_times) if our_times else None,
+                best_ratio=min(times) / min(our_times) if our_times else None,
+            )
+        )
+    return lines
+
+
+def _times(rows: Iterable[Row], clock: str) -> list[float]:
+    """Seconds by a clock; never nothing, so that a ratio of tiny runs can be made."""
+    chosen = (row.wall_seconds if clock == "wall" else row.cpu_seconds for row in rows)
+    return [max(seconds, 1e-9) for seconds in chosen if seconds is not None]
+
+
+HEADINGS = (
+    "engine",
+    "runs",
+    "median s",
+    "best s",
+    "MB/s",
+    "CPU s",
+    "peak MiB",
+    "median / ours",
+    "best / ours",
+)
+
+
+def table_cells(lines: Iterable[Line]) -> list[list[str]]:
+    """Each engine's line as text, in the order of HEADINGS."""
+    return [
+        [
+            line.engine,
+            str(line.runs),
+            f"{line.median:.3f}",
+            f"{line.best:.3f}",
+            f"{line.megabytes_per_second:.1f}",
+            f"{line.cpu:.3f}",
+            f"{line.peak_rss_bytes / 2**20:.0f}",
+            "-" if line.median_ratio is None else f"{line.median_ratio:.2f}",
+            "-" if line.best_ratio is None else f"{line.best_ratio:.2f}",
+        ]
+        for line in lines
+    ]
+
+
+def plain_table(cells: Sequence[Sequence[str]]) -> str:
+    """A table for a terminal."""
+    rows = [HEADINGS, *cells]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(HEADINGS))]
+    out = []
+    for row in rows:
+        shown = [row[0].ljust(widths[0])]
+        shown += [text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)]
+        out.append("  " + "  ".join(shown).rstrip())
+    return "\n".join(out)
+
+
+def markdown_table(cells: Sequence[Sequence[str]]) -> str:
+    """The same table in Markdown."""
+    rows = [HEADINGS, ["---"] + ["---:"] * (len(HEADINGS) - 1), *cells]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -1,0 +1,123 @@
+//! Pre-tokens that are whole tokens: bytes to id in one look.
+//!
+//! Nearly all pre-tokens of ordinary text are tokens, and nearly all of those are short. A token of up to 15
+//! bytes is packed with its length into one 128-bit key that stands in the table itself, so a look costs one
+//! or two cache lines instead of a walk through hash, id, offsets and bytes. Longer tokens are found by hash.
+
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+
+use super::pairs::NONE;
+use crate::decode::Tokens;
+
+/// The longest token that fits a key.
+const SHORT: usize = 15;
+
+pub(super) struct WholeTokens {
+    /// Open addressing, at most half full; an empty slot has key 0, which no token has.
+    keys: Vec<u128>,
+    ids: Vec<u32>,
+    /// Ids of tokens that do not fit a key.
+    long: HashTable<u32>,
+}
+
+impl WholeTokens {
+    /// The table of some tokens.
+    pub(super) fn new(ids: &[u32], tokens: &Tokens) -> Self {
+        let slots = (ids.len() * 2).next_power_of_two().max(2);
+        let mut table =
+            Self { keys: vec![0; slots], ids: vec![NONE; slots], long: HashTable::new() };
+        for &id in ids {
+            let token = tokens.get(id).unwrap_or_default();
+            match pack(token) {
+                Some(key) => {
+                    let slot = table.slot(key);
+                    table.keys[slot] = key;
+                    table.ids[slot] = id;
+                }
+                None => {
+                    let hash =
+                        |id: &u32| FxBuildHasher.hash_one(tokens.get(*id).unwrap_or_default());
+                    table.long.insert_unique(hash(&id), id, hash);
+                }
+            }
+        }
+        table
+    }
+
+    pub(super) fn get(&self, pretoken: &[u8], tokens: &Tokens) -> Option<u32> {
+        match pack(pretoken) {
+            Some(key) => {
+                let slot = self.slot(key);
+                (self.keys[slot] == key).then(|| self.ids[slot])
+            }
+            None => {
+                let hash = FxBuildHasher.hash_one(pretoken);
+                self.long.find(hash, |&id| tokens.get(id) == Some(pretoken)).copied()
+            }
+        }
+    }
+
+    /// The slot that holds a key, or the empty one where it would be.
+    fn slot(&self, key: u128) -> usize {
+        let mask = self.keys.len() - 1;
+        let mut slot = hash(key) as usize & mask;
+        while self.keys[slot] != 0 && self.keys[slot] != key {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+}
+
+/// The bytes and, on top, their length; `None` if they do not fit or there are none.
+fn pack(bytes: &[u8]) -> Option<u128> {
+    let length = bytes.len();
+    let key = match length {
+        1..=3 => {
+            let (first, middle, last) = (bytes[0], bytes[length / 2], bytes[length - 1]);
+            u128::from(first)
+                | u128::from(middle) << (8 * (length / 2))
+                | u128::from(last) << (8 * (length - 1))
+        }
+        // Two overlapping reads: the bytes that both see are the same.
+        4..=7 => {
+            let (start, end) = (bytes.first_chunk::<4>()?, bytes.last_chunk::<4>()?);
+            u128::from(u32::from_le_bytes(*start))
+                | u128::from(u32::from_le_bytes(*end)) << (8 * (length - 4))
+        }
+        8..=SHORT => {
+            let (start, end) = (bytes.first_chunk::<8>()?, bytes.last_chunk::<8>()?);
+            u128::from(u64::from_le_bytes(*start))
+                | u128::from(u64::from_le_bytes(*end)) << (8 * (length - 8))
+        }
+        _ => return None,
+    };
+    Some(key | (length as u128) << 120)
+}
+
+fn hash(key: u128) -> u64 {
+    let (low, high) = (key as u64, (key >> 64) as u64);
+    let mixed =
+        (low ^ high.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    mixed ^ mixed >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SHORT, pack};
+
+    #[test]
+    fn a_key_is_the_bytes_and_their_length() {
+        let bytes: Vec<u8> = (1..=16).collect();
+        assert_eq!(pack(&[]), None);
+        assert_eq!(pack(&bytes), None);
+        for length in 1..=SHORT {
+            let mut expected = [0; 16];
+            expected[..length].copy_from_slice(&bytes[..length]);
+            expected[15] = length as u8;
+            assert_eq!(pack(&bytes[..length]), Some(u128::from_le_bytes(expected)));
+        }
+    }
+}

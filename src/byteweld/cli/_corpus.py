@@ -1,0 +1,95 @@
+"""Sources -> counts, and documents by file. Standard input and saved counts are sources as well."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import byteweld
+from byteweld.cli import _input, _output
+from byteweld.cli._options import Reading
+
+
+class Counted(NamedTuple):
+    """Counts, and what they were made of."""
+
+    counts: byteweld.Counts
+    files: int
+    bytes_read: int
+    seconds: float
+
+    def sentence(self) -> str:
+        """What was counted, for people."""
+        return (
+            f"counted {_output.amount(self.counts.total, 'pre-token')}, "
+            f"{len(self.counts)} distinct, in {_output.amount(self.files, 'file')}, "
+            f"{_output.size(self.bytes_read)} "
+            f"({_output.seconds(self.seconds)})"
+        )
+
+
+def documents_by_file(
+    sources: Sequence[str], reading: Reading
+) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Each file's name and its documents, in the order of the sources; `-` is standard input."""
+    # All sources are looked up before the first is read: a wrong name shows at once.
+    corpora = [None if s == _input.STDIN else _open([s], reading, "file") for s in sources]
+    for corpus in corpora:
+        if corpus is None:
+            documents = _input.stdin_documents(lines=reading.lines, separator=reading.separator)
+            yield _input.STDIN, documents
+            continue
+        for file in corpus.files:
+            yield str(file), dataclasses.replace(corpus, files=(file,)).documents()
+
+
+def count(
+    sources: Sequence[str], recipe: byteweld.Recipe, reading: Reading, threads: int | None
+) -> Counted:
+    """Count the pre-tokens of all sources, with progress."""
+    started = time.perf_counter()
+    tables: list[byteweld.Counts] = []
+    saved = [source for source in sources if byteweld.Counts.is_saved_at(source)]
+    paths = [s for s in sources if s != _input.STDIN and s not in saved]
+    files = bytes_read = 0
+    if paths:
+        corpus = _open(paths, reading, recipe.document_unit)
+        files, bytes_read = len(corpus.files), corpus.total_bytes
+        with _output.progress("counting", bytes_read, "bytes") as advance:
+            tables.append(
+                byteweld.count(corpus, recipe=recipe, num_threads=threads, progress=advance)
+            )
+    tables += [byteweld.count(folder, recipe=recipe) for folder in saved]
+    files += len(saved)
+    if _input.STDIN in sources:
+        size = 0
+
+        def documents() -> Any:
+            nonlocal size
+            by_line = reading.lines or recipe.document_unit == "line"
+            for document in _input.stdin_documents(lines=by_line, separator=reading.separator):
+                size += len(document)
+                yield document
+
+        with _output.progress("counting", None, "bytes") as advance:
+            tables.append(
+                byteweld.count(documents(), recipe=recipe, num_threads=threads, progress=advance)
+            )
+        files, bytes_read = files + 1, bytes_read + size
+    counts = tables[0] if len(tables) == 1 else byteweld.Counts.merge(tables)
+    return Counted(counts, files, bytes_read, time.perf_counter() - started)
+
+
+def _open(sources: Sequence[str], reading: Reading, unit: Literal["file", "line"]) -> Any:
+    from byteweld.corpus import open_corpus
+
+    return open_corpus(
+        list(sources),
+        ext=reading.ext,
+        unit="line" if reading.lines else unit,
+        separator=reading.separator,
+        field=reading.field,
+        on_error=reading.on_error,
+    )

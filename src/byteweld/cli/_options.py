@@ -1,0 +1,400 @@
+"""Options that several verbs share, and what is made of them: recipe, reading, tokenizer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+import byteweld
+from byteweld.cli import _errors
+
+_RECIPE = "Recipe"
+_READING = "Reading"
+_TOKENIZER = "Tokenizer"
+_TIES = ("smallest-ids", "greatest-bytes", "smallest-bytes")
+_ON_ERROR = ("fail", "skip", "replace")
+
+
+def _choice(names: Sequence[str], what: str) -> Any:
+    """A check that an option is one of a few names."""
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in names:
+            hint = _errors.nearest(value, names)
+            raise _errors.UsageError(
+                f"{what} is {value!r}; it must be one of {', '.join(names)}{hint}"
+            )
+        return value
+
+    return check
+
+
+def whole_number(option: str, at_least: int | None = None) -> Any:
+    """A reader of an option's number, with our own words for what is none."""
+
+    def read(value: str | int) -> int:
+        text = str(value)
+        if not re.fullmatch(r"-?[0-9]{1,18}", text):
+            raise _errors.UsageError(f"{option} is {text!r}; expected a whole number")
+        if at_least is not None and int(text) < at_least:
+            raise _errors.UsageError(f"{option} is {text}; it must be at least {at_least}")
+        return int(text)
+
+    return read
+
+
+# ---------------------------------------------------------------------------- recipe
+
+RecipeName = Annotated[
+    str,
+    typer.Option(
+        "--recipe",
+        metavar="NAME",
+        help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern.",
+        callback=_choice(list(byteweld.RECIPES), "--recipe"),
+        rich_help_panel=_RECIPE,
+    ),
+]
+PatternText = Annotated[
+    str | None,
+    typer.Option(
+        "--pattern",
+        metavar="P",
+        help=f"What cuts text into pre-tokens: {', '.join(byteweld.PATTERNS)}, none, "
+        "or a regular expression.",
+        rich_help_panel=_RECIPE,
+    ),
+]
+EncodePattern = Annotated[
+    str | None,
+    typer.Option(
+        "--encode-pattern",
+        metavar="P",
+        help="The pattern written into the tokenizer, where it differs from that of the training.",
+        rich_help_panel=_RECIPE,
+    ),
+]
+Special = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--special",
+        metavar="TEXT",
+        help="A special token. May be repeated.",
+        rich_help_panel=_RECIPE,
+    ),
+]
+SpecialsFile = Annotated[
+    str | None,
+    typer.Option(
+        "--specials-file",
+        metavar="FILE",
+        help="Special tokens, one a line; blank, repeated and built-in names are passed over.",
+        rich_help_panel=_RECIPE,
+    ),
+]
+MinFrequency = Annotated[
+    int | None,
+    typer.Option(
+        "--min-frequency",
+        metavar="N",
+        parser=whole_number("--min-frequency", 0),
+        help="Stop when the best pair occurs less often.",
+        rich_help_panel=_RECIPE,
+    ),
+]
+MaxTokenBytes = Annotated[
+    int | None,
+    typer.Option(
+        "--max-token-bytes",
+        metavar="N",
+        parser=whole_number("--max-token-bytes", 1),
+        help="Learn no longer tokens.",
+        rich_help_panel=_RECIPE,
+    ),
+]
+TieBreak = Annotated[
+    str | None,
+    typer.Option(
+        "--tie-break",
+        metavar="RULE",
+        help=f"Which of the pairs with the same count goes first: {', '.join(_TIES)}.",
+        callback=_choice(_TIES, "--tie-break"),
+        rich_help_panel=_RECIPE,
+    ),
+]
+AsciiOnly = Annotated[
+    bool,
+    typer.Option(
+        "--ascii-only",
+        help="98 base tokens instead of 256: tab, line ends and 0x20 to 0x7E; "
+        "any other byte in the corpus is an error.",
+        rich_help_panel=_RECIPE,
+    ),
+]
+
+
+def make_recipe(
+    name: str,
+    *,
+    pattern: str | None,
+    special: Sequence[str] | None,
+    specials_file: str | None,
+    ascii_only: bool,
+    **changes: Any,
+) -> byteweld.Recipe:
+    """The preset with the changes that were asked for; a change that is None was not."""
+    if ascii_only and name == "ck":
+        name = "ck-ascii"
+    recipe = byteweld.RECIPES[name]
+    changes = {field: value for field, value in changes.items() if value is not None}
+    if ascii_only and recipe.alphabet != "ascii":
+        changes["alphabet"] = "ascii"
+    if pattern is not None:
+        changes["pattern"] = _no_pattern(pattern)
+    if "encode_pattern" in changes:
+        changes["encode_pattern"] = _no_pattern(changes["encode_pattern"])
+    specials = list(special or ())
+    if specials_file is not None:
+        specials += _read_specials(specials_file, {*recipe.built_in, *specials})
+    if specials:
+        changes["special_tokens"] = tuple(specials)
+    return recipe.replace(**changes)
+
+
+def _no_pattern(pattern: str) -> str | None:
+    return None if pattern == "none" else pattern
+
+
+def _read_specials(file: str, known: set[str]) -> list[str]:
+    try:
+        content = Path(file).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise byteweld.FormatError(
+            f"expected UTF-8 ({error.reason})", path=file, offset=error.start
+        ) from None
+    found = dict.fromkeys(line.removesuffix("\r") for line in content.split("\n"))
+    return [text for text in found if text.strip() and text not in known]
+
+
+# ---------------------------------------------------------------------------- reading
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE...",
+        help="Files, folders, globs, or - for standard input.",
+    ),
+]
+Ext = Annotated[
+    str | None,
+    typer.Option(
+        "--ext",
+        metavar="LIST",
+        help="What to take from folders, such as .svg,.txt; * for all files. "
+        "Default: .svg .txt .xml .html .md .json .jsonl .ndjson, compressed or not.",
+        rich_help_panel=_READING,
+    ),
+]
+Lines = Annotated[
+    bool,
+    typer.Option(
+        "--lines",
+        help="Every line is a document; it keeps its line ending.",
+        rich_help_panel=_READING,
+    ),
+]
+Field = Annotated[
+    str,
+    typer.Option(
+        "--field",
+        metavar="NAME",
+        help="The field of JSON lines that holds the text. Default: text.",
+        rich_help_panel=_READING,
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        metavar="TEXT",
+        help="What stands between the documents of a file.",
+        rich_help_panel=_READING,
+    ),
+]
+OnError = Annotated[
+    str,
+    typer.Option(
+        "--on-error",
+        metavar="WHAT",
+        help="A document that cannot be read: fail, skip or replace. Default: fail.",
+        callback=_choice(_ON_ERROR, "--on-error"),
+        rich_help_panel=_READING,
+    ),
+]
+
+
+class Reading(NamedTuple):
+    """How documents are read from files, as the library's functions take it."""
+
+    ext: str | None = None
+    lines: bool = False
+    field: str = "text"
+    separator: str | None = None
+    on_error: Any = "fail"  # one of three words, checked by its option
+
+
+# ---------------------------------------------------------------------------- tokenizer
+
+TokenizerPath = Annotated[
+    str,
+    typer.Option(
+        "--tokenizer",
+        "-t",
+        metavar="PATH",
+        help="The tokenizer: a file or folder of any format. Default: tokenizer.json.",
+        rich_help_panel=_TOKENIZER,
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help=f"Its format, where its content should not decide: {', '.join(byteweld.FORMATS)}.",
+        rich_help_panel=_TOKENIZER,
+    ),
+]
+LoadPattern = Annotated[
+    str | None,
+    typer.Option(
+        "--pattern",
+        metavar="P",
+        help="The pattern, for files that hold none (.tiktoken, vocab.json with merges.txt): "
+        f"{', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
+        rich_help_panel=_TOKENIZER,
+    ),
+]
+LoadSpecial = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--special",
+        metavar="TEXT=ID",
+        help="A special token, for files that hold none. May be repeated.",
+        rich_help_panel=_TOKENIZER,
+    ),
+]
+NoSpecial = Annotated[
+    bool,
+    typer.Option(
+        "--no-special",
+        help="There are no special tokens, for files that hold none.",
+        rich_help_panel=_TOKENIZER,
+    ),
+]
+
+
+def load_tokenizer(
+    path: str,
+    *,
+    format: str | None,
+    pattern: str | None,
+    special: Sequence[str] | None,
+    no_special: bool,
+) -> byteweld.Tokenizer:
+    """Load a tokenizer with what its file cannot say."""
+    options: dict[str, object] = {}
+    if pattern is not None:
+        options["pattern"] = _no_pattern(pattern)
+    if special and no_special:
+        raise _errors.UsageError("--special and --no-special exclude each other; pass one of them")
+    if special or no_special:
+        options["special_tokens"] = dict(map(_text_and_id, special or ()))
+    if not options:
+        return byteweld.load(path, format=format)
+    name = format or byteweld.recognise(path)
+    try:
+        return byteweld.load(path, format=name, **options)
+    except TypeError:
+        if name in ("tiktoken", "gpt2"):
+            raise
+        flags = " and ".join(
+            flag
+            for option, flag in (("pattern", "--pattern"), ("special_tokens", "--special"))
+            if option in options
+        )
+        raise _errors.UsageError(
+            f"{path} is in format {name!r}, which says its own pattern and special tokens; "
+            f"leave {flags} out"
+        ) from None
+
+
+def _text_and_id(given: str) -> tuple[str, int]:
+    text, equals, number = given.rpartition("=")
+    if not (text and equals and number.isascii() and number.isdigit() and len(number) <= 10):
+        raise _errors.UsageError(
+            f"--special is {given!r}; expected TEXT=ID, such as '<|endoftext|>=50256'"
+        )
+    return text, int(number)
+
+
+# ---------------------------------------------------------------------------- special tokens
+
+AllowedSpecial = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-special",
+        metavar="all|TEXT",
+        help="A special token that may stand in the text and becomes its id; all for every one. "
+        "May be repeated.",
+    ),
+]
+Plain = Annotated[
+    bool,
+    typer.Option("--plain", help="Special tokens in the text are ordinary text."),
+]
+
+
+def special_arguments(tok: byteweld.Tokenizer, allowed: list[str] | None, plain: bool) -> Any:
+    """The two arguments of every method that encodes."""
+    names = list(allowed or ())
+    arguments: dict[str, object] = {}
+    if "all" in names:
+        arguments["allowed_special"] = "all"
+    elif names:
+        for name in names:
+            if name not in tok.vocab.special_tokens:
+                known = list(tok.vocab.special_tokens)
+                raise _errors.UsageError(
+                    f"--allowed-special {name!r} is no special token of this tokenizer; "
+                    f"it has {', '.join(map(repr, known)) or 'none'}{_errors.nearest(name, known)}"
+                )
+        arguments["allowed_special"] = frozenset(names)
+    if plain:
+        arguments["disallowed_special"] = ()
+    return arguments
+
+
+# ---------------------------------------------------------------------------- the rest
+
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        metavar="N",
+        parser=whole_number("--threads", 1),
+        help="How many threads. Default: one per processor.",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Json = Annotated[bool, typer.Option("--json", help="Report as JSON on stdout.")]
+
+
+def pattern_words(pattern: str | None) -> str:
+    """A pattern by its name where it has one."""
+    if pattern is None:
+        return "none"
+    return next((name for name, known in byteweld.PATTERNS.items() if known == pattern), pattern)

@@ -1,0 +1,144 @@
+"""The proof of a conversion: two tokenizers hold the same things and give the same ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import byteweld
+from byteweld.cli import _input
+
+# Texts on which tokenizers like to differ. Each is probed alone, and all joined.
+HARD_TEXTS: tuple[bytes, ...] = (
+    b"",
+    b"\x00",
+    b" ",
+    b"  leading, trailing and   inner spaces  ",
+    b"line\nline\r\nline\rline\n\n\n  indented\n\ttabbed\n ",
+    "no-break\u00a0space, thin\u2009space, wide\u3000space, \u2028 \u2029 \u0085 \v \f".encode(),
+    b"it's, IT'S, we'll, WE'LL, they've, I'm, I'd, don't, 'tis, ''s",
+    b"1 12 123 1234 12345 1234567890 3.14159 1,000,000 0x7f 1e-9",
+    "½ ² ٣٤٥ 一二三 Ⅷ ๑๒๓".encode(),
+    b"def f(x):\n    return {'a': [x**2 for x in range(10)]}  # why?!\n",
+    b"CamelCaseWords snake_case_words SCREAMING kebab-case ALLCAPSthenlower",
+    b"https://example.org/a/b?c=d&e=%20#f user@example.org \\path\\to ... --- ==>",
+    "naïve café Straße ŒUVRE İstanbul ǅ ŉ ﬁ".encode(),
+    "e\u0301 n\u0303 \u0301alone a\u0300\u0301\u0302\u0303".encode(),
+    "Привет, мир! Γειά σου Κόσμε. שלום עולם مرحبا بالعالم नमस्ते दुनिया สวัสดีชาวโลก".encode(),
+    "你好，世界。こんにちは世界 안녕하세요 세계".encode(),
+    "🙂👍🏽👩‍👩‍👧‍👦🇩🇪 ❤️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿".encode(),
+    "\ufeffbyte order mark \u200b\u200d\u202e\ufffd".encode(),
+    b"\x80\xbf\xc3\x28\xe2\x82\xf0\x9f\x98 not UTF-8 \xff\xfe\xed\xa0\x80",
+    bytes(range(256)),
+    b"a" * 1000,
+    b" " * 1000,
+    b"\n" * 100,
+    b"ab" * 500,
+    b"<|endoftext|><|unk|><|bos|><|eos|><|pad|>",
+)
+
+
+class Difference(NamedTuple):
+    """What is not the same, in words."""
+
+    what: str
+
+
+class Proof(NamedTuple):
+    """What was compared."""
+
+    tokens: int
+    texts: int
+    bytes: int
+
+
+def prove(
+    first: byteweld.Tokenizer, second: byteweld.Tokenizer, corpus: Iterable[bytes]
+) -> Proof | Difference:
+    """Compare two tokenizers: what they hold, then the ids of probes and of a corpus."""
+    held = _compare_vocabularies(first.vocab, second.vocab)
+    if held is not None:
+        return held
+    texts = size = 0
+    for batch in _input.batches(_texts(first.vocab, corpus)):
+        difference = _compare_ids(first, second, batch)
+        if difference is not None:
+            return difference
+        texts += len(batch)
+        size += sum(map(len, batch))
+    return Proof(len(first), texts, size)
+
+
+def _compare_vocabularies(
+    first: byteweld.Vocabulary, second: byteweld.Vocabulary
+) -> Difference | None:
+    if dict(first.tokens) != dict(second.tokens):
+        odd = next(
+            i
+            for i in sorted({*first.tokens, *second.tokens})
+            if first.tokens.get(i) != second.tokens.get(i)
+        )
+        return Difference(
+            f"token {odd} was {first.tokens.get(odd)!r} and is {second.tokens.get(odd)!r}"
+        )
+    # Ranks may have become the merge list that does the same; then only the ids can tell.
+    if first.ranking == second.ranking and first.merge_ids != second.merge_ids:
+        return Difference(
+            f"the merges differ: {len(first.merge_ids)} became {len(second.merge_ids)}"
+            if len(first.merge_ids) != len(second.merge_ids)
+            else "the merges differ in their order"
+        )
+    pairs: list[tuple[str, Any, Any]] = [
+        ("special tokens", dict(first.special_tokens), dict(second.special_tokens)),
+        ("pattern", first.pattern, second.pattern),
+        ("roles", dict(first.roles), dict(second.roles)),
+        ("alphabet", first.alphabet, second.alphabet),
+    ]
+    for what, before, after in pairs:
+        if before != after:
+            return Difference(f"{what}: {before!r} became {after!r}")
+    return None
+
+
+def _texts(vocab: byteweld.Vocabulary, corpus: Iterable[bytes]) -> Iterator[bytes]:
+    """Every token, tokens side by side, special tokens in text, the hard texts, the corpus."""
+    tokens = list(vocab.tokens.values())
+    probes = [
+        *tokens,
+        *(left + right for left, right in zip(tokens, reversed(tokens), strict=True)),
+        *(b"a %b b" % text.encode() for text in vocab.special_tokens),
+        *HARD_TEXTS,
+        b"".join(HARD_TEXTS),
+    ]
+    if vocab.alphabet == "ascii" and "unk" not in vocab.roles:
+        probes = [text for text in probes if _is_ascii(text)]  # others are an error in both
+    yield from probes
+    yield from corpus
+
+
+def _is_ascii(text: bytes) -> bool:
+    return all(0x20 <= byte < 0x7F or byte in b"\t\n\r" for byte in text)
+
+
+def _compare_ids(
+    first: byteweld.Tokenizer, second: byteweld.Tokenizer, batch: list[bytes]
+) -> Difference | None:
+    settings: tuple[dict[str, Any], ...] = (
+        {"disallowed_special": ()},
+        {"allowed_special": "all", "disallowed_special": ()},
+    )
+    for setting in settings:
+        ids, offsets = first.encode_ragged(batch, **setting)
+        other_ids, other_offsets = second.encode_ragged(batch, **setting)
+        if np.array_equal(ids, other_ids) and np.array_equal(offsets, other_offsets):
+            continue
+        for n, text in enumerate(batch):
+            before = ids[offsets[n] : offsets[n + 1]].tolist()
+            after = other_ids[other_offsets[n] : other_offsets[n + 1]].tolist()
+            if before != after:
+                return Difference(
+                    f"the ids of {text[:40]!r} were {before[:20]} and are {after[:20]}"
+                )
+    return None

@@ -1,0 +1,108 @@
+"""`byteweld count`: sources -> counts, shown or saved. Training can start from saved counts."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Annotated
+
+import typer
+
+import byteweld
+from byteweld.cli import _corpus, _output
+from byteweld.cli import _options as options
+from byteweld.render import visible
+
+EXAMPLES = """
+byteweld count books/ --top 50
+byteweld count shard-1.jsonl --special '<|endoftext|>' --out counts-1
+byteweld train counts-1 counts-2 --special '<|endoftext|>' --vocab-size 32768
+"""
+
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Save the counts in this folder instead of showing the most common.",
+    ),
+]
+Top = Annotated[
+    int,
+    typer.Option(
+        "--top",
+        metavar="N",
+        parser=options.whole_number("--top", 0),
+        help="How many of the most common. Default: 20.",
+    ),
+]
+
+
+def run(
+    source: options.Sources,
+    recipe: options.RecipeName = "modern",
+    pattern: options.PatternText = None,
+    special: options.Special = None,
+    specials_file: options.SpecialsFile = None,
+    ascii_only: options.AsciiOnly = False,
+    ext: options.Ext = None,
+    lines: options.Lines = False,
+    field: options.Field = "text",
+    separator: options.Separator = None,
+    on_error: options.OnError = "fail",
+    out: Out = None,
+    top: Top = 20,
+    threads: options.Threads = None,
+    force: options.Force = False,
+    json: options.Json = False,
+) -> None:
+    """Count the pre-tokens of a corpus: show the most common, or save them all.
+
+    Counts of parts add up to the counts of the whole, so that a corpus can be counted in parts, on
+    any number of machines.
+    """
+    chosen = options.make_recipe(
+        recipe,
+        pattern=pattern,
+        special=special,
+        specials_file=specials_file,
+        ascii_only=ascii_only,
+    )
+    if out is not None:
+        _check_out(out, force=force)
+    reading = options.Reading(ext, lines, field, separator, on_error)
+    counted = _corpus.count(source, chosen, reading, threads)
+    counts = counted.counts
+    _output.say(counted.sentence())
+    if out is not None:
+        counts.save(out, overwrite=force)
+        _output.say(f"wrote {out}: {_output.amount(len(counts), 'distinct pre-token')}")
+    if json:
+        _output.report(
+            {
+                "out": out,
+                "pattern": counts.pattern,
+                "files": counted.files,
+                "bytes": counted.bytes_read,
+                "pretokens": counts.total,
+                "distinct_pretokens": len(counts),
+                "most_common": [
+                    {"bytes": pretoken.hex(), "text": visible(pretoken), "count": count}
+                    for pretoken, count in counts.most_common(top)
+                ],
+            }
+        )
+    elif out is None:
+        rows = counts.most_common(top)
+        width = max((len(str(count)) for _, count in rows), default=0)
+        for pretoken, count in rows:
+            _output.lines([f"{count:>{width}}  {_output.shortened(visible(pretoken[:400]))}"])
+
+
+def _check_out(out: str, *, force: bool) -> None:
+    """Find out before the work what would only show after it."""
+    if byteweld.Counts.is_saved_at(out) and not force:
+        raise FileExistsError(f"{out} holds counts already; pass --force to replace them")
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ImportError(
+            "saved counts are Parquet files; install pyarrow with: pip install 'byteweld[arrow]'"
+        )

@@ -1,0 +1,73 @@
+"""`byteweld decode`: ids -> the bytes they stand for, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+import byteweld
+from byteweld.cli import _errors, _input, _output
+from byteweld.cli import _options as options
+
+EXAMPLES = """
+byteweld decode --tokenizer tokenizer.json ids.txt
+echo '[15339, 1917]' | byteweld decode --tokenizer tokenizer.json
+byteweld decode --tokenizer tokenizer.json --ids '15339 1917'
+byteweld encode -t tokenizer.json a.txt | byteweld decode -t tokenizer.json | cmp - a.txt
+"""
+
+# Ids stand between any of these, so that plain lists and JSON lists read alike.
+_BETWEEN = rb"[\s,\[\]]"
+_ID = re.compile(rb"([0-9]+)(?=" + _BETWEEN + rb"|\Z)|([^\s,\[\]]+)")
+_MAX_ID = 2**32 - 1
+
+File = Annotated[
+    str | None, typer.Argument(metavar="FILE", help="The ids; - or nothing for standard input.")
+]
+Ids = Annotated[
+    str | None, typer.Option("--ids", metavar="IDS", help="The ids themselves, instead of a file.")
+]
+
+
+def run(
+    file: File = None,
+    ids: Ids = None,
+    tokenizer: options.TokenizerPath = "tokenizer.json",
+    format: options.Format = None,
+    pattern: options.LoadPattern = None,
+    special: options.LoadSpecial = None,
+    no_special: options.NoSpecial = False,
+) -> None:
+    """Turn ids back into text, byte for byte: no newline is added.
+
+    Ids are decimal numbers with white space or commas between them, or JSON lists. All lists are
+    joined.
+    """
+    if file is not None and ids is not None:
+        raise _errors.UsageError("decode takes FILE or --ids, not both")
+    source = file or _input.STDIN
+    given = _input.read(source) if ids is None else _input.argument_bytes(ids)
+    place = "--ids" if ids is not None else "stdin" if source == _input.STDIN else source
+    numbers = parse_ids(given, place)
+    tok = options.load_tokenizer(
+        tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
+    )
+    _output.data(tok.decode_bytes(numbers))
+
+
+def parse_ids(given: bytes, place: str) -> NDArray[np.uint32]:
+    """Read ids; what is none is named with its place."""
+    numbers: list[int] = []
+    for match in _ID.finditer(given):
+        word = match[1]
+        if word is None or len(word.lstrip(b"0")) > 10 or int(word) > _MAX_ID:
+            found = match[0][:40].decode("utf-8", "backslashreplace")
+            raise byteweld.FormatError(
+                f"expected an id, found {found!r}", path=place, offset=match.start()
+            )
+        numbers.append(int(word))
+    return np.array(numbers, np.uint32)

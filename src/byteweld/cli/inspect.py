@@ -1,0 +1,312 @@
+"""`byteweld inspect`: what a tokenizer is, its merges, the tree of a token; the bytes of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+import byteweld
+from byteweld.cli import _bytes, _errors, _output
+from byteweld.cli import _options as options
+from byteweld.render import visible
+
+EXAMPLES = """
+byteweld inspect tokenizer.json
+byteweld inspect tokenizer.json --merges 20
+byteweld inspect tokenizer.json --tree ' the'
+byteweld inspect cl100k.tiktoken --pattern cl100k --no-special --json
+byteweld inspect --bytes drawing.svg
+"""
+
+_SHOWN = 5  # tokens of a kind that people see
+_ALL = "all"
+_ENGINES = {
+    "whole": "no pattern: a text is one pre-token",
+    "automaton": "run by an automaton",
+    "backtracking": "run by a backtracking engine",
+}
+
+TokenizerArgument = Annotated[
+    str | None, typer.Argument(metavar="TOKENIZER", help="A file or folder of any format.")
+]
+Merges = Annotated[
+    str | None,
+    typer.Option(
+        "--merges", metavar="[N]", help="Print the merges in order, or the first N: left + right."
+    ),
+]
+TreeOf = Annotated[
+    str | None,
+    typer.Option(
+        "--tree", metavar="TOKEN", help="Draw how merges build a token: its text, or its id."
+    ),
+]
+Bytes = Annotated[
+    str | None,
+    typer.Option(
+        "--bytes",
+        metavar="FILE",
+        help="Show which byte values a file uses, and what --ascii-only would save. "
+        "Needs no tokenizer.",
+    ),
+]
+
+
+class _Unreachable(NamedTuple):
+    """Tokens that encoding their own bytes does not give, by the reason."""
+
+    cut: list[int]
+    merged_otherwise: list[int]
+
+
+def prepare(arguments: list[str]) -> list[str]:
+    """Let --merges stand without a number."""
+    result = []
+    for place, argument in enumerate(arguments):
+        following = arguments[place + 1 : place + 2]
+        if argument == "--merges" and not (following and following[0].isdigit()):
+            argument = f"--merges={_ALL}"
+        result.append(argument)
+    return result
+
+
+def run(
+    tokenizer: TokenizerArgument = None,
+    merges: Merges = None,
+    tree: TreeOf = None,
+    bytes_of: Bytes = None,
+    json: options.Json = False,
+    format: options.Format = None,
+    pattern: options.LoadPattern = None,
+    special: options.LoadSpecial = None,
+    no_special: options.NoSpecial = False,
+) -> None:
+    """Show what a tokenizer is: its size, pattern, special tokens, longest and unreachable tokens.
+
+    A token is unreachable when encoding its own bytes gives other tokens.
+    """
+    if sum(asked is not None for asked in (merges, tree, bytes_of)) > 1:
+        raise _errors.UsageError("inspect takes one of --merges, --tree and --bytes")
+    if bytes_of is not None:
+        found = _bytes.ByteCounts(bytes_of)
+        _show(found.to_dict() if json else found.lines())
+        return
+    if tokenizer is None:
+        raise _errors.UsageError("inspect needs a TOKENIZER, or --bytes FILE")
+    tok = options.load_tokenizer(
+        tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
+    )
+    if merges is not None:
+        count = _merge_count(tok, merges)
+        _show(_merges_to_list(tok, count) if json else _merge_lines(tok, count))
+    elif tree is not None:
+        drawn = _tree(tok, tree)
+        tokens = {str(i): {"bytes": t.hex(), "text": visible(t)} for i, t in drawn.tokens.items()}
+        _show(drawn.to_dict() | {"tokens": tokens} if json else iter(drawn.lines()))
+    else:
+        kind = format or byteweld.recognise(tokenizer)
+        unreachable = _find_unreachable(tok)
+        if json:
+            _show(_to_dict(tok, tokenizer, kind, unreachable))
+        else:
+            _show(_overview(tok, tokenizer, kind, unreachable))
+
+
+def _show(content: Iterator[str] | dict[str, Any] | list[Any]) -> None:
+    if isinstance(content, dict | list):
+        _output.report(content)
+    else:
+        _output.lines(content)
+
+
+# ---------------------------------------------------------------------------- overview
+
+
+def _overview(
+    tok: byteweld.Tokenizer, path: str, kind: str, unreachable: _Unreachable
+) -> Iterator[str]:
+    vocab = tok.vocab
+    singles = sum(len(token) == 1 for _, token in vocab.ordinary())
+    yield _output.styled(path, "bold")
+    for name, value in [
+        ("name", tok.name),
+        ("format", kind),
+        (
+            "tokens",
+            f"{len(vocab)}: {singles} bytes, {_longer(tok)} longer, {_specials(tok)} special",
+        ),
+        ("merges", _merge_words(vocab)),
+        ("alphabet", vocab.alphabet),
+        ("pattern", _pattern(tok)),
+        ("special", _list(f"{visible(t.encode())} {i}" for t, i in vocab.special_tokens.items())),
+        ("roles", _list(f"{role} {token_id}" for role, token_id in vocab.roles.items())),
+        ("fingerprint", vocab.fingerprint),
+    ]:
+        yield f"  {name:<12} {value}"
+    yield ""
+    yield _output.styled("longest tokens", "bold")
+    for token_id in _longest(tok):
+        token = vocab.tokens[token_id]
+        size = _output.amount(len(token), "byte")
+        yield f"  {token_id:>8}  {size:>9}  {_output.shortened(visible(token[:200]))}"
+    yield ""
+    yield from _unreachable_lines(tok, unreachable)
+
+
+def _longer(tok: byteweld.Tokenizer) -> int:
+    return sum(len(token) > 1 for _, token in tok.vocab.ordinary())
+
+
+def _specials(tok: byteweld.Tokenizer) -> int:
+    return len(tok.vocab.special_tokens)
+
+
+def _merge_words(vocab: byteweld.Vocabulary) -> str:
+    if vocab.ranking == "ranks":
+        return "no list; ranked by id"
+    first = "; a pre-token that is a token is not merged" if vocab.ignore_merges else ""
+    return f"{len(vocab.merge_ids)}{first}"
+
+
+def _pattern(tok: byteweld.Tokenizer) -> str:
+    engine = _ENGINES[tok.pattern_engine]
+    if tok.vocab.pattern is None:
+        return f"none ({engine.removeprefix('no pattern: ')})"
+    return f"{options.pattern_words(tok.vocab.pattern)} ({engine})"
+
+
+def _list(items: Iterator[str]) -> str:
+    every = list(items)
+    more = f", and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
+    return ", ".join(every[:_SHOWN]) + more if every else "none"
+
+
+def _longest(tok: byteweld.Tokenizer) -> list[int]:
+    by_length = sorted(tok.vocab.ordinary(), key=lambda item: (-len(item[1]), item[0]))
+    return [token_id for token_id, token in by_length[:_SHOWN] if len(token) > 1]
+
+
+def _find_unreachable(tok: byteweld.Tokenizer) -> _Unreachable:
+    found = _Unreachable([], [])
+    for token_id in tok.unreachable_tokens():
+        is_cut = len(tok.pretokenize(tok.vocab.tokens[token_id])) > 1
+        (found.cut if is_cut else found.merged_otherwise).append(token_id)
+    return found
+
+
+def _unreachable_lines(tok: byteweld.Tokenizer, found: _Unreachable) -> Iterator[str]:
+    total = len(found.cut) + len(found.merged_otherwise)
+    yield _output.styled("unreachable tokens", "bold")
+    yield "  none: every token's bytes encode to that token" if not total else f"  {total} in all"
+    for ids, reason in (
+        (
+            found.cut,
+            "cut by the pattern: learned by a training that did not have it (recipe ck has none)",
+        ),
+        (found.merged_otherwise, "never merged: other merges go first"),
+    ):
+        if ids:
+            yield f"  {len(ids)} {reason}"
+        for token_id in ids[:_SHOWN]:
+            token = tok.vocab.tokens[token_id]
+            instead = tok.encode_ordinary(token)
+            parts = " ".join(visible(tok.vocab.tokens[part]) for part in instead[:8])
+            more = " …" if len(instead) > 8 else ""
+            shown = _output.shortened(visible(token), 40)
+            yield f"  {token_id:>8}  {shown}  becomes  {parts}{more}"
+
+
+def _to_dict(
+    tok: byteweld.Tokenizer, path: str, kind: str, unreachable: _Unreachable
+) -> dict[str, Any]:
+    vocab = tok.vocab
+    return {
+        "path": path,
+        "name": tok.name,
+        "format": kind,
+        "tokens": len(vocab),
+        "max_id": tok.max_token_value,
+        "merges": len(vocab.merge_ids),
+        "ranking": vocab.ranking,
+        "ignore_merges": vocab.ignore_merges,
+        "alphabet": vocab.alphabet,
+        "pattern": vocab.pattern,
+        "pattern_name": None if vocab.pattern is None else _pattern_name(vocab.pattern),
+        "pattern_engine": tok.pattern_engine,
+        "special_tokens": dict(vocab.special_tokens),
+        "roles": dict(vocab.roles),
+        "fingerprint": vocab.fingerprint,
+        "longest": [
+            {"id": i, "bytes": vocab.tokens[i].hex(), "text": visible(vocab.tokens[i])}
+            for i in _longest(tok)
+        ],
+        "unreachable": {
+            "cut_by_pattern": unreachable.cut,
+            "never_merged": unreachable.merged_otherwise,
+        },
+    }
+
+
+def _pattern_name(pattern: str) -> str | None:
+    words = options.pattern_words(pattern)
+    return words if words in byteweld.PATTERNS else None
+
+
+# ---------------------------------------------------------------------------- merges
+
+
+def _merge_count(tok: byteweld.Tokenizer, asked: str) -> int:
+    if tok.vocab.ranking == "ranks":
+        raise _errors.UsageError("this tokenizer is ranked by id and has no merge list")
+    if asked == _ALL:
+        return len(tok.vocab.merge_ids)
+    if not (asked.isascii() and asked.isdigit() and len(asked) <= 10):
+        raise _errors.UsageError(f"--merges is {asked!r}; expected a whole number, or nothing")
+    return int(asked)
+
+
+def _merge_lines(tok: byteweld.Tokenizer, count: int) -> Iterator[str]:
+    tokens, merges = tok.vocab.tokens, tok.vocab.merge_ids[:count]
+    rank_width = len(str(max(0, len(merges) - 1)))
+    id_width = len(str(tok.max_token_value))
+    for rank, (left, right, new) in enumerate(merges):
+        parts = f"{visible(tokens[left])} + {visible(tokens[right])} -> {visible(tokens[new])}"
+        yield f"{rank:>{rank_width}}  {new:>{id_width}}  {parts}"
+
+
+def _merges_to_list(tok: byteweld.Tokenizer, count: int) -> list[dict[str, Any]]:
+    tokens = tok.vocab.tokens
+    return [
+        {"rank": rank, "left": left, "right": right, "new": new, "bytes": tokens[new].hex()}
+        for rank, (left, right, new) in enumerate(tok.vocab.merge_ids[:count])
+    ]
+
+
+# ---------------------------------------------------------------------------- tree
+
+
+def _tree(tok: byteweld.Tokenizer, asked: str) -> Any:
+    token_id = _find_token(tok, asked)
+    try:
+        return byteweld.merge_tree(tok.vocab, token_id)
+    except ValueError as error:  # too long; there is no argument here that allows it
+        raise _errors.UsageError(str(error).partition(";")[0]) from None
+
+
+def _find_token(tok: byteweld.Tokenizer, asked: str) -> int:
+    """A token by its text, by the text as it is shown, or by its id."""
+    token = asked.encode("utf-8", "surrogateescape")
+    for found in (tok.vocab.ids.get(token), tok.vocab.special_tokens.get(asked)):
+        if found is not None:
+            return found
+    for token_id, token in tok.vocab.tokens.items():
+        if visible(token) == asked:
+            return token_id
+    if asked.isascii() and asked.isdigit() and len(asked) <= 10 and int(asked) in tok.vocab.tokens:
+        return int(asked)
+    raise _errors.UsageError(
+        f"{asked!r} is no token of this tokenizer and no id; "
+        f"as text it is {' '.join(map(str, tok.encode_ordinary(asked))) or 'empty'}"
+    )

@@ -1,0 +1,176 @@
+"""`byteweld quickstart`: the whole way once, on text that every machine has."""
+
+from __future__ import annotations
+
+import sysconfig
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import byteweld
+from byteweld.cli import _options as options
+from byteweld.cli import _output
+from byteweld.cli.train import measure
+from byteweld.render import spans, to_ansi, visible
+
+EXAMPLES = """
+byteweld quickstart
+byteweld quickstart --vocab-size 32768 --out my-first-tokenizer
+"""
+
+SPECIAL = "<|endoftext|>"
+# Not the library itself: what others installed, caches, and tests, which hold odd bytes on purpose.
+_LEFT_OUT = frozenset(
+    {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idle_test", "idlelib"}
+)
+_FEW_BYTES = 2_000_000
+_FIRST_MERGES = 12
+_SAMPLE = """\
+def fibonacci(n: int) -> int:
+    \"\"\"Return the n-th number, as Leonardo of Pisa counted rabbits in 1202.\"\"\"
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+print("naïve café, 你好, 🙂")
+"""
+
+Out = Annotated[
+    str,
+    typer.Option("--out", metavar="DIR", help="Where to write. Default: out/quickstart."),
+]
+VocabSize = Annotated[
+    int,
+    typer.Option(
+        "--vocab-size",
+        metavar="N",
+        parser=options.whole_number("--vocab-size"),
+        help="How many tokens. Default: 8192.",
+    ),
+]
+
+
+def run(out: Out = "out/quickstart", vocab_size: VocabSize = 8192) -> None:
+    """Train on the sources of Python's standard library, and look at what comes out.
+
+    Writes DIR/tokenizer.json (again, if it is there), reads it back, encodes and decodes a sample.
+    """
+    folder = Path(sysconfig.get_path("stdlib"))
+    files = find_sources(folder)
+    total = sum(file.stat().st_size for file in files)
+    if not files:
+        raise FileNotFoundError(f"{folder}: no Python sources found to train on")
+    _output.lines(_corpus_lines(folder, len(files), total))
+
+    recipe = byteweld.RECIPES["modern"].replace(special_tokens=[SPECIAL])
+    started = time.perf_counter()
+    with _output.progress("counting", total, "bytes") as advance:
+        counts = byteweld.count(list(files), recipe=recipe, progress=advance)
+    counted = time.perf_counter()
+    with _output.progress("merging", vocab_size - recipe.minimum_size, "merges") as advance:
+        trained = byteweld.train(
+            counts,
+            vocab_size=vocab_size,
+            recipe=recipe,
+            progress=lambda event: advance(event.merges_completed),
+        )
+    finished = time.perf_counter()
+    path = Path(out, "tokenizer.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    trained.save(path, overwrite=True)
+
+    rate = measure(trained, counts) or 0.0
+    _output.lines(_training_lines(trained, rate, total, counted - started, finished - started))
+    _output.lines(_merge_lines(trained))
+    tok = byteweld.load(path)
+    ids = tok.encode(_SAMPLE)
+    if tok != trained or tok.decode(ids) != _SAMPLE:
+        raise byteweld.NativeError("the tokenizer read back from its file is not the one written")
+    _output.lines(_sample_lines(tok, ids))
+    _output.lines(_python_lines(path))
+    _output.lines([f"wrote {path.absolute()}: {len(tok)} tokens, {rate:.2f} bytes per token"])
+
+
+def find_sources(folder: Path) -> list[Path]:
+    """The library's own modules, in order of their paths."""
+    found: list[Path] = []
+    pending = [folder]
+    while pending:
+        for entry in pending.pop().iterdir():
+            if entry.is_dir() and not entry.is_symlink() and entry.name not in _LEFT_OUT:
+                pending.append(entry)
+            elif entry.suffix == ".py" and entry.is_file() and entry.stat().st_size:
+                found.append(entry)
+    return sorted(found)
+
+
+def _title(text: str) -> str:
+    return _output.styled(text, "bold")
+
+
+def _corpus_lines(folder: Path, files: int, total: int) -> Iterator[str]:
+    yield _title("corpus")
+    yield f"  {_output.amount(files, 'file')} of Python's standard library, {_output.size(total)}"
+    yield f"  {folder}"
+    if total < _FEW_BYTES:
+        yield "  that is little: this Python came without most of its sources"
+    yield ""
+
+
+def _training_lines(
+    tok: byteweld.Tokenizer,
+    rate: float,
+    total: int,
+    count_seconds: float,
+    all_seconds: float,
+) -> Iterator[str]:
+    training = tok.training
+    assert training is not None  # it was trained just now
+    merge_seconds = all_seconds - count_seconds
+    yield _title("training")
+    yield (
+        f"  {_output.seconds(all_seconds)}, {_output.size(round(total / all_seconds))}/s: "
+        f"counting {_output.seconds(count_seconds)}, merging {_output.seconds(merge_seconds)}"
+    )
+    yield f"  {training.total_pretokens} pre-tokens, {training.distinct_pretokens} distinct"
+    yield f"  {training}"
+    yield f"  {len(tok)} tokens, {rate:.2f} bytes per token"
+    yield ""
+
+
+def _merge_lines(tok: byteweld.Tokenizer) -> Iterator[str]:
+    training = tok.training
+    assert training is not None  # as above
+    tokens = tok.vocab.tokens
+    yield _title("first merges")
+    for rank, (left, right, new) in enumerate(tok.vocab.merge_ids[:_FIRST_MERGES]):
+        parts = f"{visible(tokens[left])} + {visible(tokens[right])}"
+        count = training.merge_counts[rank]
+        yield f"  {rank:>3}  {parts:<14} -> {visible(tokens[new]):<10} id {new:<6} {count} times"
+    yield ""
+
+
+def _sample_lines(tok: byteweld.Tokenizer, ids: list[int]) -> Iterator[str]:
+    size = len(_SAMPLE.encode())
+    yield _title("a sample in tokens")
+    shown = to_ansi(spans(tok.vocab, ids), _output.has_color())
+    yield from (f"  {line}" for line in shown.split("\n"))
+    yield ""
+    yield f"  {size} bytes, {len(ids)} tokens, {size / len(ids):.2f} bytes per token"
+    yield f"  ids {' '.join(map(str, ids[:12]))} ..."
+    yield "  decoded again: the same text"
+    yield ""
+
+
+def _python_lines(path: Path) -> Iterator[str]:
+    yield _title("in Python")
+    for line in (
+        "import byteweld",
+        "",
+        f"tok = byteweld.load({str(path)!r})",
+        'ids = tok.encode("hello world")',
+        'assert tok.decode(ids) == "hello world"',
+    ):
+        yield f"  {line}".rstrip()
+    yield ""

@@ -1,0 +1,330 @@
+"""Ids == the real tiktoken's and the real tokenizers', on vocabularies trained here and saved.
+
+Their own vocabularies, whose answers are frozen beside the clone, are in test_frozen_answers.
+"""
+
+from __future__ import annotations
+
+import gzip
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import (
+    ENDOFTEXT,
+    NASTY,
+    any_texts,
+    as_bytes,
+    examples,
+    rank_tables,
+    rich_texts,
+    surrogate_texts,
+    texts,
+)
+
+import byteweld
+from byteweld import PATTERNS, SpecialTokenError, Tokenizer
+
+tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
+tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
+
+KINDS = list(
+    product(["modern", "from-scratch", "rustbpe", "huggingface", "ck"], ["gpt2", "cl100k", "o200k"])
+)
+SPECIALS = [ENDOFTEXT, "<|a|>"]
+
+
+class Trio:
+    """One vocabulary in three libraries."""
+
+    def __init__(self, recipe, pattern, documents, folder):
+        options = {} if recipe == "rustbpe" else {"special_tokens": SPECIALS}
+        # ck is trained without a pattern and encodes with one.
+        options["encode_pattern" if recipe == "ck" else "pattern"] = pattern
+        tok = byteweld.train(
+            iter(documents), vocab_size=1200, recipe=recipe, min_frequency=1, **options
+        )
+        self.tok = tok
+        path = folder / f"{recipe}-{pattern}.json"
+        tok.save(path)
+        self.huggingface = tokenizers.Tokenizer.from_file(str(path))
+        self.plain_huggingface = tokenizers.Tokenizer.from_file(str(path))
+        self.plain_huggingface.encode_special_tokens = True
+        self.tiktoken = tiktoken.Encoding(
+            path.stem,
+            pat_str=tok.vocab.pattern,
+            mergeable_ranks=dict(tok.vocab.ids),
+            special_tokens=dict(tok.vocab.special_tokens),
+        )
+        self.loaded = byteweld.load(path)
+
+    def check(self, text, *, with_tiktoken=True):
+        special = self.tok.encode(text, allowed_special="all")
+        ordinary = self.tok.encode_ordinary(text)
+        assert special == self.huggingface.encode(text, add_special_tokens=False).ids
+        assert ordinary == self.plain_huggingface.encode(text, add_special_tokens=False).ids
+        assert ordinary == self.loaded.encode_ordinary(text)
+        if with_tiktoken:
+            assert special == self.tiktoken.encode(text, allowed_special="all")
+            assert ordinary == self.tiktoken.encode_ordinary(text)
+
+
+@pytest.fixture(scope="module")
+def trios(data, tmp_path_factory):
+    documents = [(data / name).read_text("utf-8") for name in ("prose.txt", "code.txt", "many.txt")]
+    folder = tmp_path_factory.mktemp("vocabularies")
+    return {kind: Trio(*kind, documents, folder) for kind in KINDS}
+
+
+@pytest.fixture(scope="module")
+def pairs(trios):
+    """One of each pattern, for what does not depend on how the vocabulary was trained."""
+    return [trios["modern", pattern] for pattern in ("gpt2", "cl100k", "o200k")]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
+def test_any_text_has_the_peers_ids(kind, trios):
+    trio = trios[kind]
+
+    @examples(40)
+    @given(texts)
+    def same_ids(text):
+        trio.check(text)
+
+    same_ids()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
+def test_the_hard_strings_have_the_peers_ids(kind, trios):
+    for text in NASTY:
+        trios[kind].check(text)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
+def test_every_file_of_the_shared_zoo_has_the_peers_ids(kind, trios, shared):
+    for path in sorted((shared / "nasty").glob("*/*")):
+        if path.parent.name in ("long", "invalid_utf8") or path.stat().st_size > 20_000:
+            continue
+        trios[kind].check(path.read_bytes().decode())
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k"])
+def test_large_files_of_the_shared_zoo_have_the_peers_ids(pattern, trios, shared):
+    for path in sorted((shared / "nasty").glob("*/*.txt")):
+        if path.stat().st_size > 20_000:
+            trios["modern", pattern].check(path.read_bytes().decode())
+
+
+def test_long_files_of_the_shared_zoo_have_the_peers_ids(trios, shared):
+    paths = sorted((shared / "nasty" / "long").glob("*.gz"))
+    for n, path in enumerate(paths):
+        text = gzip.decompress(path.read_bytes()).decode()
+        trio = trios[KINDS[n % len(KINDS)]]
+        try:
+            expected = trio.tiktoken.encode_ordinary(text)
+        except BaseException as error:  # its regex engine gives up, which is a panic
+            assert "StackOverflow" in str(error) or "Backtrack" in str(error), path.name
+            expected = trio.plain_huggingface.encode(text, add_special_tokens=False).ids
+        assert trio.tok.encode_ordinary(text) == expected, path.name
+
+
+def test_invalid_utf8_of_the_shared_zoo_round_trips_and_valid_parts_have_tiktokens_ids(
+    trios, shared
+):
+    for path in sorted((shared / "nasty" / "invalid_utf8").glob("*.bin")):
+        raw = path.read_bytes()
+        for trio in (trios["modern", "o200k"], trios["from-scratch", "gpt2"]):
+            ids = trio.tok.encode_ordinary(raw)
+            assert trio.tok.decode_bytes(ids) == trio.tiktoken.decode_bytes(ids) == raw
+            replaced = raw.decode(errors="replace")
+            assert trio.tok.encode_ordinary(replaced) == trio.tiktoken.encode_ordinary(replaced)
+
+
+# ---------------------------------------------------------------------- tiktoken's rank files
+
+
+@examples(80)
+@given(rank_tables(), st.lists(st.text("ab é👍", max_size=30), min_size=2, max_size=6))
+def test_any_table_of_ranks_gives_tiktokens_ids(ranks, some):
+    pattern = r"\s+|\S+"
+    theirs = tiktoken.Encoding(
+        "ranks", pat_str=pattern, mergeable_ranks=ranks, special_tokens={ENDOFTEXT: 1000}
+    )
+    ours = Tokenizer.from_ranks(ranks, pattern=pattern, special_tokens={ENDOFTEXT: 1000})
+    for text in some:
+        assert ours.encode(text) == theirs.encode(text)
+        assert ours.encode_ordinary(text.encode()) == theirs.encode_ordinary(text)
+
+
+# ---------------------------------------------------------------------- tiktoken's methods
+
+
+def outcome(function, *arguments, **options):
+    """What a call gives, or the kind of its error; ours are the same builtins with better words."""
+    try:
+        return function(*arguments, **options)
+    except (ValueError, KeyError, OverflowError, TypeError) as error:
+        for kind in (UnicodeError, KeyError, OverflowError, TypeError, ValueError):
+            if isinstance(error, kind):
+                return kind
+
+
+def test_lone_surrogates_have_tiktokens_ids(pairs):
+    @examples(60)
+    @given(surrogate_texts)
+    def same_ids(text):
+        for pair in pairs:
+            assert pair.tok.encode(text) == pair.tiktoken.encode(text)
+            assert pair.tok.encode_ordinary(text) == pair.tiktoken.encode_ordinary(text)
+
+    same_ids()
+
+
+def test_special_tokens_are_permitted_and_refused_as_in_tiktoken(pairs):
+    pair = pairs[0]
+    sets = st.sampled_from(
+        ["all", set(), {ENDOFTEXT}, {"<|a|>"}, {ENDOFTEXT, "<|a|>"}, {"no such token"}, {"a"}]
+    )
+    inputs = st.lists(
+        st.sampled_from([*SPECIALS, "a", " ", "<|", "|>", "<|endoftext", "no such token"]), max_size=6
+    ).map("".join)
+
+    @examples(200)
+    @given(inputs, sets, sets)
+    def same_outcome(text, allowed, disallowed):
+        if disallowed != "all":
+            disallowed = frozenset(disallowed)
+        choice = {"allowed_special": allowed, "disallowed_special": disallowed}
+        expected = outcome(pair.tiktoken.encode, text, **choice)
+        assert outcome(pair.tok.encode, text, **choice) == expected
+        assert outcome(pair.tok.encode, text.encode(), **choice) == expected
+        batch = outcome(pair.tok.encode_batch, [text], **choice)
+        assert batch == (expected if expected is ValueError else [expected])
+        if expected is not ValueError:
+            assert pair.tok.count(text, **choice) == len(expected)
+            assert pair.tok.encode_to_numpy(text, **choice).tolist() == expected
+            assert list(pair.tok.encode_iterable(iter(text), **choice)) == expected
+
+    same_outcome()
+    with pytest.raises(ValueError, match="endoftext"):
+        pair.tiktoken.encode(f"a{ENDOFTEXT}")
+    with pytest.raises(SpecialTokenError, match="endoftext"):
+        pair.tok.encode(f"a{ENDOFTEXT}")
+
+
+def test_encode_with_unstable_is_tiktokens(pairs):
+    @examples(150)
+    @given(st.one_of(st.text(alphabet="the a'\n n", max_size=12), rich_texts.map(lambda t: t[:12])))
+    def same(text):
+        for pair in pairs:
+            stable, completions = pair.tiktoken.encode_with_unstable(text, allowed_special="all")
+            ours = pair.tok.encode_with_unstable(text, allowed_special="all")
+            assert ours[0] == stable
+            assert sorted(map(tuple, ours[1])) == sorted(map(tuple, completions))
+
+    same()
+
+
+def test_decoding_is_tiktokens_with_its_errors(pairs):
+    ids = st.lists(st.one_of(st.integers(0, 1199), st.integers(-2, 2**33)), max_size=8)
+
+    @examples(150)
+    @given(st.one_of(ids, any_texts.map(as_bytes)), st.sampled_from(["replace", "strict", "ignore"]))
+    def same(drawn, errors):
+        for pair in pairs:
+            numbers = pair.tok.encode_ordinary(drawn) if isinstance(drawn, bytes) else drawn
+            for name in ("decode_bytes", "decode_tokens_bytes", "decode_with_offsets"):
+                ours, theirs = getattr(pair.tok, name), getattr(pair.tiktoken, name)
+                assert outcome(ours, numbers) == outcome(theirs, numbers), name
+            ours = outcome(pair.tok.decode, numbers, errors)
+            assert ours == outcome(pair.tiktoken.decode, numbers, errors)
+            for number in numbers[:2]:
+                ours = outcome(pair.tok.decode_single_token_bytes, number)
+                assert ours == outcome(pair.tiktoken.decode_single_token_bytes, number)
+
+    same()
+
+
+def test_encode_single_token_is_tiktokens_with_its_errors(pairs):
+    for pair in pairs:
+        some = [*pair.tok.vocab.ids, *SPECIALS, "no such token", b"no such token", "", b"", "the", b"\xff"]
+        for token in some:
+            ours = outcome(pair.tok.encode_single_token, token)
+            assert ours == outcome(pair.tiktoken.encode_single_token, token), token
+
+
+def test_batches_and_properties_are_tiktokens(pairs):
+    for pair in pairs:
+        ours, theirs = pair.tok, pair.tiktoken
+        some = [text for text in NASTY if len(text) < 1000]
+        assert ours.encode_ordinary_batch(some) == theirs.encode_ordinary_batch(some)
+        batch = ours.encode_batch(some, allowed_special="all")
+        assert batch == theirs.encode_batch(some, allowed_special="all")
+        assert ours.decode_batch(batch) == theirs.decode_batch(batch)
+        assert ours.decode_bytes_batch(batch) == theirs.decode_bytes_batch(batch)
+        assert ours.n_vocab == theirs.n_vocab
+        assert ours.max_token_value == theirs.max_token_value
+        assert ours.special_tokens_set == theirs.special_tokens_set
+        assert ours.eot_token == theirs.eot_token
+        assert ours.token_byte_values() == theirs.token_byte_values()
+        for token_id in (0, 300, ours.eot_token, 10**6):
+            assert ours.is_special_token(token_id) == theirs.is_special_token(token_id)
+        text = "to numpy " + ENDOFTEXT
+        array = ours.encode_to_numpy(text, allowed_special="all")
+        expected = theirs.encode_to_numpy(text, allowed_special="all")
+        assert array.dtype == expected.dtype and array.tolist() == expected.tolist()
+
+
+# ---------------------------------------------------------------------- very long texts
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "ck", None])
+@pytest.mark.parametrize("character", ["a", " ", "\n", "é", "0", "'", "A"])
+def test_a_million_of_one_character_takes_seconds_and_has_tiktokens_ids(character, pattern, trios):
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    for n in range(1, 6):
+        ranks[character.encode() * 2**n] = 255 + n
+    ranks |= {character.encode(): 300} if len(character.encode()) > 1 else {}
+    ours = Tokenizer.from_ranks(ranks, pattern=pattern)
+    text = character * 1_000_000
+    ids = ours.encode(text)
+    assert ours.count(text) == len(ids)
+    assert ours.decode_bytes(ids) == text.encode()
+    short = character * 20_000
+    if pattern is not None:
+        theirs = tiktoken.Encoding(
+            "run", pat_str=PATTERNS[pattern], mergeable_ranks=ranks, special_tokens={}
+        )
+        assert ours.encode(short) == theirs.encode(short)
+        try:
+            expected = theirs.encode(text)
+        except BaseException as error:
+            assert "StackOverflow" in str(error) or "Backtrack" in str(error)
+        else:
+            assert ids == expected
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("pattern", ["gpt2", "o200k", None])
+def test_one_word_of_ten_megabytes_takes_seconds_and_has_tiktokens_ids(pattern, trios):
+    import random
+
+    tok = trios["modern", "o200k"].tok
+    ranks = dict(tok.vocab.ids)
+    ours = Tokenizer.from_ranks(ranks, pattern=pattern)
+    word = "".join(random.Random(1).choices("etaoinshrdlu", k=10_000_000))
+    ids = ours.encode(word)
+    assert ours.count(word) == len(ids)
+    assert ours.decode(ids) == word
+    if pattern is not None:
+        theirs = tiktoken.Encoding(
+            "word", pat_str=PATTERNS[pattern], mergeable_ranks=ranks, special_tokens={}
+        )
+        try:
+            expected = theirs.encode(word)
+        except BaseException as error:
+            assert "StackOverflow" in str(error) or "Backtrack" in str(error)
+        else:
+            assert ids == expected

@@ -1,0 +1,597 @@
+"""The ck seed on the engine: ids, corpus rules, worked check, reserved specials, both outputs."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import byteweld
+from byteweld import RECIPES, CorpusError, Tokenizer
+from byteweld.corpus import open_corpus
+
+WORKED = {"a.txt": b"ab ab ab\n", "sub/b.md": "aaa bà\n".encode()}
+WORKED_SHA256 = "eb7e6040c6ceee165f10bbde7f3f308491d2398250c36dc22a9c29b46a3a1c5d"
+SVG = b'<svg viewBox="0 0 24 24">\n  <path d="M12 2L2 22h20z"/>\n</svg>\n'
+ICONS = Path(__file__).parents[3] / "shared" / "data" / "corpora" / "svg"
+BINARY = ["vocab_offsets.bin", "vocab_strings.bin", "vocab_merges.bin", "tokenizer_meta.json"]
+TEXTS = [
+    "",
+    " <path d=",
+    "à",
+    "bà",
+    "aaa bà\n",
+    "naïve café, mañana €5 🦊",
+    "\x00\x7f\x80\xa0\xad\xff",
+    "don't  stop\t\n\n 12345 <|bos|",
+    '<svg viewBox="0 0 24 24">\r\n  <path d="M12 2L2 22h20z"/>\n</svg>',
+]
+
+
+def folder(root: Path, files: Mapping[str, bytes]) -> Path:
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return root
+
+
+def train(source: Any, vocab_size: int, recipe: str = "ck", **options: Any) -> Tokenizer:
+    if isinstance(source, bytes):
+        source = [source]
+    return byteweld.train(source, vocab_size=vocab_size, recipe=recipe, **options)
+
+
+def names(root: Path, **options: Any) -> list[str]:
+    return [file.relative_to(root).as_posix() for file in open_corpus(root, **options).files]
+
+
+def in_hugging_face(file: Path) -> Any:
+    """Load a tokenizer.json with the real library."""
+    tokenizers = pytest.importorskip("tokenizers")
+    return tokenizers.Tokenizer.from_file(str(file))
+
+
+def some_svg(seed: int) -> bytes:
+    rng = random.Random(seed)
+    rows = []
+    for _ in range(60):
+        numbers = " ".join(f"{rng.choice('MLHVz')}{rng.randint(0, 24)}" for _ in range(6))
+        colour = f"{rng.randint(0, 0xFFFFFF):06x}"
+        rows.append(f'  <path d="{numbers}" stroke="#{colour}" fill="none"/>\n')
+    return f'<svg viewBox="0 0 24 24">\n{"".join(rows)}</svg>\n'.encode()
+
+
+# ---------------------------------------------------------------------- the worked check
+
+
+def test_the_worked_check_gives_its_three_merges_and_stops_at_min_frequency(tmp_path):
+    tok = train(folder(tmp_path, WORKED), 264)
+    assert tok.vocab.merge_ids == ((101, 102, 260), (36, 260, 261), (101, 101, 262))
+    assert tok.training.merge_counts == (3, 2, 2)
+    assert (tok.training.stop, tok.training.merges_planned) == ("min frequency", 4)
+
+
+def test_the_worked_check_gives_the_digest_of_the_merges_file(tmp_path):
+    train(folder(tmp_path / "corpus", WORKED), 264).save(tmp_path / "out", format="ck")
+    merges = (tmp_path / "out" / "vocab_merges.bin").read_bytes()
+    assert hashlib.sha256(merges).hexdigest() == WORKED_SHA256
+    assert list(struct.iter_unpack("<3i", merges)) == [
+        (101, 102, 260),
+        (36, 260, 261),
+        (101, 101, 262),
+    ]
+
+
+# ---------------------------------------------------------------------- ids
+
+
+def test_byte_ids_are_four_and_the_byte_as_in_the_seeds_table():
+    tok = train(b"", 260)
+    specials = {"<|unk|>": 0, "<|bos|>": 1, "<|eos|>": 2, "<|pad|>": 3}
+    assert dict(tok.vocab.special_tokens) == specials
+    assert [tok.vocab.ids[bytes([byte])] for byte in range(256)] == list(range(4, 260))
+    shown = {b"\0": 4, b" ": 36, b"0": 52, b"<": 64, b">": 66, b"A": 69, b"a": 101, b"z": 126}
+    assert {token: tok.vocab.ids[token] for token in shown} == shown
+    assert tok.encode("<svg") == [64, 119, 122, 107]
+    assert {c: tok.vocab.ids[c.encode()] for c in "path"} == {
+        "p": 116,
+        "a": 101,
+        "t": 120,
+        "h": 108,
+    }
+    assert dict(tok.vocab.roles) == {"unk": 0, "bos": 1, "eos": 2, "pad": 3}
+
+
+def test_ascii_ids_are_tab_newline_return_and_the_printable_ones():
+    tok = train(b"", 102, "ck-ascii")
+    alphabet = bytes([9, 10, 13, *range(0x20, 0x7F)])
+    assert len(alphabet) == 98
+    assert [tok.vocab.ids[bytes([byte])] for byte in alphabet] == list(range(4, 102))
+    assert len(tok) == 102
+    assert b"\0" not in tok.vocab.ids
+    assert b"\x7f" not in tok.vocab.ids
+
+
+@pytest.mark.parametrize(("recipe", "minimum"), [("ck", 260), ("ck-ascii", 102)])
+def test_the_base_vocabulary_is_the_smallest_size(recipe, minimum):
+    assert train(b"abab", minimum, recipe).vocab.merge_ids == ()
+    with pytest.raises(ValueError, match=f"at least {minimum}"):
+        train(b"abab", minimum - 1, recipe)
+    assert train(b"abab", minimum + 1, recipe).vocab.merge_ids[0].new == minimum
+
+
+def test_ascii_only_leaves_218_merges_at_320_tokens_and_bytes_leave_60():
+    corpus = [some_svg(seed) for seed in range(4)]
+    in_bytes = train(corpus, 320)
+    in_ascii = train(corpus, 320, "ck-ascii")
+    assert (in_bytes.training.merges_learned, in_bytes.training.stop) == (60, "size")
+    assert (in_ascii.training.merges_learned, in_ascii.training.stop) == (218, "size")
+    assert 218 - 60 == 256 - 98 == 158  # the slots that ASCII-only wins; the seed's 158 is right
+    assert in_ascii.vocab.merges[:60] == in_bytes.vocab.merges
+
+
+def test_merge_number_40_has_id_299_and_53_has_312():
+    tok = train([some_svg(seed) for seed in range(4)], 320)
+    assert tok.vocab.merge_ids[40 - 1].new == 299
+    assert tok.vocab.merge_ids[53 - 1].new == 312
+    assert tok.vocab.merge_ids[0].new == 260
+
+
+# ---------------------------------------------------------------------- the corpus
+
+
+def test_a_folder_is_searched_recursively_for_the_seeds_extensions_in_any_case(tmp_path):
+    wanted = ["a.svg", "b.TXT", "c.xml", "d.Html", "e/f/g.md", "h.JSON"]
+    others = ["i.png", "j.py", "k.svgz", "l", "m.txt.bak", ".txt"]
+    folder(tmp_path, dict.fromkeys(wanted + others, b"abab\n"))
+    assert names(tmp_path) == wanted
+
+
+def test_two_more_extensions_of_the_field_are_taken_unless_the_seeds_are_named(tmp_path):
+    records = b'{"text": "abab"}\n'
+    folder(tmp_path, {"a.jsonl": records, "b.ndjson": records, "c.json": b'{"k": "v"}'})
+    assert names(tmp_path) == ["a.jsonl", "b.ndjson", "c.json"]
+    assert names(tmp_path, ext=".svg,.txt,.xml,.html,.md,.json") == ["c.json"]
+    tok = train(tmp_path, 300, ext=".svg,.txt,.xml,.html,.md,.json", min_frequency=1)
+    assert b'{"k": "v"}' in tok.vocab.ids  # a .json file is one text, not parsed
+
+
+def test_other_extensions_can_be_named_and_a_star_takes_all(tmp_path):
+    folder(tmp_path, dict.fromkeys(["a.py", "b.RS", "c.txt", "d"], b"abab\n"))
+    assert names(tmp_path, ext=".py,.rs") == ["a.py", "b.RS"]
+    assert names(tmp_path, ext=["py", ".Rs"]) == ["a.py", "b.RS"]
+    assert names(tmp_path, ext="*") == ["a.py", "b.RS", "c.txt", "d"]
+    assert train(tmp_path, 262, ext="*").training.distinct_pretokens == 1
+    assert train(tmp_path, 262, ext="*").training.total_pretokens == 4
+
+
+def test_a_folder_without_a_fitting_file_is_an_error_that_lists_the_extensions(tmp_path):
+    folder(tmp_path, {"a.py": b"x"})
+    with pytest.raises(CorpusError, match=r"\.svg"):
+        train(tmp_path, 300)
+
+
+def test_files_are_ordered_by_the_bytes_of_their_path(tmp_path):
+    # "-" < "." < "/" < "B" < "a" < "é": the walk of a folder would give another order.
+    wanted = ["B.txt", "a-b.txt", "a.txt", "a/z.txt", "ab.txt", "é.txt"]
+    folder(tmp_path, dict.fromkeys(reversed(wanted), b"x"))
+    assert names(tmp_path) == wanted
+
+
+def test_symbolic_links_and_empty_files_are_passed_over(tmp_path):
+    root = folder(tmp_path / "corpus", {"a.txt": b"abab", "empty.txt": b"", "sub/b.txt": b"abab"})
+    elsewhere = folder(tmp_path / "elsewhere", {"c.txt": b"zzzzzzzz"})
+    (root / "link.txt").symlink_to(elsewhere / "c.txt")
+    (root / "folder").symlink_to(elsewhere, target_is_directory=True)
+    (root / "dangling.txt").symlink_to(elsewhere / "nothing.txt")
+    assert names(root) == ["a.txt", "sub/b.txt"]
+    assert b"zz" not in train(root, 270).vocab.ids
+
+
+def test_each_file_is_one_sequence_and_merges_never_cross_files(tmp_path):
+    folder(tmp_path, {f"{n}.txt": b"ab" for n in range(5)})
+    tok = train(tmp_path, 300)
+    assert tok.vocab.merges == [(b"a", b"b")]
+    assert tok.training.stop == "no pairs"
+    # No pre-tokenisation in training: inside a file, merges run over spaces and line ends.
+    whole = train(b"x y\nx y\nx y\nx y\n", 300)
+    assert any(b" " in token and b"\n" in token for token in whole.vocab.ids)
+
+
+def test_the_seeds_svg_fragment_begins_with_its_commonest_pair():
+    tok = train(SVG, 262)
+    pairs: dict[bytes, int] = {}
+    for pair in itertools.pairwise(SVG):
+        pairs[bytes(pair)] = pairs.get(bytes(pair), 0) + 1
+    assert tok.vocab.tokens[260] == b" 2"
+    assert tok.training.merge_counts[0] == max(pairs.values()) == pairs[b" 2"]
+
+
+def test_svg_teaches_the_patterns_that_the_seed_expects():
+    tokens = train([some_svg(seed) for seed in range(8)], 360).vocab.ids
+    for fragment in (b'="', b"  <path d=", b"stroke=", b"fill=", b'" stroke="#'):
+        assert any(fragment in token for token in tokens), fragment
+
+
+@pytest.mark.skipif(not ICONS.is_dir(), reason=f"a folder of real icons: no {ICONS}")
+def test_a_folder_of_real_icons_trains_in_both_modes_as_the_seed_says():
+    in_bytes = train(ICONS, 320)
+    in_ascii = train(ICONS, 320, "ck-ascii")
+    assert (in_bytes.training.merges_learned, in_ascii.training.merges_learned) == (60, 218)
+    assert in_ascii.vocab.merges[:60] == in_bytes.vocab.merges
+    assert {b'="', b"st", b";stroke"} <= set(in_bytes.vocab.ids)
+    assert {b"path", b'style="', b"fill"} <= set(in_ascii.vocab.ids) - set(in_bytes.vocab.ids)
+    assert in_bytes.unreachable_tokens()
+    for file in sorted(ICONS.rglob("*.svg"))[::20]:
+        text = file.read_bytes()
+        assert in_bytes.decode_bytes(in_bytes.encode(text)) == text
+        assert len(in_ascii.encode(text)) < len(in_bytes.encode(text))
+
+
+# ---------------------------------------------------------------------- choosing a pair
+
+
+def test_ties_go_to_the_smallest_left_id_then_the_smallest_right_id():
+    assert train([b"cab", b"cab"], 261).vocab.merges == [(b"a", b"b")]
+    assert train([b"ac", b"ac", b"ab", b"ab"], 261).vocab.merges == [(b"a", b"b")]
+    # ba is id 260, greater than c; by bytes it would come first.
+    counts = byteweld.Counts({b"ba": 9, b"bax": 2, b"cx": 2})
+    assert train(counts, 262).vocab.merges == [(b"b", b"a"), (b"c", b"x")]
+
+
+@pytest.mark.parametrize("threads", [2, 7])
+@pytest.mark.parametrize("recipe", ["ck", "ck-ascii"])
+def test_any_number_of_threads_gives_the_same_four_files(tmp_path, recipe, threads):
+    root = folder(tmp_path / "svg", {f"{n}.svg": some_svg(n) for n in range(20)})
+    for number in (1, threads):
+        tok = train(root, 400, recipe, num_threads=number)
+        tok.save(tmp_path / f"out{number}", format="ck")
+    for name in BINARY:
+        one = (tmp_path / "out1" / name).read_bytes()
+        assert (tmp_path / f"out{threads}" / name).read_bytes() == one
+
+
+def test_a_pair_below_min_frequency_is_not_merged_and_the_default_is_two():
+    text = b"abab cdcd"
+    assert RECIPES["ck"].min_frequency == RECIPES["ck-ascii"].min_frequency == 2
+    assert train(text, 300).training.stop == "min frequency"
+    assert train(text, 300, min_frequency=3).vocab.merge_ids == ()
+    every = train(text, 300, min_frequency=1)
+    assert every.training.stop == "no pairs"
+    assert len(every.encode(text, disallowed_special=())) < len(train(text, 300).encode(text))
+
+
+def test_there_is_no_limit_on_token_bytes_and_no_size_unless_given():
+    assert RECIPES["ck"].max_token_bytes is None
+    assert b"q" * 64 in train(b"q" * 256, 300, min_frequency=1).vocab.ids
+    with pytest.raises(TypeError, match="vocab_size"):
+        byteweld.train(iter(["ab"]), recipe="ck")  # ck's own default is 1024; here it is asked for
+
+
+def test_a_limit_on_token_bytes_skips_longer_pairs_and_goes_on():
+    counts = byteweld.Counts({b"abc": 10, b"xyz": 3})
+    tok = train(counts, 300, max_token_bytes=2)
+    assert tok.vocab.merges == [(b"a", b"b"), (b"x", b"y")]
+    assert tok.training.stop == "no pairs"
+    three = train(counts, 300, max_token_bytes=3)
+    assert three.vocab.merges == [(b"a", b"b"), (b"ab", b"c"), (b"x", b"y"), (b"xy", b"z")]
+
+
+def test_the_limit_is_in_bytes_of_the_token_and_not_of_its_letters():
+    # A space is one byte, but its letter in the file has two: ck counts those, byteweld the byte.
+    tok = train(b"    " * 8, 261, max_token_bytes=2)
+    assert tok.vocab.merges == [(b" ", b" ")]
+
+
+# ---------------------------------------------------------------------- reserved special tokens
+
+RESERVED = ("<row>", "<row><col>", "[SEP]")
+
+
+def test_reserved_specials_have_the_ids_from_4_then_bytes_then_merges():
+    tok = train(b"abab abab", 400, special_tokens=RESERVED)
+    assert [tok.vocab.special_tokens[text] for text in RESERVED] == [4, 5, 6]
+    assert tok.vocab.ids[b"\0"] == 7
+    assert tok.vocab.ids[b"\xff"] == 262
+    assert tok.vocab.merge_ids[0] == (7 + 97, 7 + 98, 263)
+    in_ascii = train(b"abab abab", 400, "ck-ascii", special_tokens=RESERVED)
+    assert (in_ascii.vocab.ids[b"\t"], in_ascii.vocab.merge_ids[0].new) == (7, 105)
+
+
+def test_reserved_specials_are_boundaries_and_are_never_merged():
+    corpus = b"ab<row>ab<row><col>ab[SEP]ab" * 4
+    tok = train(corpus, 400, special_tokens=RESERVED)
+    assert tok.vocab.merges == [(b"a", b"b"), (b"ab", b"ab")]
+    assert not [token for token in tok.vocab.ids if len(token) > 1 and set(token) & set(b"<[")]
+
+
+def test_the_built_in_names_in_a_corpus_are_ordinary_text():
+    tok = train(b"<|bos|><|bos|><|bos|>", 300)
+    assert b"<|bos|>" in tok.vocab.ids
+    assert tok.vocab.special_tokens["<|bos|>"] == 1
+
+
+def test_reserved_specials_are_matched_longest_first():
+    tok = train(b"abab", 300, special_tokens=RESERVED)
+    ids = tok.encode("<row><col><row>[SEP]<|eos|>", allowed_special="all")
+    assert ids == [5, 4, 6, 2]
+
+
+def test_a_reserved_special_that_is_repeated_or_built_in_is_refused_by_name():
+    for wrong in (["<row>", "<row>"], ["<|pad|>"], [""]):
+        with pytest.raises(ValueError, match="special token"):
+            train(b"abab", 300, special_tokens=wrong)
+
+
+# ---------------------------------------------------------------------- ASCII only
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_non_ascii_byte_is_refused_with_its_file_and_place(tmp_path, threads):
+    folder(tmp_path, {"a.txt": b"fine\n" * 1000, "b/c.txt": "ok\nbà\n".encode()})
+    with pytest.raises(CorpusError, match="0xC3") as caught:
+        train(tmp_path, 300, "ck-ascii", num_threads=threads)
+    assert caught.value.path == str(tmp_path / "b" / "c.txt")
+    assert caught.value.offset == 4
+
+
+@pytest.mark.parametrize("offset", [0, (1 << 18) - 1, 1 << 18, 1 << 20, 3_000_000])
+@pytest.mark.parametrize("byte", [0x00, 0x0B, 0x7F, 0x80, 0xFF])
+def test_every_byte_outside_the_98_is_refused_wherever_it_stands(tmp_path, offset, byte):
+    data = bytearray(b"word " * 700_000)
+    data[offset] = byte
+    folder(tmp_path, {"a.txt": bytes(data)})
+    with pytest.raises(CorpusError, match=f"0x{byte:02X}") as caught:
+        train(tmp_path, 300, "ck-ascii")
+    assert caught.value.offset == offset
+    assert "\n" not in str(caught.value)
+
+
+def test_a_character_outside_ascii_is_one_unk_when_encoding():
+    tok = train(b"ab ab", 110, "ck-ascii")
+    a, b = tok.vocab.ids[b"a"], tok.vocab.ids[b"b"]
+    assert tok.encode("aàb🦊") == [a, 0, b, 0]
+
+
+def test_ascii_only_has_no_pattern_in_training_or_encoding():
+    tok = train(b"a b a b a b ", 110, "ck-ascii")
+    assert tok.vocab.pattern is None
+    assert tok.unreachable_tokens() == []
+    assert any(b" " in token[1:] for token in tok.vocab.ids)
+
+
+# ---------------------------------------------------------------------- encoding
+
+
+def test_encoding_cuts_by_gpt2_and_so_some_tokens_cannot_be_reached():
+    tok = train(b"a b a b a b a b", 270)
+    assert tok.vocab.pattern == byteweld.PATTERNS["gpt2"]
+    assert tok.vocab.merges == [
+        (b" ", b"b"),
+        (b"a", b" b"),
+        (b" ", b"a b"),
+        (b" a b", b" a b"),
+    ]
+    assert tok.unreachable_tokens() == [261, 262, 263]
+    for token_id, token in tok.vocab.ordinary():
+        reached = tok.encode(token) == [token_id]
+        assert reached == (token_id not in (261, 262, 263))
+
+
+def test_a_vocabulary_without_crossing_merges_has_no_unreachable_token():
+    assert train([b"path"] * 4, 270).unreachable_tokens() == []
+
+
+def test_lowest_is_merged_by_priority_as_in_the_seed():
+    merges = [(b"e", b"s"), (b"es", b"t"), (b"l", b"o"), (b"lo", b"w")]
+    vocab = {byte: bytes([byte]) for byte in range(256)}
+    vocab |= {256 + rank: left + right for rank, (left, right) in enumerate(merges)}
+    expected = [
+        [b"l", b"o", b"w", b"e", b"s", b"t"],
+        [b"l", b"o", b"w", b"es", b"t"],
+        [b"l", b"o", b"w", b"est"],
+        [b"lo", b"w", b"est"],
+        [b"low", b"est"],
+    ]
+    for used, parts in enumerate(expected):
+        tok = Tokenizer.from_merges(vocab, merges[:used])
+        assert tok.decode_tokens_bytes(tok.encode("lowest")) == parts
+
+
+def test_greedy_longest_match_agrees_on_lowest_and_not_on_abc():
+    merges = [(b"e", b"s"), (b"es", b"t"), (b"l", b"o"), (b"lo", b"w"), (b"b", b"c"), (b"a", b"b")]
+    vocab = {byte: bytes([byte]) for byte in range(256)}
+    vocab |= {256 + rank: left + right for rank, (left, right) in enumerate(merges)}
+    tok = Tokenizer.from_merges(vocab, merges)
+    (lowest,) = byteweld.explain(tok, "lowest").pretokens
+    assert list(lowest.greedy_ids) == list(lowest.ids) == tok.encode("lowest")
+    (abc,) = byteweld.explain(tok, "abc").pretokens
+    assert tok.encode("abc") == list(abc.ids) == [97, tok.vocab.ids[b"bc"]]
+    assert list(abc.greedy_ids) == [tok.vocab.ids[b"ab"], 99]
+
+
+def test_the_tree_of_path_is_pa_and_th_as_the_seed_draws_it():
+    counts = {b" <path": 5, b"pa": 9, b"th": 9, b" <": 12, b"path": 2}
+    tok = train(byteweld.Counts(counts), 265)
+    assert [left + right for left, right in tok.vocab.merges] == [
+        *(b" <", b"pa", b"th", b"path", b" <path"),
+    ]
+    tree = byteweld.merge_tree(tok.vocab, tok.vocab.ids[b" <path"])
+    root = tree.nodes[tree.roots[0]]
+    children = [tree.nodes[place].id for place in (root.left, root.right)]
+    assert [tok.vocab.tokens[token_id] for token_id in children] == [b" <", b"path"]
+    leaves = [tok.vocab.tokens[node.id] for node in tree.nodes if node.left is None]
+    assert leaves == [b" ", b"<", b"p", b"a", b"t", b"h"]
+
+
+# ---------------------------------------------------------------------- tokenizer.json
+
+
+def save_both(tok: Tokenizer, root: Path) -> tuple[Path, Path]:
+    tok.save(root / "tokenizer.json")
+    tok.save(root / "binary", format="ck")
+    return root / "tokenizer.json", root / "binary"
+
+
+@pytest.mark.parametrize("special_tokens", [(), RESERVED], ids=["no reserved", "reserved"])
+@pytest.mark.parametrize("recipe", ["ck", "ck-ascii"])
+def test_one_training_gives_tokenizer_json_and_the_four_binary_files(
+    tmp_path, recipe, special_tokens
+):
+    tok = train([some_svg(1), b"a b a b"], 400, recipe, special_tokens=special_tokens)
+    file, binary = save_both(tok, tmp_path)
+    assert sorted(p.name for p in binary.iterdir()) == sorted(BINARY)
+    assert byteweld.load(file).vocab == tok.vocab
+    assert byteweld.load(binary).vocab == tok.vocab
+    meta = json.loads((binary / "tokenizer_meta.json").read_text())
+    assert meta == {
+        "schema": "ck.bpe.binary.v1",
+        "mode": "bytelevel_bpe" if recipe == "ck" else "ascii_bpe",
+        "vocab_size": len(tok),
+        "num_merges": len(tok.vocab.merge_ids),
+        "num_reserved_special_tokens": len(special_tokens),
+        "max_piece_bytes": 0,
+        "offsets": "vocab_offsets.bin",
+        "strings": "vocab_strings.bin",
+        "merges": "vocab_merges.bin",
+    }
+
+
+def test_tokenizer_json_has_the_parts_that_the_seed_shows(tmp_path):
+    tok = train([b' <path st="a"', b' <path st="b"'], 265)
+    tok.save(tmp_path / "tokenizer.json")
+    value = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))
+    model = value["model"]
+    assert (value["version"], model["type"], model["unk_token"]) == ("1.0", "BPE", "<|unk|>")
+    shown = {"<|unk|>": 0, "<|bos|>": 1, "<|eos|>": 2, "<|pad|>": 3, "Ā": 4, "ā": 5, "Ġ": 36}
+    assert {text: model["vocab"][text] for text in shown} == shown
+    assert ["Ġ", "<"] in model["merges"]
+    pre = value["pre_tokenizer"]
+    assert pre["type"] == "ByteLevel"
+    assert (pre["add_prefix_space"], pre["use_regex"]) == (False, True)
+
+
+@pytest.mark.parametrize("special_tokens", [(), RESERVED], ids=["no reserved", "reserved"])
+@pytest.mark.parametrize(
+    ("recipe", "options"),
+    [("ck", {}), ("ck", {"encode_pattern": "ck"}), ("ck-ascii", {})],
+    ids=["gpt2's pattern", "ck's pattern", "ascii"],
+)
+def test_the_real_library_gives_identical_ids(tmp_path, recipe, options, special_tokens):
+    corpus = [some_svg(n) for n in range(6)] + [b"ab ab ab\n", b"aaa ba\n"] * 3
+    if recipe == "ck":
+        corpus += ["aaa bà\n".encode(), "mañana café €5 ".encode() * 3]
+    tok = train(corpus, 500, recipe, special_tokens=special_tokens, **options)
+    tok.save(tmp_path / "tokenizer.json")
+    theirs = in_hugging_face(tmp_path / "tokenizer.json")
+    for text in [*TEXTS, some_svg(9).decode(), "".join(special_tokens) + "<|eos|>x"]:
+        expected = theirs.encode(text, add_special_tokens=False).ids
+        assert tok.encode(text, allowed_special="all") == expected, text
+
+
+def test_a_grave_is_its_two_bytes_and_not_unk(tmp_path):
+    tok = train([b"ab ab"], 262)
+    tok.save(tmp_path / "tokenizer.json")
+    theirs = in_hugging_face(tmp_path / "tokenizer.json")
+    assert tok.encode("à") == theirs.encode("à").ids == [4 + 0xC3, 4 + 0xA0]
+    # ck's own map has U+01A0 for byte 0xA0, which no pre-tokeniser ever makes.
+    assert theirs.token_to_id(chr(0x100 + 0xA0)) is None
+    assert theirs.token_to_id("ł") == 4 + 0xA0
+
+
+def test_cks_own_pattern_is_written_as_its_code_writes_it(tmp_path):
+    tok = train([b"ab ab"], 262, encode_pattern="ck")
+    tok.save(tmp_path / "tokenizer.json")
+    split, byte_level = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))[
+        "pre_tokenizer"
+    ]["pretokenizers"]
+    assert split["pattern"]["Regex"] == (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+"
+        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+    assert split["behavior"] == "Isolated"
+    assert (byte_level["type"], byte_level["use_regex"]) == ("ByteLevel", False)
+
+
+def test_ascii_merges_with_spaces_are_written_as_pairs(tmp_path):
+    tok = train(b"a b a b a b ", 110, "ck-ascii")
+    tok.save(tmp_path / "tokenizer.json")
+    merges = json.loads((tmp_path / "tokenizer.json").read_text())["model"]["merges"]
+    assert [" ", "b"] in merges or ["a", " "] in merges
+    assert byteweld.load(tmp_path / "tokenizer.json").vocab == tok.vocab
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "byteweld", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_seeds_command_writes_both_outputs_in_one_run(tmp_path):
+    folder(tmp_path / "assets", WORKED)
+    done = command(
+        *("train", "assets", "--recipe", "ck", "--vocab-size", "264", "--min-frequency", "2"),
+        *("--out", "tokenizer.json", "--binary-out", "binary"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(p.name for p in (tmp_path / "binary").iterdir()) == sorted(BINARY)
+    merges = (tmp_path / "binary" / "vocab_merges.bin").read_bytes()
+    assert hashlib.sha256(merges).hexdigest() == WORKED_SHA256
+    from_json = byteweld.load(tmp_path / "tokenizer.json")
+    assert from_json == byteweld.load(tmp_path / "binary")
+    assert from_json == train(tmp_path / "assets", 264)
+
+
+def test_the_commands_default_size_is_1024(tmp_path):
+    folder(tmp_path / "assets", {f"{n}.svg": some_svg(n) for n in range(20)})
+    done = command("train", "assets", "--recipe", "ck", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(byteweld.load(tmp_path / "tokenizer.json")) == 1024
+
+
+def test_a_file_of_reserved_specials_skips_blank_repeated_and_built_in_names(tmp_path):
+    folder(tmp_path / "assets", WORKED)
+    (tmp_path / "reserved").write_text("<row>\n\n<|bos|>\n<row>\n[SEP]\n")
+    done = command(
+        *("train", "assets", "--recipe", "ck", "--vocab-size", "270"),
+        *("--specials-file", "reserved"),
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    specials = byteweld.load(tmp_path / "tokenizer.json").vocab.special_tokens
+    assert list(specials) == ["<|unk|>", "<|bos|>", "<|eos|>", "<|pad|>", "<row>", "[SEP]"]
+    assert list(specials.values()) == list(range(6))
+
+
+def test_ascii_only_is_a_flag_and_its_refusal_is_one_line_that_names_file_and_byte(tmp_path):
+    folder(tmp_path / "assets", WORKED)
+    arguments = ["train", "assets", "--recipe", "ck", "--ascii-only", "--vocab-size", "120"]
+    refused = command(*arguments, cwd=tmp_path)
+    assert refused.returncode != 0
+    assert refused.stdout == ""
+    assert refused.stderr.count("\n") == 1
+    assert str(Path("assets", "sub", "b.md")) in refused.stderr
+    assert "0xC3" in refused.stderr
+    assert not (tmp_path / "tokenizer.json").exists()
+    (tmp_path / "assets" / "sub" / "b.md").unlink()
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert byteweld.load(tmp_path / "tokenizer.json").vocab.alphabet == "ascii"
