@@ -23,7 +23,7 @@ test-rust:
 	cargo test --workspace --quiet
 
 test-python: $(VENV)/.built $(VENV)/.test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 test-all: $(VENV)/.built $(VENV)/.test ## the tests of the heavy parts: a wheel in a clean environment
 	scripts/test_wheel.sh

@@ -2,6 +2,7 @@
 
 from byteweld._native import __version__ as __version__
 from byteweld.api import count, load, train
+from byteweld.corpus import Corpus, open_corpus
 from byteweld.counts import Counts
 from byteweld.errors import (
     ByteweldError,
@@ -28,6 +29,7 @@ __all__ = [
     "PATTERNS",
     "RECIPES",
     "ByteweldError",
+    "Corpus",
     "CorpusError",
     "Counts",
     "FormatError",
@@ -49,6 +51,7 @@ __all__ = [
     "explain_training",
     "load",
     "merge_tree",
+    "open_corpus",
     "recognise",
     "train",
 ]

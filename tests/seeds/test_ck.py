@@ -595,3 +595,17 @@ def test_ascii_only_is_a_flag_and_its_refusal_is_one_line_that_names_file_and_by
     done = command(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert byteweld.load(tmp_path / "tokenizer.json").vocab.alphabet == "ascii"
+
+
+def test_the_byte_heat_map_counts_every_byte_and_says_whether_ascii_only_would_do(tmp_path):
+    folder(tmp_path, {"a.svg": SVG, "b.txt": "aaa bà\n".encode()})
+    reports = {}
+    for name in ("a.svg", "b.txt"):
+        done = command("inspect", "--bytes", name, "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        reports[name] = json.loads(done.stdout)
+    assert reports["a.svg"]["counts"] == [SVG.count(bytes([byte])) for byte in range(256)]
+    assert reports["a.svg"]["ascii_only"]["fits"] is True
+    assert reports["a.svg"]["ascii_only"]["base_tokens_saved"] == 158
+    assert reports["b.txt"]["ascii_only"]["fits"] is False
+    assert reports["b.txt"]["ascii_only"]["first_outside"] == 5

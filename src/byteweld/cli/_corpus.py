@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import byteweld
 from byteweld.cli import _input, _output
@@ -13,21 +13,26 @@ from byteweld.cli._options import Reading
 
 
 class Counted(NamedTuple):
-    """Counts, and what they were made of."""
+    """Counts, and what they were made of: files (standard input is one) and saved tables."""
 
     counts: byteweld.Counts
     files: int
     bytes_read: int
+    tables: int
     seconds: float
 
     def sentence(self) -> str:
         """What was counted, for people."""
         return (
             f"counted {_output.amount(self.counts.total, 'pre-token')}, "
-            f"{len(self.counts)} distinct, in {_output.amount(self.files, 'file')}, "
-            f"{_output.size(self.bytes_read)} "
+            f"{len(self.counts)} distinct, in {' and '.join(self._parts())} "
             f"({_output.seconds(self.seconds)})"
         )
+
+    def _parts(self) -> list[str]:
+        files = f"{_output.amount(self.files, 'file')}, {_output.size(self.bytes_read)}"
+        tables = _output.amount(self.tables, "table") + " of counts"
+        return [*([files] if self.files else []), *([tables] if self.tables else [])]
 
 
 def documents_by_file(
@@ -62,11 +67,10 @@ def count(
                 byteweld.count(corpus, recipe=recipe, num_threads=threads, progress=advance)
             )
     tables += [byteweld.count(folder, recipe=recipe) for folder in saved]
-    files += len(saved)
     if _input.STDIN in sources:
         size = 0
 
-        def documents() -> Any:
+        def documents() -> Iterator[bytes]:
             nonlocal size
             by_line = reading.lines or recipe.document_unit == "line"
             for document in _input.stdin_documents(lines=by_line, separator=reading.separator):
@@ -79,13 +83,13 @@ def count(
             )
         files, bytes_read = files + 1, bytes_read + size
     counts = tables[0] if len(tables) == 1 else byteweld.Counts.merge(tables)
-    return Counted(counts, files, bytes_read, time.perf_counter() - started)
+    return Counted(counts, files, bytes_read, len(saved), time.perf_counter() - started)
 
 
-def _open(sources: Sequence[str], reading: Reading, unit: Literal["file", "line"]) -> Any:
-    from byteweld.corpus import open_corpus
-
-    return open_corpus(
+def _open(
+    sources: Sequence[str], reading: Reading, unit: Literal["file", "line"]
+) -> byteweld.Corpus:
+    return byteweld.open_corpus(
         list(sources),
         ext=reading.ext,
         unit="line" if reading.lines else unit,

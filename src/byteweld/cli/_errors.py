@@ -24,6 +24,7 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"\bpattern= to say", "--pattern to say"),
     (r"\bformat=", "--format"),
     (r"\badd_(bos|eos)\b", r"--add-\1"),
+    (r"\bpattern='(\w+)'", r"--pattern \1"),
     (r"\bmax_pretoken_bytes\b", "--max-pretoken-bytes"),
 )
 
@@ -56,6 +57,10 @@ def _os_error(error: OSError) -> str:
 
 
 def _with_flags(message: str) -> str:
+    import byteweld  # late: a wrong verb needs none of it
+
+    for name, pattern in byteweld.PATTERNS.items():
+        message = message.replace(repr(pattern), repr(name))
     for python, flag in _FLAGS:
         message = re.sub(python, flag, message)
     return message

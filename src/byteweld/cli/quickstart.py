@@ -30,7 +30,7 @@ _FEW_BYTES = 2_000_000
 _FIRST_MERGES = 12
 _SAMPLE = """\
 def fibonacci(n: int) -> int:
-    \"\"\"Return the n-th number, as Leonardo of Pisa counted rabbits in 1202.\"\"\"
+    \"\"\"Return the n-th number of rabbits, as counted in 1202.\"\"\"
     return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
 
 print("naïve café, 你好, 🙂")

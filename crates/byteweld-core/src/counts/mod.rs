@@ -4,8 +4,8 @@ mod stream;
 
 use std::hash::BuildHasher;
 
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
 
 pub use stream::{CountOptions, DocumentSource, Read, count_documents, count_source};
 
@@ -19,6 +19,8 @@ pub struct Counts {
     entries: Vec<Entry>,
     /// Places in `entries`, found by the hash of the bytes.
     places: HashTable<usize>,
+    /// Seeded anew for every table, so that no text can be made to collide; results do not depend on it.
+    hasher: RandomState,
 }
 
 struct Entry {
@@ -51,8 +53,8 @@ impl Counts {
 
     /// Adds `count` occurrences of a pre-token.
     pub fn add(&mut self, pretoken: &[u8], count: u64) -> Result<()> {
-        let hash = FxBuildHasher.hash_one(pretoken);
-        let Self { bytes, entries, places } = self;
+        let hash = self.hasher.hash_one(pretoken);
+        let Self { bytes, entries, places, .. } = self;
         let found = places.entry(
             hash,
             |&place| {
@@ -78,7 +80,7 @@ impl Counts {
 
     /// The count of one pre-token.
     pub fn get(&self, pretoken: &[u8]) -> u64 {
-        let hash = FxBuildHasher.hash_one(pretoken);
+        let hash = self.hasher.hash_one(pretoken);
         let is_it = |&place: &usize| {
             let entry = &self.entries[place];
             &self.bytes[entry.start..entry.end] == pretoken

@@ -2,8 +2,8 @@
 
 use std::hash::BuildHasher;
 
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
 
 use crate::error::{Error, Result};
 
@@ -26,6 +26,8 @@ struct Slot {
 #[derive(Default)]
 pub(super) struct Pairs {
     slots: HashTable<Slot>,
+    /// Seeded anew for every table, so that no vocabulary can be made to collide.
+    hasher: RandomState,
 }
 
 /// For each token the tokens that it starts with, itself not among them, as (id, length) from short to
@@ -49,12 +51,16 @@ fn key(left: u32, right: u32) -> u64 {
 }
 
 impl Pairs {
+    fn with_capacity(capacity: usize) -> Self {
+        Self { slots: HashTable::with_capacity(capacity), hasher: RandomState::default() }
+    }
+
     /// The pairs of a merge list: a merge's rank is its place.
     pub(super) fn of_merges(merges: &[(u32, u32, u32)]) -> Result<Self> {
         if merges.len() >= NONE as usize {
             return Err(Error::Vocabulary("there are 2^32 - 1 or more merges".to_owned()));
         }
-        let mut pairs = Self { slots: HashTable::with_capacity(merges.len()) };
+        let mut pairs = Self::with_capacity(merges.len());
         for (&(left, right, id), rank) in merges.iter().zip(0..) {
             pairs.insert(left, right, Merged { rank, id });
         }
@@ -70,7 +76,7 @@ impl Pairs {
         let reversed: Vec<(u32, Vec<u8>)> =
             tokens.iter().map(|(id, token)| (*id, token.iter().rev().copied().collect())).collect();
         let suffixes = proper_prefixes(&reversed);
-        let mut pairs = Self { slots: HashTable::with_capacity(tokens.len()) };
+        let mut pairs = Self::with_capacity(tokens.len());
         for (at, (id, token)) in tokens.iter().enumerate() {
             // Prefixes from short to long, suffixes from long to short: lengths that add up meet.
             let mut ends = suffixes[at].iter().rev().peekable();
@@ -88,8 +94,9 @@ impl Pairs {
     /// Adds a merge; if the pair merges already, the lower rank stays.
     pub(super) fn insert(&mut self, left: u32, right: u32, merged: Merged) {
         let pair = key(left, right);
-        let hash = FxBuildHasher.hash_one(pair);
-        let found = self.slots.entry(hash, |s| s.pair == pair, |s| FxBuildHasher.hash_one(s.pair));
+        let Self { slots, hasher } = self;
+        let hash = |slot: &Slot| hasher.hash_one(slot.pair);
+        let found = slots.entry(hasher.hash_one(pair), |slot| slot.pair == pair, hash);
         match found {
             hashbrown::hash_table::Entry::Occupied(mut slot) => {
                 if merged.rank < slot.get().merged.rank {
@@ -104,7 +111,7 @@ impl Pairs {
 
     pub(super) fn get(&self, left: u32, right: u32) -> Option<Merged> {
         let pair = key(left, right);
-        self.slots.find(FxBuildHasher.hash_one(pair), |s| s.pair == pair).map(|s| s.merged)
+        self.slots.find(self.hasher.hash_one(pair), |s| s.pair == pair).map(|s| s.merged)
     }
 
     /// The rank of a pair, or [`NONE`].

@@ -6,8 +6,8 @@
 
 use std::hash::BuildHasher;
 
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use rustc_hash::FxBuildHasher;
 
 use super::pairs::NONE;
 use crate::decode::Tokens;
@@ -21,14 +21,20 @@ pub(super) struct WholeTokens {
     ids: Vec<u32>,
     /// Ids of tokens that do not fit a key.
     long: HashTable<u32>,
+    /// Seeded anew for every table, so that no vocabulary can be made to collide.
+    hasher: RandomState,
 }
 
 impl WholeTokens {
     /// The table of some tokens.
     pub(super) fn new(ids: &[u32], tokens: &Tokens) -> Self {
         let slots = (ids.len() * 2).next_power_of_two().max(2);
-        let mut table =
-            Self { keys: vec![0; slots], ids: vec![NONE; slots], long: HashTable::new() };
+        let mut table = Self {
+            keys: vec![0; slots],
+            ids: vec![NONE; slots],
+            long: HashTable::new(),
+            hasher: RandomState::default(),
+        };
         for &id in ids {
             let token = tokens.get(id).unwrap_or_default();
             match pack(token) {
@@ -38,9 +44,9 @@ impl WholeTokens {
                     table.ids[slot] = id;
                 }
                 None => {
-                    let hash =
-                        |id: &u32| FxBuildHasher.hash_one(tokens.get(*id).unwrap_or_default());
-                    table.long.insert_unique(hash(&id), id, hash);
+                    let Self { long, hasher, .. } = &mut table;
+                    let hash = |id: &u32| hasher.hash_one(tokens.get(*id).unwrap_or_default());
+                    long.insert_unique(hash(&id), id, hash);
                 }
             }
         }
@@ -54,7 +60,7 @@ impl WholeTokens {
                 (self.keys[slot] == key).then(|| self.ids[slot])
             }
             None => {
-                let hash = FxBuildHasher.hash_one(pretoken);
+                let hash = self.hasher.hash_one(pretoken);
                 self.long.find(hash, |&id| tokens.get(id) == Some(pretoken)).copied()
             }
         }
@@ -63,7 +69,7 @@ impl WholeTokens {
     /// The slot that holds a key, or the empty one where it would be.
     fn slot(&self, key: u128) -> usize {
         let mask = self.keys.len() - 1;
-        let mut slot = hash(key) as usize & mask;
+        let mut slot = self.hasher.hash_one(key) as usize & mask;
         while self.keys[slot] != 0 && self.keys[slot] != key {
             slot = (slot + 1) & mask;
         }
@@ -95,13 +101,6 @@ fn pack(bytes: &[u8]) -> Option<u128> {
         _ => return None,
     };
     Some(key | (length as u128) << 120)
-}
-
-fn hash(key: u128) -> u64 {
-    let (low, high) = (key as u64, (key >> 64) as u64);
-    let mixed =
-        (low ^ high.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    mixed ^ mixed >> 32
 }
 
 #[cfg(test)]

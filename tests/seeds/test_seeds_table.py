@@ -1,0 +1,115 @@
+"""docs/seeds.md holds: its tests exist, its rows are complete, and no test of a seed is missing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "seeds.md"
+SEEDS = ("bpetite", "Worked theory", "From scratch", "ck", "BPE1")
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+NO_TEST = re.compile(r"no test: \S.{15,}")
+
+Row = tuple[int, str, list[str]]  # line number, section, cells
+
+
+def read_rows() -> list[Row]:
+    """The rows of every table under a seed's heading, without heads and rules."""
+    rows: list[Row] = []
+    section = ""
+    in_table = False
+    for number, line in enumerate(PAGE.read_text("utf-8").splitlines(), 1):
+        if line.startswith("## "):
+            section = line[3:]
+        if not line.startswith("|"):
+            in_table = False
+            continue
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
+        is_rule = all(re.fullmatch(r"-+", cell) for cell in cells)
+        if in_table and not is_rule and section in SEEDS:
+            rows.append((number, section, cells))
+        in_table = True
+    return rows
+
+
+ROWS = read_rows()
+
+
+@cache
+def functions_of(path: str) -> frozenset[str]:
+    """The test functions of a file; none if there is no such file."""
+    file = ROOT / path
+    if not file.is_file():
+        return frozenset()
+    tree = ast.parse(file.read_text("utf-8"))
+    return frozenset(
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    )
+
+
+def test_every_test_that_the_page_names_exists():
+    named = NAMED.findall(PAGE.read_text("utf-8"))
+    assert len(named) > 150
+    missing = [f"{path}::{name}" for path, name in named if name not in functions_of(path)]
+    assert missing == []
+
+
+def test_every_row_has_three_cells_and_a_test_or_a_reason():
+    incomplete = []
+    for number, _, cells in ROWS:
+        complete = len(cells) == 3 and all(cells)
+        if not complete or not (NAMED.search(cells[2]) or NO_TEST.fullmatch(cells[2])):
+            incomplete.append((number, cells))
+    assert incomplete == []
+
+
+def test_the_last_cell_has_nothing_but_tests_or_a_reason():
+    strange = []
+    for number, _, cells in ROWS:
+        rest = NAMED.sub("", cells[-1]).replace("<br>", "").strip()
+        if rest and not NO_TEST.fullmatch(rest):
+            strange.append((number, rest))
+    assert strange == []
+
+
+@pytest.mark.parametrize("section", SEEDS)
+def test_every_seed_has_its_tables(section):
+    assert len([row for row in ROWS if row[1] == section]) >= 20
+
+
+def test_every_invariant_of_bpetite_has_its_row():
+    first_cells = [cells[0] for _, section, cells in ROWS if section == "bpetite"]
+    for number in range(4, 16):
+        assert any(cell.startswith(f"FR-{number}:") for cell in first_cells), number
+
+
+def test_every_erratum_is_named():
+    errata = " ".join(" ".join(cells) for *_, cells in ROWS if "**erratum**" in " ".join(cells))
+    for words in (
+        "count (space, w) as 3",
+        "code sketch picks with `max`",
+        "straddles two windows",
+        "ID 299 is merge #40",
+        "218 merges instead of 60",
+        "called GPT-2's map",
+        "reserved ids overlap",
+    ):
+        assert words in errata, words
+
+
+def test_every_test_of_the_seeds_is_on_the_page():
+    named = {f"{path}::{name}" for path, name in NAMED.findall(PAGE.read_text("utf-8"))}
+    forgotten = []
+    for file in sorted(Path(__file__).parent.glob("test_*.py")):
+        if file.name != Path(__file__).name:
+            path = file.relative_to(ROOT).as_posix()
+            forgotten += [f"{path}::{name}" for name in functions_of(path)]
+    assert len(forgotten) > 100
+    assert sorted(set(forgotten) - named) == []
