@@ -29,7 +29,7 @@ _SEED = 7
 # The vocabulary that stands in for a missing one.
 _STANDIN_TOKENS = 8192
 _STANDIN_BYTES = 4_000_000
-_PANGRAM = "The quick brown fox jumps over 13 lazy dogs, doesn't it?\n"
+_PANGRAM = b"The quick brown fox jumps over 13 lazy dogs, doesn't it?\n"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Inputs:
                 data = _stdlib(wanted) if name == STDLIB else _head(self._file(spec), wanted)
                 text, other = _divide(data, size, other_bytes)
             for place, content in ((other_path, other), (path, text)):
-                _write(place, SEPARATOR.join(_documents(content)).encode())
+                _write(place, SEPARATOR.encode().join(_documents(content)))
         data = path.read_bytes()
         separators = data.count(SEPARATOR.encode()) * len(SEPARATOR)
         return Corpus(name, path, other_path, len(data) - separators, _sha256(data))
@@ -164,26 +164,30 @@ class Inputs:
         return Vocab(name, rank_file, tokenizer_json, pattern, pattern_name)
 
 
-def _documents(text: str) -> Iterator[str]:
+def _documents(text: bytes) -> Iterator[bytes]:
     """Cut at SEPARATOR, which no document holds then, and after the first newline past 4 KB."""
-    for part in text.split(SEPARATOR):
+    for part in text.split(SEPARATOR.encode()):
         start = 0
         while start < len(part):
-            newline = part.find("\n", start + _DOCUMENT_BYTES)
+            newline = part.find(b"\n", start + _DOCUMENT_BYTES)
             end = len(part) if newline < 0 else newline + 1
             yield part[start:end]
             start = end
 
 
-def _divide(data: bytes, size: int, other_bytes: int) -> tuple[str, str]:
+def _divide(data: bytes, size: int, other_bytes: int) -> tuple[bytes, bytes]:
     """The first `size` bytes, to the last newline, and what follows for warming up.
 
     Of a corpus that is too short at least nine tenths are measured.
     """
     size = min(size, len(data) - min(other_bytes, len(data) // 10))
     cut = data.rfind(b"\n", 0, size) + 1 or size
-    other = data[cut : cut + other_bytes]
-    return data[:cut].decode("utf-8", "replace"), other.decode("utf-8", "replace")
+    return _valid(data[:cut]), _valid(data[cut : cut + other_bytes])
+
+
+def _valid(data: bytes) -> bytes:
+    """UTF-8 that every engine takes: what is not becomes U+FFFD."""
+    return data.decode("utf-8", "replace").encode()
 
 
 def _head(file: Path, size: int) -> bytes:
@@ -206,8 +210,8 @@ def _stdlib(size: int) -> bytes:
     return bytes(data[:size])
 
 
-def _random_letters(letters: str, size: int) -> str:
-    return "".join(random.Random(_SEED).choices(letters, k=size))
+def _random_letters(letters: str, size: int) -> bytes:
+    return bytes(random.Random(_SEED).choices(letters.encode(), k=size))
 
 
 def _write(path: Path, data: bytes) -> None:

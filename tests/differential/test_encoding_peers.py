@@ -6,6 +6,7 @@ Their own vocabularies, whose answers are frozen beside the clone, are in test_f
 from __future__ import annotations
 
 import gzip
+import random
 from itertools import product
 
 import pytest
@@ -70,6 +71,17 @@ class Trio:
             assert ordinary == self.tiktoken.encode_ordinary(text)
 
 
+def tiktokens_answer(encoding, text):
+    """tiktoken's ids, or None where its regex engine runs out of stack: an error or a panic."""
+    try:
+        return encoding.encode_ordinary(text)
+    except BaseException as error:
+        if isinstance(error, ValueError) or type(error).__name__ == "PanicException":
+            assert "regex" in str(error).lower() or "StackOverflow" in str(error)
+            return None
+        raise
+
+
 @pytest.fixture(scope="module")
 def trios(data, tmp_path_factory):
     documents = [(data / name).read_text("utf-8") for name in ("prose.txt", "code.txt", "many.txt")]
@@ -121,10 +133,8 @@ def test_long_files_of_the_shared_zoo_have_the_peers_ids(trios, shared):
     for n, path in enumerate(paths):
         text = gzip.decompress(path.read_bytes()).decode()
         trio = trios[KINDS[n % len(KINDS)]]
-        try:
-            expected = trio.tiktoken.encode_ordinary(text)
-        except BaseException as error:  # its regex engine gives up, which is a panic
-            assert "StackOverflow" in str(error) or "Backtrack" in str(error), path.name
+        expected = tiktokens_answer(trio.tiktoken, text)
+        if expected is None:
             expected = trio.plain_huggingface.encode(text, add_special_tokens=False).ids
         assert trio.tok.encode_ordinary(text) == expected, path.name
 
@@ -281,38 +291,33 @@ def test_batches_and_properties_are_tiktokens(pairs):
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "ck", None])
-@pytest.mark.parametrize("character", ["a", " ", "\n", "é", "0", "'", "A"])
-def test_a_million_of_one_character_takes_seconds_and_has_tiktokens_ids(character, pattern, trios):
+@pytest.mark.parametrize(
+    "character",
+    ["a", " ", *(pytest.param(c, marks=pytest.mark.slow) for c in ("\n", "é", "0", "'", "A", "\u0301"))],
+)
+def test_a_million_of_one_character_takes_seconds_and_has_tiktokens_ids(character, pattern):
     ranks = {bytes([byte]): byte for byte in range(256)}
-    for n in range(1, 6):
-        ranks[character.encode() * 2**n] = 255 + n
-    ranks |= {character.encode(): 300} if len(character.encode()) > 1 else {}
+    for n in range(6):
+        ranks.setdefault(character.encode() * 2**n, 256 + n)
     ours = Tokenizer.from_ranks(ranks, pattern=pattern)
     text = character * 1_000_000
     ids = ours.encode(text)
     assert ours.count(text) == len(ids)
     assert ours.decode_bytes(ids) == text.encode()
-    short = character * 20_000
     if pattern is not None:
         theirs = tiktoken.Encoding(
             "run", pat_str=PATTERNS[pattern], mergeable_ranks=ranks, special_tokens={}
         )
-        assert ours.encode(short) == theirs.encode(short)
-        try:
-            expected = theirs.encode(text)
-        except BaseException as error:
-            assert "StackOverflow" in str(error) or "Backtrack" in str(error)
-        else:
-            assert ids == expected
+        assert ours.encode(text[:20_000]) == theirs.encode(text[:20_000])
+        assert tiktokens_answer(theirs, text) in (None, ids)
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("pattern", ["gpt2", "o200k", None])
+@pytest.mark.parametrize(
+    "pattern", ["o200k", *(pytest.param(p, marks=pytest.mark.slow) for p in ("gpt2", "cl100k", None))]
+)
 def test_one_word_of_ten_megabytes_takes_seconds_and_has_tiktokens_ids(pattern, trios):
-    import random
-
-    tok = trios["modern", "o200k"].tok
-    ranks = dict(tok.vocab.ids)
+    ranks = dict(trios["modern", "o200k"].tok.vocab.ids)
     ours = Tokenizer.from_ranks(ranks, pattern=pattern)
     word = "".join(random.Random(1).choices("etaoinshrdlu", k=10_000_000))
     ids = ours.encode(word)
@@ -322,9 +327,4 @@ def test_one_word_of_ten_megabytes_takes_seconds_and_has_tiktokens_ids(pattern, 
         theirs = tiktoken.Encoding(
             "word", pat_str=PATTERNS[pattern], mergeable_ranks=ranks, special_tokens={}
         )
-        try:
-            expected = theirs.encode(word)
-        except BaseException as error:
-            assert "StackOverflow" in str(error) or "Backtrack" in str(error)
-        else:
-            assert ids == expected
+        assert tiktokens_answer(theirs, word) in (None, ids)

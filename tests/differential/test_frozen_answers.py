@@ -65,7 +65,9 @@ def test_the_golden_ids_of_the_other_rank_files(name, open_vocabulary, shared):
     check_golden(open_vocabulary(name), name, shared)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", ["o200k_base", *(pytest.param(n, marks=pytest.mark.slow) for n in NAMES[:2])]
+)
 def test_the_frozen_ids_of_very_long_texts(name, open_vocabulary, shared):
     tok = open_vocabulary(name)
     frozen = json.loads((shared / "golden" / "long_reference.json").read_bytes())["results"]

@@ -28,10 +28,11 @@ FAMILIES = {
 
 
 def corpus_of(family, shared):
-    """About 3 MB of documents (as str) of one kind."""
+    """About 2 MB of documents (as str) of one kind."""
     documents = []
     for name in FAMILIES[family]:
-        text = gzip.decompress((shared / "corpora" / name).read_bytes())[:3_000_000]
+        raw = gzip.decompress((shared / "corpora" / name).read_bytes())
+        text = raw[: 2_000_000 // len(FAMILIES[family])]
         documents += text.decode(errors="ignore").split(f"{ENDOFTEXT}\n")
     return documents
 
@@ -76,7 +77,7 @@ def in_its_letters(vocab):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize(("size", "pattern"), [(1000, "gpt2"), (8000, "gpt2"), (8000, "o200k")])
+@pytest.mark.parametrize(("size", "pattern"), [(1000, "o200k"), (8000, "gpt2")])
 def test_huggingface_learns_the_same_from_large_corpora(family, size, pattern, shared):
     documents = corpus_of(family, shared)
     expected = huggingface_trained(documents, size=size, pattern=pattern)
@@ -107,7 +108,7 @@ def test_huggingface_learns_the_same_from_small_corpora(pattern, min_frequency, 
     assert in_its_letters(tok.vocab) == expected
 
 
-@examples(120)
+@examples(60)
 @given(
     documents=st.lists(st.one_of(tiny_texts, rich_texts), max_size=6),
     size=st.integers(256, 300),
@@ -201,7 +202,7 @@ def test_rustbpe_learns_the_same_from_small_corpora(pattern, data):
     assert dict(tok.vocab.ids) == rustbpe_trained(documents, 1500, pattern)
 
 
-@examples(120)
+@examples(40)
 @given(st.lists(st.one_of(tiny_texts, rich_texts), max_size=6), st.integers(256, 310))
 def test_rustbpe_learns_the_same_from_any_documents(documents, size):
     tok = byteweld.train(iter(documents), vocab_size=size, recipe="rustbpe")

@@ -1,0 +1,231 @@
+"""One tokenizer in many threads and across forks: the answers are those of one thread."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+from strategies import ENDOFTEXT, NASTY
+
+import byteweld
+from byteweld import Counts, errors
+
+TEXTS = [text[:3000] for text in NASTY] * 3
+has_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+
+
+@pytest.fixture(scope="module")
+def tok(data):
+    documents = [(data / name).read_text("utf-8") for name in ("prose.txt", "code.txt", "many.txt")]
+    return byteweld.train(iter(documents), vocab_size=900, special_tokens=[ENDOFTEXT])
+
+
+@pytest.fixture(scope="module")
+def expected(tok):
+    return [tok.encode(text, allowed_special="all") for text in TEXTS]
+
+
+def in_child(work):
+    """Run `work` in a fork; True if it ended well within 30 seconds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # that a fork has other threads is the point
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if work() else 1
+        finally:
+            os._exit(code)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status == 0
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
+# ---------------------------------------------------------------------- threads
+
+
+def test_eight_threads_share_a_tokenizer(tok, expected):
+    start = threading.Barrier(8)
+
+    def work(n):
+        start.wait()
+        for i in range(n, len(TEXTS) * 2, 3):
+            text, ids = TEXTS[i % len(TEXTS)], expected[i % len(TEXTS)]
+            assert tok.encode(text, allowed_special="all") == ids
+            assert tok.count(text, allowed_special="all") == len(ids)
+            assert tok.decode(ids) == text
+            assert tok.encode(text, allowed_special={ENDOFTEXT}, disallowed_special=()) == ids
+            assert tok.encode_to_numpy(text, allowed_special="all").tolist() == ids
+        assert tok.encode_batch(TEXTS, allowed_special="all", num_threads=2) == expected
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_other_threads_run_while_the_engine_works(tok):
+    text = "".join(NASTY)
+    started = time.perf_counter()
+    tok.count(text, disallowed_special=())
+    text *= 1 + int(0.7 / (time.perf_counter() - started))  # one call takes most of a second
+    beats: list[float] = []
+    done = threading.Event()
+
+    def beat():
+        while not done.wait(0.005):
+            beats.append(time.perf_counter())
+
+    pulse = threading.Thread(target=beat)
+    pulse.start()
+    started = time.perf_counter()
+    tok.count(text, disallowed_special=())
+    ended = time.perf_counter()
+    done.set()
+    pulse.join()
+    assert sum(started < at < ended for at in beats) >= 10
+
+
+def test_trainings_in_eight_threads_are_alike(data):
+    document = (data / "prose.txt").read_text("utf-8")
+
+    def work(_):
+        return byteweld.train(iter([document]), vocab_size=500, recipe="from-scratch").vocab.fingerprint
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(work, range(8)))) == 1
+
+
+# ---------------------------------------------------------------------- forks
+
+
+@has_fork
+def test_a_fork_after_use_in_threads_encodes_counts_and_trains(tok, expected, data):
+    document = (data / "prose.txt").read_text("utf-8")
+    with ThreadPoolExecutor(8) as pool:  # the engine's threads and tables are warm in the parent
+        batches = pool.map(lambda _: tok.encode_batch(TEXTS, allowed_special="all"), range(8))
+        assert all(batch == expected for batch in batches)
+    byteweld.count(iter([document] * 50), num_threads=4)
+
+    def work():
+        again = tok.encode_batch(TEXTS, allowed_special="all", num_threads=4) == expected
+        single = tok.encode(TEXTS[3], allowed_special="all") == expected[3]
+        trained = byteweld.train(iter([document] * 50), vocab_size=400, num_threads=4)
+        return again and single and len(trained) == 400
+
+    assert in_child(work)
+    assert in_child(lambda: in_child(work))
+    assert tok.encode_batch(TEXTS, allowed_special="all") == expected
+
+
+@has_fork
+def test_a_fork_while_other_threads_encode_is_safe(tok, expected):
+    stop = threading.Event()
+
+    def busy():
+        while not stop.is_set():
+            tok.encode_batch(TEXTS, allowed_special="all", num_threads=2)
+            tok.encode(TEXTS[5], allowed_special={ENDOFTEXT}, disallowed_special=())
+
+    threads = [threading.Thread(target=busy) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(5):
+            assert in_child(
+                lambda: tok.encode_batch(TEXTS, allowed_special="all", num_threads=3) == expected
+            )
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def count_in_worker(tok_and_text):
+    tok, text = tok_and_text
+    return tok.encode(text, allowed_special="all"), tok.vocab.fingerprint
+
+
+@has_fork
+def test_a_pool_of_forked_processes_shares_a_tokenizer(tok, expected):
+    context = multiprocessing.get_context("fork")
+    loaded = byteweld.Tokenizer(tok.vocab)
+    work = [(loaded, text) for text in TEXTS[:20]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with ProcessPoolExecutor(2, mp_context=context) as pool:
+            answers = list(pool.map(count_in_worker, work))
+    assert [ids for ids, _ in answers] == expected[:20]
+    assert {fingerprint for _, fingerprint in answers} == {tok.vocab.fingerprint}
+
+
+def test_a_new_process_reads_a_pickled_tokenizer(tok, expected, tmp_path):
+    import subprocess
+
+    file = tmp_path / "tok.pickle"
+    file.write_bytes(pickle.dumps((byteweld.Tokenizer(tok.vocab), TEXTS[:20], expected[:20])))
+    program = (
+        "import pickle, sys; tok, texts, ids = pickle.load(open(sys.argv[1], 'rb')); "
+        "assert tok.encode_batch(texts, allowed_special='all') == ids"
+    )
+    subprocess.run([sys.executable, "-c", program, str(file)], check=True, timeout=60)
+
+
+# ---------------------------------------------------------------------- pickling
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.FormatError("bad byte", path="a.json", offset=7),
+        errors.FormatError("bad byte", path="a.json"),
+        errors.MissingKeyError("no key 'x'", path="a.json"),
+        errors.CorpusError("bad line", path="a.jsonl", offset=0),
+        errors.UnknownIdError("id 9 is unknown", 9),
+        errors.SpecialTokenError("text holds '<|a|>'"),
+        errors.VocabularyError("two ids"),
+        errors.PatternError("no"),
+        errors.UnsupportedError("no"),
+        errors.NativeError("bug"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_survive_pickling(error):
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert vars(copy) == vars(error)
+
+
+def test_errors_of_the_engine_survive_pickling(tok):
+    for make in (
+        lambda: tok.decode([10**6]),
+        lambda: tok.encode(ENDOFTEXT),
+        lambda: byteweld.train("no/such/file", vocab_size=300),
+        lambda: byteweld.count(iter(["é"]), recipe="ck-ascii"),
+        lambda: byteweld.count(iter(["a"]), pattern="(a"),
+    ):
+        with pytest.raises(Exception) as caught:
+            make()
+        copy = pickle.loads(pickle.dumps(caught.value))
+        assert type(copy) is type(caught.value) and str(copy) == str(caught.value)
+
+
+def test_counts_and_recipes_survive_pickling():
+    counts = Counts({b"a": 2**40, b"\xff\x00": 1}, pattern="[a-z]+")
+    assert pickle.loads(pickle.dumps(counts)) == counts
+    for recipe in byteweld.RECIPES.values():
+        assert pickle.loads(pickle.dumps(recipe)) == recipe
