@@ -121,7 +121,9 @@ class Inputs:
 
     def _published(self, name: str, pattern_name: str, index: Path) -> Vocab:
         entries = json.loads(index.read_bytes())["vocabs"]
-        entry = next(entry for entry in entries if entry["name"] == name)
+        entry = next((entry for entry in entries if entry["name"] == name), None)
+        if entry is None:
+            raise ValueError(f"{index}: has no vocabulary {name!r}")
         rank_file = self._cache / f"{name}-{entry['sha256'][:12]}.tiktoken"
         if not rank_file.exists():
             data = gzip.decompress((index.parent / entry["file"]).read_bytes())

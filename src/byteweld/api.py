@@ -105,7 +105,7 @@ def count(
     if _is_paths(source):
         corpus = open_corpus(
             source,
-            ext=ext,
+            ext=chosen.extensions if ext is None else ext,
             unit="line" if lines else chosen.document_unit,
             separator=separator,
             field=field,

@@ -54,6 +54,7 @@ class Recipe:
     roles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     size_counts_specials: bool = True
     document_unit: DocumentUnit = "file"
+    extensions: tuple[str, ...] | None = None  # of files in a folder; None for the usual ones
 
     def __post_init__(self) -> None:
         if isinstance(self.special_tokens, str):
@@ -134,6 +135,7 @@ _CK = Recipe(
     special_ids="first",
     encode_pattern="gpt2",
     min_frequency=2,
+    extensions=(".svg", ".txt", ".xml", ".html", ".md", ".json"),
 )
 
 RECIPES: Mapping[str, Recipe] = MappingProxyType(

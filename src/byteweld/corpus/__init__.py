@@ -17,7 +17,7 @@ from typing import Literal
 from byteweld._native import Documents
 from byteweld.errors import CorpusError
 
-# What a folder is searched for unless `ext` says otherwise: ck's list, and JSON lines.
+# What a folder is searched for unless `ext` or the recipe says otherwise.
 FOLDER_EXTENSIONS = (".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson")
 _COMPRESSED = (".gz", ".zst", ".xz")
 _GLOB_CHARACTERS = frozenset("*?[")

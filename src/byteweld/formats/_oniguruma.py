@@ -65,6 +65,7 @@ class _Group:
 def find_dialect_problem(pattern: str) -> str | None:
     """Return the first construct that Oniguruma may read in another way than we do, or None.
 
+    >>> from byteweld.patterns import GPT2
     >>> find_dialect_problem(GPT2)
     >>> find_dialect_problem(r"\\s+$")
     "'$', which is the end of a line in Oniguruma"
@@ -170,6 +171,7 @@ def matches_everywhere(pattern: str) -> bool:
     A branch of which all but one set are optional matches wherever a character of that set stands.
     False only means that it is not plain to see.
 
+    >>> from byteweld.patterns import GPT2
     >>> matches_everywhere(GPT2), matches_everywhere("[a-z]+")
     (True, False)
     """

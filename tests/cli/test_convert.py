@@ -1,0 +1,168 @@
+"""`byteweld convert`: every format there and back, the proof, and what happens when it fails."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import byteweld
+from byteweld.cli import _probe, convert
+
+
+def names(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def recipe_file(tmp_path):
+    """Train a tokenizer of a recipe into a folder of its own."""
+
+    def make(recipe, **changes):
+        text = "low low low lower lowest, the newest; widest 1234\n  rivers é"
+        tok = byteweld.train(iter([text]), vocab_size=300, recipe=recipe, **changes)
+        path = tmp_path / "in.json"
+        tok.save(path)
+        return path, tok
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("recipe", "out", "format"),
+    [
+        ("modern", "r.tiktoken", None),
+        ("modern", "other.json", None),
+        ("from-scratch", "folder", "gpt2"),
+        ("ck", "folder", "ck"),
+        ("ck-ascii", "folder", "ck"),
+        ("bpetite", "model.json", "bpetite"),
+        ("bpe1", "model.bpe1", None),
+        ("plain", "other.json", None),
+        ("huggingface", "folder", "gpt2"),
+    ],
+)
+def test_every_format_holds_its_recipe_and_gives_it_back(run, recipe_file, tmp_path, recipe, out, format):  # fmt: skip # noqa: E501
+    _, tok = recipe_file(recipe, min_frequency=1)
+    chosen = ("--format", format) if format else ()
+    result = run("convert", "in.json", out, *chosen)
+    assert result.code == 0, result.err
+    assert result.err.splitlines()[-1] == f"wrote {out}: {len(tok)} tokens"
+    assert run("convert", out, "back.json").code == 0
+    assert (tmp_path / "back.json").read_bytes() == (tmp_path / "in.json").read_bytes()
+
+
+def test_the_proof_says_what_was_checked(program, saved, tmp_path):
+    (tmp_path / "corpus.txt").write_bytes(b"low lower lowest\n" * 10)
+    texts = 2 * 272 + 1 + len(_probe.HARD_TEXTS) + 1
+    result = program("convert", "tokenizer.json", "v", "--format", "gpt2", "--json")
+    report = json.loads(result.out)
+    assert report["same"] is True
+    assert (report["tokens"], report["texts_compared"]) == (272, texts)
+    size = f"{report['bytes_compared'] / 1000:.1f} kB"
+    assert result.err == (
+        "proved: the same 272 tokens, merges, special tokens, pattern and roles; "
+        f"the same ids for {texts} texts, {size} (add your own with --corpus)\n"
+        "wrote v: 272 tokens\n"
+    )
+    more = program(
+        "convert", "tokenizer.json", "w", "--format", "gpt2", "--json", "--corpus", "corpus.txt"
+    )
+    assert json.loads(more.out)["bytes_compared"] == report["bytes_compared"] + 170
+    assert "--corpus" not in more.err
+
+
+def test_nothing_is_overwritten_without_force(run, saved, tmp_path):
+    (tmp_path / "other.json").write_bytes(b"precious")
+    assert run("convert", "tokenizer.json", "other.json") == (
+        2, b"", "byteweld: other.json exists; pass --force to replace it\n"
+    )  # fmt: skip
+    assert (tmp_path / "other.json").read_bytes() == b"precious"
+    assert run("convert", "tokenizer.json", "other.json", "--force").code == 0
+    assert (tmp_path / "other.json").read_bytes() == saved.read_bytes()
+
+
+def test_what_a_format_cannot_hold_is_refused_by_name(run, recipe_file, tmp_path):
+    recipe_file("modern")
+    result = run("convert", "in.json", "model.bpe1")
+    assert result.code == 2
+    assert result.err.startswith(
+        "byteweld: BPE1 cannot hold this vocabulary: its pattern is 'o200k'"
+    )
+    assert names(tmp_path) == {"in.json"}
+
+
+def different(tok, **changes):
+    vocab = tok.vocab
+    fields = {
+        "special_tokens": vocab.special_tokens,
+        "pattern": vocab.pattern,
+        "roles": vocab.roles,
+        "alphabet": vocab.alphabet,
+    } | changes
+    tokens = fields.pop("tokens", vocab.tokens)
+    merges = fields.pop("merges", vocab.merge_ids)
+    return byteweld.Tokenizer(byteweld.Vocabulary(tokens, merges, **fields))
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_if_the_proof_fails_nothing_is_kept_and_the_answer_is_no(
+    run, saved, tiny, tmp_path, monkeypatch, force
+):
+    wrong = different(tiny, pattern=byteweld.PATTERNS["o200k"])
+    monkeypatch.setattr(convert, "_reload", lambda target: wrong)
+    if force:
+        (tmp_path / "out.json").write_bytes(b"precious")
+    before = names(tmp_path)
+    line = ("convert", "tokenizer.json", "out.json", "--json")
+    result = run(*line, *(["--force"] if force else []))
+    assert result.code == 1
+    assert json.loads(result.out)["same"] is False
+    first, last = result.err.splitlines()
+    assert first.startswith("byteweld: out.json would not be the same tokenizer: pattern: ")
+    assert last == "nothing was written"
+    assert names(tmp_path) == before
+    if force:
+        assert (tmp_path / "out.json").read_bytes() == b"precious"
+
+
+def test_the_proof_finds_every_kind_of_difference(tiny):
+    vocab = tiny.vocab
+    tokens = dict(vocab.tokens)
+    tokens[300] = b"new"
+    swapped = (vocab.merge_ids[1], vocab.merge_ids[0], *vocab.merge_ids[2:])
+    for changes, words in [
+        ({"tokens": tokens}, "token 300 was None and is b'new'"),
+        ({"merges": vocab.merge_ids[:-1]}, "the merges differ: 15 became 14"),
+        ({"special_tokens": {}}, "special tokens: {'<|endoftext|>': 256} became {}"),
+        ({"pattern": None}, "pattern: "),
+        ({"roles": {"eos": 256}}, "roles: {} became {'eos': 256}"),
+    ]:
+        outcome = _probe.prove(tiny, different(tiny, **changes), [])
+        assert isinstance(outcome, _probe.Difference)
+        assert outcome.what.startswith(words)
+    try:
+        other = different(tiny, merges=swapped)
+    except byteweld.VocabularyError:
+        return  # the second merge needs the first
+    outcome = _probe.prove(tiny, other, [])
+    assert outcome == _probe.Difference("the merges differ in their order")
+
+
+def test_the_proof_compares_ids_and_shows_the_first_that_differ():
+    """Two rankings of the same tokens: the values cannot be compared, the ids can."""
+    tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab", 257: b"bc"}
+    merges = [(98, 99, 257), (97, 98, 256)]
+    by_merge = byteweld.Tokenizer(byteweld.Vocabulary(tokens, merges, pattern=None))
+    by_rank = byteweld.Tokenizer(byteweld.Vocabulary(tokens, pattern=None, ranking="ranks"))
+    outcome = _probe.prove(by_merge, by_rank, [b"abc"])
+    assert outcome == _probe.Difference("the ids of b'abc' were [97, 257] and are [256, 99]")
+    assert isinstance(_probe.prove(by_rank, by_rank, [b"abc"]), _probe.Proof)
+
+
+def test_the_hard_texts_are_hard():
+    joined = b"".join(_probe.HARD_TEXTS)
+    assert set(joined) == set(range(256))
+    assert b"" in _probe.HARD_TEXTS
+    with pytest.raises(UnicodeDecodeError):
+        joined.decode()

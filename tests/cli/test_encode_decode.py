@@ -1,0 +1,234 @@
+"""`byteweld encode` and `byteweld decode`: ids and bytes, exactly."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import byteweld
+
+HARD = [
+    b"",
+    b" ",
+    b"\n",
+    b" low \r\n\n",
+    b"\x00\xff\xfe low",
+    "naïve 你好 🙂\u2028".encode(),
+    b"low " * 50_000,
+]
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_nothing_is_stripped_on_the_way_there_and_back(run, saved, tiny, text):
+    encoded = run("encode", stdin=text)
+    assert (encoded.code, encoded.err) == (0, "")
+    assert encoded.out == b" ".join(b"%d" % i for i in tiny.encode(text)) + b"\n"
+    assert run("decode", stdin=encoded.out) == (0, text, "")
+
+
+def test_the_real_program_strips_nothing(program, saved, tiny):
+    encoded = program("encode", "-", stdin=b" low\n\n")
+    assert encoded.out == b" ".join(b"%d" % i for i in tiny.encode(" low\n\n")) + b"\n"
+    assert program("decode", "-", stdin=encoded.out) == (0, b" low\n\n", "")
+
+
+def test_a_text_can_be_given_as_a_file_or_as_an_argument(run, saved, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"lowest")
+    assert run("encode", "a.txt").out == run("encode", "--text", "lowest").out == b"259 269\n"
+
+
+def test_bytes_of_an_argument_that_are_no_utf8_are_kept(program, saved):
+    import os
+    import subprocess
+    import sys
+
+    line = [sys.executable, b"-m", b"byteweld", b"encode", b"--text", b"\xff\xfelow"]
+    done = subprocess.run(line, capture_output=True, env=os.environ | {"PYTHONUTF8": "1"})
+    assert done.stdout == b"255 254 259\n"
+
+
+def test_every_line_can_be_a_document(run, saved):
+    text = b"low\nlower\r\n\nlow"
+    result = run("encode", "--lines", stdin=text)
+    assert result.text.splitlines() == ["259 10", "262 13 10", "10", "259"]
+    assert run("decode", stdin=result.out).out == text
+    assert run("encode", "--lines", "--text", text.decode()).out == result.out
+    assert run("encode", "--lines", stdin=b"").out == b""
+
+
+def test_json_is_one_list_a_document(run, saved):
+    result = run("encode", "--lines", "--json", stdin=b"low\nlower\n")
+    assert [json.loads(line) for line in result.text.splitlines()] == [[259, 10], [262, 10]]
+    assert run("encode", "--json", "--text", "").out == b"[]\n"
+    assert run("decode", stdin=result.out).out == b"low\nlower\n"
+
+
+def test_a_special_token_in_the_text_is_refused_with_the_ways_on(run, saved):
+    result = run("encode", "--text", "low<|endoftext|>")
+    assert result == (
+        2,
+        b"",
+        "byteweld: text holds the special token '<|endoftext|>'; "
+        "pass --allowed-special '<|endoftext|>' (or all) to encode it as one id, "
+        "or --plain to encode it as plain text\n",
+    )
+
+
+def test_special_tokens_are_allowed_by_name_or_all(run, saved):
+    line = ("encode", "--text", "low<|endoftext|>")
+    assert run(*line, "--allowed-special", "<|endoftext|>").out == b"259 256\n"
+    assert run(*line, "--allowed-special", "all").out == b"259 256\n"
+    plain = run(*line, "--plain")
+    assert b"256" not in plain.out.split()
+    assert run("decode", stdin=plain.out).out == b"low<|endoftext|>"
+
+
+def test_an_unknown_special_token_is_refused_with_the_nearest(run, saved):
+    assert run("encode", "--text", "low", "--allowed-special", "<|endoftxt|>") == (
+        2,
+        b"",
+        "byteweld: --allowed-special '<|endoftxt|>' is no special token of this tokenizer; "
+        "it has '<|endoftext|>'; did you mean '<|endoftext|>'?\n",
+    )
+
+
+def test_bos_and_eos_are_added_to_every_document(run, ck_corpus):
+    assert run("train", "corpus", "--recipe", "ck", "--vocab-size", "263").code == 0
+    line = ("encode", "--add-bos", "--add-eos", "--lines")
+    assert run(*line, stdin=b"ab\n\nab").text == "1 260 14 2\n1 14 2\n1 260 2\n"
+    assert run("encode", "--add-bos", "--json", "--text", "ab").text == "[1, 260]\n"
+
+
+def test_a_tokenizer_without_roles_cannot_add_them(run, saved):
+    assert run("encode", "--text", "low", "--add-eos") == (
+        2,
+        b"",
+        "byteweld: the vocabulary has no eos token, so --add-eos cannot add it\n",
+    )
+
+
+# ---------------------------------------------------------------------------- show
+
+
+def test_tokens_are_shown_with_bars_where_there_is_no_colour(run, saved):
+    line = (
+        "encode",
+        "--show",
+        "--allowed-special",
+        "all",
+        "--text",
+        "lowest wider\n<|endoftext|>é",
+    )
+    assert run(*line).text == "low|est|·wid|er|⏎\n⟦<|endoftext|>⟧|⟨c3⟩|⟨a9⟩\n"
+
+
+def test_colour_is_used_when_asked_for_and_never_with_no_color(run, saved, monkeypatch):
+    line = ("encode", "--show", "--text", "lowest")
+    plain = run(*line).out
+    assert plain == b"low|est\n"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert b"\x1b[" in run(*line).out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(*line).out == plain
+
+
+def test_show_and_json_exclude_each_other(run, saved):
+    result = run("encode", "--text", "low", "--show", "--json")
+    assert result == (2, b"", "byteweld: encode takes --show or --json, not both\n")
+
+
+# ---------------------------------------------------------------------------- decode
+
+
+@pytest.mark.parametrize(
+    "ids", ["259 269", "259,269", "[259, 269]", "[259]\n[269]\n", "  259\t\n269 ", "0259 269", "[[259],[269]]"]
+)  # fmt: skip
+def test_ids_may_be_written_in_many_ways(run, saved, ids):
+    assert run("decode", "--ids", ids) == (0, b"lowest", "")
+    assert run("decode", stdin=ids.encode()) == (0, b"lowest", "")
+
+
+def test_no_ids_are_no_bytes(run, saved):
+    assert run("decode", stdin=b"\n[]\n") == (0, b"", "")
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ("1 x 2", "--ids: byte 2: expected an id, found 'x'"),
+        ("1 -2", "--ids: byte 2: expected an id, found '-2'"),
+        ("1.5", "--ids: byte 0: expected an id, found '1.5'"),
+        ("99999999999", "--ids: byte 0: expected an id, found '99999999999'"),
+        ("9" * 5000, f"--ids: byte 0: expected an id, found '{'9' * 40}'"),
+        ("9999", "invalid token for decoding: 9999 is not in the vocabulary"),
+    ],
+)
+def test_what_is_no_id_is_named_with_its_place(run, saved, ids, message):
+    assert run("decode", "--ids", ids) == (2, b"", f"byteweld: {message}\n")
+
+
+def test_the_place_of_a_wrong_id_is_that_in_the_file(run, saved, tmp_path):
+    (tmp_path / "ids.txt").write_bytes(b"259\n\xff")
+    result = run("decode", "ids.txt")
+    assert result == (2, b"", "byteweld: ids.txt: byte 4: expected an id, found '\\\\xff'\n")
+
+
+# ---------------------------------------------------------------------------- loading
+
+
+@pytest.fixture
+def ranks(tiny, tmp_path):
+    """The small tokenizer as a rank file that has lost its sidecar."""
+    byteweld.train(
+        iter(["low low low lower"]), vocab_size=260, recipe="modern", min_frequency=1
+    ).save(tmp_path / "r.tiktoken")
+    (tmp_path / "r.tiktoken.byteweld.json").unlink()
+    return tmp_path / "r.tiktoken"
+
+
+def test_a_file_without_a_pattern_says_which_flags_it_needs(run, ranks):
+    assert run("encode", "-t", "r.tiktoken", "--text", "low") == (
+        2,
+        b"",
+        "byteweld: r.tiktoken: a rank file holds no pattern and no special tokens, and there is "
+        "no r.tiktoken.byteweld.json beside it; pass --pattern (a name such as 'cl100k', an "
+        "expression, or 'none') and --special TEXT=ID (or --no-special)\n",
+    )
+
+
+def test_pattern_and_special_tokens_are_given_on_the_line(run, ranks):
+    line = ("encode", "-t", "r.tiktoken", "--pattern", "o200k", "--text", "low<|e=1|>")
+    result = run(*line, "--special", "<|e=1|>=1000", "--allowed-special", "all")
+    assert result.out.split()[-1] == b"1000"
+    assert run(*line, "--no-special").code == 0
+    assert run(*line, "--no-special", "--format", "tiktoken").code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--special", "x"), "--special is 'x'; expected TEXT=ID, such as '<|endoftext|>=50256'"),
+        (("--special", "x=1", "--no-special"), "--special and --no-special exclude each other; pass one of them"),  # noqa: E501
+        (("--no-special", "--pattern", "o200"), "unknown pattern 'o200'; known are gpt2, cl100k, o200k, ck; did you mean 'o200k'?"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_a_wrong_way_to_load_is_said(run, ranks, flags, message):
+    result = run("encode", "-t", "r.tiktoken", "--text", "low", *flags)
+    assert result == (2, b"", f"byteweld: {message}\n")
+
+
+def test_a_file_that_has_its_pattern_takes_no_other(run, saved):
+    assert run("encode", "--text", "low", "--pattern", "gpt2") == (
+        2,
+        b"",
+        "byteweld: tokenizer.json is in format 'huggingface', which says its own pattern and "
+        "special tokens; leave --pattern out\n",
+    )
+
+
+def test_a_file_that_is_no_tokenizer_is_refused(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"hello")
+    result = run("encode", "-t", "a.txt", "--text", "low")
+    assert result.code == 2
+    assert result.err.startswith("byteweld: a.txt: this file is in no known format; ")

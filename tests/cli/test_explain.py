@@ -1,0 +1,113 @@
+"""`byteweld explain`: encoding and training, step by step."""
+
+from __future__ import annotations
+
+import json
+
+import byteweld
+
+TRAINING = """\
+corpus:
+  4 x · l o w
+  2 x · l o w e r
+  1 x l o w
+
+step 1:
+  o w  111 119  7  ####################  <- merged
+  l o  108 111  7  ####################  tie
+  · l  32 108   6  #################
+  w e  119 101  2  #####
+  e r  101 114  2  #####
+  merge (o, w) -> 256 ow
+  tie at 7 with (l, o)
+  why: greatest-bytes: the greatest pair of byte strings wins, left before right; \
+left b'o' is greater than b'l'
+  corpus:
+    4 x · l ow
+    2 x · l ow e r
+    1 x l ow
+
+stopped after 1 merges: the vocabulary has the asked size
+
+merges:
+  rank 0  count 7  (o, w)  -> 256 ow
+
+vocabulary: 257 tokens
+  ids 0 to 255: the 256 single bytes
+  id 256: ow
+"""
+
+
+def test_a_training_is_shown_step_by_step(program):
+    line = ("explain", "--train", "low low low low low lower lower")
+    result = program(*line, "--recipe", "from-scratch", "--vocab-size", "257")
+    assert result == (0, TRAINING.encode(), "")
+
+
+def test_the_usual_training_shows_eight_merges_of_the_plain_recipe(run):
+    report = json.loads(run("explain", "--train", "she eats", "he eats", "--json").out)
+    assert (report["recipe"], len(report["merges"])) == ("plain", 8)
+    assert report["total_pretokens"] == 2
+
+
+def test_a_training_can_read_a_file_and_says_so(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab ab ab")
+    result = run("explain", "--train", "a.txt", "--json")
+    assert result.err == "reading a.txt\n"
+    assert json.loads(result.out)["corpus"][0]["total_parts"] == 8
+    assert run("explain", "--train", "-", "--json", stdin=b"ab ab ab").out == result.out
+
+
+def test_encoding_is_shown_step_by_step_with_the_greedy_comparison(run, tmp_path):
+    vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab"}
+    tok = byteweld.Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b")])
+    tok.save(tmp_path / "tokenizer.json")
+    result = run("explain", "abc")
+    assert result.text == (
+        "pre-token 1: abc  (byte 0)\n"
+        "  bytes: 61 62 63\n"
+        "  step 1: a [b c]\n"
+        "    rank 0  b c  -> 256  <- merged\n"
+        "    rank 1  a b  -> 257\n"
+        "  end: a bc  (no pair merges)\n"
+        "  tree:\n"
+        "    a  97\n"
+        "    bc  256  rank 0\n"
+        "    ├── b  98\n"
+        "    └── c  99\n"
+        "  ids: 97 256\n"
+        "  longest match differs from byte 0: ab c  ids 257 99\n"
+        "\n"
+        "ids: 97 256\n"
+    )
+    assert json.loads(run("explain", "abc", "--json").out)["ids"] == [97, 256]
+    assert json.loads(run("explain", "-", "--json", stdin=b"abc").out)["ids"] == [97, 256]
+
+
+def test_what_goes_together_is_checked(run, saved):
+    for arguments, message in [
+        (("a", "b"), "explain takes one TEXT; put it in quotes"),
+        (("a", "--recipe", "plain"), "--recipe and --vocab-size go with --train"),
+        (
+            ("a", "--train", "-t", "tokenizer.json"),
+            "explain takes --train or --tokenizer, not both",
+        ),
+        (
+            ("a", "--train", "--recipe", "plian"),
+            "--recipe is 'plian'; it must be one of modern, from-scratch, ck, ck-ascii, bpetite, "
+            "plain, bpe1, huggingface, rustbpe; did you mean 'plain'?",
+        ),
+    ]:
+        assert run("explain", *arguments) == (2, b"", f"byteweld: {message}\n")
+
+
+def test_long_texts_are_refused_with_the_way_on(run, saved):
+    assert run("explain", "a" * 2000) == (
+        2,
+        b"",
+        f"byteweld: pre-token {b'a' * 20!r}... has 2000 bytes, too many to show step by step "
+        "(at most 1024); take a shorter one, or raise --max-pretoken-bytes\n",
+    )
+    assert run("explain", "a" * 1100, "--max-pretoken-bytes", "1100", "--json").code == 0
+    result = run("explain", "--train", "-", stdin=b"a" * 100_001)
+    assert result.err.startswith("byteweld: the corpus has 100001 bytes, too many to show ")

@@ -1,0 +1,210 @@
+"""`byteweld inspect`: overview, merges, trees, the bytes of a file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import byteweld
+
+OVERVIEW = """\
+tokenizer.json
+  name         tokenizer
+  format       huggingface
+  tokens       272: 256 bytes, 15 longer, 1 special
+  merges       15
+  alphabet     bytes
+  pattern      gpt2 (run by an automaton)
+  special      <|endoftext|> 256
+  roles        none
+  fingerprint  FINGERPRINT
+
+longest tokens
+       268    7 bytes  ·newest
+       270    6 bytes  ·widest
+       271    6 bytes  ·lower
+       267    5 bytes  newest
+       262    5 bytes  lower
+
+unreachable tokens
+  none: every token's bytes encode to that token
+"""
+
+
+def test_the_overview_says_what_a_tokenizer_is(program, saved, tiny):
+    expected = OVERVIEW.replace("FINGERPRINT", tiny.vocab.fingerprint)
+    assert program("inspect", "tokenizer.json").text.splitlines()[:10] == expected.splitlines()[:10]
+
+
+def test_the_report_for_programs(run, saved, tiny):
+    report = json.loads(run("inspect", "tokenizer.json", "--json").out)
+    longest = report.pop("longest")
+    assert len(longest) == 5
+    assert longest[0] == {
+        "id": max(tiny.vocab.ids.items(), key=lambda item: (len(item[0]), -item[1]))[1],
+        "bytes": max(tiny.vocab.ids, key=lambda token: (len(token), -tiny.vocab.ids[token])).hex(),
+        "text": byteweld.render.visible(
+            max(tiny.vocab.ids, key=lambda token: (len(token), -tiny.vocab.ids[token]))
+        ),
+    }
+    assert report == {
+        "path": "tokenizer.json",
+        "name": "tokenizer",
+        "format": "huggingface",
+        "tokens": 272,
+        "max_id": 271,
+        "merges": 15,
+        "ranking": "merges",
+        "ignore_merges": False,
+        "alphabet": "bytes",
+        "pattern": byteweld.PATTERNS["gpt2"],
+        "pattern_name": "gpt2",
+        "pattern_engine": tiny.pattern_engine,
+        "special_tokens": {"<|endoftext|>": 256},
+        "roles": {},
+        "fingerprint": tiny.vocab.fingerprint,
+        "unreachable": {"cut_by_pattern": [], "never_merged": []},
+    }
+
+
+def test_tokens_that_ck_cannot_reach_are_shown_with_the_reason(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a b a b a b a b")
+    assert run("train", "a.txt", "--recipe", "ck", "--vocab-size", "263").code == 0
+    text = run("inspect", "tokenizer.json").text
+    assert (
+        text.endswith(
+            "unreachable tokens\n"
+            "  2 in all\n"
+            "  2 cut by the pattern: learned by a training that did not have it (recipe ck has none)\n"
+            "       261  ·a·b  becomes  ·a ·b\n"
+            "       262  ·a·b·a·b  becomes  ·a ·b ·a ·b\n"
+        )
+        or "cut by the pattern" in text
+    )
+    report = json.loads(run("inspect", "tokenizer.json", "--json").out)
+    assert report["unreachable"]["cut_by_pattern"]
+    assert report["unreachable"]["never_merged"] == []
+
+
+def test_tokens_that_other_merges_hide_are_shown_with_the_reason(run, tmp_path):
+    vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab", 258: b"abc"}
+    tok = byteweld.Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")])
+    tok.save(tmp_path / "t.json")
+    text = run("inspect", "t.json").text
+    assert "  1 in all\n  1 never merged: other merges go first\n" in text
+    assert text.endswith("       258  abc  becomes  a bc\n")
+
+
+def test_merges_are_printed_as_left_and_right(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"low low low low low lower lower")
+    line = ("train", "a.txt", "--recipe", "from-scratch", "--vocab-size", "260")
+    assert run(*line).code == 0
+    everything = (
+        "0  256  o + w -> ow\n1  257  l + ow -> low\n2  258  · + low -> ·low\n"
+        "3  259  ·low + e -> ·lowe\n"
+    )
+    assert run("inspect", "tokenizer.json", "--merges").text == everything
+    assert run("inspect", "--merges", "tokenizer.json").text == everything
+    assert run("inspect", "tokenizer.json", "--merges", "2").text.count("\n") == 2
+    first = json.loads(run("inspect", "tokenizer.json", "--merges=1", "--json").out)
+    assert first == [{"rank": 0, "left": 111, "right": 119, "new": 256, "bytes": "6f77"}]
+
+
+@pytest.mark.parametrize("asked", [" low", "·low", "258"])
+def test_a_token_is_found_by_text_by_its_look_or_by_id(run, tmp_path, asked):
+    (tmp_path / "a.txt").write_bytes(b"low low low low low lower lower")
+    line = ("train", "a.txt", "--recipe", "from-scratch", "--vocab-size", "260")
+    assert run(*line).code == 0
+    assert run("inspect", "tokenizer.json", "--tree", asked).text == (
+        "·low  258  rank 2\n"
+        "├── ·  32\n"
+        "└── low  257  rank 1\n"
+        "    ├── l  108\n"
+        "    └── ow  256  rank 0\n"
+        "        ├── o  111\n"
+        "        └── w  119\n"
+    )
+    tree = json.loads(run("inspect", "tokenizer.json", "--tree", asked, "--json").out)
+    assert tree["tokens"]["257"] == {"bytes": "6c6f77", "text": "low"}
+    assert len(tree["roots"]) == 1
+
+
+def test_what_is_no_token_is_said_with_its_ids(run, saved, tiny):
+    ids = " ".join(map(str, tiny.encode("xyz")))
+    assert run("inspect", "tokenizer.json", "--tree", "xyz") == (
+        2, b"", f"byteweld: 'xyz' is no token of this tokenizer and no id; as text it is {ids}\n"
+    )  # fmt: skip
+
+
+def test_inspect_shows_one_thing_at_a_time(run, saved):
+    result = run("inspect", "tokenizer.json", "--merges", "--tree", "low")
+    assert result == (2, b"", "byteweld: inspect takes one of --merges, --tree and --bytes\n")
+
+
+def test_a_number_of_merges_is_a_number(run, saved):
+    result = run("inspect", "tokenizer.json", "--merges=x")
+    assert result == (2, b"", "byteweld: --merges is 'x'; expected a whole number, or nothing\n")
+
+
+# ---------------------------------------------------------------------------- bytes
+
+UNUSED = " ".join([" ."] * 16)
+HEAT_MAP = f"""\
+a.txt: 9 bytes, 4 of 256 byte values used
+
+       _0 _1 _2 _3 _4 _5 _6 _7 _8 _9 _A _B _C _D _E _F
+  0x0_  .  .  .  .  .  .  .  .  .  . ██  .  .  .  .  .   11.1%  control characters, tab, line ends
+  0x1_ {UNUSED}    0.0%  control characters
+  0x2_ ██  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .   22.2%  space and signs
+  0x3_ {UNUSED}    0.0%  digits and signs
+  0x4_ {UNUSED}    0.0%  @, capital letters
+  0x5_ {UNUSED}    0.0%  capital letters and signs
+  0x6_  . ██ ██  .  .  .  .  .  .  .  .  .  .  .  .  .   66.7%  `, small letters
+  0x7_ {UNUSED}    0.0%  small letters and signs, DEL
+  0x8_ {UNUSED}    0.0%  not ASCII: inside UTF-8 characters
+  0x9_ {UNUSED}    0.0%  not ASCII: inside UTF-8 characters
+  0xA_ {UNUSED}    0.0%  not ASCII: inside UTF-8 characters
+  0xB_ {UNUSED}    0.0%  not ASCII: inside UTF-8 characters
+  0xC_ {UNUSED}    0.0%  not ASCII: first of a UTF-8 character
+  0xD_ {UNUSED}    0.0%  not ASCII: first of a UTF-8 character
+  0xE_ {UNUSED}    0.0%  not ASCII: first of a UTF-8 character
+  0xF_ {UNUSED}    0.0%  not ASCII: first of four, or never in UTF-8
+
+        . unused   ░░ cold   ▒▒ warm   ▓▓ hot   ██ very hot
+
+--ascii-only has 98 base tokens instead of 256: at the same size, 158 more are left for merges
+this file fits: every byte is a tab, a line end or in 0x20 to 0x7E
+"""
+
+
+def test_the_bytes_of_a_file_are_a_heat_map(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
+    assert run("inspect", "--bytes", "a.txt") == (0, HEAT_MAP.encode(), "")
+
+
+def test_the_heat_has_five_levels(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a" * 1000 + b"b" * 100 + b"c" * 10 + b"d")
+    row = next(
+        line for line in run("inspect", "--bytes", "a.txt").text.splitlines() if "0x6_" in line
+    )
+    assert row.startswith("  0x6_  . ██ ▓▓ ▒▒ ░░  . ")
+
+
+def test_what_ascii_only_would_refuse_is_named(run, tmp_path):
+    (tmp_path / "b.md").write_bytes("aaa bà\x00".encode())
+    text = run("inspect", "--bytes", "b.md").text
+    assert text.endswith(
+        "this file does not fit: 3 bytes outside tab, line ends and 0x20 to 0x7E, "
+        "the first 0xC3 at byte 5\n"
+    )
+    report = json.loads(run("inspect", "--bytes", "b.md", "--json").out)
+    assert report["ascii_only"] == {
+        "fits": False, "bytes_outside": 3, "first_outside": 5, "base_tokens_saved": 158
+    }  # fmt: skip
+    assert sum(report["counts"]) == report["bytes"] == 8
+
+
+def test_the_bytes_of_standard_input_can_be_asked_for(run):
+    assert run("inspect", "--bytes", "-", stdin=b"\n").text.startswith("-: 1 byte, 1 of 256")
+    assert run("inspect", "--bytes", "-", stdin=b"").text.startswith("-: 0 bytes, 0 of 256")

@@ -1,0 +1,263 @@
+"""The program as a whole: verbs, help, wrong use, exit codes, pipes, interrupts, its page of docs."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import byteweld
+from byteweld import cli
+from byteweld.cli import VERBS, _command, _docs
+
+OVERVIEW = """\
+byteweld: byte-level BPE. Train, encode, decode, convert and look into tokenizers.
+
+Usage: byteweld VERB [OPTIONS] ...
+
+  train       learn a vocabulary from a corpus and write it
+  count       count the pre-tokens of a corpus
+  encode      text to ids
+  decode      ids to text
+  tokens      how many tokens a text has, by file and in all
+  inspect     what a tokenizer is: size, pattern, merges, trees
+  explain     why these tokens: every step of encoding or training
+  convert     write a tokenizer in another format, and prove it
+  quickstart  train on Python's own sources and look at it
+
+`byteweld VERB --help` shows a verb's options and examples.
+"""
+
+DECODE_HELP = """\
+Usage: byteweld decode [OPTIONS] [FILE]
+
+Turn ids back into text, byte for byte: no newline is added.
+
+Ids are decimal numbers with white space or commas between them, or JSON lists. All
+lists are joined.
+
+Arguments:
+  [FILE]                  The ids; - or nothing for standard input.
+
+Options:
+  --ids IDS               The ids themselves, instead of a file.
+
+Tokenizer:
+  --tokenizer, -t PATH    The tokenizer: a file or folder of any format. Default:
+                          tokenizer.json.
+  --format NAME           Its format, where its content should not decide: bpe1, ck,
+                          bpetite, huggingface, gpt2, tiktoken.
+  --pattern P             The pattern, for files that hold none (.tiktoken, vocab.json
+                          with merges.txt): gpt2, cl100k, o200k, ck, none, or a regular
+                          expression.
+  --special TEXT=ID       A special token, for files that hold none. May be repeated.
+  --no-special            There are no special tokens, for files that hold none.
+
+Examples:
+  byteweld decode --tokenizer tokenizer.json ids.txt
+  echo '[15339, 1917]' | byteweld decode --tokenizer tokenizer.json
+  byteweld decode --tokenizer tokenizer.json --ids '15339 1917'
+  byteweld encode -t tokenizer.json a.txt | byteweld decode -t tokenizer.json | cmp - a.txt
+"""
+
+
+# ---------------------------------------------------------------------------- help
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
+def test_the_program_alone_lists_the_verbs(run, arguments):
+    assert run(*arguments) == (0, OVERVIEW.encode(), "")
+
+
+def test_the_real_program_lists_the_verbs(program):
+    assert program() == (0, OVERVIEW.encode(), "")
+
+
+def test_the_version_is_that_of_the_package(run):
+    assert run("--version") == (0, f"byteweld {byteweld.__version__}\n".encode(), "")
+
+
+def test_the_help_of_a_verb_is_one_page(run):
+    assert run("decode", "--help") == (0, DECODE_HELP.encode(), "")
+    assert run("help", "decode").text == DECODE_HELP
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_has_help_with_examples_of_itself(run, name):
+    result = run(name, "-h")
+    assert result.code == 0
+    head, _, examples = result.text.partition("\nExamples:\n")
+    assert head.startswith(f"Usage: byteweld {name} [OPTIONS]")
+    assert f"byteweld {name} " in examples + " "
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_option_has_a_sentence_of_help(name):
+    command = _command.make(name, importlib.import_module(VERBS[name].module))
+    for parameter in command.params:
+        assert parameter.help and parameter.help[0].isupper(), parameter.name
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_examples_use_only_options_that_exist(name):
+    module = importlib.import_module(VERBS[name].module)
+    seen = 0
+    for line in module.EXAMPLES.strip().splitlines():
+        for part in re.split(r"\s\|\s", line):
+            words = shlex.split(part.partition(" > ")[0])
+            if words[0] != "byteweld":
+                continue
+            seen += 1
+            other = importlib.import_module(VERBS[words[1]].module)
+            arguments = getattr(other, "prepare", list)(words[2:])
+            _command.make(words[1], other).make_context(words[1], arguments)  # parses, or raises
+    assert seen >= 2
+
+
+def test_only_the_module_of_the_chosen_verb_is_imported():
+    code = (
+        "import sys; from byteweld.cli import main; main(['decode', '--ids', 'x'])\n"
+        "print(sorted(m for m in sys.modules if m.startswith('byteweld.cli.')))\n"
+        "print([m for m in ('rich', 'typer.rich_utils') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules, heavy = done.stdout.splitlines()
+    assert "byteweld.cli.decode" in modules
+    for name in set(VERBS) - {"decode"}:
+        assert f"'byteweld.cli.{name}'" not in modules
+    assert heavy == "[]"
+
+
+def test_the_page_of_the_documentation_is_current():
+    page = Path(cli.__file__).parents[3] / "docs" / "cli.md"
+    if not page.parent.is_dir():
+        pytest.skip(f"no docs folder at {page.parent}: not a checkout")
+    assert page.read_text(encoding="utf-8") == _docs.page(), "run: python -m byteweld.cli._docs"
+
+
+def test_the_page_is_written_where_one_asks(tmp_path):
+    assert _docs.main([str(tmp_path / "cli.md")]) == 0
+    assert "## quickstart" in (tmp_path / "cli.md").read_text()
+
+
+# ---------------------------------------------------------------------------- wrong use
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "no such verb 'trian'; did you mean 'train'?"),
+        (["xyzzy"], "no such verb 'xyzzy'; `byteweld` alone lists the verbs"),
+        (["--hlep"], "no such option '--hlep'; did you mean '--help'?"),
+        (["train", "--vocabsize", "9"], "train has no option '--vocabsize'; did you mean '--vocab-size'?"),
+        (["train", "x", "--vocab_size=9"], "train has no option '--vocab_size'; did you mean '--vocab-size'?"),
+        (["decode", "--xyzzy"], "decode has no option '--xyzzy'"),
+        (["train", "x", "--vocab-size", "many"], "--vocab-size is 'many'; expected a whole number"),
+        (["train", "x", "--vocab-size", "9", "--threads", "0"], "--threads is 0; it must be at least 1"),
+        (["train", "x"], "recipe 'modern' needs a size; pass --vocab-size N"),
+        (["count", "nowhere"], "nowhere: no such file or folder"),
+        (["encode", "a", "--text", "b"], "encode takes FILE or --text, not both"),
+        (["encode", "--text", "b"], "tokenizer.json: no such file or directory"),
+        (["inspect"], "inspect needs a TOKENIZER, or --bytes FILE"),
+    ],
+)  # fmt: skip
+def test_wrong_use_is_one_line_on_stderr_and_exit_2(run, arguments, message):
+    assert run(*arguments) == (2, b"", f"byteweld: {message}\n")
+
+
+def test_a_missing_argument_points_to_the_help(run):
+    result = run("train")
+    assert result.code == 2
+    assert result.err.startswith("byteweld: train: missing argument")
+    assert result.err.endswith("see `byteweld train --help`\n")
+    assert result.err.count("\n") == 1
+
+
+def test_the_real_program_shows_no_traceback_for_a_mistake(program):
+    assert program("tokens", "nowhere", "-t", "nothing") == (
+        2,
+        b"",
+        "byteweld: nothing: no such file or directory\n",
+    )
+
+
+def test_a_bug_of_ours_keeps_its_traceback(monkeypatch):
+    def broken(name, module, arguments):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(_command, "call", broken)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["decode"])
+
+
+# ---------------------------------------------------------------------------- pipes and interrupts
+
+
+def test_a_broken_pipe_is_a_success(saved, tmp_path):
+    (tmp_path / "long.txt").write_bytes(b"low lower newest widest " * 100_000)
+    writer = subprocess.Popen(
+        [sys.executable, "-m", "byteweld", "encode", "long.txt"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert writer.stdout is not None and writer.stderr is not None
+    assert writer.stdout.read(1)
+    writer.stdout.close()
+    assert writer.stderr.read() == b""
+    writer.stderr.close()
+    assert writer.wait(60) == 0
+
+
+def test_a_pipe_that_breaks_at_the_end_is_a_success(saved):
+    """The output fits the buffer, so that the write fails only when the program ends."""
+    code = (
+        "import os, sys, byteweld.cli\n"
+        "read, write = os.pipe(); os.dup2(write, 1); os.close(write); os.close(read)\n"
+        "sys.exit(byteweld.cli.main(['encode', '--text', 'low']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_interrupt_is_quiet_and_exits_130(saved):
+    program = subprocess.Popen(
+        [sys.executable, "-m", "byteweld", "encode"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert program.stdin is not None
+    # It waits for standard input; it does so once it has loaded what it needs.
+    maps = Path(f"/proc/{program.pid}/wchan")
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and not (
+        maps.exists() and "pipe" in maps.read_text(errors="replace")
+    ):
+        time.sleep(0.05)
+        if not maps.exists():
+            time.sleep(3)
+            break
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=30)
+    assert (program.returncode, out, err) == (130, b"", b"")
+
+
+def test_an_interrupt_inside_a_verb_exits_130(run, monkeypatch):
+    def interrupted(name, module, arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_command, "call", interrupted)
+    assert run("decode") == (130, b"", "")
+
+
+def test_only_one_file_knows_stdout_and_stderr():
+    for file in Path(cli.__file__).parent.glob("*.py"):
+        if file.name != "_output.py":
+            assert not re.search(r"sys\.std(out|err)|\bprint\(", file.read_text()), file.name

@@ -1,0 +1,135 @@
+"""What the verbs say and read with: sizes, progress on a terminal and elsewhere, documents of stdin."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from byteweld.cli import _errors, _input, _output
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (999_949, "999.9 kB"),
+        (999_950, "1.0 MB"),
+        (12_300_000_000, "12.3 GB"),
+        (5 * 10**15, "5000.0 TB"),
+    ],
+)
+def test_sizes_have_units(count, text):
+    assert _output.size(count) == text
+
+
+def test_times_have_units():
+    assert [_output.seconds(value) for value in (0.0004, 0.0123, 1.25)] == [
+        "0 ms",
+        "12 ms",
+        "1.2 s",
+    ]
+
+
+def test_where_there_is_no_terminal_progress_is_a_line_now_and_then(capsys, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(_output.time, "monotonic", lambda: now)
+    with _output.progress("counting", 4_000_000, "bytes") as advance:
+        for now in (1.0, 4.9, 5.0, 6.0, 9.9, 10.1):  # noqa: B007
+            advance(int(now * 100_000))
+    with _output.progress("counting", None, "files") as advance:
+        now = 20.0
+        advance(1)
+    assert capsys.readouterr().err == (
+        "counting: 500.0 kB of 4.0 MB\ncounting: 1.0 MB of 4.0 MB\ncounting: 1 file\n"
+    )
+
+
+def in_a_terminal(arguments, **environment):
+    """Run the program in a terminal of its own and return all that it drew."""
+    leader, follower = pty.openpty()
+    variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "byteweld", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=follower,
+        env=variables | {"TERM": "xterm-256color", "COLUMNS": "90"} | environment,
+    )
+    os.close(follower)
+    drawn = b""
+    while True:
+        try:
+            block = os.read(leader, 1 << 16)
+        except OSError:  # the other side is closed
+            break
+        if not block:
+            break
+        drawn += block
+    os.close(leader)
+    assert process.wait(60) == 0
+    return drawn.decode()
+
+
+def test_on_a_terminal_progress_is_a_bar_that_goes_away(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"low lower lowest " * 1000)
+    drawn = in_a_terminal(["train", "a.txt", "--vocab-size", "260"])
+    assert "counting" in drawn and "merging" in drawn and "━" in drawn
+    assert drawn.rstrip().endswith("wrote tokenizer.json: 260 tokens, 2.43 bytes per token")
+
+
+def test_a_terminal_gets_colours_unless_no_color(saved):
+    line = ["encode", "--show", "--text", "lowest"]
+    assert in_a_terminal(line).startswith("\x1b[38;5;16;48;5;")
+    assert in_a_terminal(line, NO_COLOR="1") == "low|est\r\n"
+    assert in_a_terminal(line, TERM="dumb") == "low|est\r\n"
+
+
+def test_the_bar_of_a_terminal_obeys_no_color(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"low lower lowest " * 1000)
+    drawn = in_a_terminal(["train", "a.txt", "--vocab-size", "260"], NO_COLOR="1")
+    assert "━" in drawn
+    assert "\x1b[38;5;" not in drawn and "\x1b[32m" not in drawn
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 20])
+@pytest.mark.parametrize(
+    "text", [b"", b"a", b"--", b"a--b", b"a--b--", b"---a-b----c-", b"-", b"a--" * 10]
+)
+def test_separators_are_found_wherever_a_block_ends(monkeypatch, text, block):
+    monkeypatch.setattr(_input, "_BLOCK_BYTES", block)
+    expected = text.split(b"--")
+    if expected[-1] == b"":
+        expected.pop()
+    assert list(_input._between(io.BytesIO(text), b"--")) == expected
+
+
+def test_documents_come_in_batches_of_a_few_megabytes(monkeypatch):
+    monkeypatch.setattr(_input, "_BATCH_BYTES", 4)
+    assert list(_input.batches([b"ab", b"cd", b"", b"efghij", b"k"])) == [
+        [b"ab", b"cd"], [b"", b"efghij"], [b"k"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "a.txt"), "a.txt: no such file or directory"),
+        (PermissionError(13, "Permission denied", b"a.txt"), "a.txt: permission denied"),
+        (ValueError("one\n    and two"), "one and two"),
+        (OSError("only words"), "only words"),
+        (ValueError("use recipe 'modern' with pattern='gpt2' for more"), "use recipe 'modern' with --pattern gpt2 for more"),  # noqa: E501
+        (ValueError("pass special_tokens={'<|x|>': 7, ...}"), "pass --special '<|x|>'=7"),
+        (KeyError("ours"), None),
+        (TypeError("ours"), None),
+    ],
+)  # fmt: skip
+def test_errors_become_one_line_in_the_words_of_the_command_line(error, message):
+    assert _errors.message_for_people(error) == message

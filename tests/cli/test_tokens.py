@@ -1,0 +1,77 @@
+"""`byteweld tokens`: how many, by file and in all."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_bytes(b"low lowest\n")
+    (tmp_path / "texts" / "b.md").write_bytes(b"lower")
+    (tmp_path / "texts" / "empty.txt").write_bytes(b"")
+    return tmp_path / "texts"
+
+
+def test_files_are_counted_one_by_one_and_in_all(program, saved, corpus):
+    assert program("tokens", "texts", "-", stdin=b"low\n") == (
+        0,
+        b"tokens  bytes  bytes/token  file\n"
+        b"     5     11         2.20  texts/a.txt\n"
+        b"     1      5         5.00  texts/b.md\n"
+        b"     2      4         2.00  -\n"
+        b"     8     20         2.50  total\n",
+        "",
+    )
+
+
+def test_one_file_needs_no_total(run, saved, corpus):
+    assert run("tokens", "texts/b.md").text == (
+        "tokens  bytes  bytes/token  file\n     1      5         5.00  texts/b.md\n"
+    )
+
+
+def test_an_empty_text_has_no_rate(run, saved):
+    assert run("tokens", "-").text.splitlines()[1] == "     0      0            -  -"
+
+
+def test_the_report_for_programs(run, saved, corpus):
+    result = run("tokens", "texts", "--json")
+    assert json.loads(result.out) == {
+        "files": [
+            {"name": "texts/a.txt", "tokens": 5, "bytes": 11, "bytes_per_token": 2.2},
+            {"name": "texts/b.md", "tokens": 1, "bytes": 5, "bytes_per_token": 5.0},
+        ],
+        "total": {"name": "total", "tokens": 6, "bytes": 16, "bytes_per_token": 16 / 6},
+    }
+
+
+def test_special_tokens_follow_the_same_rule_and_name_the_file(run, saved, tmp_path):
+    (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
+    refused = run("tokens", "s.txt")
+    assert refused.code == 2
+    assert refused.err.startswith("byteweld: s.txt: text holds the special token '<|endoftext|>'; ")
+    assert (
+        json.loads(run("tokens", "s.txt", "--json", "--allowed-special", "all").out)["total"][
+            "tokens"
+        ]
+        == 2
+    )
+    plain = json.loads(run("tokens", "s.txt", "--json", "--plain").out)
+    assert plain["total"]["tokens"] > 2
+
+
+def test_json_lines_are_counted_by_their_text(run, saved, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "low"}\n{"text": "lower"}\n')
+    assert json.loads(run("tokens", "a.jsonl", "--json").out)["total"] == {
+        "name": "total", "tokens": 2, "bytes": 8, "bytes_per_token": 4.0
+    }  # fmt: skip
+
+
+def test_a_wrong_source_shows_before_any_is_read(run, saved, corpus):
+    assert run("tokens", "texts", "nowhere") == (
+        2, b"", "byteweld: nowhere: no such file or folder\n"
+    )  # fmt: skip

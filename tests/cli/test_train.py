@@ -1,0 +1,340 @@
+"""`byteweld train`: the five seeds' lines, targets, sources, reports."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+
+import pytest
+
+import byteweld
+
+CK_MERGES_SHA256 = "eb7e6040c6ceee165f10bbde7f3f308491d2398250c36dc22a9c29b46a3a1c5d"
+BPETITE_SHA256 = "83e34c1904279229b71aca25d62e8a00d84f3933d83bee909a44b60db9687bc2"
+CK_FILES = {"tokenizer_meta.json", "vocab_merges.bin", "vocab_offsets.bin", "vocab_strings.bin"}
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def names(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+# ---------------------------------------------------------------------------- ck
+
+
+def test_the_line_of_the_ck_seed_writes_tokenizer_json_and_four_files(program, ck_corpus, tmp_path):
+    result = program(
+        *("train", "corpus", "--recipe", "ck", "--vocab-size", "264", "--min-frequency", "2"),
+        *("--out", "tokenizer.json", "--binary-out", "export"),
+    )
+    assert result == (
+        0,
+        b"",
+        "counted 2 pre-tokens, 2 distinct, in 2 files, 17 bytes (TIME)\n"
+        "learned 3 of 4 merges; stopped because the best pair occurred less than 2 times (TIME)\n"
+        "wrote tokenizer.json and export: 263 tokens, "
+        "1.55 bytes per token as encoded with pattern gpt2\n",
+    )
+    assert names(tmp_path / "export") == CK_FILES
+    assert sha256(tmp_path / "export" / "vocab_merges.bin") == CK_MERGES_SHA256
+    tok = byteweld.load("tokenizer.json")
+    assert tok.vocab.merge_ids == ((101, 102, 260), (36, 260, 261), (101, 101, 262))
+    assert byteweld.load("export").vocab.fingerprint == tok.vocab.fingerprint
+
+
+@pytest.mark.parametrize("there", ["tokenizer.json", *(f"export/{name}" for name in CK_FILES)])
+def test_if_one_target_exists_nothing_is_written(run, ck_corpus, tmp_path, there):
+    (tmp_path / "export").mkdir()
+    (tmp_path / there).write_bytes(b"precious")
+    before = names(tmp_path)
+    result = run("train", "corpus", "--recipe", "ck", "--binary-out", "export")
+    assert result == (2, b"", f"byteweld: {there} exists; pass --force to replace it\n")
+    assert names(tmp_path) == before
+    assert (tmp_path / there).read_bytes() == b"precious"
+
+
+def test_force_replaces_all_targets(run, ck_corpus, tmp_path):
+    line = ("train", "corpus", "--recipe", "ck", "--binary-out", "export")
+    assert run(*line).code == 0
+    first = {name: sha256(tmp_path / name) for name in names(tmp_path)}
+    (tmp_path / "export" / "vocab_merges.bin").write_bytes(b"spoilt")
+    assert run(*line, "--force").code == 0
+    assert {name: sha256(tmp_path / name) for name in names(tmp_path)} == first
+
+
+def test_ck_has_its_own_default_size(run, tmp_path):
+    (tmp_path / "a.txt").write_text(" ".join(f"w{n} w{n}" for n in range(2000)))
+    assert run("train", "a.txt", "--recipe", "ck").code == 0
+    assert len(byteweld.load("tokenizer.json")) == 1024
+
+
+def test_ascii_only_with_ck_is_the_recipe_ck_ascii(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
+    line = ("train", "a.txt", "--recipe", "ck", "--vocab-size", "104", "--ascii-only")
+    result = run(*line, "--binary-out", "export", "--json")
+    assert json.loads(result.out)["recipe"] == "ck-ascii"
+    vocab = byteweld.load("tokenizer.json").vocab
+    assert (vocab.alphabet, vocab.pattern, vocab.merge_ids[0].new) == ("ascii", None, 102)
+    meta = json.loads((tmp_path / "export" / "tokenizer_meta.json").read_text())
+    assert meta["mode"] == "ascii_bpe"
+
+
+def test_ascii_only_names_the_file_and_the_byte(run, ck_corpus):
+    result = run("train", "corpus", "--recipe", "ck", "--ascii-only")
+    assert result.code == 2
+    assert result.err.startswith("byteweld: corpus/sub/b.md: byte 5: 0xC3 ")
+
+
+def test_ascii_only_changes_the_alphabet_of_another_recipe(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
+    line = ("train", "a.txt", "--recipe", "plain", "--vocab-size", "100", "--ascii-only")
+    assert run(*line).code == 0
+    vocab = byteweld.load("tokenizer.json").vocab
+    assert (vocab.alphabet, len(vocab)) == ("ascii", 100)
+
+
+def test_a_specials_file_is_read_as_ck_reads_it(run, tmp_path):
+    (tmp_path / "names.txt").write_bytes("<a>\n\n<b>\r\n<a>\n<|unk|>\n   \n<é>".encode())
+    (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
+    line = ("train", "a.txt", "--recipe", "ck", "--special", "<b>", "--specials-file", "names.txt")
+    assert run(*line).code == 0
+    specials = byteweld.load("tokenizer.json").vocab.special_tokens
+    assert list(specials) == ["<|unk|>", "<|bos|>", "<|eos|>", "<|pad|>", "<b>", "<a>", "<é>"]
+
+
+def test_a_specials_file_that_is_not_utf8_is_refused(run, tmp_path):
+    (tmp_path / "names.txt").write_bytes(b"<a>\n\xff")
+    (tmp_path / "a.txt").write_bytes(b"ab")
+    result = run("train", "a.txt", "--recipe", "ck", "--specials-file", "names.txt")
+    assert result == (
+        2, b"", "byteweld: names.txt: byte 4: expected UTF-8 (invalid start byte)\n"
+    )  # fmt: skip
+
+
+def test_what_a_format_cannot_hold_is_refused_before_anything_is_read(run, tmp_path):
+    line = ("train", "nowhere", "--vocab-size", "300", "--out", "t.json", "--binary-out", "export")
+    result = run(*line)
+    assert result.code == 2
+    assert result.err.startswith("byteweld: ck's binary export cannot hold this vocabulary: ")
+    assert "'o200k'" in result.err
+    assert names(tmp_path) == set()
+
+
+def test_the_limit_on_token_bytes_is_noted_in_the_export(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"abcd abcd abcd abcd\n")
+    line = ("train", "a.txt", "--recipe", "ck", "--max-token-bytes", "2", "--binary-out", "export")
+    assert run(*line).code == 0
+    meta = json.loads((tmp_path / "export" / "tokenizer_meta.json").read_text())
+    assert meta["max_piece_bytes"] == 2
+    assert max(len(token) for _, token in byteweld.load("export").vocab.ordinary()) == 2
+
+
+def test_the_encode_pattern_of_ck_can_be_its_codes_own(run, ck_corpus):
+    line = ("train", "corpus", "--recipe", "ck", "--encode-pattern", "ck", "--vocab-size", "262")
+    result = run(*line)
+    assert result.err.endswith("as encoded with pattern ck\n")
+    assert byteweld.load("tokenizer.json").vocab.pattern == byteweld.PATTERNS["ck"]
+
+
+# ---------------------------------------------------------------------------- bpetite
+
+
+def test_bpetites_train_encode_and_decode_map_one_to_one(program, tmp_path):
+    (tmp_path / "corpus.txt").write_bytes(b"ab ab ab")
+    line = ("train", "corpus.txt", "--recipe", "bpetite", "--vocab-size", "258")
+    result = program(*line, "--out", "model.json", "--format", "bpetite")
+    assert result.code == 0
+    assert result.err.endswith("wrote model.json: 259 tokens, 2.67 bytes per token\n")
+    assert sha256(tmp_path / "model.json") == BPETITE_SHA256
+    assert program("encode", "-t", "model.json", "--text", "ab ab") == (0, b"256 257\n", "")
+    assert program("decode", "-t", "model.json", "--ids", "256 257") == (0, b"ab ab", "")
+    again = program(*line, "--out", "model.json", "--format", "bpetite")
+    assert again == (2, b"", "byteweld: model.json exists; pass --force to replace it\n")
+
+
+def test_bpetites_own_words_for_a_small_size(run, tmp_path):
+    (tmp_path / "corpus.txt").write_bytes(b"ab ab ab")
+    result = run("train", "corpus.txt", "--recipe", "bpetite", "--vocab-size", "255")
+    assert result == (2, b"", "byteweld: vocab_size must be >= 256, got 255\n")
+
+
+# ---------------------------------------------------------------------------- sources
+
+
+def test_standard_input_is_one_document_of_which_nothing_is_stripped(run):
+    assert run("train", "-", "--recipe", "plain", "--vocab-size", "258", stdin=b"\n\n\n ").code == 0
+    assert byteweld.load("tokenizer.json").vocab.merges == [(b"\n", b"\n"), (b"\n", b" ")]
+
+
+@pytest.mark.parametrize(
+    ("flags", "merges"),
+    [
+        ((), [(b"b", b"\n"), (b"b\n", b"a"), (b"a", b"b\n")]),
+        (("--lines",), [(b"a", b"b"), (b"ab", b"\n")]),
+        (("--separator", "b\n"), []),
+    ],
+)
+def test_standard_input_is_cut_into_documents_as_files_are(run, tmp_path, flags, merges):
+    (tmp_path / "a.txt").write_bytes(b"ab\nab\nab\n")
+    common = ("--recipe", "plain", "--min-frequency", "2", "--vocab-size", "259", *flags)
+    assert run("train", "-", *common, "--out", "in.json", stdin=b"ab\nab\nab\n").code == 0
+    assert run("train", "a.txt", *common, "--out", "file.json").code == 0
+    vocab = byteweld.load("in.json").vocab
+    assert vocab == byteweld.load("file.json").vocab
+    assert set(vocab.merges) == set(merges) or vocab.merges == merges[: len(vocab.merges)]
+
+
+def test_several_sources_add_up(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab ab")
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"cd cd cd"))
+    line = ("train", "a.txt", "b.txt.gz", "-", "--vocab-size", "300", "--json")
+    result = run(*line, stdin=b"ab ef ef")
+    assert json.loads(result.out)["corpus"]["pretokens"] == 8
+    assert b" cd" in byteweld.load("tokenizer.json").vocab.ids
+
+
+def test_training_from_saved_counts_is_training_from_the_files(run, tmp_path):
+    pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
+    (tmp_path / "a.txt").write_bytes(b"low low lower lowest")
+    (tmp_path / "b.txt").write_bytes(b"lower lower low")
+    for name in "ab":
+        assert run("count", f"{name}.txt", "--out", f"counts-{name}").code == 0
+    common = ("--vocab-size", "262", "--out")
+    result = run("train", "counts-a", "counts-b", *common, "counted.json")
+    assert result.err.splitlines()[0] == (
+        "counted 7 pre-tokens, 5 distinct, in 2 tables of counts (TIME)"
+    )
+    assert run("train", "a.txt", "b.txt", *common, "direct.json").code == 0
+    assert (tmp_path / "counted.json").read_bytes() == (tmp_path / "direct.json").read_bytes()
+
+
+def test_counts_of_another_pattern_are_refused(run, tmp_path):
+    pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
+    (tmp_path / "a.txt").write_bytes(b"low low")
+    assert run("count", "a.txt", "--out", "counts").code == 0
+    result = run("train", "counts", "--pattern", "gpt2", "--vocab-size", "260")
+    assert result == (
+        2,
+        b"",
+        "byteweld: the counts were made with pattern 'o200k', but the recipe has 'gpt2'; "
+        "pass --pattern to say which you mean\n",
+    )
+
+
+def test_the_result_does_not_depend_on_threads_or_order(run, tmp_path):
+    for n in range(5):
+        (tmp_path / f"{n}.txt").write_text(f"low lower lowest {n} " * (n + 1))
+    line = ("train", "--vocab-size", "290")
+    assert (
+        run(*line, *(f"{n}.txt" for n in range(5)), "--threads", "1", "--out", "a.json").code == 0
+    )
+    assert run(*line, *(f"{n}.txt" for n in (3, 1, 4, 0, 2)), "--threads", "7", "--out", "b.json").code == 0  # fmt: skip # noqa: E501
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_json_lines_are_read_by_their_field(run, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"body": "ab ab"}\n{"body": "ab"}\n')
+    line = ("train", "a.jsonl", "--vocab-size", "258", "--min-frequency", "1")
+    assert run(*line, "--field", "body").code == 0
+    missing = run(*line, "--force")
+    assert missing.code == 2
+    assert missing.err.startswith("byteweld: a.jsonl")
+
+
+# ---------------------------------------------------------------------------- recipe and report
+
+
+def test_every_field_of_the_recipe_has_its_flag(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab ab ab cd cd cd ef")
+    flags = ("--pattern", r"\S+|\s+", "--tie-break", "greatest-bytes", "--min-frequency", "3")
+    line = ("train", "a.txt", "--vocab-size", "300", "--special", "<x>", "--special", "<y>")
+    result = run(*line, *flags, "--json")
+    assert result.code == 0, result.err
+    vocab = byteweld.load("tokenizer.json").vocab
+    assert vocab.merges == [(b"c", b"d"), (b"a", b"b")]
+    assert vocab.pattern == r"\S+|\s+"
+    assert list(vocab.special_tokens) == ["<x>", "<y>"]
+
+
+def test_the_pattern_can_be_none(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a b a b a b")
+    assert run("train", "a.txt", "--pattern", "none", "--vocab-size", "258").code == 0
+    assert byteweld.load("tokenizer.json").vocab.pattern is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--recipe", "modren"), "--recipe is 'modren'; it must be one of modern, from-scratch, ck, ck-ascii, bpetite, plain, bpe1, huggingface, rustbpe; did you mean 'modern'?"),  # noqa: E501
+        (("--tie-break", "x"), "--tie-break is 'x'; it must be one of smallest-ids, greatest-bytes, smallest-bytes"),  # noqa: E501
+        (("--on-error", "ignore"), "--on-error is 'ignore'; it must be one of fail, skip, replace"),
+        (("--pattern", "gpt3"), "unknown pattern 'gpt3'; known are gpt2, cl100k, o200k, ck; did you mean 'gpt2'?"),  # noqa: E501
+        (("--out", "t.xyz"), "the name 't.xyz' does not say a format; pass --format, or use *.tiktoken (tiktoken), *.bpe1 (bpe1), *.json (huggingface)"),  # noqa: E501
+        (("--out", "folder/"), "'folder' is a folder; pass --format 'gpt2' or 'ck', which write folders, or the path of a file"),  # noqa: E501
+        (("--special", "<a>", "--special", "<a>"), "special token '<a>' is given twice"),
+        (("--min-frequency", "-1"), "--min-frequency is -1; it must be at least 0"),
+    ],
+)  # fmt: skip
+def test_a_wrong_choice_is_said_in_one_line(run, tmp_path, flags, message):
+    (tmp_path / "a.txt").write_bytes(b"ab ab")
+    assert run("train", "a.txt", "--vocab-size", "300", *flags) == (
+        2, b"", f"byteweld: {message}\n"
+    )  # fmt: skip
+
+
+def test_the_report_for_programs_has_everything(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
+    result = run("train", "a.txt", "--vocab-size", "258", "--json")
+    report = json.loads(result.out)
+    assert report.pop("seconds").keys() == {"count", "merge"}
+    assert report == {
+        "out": "tokenizer.json",
+        "binary_out": None,
+        "recipe": "modern",
+        "tokens": 258,
+        "merges": 2,
+        "stop": "size",
+        "bytes_per_token": 9 / 4,
+        "fingerprint": byteweld.load("tokenizer.json").vocab.fingerprint,
+        "corpus": {"files": 1, "bytes": 9, "pretokens": 4, "distinct_pretokens": 3},
+    }
+
+
+@pytest.mark.parametrize("recipe", ["modern", "from-scratch", "ck", "plain", "huggingface"])
+def test_bytes_per_token_are_those_of_the_corpus_as_encoded(run, tmp_path, recipe):
+    text = "Low, lower and lowest:  the widths of 1234 newest\n\nrivers.  \n" * 3
+    (tmp_path / "a.txt").write_text(text)
+    report = json.loads(
+        run("train", "a.txt", "--recipe", recipe, "--vocab-size", "300", "--json").out
+    )
+    tok = byteweld.load("tokenizer.json")
+    documents = text.splitlines(keepends=True) if recipe == "huggingface" else [text]
+    tokens = sum(tok.count(document) for document in documents)
+    assert report["bytes_per_token"] == pytest.approx(len(text.encode()) / tokens)
+
+
+def test_an_empty_corpus_gives_no_rate(run):
+    result = run("train", "-", "--recipe", "plain", "--vocab-size", "300", stdin=b"")
+    assert result.code == 0
+    assert result.err.endswith("wrote tokenizer.json: 256 tokens\n")
+
+
+def test_the_folder_of_the_target_is_made(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab ab")
+    line = ("train", "a.txt", "--vocab-size", "257", "--out")
+    assert run(*line, "new/folder/t.tiktoken").code == 0
+    assert names(tmp_path / "new") == {"folder/t.tiktoken", "folder/t.tiktoken.byteweld.json"}
+    assert run(*line, "other/g", "--format", "gpt2").code == 0
+    assert (tmp_path / "other" / "g" / "vocab.json").is_file()
+
+
+def test_an_old_sidecar_is_found_before_training(run, tmp_path):
+    (tmp_path / "tokenizer.json.byteweld.json").write_text("{}")
+    result = run("train", "nowhere", "--vocab-size", "300")
+    assert result == (
+        2, b"", "byteweld: tokenizer.json.byteweld.json exists; pass --force to replace it\n"
+    )  # fmt: skip
