@@ -7,6 +7,7 @@ of the same kind beside it for warming up. Without the shared data, Python's own
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import json
@@ -162,7 +163,9 @@ class Inputs:
             import byteweld
 
             tokenizer = byteweld.load(rank_file, pattern=pattern, special_tokens={})
-            tokenizer.save(tokenizer_json, format="huggingface")
+            # Ranks that no merge list gives have no such file; who needs it then reports an error.
+            with contextlib.suppress(byteweld.UnsupportedError):
+                tokenizer.save(tokenizer_json, format="huggingface")
         return Vocab(name, rank_file, tokenizer_json, pattern, pattern_name)
 
 

@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
@@ -53,6 +54,7 @@ class Line:
     """One engine's line of a definition's table; ratios are to our own time."""
 
     engine: str
+    version: str
     runs: int
     median: float
     best: float
@@ -61,6 +63,17 @@ class Line:
     peak_rss_bytes: int
     median_ratio: float | None
     best_ratio: float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a definition: the lines of its table, and what went wrong."""
+
+    definition: str
+    about: str
+    engines: tuple[str, ...]
+    lines: list[Line]
+    problems: list[str]
 
 
 def describe_machine(repository: Path) -> Machine:
@@ -180,7 +193,8 @@ def summarise_rows(rows: Sequence[Row], clock: str, ours: str) -> list[Line]:
         median = statistics.median(times)
         lines.append(
             Line(
-                engine=f"{engine} {right[0].version}",
+                engine=engine,
+                version=right[0].version,
                 runs=len(right),
                 median=median,
                 best=min(times),
@@ -200,7 +214,9 @@ def _times(rows: Iterable[Row], clock: str) -> list[float]:
     return [max(seconds, 1e-9) for seconds in chosen if seconds is not None]
 
 
-HEADINGS = (
+# ---------------------------------------------------------------------- tables
+
+_HEADINGS = (
     "engine",
     "runs",
     "median s",
@@ -213,28 +229,10 @@ HEADINGS = (
 )
 
 
-def table_cells(lines: Iterable[Line]) -> list[list[str]]:
-    """Each engine's line as text, in the order of HEADINGS."""
-    return [
-        [
-            line.engine,
-            str(line.runs),
-            f"{line.median:.3f}",
-            f"{line.best:.3f}",
-            f"{line.megabytes_per_second:.1f}",
-            f"{line.cpu:.3f}",
-            f"{line.peak_rss_bytes / 2**20:.0f}",
-            "-" if line.median_ratio is None else f"{line.median_ratio:.2f}",
-            "-" if line.best_ratio is None else f"{line.best_ratio:.2f}",
-        ]
-        for line in lines
-    ]
-
-
-def plain_table(cells: Sequence[Sequence[str]]) -> str:
-    """A table for a terminal."""
-    rows = [HEADINGS, *cells]
-    widths = [max(len(row[n]) for row in rows) for n in range(len(HEADINGS))]
+def plain_table(lines: Sequence[Line]) -> str:
+    """A definition's table for a terminal."""
+    rows = [_HEADINGS, *(_cells(line) for line in lines)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(_HEADINGS))]
     out = []
     for row in rows:
         shown = [row[0].ljust(widths[0])]
@@ -243,7 +241,47 @@ def plain_table(cells: Sequence[Sequence[str]]) -> str:
     return "\n".join(out)
 
 
-def markdown_table(cells: Sequence[Sequence[str]]) -> str:
-    """The same table in Markdown."""
-    rows = [HEADINGS, ["---"] + ["---:"] * (len(HEADINGS) - 1), *cells]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+def _cells(line: Line) -> tuple[str, ...]:
+    return (
+        f"{line.engine} {line.version}",
+        str(line.runs),
+        f"{line.median:.3f}",
+        f"{line.best:.3f}",
+        f"{line.megabytes_per_second:.1f}",
+        f"{line.cpu:.3f}",
+        f"{line.peak_rss_bytes / 2**20:.0f}",
+        _ratio(line.median_ratio),
+        _ratio(line.best_ratio),
+    )
+
+
+def _ratio(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
+def markdown_summary(results: Sequence[Result]) -> str:
+    """Results as Markdown: definitions of the same kind in one table, a column for each engine."""
+    out: list[str] = []
+    for (about, engines), group in groupby(results, key=lambda r: (r.about, r.engines)):
+        members = list(group)
+        versions = {line.engine: line.version for r in members for line in r.lines}
+        heads = [f"{name} {versions.get(name, '')}".rstrip() for name in engines]
+        rows = [["definition", *heads], ["---"] * (len(engines) + 1)]
+        for result in members:
+            by_engine = {line.engine: line for line in result.lines}
+            shown = [_markdown_cell(by_engine.get(name), name == engines[0]) for name in engines]
+            rows.append([result.definition, *shown])
+        out += ["", about, "", *("| " + " | ".join(row) + " |" for row in rows)]
+        wrong = [f"- {r.definition}: {problem}" for r in members for problem in r.problems]
+        out += ["", *wrong] if wrong else []
+    return "\n".join(out) + "\n"
+
+
+def _markdown_cell(line: Line | None, ours: bool) -> str:
+    if line is None:
+        return "-"
+    memory = f"{line.peak_rss_bytes / 2**20:.0f} MiB"
+    if ours:
+        speed = f"{line.megabytes_per_second:.1f} MB/s"
+        return f"{line.median:.3f} s (best {line.best:.3f}), {speed}, {memory}"
+    return f"×{_ratio(line.median_ratio)} (best ×{_ratio(line.best_ratio)}), {memory}"

@@ -25,13 +25,13 @@ from inputs import SEPARATOR, STDLIB, Corpus, Inputs
 from recording import (
     Machine,
     Record,
+    Result,
     Row,
     Verdict,
     describe_machine,
-    markdown_table,
+    markdown_summary,
     plain_table,
     summarise_rows,
-    table_cells,
 )
 from worker import load_engine
 
@@ -124,7 +124,9 @@ def prepare(table: Mapping[str, Any], inputs: Inputs) -> Definition:
         "vocab_size": table["vocab_size"],
         "tie_rule": table["tie_rule"],
     }
-    parts = [table["measure"], f"{corpus.name}-{corpus.text_bytes / 1e6:.3g}MB"]
+    # Cut at a newline, a corpus is a little shorter than asked for; that is not worth another name.
+    asked = table["megabytes"] if corpus.text_bytes > 0.95 * size else corpus.text_bytes / 1e6
+    parts = [table["measure"], f"{corpus.name}-{asked:.3g}MB"]
     if table["vocab"] is not None:
         vocab = inputs.vocab(table["vocab"])
         job |= {
@@ -212,37 +214,40 @@ def start(engine: Engine, definition: Definition, timeout: float) -> Outcome:
 
 
 class Bench:
-    """Runs definitions, and gathers what the summary says."""
+    """Runs definitions, and gathers their results."""
 
     def __init__(self, record: Record, *, folders: Sequence[Path], repeat: int, timeout: float):
         self._record = record
         self._folders = folders
         self._repeat = repeat
         self._timeout = timeout
-        self.summary: list[str] = []
+        self.results: list[Result] = []
         self.missing: dict[str, None] = {}  # in order
         self.ours_failed = False
 
     def run(self, definition: Definition, stored: str | None) -> None:
         """Measure one definition with all its engines, and print its table."""
         print(f"\n{definition.name}", flush=True)
+        engines = self._installed(definition)
+        rows: list[Row] = []
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
         if definition.threads > (available or os.cpu_count() or 1):
-            self._note(f"not run: needs {definition.threads} processors")
-            return
-        engines = self._installed(definition)
-        if stored is None and definition.truth not in {engine.name for engine in engines}:
-            self._note(f"not run: no answer to check against without {definition.truth}")
-            return
-        rows, problems = self._measure(definition, engines, stored)
-        ours = definition.engines[0]
-        lines = summarise_rows(rows, definition.clock, ours)
-        cells = table_cells(lines)
-        if cells:
-            print(plain_table(cells))
+            problems = [f"not run: needs {definition.threads} processors"]
+        elif stored is None and definition.truth not in {engine.name for engine in engines}:
+            problems = [f"not run: no answer to check against without {definition.truth}"]
+        else:
+            rows, problems = self._measure(definition, engines, stored)
+        lines = summarise_rows(rows, definition.clock, definition.engines[0])
+        if lines:
+            print(plain_table(lines))
         for problem in problems:
             print(f"  {problem}")
-        self._summarise(definition, rows, markdown_table(cells) if cells else "", problems)
+        about = f"{definition.about} Seconds are {definition.clock} time."
+        if definition.once:
+            about += f" Run once: {', '.join(sorted(definition.once))}."
+        self.results.append(
+            Result(definition.name, about, definition.engines, lines, problems),
+        )
 
     def _installed(self, definition: Definition) -> list[Engine]:
         engines = []
@@ -319,24 +324,6 @@ class Bench:
             self.ours_failed = True
         return row, f"{engine.name} {engine.version}: {message}"
 
-    def _note(self, text: str) -> None:
-        print(f"  {text}")
-        self.summary.append(f"- {text}\n")
-
-    def _summarise(
-        self, definition: Definition, rows: Sequence[Row], table: str, problems: Sequence[str]
-    ) -> None:
-        digests = sorted({row.digest for row in rows})
-        self.summary.append(
-            f"\n### {definition.name}\n\n{definition.about}\n\n"
-            f"{definition.corpus.text_bytes:,} bytes, sha256 `{definition.corpus.sha256[:16]}`; "
-            f"{definition.clock} time; checked against {definition.truth}: "
-            f"{', '.join(f'`{digest}`' for digest in digests) or 'no right answer'}.\n"
-        )
-        if table:
-            self.summary.append(f"\n{table}\n")
-        self.summary += [f"- {problem}\n" for problem in problems]
-
 
 def _answer_of(truth: str, engines: Sequence[Engine], outcomes: Sequence[Outcome]) -> str | None:
     for engine, outcome in zip(engines, outcomes, strict=True):
@@ -345,13 +332,15 @@ def _answer_of(truth: str, engines: Sequence[Engine], outcomes: Sequence[Outcome
     return None
 
 
-def heading(machine: Machine, *, standin: bool, load: float, missing: Sequence[str]) -> str:
+def heading(
+    machine: Machine, *, repeat: int, standin: bool, load: float, missing: Sequence[str]
+) -> str:
     """The first lines of a run's summary."""
     lines = [
         f"\n## {machine.date}, commit {machine.commit}\n",
         f"{machine.cpu}; Python {machine.python}; {machine.rustc}; load {load:.1f} at the start.",
-        "Seconds are medians and bests of interleaved runs, each in a fresh process; a ratio of 2 "
-        "is twice our time.",
+        f"Medians (and bests) of {repeat} interleaved run(s), each in a fresh process; ×2 is twice "
+        "our time. Every answer was checked; an engine with a wrong one has no time.",
     ]
     if standin:
         lines.append(f"No shared data: Python's own library sources (`{STDLIB}`) stand in for it.")
@@ -378,7 +367,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--cache", type=Path, default=HERE / ".cache", metavar="FOLDER", help="for prepared input")
     add("--shared", type=Path, default=HERE.parent.parent / "shared" / "data", metavar="FOLDER")
     chosen = parser.parse_args(arguments)
-    chosen.repeat = chosen.repeat or (1 if chosen.quick else 5)
+    if chosen.repeat is None:
+        chosen.repeat = 1 if chosen.quick else 5
     if chosen.repeat < 1:
         parser.error(f"--repeat is {chosen.repeat}; it must be at least 1")
     if chosen.record is None and not chosen.quick:
@@ -431,8 +421,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bench.run(definition, stored_answer(definitions, definition))
     finally:
         missing = list(bench.missing)
-        head = heading(machine, standin=standin, load=load, missing=missing)
-        record.summarise(head + "".join(bench.summary))
+        head = heading(machine, repeat=chosen.repeat, standin=standin, load=load, missing=missing)
+        record.summarise(head + markdown_summary(bench.results))
     if record.csv is not None:
         print(f"\nadded to {record.csv} and {record.markdown}")
     return 1 if bench.ours_failed else 0

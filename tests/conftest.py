@@ -1,4 +1,4 @@
-"""What all tests share: the optional data beside the clone, the hard strings, hypothesis's settings.
+"""What all tests share: the data beside the clone, the hard strings, the settings of hypothesis.
 
 `BYTEWELD_EXAMPLES=10` makes every property try ten times as many examples.
 """

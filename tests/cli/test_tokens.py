@@ -20,8 +20,8 @@ def test_files_are_counted_one_by_one_and_in_all(program, saved, corpus):
     assert program("tokens", "texts", "-", stdin=b"low\n") == (
         0,
         b"tokens  bytes  bytes/token  file\n"
-        b"     5     11         2.20  texts/a.txt\n"
-        b"     1      5         5.00  texts/b.md\n"
+        b"     4     11         2.75  texts/a.txt\n"
+        b"     2      5         2.50  texts/b.md\n"
         b"     2      4         2.00  -\n"
         b"     8     20         2.50  total\n",
         "",
@@ -30,7 +30,7 @@ def test_files_are_counted_one_by_one_and_in_all(program, saved, corpus):
 
 def test_one_file_needs_no_total(run, saved, corpus):
     assert run("tokens", "texts/b.md").text == (
-        "tokens  bytes  bytes/token  file\n     1      5         5.00  texts/b.md\n"
+        "tokens  bytes  bytes/token  file\n     2      5         2.50  texts/b.md\n"
     )
 
 
@@ -42,8 +42,8 @@ def test_the_report_for_programs(run, saved, corpus):
     result = run("tokens", "texts", "--json")
     assert json.loads(result.out) == {
         "files": [
-            {"name": "texts/a.txt", "tokens": 5, "bytes": 11, "bytes_per_token": 2.2},
-            {"name": "texts/b.md", "tokens": 1, "bytes": 5, "bytes_per_token": 5.0},
+            {"name": "texts/a.txt", "tokens": 4, "bytes": 11, "bytes_per_token": 2.75},
+            {"name": "texts/b.md", "tokens": 2, "bytes": 5, "bytes_per_token": 2.5},
         ],
         "total": {"name": "total", "tokens": 6, "bytes": 16, "bytes_per_token": 16 / 6},
     }
@@ -67,7 +67,7 @@ def test_special_tokens_follow_the_same_rule_and_name_the_file(run, saved, tmp_p
 def test_json_lines_are_counted_by_their_text(run, saved, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "low"}\n{"text": "lower"}\n')
     assert json.loads(run("tokens", "a.jsonl", "--json").out)["total"] == {
-        "name": "total", "tokens": 2, "bytes": 8, "bytes_per_token": 4.0
+        "name": "total", "tokens": 3, "bytes": 8, "bytes_per_token": 8 / 3
     }  # fmt: skip
 
 

@@ -197,7 +197,8 @@ def test_special_tokens_are_permitted_and_refused_as_in_tiktoken(pairs):
         ["all", set(), {ENDOFTEXT}, {"<|a|>"}, {ENDOFTEXT, "<|a|>"}, {"no such token"}, {"a"}]
     )
     inputs = st.lists(
-        st.sampled_from([*SPECIALS, "a", " ", "<|", "|>", "<|endoftext", "no such token"]), max_size=6
+        st.sampled_from([*SPECIALS, "a", " ", "<|", "|>", "<|endoftext", "no such token"]),
+        max_size=6,
     ).map("".join)
 
     @examples(200)
@@ -240,7 +241,9 @@ def test_decoding_is_tiktokens_with_its_errors(pairs):
     ids = st.lists(st.one_of(st.integers(0, 1199), st.integers(-2, 2**33)), max_size=8)
 
     @examples(150)
-    @given(st.one_of(ids, any_texts.map(as_bytes)), st.sampled_from(["replace", "strict", "ignore"]))
+    @given(
+        st.one_of(ids, any_texts.map(as_bytes)), st.sampled_from(["replace", "strict", "ignore"])
+    )
     def same(drawn, errors):
         for pair in pairs:
             numbers = pair.tok.encode_ordinary(drawn) if isinstance(drawn, bytes) else drawn
@@ -258,7 +261,16 @@ def test_decoding_is_tiktokens_with_its_errors(pairs):
 
 def test_encode_single_token_is_tiktokens_with_its_errors(pairs):
     for pair in pairs:
-        some = [*pair.tok.vocab.ids, *SPECIALS, "no such token", b"no such token", "", b"", "the", b"\xff"]
+        some = [
+            *pair.tok.vocab.ids,
+            *SPECIALS,
+            "no such token",
+            b"no such token",
+            "",
+            b"",
+            "the",
+            b"\xff",
+        ]
         for token in some:
             ours = outcome(pair.tok.encode_single_token, token)
             assert ours == outcome(pair.tiktoken.encode_single_token, token), token
@@ -293,7 +305,11 @@ def test_batches_and_properties_are_tiktokens(pairs):
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "ck", None])
 @pytest.mark.parametrize(
     "character",
-    ["a", " ", *(pytest.param(c, marks=pytest.mark.slow) for c in ("\n", "é", "0", "'", "A", "\u0301"))],
+    [
+        "a",
+        " ",
+        *(pytest.param(c, marks=pytest.mark.slow) for c in ("\n", "é", "0", "'", "A", "\u0301")),
+    ],
 )
 def test_a_million_of_one_character_takes_seconds_and_has_tiktokens_ids(character, pattern):
     ranks = {bytes([byte]): byte for byte in range(256)}
@@ -314,7 +330,8 @@ def test_a_million_of_one_character_takes_seconds_and_has_tiktokens_ids(characte
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
-    "pattern", ["o200k", *(pytest.param(p, marks=pytest.mark.slow) for p in ("gpt2", "cl100k", None))]
+    "pattern",
+    ["o200k", *(pytest.param(p, marks=pytest.mark.slow) for p in ("gpt2", "cl100k", None))],
 )
 def test_one_word_of_ten_megabytes_takes_seconds_and_has_tiktokens_ids(pattern, trios):
     ranks = dict(trios["modern", "o200k"].tok.vocab.ids)

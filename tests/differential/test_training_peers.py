@@ -1,4 +1,4 @@
-"""Merges == the real trainers': `recipe="huggingface"` and tokenizers, `recipe="rustbpe"` and rustbpe."""
+"""Merges == the real trainers': tokenizers for `huggingface`, rustbpe for `rustbpe`."""
 
 from __future__ import annotations
 
@@ -81,9 +81,7 @@ def in_its_letters(vocab):
 def test_huggingface_learns_the_same_from_large_corpora(family, size, pattern, shared):
     documents = corpus_of(family, shared)
     expected = huggingface_trained(documents, size=size, pattern=pattern)
-    tok = byteweld.train(
-        iter(documents), vocab_size=size, recipe="huggingface", pattern=pattern
-    )
+    tok = byteweld.train(iter(documents), vocab_size=size, recipe="huggingface", pattern=pattern)
     assert in_its_letters(tok.vocab) == expected
     assert len(tok) == size
 
@@ -115,7 +113,9 @@ def test_huggingface_learns_the_same_from_small_corpora(pattern, min_frequency, 
     min_frequency=st.integers(0, 4),
     limit=st.sampled_from([None, 1, 2, 3, 4, 5, 8]),
     specials=st.lists(
-        st.sampled_from([ENDOFTEXT, "<s>", "ab", "aa", "aaa", "the", "Ġa", "bab"]), unique=True, max_size=3
+        st.sampled_from([ENDOFTEXT, "<s>", "ab", "aa", "aaa", "the", "Ġa", "bab"]),
+        unique=True,
+        max_size=3,
     ),
 )
 def test_huggingface_learns_the_same_from_any_documents(

@@ -1,6 +1,6 @@
 """What the property tests draw: texts, corpora, recipes, vocabularies of every kind of ranking.
 
-Two kinds of text bite: tiny alphabets, where pairs tie and overlap at every step, and real characters of
+Two kinds of text bite: tiny alphabets, where pairs tie and overlap at every step, and characters of
 every class next to each other, where patterns cut.
 """
 
@@ -39,18 +39,54 @@ NASTY = read_nasty(Path(__file__).parent.parent / "data" / "nasty.txt")
 
 # ---------------------------------------------------------------------- texts
 
-# One or two of every class that a known pattern tells apart, and neighbours that are easily confused.
+# One or two of every class that a known pattern tells apart, and what is easily confused.
 CHARACTERS = (
     "abzAZ sdmtlvrSDMTLVRſK'’0123456789½٣Ⅷ \t\n\r\x0b\x0c\x1c\x85\xa0\u2028\u3000\u180e\u200b\u200d"
-    "!/.,-_<|>\\\"éÉßǅʰªº漢字か한ֿ\u0301\u0903\u20ddαΣςяЯᾈ👍🏽\x00\x01\x7f\ufeff\ufffd\ue000\U0010ffff"
+    '!/.,-_<|>\\"éÉßǅʰªº漢字か한ֿ\u0301\u0903\u20ddαΣςяЯᾈ👍🏽\x00\x01\x7f\ufeff\ufffd\ue000\U0010ffff'
 )
 FRAGMENTS = [
-    *["'s", "'LL", "'ſ", "don't", " the", "The", "ing", "\r\n", "\n\n", "  ", "   ", "    x", " \n"],
-    *["123", "1234", "12345", "ABC", "aBc", "AbC", "e\u0301", "👨‍👩‍👧", "日本", "://", "//\n", "...\n"],
+    *[
+        "'s",
+        "'LL",
+        "'ſ",
+        "don't",
+        " the",
+        "The",
+        "ing",
+        "\r\n",
+        "\n\n",
+        "  ",
+        "   ",
+        "    x",
+        " \n",
+    ],
+    *[
+        "123",
+        "1234",
+        "12345",
+        "ABC",
+        "aBc",
+        "AbC",
+        "e\u0301",
+        "👨‍👩‍👧",
+        "日本",
+        "://",
+        "//\n",
+        "...\n",
+    ],
     *[ENDOFTEXT, "<|a|>", "<|a|><|b|>", "<|", "|>", "<|endoftext", "\t\t", " \u3000", "\xa0 ", "ÿ"],
 ]
 BROKEN = [
-    *[b"\x80", b"\xbf\xbf", b"\xc3", b"\xe2\x82", b"\xf0\x9f\x91", b"\xff", b"\xfe\xff", b"\xc0\xaf"],
+    *[
+        b"\x80",
+        b"\xbf\xbf",
+        b"\xc3",
+        b"\xe2\x82",
+        b"\xf0\x9f\x91",
+        b"\xff",
+        b"\xfe\xff",
+        b"\xc0\xaf",
+    ],
     *[b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xe0\x80\x80", b"\xf4\x90\x80\x80", b"\xf8\x88"],
 ]
 
@@ -60,9 +96,9 @@ tiny_texts = st.one_of(
     st.text(alphabet="aé'\n ", max_size=40),
 )
 rich_texts = st.one_of(
-    st.lists(
-        st.one_of(st.sampled_from(CHARACTERS), st.sampled_from(FRAGMENTS)), max_size=40
-    ).map("".join),
+    st.lists(st.one_of(st.sampled_from(CHARACTERS), st.sampled_from(FRAGMENTS)), max_size=40).map(
+        "".join
+    ),
     st.text(st.characters(exclude_categories=("Cs",)), max_size=40),
 )
 texts = st.one_of(tiny_texts, rich_texts)
@@ -83,7 +119,8 @@ byte_texts = st.one_of(
 any_texts = st.one_of(texts, byte_texts)
 
 ascii_texts = st.text(
-    st.sampled_from("ab <|>\t\n\r") | st.characters(min_codepoint=32, max_codepoint=126), max_size=60
+    st.sampled_from("ab <|>\t\n\r") | st.characters(min_codepoint=32, max_codepoint=126),
+    max_size=60,
 )
 
 # ---------------------------------------------------------------------- patterns
@@ -229,7 +266,9 @@ def ascii_vocabularies(draw: st.DrawFn) -> Vocabulary:
 
 
 vocabularies = st.one_of(
-    merge_vocabularies(ignore_merges=False), merge_vocabularies(ignore_merges=True), rank_vocabularies()
+    merge_vocabularies(ignore_merges=False),
+    merge_vocabularies(ignore_merges=True),
+    rank_vocabularies(),
 )
 
 

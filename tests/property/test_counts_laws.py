@@ -1,4 +1,4 @@
-"""The laws of Counts: adding is associative and commutative; order, threads and batches do not matter."""
+"""The laws of Counts: tables add up in any order; documents, files and threads do not matter."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from strategies import any_texts, as_bytes, corpora, examples, recipes
 import byteweld
 from byteweld import PATTERNS, RECIPES, Counts
 
-tables = st.dictionaries(
-    st.binary(min_size=1, max_size=4), st.integers(0, 2**40), max_size=8
-)
+tables = st.dictionaries(st.binary(min_size=1, max_size=4), st.integers(0, 2**40), max_size=8)
 
 
 @examples(100)
@@ -133,7 +131,9 @@ def test_one_large_file_counts_alike_on_any_number_of_threads(name, tmp_path, da
     choose = random.Random(7)
     parts = (data / "prose.txt").read_text("utf-8").split("\n") + nasty_texts
     parts += (data / "many.txt").read_text("utf-8").split(" ")
-    text = "".join(choose.choice(parts)[:300] + choose.choice([" ", "\n", ""]) for _ in range(60_000))
+    text = "".join(
+        choose.choice(parts)[:300] + choose.choice([" ", "\n", ""]) for _ in range(60_000)
+    )
     file = tmp_path / "large.txt"
     file.write_text(text, "utf-8", newline="")
     documents = [text.encode()]

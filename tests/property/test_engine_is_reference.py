@@ -141,7 +141,8 @@ def test_files_longer_than_any_window_are_counted_as_the_reference_does(
 ):
     # Special tokens at every distance from a power of two; characters of all lengths; long runs.
     text = "".join(
-        f"{ENDOFTEXT}{'x' * (n % 13)} é👍 <|a|><|b|> don't 1234{' ' * (n % 7)}\n" for n in range(6000)
+        f"{ENDOFTEXT}{'x' * (n % 13)} é👍 <|a|><|b|> don't 1234{' ' * (n % 7)}\n"
+        for n in range(6000)
     )
     recipe = RECIPES["modern"].replace(pattern=name, special_tokens=special_tokens)
     expected = reference.count_pretokens([text.encode()], recipe)
@@ -182,7 +183,23 @@ def test_a_known_pattern_cuts_the_hard_strings_as_the_reference_does(name):
 def test_a_known_pattern_cuts_all_short_texts_over_the_classes_alike(name):
     pattern = PATTERNS[name]
     tok = Tokenizer(Vocabulary({b: bytes([b]) for b in range(256)}, pattern=pattern))
-    classes = ["a", "B", "s", "'", " ", "\n", "\r", "\u00a0", "1", "!", "/", "\u0301", "漢", "ǅ", "ſ"]
+    classes = [
+        "a",
+        "B",
+        "s",
+        "'",
+        " ",
+        "\n",
+        "\r",
+        "\u00a0",
+        "1",
+        "!",
+        "/",
+        "\u0301",
+        "漢",
+        "ǅ",
+        "ſ",
+    ]
     for a in classes:
         for b in classes:
             for c in classes:
@@ -252,7 +269,7 @@ def test_merges_recovered_from_ranks_change_no_id(ranks, some):
 
 
 @examples(100)
-@given(vocabularies, st.lists(st.sampled_from(BROKEN + [b"a", b"b", b" "]), max_size=40))
+@given(vocabularies, st.lists(st.sampled_from([*BROKEN, b"a", b"b", b" "]), max_size=40))
 def test_bytes_that_are_not_utf8_encode_as_the_reference_does(vocab, pieces):
     check_encoding(vocab, b"".join(pieces))
 
@@ -295,7 +312,9 @@ def test_a_trained_vocabulary_encodes_as_the_reference_does(name, data):
         check_encoding(tok.vocab, text, tok)
 
 
-@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 700])
+@pytest.mark.parametrize(
+    "length", [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 700]
+)
 @pytest.mark.parametrize("ranking", ["merges", "lookup", "ranks"])
 def test_pretokens_of_every_length_encode_as_the_reference_does(length, ranking):
     # Short and long pre-tokens go through different code; both must be the reference's.

@@ -36,7 +36,9 @@ def expected(tok):
 def in_child(work):
     """Run `work` in a fork; True if it ended well within 30 seconds."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # that a fork has other threads is the point
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # that a fork has other threads is the point
         child = os.fork()
     if child == 0:
         code = 1
@@ -103,7 +105,9 @@ def test_trainings_in_eight_threads_are_alike(data):
     document = (data / "prose.txt").read_text("utf-8")
 
     def work(_):
-        return byteweld.train(iter([document]), vocab_size=500, recipe="from-scratch").vocab.fingerprint
+        return byteweld.train(
+            iter([document]), vocab_size=500, recipe="from-scratch"
+        ).vocab.fingerprint
 
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(work, range(8)))) == 1

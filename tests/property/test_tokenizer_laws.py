@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -81,7 +82,12 @@ def test_any_vocabulary_round_trips(vocab, text):
 def test_every_token_alone_in_its_pretoken_encodes_to_itself(name, toks):
     vocab = toks[name].vocab
     whole = Tokenizer(  # without the pattern: a token may be cut where its neighbours are missing
-        Vocabulary(vocab.tokens, vocab.merge_ids, special_tokens=vocab.special_tokens, alphabet=vocab.alphabet)
+        Vocabulary(
+            vocab.tokens,
+            vocab.merge_ids,
+            special_tokens=vocab.special_tokens,
+            alphabet=vocab.alphabet,
+        )
     )
     for token_id, token in vocab.ordinary():
         assert whole.encode_ordinary(token) == [token_id]
@@ -171,7 +177,8 @@ def test_a_long_text_streams_to_the_ids_of_the_whole(pattern, size, toks, data):
     many = (data / "many.txt").read_text("utf-8")
     # Runs, white space and special tokens fall on every side of the places where a stream is cut.
     text = "".join(
-        f"{prose[n * 7 % 500 :]}{' ' * n}\n{'a' * n}{ENDOFTEXT}{many[n * 3 :]}\r\n<|a|> {n}'s" for n in range(90)
+        f"{prose[n * 7 % 500 :]}{' ' * n}\n{'a' * n}{ENDOFTEXT}{many[n * 3 :]}\r\n<|a|> {n}'s"
+        for n in range(90)
     )
     assert len(text.encode()) > 3 * 65536
     raw = text.encode()
@@ -201,7 +208,7 @@ def test_a_batch_is_its_texts_one_by_one(vocab, some, threads):
     assert tok.encode_batch(some, num_threads=threads, allowed_special="all") == allowed
     ids, offsets = tok.encode_ragged(some, num_threads=threads, disallowed_special=())
     assert ids.dtype == "uint32" and offsets.dtype == "int64" and len(offsets) == len(some) + 1
-    rows = [ids[a:b].tolist() for a, b in zip(offsets, offsets[1:], strict=False)]
+    rows = [ids[a:b].tolist() for a, b in pairwise(offsets)]
     assert rows == ordinary
     arrays = [tok.encode_to_numpy(text, disallowed_special=()) for text in some]
     assert [array.tolist() for array in arrays] == ordinary
@@ -217,7 +224,7 @@ def test_files_encode_as_their_contents_do(toks, tmp_path):
         paths[-1].write_bytes(text.encode())
     ids, offsets = tok.encode_files(paths, disallowed_special=())
     expected = tok.encode_ordinary_batch([text for text in NASTY if text])
-    rows = [ids[a:b].tolist() for a, b in zip(offsets, offsets[1:], strict=False)]
+    rows = [ids[a:b].tolist() for a, b in pairwise(offsets)]
     assert [row for row in rows if row] == expected
 
 
@@ -231,9 +238,7 @@ def test_a_cut_is_the_training_at_that_size(name, data):
     recipe = data.draw(recipes(name))
     documents = data.draw(corpora(recipe))
     try:
-        tok = byteweld.train(
-            iter(documents), vocab_size=recipe.minimum_size + 25, recipe=recipe
-        )
+        tok = byteweld.train(iter(documents), vocab_size=recipe.minimum_size + 25, recipe=recipe)
     except UnsupportedError:
         return  # a special token that Hugging Face would confuse with a learned one
     counts = byteweld.count(iter(documents), recipe=recipe)
@@ -315,7 +320,9 @@ def test_any_vocabulary_is_given_back_or_refused(tmp_path):
             assert loaded.tokens == vocab.tokens and loaded.special_tokens == vocab.special_tokens
             a, b = Tokenizer(vocab), Tokenizer(loaded)
             for text in some:
-                assert a.encode(text, allowed_special="all") == b.encode(text, allowed_special="all")
+                assert a.encode(text, allowed_special="all") == b.encode(
+                    text, allowed_special="all"
+                )
 
     given_back()
 

@@ -130,7 +130,7 @@ AsciiOnly = Annotated[
     bool,
     typer.Option(
         "--ascii-only",
-        help="98 base tokens instead of 256: tab, line ends and 0x20 to 0x7E; "
+        help="Have 98 base tokens instead of 256: tab, line ends and 0x20 to 0x7E; "
         "any other byte in the corpus is an error.",
         rich_help_panel=_RECIPE,
     ),

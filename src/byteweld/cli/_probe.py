@@ -138,7 +138,15 @@ def _compare_ids(
             before = ids[offsets[n] : offsets[n + 1]].tolist()
             after = other_ids[other_offsets[n] : other_offsets[n + 1]].tolist()
             if before != after:
-                return Difference(
-                    f"the ids of {text[:40]!r} were {before[:20]} and are {after[:20]}"
-                )
+                return Difference(_first_difference(text, before, after))
     return None
+
+
+def _first_difference(text: bytes, before: list[int], after: list[int]) -> str:
+    place = next(
+        (n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other),
+        min(len(before), len(after)),
+    )
+    shown = f"{text[:40]!r}{'...' if len(text) > 40 else ''}"
+    some = slice(place, place + 5)
+    return f"the ids of {shown} differ from place {place}: {before[some]} became {after[some]}"

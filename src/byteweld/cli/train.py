@@ -120,7 +120,7 @@ def run(
     counted = _corpus.count(source, chosen, reading, threads)
     _output.say(counted.sentence())
     tok, merge_seconds = _train(counted.counts, vocab_size, chosen)
-    bytes_per_token = measure(tok, counted.counts)
+    bytes_per_token = measure(tok, counted.counts, threads)
     _targets.save_all(tok, targets, force=force)
     _conclude(tok, counted, merge_seconds, bytes_per_token, targets, json=json)
 
@@ -146,7 +146,9 @@ def _train(
     return tok, time.perf_counter() - started
 
 
-def measure(tok: byteweld.Tokenizer, counts: byteweld.Counts) -> float | None:
+def measure(
+    tok: byteweld.Tokenizer, counts: byteweld.Counts, threads: int | None = None
+) -> float | None:
     """Bytes per token of the training corpus as encoded, exactly; None for an empty corpus.
 
     A pre-token is encoded once and weighed by its count. Where the pattern of the training is also
@@ -168,7 +170,7 @@ def measure(tok: byteweld.Tokenizer, counts: byteweld.Counts) -> float | None:
     weights = dict(counts.items())
     num_bytes = num_tokens = 0
     for batch in _input.batches(weights):
-        _, offsets = tok.encode_ragged(batch, disallowed_special=())
+        _, offsets = tok.encode_ragged(batch, num_threads=threads, disallowed_special=())
         weight = np.array([weights[pretoken] for pretoken in batch], np.uint64)
         lengths = np.array([len(pretoken) for pretoken in batch], np.uint64)
         num_tokens += int(np.dot(np.diff(offsets).astype(np.uint64), weight))

@@ -1,0 +1,351 @@
+"""The corpus: paths, folders, globs, JSON lines, compression, lines, separators, bad input."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import byteweld
+from byteweld import CorpusError
+from byteweld.corpus import Corpus, open_corpus
+
+
+def documents(sources, **options):
+    return list(open_corpus(sources, **options).documents())
+
+
+def zstd(content: bytes) -> bytes:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow, which writes zstd, is not installed")
+    compressed: bytes = pyarrow.compress(content, codec="zstd", asbytes=True)
+    return compressed
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Files of several kinds in a small tree."""
+    files = {
+        "b.txt": b"bee",
+        "a.txt": b"ay",
+        "B.TXT": b"capital bee",
+        "sub/c.md": b"see",
+        "sub/deep/d.html": b"<d>",
+        "a/z.txt": b"zed",
+        "skip.bin": b"binary",
+        "noext": b"nothing",
+        "empty.txt": b"",
+        ".hidden.txt": b"hidden",
+        "é.txt": b"accent",
+    }
+    for name, content in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (tmp_path / "link.txt").symlink_to(tmp_path / "a.txt")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    return tmp_path
+
+
+def names(corpus, folder):
+    return [file.relative_to(folder).as_posix() for file in corpus.files]
+
+
+# ---------------------------------------------------------------------- paths
+
+
+def test_a_folder_is_taken_whole_sorted_by_bytes_without_links_and_empty_files(folder):
+    expected = [
+        ".hidden.txt",
+        "B.TXT",
+        "a.txt",
+        "a/z.txt",
+        "b.txt",
+        "sub/c.md",
+        "sub/deep/d.html",
+        "é.txt",
+    ]
+    assert names(open_corpus(folder), folder) == expected
+    assert names(open_corpus(str(folder)), folder) == expected
+
+
+def test_ext_chooses_files_of_a_folder_in_any_case(folder):
+    assert names(open_corpus(folder, ext=".md"), folder) == ["sub/c.md"]
+    assert names(open_corpus(folder, ext="md,.HTML"), folder) == ["sub/c.md", "sub/deep/d.html"]
+    assert names(open_corpus(folder, ext=["md", "html"]), folder) == ["sub/c.md", "sub/deep/d.html"]
+    everything = names(open_corpus(folder, ext="*"), folder)
+    assert "skip.bin" in everything and "noext" in everything and "link.txt" not in everything
+
+
+def test_the_extension_is_that_of_what_is_compressed(tmp_path):
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"in gzip"))
+    (tmp_path / "b.bin.gz").write_bytes(gzip.compress(b"other"))
+    assert names(open_corpus(tmp_path), tmp_path) == ["a.txt.gz"]
+
+
+def test_a_file_that_is_named_is_read_whatever_its_extension_even_through_a_link(folder):
+    assert documents(folder / "skip.bin") == [b"binary"]
+    assert documents(folder / "link.txt") == [b"ay"]
+
+
+def test_globs_are_sorted_by_bytes_and_may_be_recursive(folder):
+    assert names(open_corpus(str(folder / "*.txt")), folder)[:2] == ["a.txt", "b.txt"]
+    assert "sub/c.md" in names(open_corpus(str(folder / "**" / "*.md")), folder)
+
+
+def test_a_file_with_a_glob_character_in_its_name_is_a_file(tmp_path):
+    (tmp_path / "a[1].txt").write_bytes(b"one")
+    assert documents(tmp_path / "a[1].txt") == [b"one"]
+
+
+def test_a_list_is_read_in_its_order_and_as_often_as_it_says(folder):
+    paths = [folder / "b.txt", str(folder / "a.txt"), folder / "b.txt"]
+    assert documents(paths) == [b"bee", b"ay", b"bee"]
+    assert documents(tuple(paths)) == [b"bee", b"ay", b"bee"]
+
+
+@pytest.mark.parametrize("name", ["nowhere.txt", "nowhere/", "*.nothing", "no[w]here"])
+def test_what_names_nothing_is_a_missing_file_with_its_name(folder, name):
+    with pytest.raises(FileNotFoundError) as caught:
+        open_corpus([folder / "a.txt", f"{folder}/{name}"])
+    assert name.rstrip("/") in str(caught.value)
+
+
+def test_a_folder_without_files_is_an_error_that_says_what_was_looked_for(tmp_path):
+    with pytest.raises(CorpusError, match=r"\.txt.*ext"):
+        open_corpus(tmp_path)
+    with pytest.raises(CorpusError):
+        open_corpus(tmp_path, ext="*")
+    with pytest.raises(CorpusError):
+        open_corpus([])
+
+
+def test_a_file_that_vanishes_is_a_missing_file(folder):
+    corpus = open_corpus(folder / "a.txt")
+    (folder / "a.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"a\.txt"):
+        list(corpus.documents())
+    with pytest.raises(FileNotFoundError, match=r"a\.txt"):
+        byteweld.count(corpus)
+
+
+@pytest.mark.parametrize("source", [5, None, [5]])
+def test_a_path_of_another_type_is_a_type_error(source):
+    with pytest.raises(TypeError):
+        open_corpus(source)
+
+
+def test_a_corpus_is_a_source_and_knows_its_size(folder):
+    corpus = open_corpus([folder / "a.txt", folder / "b.txt"])
+    assert isinstance(corpus, Corpus)
+    assert corpus.total_bytes == 5
+    assert byteweld.count(corpus, recipe="plain").items() == [(b"ay", 1), (b"bee", 1)]
+
+
+# ---------------------------------------------------------------------- documents of text files
+
+
+def write(folder: Path, content: bytes, name: str = "x.txt") -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def test_a_text_file_is_one_document_with_every_byte(tmp_path):
+    content = b"\xef\xbb\xbfone\r\ntwo\n\n\x00\xff\xfe three"
+    assert documents(write(tmp_path, content)) == [content]
+
+
+def test_lines_keep_their_endings(tmp_path):
+    path = write(tmp_path, b"one\ntwo\r\n\nthree\rstill\n\nlast")
+    expected = [b"one\n", b"two\r\n", b"\n", b"three\rstill\n", b"\n", b"last"]
+    assert documents(path, unit="line") == expected
+    counted = byteweld.count(path, lines=True, recipe="plain")
+    assert counted.total == 6 and counted[b"\n"] == 2
+
+
+@pytest.mark.parametrize("separator", ["\n---\n", "<|endoftext|>", "é", "\x00"])
+def test_a_separator_parts_documents_and_is_in_none(tmp_path, separator):
+    path = write(tmp_path, separator.join(["one", "two", "", "three\n"]).encode())
+    found = [document for document in documents(path, separator=separator) if document]
+    assert found == [b"one", b"two", b"three\n"]
+    counted = byteweld.count(path, separator=separator, recipe="plain")
+    assert counted.items() == [(b"one", 1), (b"three\n", 1), (b"two", 1)]
+
+
+def test_a_separator_on_the_edge_of_every_window_is_found(tmp_path):
+    separator = "<|document|>"
+    for power in (12, 16, 20):
+        for shift in range(-len(separator) - 1, 3):
+            first = b"a" * (2**power + shift)
+            path = write(tmp_path, first + separator.encode() + b"b")
+            assert [len(d) for d in documents(path, separator=separator)] == [len(first), 1]
+
+
+def test_special_tokens_on_the_edge_of_every_window_are_boundaries(tmp_path):
+    special = "<|endoftext|>"
+    for power in (12, 16, 18, 20, 22):
+        for shift in (-14, -13, -12, -7, -1, 0, 1):
+            path = write(
+                tmp_path, b"a " * (2 ** (power - 1)) + b"x" * (shift % 16) + special.encode() + b"b"
+            )
+            counts = byteweld.count(path, recipe="from-scratch", special_tokens=[special])
+            assert counts[b"b"] == 1 and not any(b"<" in pretoken for pretoken in counts)
+
+
+def test_an_empty_separator_is_a_value_error(tmp_path):
+    with pytest.raises(ValueError, match="separator"):
+        documents(write(tmp_path, b"ab"), separator="")
+
+
+def test_empty_files_give_an_empty_corpus(tmp_path):
+    path = write(tmp_path, b"")
+    assert byteweld.count(path).items() == []
+    tok = byteweld.train(path, vocab_size=300)
+    assert tok.training.stop == "no pairs" and len(tok) == 256
+
+
+# ---------------------------------------------------------------------- JSON lines
+
+
+def test_a_jsonl_file_is_one_document_a_line(tmp_path):
+    texts = ["ab", "", "new\nline", "é漢👍", '"quoted" \\ \t', "\u0000", "a" * 100_000]
+    lines = [json.dumps({"id": n, "text": text}) for n, text in enumerate(texts)]
+    lines += [json.dumps({"text": "é漢👍", "x": [1, {"text": "no"}]}, ensure_ascii=False), "", "  "]
+    for name in ("x.jsonl", "x.ndjson", "X.JSONL"):
+        path = write(tmp_path, "\n".join(lines).encode(), name)
+        found = [document.decode() for document in documents(path)]
+        assert [text for text in found if text] == [t for t in [*texts, "é漢👍"] if t]
+
+
+def test_the_field_can_be_named(tmp_path):
+    path = write(tmp_path, b'{"text": "no", "body": "yes"}\n{"body": "too"}\r\n', "x.jsonl")
+    assert documents(path, field="body") == [b"yes", b"too"]
+
+
+BAD_LINES = {
+    "not JSON": b"{bad",
+    "no object": b'["text"]',
+    "no field": b'{"other": "x"}',
+    "a number": b'{"text": 5}',
+    "null": b'{"text": null}',
+    "not UTF-8": b'{"text": "\xff"}',
+    "two values": b'{"text": "x"} {"text": "y"}',
+    "bad escape": rb'{"text": "\x"}',
+    "cut short": b'{"text": "x',
+}
+
+
+@pytest.mark.parametrize("bad", BAD_LINES.values(), ids=BAD_LINES)
+def test_a_bad_line_fails_with_file_and_line_or_is_skipped(tmp_path, bad):
+    path = write(tmp_path, b'{"text": "one"}\n' + bad + b'\n{"text": "two"}\n', "x.jsonl")
+    with pytest.raises(CorpusError) as caught:
+        documents(path)
+    assert f"{path}:2" in str(caught.value)
+    assert "skip" in str(caught.value)
+    with pytest.raises(CorpusError):
+        byteweld.count(path)
+    assert documents(path, on_error="skip") == [b"one", b"two"]
+    assert byteweld.count(path, recipe="plain", on_error="skip").total == 2
+
+
+def test_a_lone_surrogate_in_json_is_replaced_or_refused_but_never_passed_on(tmp_path):
+    path = write(tmp_path, b'{"text": "a\\ud800b"}\n{"text": "two"}\n', "x.jsonl")
+    for on_error in ("fail", "skip", "replace"):
+        try:
+            found = documents(path, on_error=on_error)
+        except CorpusError:
+            assert on_error == "fail"
+        else:
+            assert found[-1] == b"two"
+            assert all(document.decode() for document in found)
+
+
+def test_a_missing_field_names_it(tmp_path):
+    path = write(tmp_path, b'{"body": "x"}\n', "x.jsonl")
+    with pytest.raises(CorpusError, match="text") as caught:
+        documents(path)
+    assert caught.value.path is None or str(path) in str(caught.value)
+
+
+def test_an_unknown_on_error_is_a_value_error(tmp_path):
+    with pytest.raises(ValueError, match="fail, skip or replace"):
+        documents(write(tmp_path, b"ab"), on_error="ignore")
+
+
+def test_an_unknown_unit_is_a_value_error(tmp_path):
+    with pytest.raises(ValueError, match="line"):
+        documents(write(tmp_path, b"ab"), unit="paragraph")
+
+
+def test_text_that_is_not_utf8_is_kept_skipped_or_replaced(tmp_path):
+    bad, good = write(tmp_path, b"ab \xff cd", "bad.txt"), write(tmp_path, b"good", "good.txt")
+    assert documents([bad, good]) == [b"ab \xff cd", b"good"]
+    assert documents([bad, good], on_error="skip") == [b"good"]
+    assert documents([bad, good], on_error="replace") == ["ab � cd".encode(), b"good"]
+    for on_error in ("fail", "skip", "replace"):
+        counted = byteweld.count([bad, good], recipe="plain", on_error=on_error)
+        expected = sorted(set(documents([bad, good], on_error=on_error)))
+        assert [pretoken for pretoken, _ in counted.items()] == expected
+
+
+# ---------------------------------------------------------------------- compression
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, zstd], ids=["gz", "xz", "zst"])
+def test_compression_is_recognised_by_content_whatever_the_name(tmp_path, compress):
+    content = ("some text, " * 50_000).encode()
+    for name in ("x.txt", "x.txt.gz", "x.dat"):
+        assert documents(write(tmp_path, compress(content), name)) == [content]
+    jsonl = b'{"text": "one"}\n{"text": "two"}\n'
+    for name in ("x.jsonl.gz", "x.jsonl.zst", "x.jsonl.xz"):
+        assert documents(write(tmp_path, compress(jsonl), name)) == [b"one", b"two"]
+
+
+def test_archives_of_several_parts_are_read_to_the_end(tmp_path):
+    for name, compress in (("gz", gzip.compress), ("xz", lzma.compress), ("zst", zstd)):
+        content = compress(b"one ") + compress(b"two")
+        assert documents(write(tmp_path, content, f"x.txt.{name}")) == [b"one two"]
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, zstd], ids=["gz", "xz", "zst"])
+def test_a_truncated_or_damaged_archive_is_a_corpus_error_with_its_path(tmp_path, compress):
+    whole = compress(bytes(range(256)) * 500)
+    for keep in (len(whole) // 3, len(whole) - 9, len(whole) - 1):
+        path = write(tmp_path, whole[:keep], "x.txt.gz")
+        with pytest.raises(CorpusError) as caught:
+            documents(path)
+        assert caught.value.path == str(path)
+        with pytest.raises(CorpusError):
+            byteweld.count(path, on_error="skip")
+
+
+def test_a_small_archive_of_much_text_is_read_in_bounded_memory(tmp_path):
+    content = b"word " * 2_000_000
+    path = write(tmp_path, gzip.compress(content), "x.txt.gz")
+    counts = byteweld.count(path, recipe="from-scratch", num_threads=1)
+    assert counts.total_bytes == len(content)
+
+
+def test_an_archive_that_is_not_supported_is_not_read_as_text_silently(tmp_path):
+    path = write(tmp_path, bz2.compress(b"some text " * 100), "x.txt.bz2")
+    assert documents(path) == [path.read_bytes()]  # bytes are bytes: nothing is claimed of them
+
+
+# ---------------------------------------------------------------------- encode_files
+
+
+def test_files_are_encoded_with_the_same_reading_options(tmp_path):
+    tok = byteweld.train(iter(["ab ab"]), vocab_size=257)
+    path = write(tmp_path, b"ab\nab ab\n", "x.txt")
+    ids, offsets = tok.encode_files(path, unit="line")
+    rows = [ids[a:b].tolist() for a, b in pairwise(offsets)]
+    assert rows == [tok.encode("ab\n"), tok.encode("ab ab\n")]
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.txt"):
+        tok.encode_files(tmp_path / "nowhere.txt")
+    with pytest.raises(TypeError, match="seperator"):
+        tok.encode_files(path, seperator="x")

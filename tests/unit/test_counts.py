@@ -1,0 +1,388 @@
+"""Counts: the table, its artifact, and counting of documents and files."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import byteweld
+from byteweld import PATTERNS, Counts, FormatError, PatternError, UnsupportedError
+from byteweld.errors import CorpusError
+
+
+def items(source, **options):
+    return byteweld.count(source, **({"recipe": "plain"} | options)).items()
+
+
+# ---------------------------------------------------------------------- the table
+
+
+def test_a_table_is_read_like_a_mapping():
+    counts = Counts({b"low": 5, b"lower": 2})
+    assert counts[b"low"] == 5
+    assert counts[b"absent"] == 0
+    assert b"lower" in counts
+    assert b"absent" not in counts
+    assert list(counts) == [b"low", b"lower"]
+    assert len(counts) == 2
+    assert counts.total == 7
+    assert counts.total_bytes == 25
+    assert repr(counts) == "<Counts 2 pre-tokens, 7 in all>"
+
+
+def test_the_most_common_come_first_and_ties_in_order_of_bytes():
+    counts = Counts({b"b": 3, b"a": 3, b"c": 9, b"d": 1})
+    assert counts.most_common(3) == [(b"c", 9), (b"a", 3), (b"b", 3)]
+    assert counts.most_common() == [(b"c", 9), (b"a", 3), (b"b", 3), (b"d", 1)]
+    assert counts.most_common(0) == []
+
+
+def test_an_empty_table_is_a_table():
+    counts = Counts({})
+    assert len(counts) == counts.total == counts.total_bytes == 0
+    assert counts == Counts.merge([])
+    assert byteweld.train(counts, vocab_size=300, recipe="plain").training.stop == "no pairs"
+
+
+@pytest.mark.parametrize("pretoken", ["a", b"", 5, None])
+def test_pretokens_are_non_empty_bytes(pretoken):
+    with pytest.raises(TypeError, match="pre-tokens are non-empty bytes"):
+        Counts({pretoken: 1})
+
+
+@pytest.mark.parametrize("count", [-1, 1.0, "1", True, None])
+def test_counts_are_whole_numbers(count):
+    with pytest.raises(ValueError, match="count of b'a'"):
+        Counts({b"a": count})
+
+
+@pytest.mark.parametrize("table", [None, [(b"a", 1)], "abc"])
+def test_a_table_is_made_of_a_mapping(table):
+    with pytest.raises(TypeError):
+        Counts(table)
+
+
+def test_a_count_beyond_64_bits_is_refused_by_name():
+    assert Counts({b"a": 2**64 - 1})[b"a"] == 2**64 - 1
+    with pytest.raises((ValueError, OverflowError), match="b'a'|\"a\""):
+        Counts({b"a": 2**64})
+    with pytest.raises((ValueError, OverflowError), match='"a"'):
+        Counts({b"a": 2**64 - 1}) + Counts({b"a": 1})
+
+
+def test_a_total_may_pass_64_bits():
+    assert Counts({b"a": 2**64 - 1, b"b": 2**64 - 1}).total == 2 * (2**64 - 1)
+
+
+def test_a_table_cannot_be_changed():
+    counts = Counts({b"a": 1})
+    with pytest.raises(AttributeError):
+        counts.pattern = "x"
+    with pytest.raises(AttributeError):
+        del counts.pattern
+    with pytest.raises(TypeError):
+        counts[b"a"] = 2
+    with pytest.raises(TypeError):
+        hash(counts)
+    assert counts == Counts({b"a": 1})
+
+
+def test_a_pretoken_of_str_is_a_type_error():
+    with pytest.raises(TypeError):
+        Counts({b"a": 1})["a"]
+
+
+def test_tables_add_up():
+    total = Counts({b"a": 1, b"b": 2}) + Counts({b"b": 2**40, b"c": 1})
+    assert total.items() == [(b"a", 1), (b"b", 2**40 + 2), (b"c", 1)]
+
+
+def test_tables_of_different_patterns_do_not_add_up():
+    with pytest.raises(ValueError, match="different patterns"):
+        Counts({b"a": 1}, pattern="x+") + Counts({b"a": 1}, pattern="y+")
+    with pytest.raises(ValueError, match="different patterns"):
+        Counts({b"a": 1}, pattern="x+") + Counts({b"a": 1})
+
+
+@pytest.mark.parametrize("other", [5, None, {b"a": 1}])
+def test_a_table_adds_to_no_other_kind_of_value(other):
+    with pytest.raises(TypeError):
+        Counts({b"a": 1}) + other
+
+
+def test_the_pattern_is_part_of_the_value():
+    assert Counts({b"a": 1}, pattern="x+") != Counts({b"a": 1})
+    assert Counts({b"a": 1}) != {b"a": 1}
+
+
+# ---------------------------------------------------------------------- training on a table
+
+
+@pytest.mark.parametrize("big", [2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**53 + 1, 2**56])
+def test_counts_beyond_32_and_40_bits_train_right(big):
+    counts = Counts({b"ab": big, b"cd": big + 1, b"abcd": 1, b"xy": 2**31})
+    tok = byteweld.train(counts, vocab_size=259, recipe="plain")
+    assert tok.vocab.merges == [(b"c", b"d"), (b"a", b"b"), (b"x", b"y")]
+    assert tok.training.merge_counts == (big + 2, big + 1, 2**31)
+
+
+def test_many_small_counts_add_up_beyond_32_bits():
+    counts = Counts({b"ab" + bytes([c]): 2**30 for c in range(8)} | {b"zz": 2**32 + 1})
+    tok = byteweld.train(counts, vocab_size=258, recipe="plain")
+    assert tok.vocab.merges == [(b"a", b"b"), (b"z", b"z")]
+    assert tok.training.merge_counts == (2**33, 2**32 + 1)
+
+
+def test_counts_that_cannot_be_added_in_64_bits_are_refused_with_a_way_out():
+    with pytest.raises(UnsupportedError, match="divide all counts"):
+        byteweld.train(Counts({b"ab" * 100: 2**60}), vocab_size=300, recipe="plain")
+
+
+def test_a_pretoken_that_never_occurs_is_not_trained_on():
+    tok = byteweld.train(Counts({b"ab": 0, b"cd": 1}), vocab_size=300, recipe="plain")
+    assert tok.vocab.merges == [(b"c", b"d")]
+    only_zero = byteweld.train(Counts({b"ab": 0}), vocab_size=300, recipe="plain", min_frequency=0)
+    assert only_zero.vocab.merges == []
+    assert only_zero.training.stop == "no pairs"
+
+
+def test_counts_of_another_pattern_are_refused():
+    counts = byteweld.count(iter(["ab ab"]), recipe="modern", pattern="gpt2")
+    assert counts.pattern == PATTERNS["gpt2"]
+    with pytest.raises(ValueError, match="pass pattern="):
+        byteweld.train(counts, vocab_size=300, recipe="modern")
+    tok = byteweld.train(counts, vocab_size=257, recipe="modern", pattern="gpt2")
+    assert tok.vocab.merges == [(b"a", b"b")]
+
+
+def test_counts_made_by_hand_fit_every_recipe():
+    tok = byteweld.train(Counts({b"low": 5, b"lower": 2}), vocab_size=260, recipe="from-scratch")
+    assert tok.vocab.merges == [(b"o", b"w"), (b"l", b"ow"), (b"low", b"e"), (b"lowe", b"r")]
+
+
+# ---------------------------------------------------------------------- the artifact
+
+
+@pytest.fixture
+def saved(tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    counts = Counts({b"ab": 2**40, b"\x00\xff": 1, b"a" * 5000: 3}, pattern=PATTERNS["gpt2"])
+    counts.save(tmp_path / "counts")
+    return counts, tmp_path / "counts"
+
+
+def test_saved_counts_are_read_back(saved):
+    counts, folder = saved
+    loaded = Counts.load(folder)
+    assert loaded == counts and loaded.pattern == PATTERNS["gpt2"]
+    assert Counts.load(str(folder)) == counts
+    assert Counts.is_saved_at(folder)
+    assert not Counts.is_saved_at(folder.parent)
+
+
+def test_saved_counts_are_a_source(saved):
+    counts, folder = saved
+    tok = byteweld.train(folder, vocab_size=300, recipe="from-scratch")
+    assert tok.vocab == byteweld.train(counts, vocab_size=300, recipe="from-scratch").vocab
+    assert byteweld.count(folder, recipe="from-scratch") == counts
+    with pytest.raises(ValueError, match="pass pattern="):
+        byteweld.train(folder, vocab_size=300, recipe="modern")
+
+
+def test_saved_counts_are_not_overwritten_unless_told(saved):
+    counts, folder = saved
+    with pytest.raises(FileExistsError, match="overwrite"):
+        Counts({b"x": 1}).save(folder)
+    assert Counts.load(folder) == counts
+    Counts({b"x": 1}).save(folder, overwrite=True)
+    assert Counts.load(folder) == Counts({b"x": 1})
+
+
+def test_the_same_counts_make_the_same_file(saved, tmp_path):
+    counts, folder = saved
+    counts.save(tmp_path / "again")
+    again = (tmp_path / "again" / "counts.parquet").read_bytes()
+    assert again == (folder / "counts.parquet").read_bytes()
+
+
+def test_a_missing_artifact_is_a_missing_file(tmp_path):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    with pytest.raises(FileNotFoundError, match=r"nowhere.*counts\.parquet"):
+        Counts.load(tmp_path / "nowhere")
+
+
+def test_a_damaged_artifact_is_a_format_error(saved):
+    _, folder = saved
+    file = folder / "counts.parquet"
+    whole = file.read_bytes()
+    for damaged in (b"", b"PAR1", whole[:-1], whole[: len(whole) // 2], b"x" * len(whole)):
+        file.write_bytes(damaged)
+        with pytest.raises(FormatError) as caught:
+            Counts.load(folder)
+        assert caught.value.path == str(file)
+
+
+def test_a_foreign_parquet_file_is_a_format_error(saved):
+    import pyarrow
+    import pyarrow.parquet
+
+    _, folder = saved
+    foreign = [
+        pyarrow.table({"text": ["a"]}),
+        pyarrow.table({"bytes": [b"a"], "count": [1]}),
+        pyarrow.table({"bytes": [b"a"], "count": [1]}).replace_schema_metadata(
+            {"format": "byteweld counts 999"}
+        ),
+    ]
+    for table in foreign:
+        pyarrow.parquet.write_table(table, folder / "counts.parquet")
+        with pytest.raises(FormatError, match="byteweld counts 1"):
+            Counts.load(folder)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"bytes": [b"a"], "count": [2]},
+        {"bytes": [b"a", b"a"], "count": [1, 1]},
+        {"bytes": [b"b"], "count": [-3]},
+        {"bytes": [None], "count": [3]},
+        {"bytes": [b""], "count": [3]},
+        {"bytes": ["a"], "count": [3]},
+        {"bytes": [b"a"], "count": [3.0]},
+    ],
+    ids=["total", "twice", "negative", "null", "empty", "text", "float"],
+)
+def test_an_artifact_that_contradicts_itself_is_a_format_error(saved, columns):
+    import pyarrow
+    import pyarrow.parquet
+
+    _, folder = saved
+    Counts({b"a": 3}).save(folder, overwrite=True)
+    schema = pyarrow.parquet.read_table(folder / "counts.parquet").schema
+    table = pyarrow.table(columns).replace_schema_metadata(schema.metadata)
+    pyarrow.parquet.write_table(table, folder / "counts.parquet")
+    with pytest.raises(FormatError):
+        Counts.load(folder)
+
+
+def test_without_pyarrow_saving_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match="pip install"):
+        Counts({b"a": 1}).save(tmp_path / "counts")
+
+
+# ---------------------------------------------------------------------- counting
+
+
+def test_documents_are_counted_one_by_one():
+    assert items(iter(["ab", b"ab", "", b"", "c"])) == [(b"ab", 2), (b"c", 1)]
+    assert items([b"ab", b"ab"]) == [(b"ab", 2)]
+    assert items(text for text in ("a", "b")) == [(b"a", 1), (b"b", 1)]
+    assert items({"a": 1, "b": 2}.keys()) == [(b"a", 1), (b"b", 1)]
+    assert items(iter([])) == []
+
+
+def test_a_list_of_str_is_a_list_of_paths(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("ab")
+    assert items([str(file), file]) == [(b"ab", 2)]
+    with pytest.raises(FileNotFoundError, match="some text"):
+        items(["some text"])
+
+
+def test_a_list_of_paths_and_documents_is_refused(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("ab")
+    with pytest.raises(TypeError):
+        items([str(file), b"a document"])
+
+
+@pytest.mark.parametrize("source", [5, None, 1.5, [1, 2], [None], iter([1]), iter([None]), b"one"])
+def test_what_is_no_corpus_is_a_type_error(source):
+    with pytest.raises(TypeError):
+        items(source)
+
+
+@pytest.mark.parametrize("threads", [0, -1, -(2**70)])
+def test_a_number_of_threads_below_one_is_a_value_error(threads):
+    with pytest.raises(ValueError, match="threads"):
+        items(iter(["a"]), num_threads=threads)
+
+
+@pytest.mark.parametrize("threads", ["2", 1.5])
+def test_a_number_of_threads_that_is_none_is_a_type_error(threads):
+    with pytest.raises(TypeError):
+        items(iter(["a"]), num_threads=threads)
+
+
+@pytest.mark.slow  # while it fails it takes all the threads that a machine has
+def test_more_threads_than_a_machine_can_have_are_no_panic(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("ab")
+    assert items(file, num_threads=100_000) == [(b"ab", 1)]
+
+
+@pytest.mark.parametrize("pattern", ["(a", "[z-a]", r"\p{Nonsense}", "a)", "*"])
+def test_a_broken_pattern_is_a_pattern_error_that_shows_it(pattern):
+    with pytest.raises(PatternError) as caught:
+        items(iter(["a"]), pattern=pattern)
+    assert pattern.replace("\\", "") in str(caught.value).replace("\\", "")
+
+
+def test_a_misspelt_pattern_is_a_pattern_error_with_the_nearest():
+    with pytest.raises(PatternError, match="did you mean 'gpt2'"):
+        items(iter(["a"]), pattern="gtp2")
+
+
+@pytest.mark.parametrize("pattern", ["x*", "a?", "(?:ab)*", "|a", ""])
+def test_a_pattern_that_matches_no_text_at_all_is_refused(pattern):
+    with pytest.raises(PatternError, match="empty"):
+        items(iter(["a"]), pattern=pattern)
+
+
+def test_a_pattern_of_another_type_is_a_type_error():
+    with pytest.raises(TypeError):
+        items(iter(["a"]), pattern=5)
+
+
+def test_ascii_counting_refuses_other_bytes_with_file_and_byte(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_bytes(b"fine\nsti\xc3\xa9l")
+    with pytest.raises(CorpusError) as caught:
+        items(file, recipe="ck-ascii")
+    assert str(file) in str(caught.value)
+    assert "0xC3" in str(caught.value)
+    assert caught.value.path == str(file)
+    assert caught.value.offset == 8
+    with pytest.raises(CorpusError, match="0x00"):
+        items(iter([b"a\x00"]), recipe="ck-ascii")
+
+
+def test_progress_hears_of_all_bytes_that_were_read(tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("ab " * 100_000)
+    heard: list[int] = []
+    byteweld.count(file, recipe="plain", progress=heard.append)
+    assert heard and heard == sorted(heard) and heard[-1] == 300_000
+    heard.clear()
+    byteweld.count(iter(["x" * 1_000_000] * 20), recipe="plain", progress=heard.append)
+    assert heard and heard[-1] == 20_000_000
+
+
+def test_an_error_in_progress_or_in_the_documents_comes_through(tmp_path):
+    def documents():
+        yield "a"
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        byteweld.count(documents())
+    file = tmp_path / "a.txt"
+    file.write_text("ab " * 1_000_000)
+
+    def complain(_):
+        raise RuntimeError("stop it")
+
+    with pytest.raises(RuntimeError, match="stop it"):
+        byteweld.count(file, recipe="plain", progress=complain)

@@ -1,0 +1,450 @@
+"""Tokenizer: arguments and their errors, special tokens, roles, what it says of itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import byteweld
+from byteweld import (
+    PATTERNS,
+    FormatError,
+    PatternError,
+    SpecialTokenError,
+    Tokenizer,
+    UnknownIdError,
+    UnsupportedError,
+    Vocabulary,
+    VocabularyError,
+)
+
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+RANKS = {bytes([byte]): byte for byte in range(256)}
+END = "<|endoftext|>"
+
+
+@pytest.fixture(scope="module")
+def tok():
+    document = f"low low low lower lower{END}newest newest"
+    return byteweld.train(
+        iter([document] * 2), vocab_size=266, recipe="from-scratch", special_tokens=[END]
+    )
+
+
+@pytest.fixture(scope="module")
+def bpe1():
+    return byteweld.train(iter(["the the the"]), vocab_size=262, recipe="bpe1")
+
+
+# ---------------------------------------------------------------------- texts
+
+
+@pytest.mark.parametrize("text", ["lower", b"lower", bytearray(b"lower")])
+def test_texts_are_str_or_bytes(tok, text):
+    assert tok.decode(tok.encode(text)) == "lower"
+    assert tok.count(text) == len(tok.encode(text))
+
+
+@pytest.mark.parametrize("text", [None, 5, ["low"], {"low"}, 1.5])
+@pytest.mark.parametrize(
+    "method",
+    [
+        *("encode", "encode_ordinary", "encode_to_numpy", "encode_with_offsets", "count"),
+        *("encode_single_token", "pretokenize", "encode_with_unstable"),
+    ],
+)
+def test_texts_of_another_type_are_type_errors(tok, method, text):
+    with pytest.raises(TypeError):
+        getattr(tok, method)(text)
+
+
+def test_an_integer_is_no_token(tok):
+    for number in (0, 1, 97):
+        with pytest.raises(TypeError):
+            tok.encode_single_token(number)
+
+
+@pytest.mark.parametrize("texts", ["low", b"low", None, 5, [1], ["low", None]])
+@pytest.mark.parametrize("method", ["encode_batch", "encode_ordinary_batch", "encode_ragged"])
+def test_batches_are_sequences_of_texts(tok, method, texts):
+    with pytest.raises(TypeError):
+        getattr(tok, method)(texts)
+
+
+def test_empty_texts_and_batches_have_no_ids(tok):
+    assert tok.encode("") == tok.encode(b"") == tok.encode_ordinary("") == []
+    assert tok.encode_batch([]) == [] and tok.encode_batch(["", "low"])[0] == []
+    assert tok.encode_with_offsets("") == ([], [])
+    assert tok.encode_to_numpy("").tolist() == []
+    ids, offsets = tok.encode_ragged([])
+    assert ids.tolist() == [] and offsets.tolist() == [0]
+    assert list(tok.encode_iterable([])) == []
+    assert tok.count("") == tok.count_until("", 0) == 0
+    assert tok.truncate("", 0) == "" and tok.truncate(b"", 5) == b""
+    assert tok.decode([]) == "" and tok.decode_bytes([]) == b""
+    assert tok.decode_with_offsets([]) == ("", [])
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_a_number_of_threads_below_one_is_a_value_error(tok, threads):
+    with pytest.raises(ValueError, match="threads"):
+        tok.encode_batch(["low"], num_threads=threads)
+
+
+@pytest.mark.parametrize("pieces", [5, None, [1], ["low", None]])
+def test_a_stream_is_an_iterable_of_texts(tok, pieces):
+    with pytest.raises(TypeError):
+        list(tok.encode_iterable(pieces))
+
+
+def test_an_error_inside_a_stream_comes_through(tok):
+    def pieces():
+        yield "low"
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        list(tok.encode_iterable(pieces()))
+
+
+# ---------------------------------------------------------------------- special tokens
+
+
+def test_special_tokens_in_text_raise_with_two_ways_on(tok):
+    for call in (
+        lambda: tok.encode(f"low{END}"),
+        lambda: tok.encode(f"low{END}".encode()),
+        lambda: tok.count(f"low{END}"),
+        lambda: tok.encode_batch(["low", f"low{END}"]),
+        lambda: tok.encode_ragged([f"low{END}"]),
+        lambda: tok.encode_to_numpy(END),
+        lambda: tok.encode_with_offsets(END),
+        lambda: tok.count_until(f"low{END}", 100),
+        lambda: tok.truncate(f"low{END}", 100),
+        lambda: tok.encode_with_unstable(END),
+        lambda: list(tok.encode_iterable([END[:5], END[5:]])),
+    ):
+        with pytest.raises(SpecialTokenError) as caught:
+            call()
+        message = str(caught.value)
+        assert repr(END) in message
+        assert f"allowed_special={{{END!r}}}" in message and "disallowed_special=()" in message
+        assert isinstance(caught.value, ValueError)
+
+
+def test_special_tokens_are_permitted_or_plain_text_when_told(tok):
+    end = tok.eot_token
+    low = tok.encode("low")
+    assert tok.encode(f"low{END}low", allowed_special="all") == [*low, end, *low]
+    assert tok.encode(f"low{END}", allowed_special={END}) == [*low, end]
+    assert tok.encode(f"low{END}", allowed_special=[END]) == [*low, end]
+    plain = tok.encode(f"low{END}", disallowed_special=())
+    assert plain == tok.encode_ordinary(f"low{END}") and end not in plain
+    assert tok.count(f"low{END}", allowed_special="all") == len(low) + 1
+    assert tok.truncate(f"low{END}low", len(low) + 1, allowed_special="all") == f"low{END}"
+
+
+def test_permission_goes_before_refusal_only_for_all(tok):
+    assert tok.encode(END, allowed_special={END}, disallowed_special="all") == [tok.eot_token]
+    with pytest.raises(SpecialTokenError):
+        tok.encode(END, allowed_special={END}, disallowed_special={END})
+
+
+def test_any_text_can_be_refused(tok):
+    with pytest.raises(SpecialTokenError, match="wer"):
+        tok.encode("lower", disallowed_special={"wer"})
+
+
+def test_a_special_token_beyond_the_limit_still_raises_or_is_never_reached(tok):
+    text = "low " * 1000 + END
+    with pytest.raises(SpecialTokenError):
+        tok.count(text)
+    assert tok.count_until(text, 3, disallowed_special=()) is None
+
+
+@pytest.mark.parametrize("name", ["allowed_special", "disallowed_special"])
+@pytest.mark.parametrize("value", [END, "none", 5])
+def test_special_arguments_are_all_or_sets(tok, name, value):
+    with pytest.raises(TypeError):
+        tok.encode("low", **{name: value})
+
+
+def test_many_choices_of_special_tokens_stay_right(tok):
+    for n in range(200):
+        assert tok.encode(f"low {n}", disallowed_special={f"x{n}"})
+        with pytest.raises(SpecialTokenError):
+            tok.encode(f"x{n}", disallowed_special={f"x{n}"})
+
+
+# ---------------------------------------------------------------------- roles and alphabets
+
+
+def test_bos_and_eos_are_added_when_asked(bpe1):
+    assert bpe1.encode("the") == [261]
+    assert bpe1.encode("the", add_bos=True) == [256, 261]
+    assert bpe1.encode("the", add_bos=True, add_eos=True) == [256, 261, 257]
+    assert bpe1.encode_batch(["the", ""], add_bos=True, add_eos=True) == [
+        [256, 261, 257],
+        [256, 257],
+    ]
+
+
+def test_a_role_that_the_vocabulary_has_not_is_unsupported(tok):
+    for role in ("bos", "eos"):
+        with pytest.raises(UnsupportedError, match=f"no {role} token"):
+            tok.encode("low", **{f"add_{role}": True})
+        with pytest.raises(UnsupportedError, match=f"no {role} token"):
+            tok.encode_batch(["low"], **{f"add_{role}": True})
+
+
+def test_a_character_outside_ascii_is_unk_or_an_error_that_names_it():
+    with_unk = byteweld.train(iter(["ab ab"]), vocab_size=103, recipe="ck-ascii")
+    unk = with_unk.vocab.roles["unk"]
+    assert with_unk.encode("aé漢b").count(unk) == 2
+    assert with_unk.encode_with_offsets("aé漢b")[1] == [(0, 1), (1, 3), (3, 6), (6, 7)]
+    without = Tokenizer(Vocabulary({0: b"a", 1: b"b"}, alphabet="ascii"))
+    for call in (without.encode, without.count, lambda text: without.encode_batch(["a", text])):
+        with pytest.raises(ValueError, match=r"é.*byte 2"):
+            call("abé")
+
+
+# ---------------------------------------------------------------------- limits
+
+
+@pytest.mark.parametrize("method", ["count_until", "truncate"])
+def test_a_limit_is_a_whole_number(tok, method):
+    with pytest.raises(ValueError, match="limit is -1"):
+        getattr(tok, method)("low", -1)
+    for limit in ("3", 1.5, None):
+        with pytest.raises(TypeError):
+            getattr(tok, method)("low", limit)
+
+
+def test_a_limit_may_be_larger_than_any_text(tok):
+    assert tok.count_until("low", 2**70) == tok.count("low")
+    assert tok.truncate("low", 2**70) == "low"
+
+
+def test_truncating_keeps_whole_characters():
+    tok = Tokenizer.from_ranks(RANKS, pattern=None)
+    assert tok.truncate("é漢", 1) == ""
+    assert tok.truncate("é漢", 4) == "é"
+    assert tok.truncate("é漢", 5) == "é漢"
+    assert tok.truncate("é漢".encode(), 1) == b"\xc3"
+
+
+# ---------------------------------------------------------------------- decoding
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.int64, np.int32, np.uint16, np.uint8])
+def test_ids_may_be_any_integers_in_any_sequence(tok, dtype):
+    ids = np.array([108, 111, 119], dtype)
+    assert tok.decode(ids) == tok.decode(ids.tolist()) == tok.decode(tuple(ids.tolist())) == "low"
+    assert tok.decode(ids[::2]) == "lw"
+    assert tok.decode_tokens_bytes(ids) == [b"l", b"o", b"w"]
+    assert tok.decode(range(97, 100)) == "abc"
+
+
+@pytest.mark.parametrize("ids", ["low", 5, None, [1.5], ["a"], [None], [[97]]])
+def test_ids_of_another_type_are_type_errors(tok, ids):
+    for method in (tok.decode, tok.decode_bytes, tok.decode_tokens_bytes):
+        with pytest.raises(TypeError):
+            method(ids)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex64])
+def test_arrays_of_other_numbers_are_type_errors(tok, dtype):
+    with pytest.raises(TypeError):
+        tok.decode(np.array([97], dtype))
+
+
+@pytest.mark.parametrize("unknown", [266, 10**6, 2**32 - 1])
+def test_an_unknown_id_is_an_error_that_has_it(tok, unknown):
+    for call in (
+        lambda: tok.decode([97, unknown]),
+        lambda: tok.decode_bytes(np.array([unknown], np.uint32)),
+        lambda: tok.decode_single_token_bytes(unknown),
+        lambda: tok.decode_tokens_bytes([unknown]),
+        lambda: tok.decode_with_offsets([unknown]),
+        lambda: tok.decode_batch([[97], [unknown]]),
+    ):
+        with pytest.raises(UnknownIdError, match=str(unknown)) as caught:
+            call()
+        assert caught.value.id == unknown
+        assert isinstance(caught.value, KeyError)
+
+
+@pytest.mark.parametrize("unknown", [-1, 2**32, 2**70])
+def test_an_id_that_no_vocabulary_can_have_is_an_error(tok, unknown):
+    for call in (lambda: tok.decode([unknown]), lambda: tok.decode_single_token_bytes(unknown)):
+        with pytest.raises((OverflowError, KeyError)):
+            call()
+
+
+def test_decoding_replaces_what_is_not_utf8_unless_told(tok):
+    assert tok.decode([255]) == "�"
+    assert tok.decode([255], errors="ignore") == ""
+    with pytest.raises(UnicodeDecodeError):
+        tok.decode([255], errors="strict")
+    with pytest.raises(LookupError):
+        tok.decode([255], errors="no such handler")
+
+
+def test_decoding_with_offsets_counts_characters():
+    tok = Tokenizer.from_ranks(RANKS, pattern=None)
+    assert tok.decode_with_offsets(list("aé漢".encode())) == ("aé漢", [0, 1, 1, 2, 2, 2])
+
+
+# ---------------------------------------------------------------------- making
+
+
+def test_merges_make_a_tokenizer():
+    tok = Tokenizer.from_merges(
+        BYTES | {256: b"bc", 257: b"ab"}, [(b"b", b"c"), (b"a", b"b")], special_tokens=[END, "<s>"]
+    )
+    assert tok.encode("abc") == [97, 256]
+    assert dict(tok.vocab.special_tokens) == {END: 258, "<s>": 259}
+    assert tok.vocab.pattern == PATTERNS["gpt2"]
+    listed = Tokenizer.from_merges(BYTES | {256: END.encode()}, [], special_tokens=[END])
+    assert listed.eot_token == 256 and len(listed) == 257
+    placed = Tokenizer.from_merges(BYTES, [], special_tokens={END: 1000}, pattern=None)
+    assert placed.encode(END, allowed_special="all") == [1000] and placed.n_vocab == 1001
+
+
+@pytest.mark.parametrize(
+    ("vocab", "merges", "options", "kind", "words"),
+    [
+        (BYTES, [(b"a", b"b")], {}, VocabularyError, "merge 0.*b'ab'"),
+        (BYTES, [("a", "b")], {}, (VocabularyError, TypeError), "'a'"),
+        ({0: b"a"}, [], {}, VocabularyError, "255 of 256"),
+        (BYTES, [(b"a",)], {}, (ValueError, TypeError), None),
+        (BYTES, [], {"special_tokens": "abc"}, TypeError, "list of strings"),
+        (BYTES, [], {"special_tokens": {END: 97}}, VocabularyError, None),
+        (BYTES, [], {"pattern": "gpt3"}, PatternError, "did you mean 'gpt2'"),
+        (BYTES, [], {"pattern": "(a"}, PatternError, "compile"),
+        (BYTES | {256: b"ab"}, [(b"a", b"b")] * 2, {}, VocabularyError, "merges 0 and 1"),
+    ],
+    ids=lambda value: str(value)[-40:],
+)
+def test_merges_that_make_no_tokenizer_are_refused(vocab, merges, options, kind, words):
+    with pytest.raises(kind, match=words):
+        Tokenizer.from_merges(vocab, merges, **options)
+
+
+def test_ranks_make_a_tokenizer():
+    tok = Tokenizer.from_ranks(RANKS | {b"ab": 256, b"abc": 257}, pattern="gpt2", name="mine")
+    assert tok.encode("abc") == [257] and tok.name == "mine"
+    assert tok.vocab.merges == [(b"a", b"b"), (b"ab", b"c")]
+    # "abcd" cannot be made of two tokens, so merges cannot be recovered; the ranks still rule.
+    odd = Tokenizer.from_ranks(RANKS | {b"abcd": 256}, pattern="gpt2")
+    assert odd.encode("abcd") == [256] and odd.vocab.ranking == "ranks"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "options", "kind", "words"),
+    [
+        (RANKS | {b"ab": 97}, {}, VocabularyError, "same rank"),
+        ({b"a": 0}, {}, VocabularyError, "255 of 256"),
+        (RANKS | {b"": 256}, {}, VocabularyError, "256"),
+        (RANKS | {b"ab": -5}, {}, VocabularyError, "-5"),
+        (RANKS | {b"ab": 2**40}, {}, VocabularyError, str(2**40)),
+        (RANKS | {"ab": 256}, {}, (VocabularyError, TypeError), "ab"),
+        (RANKS, {"special_tokens": {"<s>": 5}}, VocabularyError, "5"),
+        (RANKS, {"special_tokens": {"<s>": 300, "<t>": 300}}, VocabularyError, "300"),
+        (RANKS, {"special_tokens": ["<s>"]}, (TypeError, VocabularyError, ValueError), None),
+        (None, {}, TypeError, None),
+    ],
+    ids=lambda value: str(value)[-40:],
+)
+def test_ranks_that_make_no_tokenizer_are_refused(ranks, options, kind, words):
+    with pytest.raises(kind, match=words):
+        Tokenizer.from_ranks(ranks, pattern=None, **options)
+
+
+@pytest.mark.parametrize("vocab", [None, "tokenizer.json", BYTES])
+def test_a_tokenizer_is_made_of_a_vocabulary(vocab):
+    with pytest.raises(TypeError):
+        Tokenizer(vocab)
+
+
+# ---------------------------------------------------------------------- what it is
+
+
+def test_a_tokenizer_says_what_it_is(tok):
+    assert repr(tok) == f"<Tokenizer 266 tokens, pattern 'gpt2', sha {tok.vocab.fingerprint[:8]}>"
+    assert len(tok) == tok.n_vocab == tok.max_token_value + 1 == 266
+    assert tok.special_tokens_set == {END}
+    assert tok.eot_token == 256 and tok.is_special_token(256) and not tok.is_special_token(97)
+    assert tok.token_byte_values() == sorted(token for _, token in tok.vocab.ordinary())
+    assert tok.pattern_engine in ("automaton", "backtracking")
+    with pytest.raises(TypeError):
+        tok.is_special_token("low")
+
+
+def test_n_vocab_is_one_more_than_the_highest_id():
+    tok = Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={END: 300})
+    assert tok.n_vocab == 301 and len(tok) == 257
+
+
+def test_a_vocabulary_without_endoftext_has_no_eot_token(bpe1):
+    with pytest.raises(KeyError, match="endoftext"):
+        _ = bpe1.eot_token
+
+
+def test_tokenizers_of_equal_vocabularies_are_equal(tok):
+    again = Tokenizer(tok.vocab, name="other")
+    assert again == tok and hash(again) == hash(tok)
+    assert tok != Tokenizer.from_ranks(RANKS, pattern=None)
+    assert tok != tok.vocab
+
+
+def test_what_a_tokenizer_shows_cannot_be_changed(tok):
+    for name in ("vocab", "training", "name", "n_vocab"):
+        with pytest.raises(AttributeError):
+            setattr(tok, name, None)
+    tok.special_tokens_set.clear()
+    assert tok.special_tokens_set == {END}
+
+
+# ---------------------------------------------------------------------- files
+
+
+def test_a_missing_file_is_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.json"):
+        byteweld.load(tmp_path / "nowhere.json")
+
+
+def test_a_file_of_no_known_format_is_a_format_error(tmp_path):
+    file = tmp_path / "x.json"
+    for content in (b"", b"{}", b"some text", b"\x00" * 100, b"[1, 2]"):
+        file.write_bytes(content)
+        with pytest.raises(FormatError):
+            byteweld.load(file)
+    with pytest.raises(FormatError):
+        byteweld.load(tmp_path)
+
+
+def test_saving_never_overwrites_unless_told(tok, tmp_path):
+    file = tmp_path / "tokenizer.json"
+    file.write_text("precious")
+    with pytest.raises(FileExistsError, match=r"tokenizer\.json"):
+        tok.save(file)
+    assert file.read_text() == "precious"
+    tok.save(file, overwrite=True)
+    assert byteweld.load(file) == tok
+    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+
+
+def test_an_unknown_format_or_option_is_an_error_with_the_nearest(tok, tmp_path):
+    with pytest.raises(UnsupportedError, match="did you mean 'huggingface'"):
+        tok.save(tmp_path / "x.json", format="hugginface")
+    with pytest.raises(UnsupportedError, match="format="):
+        tok.save(tmp_path / "x.unknown")
+    tok.save(tmp_path / "x.tiktoken")
+    with pytest.raises(TypeError, match="did you mean 'pattern'"):
+        byteweld.load(tmp_path / "x.tiktoken", patern="gpt2")
+
+
+def test_a_loaded_tokenizer_is_named_after_its_file(tok, tmp_path):
+    tok.save(tmp_path / "mine.json")
+    loaded = byteweld.load(tmp_path / "mine.json")
+    assert loaded.name == "mine" and loaded == tok and loaded.training is None

@@ -1,0 +1,299 @@
+"""Training: sizes, why it stopped, progress, the fields of a recipe and their errors."""
+
+from __future__ import annotations
+
+import pytest
+
+import byteweld
+from byteweld import (
+    RECIPES,
+    PatternError,
+    Recipe,
+    Training,
+    TrainingEvent,
+    UnsupportedError,
+)
+
+
+def train(*documents, **options):
+    defaults = {"recipe": "plain", "vocab_size": 300}
+    return byteweld.train(iter(documents or ("ab ab ab cd",)), **(defaults | options))
+
+
+# ---------------------------------------------------------------------- size
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_smallest_size_gives_no_merges_and_one_below_is_refused(name):
+    smallest = RECIPES[name].minimum_size
+    tok = train(recipe=name, vocab_size=smallest)
+    assert tok.vocab.merges == []
+    assert tok.training.stop == "size"
+    with pytest.raises(ValueError, match=str(smallest)):
+        train(recipe=name, vocab_size=smallest - 1)
+
+
+def test_a_size_that_is_too_small_says_what_it_is_made_of():
+    with pytest.raises(ValueError, match=r"258.*at least 259.*256 bytes.*3 special tokens"):
+        train(recipe="from-scratch", vocab_size=258, special_tokens=["x", "y", "z"])
+    with pytest.raises(ValueError, match=r"^vocab_size must be >= 256, got 255$"):
+        train(recipe="bpetite", vocab_size=255)
+
+
+@pytest.mark.parametrize("size", ["300", 300.0, None, True, [300]])
+def test_a_size_is_an_integer(size):
+    with pytest.raises(TypeError, match="vocab_size"):
+        train(vocab_size=size)
+
+
+def test_the_size_is_checked_before_the_corpus_is_read():
+    def documents():
+        raise AssertionError("read")
+        yield ""
+
+    with pytest.raises(ValueError, match="vocab_size"):
+        byteweld.train(documents(), vocab_size=3)
+
+
+def test_a_size_far_beyond_the_corpus_is_no_trouble():
+    tok = train(vocab_size=2**62)
+    assert tok.training.stop == "no pairs"
+    assert tok.training.merges_planned == 2**62 - 256
+
+
+def test_what_counts_in_the_size_depends_on_the_recipe():
+    assert len(train("abcd" * 9, recipe="modern", vocab_size=258, special_tokens=["<s>"])) == 258
+    assert len(train("abcd" * 9, recipe="bpetite", vocab_size=258)) == 259
+
+
+# ---------------------------------------------------------------------- what happened
+
+
+def test_training_says_why_it_stopped():
+    assert train("abcab", vocab_size=257).training.stop == "size"
+    assert train("abcab").training.stop == "no pairs"
+    assert train("abcab", min_frequency=2).training.stop == "min frequency"
+    assert train("").training.stop == "no pairs"
+
+
+def test_training_says_what_it_learned():
+    training = train("low low low low low", "lower lower").training
+    assert isinstance(training, Training)
+    assert training.merges_learned == len(training.merge_counts)
+    assert training.merges_planned == 44
+    assert training.total_pretokens == training.distinct_pretokens == 2
+    assert training.vocab_size == 300
+    assert training.count_seconds >= 0 and training.merge_seconds >= 0
+    assert list(training.merge_counts) == sorted(training.merge_counts, reverse=True)
+    assert f"learned {training.merges_learned} of 44 merges" in str(training)
+
+
+def test_stopping_at_min_frequency_says_which():
+    assert "less than 3 times" in str(train(min_frequency=3).training)
+
+
+def test_training_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        train().training.stop = "size"
+
+
+# ---------------------------------------------------------------------- progress
+
+
+def test_progress_is_start_every_hundredth_merge_and_complete():
+    heard: list[TrainingEvent] = []
+    document = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
+    tok = train(document, vocab_size=600, recipe="bpetite", progress=heard.append)
+    learned = tok.training.merges_learned
+    assert learned > 200
+    assert heard[0] == ("start", 0, 344)
+    assert heard[-1] == ("complete", learned, 344)
+    assert heard[1:-1] == [("merge", n, 344) for n in range(100, learned + 1, 100)]
+
+
+def test_progress_hears_of_a_training_without_merges():
+    heard: list[TrainingEvent] = []
+    train("", progress=heard.append)
+    assert heard == [("start", 0, 44), ("complete", 0, 44)]
+
+
+def test_an_error_in_progress_comes_through():
+    def complain(event):
+        if event.kind == "merge":
+            raise RuntimeError("stop it")
+
+    document = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
+    with pytest.raises(RuntimeError, match="stop it"):
+        train(document, vocab_size=600, progress=complain)
+
+
+# ---------------------------------------------------------------------- recipes
+
+
+def test_an_unknown_recipe_is_an_error_with_the_nearest():
+    with pytest.raises(ValueError, match="did you mean 'from-scratch'"):
+        train(recipe="from_scratch")
+
+
+@pytest.mark.parametrize("recipe", [5, None, ["plain"]])
+def test_a_recipe_of_another_type_is_a_type_error(recipe):
+    with pytest.raises(TypeError, match="recipe"):
+        train(recipe=recipe)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [
+        ("min_freq", "min_frequency"),
+        ("special_token", "special_tokens"),
+        ("max_token_byte", "max_token_bytes"),
+        ("tiebreak", "tie_break"),
+        ("patern", "pattern"),
+    ],
+)
+def test_an_unknown_field_is_an_error_with_the_nearest(wrong, near):
+    with pytest.raises(TypeError, match=f"{wrong!r}.*did you mean '{near}'"):
+        train(**{wrong: 1})
+
+
+def test_a_field_that_is_like_no_other_is_an_error_without_a_guess():
+    with pytest.raises(TypeError, match=r"unknown recipe field 'zzz'$"):
+        train(zzz=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tie_break": "largest"}, "tie_break is 'largest'.*smallest-ids"),
+        ({"special_ids": "middle"}, "special_ids is 'middle'.*first"),
+        ({"alphabet": "utf8"}, "alphabet is 'utf8'.*bytes"),
+        ({"min_frequency": -1}, "min_frequency is -1"),
+        ({"max_token_bytes": 0}, "max_token_bytes is 0"),
+        ({"special_tokens": ["a", "a"]}, "'a' is given twice"),
+        ({"special_tokens": [""]}, "non-empty"),
+        ({"special_tokens": ["<|bos|>"], "recipe": "ck"}, "given twice"),
+    ],
+    ids=str,
+)
+def test_a_value_that_a_field_cannot_have_is_refused_by_name(change, words):
+    with pytest.raises(ValueError, match=words):
+        train(vocab_size=400, **change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"special_tokens": "abc"},
+        {"special_tokens": 5},
+        {"min_frequency": "2"},
+        {"min_frequency": 1.5},
+        {"min_frequency": None},
+        {"max_token_bytes": "2"},
+        {"max_token_bytes": 1.5},
+        {"pattern": 5},
+        {"pattern": b"a+"},
+    ],
+    ids=str,
+)
+def test_a_value_of_another_type_is_a_type_error_that_names_the_field(change):
+    with pytest.raises(TypeError, match=next(iter(change))):
+        train(**change)
+
+
+def test_special_tokens_are_strings():
+    with pytest.raises((TypeError, ValueError), match="5"):
+        train(special_tokens=[5])
+
+
+def test_very_large_limits_are_no_limits():
+    assert train(max_token_bytes=2**70).vocab == train().vocab
+    assert train(min_frequency=2**70).vocab.merges == []
+
+
+def test_recipes_that_have_their_own_special_tokens_take_no_others():
+    with pytest.raises(UnsupportedError, match="exactly one special token"):
+        train(recipe="bpetite", special_tokens=["<s>"])
+    with pytest.raises(UnsupportedError, match="no special tokens"):
+        train(recipe="rustbpe", special_tokens=["<s>"])
+    for name in ("bpetite", "rustbpe"):
+        assert train(recipe=name, special_tokens=[]).vocab == train(recipe=name).vocab
+
+
+def test_a_recipe_is_a_value():
+    recipe = RECIPES["plain"].replace(min_frequency=2)
+    assert recipe == RECIPES["plain"].replace(min_frequency=2) != RECIPES["plain"]
+    assert train(recipe=recipe).vocab == train(min_frequency=2).vocab
+    assert isinstance(recipe, Recipe)
+    with pytest.raises(AttributeError):
+        recipe.min_frequency = 3
+    with pytest.raises(TypeError):
+        RECIPES["new"] = recipe
+
+
+def test_a_new_pattern_is_written_into_the_vocabulary_unless_told():
+    assert train(recipe="modern", pattern="gpt2").vocab.pattern == byteweld.PATTERNS["gpt2"]
+    tok = train(recipe="modern", pattern=None, encode_pattern="gpt2")
+    assert tok.vocab.pattern == byteweld.PATTERNS["gpt2"]
+    assert train(recipe="ck").vocab.pattern == byteweld.PATTERNS["gpt2"]
+    assert train(recipe="ck", encode_pattern="ck").vocab.pattern == byteweld.PATTERNS["ck"]
+
+
+def test_a_misspelt_pattern_is_an_error_with_the_nearest():
+    with pytest.raises(PatternError, match="did you mean 'o200k'"):
+        train(pattern="o200")
+
+
+def test_a_special_token_that_hugging_face_would_confuse_is_refused():
+    with pytest.raises(UnsupportedError, match="choose another"):
+        train(recipe="huggingface", special_tokens=["a"], vocab_size=300)
+
+
+# ---------------------------------------------------------------------- the rules themselves
+
+
+def test_min_frequency_and_max_token_bytes_hold():
+    tok = train("abababab", "abab", "xyz xyz", min_frequency=2, max_token_bytes=4)
+    assert min(tok.training.merge_counts) >= 2
+    assert max(len(token) for _, token in tok.vocab.ordinary()) == 4
+    assert train("abab", max_token_bytes=1).vocab.merges == []
+    assert train("abab", max_token_bytes=1).training.stop == "no pairs"
+
+
+def test_ties_are_broken_by_ids_or_by_bytes():
+    # A newline has a small id as a byte, and a large one in Hugging Face's order.
+    counts = byteweld.Counts({b"ab": 1, b"bz": 1, b"ba": 1, b"\n\n": 1})
+    chosen = [
+        byteweld.train(counts, vocab_size=257, recipe="plain", tie_break=rule).vocab.merges[0]
+        for rule in ("smallest-ids", "greatest-bytes", "smallest-bytes")
+    ]
+    assert chosen == [(b"\n", b"\n"), (b"b", b"z"), (b"\n", b"\n")]
+    theirs = byteweld.train(counts, vocab_size=257, recipe="huggingface", pattern=None)
+    assert theirs.vocab.merges == [(b"a", b"b")]
+
+
+def test_merges_do_not_cross_documents_pretokens_or_special_tokens():
+    assert train("a", "b", "a", "b").vocab.merges == []
+    assert train("ab", pattern="a|b").vocab.merges == []
+    document = "a<s>b<s>" * 5
+    assert train(document, special_tokens=["<s>"]).vocab.merges == []
+    assert train(document, special_tokens=["<s>"], split_specials=False).vocab.merges
+
+
+# ---------------------------------------------------------------------- cuts
+
+
+def test_a_cut_needs_a_training_and_a_size_within_it():
+    tok = train("abababab")
+    with pytest.raises(ValueError, match="at most 300"):
+        tok.cut(301)
+    with pytest.raises(ValueError, match="at least 256"):
+        tok.cut(255)
+    with pytest.raises(TypeError, match="vocab_size"):
+        tok.cut("257")
+    with pytest.raises(UnsupportedError, match="trained"):
+        byteweld.Tokenizer(tok.vocab).cut(257)
+    assert tok.cut(257).vocab.merges == tok.vocab.merges[:1]
+    assert tok.cut(300) == tok
+    assert tok.cut(258).cut(257) == tok.cut(257)
+    with pytest.raises(ValueError, match="at most 258"):
+        tok.cut(258).cut(259)

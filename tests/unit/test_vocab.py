@@ -1,0 +1,201 @@
+"""Vocabulary: what it accepts, what it refuses and in which words, and that it does not change."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from byteweld import PATTERNS, Merge, Vocabulary, VocabularyError
+
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+SMALL = Vocabulary(
+    BYTES | {256: b"ab", 257: b"<s>", 258: b"abc"},
+    [(97, 98, 256), (256, 99, 258)],
+    special_tokens={"<s>": 257},
+    pattern=PATTERNS["gpt2"],
+    roles={"bos": 257},
+)
+
+
+def changed(**changes):
+    """SMALL with some arguments changed."""
+    arguments = {
+        "tokens": dict(SMALL.tokens),
+        "merge_ids": SMALL.merge_ids,
+        "special_tokens": dict(SMALL.special_tokens),
+        "pattern": SMALL.pattern,
+        "roles": dict(SMALL.roles),
+    }
+    return Vocabulary(**(arguments | changes))
+
+
+def test_a_vocabulary_shows_its_tokens_merges_and_special_tokens():
+    assert SMALL.merges == [(b"a", b"b"), (b"ab", b"c")]
+    assert SMALL.merge_ids[1] == Merge(left=256, right=99, new=258)
+    assert SMALL.tokens[258] == b"abc"
+    assert SMALL.ids[b"abc"] == 258
+    assert len(SMALL) == 259
+    assert dict(SMALL.special_tokens) == {"<s>": 257}
+    assert "259 tokens, 2 merges, 1 special" in repr(SMALL)
+    assert SMALL.fingerprint[:8] in repr(SMALL)
+
+
+def test_tokens_are_in_order_of_id_however_they_were_given():
+    backwards = dict(sorted(SMALL.tokens.items(), reverse=True))
+    assert list(changed(tokens=backwards).tokens) == list(range(259))
+    assert changed(tokens=backwards) == SMALL
+
+
+def test_special_tokens_are_no_ordinary_tokens():
+    assert b"<s>" not in SMALL.ids
+    assert 257 not in dict(SMALL.ordinary())
+    assert len(dict(SMALL.ordinary())) == 258
+
+
+def test_a_special_token_may_have_the_bytes_of_an_ordinary_one():
+    vocab = Vocabulary(BYTES | {256: b"a"}, special_tokens={"a": 256})
+    assert vocab.ids[b"a"] == 97
+
+
+def test_a_special_token_may_share_the_id_of_a_merge_as_in_hugging_face():
+    vocab = Vocabulary(BYTES | {256: b"ab"}, [(97, 98, 256)], special_tokens={"ab": 256})
+    assert vocab.ids[b"ab"] == 256
+
+
+def test_several_merges_may_build_one_token():
+    tokens = BYTES | {256: b"ab", 257: b"bc", 258: b"abc"}
+    merges = [(97, 98, 256), (98, 99, 257), (256, 99, 258), (97, 257, 258)]
+    assert len(Vocabulary(tokens, merges).merge_ids) == 4
+
+
+def test_ids_may_have_gaps_and_be_large():
+    assert len(Vocabulary(BYTES | {100_000: b"ab"}, [(97, 98, 100_000)])) == 257
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tokens": BYTES | {256: b""}}, "token 256 is b''"),
+        ({"tokens": BYTES | {256: "ab"}}, "token 256 is 'ab'"),
+        ({"tokens": BYTES | {-1: b"ab"}}, "-1"),
+        ({"tokens": BYTES | {2**32 - 1: b"ab"}}, str(2**32 - 1)),
+        ({"tokens": BYTES | {1.5: b"ab"}}, "1.5"),
+        ({"tokens": {**BYTES, 300: b"a"}}, "ids 97 and 300 are both b'a'"),
+        ({"tokens": {k: v for k, v in BYTES.items() if k != 65}}, "0x41"),
+        ({"special_tokens": {"<s>": 999}}, "special token '<s>' has id 999"),
+        ({"special_tokens": {"<t>": 257}}, "special token '<t>' has id 257"),
+        ({"special_tokens": {"<s>": 97}}, "special token '<s>' has id 97"),
+        ({"roles": {"bos": 999}}, "role 'bos' is id 999"),
+        ({"roles": {"cls": 257}}, "unknown roles"),
+        ({"merge_ids": [(97, 98, 300)]}, "merge 0 is .97, 98. -> 300, but 300 is no token"),
+        ({"merge_ids": [(97, 300, 256)]}, "300 is no token"),
+        ({"merge_ids": [(97, 99, 256)]}, "merge 0 makes b'a' . b'c', but token 256 is b'ab'"),
+        ({"merge_ids": [(97, 98, 256), (97, 98, 256)]}, "merges 0 and 1"),
+        ({"merge_ids": [(257, 98, 256)]}, "257 is a special token"),
+        ({"alphabet": "utf-8"}, "alphabet is 'utf-8'"),
+        ({"ranking": "rank"}, "ranking 'rank'"),
+        ({"ranking": "ranks"}, "ranked by id has no merge list"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_vocabulary_that_breaks_its_rules_is_refused_by_name(change, words):
+    if "tokens" in change:
+        change |= {"merge_ids": (), "special_tokens": {}, "roles": {}}
+    with pytest.raises(VocabularyError, match=words):
+        changed(**change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tokens": [b"a", b"b"]},
+        {"tokens": None},
+        {"tokens": BYTES | {"256": b"ab"}, "merge_ids": (), "special_tokens": {}, "roles": {}},
+        {"special_tokens": ["<s>"]},
+        {"merge_ids": [(97, 98)]},
+        {"pattern": 5},
+    ],
+    ids=["list of tokens", "no tokens", "id of str", "list of specials", "pair", "number"],
+)
+def test_arguments_of_the_wrong_type_are_type_or_vocabulary_errors(change):
+    with pytest.raises((TypeError, VocabularyError)):
+        changed(**change)
+
+
+def test_an_ascii_vocabulary_needs_no_token_for_other_bytes():
+    assert len(Vocabulary({0: b"a"}, alphabet="ascii")) == 1
+    with pytest.raises(VocabularyError, match="255 of 256 bytes"):
+        Vocabulary({0: b"a"})
+
+
+@pytest.mark.parametrize(
+    "name", ["tokens", "pattern", "merge_ids", "special_tokens", "ids", "other"]
+)
+def test_a_vocabulary_cannot_be_changed(name):
+    vocab = changed()
+    with pytest.raises(AttributeError):
+        setattr(vocab, name, {})
+    assert vocab == SMALL
+
+
+def test_an_attribute_of_a_vocabulary_cannot_be_deleted():
+    vocab = changed()
+    with pytest.raises(AttributeError):
+        del vocab.pattern
+    assert vocab == SMALL
+
+
+def test_the_mappings_of_a_vocabulary_cannot_be_changed():
+    given = dict(SMALL.tokens)
+    vocab = changed(tokens=given)
+    given[97] = b"z"
+    assert vocab == SMALL
+    for mapping in (vocab.tokens, vocab.special_tokens, vocab.roles, vocab.ids):
+        with pytest.raises(TypeError):
+            mapping["new"] = 1  # type: ignore[index]
+
+
+# ---------------------------------------------------------------------- fingerprint
+
+
+def test_a_fingerprint_is_sixty_four_hex_digits_and_stays():
+    assert len(SMALL.fingerprint) == 64 and int(SMALL.fingerprint, 16) >= 0
+    assert changed().fingerprint == SMALL.fingerprint
+    assert hash(changed()) == hash(SMALL)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pattern": None},
+        {"pattern": PATTERNS["o200k"]},
+        {"merge_ids": SMALL.merge_ids[:1]},
+        {"merge_ids": SMALL.merge_ids[::-1]},
+        {"roles": {}},
+        {"roles": {"eos": 257}},
+        {"special_tokens": {}, "roles": {}},
+        {"ignore_merges": True},
+        {"tokens": dict(SMALL.tokens) | {259: b"zz"}},
+    ],
+    ids=str,
+)
+def test_everything_that_can_change_an_id_changes_the_fingerprint(change):
+    other = changed(**change)
+    assert other.fingerprint != SMALL.fingerprint
+    assert other != SMALL
+
+
+def test_the_pad_role_changes_no_id_and_so_no_fingerprint():
+    other = changed(roles={"bos": 257, "pad": 257})
+    assert other.fingerprint == SMALL.fingerprint
+
+
+def test_a_vocabulary_equals_no_other_kind_of_value():
+    assert SMALL != "SMALL"
+    assert SMALL != SMALL.tokens
+
+
+def test_pickling_keeps_the_value():
+    copy = pickle.loads(pickle.dumps(SMALL))
+    assert copy == SMALL and copy.fingerprint == SMALL.fingerprint
