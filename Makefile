@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-long lint format bench docs wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-long lint format bench bench-table docs wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ format: $(VENV)/.lint ## write formats in place
 
 bench: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## training and encoding beside the peers; appends to benches/record
 	$(BIN)/python benches/run.py
+
+bench-table: ## write the README's table from the newest record
+	$(PYTHON) benches/table.py
 
 docs: $(VENV)/.built ## write docs/cli.md from the verbs' own help
 	$(BIN)/python -m byteweld.cli._docs

@@ -206,7 +206,7 @@ def _resolved(name: str | None) -> str | None:
 
 @st.composite
 def merge_vocabularies(draw: st.DrawFn, ignore_merges: bool | None = None) -> Vocabulary:
-    """Tokens over a tiny alphabet with merges in random order; a token may be built in several ways."""
+    """Tokens over a tiny alphabet, merges in random order, several of them for one token."""
     choose = random.Random(draw(st.integers(0, 2**32)))
     letters = [b"a", b"b", b" ", "é".encode()[:1], "é".encode()[1:]][: draw(st.integers(2, 5))]
     tokens = list(letters)

@@ -65,9 +65,9 @@ def test_a_table_is_made_of_a_mapping(table):
 
 def test_a_count_beyond_64_bits_is_refused_by_name():
     assert Counts({b"a": 2**64 - 1})[b"a"] == 2**64 - 1
-    with pytest.raises((ValueError, OverflowError), match="b'a'|\"a\""):
+    with pytest.raises((ValueError, OverflowError), match="'a'"):
         Counts({b"a": 2**64})
-    with pytest.raises((ValueError, OverflowError), match='"a"'):
+    with pytest.raises((ValueError, OverflowError), match="pre-token"):
         Counts({b"a": 2**64 - 1}) + Counts({b"a": 1})
 
 

@@ -1,0 +1,106 @@
+"""Write the README's table between its two markers, from the newest record. No number by hand.
+
+python benches/table.py
+"""
+
+from __future__ import annotations
+
+import csv
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+README = HERE.parent / "README.md"
+START, END = "<!-- bench:start -->", "<!-- bench:end -->"
+
+# (what the row is called, definition, the clock that counts, engines in columns)
+TRAINING = [
+    ("10k, 1 thread", "train/prose-100MB/10000/smallest-ids/1-thread"),
+    ("32k, 1 thread", "train/prose-100MB/32000/smallest-ids/1-thread"),
+    ("32k, 2 threads", "train/prose-100MB/32000/smallest-ids/2-threads"),
+    ("32k, 2 threads, Hugging Face's ties", "train/prose-100MB/32000/huggingface/2-threads"),
+]
+TRAINERS = ("byteweld", "gigatoken", "rustbpe", "tokenizers")
+ENCODING = [
+    (f"{vocab}, {text}", f"encode/{text}-10MB/{vocab}/documents/1-thread")
+    for vocab in ("r50k_base", "cl100k_base", "o200k_base")
+    for text in ("prose", "code", "multi")
+]
+ENCODERS = ("byteweld", "gigatoken", "tiktoken", "tokenizers")
+
+
+def newest_record() -> Path:
+    """The record made last."""
+    records = sorted(HERE.glob("record/*/*.csv"), key=lambda path: path.name)
+    if not records:
+        sys.exit("no record yet: run `make bench` first")
+    return records[-1]
+
+
+def right_rows(path: Path) -> list[dict[str, str]]:
+    """The measurements with a right answer that were made with the record's last commit."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [row for row in rows if row["ok"] == "yes" and row["date"] == rows[-1]["date"]]
+
+
+def cell(rows: Sequence[dict[str, str]], definition: str, engine: str, clock: str) -> str:
+    """The median, as seconds for training and MB/s for encoding; empty if it was not measured."""
+    found = [r for r in rows if r["definition"] == definition and r["engine"] == engine]
+    if not found:
+        return ""
+    seconds = statistics.median(float(row[clock]) for row in found)
+    if clock == "wall_seconds":
+        memory = max(int(row["peak_rss_bytes"]) for row in found) / 2**20
+        return f"{seconds:.2f} s, {memory:.0f} MiB"
+    return f"{int(found[0]['text_bytes']) / 1e6 / seconds:.0f}"
+
+
+def table(
+    rows: Sequence[dict[str, str]],
+    measures: Sequence[tuple[str, str]],
+    engines: Sequence[str],
+    clock: str,
+) -> list[str]:
+    """One Markdown table."""
+    versions = {row["engine"]: row["version"] for row in rows}
+    heads = [f"{engine} {versions.get(engine, '')}".strip() for engine in engines]
+    lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---|" * len(engines)]
+    for name, definition in measures:
+        cells = [cell(rows, definition, engine, clock) for engine in engines]
+        if any(cells):
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def main() -> None:
+    """Rewrite the README's part."""
+    path = newest_record()
+    rows = right_rows(path)
+    cpu, day = rows[-1]["cpu"], rows[-1]["date"][:10]
+    link = path.with_suffix(".md").relative_to(HERE.parent).as_posix()
+    lines = [
+        START,
+        f"Medians of interleaved runs on {cpu}, {day}, every answer checked in the same run "
+        f"([all of it]({link}), [how](benches/README.md)).",
+        "",
+        "Training on 100 MB of English books, GPT-2 pattern (wall time, peak memory):",
+        "",
+        *table(rows, TRAINING, TRAINERS, "wall_seconds"),
+        "",
+        "Encoding 10 MB in documents of about 4 KB to Python lists, text not seen before, one core "
+        "(MB/s):",
+        "",
+        *table(rows, ENCODING, ENCODERS, "cpu_seconds"),
+        END,
+    ]
+    text = README.read_text()
+    before, rest = text.split(START)
+    README.write_text(before + "\n".join(lines) + rest.split(END)[1])
+    print(f"wrote README.md from {path.relative_to(HERE.parent)}")
+
+
+if __name__ == "__main__":
+    main()
