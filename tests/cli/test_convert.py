@@ -164,3 +164,10 @@ def test_the_hard_texts_are_hard():
     assert b"" in _probe.HARD_TEXTS
     with pytest.raises(UnicodeDecodeError):
         joined.decode()
+
+
+def test_the_current_folder_can_be_the_target(run, saved, tmp_path):
+    result = run("convert", "tokenizer.json", ".", "--format", "gpt2")
+    assert result.code == 0, result.err
+    assert {"vocab.json", "merges.txt", "byteweld.json"} <= names(tmp_path)
+    assert run("convert", "tokenizer.json", ".", "--format", "gpt2").code == 2

@@ -58,7 +58,7 @@ def test_the_report_for_programs(run, saved, tiny):
         "special_tokens": {"<|endoftext|>": 256},
         "roles": {},
         "fingerprint": tiny.vocab.fingerprint,
-        "unreachable": {"cut_by_pattern": [], "never_merged": []},
+        "unreachable": {"cut_by_pattern": [], "part_of_character": [], "never_merged": []},
     }
 
 
@@ -67,9 +67,7 @@ def test_tokens_that_ck_cannot_reach_are_shown_with_the_reason(run, tmp_path):
     assert run("train", "a.txt", "--recipe", "ck", "--vocab-size", "263").code == 0
     assert run("inspect", "tokenizer.json").text.endswith(
         "unreachable tokens\n"
-        "  2 in all\n"
-        "  2 cut by the pattern: learned by a training that did not have it "
-        "(recipe ck has none)\n"
+        "  2 cut by the pattern, as when there is none in training (recipe ck)\n"
         "       261  a·b  becomes  a ·b\n"
         "       262  ·a·b  becomes  · a ·b\n"
     )
@@ -83,8 +81,29 @@ def test_tokens_that_other_merges_hide_are_shown_with_the_reason(run, tmp_path):
     tok = byteweld.Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")])
     tok.save(tmp_path / "t.json")
     text = run("inspect", "t.json").text
-    assert "  1 in all\n  1 never merged: other merges go first\n" in text
-    assert text.endswith("       258  abc  becomes  a bc\n")
+    assert text.endswith(
+        "unreachable tokens\n"
+        "  1 never merged: other merges go first\n"
+        "       258  abc  becomes  a bc\n"
+    )
+
+
+def test_tokens_that_end_inside_a_character_are_told_apart(run, tmp_path):
+    """Alone, the first byte of a letter is no letter; in a text the pattern does not cut there."""
+    token = "é".encode() + b"\xc3"
+    vocab = {b: bytes([b]) for b in range(256)} | {256: "é".encode(), 257: token}
+    merges = [(b"\xc3", b"\xa9"), ("é".encode(), b"\xc3")]
+    byteweld.Tokenizer.from_merges(vocab, merges).save(tmp_path / "t.json")
+    assert run("encode", "-t", "t.json", "--text", "éà").out == b"257 160\n"
+    assert run("inspect", "t.json").text.endswith(
+        "unreachable tokens\n"
+        "  1 with a part of a character: reached only inside longer pre-tokens\n"
+        "       257  é⟨c3⟩  becomes  é ⟨c3⟩\n"
+    )
+    report = json.loads(run("inspect", "t.json", "--json").out)
+    assert report["unreachable"] == {
+        "cut_by_pattern": [], "part_of_character": [257], "never_merged": []
+    }  # fmt: skip
 
 
 def test_merges_are_printed_as_left_and_right(run, tmp_path):

@@ -66,6 +66,21 @@ def test_force_replaces_all_targets(run, ck_corpus, tmp_path):
     assert {name: sha256(tmp_path / name) for name in names(tmp_path)} == first
 
 
+def test_a_folder_is_searched_as_the_recipe_or_ext_says(run, tmp_path):
+    (tmp_path / "texts").mkdir()
+    for name in ("a.txt", "b.SVG", "c.jsonl", "d.py", "e.json"):
+        (tmp_path / "texts" / name).write_text('{"text": "ab"}\n')
+    (tmp_path / "texts" / "link.txt").symlink_to("a.txt")
+    for flags, files in [
+        (("--recipe", "ck"), 3),
+        (("--recipe", "modern"), 4),
+        (("--recipe", "ck", "--ext", ".py,jsonl"), 2),
+        (("--recipe", "ck", "--ext", "*"), 5),
+    ]:
+        result = run("train", "texts", *flags, "--vocab-size", "300", "--force", "--json")
+        assert json.loads(result.out)["corpus"]["files"] == files
+
+
 def test_ck_has_its_own_default_size(run, tmp_path):
     (tmp_path / "a.txt").write_text(" ".join(f"w{n} w{n}" for n in range(2000)))
     assert run("train", "a.txt", "--recipe", "ck").code == 0

@@ -10,7 +10,7 @@ import random
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import (
     ENDOFTEXT,
@@ -227,6 +227,8 @@ def test_special_tokens_are_permitted_and_refused_as_in_tiktoken(pairs):
 def test_encode_with_unstable_is_tiktokens(pairs):
     @examples(150)
     @given(st.one_of(st.text(alphabet="the a'\n n", max_size=12), rich_texts.map(lambda t: t[:12])))
+    @example("\n\na")  # the pattern must see the letter behind the certain part
+    @example(" \n\nthe")
     def same(text):
         for pair in pairs:
             stable, completions = pair.tiktoken.encode_with_unstable(text, allowed_special="all")

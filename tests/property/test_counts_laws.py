@@ -36,7 +36,7 @@ def test_tables_add_up_in_any_order_and_any_tree(dicts, choose):
     assert pile[0].total == sum(expected.values())
 
 
-@examples(60)
+@examples(40)
 @given(st.data())
 def test_counts_of_two_corpora_add_up_to_those_of_both(data):
     recipe = data.draw(recipes())

@@ -71,7 +71,7 @@ def test_every_text_and_every_byte_string_round_trips(name, toks):
         assert tok.decode(tok.encode_ordinary(text)) == text
 
 
-@examples(150)
+@examples(80)
 @given(vocabularies, any_texts)
 def test_any_vocabulary_round_trips(vocab, text):
     tok = Tokenizer(vocab)
@@ -232,7 +232,7 @@ def test_files_encode_as_their_contents_do(toks, tmp_path):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-@examples(12)
+@examples(7)
 @given(st.data())
 def test_a_cut_is_the_training_at_that_size(name, data):
     recipe = data.draw(recipes(name))

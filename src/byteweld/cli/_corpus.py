@@ -40,7 +40,7 @@ def documents_by_file(
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Each file's name and its documents, in the order of the sources; `-` is standard input."""
     # All sources are looked up before the first is read: a wrong name shows at once.
-    corpora = [None if s == _input.STDIN else _open([s], reading, "file") for s in sources]
+    corpora = [None if s == _input.STDIN else _open([s], reading) for s in sources]
     for corpus in corpora:
         if corpus is None:
             documents = _input.stdin_documents(lines=reading.lines, separator=reading.separator)
@@ -60,7 +60,7 @@ def count(
     paths = [s for s in sources if s != _input.STDIN and s not in saved]
     files = bytes_read = 0
     if paths:
-        corpus = _open(paths, reading, recipe.document_unit)
+        corpus = _open(paths, reading, recipe.document_unit, recipe.extensions)
         files, bytes_read = len(corpus.files), corpus.total_bytes
         with _output.progress("counting", bytes_read, "bytes") as advance:
             tables.append(
@@ -87,11 +87,15 @@ def count(
 
 
 def _open(
-    sources: Sequence[str], reading: Reading, unit: Literal["file", "line"]
+    sources: Sequence[str],
+    reading: Reading,
+    unit: Literal["file", "line"] = "file",
+    extensions: Sequence[str] | None = None,
 ) -> byteweld.Corpus:
+    """Resolve sources; `unit` and `extensions` are the recipe's, where the user says nothing."""
     return byteweld.open_corpus(
         list(sources),
-        ext=reading.ext,
+        ext=extensions if reading.ext is None else reading.ext,
         unit="line" if reading.lines else unit,
         separator=reading.separator,
         field=reading.field,

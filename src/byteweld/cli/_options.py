@@ -195,7 +195,7 @@ Ext = Annotated[
         "--ext",
         metavar="LIST",
         help="What to take from folders, such as .svg,.txt; * for all files. "
-        "Default: .svg .txt .xml .html .md .json .jsonl .ndjson, compressed or not.",
+        "Default: .svg .txt .xml .html .md .json and, except with recipe ck, .jsonl .ndjson.",
         rich_help_panel=_READING,
     ),
 ]

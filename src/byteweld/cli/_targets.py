@@ -35,51 +35,56 @@ def check(tok: byteweld.Tokenizer, targets: Sequence[Target], *, force: bool) ->
 
     Returns the files that will be written.
     """
-    files = [file for target in targets for file in _files_of(tok, target)]
-    taken = next((file for file in files if os.path.lexists(file)), None)
-    if taken is not None and not force:
-        raise FileExistsError(f"{taken} exists; pass --force to replace it")
+    files: list[Path] = []
+    for target in targets:
+        with saved_aside(tok, target, force=force) as (_, its_files):
+            files += its_files
     return files
 
 
-def _files_of(tok: byteweld.Tokenizer, target: Target) -> list[Path]:
-    """The files that writing gives, found by writing them elsewhere."""
-    with scratch(target) as stand_in:
-        save(tok, stand_in)
-        folder = Path(stand_in.path).parent
-        made = sorted(path for path in folder.rglob("*") if path.is_file())
-        files = [Path(target.path).parent / path.relative_to(folder) for path in made]
-    if not Path(target.path).is_dir():
-        files.append(Path(target.path + _SIDECAR_SUFFIX))
-    return list(dict.fromkeys(files))
-
-
 @contextlib.contextmanager
-def scratch(target: Target) -> Iterator[Target]:
-    """A target of the same name in a folder that goes away; errors name the real one."""
+def saved_aside(
+    tok: byteweld.Tokenizer, target: Target, *, force: bool
+) -> Iterator[tuple[Target, list[Path]]]:
+    """Write a target in a folder that goes away: yields that copy, and the files of the real one.
+
+    Refuses what `check` refuses; errors name the real target.
+    """
+    place = Path(target.path)
+    if place.name in ("", ".."):
+        place = place.resolve()
     with tempfile.TemporaryDirectory(prefix="byteweld-") as folder:
-        name = Path(target.path).name
-        stand_in = Path(folder, name or "unnamed")
-        if Path(target.path).is_dir() or target.path.endswith("/"):
-            stand_in.mkdir()
+        copy = target._replace(path=str(Path(folder, place.name)))
+        if place.is_dir() or target.path.endswith("/"):
+            Path(copy.path).mkdir()
         try:
-            yield target._replace(path=str(stand_in))
+            save(tok, copy)
         except byteweld.UnsupportedError as error:
-            message = str(error).replace(str(stand_in), target.path.rstrip("/") or target.path)
+            message = str(error).replace(copy.path, target.path.rstrip("/"))
             raise byteweld.UnsupportedError(message) from None
+        made = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        files = [place.parent / path.relative_to(folder) for path in made]
+        sidecar = place.with_name(place.name + _SIDECAR_SUFFIX)
+        for file in [*files, sidecar]:
+            if os.path.lexists(file) and not force:
+                raise FileExistsError(f"{file} exists; pass --force to replace it")
+        yield copy, files
 
 
 def save(tok: byteweld.Tokenizer, target: Target, *, force: bool = False) -> None:
-    """Write one target."""
+    """Write one target; the folders above it are made."""
+    Path(target.path).absolute().parent.mkdir(parents=True, exist_ok=True)
     tok.save(target.path, format=target.format, overwrite=force, **target.options)
 
 
 def save_all(tok: byteweld.Tokenizer, targets: Sequence[Target], *, force: bool) -> None:
     """Write all targets; if one cannot be written, the new files of the others are removed."""
+    if len(targets) == 1:  # a format writes all its files or none
+        save(tok, targets[0], force=force)
+        return
     new = [file for file in check(tok, targets, force=force) if not os.path.lexists(file)]
     try:
         for target in targets:
-            Path(target.path).absolute().parent.mkdir(parents=True, exist_ok=True)
             save(tok, target, force=force)
     except BaseException:
         for file in new:

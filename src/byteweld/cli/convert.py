@@ -74,11 +74,9 @@ def run(
         in_path, format=from_format, pattern=pattern, special=special, no_special=no_special
     )
     target = _targets.Target(out, format, {})
-    _targets.check(tok, [target], force=force)
     reading = options.Reading(ext, lines, field, separator, on_error)
     # The proof is made on a copy: a file that fails it never stands in the place of another.
-    with _targets.scratch(target) as copy:
-        _targets.save(tok, copy)
+    with _targets.saved_aside(tok, target, force=force) as (copy, files):
         outcome = _probe.prove(tok, _reload(copy), _documents(corpus or [], reading))
         if isinstance(outcome, _probe.Difference):
             _output.say(f"byteweld: {out} would not be the same tokenizer: {outcome.what}")
@@ -86,8 +84,8 @@ def run(
             if json:
                 _output.report({"out": out, "same": False, "difference": outcome.what})
             return NO
-        _targets.save_all(tok, [target], force=force)
-        _check_copy(copy, target)
+        _targets.save(tok, target, force=force)
+        _check_placed(Path(copy.path).parent, files)
     _output.say(
         f"proved: the same {outcome.tokens} tokens, merges, special tokens, pattern and roles; "
         f"the same ids for {_output.amount(outcome.texts, 'text')}, {_output.size(outcome.bytes)}"
@@ -108,13 +106,12 @@ def _documents(sources: Sequence[str], reading: options.Reading) -> Iterator[byt
         yield from documents
 
 
-def _check_copy(copy: _targets.Target, target: _targets.Target) -> None:
+def _check_placed(proved: Path, files: Sequence[Path]) -> None:
     """The files in place must be those that were proved, byte for byte."""
-    proved = Path(copy.path).parent
-    for file in sorted(path for path in proved.rglob("*") if path.is_file()):
-        placed = Path(target.path).parent / file.relative_to(proved)
-        if placed.read_bytes() != file.read_bytes():
-            raise _errors.UsageError(f"{placed} is not what was proved; something else wrote to it")
+    copies = sorted(path for path in proved.rglob("*") if path.is_file())
+    for copy, file in zip(copies, files, strict=True):
+        if file.read_bytes() != copy.read_bytes():
+            raise _errors.UsageError(f"{file} is not what was proved; something else wrote to it")
 
 
 def _report(tok: byteweld.Tokenizer, out: str, proof: _probe.Proof) -> dict[str, Any]:

@@ -58,7 +58,21 @@ class _Unreachable(NamedTuple):
     """Tokens that encoding their own bytes does not give, by the reason."""
 
     cut: list[int]
+    partial: list[int]
     merged_otherwise: list[int]
+
+    @classmethod
+    def of(cls, tok: byteweld.Tokenizer) -> _Unreachable:
+        found = cls([], [], [])
+        for token_id in tok.unreachable_tokens():
+            token = tok.vocab.tokens[token_id]
+            if len(tok.pretokenize(token)) == 1:
+                found.merged_otherwise.append(token_id)
+            elif _is_utf8(token):
+                found.cut.append(token_id)
+            else:
+                found.partial.append(token_id)
+        return found
 
 
 def prepare(arguments: list[str]) -> list[str]:
@@ -107,7 +121,7 @@ def run(
         _show(drawn.to_dict() | {"tokens": tokens} if json else iter(drawn.lines()))
     else:
         kind = format or byteweld.recognise(tokenizer)
-        unreachable = _find_unreachable(tok)
+        unreachable = _Unreachable.of(tok)
         if json:
             _show(_to_dict(tok, tokenizer, kind, unreachable))
         else:
@@ -188,24 +202,22 @@ def _longest(tok: byteweld.Tokenizer) -> list[int]:
     return [token_id for token_id, token in by_length[:_SHOWN] if len(token) > 1]
 
 
-def _find_unreachable(tok: byteweld.Tokenizer) -> _Unreachable:
-    found = _Unreachable([], [])
-    for token_id in tok.unreachable_tokens():
-        is_cut = len(tok.pretokenize(tok.vocab.tokens[token_id])) > 1
-        (found.cut if is_cut else found.merged_otherwise).append(token_id)
-    return found
+def _is_utf8(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _unreachable_lines(tok: byteweld.Tokenizer, found: _Unreachable) -> Iterator[str]:
-    total = len(found.cut) + len(found.merged_otherwise)
     yield _output.styled("unreachable tokens", "bold")
-    yield "  none: every token's bytes encode to that token" if not total else f"  {total} in all"
+    if not any(found):
+        yield "  none: every token's bytes encode to that token"
     for ids, reason in (
-        (
-            found.cut,
-            "cut by the pattern: learned by a training that did not have it (recipe ck has none)",
-        ),
+        (found.cut, "cut by the pattern, as when there is none in training (recipe ck)"),
         (found.merged_otherwise, "never merged: other merges go first"),
+        (found.partial, "with a part of a character: reached only inside longer pre-tokens"),
     ):
         if ids:
             yield f"  {len(ids)} {reason}"
@@ -244,6 +256,7 @@ def _to_dict(
         ],
         "unreachable": {
             "cut_by_pattern": unreachable.cut,
+            "part_of_character": unreachable.partial,
             "never_merged": unreachable.merged_otherwise,
         },
     }
