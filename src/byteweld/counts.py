@@ -28,10 +28,11 @@ class Counts:
     6
     """
 
-    __slots__ = ("_table", "pattern")
+    __slots__ = ("_table", "pattern", "skipped_documents")
 
     _table: _native.Counts
-    pattern: str | None
+    pattern: str | None  # what cut the documents
+    skipped_documents: int  # how many were left out because of on_error="skip"
 
     def __init__(self, counts: Mapping[bytes, int], *, pattern: str | None = None) -> None:
         for pretoken, count in counts.items():
@@ -41,17 +42,18 @@ class Counts:
                 raise ValueError(f"the count of {pretoken!r} is {count!r}; expected a whole number")
         self._set(_native.Counts(sorted(counts.items())), pattern)
 
-    def _set(self, table: _native.Counts, pattern: str | None) -> None:
+    def _set(self, table: _native.Counts, pattern: str | None, skipped_documents: int = 0) -> None:
         object.__setattr__(self, "_table", table)
         object.__setattr__(self, "pattern", pattern)
+        object.__setattr__(self, "skipped_documents", skipped_documents)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Counts are immutable")
 
     @classmethod
-    def _of(cls, table: _native.Counts, pattern: str | None) -> Self:
+    def _of(cls, table: _native.Counts, pattern: str | None, skipped_documents: int = 0) -> Self:
         counts = cls.__new__(cls)
-        counts._set(table, pattern)
+        counts._set(table, pattern, skipped_documents)
         return counts
 
     @property
@@ -82,7 +84,8 @@ class Counts:
                 f"counts of different patterns cannot be added: {sorted(map(repr, patterns))}"
             )
         pattern = patterns.pop() if patterns else None
-        return Counts._of(_native.Counts.merge([table._table for table in tables]), pattern)
+        merged = _native.Counts.merge([table._table for table in tables])
+        return Counts._of(merged, pattern, sum(table.skipped_documents for table in tables))
 
     def __add__(self, other: Counts) -> Counts:
         return Counts.merge([self, other])
@@ -211,8 +214,9 @@ def count_corpus(
         alphabet=alphabet,
         num_threads=num_threads,
     )
+    skipped = 0
     if isinstance(corpus, Corpus):
-        builder.add_files(
+        skipped = builder.add_files(
             corpus.files,
             unit=corpus.unit,
             separator=None if corpus.separator is None else corpus.separator.encode(),
@@ -222,7 +226,7 @@ def count_corpus(
         )
     else:
         _count_documents(corpus, builder, progress)
-    return Counts._of(builder.finish(), recipe.pattern)
+    return Counts._of(builder.finish(), recipe.pattern, skipped)
 
 
 def _count_documents(

@@ -11,9 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byteweld import _native
 from byteweld.corpus import open_corpus
 from byteweld.errors import UnsupportedError, VocabularyError
@@ -21,11 +18,15 @@ from byteweld.patterns import pattern_name
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
+    import numpy as np  # slow to import, and only arrays need it
+    from numpy.typing import NDArray
+
     from byteweld.trainer import Training
+
+    Ids = Sequence[int] | NDArray[np.uint32]
 
 Text = str | bytes
 Specials = Literal["all"] | Set[str] | Sequence[str]
-Ids = Sequence[int] | NDArray[np.uint32]
 _Result = TypeVar("_Result")
 
 # Files are encoded in batches of about this many bytes, and so is a stream.
@@ -224,6 +225,8 @@ class Tokenizer:
         **reading: Any,
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Encode the documents of files as `encode_ragged` does; `reading` as in `open_corpus`."""
+        import numpy as np
+
         id_arrays: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
         offset_arrays: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
         end = 0
@@ -449,8 +452,9 @@ class Tokenizer:
     def unreachable_tokens(self) -> list[int]:
         """Ids of tokens that encoding their own bytes does not give.
 
-        A token can be unreachable because the pattern cuts it (as happens in `ck`) or because other
-        merges go first.
+        The pattern may cut them (as happens in `ck`), or other merges go first. A token that ends
+        inside a character is listed too if its own bytes are cut otherwise, though it can occur in
+        a longer text.
         """
         return [
             token_id

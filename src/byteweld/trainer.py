@@ -38,6 +38,7 @@ class Training:
     merge_counts: tuple[int, ...]
     distinct_pretokens: int
     total_pretokens: int
+    skipped_documents: int
     count_seconds: float
     merge_seconds: float
 
@@ -103,6 +104,7 @@ def train_from_counts(
         merge_counts=tuple(count for *_, count in learned),
         distinct_pretokens=len(counts),
         total_pretokens=counts.total,
+        skipped_documents=counts.skipped_documents,
         count_seconds=count_seconds,
         merge_seconds=seconds,
     )

@@ -46,7 +46,9 @@ def test_the_line_of_the_ck_seed_writes_tokenizer_json_and_four_files(program, c
     assert byteweld.load("export").vocab.fingerprint == tok.vocab.fingerprint
 
 
-@pytest.mark.parametrize("there", ["tokenizer.json", *(f"export/{name}" for name in CK_FILES)])
+@pytest.mark.parametrize(
+    "there", ["tokenizer.json", *(f"export/{name}" for name in sorted(CK_FILES))]
+)
 def test_if_one_target_exists_nothing_is_written(run, ck_corpus, tmp_path, there):
     (tmp_path / "export").mkdir()
     (tmp_path / there).write_bytes(b"precious")
@@ -315,7 +317,13 @@ def test_the_report_for_programs_has_everything(run, tmp_path):
         "stop": "size",
         "bytes_per_token": 9 / 4,
         "fingerprint": byteweld.load("tokenizer.json").vocab.fingerprint,
-        "corpus": {"files": 1, "bytes": 9, "pretokens": 4, "distinct_pretokens": 3},
+        "corpus": {
+            "files": 1,
+            "bytes": 9,
+            "pretokens": 4,
+            "distinct_pretokens": 3,
+            "skipped_documents": 0,
+        },
     }
 
 
@@ -353,3 +361,11 @@ def test_an_old_sidecar_is_found_before_training(run, tmp_path):
     assert result == (
         2, b"", "byteweld: tokenizer.json.byteweld.json exists; pass --force to replace it\n"
     )  # fmt: skip
+
+
+def test_skipped_documents_are_told(tmp_path, run):
+    (tmp_path / "a.jsonl").write_text('{"text": "abab"}\nbroken\n{"text": "abab"}\n')
+    result = run("train", "a.jsonl", "--vocab-size", "257", "--on-error", "skip", "--json")
+    assert result.code == 0
+    assert "1 distinct, in 1 file, 41 bytes (TIME); skipped 1 document\n" in result.err
+    assert json.loads(result.text)["corpus"]["skipped_documents"] == 1

@@ -26,8 +26,12 @@ class Counted(NamedTuple):
         return (
             f"counted {_output.amount(self.counts.total, 'pre-token')}, "
             f"{len(self.counts)} distinct, in {' and '.join(self._parts())} "
-            f"({_output.seconds(self.seconds)})"
+            f"({_output.seconds(self.seconds)})" + self._skipped()
         )
+
+    def _skipped(self) -> str:
+        skipped = self.counts.skipped_documents
+        return f"; skipped {_output.amount(skipped, 'document')}" if skipped else ""
 
     def _parts(self) -> list[str]:
         files = f"{_output.amount(self.files, 'file')}, {_output.size(self.bytes_read)}"

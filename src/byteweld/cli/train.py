@@ -225,6 +225,7 @@ def _report(
             "bytes": counted.bytes_read,
             "pretokens": counted.counts.total,
             "distinct_pretokens": len(counted.counts),
+            "skipped_documents": counted.counts.skipped_documents,
         },
         "seconds": {"count": counted.seconds, "merge": merge_seconds},
     }
