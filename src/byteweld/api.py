@@ -117,7 +117,12 @@ def count(
 def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
     if isinstance(source, str | os.PathLike):
         return True
-    return isinstance(source, list | tuple) and not any(isinstance(s, bytes) for s in source)
+    if not isinstance(source, list | tuple) or not source:
+        return False
+    kinds = {isinstance(item, bytes) for item in source}
+    if len(kinds) > 1:
+        raise TypeError("a list holds either paths (str) or documents (bytes), found both")
+    return False in kinds
 
 
 def load(path: Path_, *, format: str | None = None, **options: Any) -> Tokenizer:

@@ -35,11 +35,15 @@ class Counts:
     skipped_documents: int  # how many were left out because of on_error="skip"
 
     def __init__(self, counts: Mapping[bytes, int], *, pattern: str | None = None) -> None:
+        if not isinstance(counts, Mapping):
+            raise TypeError(f"expected a mapping of pre-token to count, found {counts!r}")
         for pretoken, count in counts.items():
             if not isinstance(pretoken, bytes) or not pretoken:
                 raise TypeError(f"pre-tokens are non-empty bytes, found {pretoken!r}")
-            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-                raise ValueError(f"the count of {pretoken!r} is {count!r}; expected a whole number")
+            if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < 2**64:
+                raise ValueError(
+                    f"the count of {pretoken!r} is {count!r}; expected a whole number below 2^64"
+                )
         self._set(_native.Counts(sorted(counts.items())), pattern)
 
     def _set(self, table: _native.Counts, pattern: str | None, skipped_documents: int = 0) -> None:
@@ -48,6 +52,9 @@ class Counts:
         object.__setattr__(self, "skipped_documents", skipped_documents)
 
     def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Counts are immutable")
+
+    def __delattr__(self, name: str) -> None:
         raise AttributeError("Counts are immutable")
 
     @classmethod
@@ -88,6 +95,8 @@ class Counts:
         return Counts._of(merged, pattern, sum(table.skipped_documents for table in tables))
 
     def __add__(self, other: Counts) -> Counts:
+        if not isinstance(other, Counts):
+            return NotImplemented
         return Counts.merge([self, other])
 
     def __getitem__(self, pretoken: bytes) -> int:
@@ -163,11 +172,14 @@ class Counts:
             )
         pretokens = cast("list[bytes]", table["bytes"].to_pylist())
         numbers = cast("list[int]", table["count"].to_pylist())
-        pattern = metadata.get(b"pattern", b"none").decode()
-        counts = Counts(
-            dict(zip(pretokens, numbers, strict=True)),
-            pattern=pattern[1:] if pattern.startswith("=") else None,
-        )
+        try:
+            pattern = metadata.get(b"pattern", b"none").decode()
+            counts = Counts(
+                dict(zip(pretokens, numbers, strict=True)),
+                pattern=pattern[1:] if pattern.startswith("=") else None,
+            )
+        except (TypeError, ValueError) as error:
+            raise FormatError(str(error), path=file) from error
         if metadata.get(b"total") != b"%d" % counts.total or len(counts) != len(pretokens):
             raise FormatError(
                 f"the counts add up to {counts.total}; the file says {metadata.get(b'total')!r}",
@@ -249,3 +261,5 @@ def _count_documents(
                 progress(total)
     if batch:
         builder.add_documents(batch)
+        if progress is not None:
+            progress(total + size)

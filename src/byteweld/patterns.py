@@ -63,6 +63,8 @@ def resolve_pattern(pattern: str | None) -> str | None:
     """
     if pattern is None:
         return None
+    if not isinstance(pattern, str):
+        raise TypeError(f"pattern is {pattern!r}; it must be a name, a regular expression or None")
     if pattern in PATTERNS:
         return PATTERNS[pattern]
     if pattern in _SPELLINGS:

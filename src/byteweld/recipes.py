@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -51,14 +51,20 @@ class Recipe:
     tie_break: TieBreak = "smallest-ids"
     min_frequency: int = 1
     max_token_bytes: int | None = None
-    roles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    roles: tuple[tuple[str, str], ...] = ()  # (role, special token)
     size_counts_specials: bool = True
     document_unit: DocumentUnit = "file"
     extensions: tuple[str, ...] | None = None  # of files in a folder; None for the usual ones
 
     def __post_init__(self) -> None:
-        if isinstance(self.special_tokens, str):
+        if isinstance(self.special_tokens, str) or not isinstance(self.special_tokens, Iterable):
             raise TypeError(f"special_tokens is a list of strings, found {self.special_tokens!r}")
+        for name in ("min_frequency", "max_token_bytes"):
+            number = getattr(self, name)
+            if number is None and name == "max_token_bytes":
+                continue
+            if isinstance(number, bool) or not isinstance(number, int):
+                raise TypeError(f"{name} is {number!r}; it must be an integer")
         object.__setattr__(self, "special_tokens", tuple(self.special_tokens))
         for attribute, choices in _CHOICES.items():
             value = getattr(self, attribute)
@@ -79,7 +85,6 @@ class Recipe:
             raise ValueError(f"max_token_bytes is {self.max_token_bytes}; it must be at least 1")
         object.__setattr__(self, "pattern", resolve_pattern(self.pattern))
         object.__setattr__(self, "encode_pattern", resolve_pattern(self.encode_pattern))
-        object.__setattr__(self, "roles", MappingProxyType(dict(self.roles)))
 
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with some fields changed; an unknown field is an error.
@@ -131,7 +136,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _CK = Recipe(
     name="ck",
     built_in=("<|unk|>", "<|bos|>", "<|eos|>", "<|pad|>"),
-    roles={"unk": "<|unk|>", "bos": "<|bos|>", "eos": "<|eos|>", "pad": "<|pad|>"},
+    roles=(("unk", "<|unk|>"), ("bos", "<|bos|>"), ("eos", "<|eos|>"), ("pad", "<|pad|>")),
     special_ids="first",
     encode_pattern="gpt2",
     min_frequency=2,
@@ -164,7 +169,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             Recipe(
                 name="bpe1",
                 built_in=("<|bos|>", "<|eos|>", "<|pad|>", "<|unk|>"),
-                roles={"bos": "<|bos|>", "eos": "<|eos|>", "pad": "<|pad|>", "unk": "<|unk|>"},
+                roles=tuple((role, f"<|{role}|>") for role in ("bos", "eos", "pad", "unk")),
                 special_ids="after_alphabet",
                 split_built_in=True,
             ),
@@ -197,6 +202,8 @@ def find_recipe(recipe: str | Recipe) -> Recipe:
     """
     if isinstance(recipe, Recipe):
         return recipe
+    if not isinstance(recipe, str):
+        raise TypeError(f"recipe is {recipe!r}; it must be a name or a Recipe")
     if recipe not in RECIPES:
         near = difflib.get_close_matches(recipe, RECIPES, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""

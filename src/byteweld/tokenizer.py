@@ -32,6 +32,7 @@ _Result = TypeVar("_Result")
 # Files are encoded in batches of about this many bytes, and so is a stream.
 _BATCH_BYTES = 32 << 20
 _STREAM_BYTES = 1 << 16
+_NO_LIMIT = 2**63 - 1  # no text has so many tokens
 # How many different choices of special tokens are kept ready.
 _CHOICES = 64
 
@@ -49,6 +50,8 @@ class Tokenizer:
         name: str | None = None,
         training: Training | None = None,
     ) -> None:
+        if not isinstance(vocab, Vocabulary):
+            raise TypeError(f"expected a Vocabulary, found {type(vocab).__name__}")
         self._vocab = vocab
         self._name = name or f"byteweld-{vocab.fingerprint[:8]}"
         self._training = training
@@ -125,11 +128,17 @@ class Tokenizer:
         Where every token is made of exactly two others, the merges are recovered: that is the same
         tokenizer.
         """
+        if not isinstance(mergeable_ranks, Mapping):
+            raise TypeError(f"expected a mapping of bytes to rank, found {mergeable_ranks!r}")
         tokens = {rank: token for token, rank in mergeable_ranks.items()}
         if len(tokens) != len(mergeable_ranks):
             raise VocabularyError("two tokens have the same rank")
         specials = dict(special_tokens or {})
-        merges = _native.recover_merges(list(tokens.items()))
+        try:
+            merges = _native.recover_merges(list(tokens.items()))
+        except (TypeError, OverflowError):
+            Vocabulary(tokens)  # says better what is wrong
+            raise
         return cls(
             Vocabulary(
                 tokens | {token_id: text.encode() for text, token_id in specials.items()},
@@ -298,7 +307,7 @@ class Tokenizer:
 
     def encode_single_token(self, text_or_bytes: Text) -> int:
         """The id of a text that is exactly one token, special tokens included; else KeyError."""
-        token = _utf8(text_or_bytes) if isinstance(text_or_bytes, str) else bytes(text_or_bytes)
+        token = _utf8(text_or_bytes)
         found = self._vocab.ids.get(token)
         if found is None:
             found = self._special_by_bytes.get(token)
@@ -381,7 +390,9 @@ class Tokenizer:
 
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
         """The bytes of each token."""
-        return [self._encoder.token_bytes(int(token_id)) for token_id in ids]
+        if isinstance(ids, str | bytes):
+            raise TypeError(f"expected a sequence of ids, found {type(ids).__name__}")
+        return [self._encoder.token_bytes(token_id) for token_id in ids]
 
     def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]:
         """Decode to text and the character offset where each token starts.
@@ -582,6 +593,8 @@ class Tokenizer:
 def _utf8(text: Text) -> bytes:
     if isinstance(text, bytes | bytearray):
         return bytes(text)
+    if not isinstance(text, str):
+        raise TypeError(f"expected str or bytes, found {type(text).__name__}")
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -597,9 +610,11 @@ def _special_set(texts: Specials, which: str) -> frozenset[str]:
 
 
 def _limit(limit: int) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int):
+        raise TypeError(f"limit is {limit!r}; it must be an integer")
     if limit < 0:
         raise ValueError(f"limit is {limit}; it must be at least 0")
-    return limit
+    return min(limit, _NO_LIMIT)
 
 
 def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -15,7 +15,9 @@ from byteweld.recipes import ALPHABETS, Recipe
 from byteweld.vocab import Vocabulary
 
 Stop = Literal["size", "no pairs", "min frequency"]
-PROGRESS_EVERY = 100
+# What the engine counts with; a larger limit is no limit.
+_U64_MAX = 2**64 - 1
+_U32_MAX = 2**32 - 1
 
 
 class TrainingEvent(NamedTuple):
@@ -85,7 +87,7 @@ def train_from_counts(
         max_new_ids=planned,
         reserved=_reserved(recipe, layout),
         tie_break=recipe.tie_break,
-        min_frequency=recipe.min_frequency,
+        min_frequency=min(recipe.min_frequency, _U64_MAX),
         max_token_bytes=_token_limit(recipe),
         progress=None
         if progress is None
@@ -116,6 +118,7 @@ def cut_training(
 ) -> tuple[Vocabulary, Training]:
     """Give what the same training would have given at a smaller size: its first merges."""
     recipe = training.recipe
+    check_size(vocab_size, recipe)
     if vocab_size > training.vocab_size:
         raise ValueError(
             f"vocab_size is {vocab_size}; a cut is at most {training.vocab_size}, as trained"
@@ -197,9 +200,10 @@ def _shared(token: bytes) -> UnsupportedError:
 
 def _token_limit(recipe: Recipe) -> int | None:
     """Hugging Face's limit is strict, and pairs of single bytes are never checked against it."""
-    if recipe.max_token_bytes is None or recipe.alphabet != "huggingface":
-        return recipe.max_token_bytes
-    return max(2, recipe.max_token_bytes - 1)
+    limit = recipe.max_token_bytes
+    if limit is None:
+        return None
+    return min(max(2, limit - 1) if recipe.alphabet == "huggingface" else limit, _U32_MAX)
 
 
 def _vocabulary(
@@ -223,6 +227,6 @@ def _vocabulary(
         merges,
         special_tokens=special_ids,
         pattern=recipe.encode_pattern,
-        roles={role: special_ids[text] for role, text in recipe.roles.items()},
+        roles={role: special_ids[text] for role, text in recipe.roles},
         alphabet="ascii" if recipe.alphabet == "ascii" else "bytes",
     )

@@ -85,6 +85,9 @@ class Vocabulary:
         ranking: Ranking = "merges",
         ignore_merges: bool = False,
     ) -> None:
+        for name, value in (("tokens", tokens), ("special_tokens", special_tokens or {})):
+            if not isinstance(value, Mapping):
+                raise TypeError(f"{name} must be a mapping, found {type(value).__name__}")
         put = super().__setattr__
         put("tokens", MappingProxyType(dict(sorted(tokens.items()))))
         put("merge_ids", tuple(Merge(*merge) for merge in merge_ids))
@@ -102,6 +105,9 @@ class Vocabulary:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Vocabulary is immutable; make a new one to change {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Vocabulary is immutable; {name!r} cannot be deleted")
 
     # ------------------------------------------------------------------ checks
 

@@ -8,6 +8,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
+/// More threads than this are never started, whatever is asked for.
+const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+
 /// Work on less text than this is done without letting go of the GIL: that would take longer.
 pub(crate) const DETACH_BYTES: usize = 1 << 11;
 
@@ -61,10 +64,15 @@ pub(crate) fn ids(object: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
 }
 
 /// How many threads: as many as asked for, or as many as there are processors.
-pub(crate) fn threads(threads: Option<usize>) -> PyResult<NonZeroUsize> {
-    match threads {
-        None => Ok(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)),
-        Some(threads) => NonZeroUsize::new(threads)
-            .ok_or_else(|| PyValueError::new_err("threads is 0; it must be at least 1")),
-    }
+pub(crate) fn threads(num_threads: Option<i128>) -> PyResult<NonZeroUsize> {
+    let Some(threads) = num_threads else {
+        return Ok(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+    };
+    usize::try_from(threads)
+        .ok()
+        .and_then(NonZeroUsize::new)
+        .map(|n| n.min(MAX_THREADS))
+        .ok_or_else(|| {
+            PyValueError::new_err(format!("num_threads is {threads}; it must be at least 1"))
+        })
 }

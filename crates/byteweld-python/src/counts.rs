@@ -107,7 +107,7 @@ impl CountBuilder {
         pattern: Option<&str>,
         boundaries: Vec<String>,
         alphabet: Option<Vec<u8>>,
-        num_threads: Option<usize>,
+        num_threads: Option<i128>,
     ) -> PyResult<Self> {
         let alphabet = alphabet.map(|bytes| {
             let mut known = [false; 256];
@@ -168,7 +168,13 @@ impl CountBuilder {
         match (failure, counted) {
             (Some(error), _) => Err(error),
             (None, Err(error)) => Err(raise(py, error)),
-            (None, Ok(())) => Ok(source.0.skipped()),
+            (None, Ok(())) => {
+                // The caller's thread may have counted nothing, so it tells the end in any case.
+                if let Some(call) = &progress {
+                    call.call1(py, (consumed.load(Ordering::Relaxed),))?;
+                }
+                Ok(source.0.skipped())
+            }
         }
     }
 

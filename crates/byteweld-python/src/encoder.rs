@@ -87,7 +87,7 @@ impl Encoder {
         texts: &[Text],
         allowed: &Option<Specials>,
         refused: &Option<Specials>,
-        num_threads: Option<usize>,
+        num_threads: Option<i128>,
     ) -> PyResult<Vec<Vec<u32>>> {
         let threads = threads(num_threads)?;
         let bytes = texts.iter().map(|text| text.as_ref().len()).sum();
@@ -158,7 +158,7 @@ impl Encoder {
         texts: Vec<Text>,
         allowed: Option<Specials>,
         refused: Option<Specials>,
-        num_threads: Option<usize>,
+        num_threads: Option<i128>,
     ) -> PyResult<Vec<Vec<u32>>> {
         self.encode_many(py, &texts, &allowed, &refused, num_threads)
     }
@@ -170,7 +170,7 @@ impl Encoder {
         texts: Vec<Text>,
         allowed: Option<Specials>,
         refused: Option<Specials>,
-        num_threads: Option<usize>,
+        num_threads: Option<i128>,
     ) -> PyResult<Ragged<'py>> {
         let lists = self.encode_many(py, &texts, &allowed, &refused, num_threads)?;
         let mut offsets = Vec::with_capacity(lists.len() + 1);

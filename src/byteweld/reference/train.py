@@ -154,7 +154,7 @@ def train(
         [learned[:3] for learned in merges],
         special_tokens=special_ids,
         pattern=recipe.encode_pattern,
-        roles={role: special_ids[text] for role, text in recipe.roles.items()},
+        roles={role: special_ids[text] for role, text in recipe.roles},
         alphabet="ascii" if recipe.alphabet == "ascii" else "bytes",
     )
     return Training(vocab, tuple(merges), stopped)

@@ -64,22 +64,18 @@ impl Encoder {
         }
         let mut ids = Vec::new();
         self.encode(&text[..plain_start], allowed, &mut ids)?;
-        let mut last_start = plain_start;
+        let mut stable = ids.len();
         let mut at = plain_start;
+        let mut scratch = Scratch::default();
+        let mut outcome = Ok(ControlFlow::Continue(()));
+        // In one pass: a pre-token may depend on the text behind it.
         self.pretokenizer.for_each(&text[plain_start..], &mut |pretoken| {
-            last_start = at;
+            stable = ids.len();
+            outcome = self.encode_pretoken(pretoken, at, &mut ids, &mut scratch);
             at += pretoken.len();
-            ControlFlow::Continue(())
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        self.encode(&text[plain_start..last_start], &Allowed::None, &mut ids)?;
-        let stable = ids.len();
-        let _ = self.encode_pretoken(
-            &text[last_start..],
-            last_start,
-            &mut ids,
-            &mut Scratch::default(),
-        )?;
-        Ok((ids, stable))
+        outcome.map(|_| (ids, stable))
     }
 
     fn is_blank(&self, id: u32) -> bool {
