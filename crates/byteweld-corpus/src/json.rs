@@ -10,9 +10,9 @@ pub(crate) fn field(record: &[u8], name: &str) -> Result<Vec<u8>, String> {
     let found = Record { name }
         .deserialize(&mut deserializer)
         .and_then(|found| deserializer.end().map(|()| found))
-        .map_err(|e| format!("expected a JSON object, {e}"))?;
+        .map_err(|e| format!("the record cannot be read: {e}"))?;
     found.ok_or_else(|| {
-        format!("the record has no field {name:?}; name the text's field with --field")
+        format!("the record has no field {name:?}; name the text's field with field= (--field)")
     })
 }
 

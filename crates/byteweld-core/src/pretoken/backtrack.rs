@@ -14,6 +14,12 @@ pub(super) struct Backtracker {
 
 impl Backtracker {
     pub(super) fn new(pattern: &str) -> Result<Self> {
+        if let Some(escape) = position_escape(pattern) {
+            return Err(Error::Pattern(format!(
+                "pattern {pattern:?} holds {escape}, which ties a match to the one before; a pattern must \
+                 match by itself"
+            )));
+        }
         let regex = RegexBuilder::new(pattern)
             .backtrack_limit(BACKTRACK_LIMIT)
             .build()
@@ -34,4 +40,19 @@ impl Backtracker {
             ))),
         }
     }
+}
+
+/// `\G` (the end of the match before) or `\K` (forget what was matched), if the pattern holds one.
+fn position_escape(pattern: &str) -> Option<&'static str> {
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        if c == '\\' {
+            match chars.next() {
+                Some('G') => return Some("\\G"),
+                Some('K') => return Some("\\K"),
+                _ => {}
+            }
+        }
+    }
+    None
 }

@@ -56,7 +56,7 @@ fn a_pattern_that_leaves_text_out_loses_nothing_and_has_no_cuts() {
 
 #[test]
 fn wrong_patterns_are_refused() {
-    for pattern in ["(", r"a*", r"\p{Nonsense}", ""] {
+    for pattern in ["(", r"a*", r"\p{Nonsense}", "", r"\Ga|b", r"a\Kb"] {
         assert!(matches!(Pretokenizer::new(Some(pattern)), Err(Error::Pattern(_))), "{pattern:?}");
     }
 }
