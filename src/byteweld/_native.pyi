@@ -17,6 +17,7 @@ __all__ = [
     "Documents",
     "Encoder",
     "SpecialChoice",
+    "__version__",
     "recover_merges",
     "train",
 ]
