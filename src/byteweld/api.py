@@ -94,13 +94,6 @@ def count(
     chosen = find_recipe(recipe).replace(**changes)
     if isinstance(source, str | os.PathLike) and Counts.is_saved_at(source):
         source = Counts.load(source)
-    if isinstance(source, Counts):
-        if source.pattern is not None and source.pattern != chosen.pattern:
-            raise ValueError(
-                f"the counts were made with pattern {source.pattern!r}, but the recipe has "
-                f"{chosen.pattern!r}; pass pattern= to say which you mean"
-            )
-        return source
     corpus: Any = source  # documents, or a Corpus
     if _is_paths(source):
         corpus = open_corpus(
@@ -111,12 +104,37 @@ def count(
             field=field,
             on_error=on_error,
         )
+    elif ext or lines or separator is not None or field != "text" or on_error != "fail":
+        raise TypeError(
+            "ext, lines, separator, field and on_error say how files are read; "
+            f"{type(source).__name__} is no path"
+        )
+    if isinstance(source, Counts):
+        _check_origin(source, chosen)
+        return source
     return count_corpus(corpus, chosen, num_threads=num_threads, progress=progress)
+
+
+def _check_origin(counts: Counts, recipe: Recipe) -> None:
+    """Refuse counts that were cut otherwise than the recipe says, where that is known."""
+    is_known = counts.boundaries is not None
+    if (is_known or counts.pattern is not None) and counts.pattern != recipe.pattern:
+        raise ValueError(
+            f"the counts were made with pattern {counts.pattern!r}, but the recipe has "
+            f"{recipe.pattern!r}; pass pattern= to say which you mean"
+        )
+    if is_known and counts.boundaries != tuple(sorted(set(recipe.boundaries))):
+        raise ValueError(
+            f"the counts were cut at the special tokens {counts.boundaries}, but the recipe has "
+            f"{recipe.boundaries}; count again with the same special_tokens"
+        )
 
 
 def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
     if isinstance(source, str | os.PathLike):
         return True
+    if isinstance(source, set | frozenset):
+        raise TypeError("a set has no order; pass a list of paths, or an iterator of documents")
     if not isinstance(source, list | tuple) or not source:
         return False
     kinds = {isinstance(item, bytes) for item in source}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -28,13 +29,21 @@ class Counts:
     6
     """
 
-    __slots__ = ("_table", "pattern", "skipped_documents")
+    __slots__ = ("_table", "boundaries", "pattern", "skipped_documents")
 
     _table: _native.Counts
     pattern: str | None  # what cut the documents
+    boundaries: tuple[str, ...] | None  # the special tokens that did; None if it is not known
     skipped_documents: int  # how many were left out because of on_error="skip"
 
-    def __init__(self, counts: Mapping[bytes, int], *, pattern: str | None = None) -> None:
+    def __init__(
+        self,
+        counts: Mapping[bytes, int],
+        *,
+        pattern: str | None = None,
+        boundaries: Sequence[str] | None = None,
+        skipped_documents: int = 0,
+    ) -> None:
         if not isinstance(counts, Mapping):
             raise TypeError(f"expected a mapping of pre-token to count, found {counts!r}")
         for pretoken, count in counts.items():
@@ -44,11 +53,20 @@ class Counts:
                 raise ValueError(
                     f"the count of {pretoken!r} is {count!r}; expected a whole number below 2^64"
                 )
-        self._set(_native.Counts(sorted(counts.items())), pattern)
+        table = _native.Counts(sorted(counts.items()))
+        self._set(table, pattern, boundaries, skipped_documents)
 
-    def _set(self, table: _native.Counts, pattern: str | None, skipped_documents: int = 0) -> None:
+    def _set(
+        self,
+        table: _native.Counts,
+        pattern: str | None,
+        boundaries: Sequence[str] | None,
+        skipped_documents: int,
+    ) -> None:
         object.__setattr__(self, "_table", table)
         object.__setattr__(self, "pattern", pattern)
+        known = None if boundaries is None else tuple(sorted(set(boundaries)))
+        object.__setattr__(self, "boundaries", known)
         object.__setattr__(self, "skipped_documents", skipped_documents)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -58,9 +76,15 @@ class Counts:
         raise AttributeError("Counts are immutable")
 
     @classmethod
-    def _of(cls, table: _native.Counts, pattern: str | None, skipped_documents: int = 0) -> Self:
+    def _of(
+        cls,
+        table: _native.Counts,
+        pattern: str | None,
+        boundaries: Sequence[str] | None,
+        skipped_documents: int,
+    ) -> Self:
         counts = cls.__new__(cls)
-        counts._set(table, pattern, skipped_documents)
+        counts._set(table, pattern, boundaries, skipped_documents)
         return counts
 
     @property
@@ -90,9 +114,18 @@ class Counts:
             raise ValueError(
                 f"counts of different patterns cannot be added: {sorted(map(repr, patterns))}"
             )
-        pattern = patterns.pop() if patterns else None
-        merged = _native.Counts.merge([table._table for table in tables])
-        return Counts._of(merged, pattern, sum(table.skipped_documents for table in tables))
+        boundaries = {table.boundaries for table in tables}
+        if len(boundaries) > 1:
+            raise ValueError(
+                "counts cut at different special tokens cannot be added: "
+                f"{sorted(map(repr, boundaries))}"
+            )
+        return Counts._of(
+            _native.Counts.merge([table._table for table in tables]),
+            patterns.pop() if patterns else None,
+            boundaries.pop() if boundaries else None,
+            sum(table.skipped_documents for table in tables),
+        )
 
     def __add__(self, other: Counts) -> Counts:
         if not isinstance(other, Counts):
@@ -111,12 +144,16 @@ class Counts:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):
             return NotImplemented
-        return self.pattern == other.pattern and self.items() == other.items()
+        return (
+            self.pattern == other.pattern
+            and self.boundaries == other.boundaries
+            and self.items() == other.items()
+        )
 
     __hash__ = None  # type: ignore[assignment]  # equality reads every entry
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self.items(), self.pattern))
+        return (_rebuild, (self.items(), self.pattern, self.boundaries, self.skipped_documents))
 
     def __repr__(self) -> str:
         return f"<Counts {len(self)} pre-tokens, {self.total} in all>"
@@ -136,7 +173,9 @@ class Counts:
             ],
             metadata={
                 b"format": _FORMAT,
-                b"pattern": b"none" if self.pattern is None else b"=" + self.pattern.encode(),
+                b"pattern": json.dumps(self.pattern).encode(),
+                b"boundaries": json.dumps(self.boundaries).encode(),
+                b"skipped_documents": b"%d" % self.skipped_documents,
                 b"distinct": b"%d" % len(items),
                 b"total": b"%d" % self.total,
             },
@@ -173,11 +212,14 @@ class Counts:
         pretokens = cast("list[bytes]", table["bytes"].to_pylist())
         numbers = cast("list[int]", table["count"].to_pylist())
         try:
-            pattern = metadata.get(b"pattern", b"none").decode()
             counts = Counts(
                 dict(zip(pretokens, numbers, strict=True)),
-                pattern=pattern[1:] if pattern.startswith("=") else None,
+                pattern=json.loads(metadata[b"pattern"]),
+                boundaries=json.loads(metadata[b"boundaries"]),
+                skipped_documents=int(metadata[b"skipped_documents"]),
             )
+        except KeyError as error:
+            raise FormatError(f"the metadata lacks {error}", path=file) from error
         except (TypeError, ValueError) as error:
             raise FormatError(str(error), path=file) from error
         if metadata.get(b"total") != b"%d" % counts.total or len(counts) != len(pretokens):
@@ -193,8 +235,15 @@ class Counts:
         return (Path(path) / _FILE).is_file()
 
 
-def _rebuild(items: list[tuple[bytes, int]], pattern: str | None) -> Counts:
-    return Counts(dict(items), pattern=pattern)
+def _rebuild(
+    items: list[tuple[bytes, int]],
+    pattern: str | None,
+    boundaries: tuple[str, ...] | None,
+    skipped_documents: int,
+) -> Counts:
+    return Counts(
+        dict(items), pattern=pattern, boundaries=boundaries, skipped_documents=skipped_documents
+    )
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -238,7 +287,7 @@ def count_corpus(
         )
     else:
         _count_documents(corpus, builder, progress)
-    return Counts._of(builder.finish(), recipe.pattern, skipped)
+    return Counts._of(builder.finish(), recipe.pattern, recipe.boundaries, skipped)
 
 
 def _count_documents(

@@ -20,7 +20,7 @@ import os
 
 
 class ByteweldError(Exception):
-    """The root: `except ByteweldError` catches all that byteweld raises by itself."""
+    """The root of byteweld's own errors. Plain misuse stays TypeError, ValueError or KeyError."""
 
 
 class VocabularyError(ByteweldError, ValueError):

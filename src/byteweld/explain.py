@@ -7,13 +7,14 @@ token is built. Pre-tokens come from the caller's tokenizer. Nothing is printed 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from byteweld.recipes import Recipe, TieBreak, find_recipe
 from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps, utf8
+from byteweld.reference.pretokenize import split_specials
 from byteweld.reference.train import (
     Ids,
     LearnedMerge,
@@ -36,6 +37,9 @@ _MAX_INDENT = 24  # levels of a tree that are drawn; deeper ones say their depth
 _BAR = 20  # the longest bar
 
 
+Specials = Literal["all"] | Set[str] | Sequence[str]
+
+
 class _Tokenizer(Protocol):
     """What is needed of a tokenizer."""
 
@@ -43,6 +47,10 @@ class _Tokenizer(Protocol):
     def vocab(self) -> Vocabulary: ...
 
     def pretokenize(self, text: str | bytes) -> list[bytes]: ...
+
+    def encode(
+        self, text: str | bytes, *, allowed_special: Specials, disallowed_special: Specials
+    ) -> list[int]: ...
 
 
 # ---------------------------------------------------------------------------- trees
@@ -162,7 +170,8 @@ class PretokenExplanation:
 
     `looked_up` is the id of a pre-token that was found whole, before any merge; the steps then show
     what merging alone gives, which is `merged_ids`. `greedy_ids` is what longest match would give;
-    it first differs at byte `greedy_differs_at` of the pre-token, or nowhere (None).
+    it first differs at byte `greedy_differs_at` of the pre-token, or nowhere (None). A special
+    token has no steps.
     """
 
     pretoken: bytes
@@ -173,11 +182,12 @@ class PretokenExplanation:
     tree: Tree
     greedy_ids: tuple[int, ...]
     greedy_differs_at: int | None
+    is_special: bool = False
 
     @property
     def merged_ids(self) -> tuple[int, ...]:
         """The ids that merging gives, whole look-up or not."""
-        return self.steps[-1].parts
+        return self.steps[-1].parts if self.steps else self.ids
 
 
 @dataclass(frozen=True)
@@ -212,25 +222,53 @@ class Explanation:
 
 
 def explain(
-    tok: _Tokenizer, text: str | bytes, *, max_pretoken_bytes: int = MAX_PRETOKEN_BYTES
+    tok: _Tokenizer,
+    text: str | bytes,
+    *,
+    allowed_special: Specials = frozenset(),
+    disallowed_special: Specials = "all",
+    max_pretoken_bytes: int = MAX_PRETOKEN_BYTES,
 ) -> Explanation:
-    """Show how `tok` encodes a text; special tokens in it are ordinary text.
+    """Show how `tok` encodes a text; special tokens are refused or allowed as in `encode`.
 
     Raises ValueError for a pre-token of more than `max_pretoken_bytes`: showing every step of n
     bytes takes n² time, and nobody reads it.
     """
     vocab = tok.vocab
+    # Refuses what encode refuses.
+    tok.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+    every = vocab.special_tokens
+    allowed = [s for s in every if allowed_special == "all" or s in allowed_special]
     explained = []
     start = 0
-    for pretoken in tok.pretokenize(text):
-        _check_length(pretoken, max_pretoken_bytes)
-        explained.append(_explain_pretoken(vocab, pretoken, start))
-        start += len(pretoken)
+    for piece in split_specials(utf8(text), allowed):
+        if isinstance(piece, str):
+            explained.append(_explain_special(piece.encode(), every[piece], start))
+            start += len(piece.encode())
+            continue
+        for pretoken in tok.pretokenize(piece):
+            _check_length(pretoken, max_pretoken_bytes)
+            explained.append(_explain_pretoken(vocab, pretoken, start))
+            start += len(pretoken)
     used: set[int] = set()
-    for piece in explained:
-        used.update(piece.ids, piece.greedy_ids, piece.tree.tokens)
-        used.update(row.new for step in piece.steps for row in step.rows)
+    for part in explained:
+        used.update(part.ids, part.greedy_ids, part.tree.tokens)
+        used.update(row.new for step in part.steps for row in step.rows)
     return Explanation(tuple(explained), {i: vocab.tokens[i] for i in sorted(used)})
+
+
+def _explain_special(token: bytes, token_id: int, start: int) -> PretokenExplanation:
+    return PretokenExplanation(
+        pretoken=token,
+        start=start,
+        ids=(token_id,),
+        looked_up=None,
+        steps=(),
+        tree=Tree((TreeNode(token_id),), (0,), {token_id: token}),
+        greedy_ids=(token_id,),
+        greedy_differs_at=None,
+        is_special=True,
+    )
 
 
 def _check_length(pretoken: bytes, limit: int) -> None:
@@ -299,6 +337,10 @@ def _pretoken_lines(
     def show(token_id: int) -> str:
         return visible(tokens[token_id])
 
+    if pretoken.is_special:
+        yield f"special token {number}: {visible(pretoken.pretoken)}  (byte {pretoken.start})"
+        yield f"  ids: {_join(pretoken.ids)}"
+        return
     yield f"pre-token {number}: {visible(pretoken.pretoken)}  (byte {pretoken.start})"
     yield f"  bytes: {_join(f'{byte:02x}' for byte in pretoken.pretoken)}"
     if pretoken.looked_up is not None:
@@ -336,6 +378,7 @@ def _pretoken_to_dict(pretoken: PretokenExplanation) -> dict[str, Any]:
         "bytes": pretoken.pretoken.hex(),
         "text": visible(pretoken.pretoken),
         "start": pretoken.start,
+        "is_special": pretoken.is_special,
         "ids": list(pretoken.ids),
         "looked_up": pretoken.looked_up,
         "merged_ids": list(pretoken.merged_ids),

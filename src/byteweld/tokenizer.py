@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from byteweld import _native
-from byteweld.corpus import open_corpus
+from byteweld.corpus import OnError, open_corpus
 from byteweld.errors import UnsupportedError, VocabularyError
 from byteweld.patterns import pattern_name
 from byteweld.vocab import Vocabulary
@@ -100,6 +100,7 @@ class Tokenizer:
                 token_id = special_tokens[text]
             else:
                 token_id = by_bytes.get(text.encode(), max(tokens, default=-1) + 1)
+            _refuse_collision(text, token_id, tokens)
             tokens[token_id] = text.encode()
             specials[text] = token_id
         merge_ids = []
@@ -134,6 +135,8 @@ class Tokenizer:
         if len(tokens) != len(mergeable_ranks):
             raise VocabularyError("two tokens have the same rank")
         specials = dict(special_tokens or {})
+        for text, token_id in specials.items():
+            _refuse_collision(text, token_id, tokens)
         try:
             merges = _native.recover_merges(list(tokens.items()))
         except (TypeError, OverflowError):
@@ -231,15 +234,27 @@ class Tokenizer:
         num_threads: int | None = None,
         allowed_special: Specials = frozenset(),
         disallowed_special: Specials = "all",
-        **reading: Any,
+        ext: str | Sequence[str] | None = None,
+        lines: bool = False,
+        separator: str | None = None,
+        field: str = "text",
+        on_error: OnError = "fail",
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Encode the documents of files as `encode_ragged` does; `reading` as in `open_corpus`."""
+        """Encode the documents of files as `encode_ragged` does; they are read as in `train`."""
         import numpy as np
 
         id_arrays: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
         offset_arrays: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
         end = 0
-        for batch in _batches(open_corpus(paths, **reading).documents()):
+        corpus = open_corpus(
+            paths,
+            ext=ext,
+            unit="line" if lines else "file",
+            separator=separator,
+            field=field,
+            on_error=on_error,
+        )
+        for batch in _batches(corpus.documents()):
             ids, offsets = self.encode_ragged(
                 batch,
                 num_threads=num_threads,
@@ -268,13 +283,13 @@ class Tokenizer:
         pieces: list[bytes] = []
         size = 0
         try_at = _STREAM_BYTES
-        for text in texts:
+        for text in _whole_characters(texts):
             pieces.append(_utf8(text))
             size += len(pieces[-1])
             if size < try_at:
                 continue
             gathered = b"".join(pieces)
-            cut = self._encoder.last_cut(gathered)
+            cut = self._encoder.last_cut(gathered, chosen[1])
             if cut is not None:
                 yield from self._encoder.encode(gathered[:cut], *chosen)
                 gathered = gathered[cut:]
@@ -601,6 +616,14 @@ def _utf8(text: Text) -> bytes:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
+def _refuse_collision(text: str, token_id: int, tokens: Mapping[int, bytes]) -> None:
+    """Two tokens cannot share an id: one of them would be lost."""
+    if tokens.get(token_id, text.encode()) != text.encode():
+        raise VocabularyError(
+            f"special token {text!r} has id {token_id}, which is the token {tokens[token_id]!r}"
+        )
+
+
 def _special_set(texts: Specials, which: str) -> frozenset[str]:
     if isinstance(texts, str):
         raise TypeError(
@@ -615,6 +638,21 @@ def _limit(limit: int) -> int:
     if limit < 0:
         raise ValueError(f"limit is {limit}; it must be at least 0")
     return min(limit, _NO_LIMIT)
+
+
+def _whole_characters(texts: Iterable[Text]) -> Iterator[Text]:
+    """Pass texts on; a first half of a surrogate pair waits for the second."""
+    waiting = ""
+    for text in texts:
+        if isinstance(text, str):
+            joined = waiting + text
+            waiting = joined[-1:] if "\ud800" <= joined[-1:] <= "\udbff" else ""
+            yield joined[: len(joined) - len(waiting)]
+        else:
+            yield waiting
+            waiting = ""
+            yield text
+    yield waiting
 
 
 def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:

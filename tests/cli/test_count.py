@@ -34,6 +34,7 @@ def test_the_report_for_programs(run, tmp_path):
         "bytes": 8,
         "pretokens": 3,
         "distinct_pretokens": 2,
+        "skipped_documents": 0,
         "most_common": [{"bytes": "206162", "text": "·ab", "count": 2}],
     }
 
@@ -79,3 +80,10 @@ def test_the_talk_and_the_data_are_kept_apart(run, tmp_path):
     result = run("count", "a.txt", "--json")
     json.loads(result.out)
     assert result.err.startswith("counted 3 pre-tokens")
+
+
+def test_skipped_documents_are_told(run, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "ab"}\nbroken\n{"text": "ab"}\n')
+    result = run("count", "a.jsonl", "--on-error", "skip", "--json")
+    assert json.loads(result.out)["skipped_documents"] == 1
+    assert result.err.endswith("(TIME); skipped 1 document\n")

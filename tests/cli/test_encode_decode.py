@@ -46,6 +46,12 @@ def test_bytes_of_an_argument_that_are_no_utf8_are_kept(saved):
     assert done.stdout == b"255 254 258\n"
 
 
+@pytest.mark.parametrize("line", [("encode",), ("encode", "--lines"), ("decode",)])
+def test_an_empty_name_is_not_standard_input(run, saved, line):
+    result = run(*line, "", stdin=b"1 2 3")
+    assert result == (2, b"", "byteweld: '': no such file; the name is empty\n")
+
+
 def test_every_line_can_be_a_document(run, saved):
     text = b"low\nlower\r\n\nlow"
     result = run("encode", "--lines", stdin=text)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import byteweld
 
@@ -58,6 +60,45 @@ def test_a_training_can_read_a_file_and_says_so(run, tmp_path):
     assert run("explain", "--train", "-", "--json", stdin=b"ab ab ab").out == result.out
 
 
+def test_a_training_can_have_its_own_pattern_and_special_tokens(run):
+    line = ("explain", "--train", "ab ab<|x|>ab<|y=1|>", "--json")
+    flags = ("--pattern", "gpt2", "--special", "<|x|>", "--special", "<|y=1|>")
+    report = json.loads(run(*line, *flags).out)
+    assert report["special_tokens"] == {"<|x|>": 0, "<|y=1|>": 1}
+    assert [row["count"] for row in report["corpus"]] == [2, 1]
+    assert [len(row["parts"]) for row in report["corpus"]] == [2, 3]
+    assert json.loads(run(*line).out)["special_tokens"] == {}
+    assert run(*line, "--recipe", "modern", "--pattern", "none").code == 0
+
+
+def test_a_training_needs_no_package_for_its_pattern():
+    line = ["explain", "--train", "low low low low low lower lower"]
+    line += ["--recipe", "from-scratch", "--vocab-size", "257"]
+    code = f"import sys; sys.modules['regex'] = None\nfrom byteweld.cli import main; main({line})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, TRAINING.encode(), b"")
+
+
+def test_special_tokens_follow_the_rule_of_encode(run, saved, tiny):
+    line = ("explain", "low<|endoftext|>")
+    assert run(*line) == (
+        2,
+        b"",
+        "byteweld: text holds the special token '<|endoftext|>'; "
+        "pass --allowed-special '<|endoftext|>' (or all) to encode it as one id, "
+        "or --plain to encode it as plain text\n",
+    )
+    for flags in (
+        ("--allowed-special", "<|endoftext|>"),
+        ("--allowed-special", "all"),
+        ("--plain",),
+    ):
+        encoded = run("encode", "--json", "--text", line[1], *flags).out
+        ids = json.loads(run(*line, "--json", *flags).out)["ids"]
+        assert ids == json.loads(encoded)
+        assert (tiny.vocab.special_tokens["<|endoftext|>"] in ids) == (flags[0] != "--plain")
+
+
 def test_encoding_is_shown_step_by_step_with_the_greedy_comparison(run, tmp_path):
     vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab"}
     tok = byteweld.Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b")])
@@ -88,9 +129,20 @@ def test_what_goes_together_is_checked(run, saved):
     for arguments, message in [
         (("a", "b"), "explain takes one TEXT; put it in quotes"),
         (("a", "--recipe", "plain"), "--recipe and --vocab-size go with --train"),
+        *(
+            (("a", "--train", *flags), f"explain takes --train or {flags[0]}, not both")
+            for flags in [
+                ("--tokenizer", "tokenizer.json"),
+                ("--format", "huggingface"),
+                ("--no-special",),
+                ("--allowed-special", "all"),
+                ("--plain",),
+                ("--max-pretoken-bytes", "1024"),
+            ]
+        ),
         (
-            ("a", "--train", "-t", "tokenizer.json"),
-            "explain takes --train or --tokenizer, not both",
+            ("a", "--train", "--vocab-size", "100"),
+            "--vocab-size is 100; it must be at least 256: 256 bytes and 0 special tokens",
         ),
         (
             ("a", "--train", "--recipe", "plian"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import struct
 
 import pytest
 
 import byteweld
+from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
 
 OVERVIEW = """\
 tokenizer.json
@@ -46,6 +49,7 @@ def test_the_report_for_programs(run, saved, tiny):
         "path": "tokenizer.json",
         "name": "tokenizer",
         "format": "huggingface",
+        "byte_map": None,
         "tokens": 272,
         "max_id": 271,
         "merges": 15,
@@ -60,6 +64,39 @@ def test_the_report_for_programs(run, saved, tiny):
         "fingerprint": tiny.vocab.fingerprint,
         "unreachable": {"cut_by_pattern": [], "part_of_character": [], "never_merged": []},
     }
+
+
+def use_gpt2_letters(export):
+    """Rewrite an export as a training with GPT-2's byte map would have it."""
+    vocab = byteweld.load(export).vocab
+    texts = [
+        token
+        if token_id in vocab.special_tokens.values()
+        else "".join(BYTE_TO_CHAR[byte] for byte in token).encode()
+        for token_id, token in sorted(vocab.tokens.items())
+    ]
+    offsets = itertools.accumulate((len(text) + 1 for text in texts[:-1]), initial=0)
+    (export / "vocab_strings.bin").write_bytes(b"".join(text + b"\0" for text in texts))
+    (export / "vocab_offsets.bin").write_bytes(struct.pack(f"<{len(texts)}i", *offsets))
+
+
+def test_the_byte_map_of_a_ck_export_is_told(run, ck_corpus, tmp_path):
+    line = ("train", "corpus", "--recipe", "ck", "--vocab-size", "264", "--binary-out", "export")
+    assert run(*line).code == 0
+    for byte_map in ("ck", "gpt2"):
+        if byte_map == "gpt2":
+            use_gpt2_letters(tmp_path / "export")
+        text = run("inspect", "export").text
+        assert f"\n  format       ck\n  byte map     {byte_map}\n" in text
+        assert json.loads(run("inspect", "export", "--json").out)["byte_map"] == byte_map
+
+
+def test_an_ascii_export_has_no_byte_map(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
+    line = ("train", "a.txt", "--recipe", "ck-ascii", "--vocab-size", "104")
+    assert run(*line, "--binary-out", "export").code == 0
+    assert "byte map" not in run("inspect", "export").text
+    assert json.loads(run("inspect", "export", "--json").out)["byte_map"] is None
 
 
 def test_tokens_that_ck_cannot_reach_are_shown_with_the_reason(run, tmp_path):

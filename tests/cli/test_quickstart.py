@@ -62,6 +62,24 @@ def test_the_lines_of_python_that_are_shown_work(run, tmp_path):
     assert (tmp_path / "my tokenizer" / "tokenizer.json").is_file()
 
 
+def test_a_folder_that_the_user_named_is_not_overwritten_without_force(run, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "tokenizer.json").write_bytes(b"precious")
+    line = ("quickstart", "--vocab-size", "300", "--out", "mine")
+    assert run(*line) == (
+        2, b"", "byteweld: mine/tokenizer.json exists; pass --force to replace it\n"
+    )  # fmt: skip
+    assert (tmp_path / "mine" / "tokenizer.json").read_bytes() == b"precious"
+    assert run(*line, "--force").code == 0
+    assert len(byteweld.load("mine/tokenizer.json")) == 300
+
+
+def test_a_size_that_is_too_small_is_said_before_anything_else(run):
+    result = run("quickstart", "--vocab-size", "256")
+    assert result.out == b""
+    assert result.err.startswith("byteweld: --vocab-size is 256; it must be at least 257: ")
+
+
 def test_no_color_is_obeyed(run, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert b"\x1b[1mcorpus" in run("quickstart", "--vocab-size", "300").out

@@ -16,6 +16,16 @@ def corpus(tmp_path):
     return tmp_path / "texts"
 
 
+def row(name, tokens, num_bytes, skipped=0):
+    return {
+        "name": name,
+        "tokens": tokens,
+        "bytes": num_bytes,
+        "bytes_per_token": num_bytes / tokens if tokens else None,
+        "skipped_documents": skipped,
+    }
+
+
 def test_files_are_counted_one_by_one_and_in_all(program, saved, corpus):
     assert program("tokens", "texts", "-", stdin=b"low\n") == (
         0,
@@ -42,10 +52,10 @@ def test_the_report_for_programs(run, saved, corpus):
     result = run("tokens", "texts", "--json")
     assert json.loads(result.out) == {
         "files": [
-            {"name": "texts/a.txt", "tokens": 4, "bytes": 11, "bytes_per_token": 2.75},
-            {"name": "texts/b.md", "tokens": 2, "bytes": 5, "bytes_per_token": 2.5},
+            row("texts/a.txt", 4, 11),
+            row("texts/b.md", 2, 5),
         ],
-        "total": {"name": "total", "tokens": 6, "bytes": 16, "bytes_per_token": 16 / 6},
+        "total": row("total", 6, 16),
     }
 
 
@@ -66,9 +76,21 @@ def test_special_tokens_follow_the_same_rule_and_name_the_file(run, saved, tmp_p
 
 def test_json_lines_are_counted_by_their_text(run, saved, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "low"}\n{"text": "lower"}\n')
-    assert json.loads(run("tokens", "a.jsonl", "--json").out)["total"] == {
-        "name": "total", "tokens": 3, "bytes": 8, "bytes_per_token": 8 / 3
-    }  # fmt: skip
+    assert json.loads(run("tokens", "a.jsonl", "--json").out)["total"] == row("total", 3, 8)
+
+
+def test_skipped_documents_are_told(run, saved, tmp_path):
+    (tmp_path / "a.jsonl").write_text('broken\n{"text": "low"}\nbroken too\n')
+    (tmp_path / "b.txt").write_bytes(b"\xff")
+    (tmp_path / "c.txt").write_bytes(b"lower")
+    line = ("tokens", "a.jsonl", "b.txt", "c.txt", "--on-error", "skip")
+    result = run(*line, "--json")
+    assert result.err == "skipped 3 documents\n"
+    assert json.loads(result.out) == {
+        "files": [row("a.jsonl", 1, 3, 2), row("b.txt", 0, 0, 1), row("c.txt", 2, 5)],
+        "total": row("total", 3, 8, 3),
+    }
+    assert run(*line).err == "skipped 3 documents\n"
 
 
 def test_a_wrong_source_shows_before_any_is_read(run, saved, corpus):

@@ -141,12 +141,12 @@ def test_what_a_format_cannot_hold_is_refused_before_anything_is_read(run, tmp_p
     assert names(tmp_path) == set()
 
 
-def test_the_limit_on_token_bytes_is_noted_in_the_export(run, tmp_path):
+def test_the_limit_on_token_bytes_is_not_noted_as_cks_which_counts_rendered_bytes(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"abcd abcd abcd abcd\n")
     line = ("train", "a.txt", "--recipe", "ck", "--max-token-bytes", "2", "--binary-out", "export")
     assert run(*line).code == 0
     meta = json.loads((tmp_path / "export" / "tokenizer_meta.json").read_text())
-    assert meta["max_piece_bytes"] == 2
+    assert meta["max_piece_bytes"] == 0
     assert max(len(token) for _, token in byteweld.load("export").vocab.ordinary()) == 2
 
 
@@ -242,6 +242,16 @@ def test_counts_of_another_pattern_are_refused(run, tmp_path):
     )
 
 
+def test_counts_cut_at_other_special_tokens_are_refused(run, tmp_path):
+    pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
+    (tmp_path / "a.txt").write_bytes(b"low<x>low")
+    assert run("count", "a.txt", "--special", "<x>", "--out", "counts").code == 0
+    result = run("train", "counts", "--vocab-size", "260")
+    assert result.code == 2
+    assert result.err.endswith("; count again with the same --special\n")
+    assert run("train", "counts", "--special", "<x>", "--vocab-size", "260").code == 0
+
+
 def test_the_result_does_not_depend_on_threads_or_order(run, tmp_path):
     for n in range(5):
         (tmp_path / f"{n}.txt").write_text(f"low lower lowest {n} " * (n + 1))
@@ -293,6 +303,7 @@ def test_the_pattern_can_be_none(run, tmp_path):
         (("--out", "t.xyz"), "the name 't.xyz' does not say a format; pass --format, or use *.tiktoken (tiktoken), *.bpe1 (bpe1), *.json (huggingface)"),  # noqa: E501
         (("--out", "folder/"), "'folder' is a folder; pass --format 'gpt2' or 'ck', which write folders, or the path of a file"),  # noqa: E501
         (("--special", "<a>", "--special", "<a>"), "special token '<a>' is given twice"),
+        (("--vocab-size", "100"), "--vocab-size is 100; it must be at least 256: 256 bytes and 0 special tokens"),  # noqa: E501
         (("--min-frequency", "-1"), "--min-frequency is -1; it must be at least 0"),
     ],
 )  # fmt: skip
@@ -369,3 +380,28 @@ def test_skipped_documents_are_told(tmp_path, run):
     assert result.code == 0
     assert "1 distinct, in 1 file, 41 bytes (TIME); skipped 1 document\n" in result.err
     assert json.loads(result.text)["corpus"]["skipped_documents"] == 1
+
+
+@pytest.mark.parametrize("verb", [("train", "--vocab-size", "300"), ("count",), ("tokens",)])
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        (("--field", "text"), "--field"),
+        (("--field", "body"), "--field"),
+        (("--on-error", "skip"), "--on-error skip"),
+        (("--on-error", "replace"), "--on-error replace"),
+    ],
+)
+def test_what_has_no_effect_on_standard_input_is_refused(run, tiny, tmp_path, verb, flags, name):
+    tiny.save(tmp_path / "t.json")
+    (tmp_path / "a.txt").write_bytes(b"ab ab")
+    tokenizer = ("--tokenizer", "t.json") if verb == ("tokens",) else ()
+    line = (*verb, *tokenizer, "a.txt", "-")
+    assert run(*line, *flags, stdin=b"ab") == (
+        2,
+        b"",
+        f"byteweld: {name} has no effect on standard input (-), which is plain text; "
+        f"give the name of a file, or leave {name} out\n",
+    )
+    assert run(*line, "--on-error", "fail", stdin=b"ab").code == 0
+    assert run(*line[:-1], *flags, *(["--force"] if verb[0] == "train" else [])).code == 0

@@ -342,7 +342,7 @@ def test_an_archive_that_is_not_supported_is_not_read_as_text_silently(tmp_path)
 def test_files_are_encoded_with_the_same_reading_options(tmp_path):
     tok = byteweld.train(iter(["ab ab"]), vocab_size=257)
     path = write(tmp_path, b"ab\nab ab\n", "x.txt")
-    ids, offsets = tok.encode_files(path, unit="line")
+    ids, offsets = tok.encode_files(path, lines=True)
     rows = [ids[a:b].tolist() for a, b in pairwise(offsets)]
     assert rows == [tok.encode("ab\n"), tok.encode("ab ab\n")]
     with pytest.raises(FileNotFoundError, match=r"nowhere\.txt"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 
 import pytest
@@ -386,3 +387,57 @@ def test_an_error_in_progress_or_in_the_documents_comes_through(tmp_path):
 
     with pytest.raises(RuntimeError, match="stop it"):
         byteweld.count(file, recipe="plain", progress=complain)
+
+
+# ---------------------------------------------------------------------- where counts come from
+
+
+def test_counts_know_what_cut_them_and_are_not_used_for_another_recipe(tmp_path):
+    plain = byteweld.count(iter(["was it"]), recipe="plain")
+    assert plain.pattern is None and plain.boundaries == ()
+    with pytest.raises(ValueError, match="made with pattern None"):
+        byteweld.train(plain, vocab_size=300, recipe="modern")
+    plain.save(tmp_path / "counts")
+    assert Counts.load(tmp_path / "counts") == plain
+    with pytest.raises(ValueError, match="made with pattern None"):
+        byteweld.train(tmp_path / "counts", vocab_size=300, recipe="modern")
+    cut = byteweld.count(iter(["was it"]), special_tokens=["was"])
+    assert cut.boundaries == ("was",)
+    with pytest.raises(ValueError, match="count again"):
+        byteweld.train(cut, vocab_size=300)
+    assert byteweld.train(cut, vocab_size=300, special_tokens=["was"]).vocab.special_tokens
+    with pytest.raises(ValueError, match="different special tokens"):
+        Counts.merge([cut, byteweld.count(iter(["was it"]))])
+
+
+def test_counts_made_by_hand_go_with_any_recipe():
+    counts = Counts({b"low": 5, b"lower": 2})
+    assert counts.boundaries is None
+    for recipe in ("plain", "from-scratch", "modern"):
+        assert byteweld.train(counts, vocab_size=259, recipe=recipe, special_tokens=["<s>"])
+
+
+def test_skipped_documents_are_kept_with_the_counts(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\nbroken\n')
+    counts = byteweld.count(tmp_path / "a.jsonl", on_error="skip")
+    assert counts.skipped_documents == 1
+    assert pickle.loads(pickle.dumps(counts)).skipped_documents == 1
+    counts.save(tmp_path / "counts")
+    assert Counts.load(tmp_path / "counts").skipped_documents == 1
+    assert (counts + counts).skipped_documents == 2
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [{"lines": True}, {"separator": "x"}, {"ext": ".a"}, {"field": "f"}, {"on_error": "x"}],
+)
+def test_how_files_are_read_says_nothing_of_documents(reading):
+    with pytest.raises(TypeError, match="how files are read"):
+        byteweld.count(iter(["a"]), **reading)
+    with pytest.raises(TypeError, match="how files are read"):
+        byteweld.count(Counts({b"a": 1}), **reading)
+
+
+def test_a_set_of_paths_is_refused():
+    with pytest.raises(TypeError, match="list of paths"):
+        byteweld.count({"a.txt"})

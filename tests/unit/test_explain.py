@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import byteweld
 from byteweld.explain import MAX_ROWS, explain, explain_training, merge_tree
 from byteweld.recipes import RECIPES
 from byteweld.reference import encode, pretokenize, train
@@ -26,6 +27,9 @@ class Tok:
 
     def pretokenize(self, text):
         return pretokenize(text if isinstance(text, bytes) else text.encode(), self.vocab.pattern)
+
+    def encode(self, text, *, allowed_special, disallowed_special):
+        return encode(self.vocab, text, allowed_special)
 
 
 def with_merges(*merges, **options):
@@ -431,3 +435,16 @@ def test_the_explained_training_is_the_training(texts, name):
         winner = step.rows[0]
         assert (winner.left, winner.right, winner.count) == (*step.merge[:2], step.merge.pair_count)
     assert str(training)
+
+
+def test_special_tokens_are_refused_or_explained_as_encode_does_it():
+    tok = byteweld.train(iter(["low low"]), vocab_size=260, special_tokens=["<|e|>"])
+    with pytest.raises(byteweld.SpecialTokenError):
+        byteweld.explain(tok, "low<|e|>")
+    allowed = byteweld.explain(tok, "low<|e|>low", allowed_special="all")
+    assert allowed.ids == tok.encode("low<|e|>low", allowed_special="all")
+    assert [p.is_special for p in allowed.pretokens] == [False, True, False]
+    assert "special token 2: <|e|>  (byte 3)" in str(allowed)
+    assert allowed.to_dict()["pretokens"][1]["is_special"] is True
+    plain = byteweld.explain(tok, "low<|e|>", disallowed_special=())
+    assert plain.ids == tok.encode("low<|e|>", disallowed_special=())

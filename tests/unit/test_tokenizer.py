@@ -448,3 +448,41 @@ def test_a_loaded_tokenizer_is_named_after_its_file(tok, tmp_path):
     tok.save(tmp_path / "mine.json")
     loaded = byteweld.load(tmp_path / "mine.json")
     assert loaded.name == "mine" and loaded == tok and loaded.training is None
+
+
+# ---------------------------------------------------------------------- found by review
+
+
+def test_a_special_token_cannot_take_the_id_of_another_token():
+    ranks = RANKS | {b"xyz": 256}
+    with pytest.raises(VocabularyError, match=r"'<\|e\|>' has id 256, which is the token b'xyz'"):
+        Tokenizer.from_ranks(ranks, pattern=None, special_tokens={"<|e|>": 256})
+    tokens = {rank: token for token, rank in ranks.items()}
+    with pytest.raises(VocabularyError, match="which is the token b'xyz'"):
+        Tokenizer.from_merges(tokens, [], special_tokens={"<|e|>": 256})
+
+
+def test_a_stream_refuses_what_the_whole_text_would(tok):
+    text = ("low lower " * 8000) + "foo bar" + (" low" * 20000)
+    for cut in (79_999, 80_003, 80_004, 90_000):
+        pieces = [text[:cut], text[cut:]]
+        with pytest.raises(SpecialTokenError):
+            list(tok.encode_iterable(pieces, disallowed_special={"foo bar"}))
+        ids = list(tok.encode_iterable(pieces, disallowed_special=()))
+        assert ids == tok.encode(text, disallowed_special=())
+
+
+def test_a_stream_joins_the_halves_of_a_surrogate_pair(tok):
+    assert list(tok.encode_iterable(["a\ud83d", "\ude00b"])) == tok.encode("a😀b")
+    assert list(tok.encode_iterable(["a\ud83d", "b"])) == tok.encode("a\ufffdb")
+    assert list(tok.encode_iterable(["a\ud83d"])) == tok.encode("a\ufffd")
+    assert list(tok.encode_iterable(["a\ud83d", b"b"])) == tok.encode("a\ufffdb")
+
+
+def test_files_are_encoded_as_they_are_read_for_training(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("low\nlower\n")
+    ids, offsets = tok.encode_files(tmp_path / "a.txt", lines=True)
+    assert offsets.tolist() == [0, len(tok.encode("low\n")), len(ids)]
+    assert tok.decode(ids) == "low\nlower\n"
+    with pytest.raises(TypeError, match="unit"):
+        tok.encode_files(tmp_path / "a.txt", unit="line")

@@ -245,8 +245,12 @@ impl Encoder {
     }
 
     /// The last place where a text that goes on may be cut without changing an id, or None.
-    fn last_cut(&self, text: &[u8]) -> Option<usize> {
-        self.inner.last_cut(text)
+    fn last_cut(&self, text: &[u8], refused: Option<Specials>) -> Option<usize> {
+        let refused = match &refused {
+            Some(Specials::Some(choice)) => Some(&choice.get().inner),
+            _ => None, // the vocabulary's own special tokens are never torn
+        };
+        self.inner.last_cut(text, refused)
     }
 
     // ------------------------------------------------------------------------------ decoding

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import byteweld
-from byteweld.cli import _input, _output
+from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
 
 
@@ -43,6 +43,7 @@ def documents_by_file(
     sources: Sequence[str], reading: Reading
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Each file's name and its documents, in the order of the sources; `-` is standard input."""
+    _check_stdin(sources, reading)
     # All sources are looked up before the first is read: a wrong name shows at once.
     corpora = [None if s == _input.STDIN else _open([s], reading) for s in sources]
     for corpus in corpora:
@@ -54,10 +55,16 @@ def documents_by_file(
             yield str(file), dataclasses.replace(corpus, files=(file,)).documents()
 
 
+def skipped(documents: Iterator[bytes]) -> int:
+    """How many documents were left out; known when all are read. Of standard input, none is."""
+    return cast(int, getattr(documents, "skipped", 0))
+
+
 def count(
     sources: Sequence[str], recipe: byteweld.Recipe, reading: Reading, threads: int | None
 ) -> Counted:
     """Count the pre-tokens of all sources, with progress."""
+    _check_stdin(sources, reading)
     started = time.perf_counter()
     tables: list[byteweld.Counts] = []
     saved = [source for source in sources if byteweld.Counts.is_saved_at(source)]
@@ -90,6 +97,21 @@ def count(
     return Counted(counts, files, bytes_read, len(saved), time.perf_counter() - started)
 
 
+def _check_stdin(sources: Sequence[str], reading: Reading) -> None:
+    """Refuse what would have no effect on standard input."""
+    if _input.STDIN not in sources:
+        return
+    for flag, is_given in (
+        ("--field", reading.field is not None),
+        (f"--on-error {reading.on_error}", reading.on_error != "fail"),
+    ):
+        if is_given:
+            raise _errors.UsageError(
+                f"{flag} has no effect on standard input (-), which is plain text; "
+                f"give the name of a file, or leave {flag} out"
+            )
+
+
 def _open(
     sources: Sequence[str],
     reading: Reading,
@@ -102,6 +124,6 @@ def _open(
         ext=extensions if reading.ext is None else reading.ext,
         unit="line" if reading.lines else unit,
         separator=reading.separator,
-        field=reading.field,
+        field="text" if reading.field is None else reading.field,
         on_error=reading.on_error,
     )

@@ -16,8 +16,9 @@ Written by `python -m byteweld.cli._docs` from the verbs' own help; do not edit.
 
 stdout is data and stderr is talk. `-` is standard input, and nothing is stripped from it. Exit
 codes: 0 done, 1 the answer is no, 2 failure or wrong use, 130 interrupted. A broken pipe is a
-success. Nothing is overwritten without `--force`. Progress is a bar on a terminal and a line now
-and then elsewhere. `NO_COLOR` is obeyed; `FORCE_COLOR` gives colours to a pipe.
+success. Nothing is overwritten without `--force`, except that `quickstart` replaces what is in its
+own folder. Progress is a bar on a terminal and a line now and then elsewhere. `NO_COLOR` is obeyed;
+`FORCE_COLOR` gives colours to a pipe.
 """
 
 

@@ -26,6 +26,8 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"\badd_(bos|eos)\b", r"--add-\1"),
     (r"\bpattern='(\w+)'", r"--pattern \1"),
     (r"\bmax_pretoken_bytes\b", "--max-pretoken-bytes"),
+    (r"^vocab_size is\b", "--vocab-size is"),
+    (r"\bwith the same special_tokens\b", "with the same --special"),
 )
 
 

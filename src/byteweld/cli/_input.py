@@ -17,7 +17,7 @@ _BATCH_BYTES = 8 << 20
 
 def read(source: str) -> bytes:
     """Read a file, or standard input for `-`, as it is."""
-    return sys.stdin.buffer.read() if source == STDIN else Path(source).read_bytes()
+    return sys.stdin.buffer.read() if source == STDIN else _path(source).read_bytes()
 
 
 def read_lines(source: str) -> Iterator[bytes]:
@@ -25,8 +25,14 @@ def read_lines(source: str) -> Iterator[bytes]:
     if source == STDIN:
         yield from sys.stdin.buffer
         return
-    with Path(source).open("rb") as file:
+    with _path(source).open("rb") as file:
         yield from file
+
+
+def _path(source: str) -> Path:
+    if not source:  # Path("") would be the current folder
+        raise FileNotFoundError("'': no such file; the name is empty")
+    return Path(source)
 
 
 def stdin_documents(*, lines: bool, separator: str | None) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ _TIES = ("smallest-ids", "greatest-bytes", "smallest-bytes")
 _ON_ERROR = ("fail", "skip", "replace")
 
 
-def _choice(names: Sequence[str], what: str) -> Any:
+def choice(names: Sequence[str], what: str) -> Any:
     """A check that an option is one of a few names."""
 
     def check(value: str | None) -> str | None:
@@ -55,7 +55,7 @@ RecipeName = Annotated[
         "--recipe",
         metavar="NAME",
         help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern.",
-        callback=_choice(list(byteweld.RECIPES), "--recipe"),
+        callback=choice(list(byteweld.RECIPES), "--recipe"),
         rich_help_panel=_RECIPE,
     ),
 ]
@@ -122,7 +122,7 @@ TieBreak = Annotated[
         "--tie-break",
         metavar="RULE",
         help=f"Which of the pairs with the same count goes first: {', '.join(_TIES)}.",
-        callback=_choice(_TIES, "--tie-break"),
+        callback=choice(_TIES, "--tie-break"),
         rich_help_panel=_RECIPE,
     ),
 ]
@@ -165,6 +165,12 @@ def make_recipe(
     return recipe.replace(**changes)
 
 
+def check_size(vocab_size: int, recipe: byteweld.Recipe) -> None:
+    """Let the library refuse a size that is too small, before anything is read."""
+    if vocab_size < recipe.minimum_size:
+        byteweld.train(byteweld.Counts({}), vocab_size=vocab_size, recipe=recipe)
+
+
 def _no_pattern(pattern: str) -> str | None:
     return None if pattern == "none" else pattern
 
@@ -186,7 +192,8 @@ Sources = Annotated[
     list[str],
     typer.Argument(
         metavar="SOURCE...",
-        help="Files, folders, globs, or - for standard input.",
+        help="Files, folders, globs, or - for standard input: plain, uncompressed text, which is "
+        "read whole unless --lines or --separator cuts it.",
     ),
 ]
 Ext = Annotated[
@@ -208,7 +215,7 @@ Lines = Annotated[
     ),
 ]
 Field = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--field",
         metavar="NAME",
@@ -230,8 +237,11 @@ OnError = Annotated[
     typer.Option(
         "--on-error",
         metavar="WHAT",
-        help="A document that cannot be read: fail, skip or replace. Default: fail.",
-        callback=_choice(_ON_ERROR, "--on-error"),
+        help="What to do about broken input. fail: a record that is not what it should be is an "
+        "error; the bytes of text files are taken as they are. skip: such records are left out, "
+        "and so are documents that are not UTF-8. replace: what is not UTF-8 becomes U+FFFD; "
+        "broken records are still an error. Default: fail.",
+        callback=choice(_ON_ERROR, "--on-error"),
         rich_help_panel=_READING,
     ),
 ]
@@ -242,7 +252,7 @@ class Reading(NamedTuple):
 
     ext: str | None = None
     lines: bool = False
-    field: str = "text"
+    field: str | None = None  # of JSON lines; None for the usual one
     separator: str | None = None
     on_error: Any = "fail"  # one of three words, checked by its option
 

@@ -43,11 +43,6 @@ def report(value: object) -> None:
     text(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
-def json_line(value: object) -> None:
-    """Write a JSON value to stdout on one line."""
-    text(json.dumps(value, ensure_ascii=False) + "\n")
-
-
 def flush() -> None:
     """Hand everything over; a reader that has gone shows here at the latest."""
     sys.stdout.flush()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import byteweld
 
@@ -20,7 +20,6 @@ class Target(NamedTuple):
 
     path: str
     format: str | None
-    options: Mapping[str, Any]
 
 
 def trial(recipe: byteweld.Recipe) -> byteweld.Tokenizer:
@@ -74,7 +73,7 @@ def saved_aside(
 def save(tok: byteweld.Tokenizer, target: Target, *, force: bool = False) -> None:
     """Write one target; the folders above it are made."""
     Path(target.path).absolute().parent.mkdir(parents=True, exist_ok=True)
-    tok.save(target.path, format=target.format, overwrite=force, **target.options)
+    tok.save(target.path, format=target.format, overwrite=force)
 
 
 def save_all(tok: byteweld.Tokenizer, targets: Sequence[Target], *, force: bool) -> None:

@@ -60,7 +60,7 @@ def run(
     no_special: options.NoSpecial = False,
     ext: options.Ext = None,
     lines: options.Lines = False,
-    field: options.Field = "text",
+    field: options.Field = None,
     separator: options.Separator = None,
     on_error: options.OnError = "fail",
 ) -> int:
@@ -73,7 +73,7 @@ def run(
     tok = options.load_tokenizer(
         in_path, format=from_format, pattern=pattern, special=special, no_special=no_special
     )
-    target = _targets.Target(out, format, {})
+    target = _targets.Target(out, format)
     reading = options.Reading(ext, lines, field, separator, on_error)
     # The proof is made on a copy: a file that fails it never stands in the place of another.
     with _targets.saved_aside(tok, target, force=force) as (copy, files):

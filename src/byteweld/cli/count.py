@@ -46,7 +46,7 @@ def run(
     ascii_only: options.AsciiOnly = False,
     ext: options.Ext = None,
     lines: options.Lines = False,
-    field: options.Field = "text",
+    field: options.Field = None,
     separator: options.Separator = None,
     on_error: options.OnError = "fail",
     out: Out = None,
@@ -85,6 +85,7 @@ def run(
                 "bytes": counted.bytes_read,
                 "pretokens": counts.total,
                 "distinct_pretokens": len(counts),
+                "skipped_documents": counts.skipped_documents,
                 "most_common": [
                     {"bytes": pretoken.hex(), "text": visible(pretoken), "count": count}
                     for pretoken, count in counts.most_common(top)

@@ -49,7 +49,7 @@ def run(
     """
     if file is not None and ids is not None:
         raise _errors.UsageError("decode takes FILE or --ids, not both")
-    source = file or _input.STDIN
+    source = _input.STDIN if file is None else file
     given = _input.read(source) if ids is None else _input.argument_bytes(ids)
     place = "--ids" if ids is not None else "stdin" if source == _input.STDIN else source
     numbers = parse_ids(given, place)

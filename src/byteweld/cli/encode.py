@@ -72,7 +72,8 @@ def run(
     specials = options.special_arguments(tok, allowed_special, plain)
     before = tok.encode("", add_bos=True) if add_bos else []
     after = tok.encode("", add_eos=True) if add_eos else []
-    for batch in _input.batches(_documents(file or _input.STDIN, text, lines)):
+    source = _input.STDIN if file is None else file
+    for batch in _input.batches(_documents(source, text, lines)):
         ids, offsets = tok.encode_ragged(batch, num_threads=threads, **specials)
         for start, end in pairwise(offsets.tolist()):
             _write(tok, before, ids[start:end], after, show=show, json=json)

@@ -15,11 +15,12 @@ EXAMPLES = """
 byteweld explain --tokenizer tokenizer.json 'lowest of all'
 byteweld explain --train 'low low low low low lower lower' --recipe from-scratch
 byteweld explain --train --vocab-size 262 notes.txt
-byteweld explain --train --recipe plain 'she eats' 'he eats' --json
+byteweld explain --train --pattern gpt2 --special '<|x|>' 'she eats<|x|>he eats' --json
 """
 
 # The reference recounts everything at every step; a page is enough to see how it goes.
 _MAX_CORPUS_BYTES = 100_000
+_MAX_PRETOKEN_BYTES = 1024
 _MERGES = 8
 
 Texts = Annotated[
@@ -45,8 +46,27 @@ RecipeName = Annotated[
     typer.Option(
         "--recipe",
         metavar="NAME",
-        help="How to train. Default: plain, which has no pattern.",
+        help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: plain, which has no pattern.",
+        callback=options.choice(list(byteweld.RECIPES), "--recipe"),
         rich_help_panel="With --train",
+    ),
+]
+PatternText = Annotated[
+    str | None,
+    typer.Option(
+        "--pattern",
+        metavar="P",
+        help="The pattern, for tokenizer files that hold none; with --train, that of the training: "
+        f"{', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
+    ),
+]
+Special = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--special",
+        metavar="TEXT=ID",
+        help="A special token, for tokenizer files that hold none; with --train, one of the "
+        "training, as TEXT alone. May be repeated.",
     ),
 ]
 TokenizerPath = Annotated[
@@ -60,12 +80,13 @@ TokenizerPath = Annotated[
     ),
 ]
 MaxPretokenBytes = Annotated[
-    int,
+    int | None,
     typer.Option(
         "--max-pretoken-bytes",
         metavar="N",
         parser=options.whole_number("--max-pretoken-bytes", 1),
-        help="Refuse longer pre-tokens: the time grows with the square. Default: 1024.",
+        help="Refuse longer pre-tokens: the time grows with the square. "
+        f"Default: {_MAX_PRETOKEN_BYTES}.",
     ),
 ]
 
@@ -73,12 +94,14 @@ MaxPretokenBytes = Annotated[
 def run(
     texts: Texts,
     train: Train = False,
-    max_pretoken_bytes: MaxPretokenBytes = 1024,
+    allowed_special: options.AllowedSpecial = None,
+    plain: options.Plain = False,
+    pattern: PatternText = None,
+    special: Special = None,
+    max_pretoken_bytes: MaxPretokenBytes = None,
     json: options.Json = False,
     tokenizer: TokenizerPath = None,
     format: options.Format = None,
-    pattern: options.LoadPattern = None,
-    special: options.LoadSpecial = None,
     no_special: options.NoSpecial = False,
     recipe: RecipeName = None,
     vocab_size: VocabSize = None,
@@ -86,15 +109,30 @@ def run(
     """Show why a text has these tokens, step by step.
 
     Of encoding: the pairs that may merge at each step, the chosen one, the merge tree, and where
-    greedy longest match would differ. Of training (--train): the table of pair counts at each step,
-    the winner, and why it won its tie.
+    greedy longest match would differ. A special token in the text is an error unless
+    --allowed-special or --plain says what it is. Of training (--train): the table of pair counts at
+    each step, the winner, and why it won its tie.
     """
     explained: Any
     if train:
-        if tokenizer is not None:
-            raise _errors.UsageError("explain takes --train or --tokenizer, not both")
-        documents = [_document(text) for text in texts]
-        explained = _explain_training(documents, recipe or "plain", vocab_size)
+        for flag, is_given in (
+            ("--tokenizer", tokenizer is not None),
+            ("--format", format is not None),
+            ("--no-special", no_special),
+            ("--allowed-special", bool(allowed_special)),
+            ("--plain", plain),
+            ("--max-pretoken-bytes", max_pretoken_bytes is not None),
+        ):
+            if is_given:
+                raise _errors.UsageError(f"explain takes --train or {flag}, not both")
+        chosen = options.make_recipe(
+            recipe or "plain",
+            pattern=pattern,
+            special=special,
+            specials_file=None,
+            ascii_only=False,
+        )
+        explained = _explain_training([_document(text) for text in texts], chosen, vocab_size)
     else:
         if recipe is not None or vocab_size is not None:
             raise _errors.UsageError("--recipe and --vocab-size go with --train")
@@ -108,7 +146,12 @@ def run(
             no_special=no_special,
         )
         text = _input.read("-") if texts[0] == "-" else _input.argument_bytes(texts[0])
-        explained = byteweld.explain(tok, text, max_pretoken_bytes=max_pretoken_bytes)
+        explained = byteweld.explain(
+            tok,
+            text,
+            max_pretoken_bytes=max_pretoken_bytes or _MAX_PRETOKEN_BYTES,
+            **options.special_arguments(tok, allowed_special, plain),
+        )
     if json:
         _output.report(explained.to_dict())
     else:
@@ -128,18 +171,18 @@ def _document(text: str) -> bytes:
     return _input.argument_bytes(text)
 
 
-def _explain_training(documents: list[bytes], name: str, vocab_size: int | None) -> Any:
-    if name not in byteweld.RECIPES:
-        hint = _errors.nearest(name, byteweld.RECIPES)
-        raise _errors.UsageError(
-            f"--recipe is {name!r}; it must be one of {', '.join(byteweld.RECIPES)}{hint}"
-        )
+def _explain_training(
+    documents: list[bytes], recipe: byteweld.Recipe, vocab_size: int | None
+) -> Any:
+    if vocab_size is None:
+        vocab_size = recipe.minimum_size + _MERGES
+    options.check_size(vocab_size, recipe)
     size = sum(map(len, documents))
     if size > _MAX_CORPUS_BYTES:
         raise _errors.UsageError(
             f"the corpus has {size} bytes, too many to show every step of a training "
             f"(at most {_MAX_CORPUS_BYTES}); take a part of it, or use `byteweld train`"
         )
-    if vocab_size is None:
-        vocab_size = byteweld.RECIPES[name].minimum_size + _MERGES
-    return byteweld.explain_training(documents, vocab_size, name)
+    # The engine cuts: the reference would need the package `regex` for a pattern.
+    counts = byteweld.count(iter(documents), recipe=recipe)
+    return byteweld.explain_training(dict(counts.items()), vocab_size, recipe)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -10,6 +11,7 @@ import typer
 import byteweld
 from byteweld.cli import _bytes, _errors, _output
 from byteweld.cli import _options as options
+from byteweld.formats.ck_binary import load_with_map
 from byteweld.render import visible
 
 EXAMPLES = """
@@ -75,6 +77,15 @@ class _Unreachable(NamedTuple):
         return found
 
 
+class _Seen(NamedTuple):
+    """What the overview tells besides the tokenizer itself."""
+
+    path: str
+    kind: str
+    byte_map: str | None
+    unreachable: _Unreachable
+
+
 def prepare(arguments: list[str]) -> list[str]:
     """Let --merges stand without a number."""
     result = []
@@ -121,11 +132,8 @@ def run(
         _show(drawn.to_dict() | {"tokens": tokens} if json else iter(drawn.lines()))
     else:
         kind = format or byteweld.recognise(tokenizer)
-        unreachable = _Unreachable.of(tok)
-        if json:
-            _show(_to_dict(tok, tokenizer, kind, unreachable))
-        else:
-            _show(_overview(tok, tokenizer, kind, unreachable))
+        seen = _Seen(tokenizer, kind, _byte_map(tok, tokenizer, kind), _Unreachable.of(tok))
+        _show(_to_dict(tok, seen) if json else _overview(tok, seen))
 
 
 def _show(content: Iterator[str] | dict[str, Any] | list[Any]) -> None:
@@ -138,15 +146,21 @@ def _show(content: Iterator[str] | dict[str, Any] | list[Any]) -> None:
 # ---------------------------------------------------------------------------- overview
 
 
-def _overview(
-    tok: byteweld.Tokenizer, path: str, kind: str, unreachable: _Unreachable
-) -> Iterator[str]:
+def _byte_map(tok: byteweld.Tokenizer, path: str, kind: str) -> str | None:
+    """By which letters a ck export shows bytes; None where there are none such."""
+    if kind != "ck" or tok.vocab.alphabet == "ascii":
+        return None
+    return load_with_map(Path(path))[1]
+
+
+def _overview(tok: byteweld.Tokenizer, seen: _Seen) -> Iterator[str]:
     vocab = tok.vocab
     singles = sum(len(token) == 1 for _, token in vocab.ordinary())
-    yield _output.styled(path, "bold")
+    yield _output.styled(seen.path, "bold")
     for name, value in [
         ("name", tok.name),
-        ("format", kind),
+        ("format", seen.kind),
+        *([("byte map", seen.byte_map)] if seen.byte_map is not None else []),
         (
             "tokens",
             f"{len(vocab)}: {singles} bytes, {_longer(tok)} longer, {_specials(tok)} special",
@@ -166,7 +180,7 @@ def _overview(
         size = _output.amount(len(token), "byte")
         yield f"  {token_id:>8}  {size:>9}  {_output.shortened(visible(token[:200]))}"
     yield ""
-    yield from _unreachable_lines(tok, unreachable)
+    yield from _unreachable_lines(tok, seen.unreachable)
 
 
 def _longer(tok: byteweld.Tokenizer) -> int:
@@ -230,14 +244,13 @@ def _unreachable_lines(tok: byteweld.Tokenizer, found: _Unreachable) -> Iterator
             yield f"  {token_id:>8}  {shown}  becomes  {parts}{more}"
 
 
-def _to_dict(
-    tok: byteweld.Tokenizer, path: str, kind: str, unreachable: _Unreachable
-) -> dict[str, Any]:
+def _to_dict(tok: byteweld.Tokenizer, seen: _Seen) -> dict[str, Any]:
     vocab = tok.vocab
     return {
-        "path": path,
+        "path": seen.path,
         "name": tok.name,
-        "format": kind,
+        "format": seen.kind,
+        "byte_map": seen.byte_map,
         "tokens": len(vocab),
         "max_id": tok.max_token_value,
         "merges": len(vocab.merge_ids),
@@ -255,9 +268,9 @@ def _to_dict(
             for i in _longest(tok)
         ],
         "unreachable": {
-            "cut_by_pattern": unreachable.cut,
-            "part_of_character": unreachable.partial,
-            "never_merged": unreachable.merged_otherwise,
+            "cut_by_pattern": seen.unreachable.cut,
+            "part_of_character": seen.unreachable.partial,
+            "never_merged": seen.unreachable.merged_otherwise,
         },
     }
 

@@ -12,7 +12,7 @@ import typer
 
 import byteweld
 from byteweld.cli import _options as options
-from byteweld.cli import _output
+from byteweld.cli import _output, _targets
 from byteweld.cli.train import measure
 from byteweld.render import spans, to_ansi, visible
 
@@ -26,6 +26,7 @@ SPECIAL = "<|endoftext|>"
 _LEFT_OUT = frozenset(
     {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idle_test", "idlelib"}
 )
+_FOLDER = "out/quickstart"
 _FEW_BYTES = 2_000_000
 _FIRST_MERGES = 12
 _SAMPLE = """\
@@ -37,8 +38,12 @@ print("naïve café, 你好, 🙂")
 """
 
 Out = Annotated[
-    str,
-    typer.Option("--out", metavar="DIR", help="Where to write. Default: out/quickstart."),
+    str | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help=f"Where to write. Default: {_FOLDER}, where an older file is replaced.",
+    ),
 ]
 VocabSize = Annotated[
     int,
@@ -51,11 +56,18 @@ VocabSize = Annotated[
 ]
 
 
-def run(out: Out = "out/quickstart", vocab_size: VocabSize = 8192) -> None:
+def run(out: Out = None, vocab_size: VocabSize = 8192, force: options.Force = False) -> None:
     """Train on the sources of Python's standard library, and look at what comes out.
 
-    Writes DIR/tokenizer.json (again, if it is there), reads it back, encodes and decodes a sample.
+    Writes DIR/tokenizer.json, reads it back, encodes and decodes a sample.
     """
+    recipe = byteweld.RECIPES["modern"].replace(special_tokens=[SPECIAL])
+    options.check_size(vocab_size, recipe)
+    path = Path(_FOLDER if out is None else out, "tokenizer.json")
+    target = _targets.Target(str(path), "huggingface")
+    may_replace = force or out is None  # the usual folder is our own
+    _targets.check(_targets.trial(recipe), [target], force=may_replace)
+
     folder = Path(sysconfig.get_path("stdlib"))
     files = find_sources(folder)
     total = sum(file.stat().st_size for file in files)
@@ -63,7 +75,6 @@ def run(out: Out = "out/quickstart", vocab_size: VocabSize = 8192) -> None:
         raise FileNotFoundError(f"{folder}: no Python sources found to train on")
     _output.lines(_corpus_lines(folder, len(files), total))
 
-    recipe = byteweld.RECIPES["modern"].replace(special_tokens=[SPECIAL])
     started = time.perf_counter()
     with _output.progress("counting", total, "bytes") as advance:
         counts = byteweld.count(list(files), recipe=recipe, progress=advance)
@@ -76,9 +87,7 @@ def run(out: Out = "out/quickstart", vocab_size: VocabSize = 8192) -> None:
             progress=lambda event: advance(event.merges_completed),
         )
     finished = time.perf_counter()
-    path = Path(out, "tokenizer.json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    trained.save(path, overwrite=True)
+    _targets.save(trained, target, force=may_replace)
 
     rate = measure(trained, counts) or 0.0
     _output.lines(_training_lines(trained, rate, total, counted - started, finished - started))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import byteweld
@@ -20,6 +20,7 @@ class _Row(NamedTuple):
     name: str
     tokens: int
     bytes: int
+    skipped: int
 
     @property
     def bytes_per_token(self) -> float | None:
@@ -39,7 +40,7 @@ def run(
     no_special: options.NoSpecial = False,
     ext: options.Ext = None,
     lines: options.Lines = False,
-    field: options.Field = "text",
+    field: options.Field = None,
     separator: options.Separator = None,
     on_error: options.OnError = "fail",
 ) -> None:
@@ -57,7 +58,14 @@ def run(
         for name, documents in _corpus.documents_by_file(source, reading):
             rows.append(_count(tok, name, documents, threads, specials))
             advance(len(rows))
-    total = _Row("total", sum(row.tokens for row in rows), sum(row.bytes for row in rows))
+    total = _Row(
+        "total",
+        sum(row.tokens for row in rows),
+        sum(row.bytes for row in rows),
+        sum(row.skipped for row in rows),
+    )
+    if total.skipped:
+        _output.say(f"skipped {_output.amount(total.skipped, 'document')}")
     if json:
         _output.report({"files": [_to_dict(row) for row in rows], "total": _to_dict(total)})
     else:
@@ -67,7 +75,7 @@ def run(
 def _count(
     tok: byteweld.Tokenizer,
     name: str,
-    documents: Iterable[bytes],
+    documents: Iterator[bytes],
     threads: int | None,
     specials: Any,
 ) -> _Row:
@@ -79,7 +87,7 @@ def _count(
             raise byteweld.SpecialTokenError(f"{name}: {error}") from None
         tokens += len(ids)
         num_bytes += sum(map(len, batch))
-    return _Row(name, tokens, num_bytes)
+    return _Row(name, tokens, num_bytes, _corpus.skipped(documents))
 
 
 def _table(rows: list[_Row]) -> list[str]:
@@ -106,4 +114,5 @@ def _to_dict(row: _Row) -> dict[str, Any]:
         "tokens": row.tokens,
         "bytes": row.bytes,
         "bytes_per_token": row.bytes_per_token,
+        "skipped_documents": row.skipped,
     }

@@ -82,7 +82,7 @@ def run(
     ] = False,
     ext: options.Ext = None,
     lines: options.Lines = False,
-    field: options.Field = "text",
+    field: options.Field = None,
     separator: options.Separator = None,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
@@ -109,11 +109,11 @@ def run(
         if chosen.name not in ("ck", "ck-ascii"):
             raise _errors.UsageError(f"recipe {chosen.name!r} needs a size; pass --vocab-size N")
         vocab_size = _CK_VOCAB_SIZE
-    targets = [_targets.Target(out, format, {})]
+    targets = [_targets.Target(out, format)]
     if binary_out is not None:
-        limit = chosen.max_token_bytes or 0
-        targets.append(_targets.Target(binary_out, "ck", {"max_piece_bytes": limit}))
-    _check_size(vocab_size, chosen)
+        # Never max_piece_bytes: ck's limit counts bytes as rendered, ours those of the text.
+        targets.append(_targets.Target(binary_out, "ck"))
+    options.check_size(vocab_size, chosen)
     _targets.check(_targets.trial(chosen), targets, force=force)
 
     reading = options.Reading(ext, lines, field, separator, on_error)
@@ -123,12 +123,6 @@ def run(
     bytes_per_token = measure(tok, counted.counts, threads)
     _targets.save_all(tok, targets, force=force)
     _conclude(tok, counted, merge_seconds, bytes_per_token, targets, json=json)
-
-
-def _check_size(vocab_size: int, recipe: byteweld.Recipe) -> None:
-    """Let the library refuse a size that is too small, before anything is read."""
-    if vocab_size < recipe.minimum_size:
-        byteweld.train(byteweld.Counts({}), vocab_size=vocab_size, recipe=recipe)
 
 
 def _train(

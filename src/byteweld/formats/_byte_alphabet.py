@@ -14,8 +14,6 @@ BYTE_TO_CHAR: dict[int, str] = {byte: chr(byte) for byte in _VISIBLE} | {
 }
 CHAR_TO_BYTE: dict[str, int] = {char: byte for byte, char in BYTE_TO_CHAR.items()}
 
-_ENCODE = {byte: char for byte, char in BYTE_TO_CHAR.items()}
-
 
 def bytes_to_chars(token: bytes) -> str:
     """Show bytes as letters.
@@ -23,7 +21,7 @@ def bytes_to_chars(token: bytes) -> str:
     >>> bytes_to_chars(b" the\\n")
     'ĠtheĊ'
     """
-    return token.decode("latin-1").translate(_ENCODE)
+    return token.decode("latin-1").translate(BYTE_TO_CHAR)
 
 
 def chars_to_bytes(text: str) -> bytes | None:

@@ -59,7 +59,13 @@ def pretokenize(text: bytes, pattern: str | None) -> list[bytes]:
 @lru_cache(maxsize=32)
 def _compile(pattern: str) -> Any:
     # Imported on use: only a reader of patterns needs it. (`re` knows no \p{L}.)
-    regex = importlib.import_module("regex")
+    try:
+        regex = importlib.import_module("regex")
+    except ImportError as error:
+        raise ImportError(
+            "the reference reads patterns with regex; install it with: "
+            "pip install 'byteweld[reference]'"
+        ) from error
     try:
         return regex.compile(resolve_pattern(pattern))
     except regex.error as error:

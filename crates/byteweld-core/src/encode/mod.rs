@@ -353,9 +353,13 @@ impl Encoder {
         &self.tokens
     }
 
-    /// The last place where a text that goes on may be cut without changing an id, if one can be proved.
-    pub fn last_cut(&self, text: &[u8]) -> Option<usize> {
-        cut::last_cut(&self.pretokenizer, &self.finder, text)
+    /// The last place where a text that goes on may be cut without changing an id or tearing a text that
+    /// is to be refused, if one can be proved.
+    pub fn last_cut(&self, text: &[u8], refused: Option<&Choice>) -> Option<usize> {
+        let cut = cut::last_cut(&self.pretokenizer, &self.finder, text)?;
+        let Some(refused) = refused else { return Some(cut) };
+        let certain = (text.len() + 1).checked_sub(refused.finder.longest().max(1))?;
+        (cut <= certain && !refused.finder.lies_across(text, cut)).then_some(cut)
     }
 }
 
