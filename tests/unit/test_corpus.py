@@ -333,7 +333,8 @@ def test_a_small_archive_of_much_text_is_read_in_bounded_memory(tmp_path):
 
 def test_an_archive_that_is_not_supported_is_not_read_as_text_silently(tmp_path):
     path = write(tmp_path, bz2.compress(b"some text " * 100), "x.txt.bz2")
-    assert documents(path) == [path.read_bytes()]  # bytes are bytes: nothing is claimed of them
+    with pytest.raises(CorpusError, match="bzip2 archive"):
+        documents(path)
 
 
 # ---------------------------------------------------------------------- encode_files
@@ -349,3 +350,39 @@ def test_files_are_encoded_with_the_same_reading_options(tmp_path):
         tok.encode_files(tmp_path / "nowhere.txt")
     with pytest.raises(TypeError, match="seperator"):
         tok.encode_files(path, seperator="x")
+
+
+# ---------------------------------------------------------------------- found by review
+
+
+def test_a_forbidden_byte_is_named_where_it_stands(tmp_path):
+    path = write(tmp_path, "ab||c\u00e9".encode(), "a.txt")
+    for options in ({}, {"separator": "||"}):
+        with pytest.raises(CorpusError) as caught:
+            byteweld.count(path, recipe="ck-ascii", **options)
+        assert (caught.value.path, caught.value.offset) == (str(path), 5)
+    # The bytes of a record are not those of its file: no place is claimed.
+    record = write(tmp_path, '{"text": "\u00e9"}\n'.encode(), "a.jsonl")
+    with pytest.raises(CorpusError, match="0xC3") as caught:
+        byteweld.count(record, recipe="ck-ascii")
+    assert (caught.value.path, caught.value.offset) == (str(record), None)
+
+
+def test_a_special_token_may_hold_bytes_outside_the_alphabet():
+    tok = byteweld.train(
+        iter(["abab<\u00e9>abab"]), vocab_size=104, recipe="ck-ascii", special_tokens=["<\u00e9>"]
+    )
+    assert tok.vocab.merges == [(b"a", b"b")]
+    with pytest.raises(byteweld.UnsupportedError, match="0xC3"):
+        byteweld.train(
+            iter(["ab\u00e9"]), vocab_size=104, recipe="ck-ascii", special_tokens=["<\u00e9>"]
+        )
+
+
+def test_a_wrong_checksum_of_a_zstd_file_is_an_error(tmp_path):
+    # "ab" in a raw block with its checksum, as zstd's own library writes it.
+    frame = bytes.fromhex("28b52ffd24021100006162614ad092")
+    assert documents(write(tmp_path, frame, "a.txt.zst")) == [b"ab"]
+    damaged = write(tmp_path, frame.replace(b"ab", b"ac"), "b.txt.zst")
+    with pytest.raises(CorpusError, match="checksum"):
+        documents(damaged)

@@ -486,3 +486,30 @@ def test_files_are_encoded_as_they_are_read_for_training(tok, tmp_path):
     assert tok.decode(ids) == "low\nlower\n"
     with pytest.raises(TypeError, match="unit"):
         tok.encode_files(tmp_path / "a.txt", unit="line")
+
+
+def test_lengths_that_are_only_claimed_are_not_believed(tok):
+    class Claims:
+        def __len__(self):
+            return 2**60
+
+        def __iter__(self):
+            return iter([97, 98])
+
+    assert tok.decode_bytes(Claims()) == b"ab"
+    with pytest.raises(TypeError):
+        tok.encode_batch(Claims())
+    with pytest.raises(TypeError):
+        tok.decode_bytes(b"ab")
+
+
+def test_white_space_that_is_special_is_certain():
+    import tiktoken
+
+    options = {"special_tokens": {"\n\n": 256}}
+    ours = Tokenizer.from_ranks(RANKS, pattern=r"\S+|\s+", **options)
+    peer = tiktoken.Encoding("x", pat_str=r"\S+|\s+", mergeable_ranks=RANKS, **options)
+    for text in ("a\n\n ", "a\n\n", " \n\n \n"):
+        stable, completions = peer.encode_with_unstable(text, allowed_special="all")
+        found = ours.encode_with_unstable(text, allowed_special="all")
+        assert found == (stable, sorted(completions))

@@ -6,17 +6,20 @@ use crate::specials::Specials;
 /// Few cuts lie inside a special token's text; give up soon if many do.
 const TRIES: usize = 16;
 
-/// The last such place, or `None`. What the pattern allows is proved by `pretoken`; a special token that
+/// The last such place, or `None` if the last few fail. What the pattern allows is proved by `pretoken`; a special token that
 /// has begun in the last bytes may still be completed by what follows.
 pub(crate) fn last_cut(
     pretokenizer: &Pretokenizer,
-    specials: &Specials,
+    specials: &[&Specials],
     text: &[u8],
 ) -> Option<usize> {
-    let mut limit = certain_length(specials, text)?;
+    let mut limit = text.len();
+    for set in specials {
+        limit = limit.min(certain_length(set, text)?);
+    }
     for _ in 0..TRIES {
         let place = pretokenizer.last_cut(text, limit)?;
-        if !specials.lies_across(text, place) {
+        if !specials.iter().any(|set| set.lies_across(text, place)) {
             return Some(place);
         }
         limit = place - 1;

@@ -17,8 +17,8 @@ pub enum Error {
     ForbiddenByte {
         /// The byte.
         byte: u8,
-        /// Where it stands in its file or document.
-        offset: u64,
+        /// Where it stands in its file or document, if that can be told.
+        offset: Option<u64>,
         /// The file, where one is known.
         path: Option<String>,
     },
@@ -58,7 +58,10 @@ impl fmt::Display for Error {
                 if let Some(path) = path {
                     write!(f, "{path}: ")?;
                 }
-                write!(f, "byte {offset}: 0x{byte:02X} is not in the alphabet")
+                if let Some(offset) = offset {
+                    write!(f, "byte {offset}: ")?;
+                }
+                write!(f, "0x{byte:02X} is not in the alphabet")
             }
             Error::SpecialToken { token, offset } => {
                 write!(f, "text holds the special token {token:?} at byte {offset}")

@@ -49,11 +49,6 @@ impl Specials {
         })
     }
 
-    /// Whether there is nothing to find.
-    pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
-    }
-
     /// The length of the longest text in bytes.
     pub fn longest(&self) -> usize {
         self.longest

@@ -12,6 +12,13 @@ const BUFFER_BYTES: usize = 256 << 10;
 const GZIP: &[u8] = &[0x1F, 0x8B];
 const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 const XZ: &[u8] = &[0xFD, b'7', b'z', b'X', b'Z', 0];
+/// What would otherwise be taken for text.
+const UNREAD: [(&[u8], &str); 4] = [
+    (b"BZh91AY&SY", "bzip2 archive"),
+    (b"PK\x03\x04", "zip archive"),
+    (b"PAR1", "Parquet file"),
+    (b"\x04\x22\x4D\x18", "lz4 archive"),
+];
 /// The decoder of an xz file may ask for this much memory.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
 
@@ -20,15 +27,24 @@ pub(crate) fn open(path: &Path, consumed: Arc<AtomicU64>) -> io::Result<Box<dyn 
     let file = Counted { file: File::open(path)?, consumed };
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
     let head = reader.fill_buf()?;
+    if let Some((_, name)) = UNREAD.iter().find(|(magic, _)| head.starts_with(magic)) {
+        let message = format!("this is a {name}, which is not read; unpack or convert it first");
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+    }
     Ok(if head.starts_with(GZIP) {
         Box::new(flate2::bufread::MultiGzDecoder::new(reader))
-    } else if head.starts_with(ZSTD) {
+    } else if head.starts_with(ZSTD) || is_skippable(head) {
         Box::new(Zstd { source: reader, decoder: FrameDecoder::new(), in_frame: false })
     } else if head.starts_with(XZ) {
         Box::new(lzma_rust2::XzReader::new_mem_limit(reader, true, XZ_MEMORY_KIB))
     } else {
         Box::new(reader)
     })
+}
+
+/// Whether a zstd frame that holds no data starts here; some programs write one first.
+fn is_skippable(head: &[u8]) -> bool {
+    matches!(head, [first, 0x2A, 0x4D, 0x18, ..] if first & 0xF0 == 0x50)
 }
 
 struct Counted {
@@ -60,7 +76,7 @@ impl<R: BufRead> Zstd<R> {
             }
             let mut magic = [0; 4];
             self.source.read_exact(&mut magic)?;
-            if magic[0] & 0xF0 == 0x50 && magic[1..] == [0x2A, 0x4D, 0x18] {
+            if is_skippable(&magic) {
                 let mut length = [0; 4];
                 self.source.read_exact(&mut length)?;
                 let length = u64::from(u32::from_le_bytes(length));
@@ -98,6 +114,13 @@ impl<R: BufRead> Read for Zstd<R> {
                 return Ok(read);
             }
             self.in_frame = !self.decoder.is_finished();
+            let stored = self.decoder.get_checksum_from_data();
+            if !self.in_frame
+                && stored.is_some()
+                && stored != self.decoder.get_calculated_checksum()
+            {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum is wrong"));
+            }
         }
     }
 }

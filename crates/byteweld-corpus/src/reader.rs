@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use memchr::memmem;
 
@@ -12,6 +12,9 @@ use crate::{decompress, json, utf8};
 
 /// How much is read from a file at once where documents must be found in it.
 const WINDOW_BYTES: usize = 256 << 10;
+
+/// Some programs write it at the start of a file; it is no part of the first record.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// What a document is in a text file.
 #[derive(Clone, Debug)]
@@ -29,7 +32,8 @@ pub enum Unit {
 pub enum OnError {
     /// A record that is not what it should be is an error. Bytes of text files are taken as they are.
     Fail,
-    /// Such records are left out, and so are documents that are not UTF-8.
+    /// Such records are left out, and so are documents that are not UTF-8. To know that, a document is
+    /// held in memory whole.
     Skip,
     /// What is not UTF-8 is replaced by U+FFFD; records that are broken otherwise are an error.
     Replace,
@@ -64,11 +68,11 @@ pub struct Reader {
     open: Option<OpenFile>,
     consumed: Arc<AtomicU64>,
     skipped: u64,
-    last_place: (Option<PathBuf>, u64),
+    last_place: (Option<Arc<PathBuf>>, Option<u64>),
 }
 
 struct OpenFile {
-    path: PathBuf,
+    path: Arc<PathBuf>,
     input: Box<dyn std::io::Read + Send>,
     is_json: bool,
     /// Bytes read from `input` and not given out.
@@ -93,7 +97,7 @@ impl Reader {
             open: None,
             consumed: Arc::new(AtomicU64::new(0)),
             skipped: 0,
-            last_place: (None, 0),
+            last_place: (None, None),
         }
     }
 
@@ -107,9 +111,10 @@ impl Reader {
         self.skipped
     }
 
-    /// The file read last, and the place in it (unpacked) where the bytes given out last end.
-    pub fn place(&self) -> (Option<&Path>, u64) {
-        (self.last_place.0.as_deref(), self.last_place.1)
+    /// The file that the bytes given out last are from, and where in it (unpacked) they start; not for JSON
+    /// and replaced text, whose bytes are not those of the file.
+    pub fn place(&self) -> (Option<&Path>, Option<u64>) {
+        (self.last_place.0.as_ref().map(|path| path.as_path()), self.last_place.1)
     }
 
     /// Appends the next bytes of the current document to `buffer`, about `want` of them.
@@ -120,7 +125,9 @@ impl Reader {
                 self.open = Some(OpenFile::new(path, Arc::clone(&self.consumed))?);
             }
             let Some(file) = &mut self.open else { return Ok(Piece::CorpusEnd) };
-            let length = buffer.len();
+            let start =
+                (!file.is_json && self.options.on_error != OnError::Replace).then_some(file.offset);
+            self.last_place = (Some(Arc::clone(&file.path)), start);
             let step = if file.is_json {
                 file.read_record(buffer, &self.options)?
             } else if self.options.on_error == OnError::Skip {
@@ -129,9 +136,6 @@ impl Reader {
                 let replace = self.options.on_error == OnError::Replace;
                 file.read_text(buffer, want, &self.options.unit, replace)?
             };
-            if buffer.len() > length || step != Step::FileEnd {
-                self.last_place = (Some(file.path.clone()), file.offset);
-            }
             match step {
                 Step::More => return Ok(Piece::More),
                 Step::DocumentEnd => return Ok(Piece::DocumentEnd),
@@ -152,11 +156,6 @@ impl Reader {
             }
         }
     }
-
-    /// Bytes taken from the files so far.
-    pub fn bytes_consumed(&self) -> u64 {
-        self.consumed.load(Ordering::Relaxed)
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -169,11 +168,15 @@ enum Step {
 
 impl OpenFile {
     fn new(path: PathBuf, consumed: Arc<AtomicU64>) -> Result<Self> {
-        let input = decompress::open(&path, consumed)
-            .map_err(|error| Error::Io { path: path.clone(), error })?;
+        let input = decompress::open(&path, consumed).map_err(|error| match error.kind() {
+            std::io::ErrorKind::Unsupported => {
+                Error::Content { path: path.clone(), line: None, message: error.to_string() }
+            }
+            _ => Error::Io { path: path.clone(), error },
+        })?;
         let is_json = is_json_lines(&path);
         Ok(Self {
-            path,
+            path: Arc::new(path),
             input,
             is_json,
             window: Vec::new(),
@@ -187,20 +190,22 @@ impl OpenFile {
     }
 
     fn io(&self, error: std::io::Error) -> Error {
-        use std::io::ErrorKind;
-        match error.kind() {
-            // What decompressors say of archives; the system's own errors have other kinds.
-            ErrorKind::UnexpectedEof => self.content("the archive ends too early; it is truncated"),
-            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other => {
-                self.content(&format!("the archive is damaged: {error}"))
-            }
-            _ => Error::Io { path: self.path.clone(), error },
+        if error.raw_os_error().is_some() {
+            return Error::Io { path: self.path.to_path_buf(), error };
         }
+        // The rest is what decompressors say of archives.
+        let message = match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => {
+                "the archive ends too early; it is truncated".to_owned()
+            }
+            _ => format!("the archive is damaged: {error}"),
+        };
+        Error::Content { path: self.path.to_path_buf(), line: None, message }
     }
 
     fn content(&self, message: &str) -> Error {
         let line = self.is_json.then_some(self.line);
-        Error::Content { path: self.path.clone(), line, message: message.to_owned() }
+        Error::Content { path: self.path.to_path_buf(), line, message: message.to_owned() }
     }
 
     /// Reads more into the window; true if something came.
@@ -281,11 +286,11 @@ impl OpenFile {
                 Step::DocumentEnd if std::str::from_utf8(&buffer[start..]).is_ok() => {
                     return Ok(Step::DocumentEnd);
                 }
-                Step::DocumentEnd | Step::Skipped => {
+                Step::DocumentEnd => {
                     buffer.truncate(start);
                     return Ok(Step::Skipped);
                 }
-                Step::FileEnd => return Ok(Step::FileEnd),
+                other => return Ok(other),
             }
         }
     }
@@ -298,7 +303,10 @@ impl OpenFile {
                 return Ok(Step::FileEnd);
             }
             self.line += 1;
-            let record = &self.window[self.start..self.start + length];
+            let mut record = &self.window[self.start..self.start + length];
+            if self.offset == 0 {
+                record = record.strip_prefix(BYTE_ORDER_MARK).unwrap_or(record);
+            }
             self.start += length;
             self.offset += length as u64;
             if record.trim_ascii().is_empty() {
@@ -318,7 +326,8 @@ impl OpenFile {
             (_, OnError::Skip) => return Ok(Step::Skipped),
             (Ok(_), OnError::Fail) => {
                 return Err(self.content(
-                    "the text holds a lone surrogate; pass on_error='replace' or 'skip' (--on-error)",
+                    "the text is not UTF-8 (a wrong byte, or a lone surrogate); pass on_error='replace' or \
+                     'skip' (--on-error)",
                 ));
             }
             (Err(message), _) => {

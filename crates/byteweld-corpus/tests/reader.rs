@@ -143,11 +143,28 @@ fn zstd_is_read_through_all_frames_and_truncation_is_an_error() {
         ruzstd::encoding::compress_to_vec(text.as_bytes(), level)
     };
     let skippable = [&[0x53, 0x2A, 0x4D, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
-    let bytes = [frame("one "), skippable, frame("two")].concat();
+    let bytes = [skippable.clone(), frame("one "), skippable, frame("two")].concat();
     let path = file("zstd", "a.jsonl.txt.zst", &bytes);
     assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), ["one two"]);
     let path = file("zstd", "cut.txt.zst", &bytes[..bytes.len() - 3]);
     assert!(matches!(documents(&path, Unit::File, OnError::Fail), Err(Error::Content { .. })));
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_first_record() {
+    let path = file("mark", "a.jsonl", b"\xEF\xBB\xBF{\"text\": \"one\"}\n");
+    assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), ["one"]);
+}
+
+#[test]
+fn archives_that_are_not_read_are_refused_by_name() {
+    for (start, name) in
+        [(&b"BZh91AY&SY"[..], "bzip2"), (b"PK\x03\x04", "zip"), (b"PAR1", "Parquet")]
+    {
+        let path = file("unread", "a.txt", &[start, b"rest"].concat());
+        let error = documents(&path, Unit::File, OnError::Fail).unwrap_err().to_string();
+        assert!(error.contains(name), "{error}");
+    }
 }
 
 #[test]
@@ -157,10 +174,13 @@ fn pieces_are_bounded_and_places_are_told() {
     let mut buffer = Vec::new();
     assert_eq!(reader.read(&mut buffer, 10_000).unwrap(), Piece::More);
     assert!(buffer.len() <= 10_000);
-    assert_eq!(reader.place().1, buffer.len() as u64);
+    assert_eq!(reader.place().1, Some(0));
+    let first = buffer.len() as u64;
+    assert_eq!(reader.read(&mut buffer, 10_000).unwrap(), Piece::More);
+    assert_eq!(reader.place().1, Some(first));
     while reader.read(&mut buffer, 10_000).unwrap() == Piece::More {}
-    assert_eq!((buffer.len(), reader.place().1), (800_000, 800_000));
-    assert_eq!(reader.bytes_consumed(), 800_000);
+    assert_eq!(buffer.len(), 800_000);
+    assert_eq!(reader.consumed().load(std::sync::atomic::Ordering::Relaxed), 800_000);
 }
 
 #[test]

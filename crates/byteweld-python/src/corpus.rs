@@ -60,7 +60,7 @@ impl DocumentSource for Source {
         })
     }
 
-    fn place(&self) -> (Option<String>, u64) {
+    fn place(&self) -> (Option<String>, Option<u64>) {
         let (path, offset) = self.0.place();
         (path.map(|path| path.display().to_string()), offset)
     }

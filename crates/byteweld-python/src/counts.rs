@@ -12,7 +12,7 @@ use byteweld_corpus::Reader;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::{Text, threads};
+use crate::convert::{texts, threads};
 use crate::corpus::{Source, options};
 use crate::error::raise;
 
@@ -109,6 +109,10 @@ impl CountBuilder {
         alphabet: Option<Vec<u8>>,
         num_threads: Option<i128>,
     ) -> PyResult<Self> {
+        // A special token may hold other bytes; then it is left to the trainer to find them elsewhere.
+        let alphabet = alphabet.filter(|bytes| {
+            boundaries.iter().all(|text| text.bytes().all(|byte| bytes.contains(&byte)))
+        });
         let alphabet = alphabet.map(|bytes| {
             let mut known = [false; 256];
             for byte in bytes {
@@ -126,7 +130,8 @@ impl CountBuilder {
     }
 
     /// Counts documents that are in memory.
-    fn add_documents(&self, py: Python<'_>, documents: Vec<Text>) -> PyResult<()> {
+    fn add_documents(&self, py: Python<'_>, documents: &Bound<'_, PyAny>) -> PyResult<()> {
+        let documents = texts(documents)?;
         let counted = py.detach(|| self.add(core::count_documents(&documents, &self.options())?));
         counted.map_err(|e| raise(py, e))
     }

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::{DETACH_BYTES, Text, ids, threads};
+use crate::convert::{DETACH_BYTES, Text, ids, texts, threads};
 use crate::error::raise;
 
 /// All ids, and where each text's ids start, with the end as last.
@@ -46,7 +46,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Refuses what must be refused, then does the work, without the GIL if there is much of it.
+    /// Does the work, without the GIL if there is much of it.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -155,24 +155,24 @@ impl Encoder {
     fn encode_batch(
         &self,
         py: Python<'_>,
-        texts: Vec<Text>,
+        texts: &Bound<'_, PyAny>,
         allowed: Option<Specials>,
         refused: Option<Specials>,
         num_threads: Option<i128>,
     ) -> PyResult<Vec<Vec<u32>>> {
-        self.encode_many(py, &texts, &allowed, &refused, num_threads)
+        self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)
     }
 
     /// All ids in one array, and where each text's ids start, with the end as last.
     fn encode_ragged<'py>(
         &self,
         py: Python<'py>,
-        texts: Vec<Text>,
+        texts: &Bound<'py, PyAny>,
         allowed: Option<Specials>,
         refused: Option<Specials>,
         num_threads: Option<i128>,
     ) -> PyResult<Ragged<'py>> {
-        let lists = self.encode_many(py, &texts, &allowed, &refused, num_threads)?;
+        let lists = self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)?;
         let mut offsets = Vec::with_capacity(lists.len() + 1);
         let mut end = 0i64;
         offsets.push(end);
@@ -208,7 +208,8 @@ impl Encoder {
         allowed: Option<Specials>,
         refused: Option<Specials>,
     ) -> PyResult<(Vec<u32>, Vec<Vec<u32>>)> {
-        self.run(py, text.len(), || {
+        // Even a short text can have thousands of completions.
+        self.run(py, usize::MAX, || {
             self.refuse(text.as_bytes(), &refused)?;
             self.inner.encode_with_unstable(text, &Specials::allowed(&allowed))
         })

@@ -33,7 +33,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
         }
         Error::ForbiddenByte { byte, offset, path } => {
             let message = format!("0x{byte:02X} is not in the alphabet of this recipe");
-            with_place(py, "CorpusError", &message, path, Some(offset))?
+            with_place(py, "CorpusError", &message, path, offset)?
         }
         Error::Source(source) => match source.downcast::<byteweld_corpus::Error>() {
             Ok(error) => return corpus(py, *error),

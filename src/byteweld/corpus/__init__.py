@@ -95,6 +95,8 @@ def _extensions(ext: str | Sequence[str] | None) -> frozenset[str]:
 
 
 def _resolve(source: Source, extensions: frozenset[str]) -> Iterable[Path]:
+    if not os.fspath(source):
+        raise FileNotFoundError("'': no such file or folder; the name is empty")
     path = Path(source)
     if path.is_dir():
         return _folder(path, extensions)

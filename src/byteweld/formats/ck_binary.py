@@ -374,7 +374,7 @@ def save(
 ) -> None:
     """Write an export into the folder `path`, made if missing; what it cannot hold is refused.
 
-    `max_piece_bytes` is a note for readers: the limit that the training had, 0 for none.
+    `max_piece_bytes` is a note for readers: ck's limit on the bytes of the letters, 0 for none.
     """
     if type(max_piece_bytes) is not int or not 0 <= max_piece_bytes <= _INT32_MAX:
         raise ValueError(f"max_piece_bytes is {max_piece_bytes!r}; it must be in 0..{_INT32_MAX}")

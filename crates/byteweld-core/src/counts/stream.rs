@@ -18,6 +18,8 @@ use crate::specials::Specials;
 
 /// About how many bytes a worker takes at once.
 const BLOCK_BYTES: usize = 1 << 20;
+/// Less text than this is counted on the caller's thread: starting others would take longer.
+const WORTH_A_THREAD_BYTES: usize = 64 << 10;
 /// At most how many pieces of documents a worker takes at once.
 const BLOCK_PIECES: usize = 1 << 16;
 
@@ -30,8 +32,9 @@ pub trait DocumentSource: Send {
         want: usize,
     ) -> std::result::Result<Read, Box<dyn std::error::Error + Send + Sync>>;
 
-    /// The file that is being read, and the place in it, for messages.
-    fn place(&self) -> (Option<String>, u64);
+    /// For messages: the file that the bytes read last are from, and where in it they start, if they are
+    /// there as they were given.
+    fn place(&self) -> (Option<String>, Option<u64>);
 }
 
 /// What came after the bytes that were read.
@@ -79,7 +82,7 @@ impl CountOptions<'_> {
 
     /// The last place where a document's start may be cut from what follows it.
     fn cut(&self, text: &[u8]) -> Option<usize> {
-        cut::last_cut(self.pretokenizer, self.boundaries, text)
+        cut::last_cut(self.pretokenizer, &[self.boundaries], text)
             .or_else(|| cut::last_special_end(self.boundaries, text))
     }
 }
@@ -156,8 +159,8 @@ impl Feed<'_> {
         match bytes.iter().position(|&byte| !alphabet[byte as usize]) {
             None => Ok(()),
             Some(at) => {
-                let (path, end) = self.source.place();
-                let offset = (end + at as u64).saturating_sub(bytes.len() as u64);
+                let (path, start) = self.source.place();
+                let offset = start.map(|start| start + at as u64);
                 Err(Error::ForbiddenByte { byte: bytes[at], offset, path })
             }
         }
@@ -209,8 +212,12 @@ pub fn count_source(
         }
     };
     let results: Vec<Result<Counts>> = std::thread::scope(|scope| {
+        // A thread that cannot be started leaves its work to the others.
         let others: Vec<_> = (1..options.threads.get())
-            .map(|_| scope.spawn(|| work(&mut |_| ControlFlow::Continue(()))))
+            .map_while(|_| {
+                let start = || work(&mut |_| ControlFlow::Continue(()));
+                std::thread::Builder::new().spawn_scoped(scope, start).ok()
+            })
             .collect();
         let mine = work(progress);
         let mut results = vec![mine];
@@ -246,6 +253,8 @@ pub fn count_documents<T: AsRef<[u8]> + Sync>(
         documents: &'d [T],
         next: usize,
         offset: usize,
+        /// Where in its document the piece given last starts.
+        start: usize,
     }
     impl<T: AsRef<[u8]> + Sync> DocumentSource for InMemory<'_, T> {
         fn read(
@@ -254,6 +263,7 @@ pub fn count_documents<T: AsRef<[u8]> + Sync>(
             want: usize,
         ) -> std::result::Result<Read, Box<dyn std::error::Error + Send + Sync>> {
             let Some(document) = self.documents.get(self.next) else { return Ok(Read::CorpusEnd) };
+            self.start = self.offset;
             let rest = &document.as_ref()[self.offset..];
             let taken = rest.len().min(want);
             buffer.extend_from_slice(&rest[..taken]);
@@ -266,15 +276,13 @@ pub fn count_documents<T: AsRef<[u8]> + Sync>(
             Ok(Read::DocumentEnd)
         }
 
-        fn place(&self) -> (Option<String>, u64) {
-            let offset = match self.offset {
-                // A document was just finished.
-                0 if self.next > 0 => self.documents[self.next - 1].as_ref().len(),
-                offset => offset,
-            };
-            (None, offset as u64)
+        fn place(&self) -> (Option<String>, Option<u64>) {
+            (None, Some(self.start as u64))
         }
     }
-    let mut source = InMemory { documents, next: 0, offset: 0 };
-    count_source(&mut source, options, &mut |_| ControlFlow::Continue(()))
+    let bytes: usize = documents.iter().map(|document| document.as_ref().len()).sum();
+    let useful = NonZeroUsize::new(bytes / WORTH_A_THREAD_BYTES).unwrap_or(NonZeroUsize::MIN);
+    let options = CountOptions { threads: options.threads.min(useful), ..*options };
+    let mut source = InMemory { documents, next: 0, offset: 0, start: 0 };
+    count_source(&mut source, &options, &mut |_| ControlFlow::Continue(()))
 }

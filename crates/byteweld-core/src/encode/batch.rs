@@ -37,7 +37,10 @@ impl Encoder {
             }
         };
         let mut results = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            // A thread that cannot be started leaves its work to the others.
+            let others: Vec<_> = (1..threads)
+                .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
+                .collect();
             let mut results = work();
             for other in others {
                 results

@@ -144,7 +144,9 @@ impl Encoder {
         let mut reachable = self.by_bytes.clone();
         reachable.retain(|&id| {
             let token = self.tokens.get(id).unwrap_or_default();
-            self.merge_bytes(token, NONE, &mut scratch).is_ok() && scratch.ids == [id]
+            token.iter().all(|&byte| self.byte_ids[byte as usize] != NONE)
+                && self.merge_bytes(token, NONE, &mut scratch).is_ok()
+                && scratch.ids == [id]
         });
         if reachable.len() < self.by_bytes.len() {
             self.whole = WholeTokens::new(&reachable, &self.tokens);
@@ -289,9 +291,6 @@ impl Encoder {
         }
         scratch.ids.clear();
         scratch.ids.extend(bytes.iter().map(|&byte| self.byte_ids[byte as usize]));
-        if scratch.ids.contains(&NONE) {
-            return Err(Error::Vocabulary("a token holds a byte that has no token".to_owned()));
-        }
         scratch.merge(&self.pairs, limit);
         Ok(())
     }
@@ -356,10 +355,12 @@ impl Encoder {
     /// The last place where a text that goes on may be cut without changing an id or tearing a text that
     /// is to be refused, if one can be proved.
     pub fn last_cut(&self, text: &[u8], refused: Option<&Choice>) -> Option<usize> {
-        let cut = cut::last_cut(&self.pretokenizer, &self.finder, text)?;
-        let Some(refused) = refused else { return Some(cut) };
-        let certain = (text.len() + 1).checked_sub(refused.finder.longest().max(1))?;
-        (cut <= certain && !refused.finder.lies_across(text, cut)).then_some(cut)
+        match refused {
+            None => cut::last_cut(&self.pretokenizer, &[&self.finder], text),
+            Some(refused) => {
+                cut::last_cut(&self.pretokenizer, &[&self.finder, &refused.finder], text)
+            }
+        }
     }
 }
 

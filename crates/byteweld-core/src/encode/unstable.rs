@@ -79,6 +79,9 @@ impl Encoder {
     }
 
     fn is_blank(&self, id: u32) -> bool {
+        if self.specials.iter().any(|(_, special)| *special == id) {
+            return false; // as in tiktoken: only ordinary tokens are white space
+        }
         let token = self.tokens.get(id).unwrap_or_default();
         token.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t'))
     }

@@ -1,7 +1,8 @@
 //! A deterministic automaton over UTF-8 bytes for a whole list of alternatives.
 //!
 //! One table serves every thread. A search walks it byte by byte from a position and remembers the last
-//! match; it never looks at a byte twice, except that a run may be looked at again from its own end.
+//! match, until no longer one is possible. What it looked at past the match is looked at again: a few bytes
+//! in all patterns of the field, and limited in all others.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -12,6 +13,7 @@ use regex_automata::util::primitives::StateID;
 use regex_automata::{Anchored, Input, MatchKind};
 
 use super::normalise::Alternative;
+use crate::error::{Error, Result};
 
 /// A pattern whose table would be larger goes to the backtracking engine.
 const TABLE_LIMIT_BYTES: usize = 16 << 20;
@@ -45,8 +47,28 @@ impl Automaton {
         Some(Self { dfa, start, gives_back, cuts: OnceLock::new() })
     }
 
-    /// Where the match that starts at `position` ends, if one does.
-    pub(super) fn match_end(&self, text: &str, position: usize) -> Option<usize> {
+    /// The next match at or after `position`. What is looked at in vain is taken from `lookahead`.
+    pub(super) fn find(
+        &self,
+        text: &str,
+        position: usize,
+        lookahead: &mut usize,
+    ) -> Result<Option<(usize, usize)>> {
+        let mut start = position;
+        while start < text.len() {
+            let (end, seen) = self.match_at(text, start);
+            let wasted = seen - end.unwrap_or(start);
+            *lookahead = lookahead.checked_sub(wasted).ok_or_else(|| too_far(start))?;
+            if let Some(end) = end {
+                return Ok(Some((start, end)));
+            }
+            start += text[start..].chars().next().map_or(1, char::len_utf8);
+        }
+        Ok(None)
+    }
+
+    /// Where the match that starts at `position` ends, if one does, and how far was looked.
+    fn match_at(&self, text: &str, position: usize) -> (Option<usize>, usize) {
         let bytes = text.as_bytes();
         let mut state = self.start;
         let mut last = None; // (state that says so, end): a match shows one byte after its end
@@ -69,11 +91,13 @@ impl Automaton {
             }
             at += 1;
         }
-        let (state, end) = last?;
-        if self.gives_back(state) {
-            return text[position..end].char_indices().next_back().map(|(at, _)| position + at);
-        }
-        Some(end)
+        let end = last.and_then(|(state, end)| {
+            if self.gives_back(state) {
+                return text[position..end].char_indices().next_back().map(|(at, _)| position + at);
+            }
+            Some(end)
+        });
+        (end, at)
     }
 
     fn gives_back(&self, match_state: StateID) -> bool {
@@ -179,6 +203,14 @@ impl Automaton {
             })
         })
     }
+}
+
+#[cold]
+fn too_far(position: usize) -> Error {
+    Error::Pattern(format!(
+        "the pattern looks too far ahead on this text (at byte {position}): it reads long runs again and again; \
+         let an alternative take the run it looks through"
+    ))
 }
 
 /// The ranges of the bytes of a character: all well-formed sequences of UTF-8.

@@ -2,11 +2,10 @@
 
 use fancy_regex::{Regex, RegexBuilder};
 
-use super::refuse_empty;
 use crate::error::{Error, Result};
 
 /// Backtracking steps allowed for one match. A pattern that needs more on some text is refused there.
-const BACKTRACK_LIMIT: usize = 1_000_000;
+const BACKTRACK_LIMIT: usize = 10_000_000;
 
 pub(super) struct Backtracker {
     regex: Regex,
@@ -20,12 +19,14 @@ impl Backtracker {
                  match by itself"
             )));
         }
-        let regex = RegexBuilder::new(pattern)
-            .backtrack_limit(BACKTRACK_LIMIT)
-            .build()
-            .map_err(|e| Error::Pattern(format!("pattern {pattern:?} does not compile: {e}")))?;
+        let regex =
+            RegexBuilder::new(pattern).backtrack_limit(BACKTRACK_LIMIT).build().map_err(|e| {
+                Error::Pattern(format!("pattern {pattern:?} does not compile: {}", chain(&e)))
+            })?;
         if regex.is_match("").unwrap_or(false) {
-            return Err(refuse_empty(pattern));
+            return Err(Error::Pattern(format!(
+                "pattern {pattern:?} matches the empty text; every alternative must take at least one character"
+            )));
         }
         Ok(Self { regex })
     }
@@ -40,6 +41,17 @@ impl Backtracker {
             ))),
         }
     }
+}
+
+/// An error and what caused it, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message = format!("{message}: {}", error.to_string().replace('\n', " "));
+        cause = error.source();
+    }
+    message
 }
 
 /// `\G` (the end of the match before) or `\K` (forget what was matched), if the pattern holds one.

@@ -5,7 +5,7 @@
 //!
 //! - no pattern: the whole text is one pre-token;
 //! - an automaton (`automaton.rs`), when `normalise.rs` can rewrite the pattern exactly without look-around
-//!   and possessive repeats: linear time, shared by threads, no scratch space;
+//!   and possessive repeats: shared by threads, no scratch space, and a limit on how far it looks ahead;
 //! - a backtracking engine (`backtrack.rs`) for every other pattern, with a limit on its work.
 //!
 //! An automaton also proves where a text may be cut into blocks without changing a pre-token
@@ -17,7 +17,7 @@ mod normalise;
 
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use automaton::Automaton;
 use backtrack::Backtracker;
 
@@ -98,7 +98,7 @@ impl Pretokenizer {
             return Ok(());
         }
         if matches!(self.kind, Kind::Whole) {
-            let _ = each(text);
+            let _ = each(text); // valid or not
             return Ok(());
         }
         match std::str::from_utf8(text) {
@@ -127,11 +127,10 @@ impl Pretokenizer {
                 let _ = each(0, text.len());
                 Ok(())
             }
-            Kind::Automaton(automaton) => tile(
-                text,
-                |position| Ok(automaton.match_end(text, position).map(|e| (position, e))),
-                each,
-            ),
+            Kind::Automaton(automaton) => {
+                let mut lookahead = LOOKAHEAD_FREE + text.len().saturating_mul(LOOKAHEAD_PER_BYTE);
+                tile(text, |position| automaton.find(text, position, &mut lookahead), each)
+            }
             Kind::Backtracking(backtracker) => {
                 tile(text, |position| backtracker.find(text, position), each)
             }
@@ -150,6 +149,11 @@ impl Pretokenizer {
     }
 }
 
+/// How far all matches of a text together may be looked past, by the byte and in any case. Patterns of the
+/// field look a few bytes past a match; one like `a+b|a` would look past every `a` to the end of the run.
+const LOOKAHEAD_PER_BYTE: usize = 256;
+const LOOKAHEAD_FREE: usize = 1 << 20;
+
 /// Turns a search for the next match into pieces that tile the text: matches, and what lies between.
 fn tile(
     text: &str,
@@ -159,20 +163,20 @@ fn tile(
     let mut position = 0; // where the next search starts
     let mut unmatched = 0; // start of the text that no piece holds yet
     while position < text.len() {
-        match find(position)? {
-            Some((start, end)) if end > start => {
-                if start > unmatched && each(unmatched, start).is_break() {
-                    return Ok(());
-                }
-                if each(start, end).is_break() {
-                    return Ok(());
-                }
-                position = end;
-                unmatched = end;
-            }
-            // An anchored search failed, or a match was empty: one character further.
-            _ => position += text[position..].chars().next().map_or(1, char::len_utf8),
+        let Some((start, end)) = find(position)? else { break };
+        if start == end {
+            // An empty match cuts nothing.
+            position = end + text[end..].chars().next().map_or(1, char::len_utf8);
+            continue;
         }
+        if start > unmatched && each(unmatched, start).is_break() {
+            return Ok(());
+        }
+        if each(start, end).is_break() {
+            return Ok(());
+        }
+        position = end;
+        unmatched = end;
     }
     if unmatched < text.len() {
         let _ = each(unmatched, text.len());
@@ -210,13 +214,6 @@ impl StandIn {
         let last = self.places.partition_point(|&place| place < end);
         end - start - (last - first) * (STAND_IN.len_utf8() - 1)
     }
-}
-
-/// A pattern that can match the empty text cuts nothing there; it is refused when compiled.
-fn refuse_empty(pattern: &str) -> Error {
-    Error::Pattern(format!(
-        "pattern {pattern:?} matches the empty text; every alternative must take at least one character"
-    ))
 }
 
 #[cfg(test)]

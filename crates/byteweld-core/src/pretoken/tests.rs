@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::Error;
 
 const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 const GPT2_NEW: &str =
@@ -69,6 +70,22 @@ fn a_million_spaces_are_quick_for_known_patterns() {
         let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
         assert_eq!(pieces(&pretokenizer, &text).len(), 2);
     }
+}
+
+#[test]
+fn text_that_nothing_matches_is_quick_with_backtracking() {
+    let pretokenizer = Pretokenizer::new(Some(r"a(?=b)|c")).unwrap();
+    assert_eq!(pretokenizer.engine(), Engine::Backtracking);
+    assert_eq!(pieces(&pretokenizer, &vec![b'z'; 1_000_000]).len(), 1);
+}
+
+#[test]
+fn a_pattern_that_reads_runs_again_and_again_is_refused_on_such_text() {
+    let pretokenizer = Pretokenizer::new(Some(r"[a-z]+!|[a-z]")).unwrap();
+    assert_eq!(pretokenizer.engine(), Engine::Automaton);
+    assert_eq!(pieces(&pretokenizer, b"abc! ab"), [&b"abc!"[..], b" ", b"a", b"b"]);
+    let outcome = pretokenizer.for_each(&vec![b'a'; 1_000_000], &mut |_| ControlFlow::Continue(()));
+    assert!(matches!(outcome, Err(Error::Pattern(_))));
 }
 
 #[test]
