@@ -373,7 +373,7 @@ def test_a_special_token_may_hold_bytes_outside_the_alphabet():
         iter(["abab<\u00e9>abab"]), vocab_size=104, recipe="ck-ascii", special_tokens=["<\u00e9>"]
     )
     assert tok.vocab.merges == [(b"a", b"b")]
-    with pytest.raises(byteweld.UnsupportedError, match="0xC3"):
+    with pytest.raises(byteweld.UnsupportedError, match="base alphabet"):
         byteweld.train(
             iter(["ab\u00e9"]), vocab_size=104, recipe="ck-ascii", special_tokens=["<\u00e9>"]
         )
