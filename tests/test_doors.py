@@ -11,16 +11,17 @@ PACKAGE = Path(__file__).parent.parent / "src" / "byteweld"
 DOORS: dict[str, set[str]] = {
     "errors": set(),
     "_files": set(),
+    "_byte_letters": set(),
     "patterns": {"errors"},
     "vocab": {"errors", "patterns"},
-    "recipes": {"errors", "patterns"},
-    "formats": {"errors", "vocab", "patterns", "_files", "_native"},
+    "recipes": {"errors", "patterns", "vocab", "_byte_letters"},
+    "formats": {"errors", "vocab", "patterns", "_files", "_byte_letters", "_native"},
     "corpus": {"errors", "_native"},
     "counts": {"errors", "corpus", "recipes", "_files", "_native"},
-    "trainer": {"errors", "vocab", "recipes", "counts", "formats", "_native"},
+    "trainer": {"errors", "vocab", "recipes", "counts", "_byte_letters", "_native"},
     "tokenizer": {"errors", "vocab", "patterns", "corpus", "trainer", "formats", "_native"},
     # The reference may see values and facts, never the engine.
-    "reference": {"errors", "vocab", "patterns", "recipes", "formats"},
+    "reference": {"errors", "vocab", "patterns", "recipes", "_byte_letters"},
     "render": {"vocab"},
     # Explaining is the reference at work, shown by render.
     "explain": {"errors", "vocab", "recipes", "reference", "render"},

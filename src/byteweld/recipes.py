@@ -9,26 +9,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from byteweld._byte_letters import BYTES_BY_LETTER
 from byteweld.errors import UnsupportedError
 from byteweld.patterns import resolve_pattern
+from byteweld.vocab import ASCII_BYTES
 
 Alphabet = Literal["bytes", "ascii", "huggingface"]
 SpecialIds = Literal["first", "after_alphabet", "last"]
 TieBreak = Literal["smallest-ids", "greatest-bytes", "smallest-bytes"]
 DocumentUnit = Literal["file", "line"]
 
-# \t, \n, \r and 0x20-0x7E, ascending: 98 bytes.
-ASCII_BYTES = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
-
-
-def _huggingface_byte_order() -> bytes:
-    """Bytes in the order of the letters that ByteLevel shows them as (formats/_byte_alphabet)."""
-    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    return bytes(visible + [b for b in range(256) if b not in visible])
-
-
 ALPHABETS: Mapping[str, bytes] = MappingProxyType(
-    {"bytes": bytes(range(256)), "ascii": ASCII_BYTES, "huggingface": _huggingface_byte_order()}
+    {"bytes": bytes(range(256)), "ascii": ASCII_BYTES, "huggingface": BYTES_BY_LETTER}
 )
 
 

@@ -179,7 +179,7 @@ def _reserved(recipe: Recipe, layout: _Layout) -> list[tuple[bytes, int]]:
     """Hugging Face keeps tokens and specials in one table of texts, with bytes as letters."""
     if recipe.alphabet != "huggingface":
         return []
-    from byteweld.formats._byte_alphabet import chars_to_bytes
+    from byteweld._byte_letters import chars_to_bytes
 
     texts = ((chars_to_bytes(text), token_id) for text, token_id in layout.special_ids.items())
     reserved = [(token, token_id) for token, token_id in texts if token is not None]
@@ -190,7 +190,7 @@ def _reserved(recipe: Recipe, layout: _Layout) -> list[tuple[bytes, int]]:
 
 
 def _shared(token: bytes) -> UnsupportedError:
-    from byteweld.formats._byte_alphabet import bytes_to_chars
+    from byteweld._byte_letters import bytes_to_chars
 
     return UnsupportedError(
         f"special token {bytes_to_chars(token)!r} is how Hugging Face spells the token {token!r}: "

@@ -21,6 +21,8 @@ VocabAlphabet = Literal["bytes", "ascii"]
 Role = Literal["bos", "eos", "pad", "unk"]
 
 ROLES: tuple[Role, ...] = ("bos", "eos", "pad", "unk")
+# The alphabet "ascii": \t, \n, \r and 0x20-0x7E, ascending; 98 bytes.
+ASCII_BYTES = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
 MAX_ID = 2**32 - 2  # ids travel as u32; the last value is the engine's "none"
 
 

@@ -9,7 +9,7 @@ import struct
 import pytest
 
 import byteweld
-from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
+from byteweld._byte_letters import BYTE_TO_CHAR
 
 OVERVIEW = """\
 tokenizer.json

@@ -12,7 +12,7 @@ from strategies import ENDOFTEXT, NASTY, examples, rich_texts, tiny_texts
 
 import byteweld
 from byteweld import PATTERNS, UnsupportedError
-from byteweld.formats._byte_alphabet import bytes_to_chars
+from byteweld._byte_letters import bytes_to_chars
 
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 rustbpe = pytest.importorskip("rustbpe", reason="the real rustbpe is not installed")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from byteweld._byte_letters import bytes_to_chars
 from byteweld.errors import CorpusError, PatternError, UnknownIdError, UnsupportedError
-from byteweld.formats._byte_alphabet import bytes_to_chars
 from byteweld.recipes import RECIPES
 from byteweld.reference import (
     count_pretokens,

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, NoReturn
 
 from byteweld import patterns
+from byteweld._byte_letters import BYTE_TO_CHAR
 from byteweld._files import write_atomic
 from byteweld.errors import (
     FormatError,
@@ -25,9 +26,8 @@ from byteweld.errors import (
     UnsupportedError,
     VocabularyError,
 )
-from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
 from byteweld.formats._json import parse_object, show
-from byteweld.vocab import Merge, Vocabulary
+from byteweld.vocab import ASCII_BYTES, Merge, Vocabulary
 
 NAME: Final = "ck"
 ByteMap = Literal["ck", "gpt2"]
@@ -46,8 +46,6 @@ _COUNTS: Final = ("vocab_size", "num_merges", "num_reserved_special_tokens", "ma
 _KEYS: Final = ("schema", "mode", *_COUNTS, *FILES)
 _META_LIMIT: Final = 1 << 16  # three paths of 4096 bytes and a few numbers fit many times
 _INT32_MAX: Final = 2**31 - 1
-
-_ASCII: Final = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
 
 # ck means to write GPT-2's letters, but shifts all the hidden bytes by 0x100 and forgets 0xAD.
 _CK_LETTERS: Final = {
@@ -192,7 +190,7 @@ def _read_sizes(meta: Mapping[str, object], path: Path) -> _Meta:
             )
         sizes[key] = value
     vocab_size, num_merges, num_reserved, _ = sizes.values()
-    base = 256 if mode == "bytelevel_bpe" else len(_ASCII)
+    base = 256 if mode == "bytelevel_bpe" else len(ASCII_BYTES)
     expected = len(BUILT_IN) + num_reserved + base + num_merges
     if vocab_size != expected:
         raise FormatError(
@@ -302,7 +300,11 @@ def _refuse_overlap(texts: _Texts, meta: _Meta) -> None:
 
 
 def _letters_of(meta: _Meta, byte_map: ByteMap) -> Mapping[int, str]:
-    return _LETTERS[byte_map] if meta.alphabet == "bytes" else {byte: chr(byte) for byte in _ASCII}
+    return (
+        _LETTERS[byte_map]
+        if meta.alphabet == "bytes"
+        else {byte: chr(byte) for byte in ASCII_BYTES}
+    )
 
 
 def _read_alphabet(texts: _Texts, meta: _Meta, byte_map: ByteMap) -> dict[int, bytes]:
@@ -422,7 +424,7 @@ def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
         if token_id != place:
             return f"its special token {show(text)} has id {token_id}, not {place}"
     first_byte_id = len(vocab.special_tokens)
-    alphabet = bytes(range(256)) if vocab.alphabet == "bytes" else _ASCII
+    alphabet = bytes(range(256)) if vocab.alphabet == "bytes" else ASCII_BYTES
     for token_id, byte in enumerate(alphabet, first_byte_id):
         if vocab.tokens.get(token_id) != bytes([byte]):
             return f"byte 0x{byte:02X} has id {vocab.ids.get(bytes([byte]))}, not {token_id}"

@@ -14,19 +14,19 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from byteweld._byte_letters import BYTE_TO_CHAR, bytes_to_chars, chars_to_bytes
 from byteweld._files import write_atomic
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
-from byteweld.formats._byte_alphabet import BYTE_TO_CHAR, bytes_to_chars, chars_to_bytes
 from byteweld.formats._json import parse_object, read_file, read_ids, require, show
 from byteweld.formats._oniguruma import find_dialect_problem, matches_everywhere
 from byteweld.patterns import GPT2, resolve_pattern
-from byteweld.vocab import MAX_ID, ROLES, Merge, VocabAlphabet, Vocabulary
+from byteweld.vocab import ASCII_BYTES, MAX_ID, ROLES, Merge, VocabAlphabet, Vocabulary
 
 NAME: Final = "huggingface"
 
 _VERSION: Final = "1.0"
-_ASCII: Final = frozenset("\t\n\r" + "".join(map(chr, range(0x20, 0x7F))))  # the 98 of "ascii"
+_ASCII: Final = frozenset(ASCII_BYTES.decode())
 _BYTE_FALLBACK: Final = re.compile(r"<0x[0-9A-F]{2}>")
 _SKIPPED_MERGE: Final = "#version"  # a string merge that begins so is skipped by `tokenizers`
 _NO_UNK: Final = ""  # no token: an unknown character is then refused instead of dropped

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
-from byteweld.formats._byte_alphabet import bytes_to_chars, chars_to_bytes
 from byteweld.formats._json import parse_object, read_file, read_ids, show
 from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import Merge, Vocabulary

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from byteweld._byte_letters import bytes_to_chars
 from byteweld.errors import CorpusError, UnsupportedError
-from byteweld.formats._byte_alphabet import bytes_to_chars
 from byteweld.recipes import ALPHABETS, Recipe, TieBreak
 from byteweld.reference.pretokenize import pretokenize, split_specials
 from byteweld.vocab import Vocabulary

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byteweld import patterns
+from byteweld._byte_letters import BYTE_TO_CHAR
 from byteweld._files import write_atomic
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.formats import ck_binary
-from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
 from byteweld.vocab import Vocabulary
 
 MERGES_SHA256 = "eb7e6040c6ceee165f10bbde7f3f308491d2398250c36dc22a9c29b46a3a1c5d"

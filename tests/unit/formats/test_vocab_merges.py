@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from byteweld import patterns, reference
+from byteweld._byte_letters import BYTE_TO_CHAR
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.formats import vocab_merges as gpt2
-from byteweld.formats._byte_alphabet import BYTE_TO_CHAR
 from byteweld.vocab import Vocabulary
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}

@@ -12,6 +12,8 @@ _HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
 BYTE_TO_CHAR: dict[int, str] = {byte: chr(byte) for byte in _VISIBLE} | {
     byte: chr(0x100 + n) for n, byte in enumerate(_HIDDEN)
 }
+# The order of the letters, which is the order of Hugging Face's byte ids.
+BYTES_BY_LETTER = bytes(byte for _, byte in sorted((c, b) for b, c in BYTE_TO_CHAR.items()))
 CHAR_TO_BYTE: dict[str, int] = {char: byte for byte, char in BYTE_TO_CHAR.items()}
 
 
