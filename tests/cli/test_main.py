@@ -228,6 +228,8 @@ def test_an_interrupt_is_quiet_and_exits_130(saved):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # Tests that run in the background have interrupts switched off; the program must not.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert program.stdin is not None and program.stdout is not None
     program.stdin.write((b"low " * 250_000 + b"\n") * 9)  # more than is encoded at once
