@@ -67,8 +67,7 @@ $(VENV)/.tools:
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(RUST)
-	$(BIN)/pip install --quiet --disable-pip-version-check numpy typer rich
-	source $(BIN)/activate && maturin develop --release --locked --quiet
+	source $(BIN)/activate && PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 maturin develop --release --locked --quiet
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.tools pyproject.toml
