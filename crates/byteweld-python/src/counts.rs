@@ -154,7 +154,7 @@ impl CountBuilder {
         let mut source = Source(reader);
         let mut failure = None;
         let counted = py.detach(|| {
-            let mut report = |_| {
+            let mut report = || {
                 let bytes = consumed.load(Ordering::Relaxed);
                 let outcome = Python::attach(|py| {
                     py.check_signals()?;

@@ -99,7 +99,6 @@ struct Block {
 struct Feed<'s> {
     source: &'s mut dyn DocumentSource,
     pending: Vec<u8>,
-    bytes_read: u64,
     ended: bool,
 }
 
@@ -115,7 +114,6 @@ impl Feed<'_> {
             let before = block.bytes.len();
             let want = (try_at + piece_start).saturating_sub(before).max(1 << 16);
             let read = self.source.read(&mut block.bytes, want).map_err(Error::Source)?;
-            self.bytes_read += (block.bytes.len() - before) as u64;
             self.check_alphabet(&block.bytes[before..], options)?;
             match read {
                 Read::More => {
@@ -167,21 +165,21 @@ impl Feed<'_> {
     }
 }
 
-/// Counts all documents of a source. `progress` hears of the bytes read so far, from the caller's thread,
+/// Counts all documents of a source. `progress` is called on the caller's thread after each of its blocks,
 /// and may stop the work.
 pub fn count_source(
     source: &mut dyn DocumentSource,
     options: &CountOptions<'_>,
-    progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    progress: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Counts> {
-    let feed = Mutex::new(Feed { source, pending: Vec::new(), bytes_read: 0, ended: false });
+    let feed = Mutex::new(Feed { source, pending: Vec::new(), ended: false });
     let stop = AtomicBool::new(false);
     // One worker's life: blocks until there are none, an error, or the word to stop.
-    let work = |report: &mut dyn FnMut(u64) -> ControlFlow<()>| -> Result<Counts> {
+    let work = |report: &mut dyn FnMut() -> ControlFlow<()>| -> Result<Counts> {
         let mut counts = Counts::new();
         let mut block = Block::default();
         loop {
-            let bytes_read = {
+            {
                 // A poisoned lock means that another worker panicked; its panic is what the caller sees.
                 let mut feed = feed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 if stop.load(Ordering::Relaxed) {
@@ -191,8 +189,7 @@ pub fn count_source(
                     stop.store(true, Ordering::Relaxed);
                     return Err(error);
                 }
-                feed.bytes_read
-            };
+            }
             if block.ends.is_empty() {
                 return Ok(counts);
             }
@@ -205,7 +202,7 @@ pub fn count_source(
                 }
                 start = end;
             }
-            if report(bytes_read).is_break() {
+            if report().is_break() {
                 stop.store(true, Ordering::Relaxed);
                 return Err(Error::Interrupted);
             }
@@ -215,7 +212,7 @@ pub fn count_source(
         // A thread that cannot be started leaves its work to the others.
         let others: Vec<_> = (1..options.threads.get())
             .map_while(|_| {
-                let start = || work(&mut |_| ControlFlow::Continue(()));
+                let start = || work(&mut || ControlFlow::Continue(()));
                 std::thread::Builder::new().spawn_scoped(scope, start).ok()
             })
             .collect();
@@ -284,5 +281,5 @@ pub fn count_documents<T: AsRef<[u8]> + Sync>(
     let useful = NonZeroUsize::new(bytes / WORTH_A_THREAD_BYTES).unwrap_or(NonZeroUsize::MIN);
     let options = CountOptions { threads: options.threads.min(useful), ..*options };
     let mut source = InMemory { documents, next: 0, offset: 0, start: 0 };
-    count_source(&mut source, &options, &mut |_| ControlFlow::Continue(()))
+    count_source(&mut source, &options, &mut || ControlFlow::Continue(()))
 }
