@@ -11,14 +11,16 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from byteweld.errors import VocabularyError
 from byteweld.patterns import resolve_pattern
 
 Ranking = Literal["merges", "ranks"]
-VocabAlphabet = Literal["bytes", "ascii"]
+VocabAlphabet = Literal["bytes", "ascii", "partial"]
 Role = Literal["bos", "eos", "pad", "unk"]
+Behavior = Literal["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
+Template = tuple[tuple[int, ...], tuple[int, ...]]
 
 ROLES: tuple[Role, ...] = ("bos", "eos", "pad", "unk")
 # The alphabet "ascii": \t, \n, \r and 0x20-0x7E, ascending; 98 bytes.
@@ -34,17 +36,75 @@ class Merge(NamedTuple):
     new: int
 
 
+class AddedToken(NamedTuple):
+    """A token that is found in text as a text, before anything is cut.
+
+    A special one is recognised where the caller allows it, any other always. The flags are Hugging
+    Face's: `single_word` (not inside a word), `lstrip` and `rstrip` (takes the white space beside
+    it), `normalized` (is looked for in the normalised text, in its own normalised form).
+    """
+
+    text: str
+    id: int
+    special: bool = True
+    single_word: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    normalized: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is special and has no flags."""
+        return self == AddedToken(self.text, self.id)
+
+
+class Split(NamedTuple):
+    """A step that cuts each piece by the matches of a regular expression.
+
+    `behavior` says what becomes of a match (with `invert`: of what lies between matches).
+    """
+
+    pattern: str
+    behavior: Behavior = "isolated"
+    invert: bool = False
+
+
+class Replace(NamedTuple):
+    """A normaliser that replaces each match of a regular expression."""
+
+    pattern: str
+    content: str
+
+
+# "prefix-space": each piece that does not start with a space gets one in front.
+# "byte-letters": what follows sees each byte as its letter of GPT-2's alphabet.
+Step = Split | Literal["prefix-space", "byte-letters"]
+NormalizerStep = Replace | Literal["nfc", "nfd", "nfkc", "nfkd", "lowercase"]
+
+_MARKS = ("prefix-space", "byte-letters")
+_NORMAL_FORMS = ("nfc", "nfd", "nfkc", "nfkd", "lowercase")
+_BEHAVIORS = get_args(Behavior)
+
+
 class Vocabulary:
     """A byte-level BPE vocabulary.
 
     Args:
-        tokens: id -> bytes, for every id; a special token's bytes are its text in UTF-8.
+        tokens: id -> bytes, for every id; an added token's bytes are its text in UTF-8, unless its
+            id is an ordinary token's too.
         merge_ids: merges in rank order, as (left id, right id, new id).
-        special_tokens: text -> id.
+        special_tokens: text -> id of the plain special tokens.
+        added_tokens: added tokens with flags, or that are not special.
         pattern: what cuts text into pre-tokens, by name or as a regular expression, or None for
             whole texts. Spellings of a known pattern become one.
+        steps: what cuts text where one pattern does not say it: a chain, each step on the pieces
+            of the one before. `pattern` is then None.
+        normalizer: what is done to text before it is cut.
+        template: ids to put before and after a text, where the caller asks for it.
         roles: which ids are bos, eos, pad, unk.
-        alphabet: "bytes" (every byte has a token) or "ascii" (others give unk, or an error).
+        alphabet: "bytes" (every byte has a token), "ascii" (any other character gives unk, or an
+            error) or "partial" (a byte without a token gives unk, or is dropped, as in Hugging
+            Face).
         ranking: "merges" (the lowest-ranked merge goes first) or "ranks" (the pair whose *result*
             has the lowest id goes first, as in tiktoken; `merge_ids` is then empty).
         ignore_merges: look a whole pre-token up first, and merge only if it is no token.
@@ -56,20 +116,28 @@ class Vocabulary:
 
     __slots__ = (
         "__dict__",  # for the cached properties
+        "added_tokens",
         "alphabet",
         "ignore_merges",
         "merge_ids",
+        "normalizer",
         "pattern",
         "ranking",
         "roles",
         "special_tokens",
+        "steps",
+        "template",
         "tokens",
     )
 
     tokens: Mapping[int, bytes]
     merge_ids: tuple[Merge, ...]
-    special_tokens: Mapping[str, int]
+    special_tokens: Mapping[str, int]  # every special token, with flags or without
+    added_tokens: tuple[AddedToken, ...]  # every added token, in order of id
     pattern: str | None
+    steps: tuple[Step, ...]
+    normalizer: tuple[NormalizerStep, ...]
+    template: Template
     roles: Mapping[str, int]
     alphabet: VocabAlphabet
     ranking: Ranking
@@ -81,7 +149,11 @@ class Vocabulary:
         merge_ids: Iterable[Sequence[int]] = (),
         *,
         special_tokens: Mapping[str, int] | None = None,
+        added_tokens: Iterable[AddedToken] = (),
         pattern: str | None = None,
+        steps: Iterable[Step] = (),
+        normalizer: Iterable[NormalizerStep] = (),
+        template: Template = ((), ()),
         roles: Mapping[str, int] | None = None,
         alphabet: VocabAlphabet = "bytes",
         ranking: Ranking = "merges",
@@ -93,8 +165,20 @@ class Vocabulary:
         put = super().__setattr__
         put("tokens", MappingProxyType(dict(sorted(tokens.items()))))
         put("merge_ids", tuple(Merge(*merge) for merge in merge_ids))
-        put("special_tokens", MappingProxyType(_by_id(special_tokens or {})))
+        added = [AddedToken(text, i) for text, i in (special_tokens or {}).items()]
+        added += (AddedToken(*token) for token in added_tokens)
+        added.sort(key=lambda token: token.id)
+        put("added_tokens", tuple(added))
+        put("special_tokens", MappingProxyType({t.text: t.id for t in added if t.special}))
+        chain = _steps(steps)
+        if len(chain) == 1 and isinstance(chain[0], Split) and chain[0] == Split(chain[0].pattern):
+            if pattern is not None:
+                raise VocabularyError(f"steps and pattern {pattern!r} are both given; expected one")
+            pattern, chain = chain[0].pattern, ()
         put("pattern", resolve_pattern(pattern))
+        put("steps", chain)
+        put("normalizer", _normalizer(normalizer))
+        put("template", (tuple(template[0]), tuple(template[1])))
         put("roles", MappingProxyType({r: roles[r] for r in ROLES if r in roles} if roles else {}))
         put("alphabet", alphabet)
         put("ranking", ranking)
@@ -114,27 +198,26 @@ class Vocabulary:
     # ------------------------------------------------------------------ checks
 
     def _check_tokens(self) -> None:
-        if self.alphabet not in ("bytes", "ascii") or self.ranking not in ("merges", "ranks"):
+        if self.alphabet not in get_args(VocabAlphabet) or self.ranking not in get_args(Ranking):
             raise VocabularyError(
                 f"alphabet is {self.alphabet!r} and ranking {self.ranking!r}; expected "
-                "'bytes' or 'ascii', and 'merges' or 'ranks'"
+                "'bytes', 'ascii' or 'partial', and 'merges' or 'ranks'"
             )
+        if self.steps and self.pattern is not None:
+            raise VocabularyError(f"steps and pattern {self.pattern!r} are both given")
         for token_id, token in self.tokens.items():
             if type(token_id) is not int or not 0 <= token_id <= MAX_ID:
                 raise VocabularyError(f"token id {token_id!r} is not an integer in 0..{MAX_ID}")
-            if not isinstance(token, bytes) or not token:
+            # A rank file may hold one empty token (Whisper's does); no text becomes it.
+            if not isinstance(token, bytes) or (not token and self.ranking != "ranks"):
                 raise VocabularyError(f"token {token_id} is {token!r}; expected at least one byte")
-        for text, token_id in self.special_tokens.items():
-            if not isinstance(text, str) or self.tokens.get(token_id) != text.encode():
-                raise VocabularyError(
-                    f"special token {text!r} has id {token_id}, whose bytes are "
-                    f"{self.tokens.get(token_id)!r}; expected the text's own UTF-8"
-                )
-        if len(set(self.special_tokens.values())) != len(self.special_tokens):
-            raise VocabularyError("two special tokens share one id")
+        self._check_added_tokens()
         for role, token_id in self.roles.items():
             if token_id not in self.tokens:
                 raise VocabularyError(f"role {role!r} is id {token_id}, which is no token")
+        for token_id in (*self.template[0], *self.template[1]):
+            if token_id not in self.tokens:
+                raise VocabularyError(f"the template holds id {token_id}, which is no token")
         seen: dict[bytes, int] = {}
         for token_id, token in self.ordinary():
             if token in seen:
@@ -150,16 +233,36 @@ class Vocabulary:
                 "a byte vocabulary needs one for each"
             )
 
+    def _check_added_tokens(self) -> None:
+        texts: set[str] = set()
+        for added in self.added_tokens:
+            kind = "special" if added.special else "added"
+            if not isinstance(added.text, str) or not added.text:
+                raise VocabularyError(f"{kind} token {added.text!r} is no text")
+            if added.text in texts:
+                raise VocabularyError(f"{kind} token {added.text!r} is given twice")
+            texts.add(added.text)
+            token = self.tokens.get(added.id)
+            if token is None or (
+                added.is_plain and added.id not in self._only_added and token != _utf8(added.text)
+            ):
+                raise VocabularyError(
+                    f"{kind} token {added.text!r} has id {added.id}, whose bytes are "
+                    f"{token!r}; expected the text's own UTF-8"
+                )
+
     def _check_merges(self) -> None:
         if self.ranking == "ranks" and self.merge_ids:
             raise VocabularyError("a vocabulary ranked by id has no merge list")
         tokens = self.tokens
-        only_special = self._only_special
+        only_added, special_ids = self._only_added, set(self.special_tokens.values())
         pairs: dict[tuple[int, int], int] = {}
         for rank, (left, right, new) in enumerate(self.merge_ids):
             for part in (left, right, new):
-                if part not in tokens or part in only_special:
-                    what = "a special token" if part in tokens else "no token"
+                if part not in tokens or part in only_added:
+                    what = "no token"
+                    if part in tokens:
+                        what = f"{'a special' if part in special_ids else 'an added'} token"
                     raise VocabularyError(
                         f"merge {rank} is ({left}, {right}) -> {new}, but {part} is {what}"
                     )
@@ -179,15 +282,49 @@ class Vocabulary:
     # ------------------------------------------------------------------ views
 
     @cached_property
-    def _only_special(self) -> frozenset[int]:
-        """Special ids that no merge makes. (In Hugging Face a learned token may share one.)"""
+    def _only_added(self) -> frozenset[int]:
+        """Ids that only an added token's text becomes: no merge makes them, and no byte has them.
+
+        (In Hugging Face an added token may share its id with a learned token, or with a byte whose
+        letter it looks like.)
+        """
+        texts: dict[int, set[bytes]] = {}
+        for added in self.added_tokens:
+            if isinstance(added.text, str):
+                texts.setdefault(added.id, set()).add(_utf8(added.text))
+        if not texts:
+            return frozenset()
         made = {merge.new for merge in self.merge_ids}
-        return frozenset(i for i in self.special_tokens.values() if i not in made)
+        bytes_elsewhere = {t for i, t in self.tokens.items() if len(t) == 1 and i not in texts}
+        return frozenset(
+            i
+            for i, own in texts.items()
+            if i not in made
+            and (token := self.tokens.get(i)) in own
+            and (len(token or b"") > 1 or token in bytes_elsewhere or self.ranking == "ranks")
+        )
 
     def ordinary(self) -> Iterator[tuple[int, bytes]]:
         """Yield (id, bytes) of every token that text can become, in order of id."""
-        only_special = self._only_special
-        return ((i, t) for i, t in self.tokens.items() if i not in only_special)
+        only_added = self._only_added
+        return ((i, t) for i, t in self.tokens.items() if i not in only_added)
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """What this vocabulary has that many formats cannot hold, by name."""
+        ids = [added.id for added in self.added_tokens]
+        prefix_space = "prefix-space" in self.steps
+        found = {
+            "added token flags": any(not added.is_plain for added in self.added_tokens),
+            "shared ids": len(set(ids)) != len(ids),
+            "empty token": b"" in self.ids,
+            "normalizer": bool(self.normalizer),
+            "prefix space": prefix_space,
+            "steps": len(self.steps) > prefix_space,
+            "template": self.template != ((), ()),
+            "partial alphabet": self.alphabet == "partial",
+        }
+        return tuple(name for name, has in found.items() if has)
 
     @cached_property
     def ids(self) -> Mapping[bytes, int]:
@@ -205,14 +342,17 @@ class Vocabulary:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that can change an id, and of nothing else (64 hex digits)."""
-        digest = hashlib.sha256(b"byteweld vocabulary 1\n")
+        digest = hashlib.sha256(b"byteweld vocabulary 2\n")
         head = {
+            "added_tokens": self.added_tokens,
             "alphabet": self.alphabet,
             "ignore_merges": self.ignore_merges,
+            "normalizer": self.normalizer,
             "pattern": self.pattern,
             "ranking": self.ranking,
             "roles": {r: i for r, i in self.roles.items() if r != "pad"},  # pad is never encoded
-            "special_tokens": dict(self.special_tokens),
+            "steps": self.steps,
+            "template": self.template,
         }
         digest.update(json.dumps(head, sort_keys=True, ensure_ascii=True).encode())
         for token_id, token in self.tokens.items():
@@ -227,8 +367,11 @@ class Vocabulary:
         return (
             dict(self.tokens),
             self.merge_ids,
-            dict(self.special_tokens),
+            self.added_tokens,
             self.pattern,
+            self.steps,
+            self.normalizer,
+            self.template,
             dict(self.roles),
             self.alphabet,
             self.ranking,
@@ -254,15 +397,46 @@ class Vocabulary:
         )
 
 
-def _by_id(special_tokens: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(special_tokens.items(), key=lambda item: item[1]))
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")  # a lone surrogate equals no token
+
+
+def _steps(steps: Iterable[Step]) -> tuple[Step, ...]:
+    chain: list[Step] = []
+    for step in steps:
+        if isinstance(step, str):
+            if step not in _MARKS:
+                raise VocabularyError(f"step {step!r} is unknown; known are Split and {_MARKS}")
+            chain.append(step)
+            continue
+        split = Split(*step)
+        if split.behavior not in _BEHAVIORS:
+            raise VocabularyError(
+                f"a Split has the behavior {split.behavior!r}; known are {_BEHAVIORS}"
+            )
+        chain.append(split._replace(pattern=resolve_pattern(split.pattern) or ""))
+    return tuple(chain)
+
+
+def _normalizer(steps: Iterable[NormalizerStep]) -> tuple[NormalizerStep, ...]:
+    chain: list[NormalizerStep] = []
+    for step in steps:
+        if isinstance(step, str) and step not in _NORMAL_FORMS:
+            raise VocabularyError(
+                f"normaliser {step!r} is unknown; known are Replace and {_NORMAL_FORMS}"
+            )
+        chain.append(step if isinstance(step, str) else Replace(*step))
+    return tuple(chain)
 
 
 def _rebuild(
     tokens: Mapping[int, bytes],
     merge_ids: Iterable[Sequence[int]],
-    special_tokens: Mapping[str, int],
+    added_tokens: Iterable[AddedToken],
     pattern: str | None,
+    steps: Iterable[Step],
+    normalizer: Iterable[NormalizerStep],
+    template: Template,
     roles: Mapping[str, int],
     alphabet: VocabAlphabet,
     ranking: Ranking,
@@ -271,8 +445,11 @@ def _rebuild(
     return Vocabulary(
         tokens,
         merge_ids,
-        special_tokens=special_tokens,
+        added_tokens=added_tokens,
         pattern=pattern,
+        steps=steps,
+        normalizer=normalizer,
+        template=template,
         roles=roles,
         alphabet=alphabet,
         ranking=ranking,

@@ -27,7 +27,7 @@ from byteweld.errors import (
     VocabularyError,
 )
 from byteweld.formats._json import parse_object, show
-from byteweld.vocab import ASCII_BYTES, Merge, Vocabulary
+from byteweld.vocab import ASCII_BYTES, Merge, VocabAlphabet, Vocabulary
 
 NAME: Final = "ck"
 ByteMap = Literal["ck", "gpt2"]
@@ -135,7 +135,7 @@ def load_with_map(path: Path) -> tuple[Vocabulary, ByteMap]:
     return vocab, byte_map
 
 
-def _pattern_of(alphabet: Literal["bytes", "ascii"]) -> str | None:
+def _pattern_of(alphabet: VocabAlphabet) -> str | None:
     """Return what ck's runtime cuts by, which the export does not hold: GPT-2's, or nothing."""
     return patterns.GPT2 if alphabet == "bytes" else None
 
