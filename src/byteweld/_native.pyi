@@ -23,7 +23,8 @@ __all__ = [
 ]
 
 _Text = str | bytes | bytearray
-_Engine = Literal["whole", "automaton", "backtracking"]
+_Engine = Literal["whole", "scanner", "automaton", "backtracking"]
+_Added = tuple[str, int, bool, bool, bool, bool, bool]
 
 @final
 class Documents:
@@ -99,8 +100,12 @@ class Encoder:
         tokens: Sequence[tuple[int, bytes]],
         merges: Sequence[tuple[int, int, int]],
         ranking: Literal["merges", "merges-after-lookup", "ids"],
-        specials: Sequence[tuple[str, int]],
+        added: Sequence[_Added],
+        added_bytes: Sequence[tuple[int, bytes]],
         pattern: str | None,
+        steps: Sequence[str | tuple[str, str, bool]],
+        normalizer: Sequence[str | tuple[str, str]],
+        gaps: Literal["characters", "bytes"],
         unk: int | None,
     ) -> Encoder: ...
     def choose(self, texts: Sequence[str]) -> SpecialChoice: ...
@@ -125,6 +130,7 @@ class Encoder:
     def encode_with_ends(
         self, text: _Text, allowed: _Specials, refused: _Specials
     ) -> tuple[list[int], list[int]]: ...
+    def encode_spans(self, texts: Sequence[_Text], trusted: Sequence[bool]) -> list[int]: ...
     def encode_with_unstable(
         self, text: str, allowed: _Specials, refused: _Specials
     ) -> tuple[list[int], list[list[int]]]: ...
@@ -136,7 +142,7 @@ class Encoder:
     def decode_bytes(self, ids: Sequence[int] | NDArray[np.uint32]) -> bytes: ...
     def token_bytes(self, id: int) -> bytes: ...
     @property
-    def engine(self) -> _Engine: ...
+    def engines(self) -> list[_Engine]: ...
 
 def recover_merges(
     tokens: Sequence[tuple[int, bytes]],

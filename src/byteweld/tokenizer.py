@@ -65,8 +65,12 @@ class Tokenizer:
             tokens=list(vocab.ordinary()),
             merges=vocab.merge_ids,
             ranking=ranking,
-            specials=list(vocab.special_tokens.items()),
+            added=vocab.added_tokens,
+            added_bytes=vocab.only_added(),
             pattern=vocab.pattern,
+            steps=vocab.steps,
+            normalizer=vocab.normalizer,
+            gaps="bytes" if vocab.alphabet == "partial" else "characters",
             unk=vocab.roles.get("unk"),
         )
 
@@ -137,14 +141,20 @@ class Tokenizer:
         specials = dict(special_tokens or {})
         for text, token_id in specials.items():
             _refuse_collision(text, token_id, tokens)
+        texts: dict[int, bytes] = {}
+        for text, token_id in specials.items():
+            texts.setdefault(token_id, text.encode())  # the first of those that share an id
         try:
-            merges = _native.recover_merges(list(tokens.items()))
+            # An empty token (Whisper has one) is made of nothing.
+            merges = (
+                None if b"" in mergeable_ranks else _native.recover_merges(list(tokens.items()))
+            )
         except (TypeError, OverflowError):
             Vocabulary(tokens)  # says better what is wrong
             raise
         return cls(
             Vocabulary(
-                tokens | {token_id: text.encode() for text, token_id in specials.items()},
+                tokens | texts,
                 merges or (),
                 special_tokens=specials,
                 pattern=pattern,
@@ -471,9 +481,13 @@ class Tokenizer:
         return sorted(token for _, token in self._vocab.ordinary())
 
     @property
-    def pattern_engine(self) -> Literal["whole", "automaton", "backtracking"]:
-        """What runs the pattern: nothing, an automaton, or a backtracking engine."""
-        return self._encoder.engine
+    def pattern_engine(self) -> str:
+        """What runs the pattern: "whole" (there is none), "scanner", "automaton" or "backtracking".
+
+        The slowest one, where there are several steps.
+        """
+        slowness = ["whole", "scanner", "automaton", "backtracking"]
+        return max(self._encoder.engines, key=slowness.index, default="whole")
 
     def unreachable_tokens(self) -> list[int]:
         """Ids of tokens that encoding their own bytes does not give.

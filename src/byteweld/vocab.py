@@ -309,6 +309,10 @@ class Vocabulary:
         only_added = self._only_added
         return ((i, t) for i, t in self.tokens.items() if i not in only_added)
 
+    def only_added(self) -> list[tuple[int, bytes]]:
+        """Return (id, bytes) of every id that only an added token's text becomes."""
+        return [(i, self.tokens[i]) for i in sorted(self._only_added)]
+
     @property
     def extras(self) -> tuple[str, ...]:
         """What this vocabulary has that many formats cannot hold, by name."""

@@ -15,6 +15,7 @@ pub mod decode;
 pub mod encode;
 pub mod error;
 pub mod pretoken;
+pub mod rewrite;
 pub mod specials;
 pub mod train;
 

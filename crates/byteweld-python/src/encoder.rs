@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use byteweld_core::encode as core;
-use byteweld_core::encode::{Allowed, Counter, Ranking, WithEnds};
+use byteweld_core::encode::{Allowed, Counter, Gaps, Ranking, WithEnds};
+use byteweld_core::pretoken::Pretokenizer;
+use byteweld_core::rewrite::{AddedToken, Behaviour, Form, NormalStep, Normaliser, Step, Steps};
 use byteweld_core::{Error, Result};
 use numpy::{PyArray1, ToPyArray};
 use pyo3::exceptions::PyValueError;
@@ -37,6 +39,75 @@ impl Specials {
             Some(Specials::Some(choice)) => Allowed::Some(&choice.get().inner),
         }
     }
+}
+
+/// An added token: text, id, special, single_word, lstrip, rstrip, normalized.
+type Added = (String, u32, bool, bool, bool, bool, bool);
+
+fn added_token(added: Added) -> AddedToken {
+    let (text, id, special, single_word, lstrip, rstrip, normalized) = added;
+    AddedToken { text, id, special, single_word, lstrip, rstrip, normalized }
+}
+
+/// A step of a chain: its name, or a split's pattern, behavior and invert.
+#[derive(FromPyObject)]
+enum StepArgument {
+    Name(String),
+    Split(String, String, bool),
+}
+
+impl StepArgument {
+    fn into_step(self, py: Python<'_>) -> PyResult<Step> {
+        Ok(match self {
+            StepArgument::Name(name) => match &name[..] {
+                "prefix-space" => Step::PrefixSpace,
+                "byte-letters" => Step::ByteLetters,
+                other => return Err(unknown("step", other)),
+            },
+            StepArgument::Split(pattern, behavior, invert) => Step::Split {
+                pattern: Pretokenizer::new(Some(&pattern)).map_err(|e| raise(py, e))?,
+                behaviour: match &behavior[..] {
+                    "isolated" => Behaviour::Isolated,
+                    "removed" => Behaviour::Removed,
+                    "merged_with_previous" => Behaviour::MergedWithPrevious,
+                    "merged_with_next" => Behaviour::MergedWithNext,
+                    "contiguous" => Behaviour::Contiguous,
+                    other => return Err(unknown("behavior", other)),
+                },
+                invert,
+            },
+        })
+    }
+}
+
+/// A normaliser: its name, or a replacement's pattern and content.
+#[derive(FromPyObject)]
+enum NormalArgument {
+    Name(String),
+    Replace(String, String),
+}
+
+impl NormalArgument {
+    fn into_step(self, py: Python<'_>) -> PyResult<NormalStep> {
+        Ok(match self {
+            NormalArgument::Name(name) => match &name[..] {
+                "nfc" => NormalStep::Form(Form::Nfc),
+                "nfd" => NormalStep::Form(Form::Nfd),
+                "nfkc" => NormalStep::Form(Form::Nfkc),
+                "nfkd" => NormalStep::Form(Form::Nfkd),
+                "lowercase" => NormalStep::Lowercase,
+                other => return Err(unknown("normalizer", other)),
+            },
+            NormalArgument::Replace(pattern, content) => {
+                let pattern = Pretokenizer::new(Some(&pattern)).map_err(|e| raise(py, e))?;
+                NormalStep::Replace { pattern, content }
+            }
+        })
+    }
+}
+
+fn unknown(what: &str, value: &str) -> PyErr {
+    PyValueError::new_err(format!("unknown {what} {value:?}"))
 }
 
 /// The engine of a tokenizer. Immutable; shared by threads.
@@ -103,23 +174,50 @@ impl Encoder {
 #[pymethods]
 impl Encoder {
     #[new]
-    #[pyo3(signature = (*, tokens, merges, ranking, specials, pattern, unk))]
+    #[pyo3(signature = (*, tokens, merges, ranking, added, added_bytes, pattern, steps, normalizer, gaps, unk))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "named arguments, one for each part of a vocabulary"
+    )]
     fn new(
         py: Python<'_>,
         tokens: Vec<(u32, Vec<u8>)>,
         merges: Vec<(u32, u32, u32)>,
         ranking: &str,
-        specials: Vec<(String, u32)>,
+        added: Vec<Added>,
+        added_bytes: Vec<(u32, Vec<u8>)>,
         pattern: Option<String>,
+        steps: Vec<StepArgument>,
+        normalizer: Vec<NormalArgument>,
+        gaps: &str,
         unk: Option<u32>,
     ) -> PyResult<Self> {
         let ranking = match ranking {
             "merges" => Ranking::Merges,
             "merges-after-lookup" => Ranking::MergesAfterLookup,
             "ids" => Ranking::Ids,
-            other => return Err(PyValueError::new_err(format!("unknown ranking {other:?}"))),
+            other => return Err(unknown("ranking", other)),
         };
-        let vocabulary = core::Vocabulary { tokens, merges, ranking, specials, pattern, unk };
+        let gaps = match gaps {
+            "characters" => Gaps::Characters,
+            "bytes" => Gaps::Bytes,
+            other => return Err(unknown("gaps", other)),
+        };
+        let steps = steps.into_iter().map(|step| step.into_step(py)).collect::<PyResult<_>>()?;
+        let normaliser =
+            normalizer.into_iter().map(|step| step.into_step(py)).collect::<PyResult<_>>()?;
+        let vocabulary = core::Vocabulary {
+            tokens,
+            merges,
+            ranking,
+            added: added.into_iter().map(added_token).collect(),
+            added_bytes,
+            pattern,
+            steps: Steps::new(steps),
+            normaliser: Normaliser::new(normaliser),
+            gaps,
+            unk,
+        };
         let inner = py.detach(|| core::Encoder::new(vocabulary)).map_err(|e| raise(py, e))?;
         Ok(Self { inner })
     }
@@ -201,6 +299,31 @@ impl Encoder {
         })
     }
 
+    /// Encodes texts as one; special tokens are recognised only inside one text that is trusted.
+    fn encode_spans(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        trusted: Vec<bool>,
+    ) -> PyResult<Vec<u32>> {
+        let texts = self::texts(texts)?;
+        let mut joined = Vec::with_capacity(texts.iter().map(|text| text.as_ref().len()).sum());
+        let mut ranges = Vec::new();
+        for (text, is_trusted) in texts.iter().zip(&trusted) {
+            let start = joined.len();
+            joined.extend_from_slice(text.as_ref());
+            if *is_trusted && start < joined.len() {
+                ranges.push(start..joined.len());
+            }
+        }
+        let allowed = if ranges.is_empty() { Allowed::None } else { Allowed::Within(&ranges) };
+        self.run(py, joined.len(), || {
+            let mut ids = Vec::with_capacity(joined.len() / 4);
+            self.inner.encode(&joined, &allowed, &mut ids)?;
+            Ok(ids)
+        })
+    }
+
     fn encode_with_unstable(
         &self,
         py: Python<'_>,
@@ -236,8 +359,7 @@ impl Encoder {
     fn pretokenize<'py>(&self, py: Python<'py>, text: Text) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let mut pieces = Vec::new();
         self.inner
-            .pretokenizer()
-            .for_each(text.as_ref(), &mut |piece| {
+            .pretokenize(text.as_ref(), &mut |piece| {
                 pieces.push(PyBytes::new(py, piece));
                 ControlFlow::Continue(())
             })
@@ -280,10 +402,10 @@ impl Encoder {
 
     // ------------------------------------------------------------------------------ inspecting
 
-    /// Which engine runs the pattern: "whole", "automaton" or "backtracking".
+    /// Which engines run the patterns, in order.
     #[getter]
-    fn engine(&self) -> &'static str {
-        self.inner.pretokenizer().engine().name()
+    fn engines(&self) -> Vec<&'static str> {
+        self.inner.engines()
     }
 }
 

@@ -3,26 +3,29 @@
 //! The way of a text: special tokens are found (`specials`), the rest is cut into pre-tokens (`pretoken`), a
 //! pre-token that is a whole token is looked up (`whole`), any other is merged from its bytes
 //! (`merge`), and the tokens go into a [`Sink`]. Three rank semantics share all of this: they differ only in
-//! which pairs are in the table and which tokens may be looked up whole.
+//! which pairs are in the table and which tokens may be looked up whole. A vocabulary that changes text on the
+//! way (a normaliser, added tokens with flags, a chain of steps) goes by `rewritten`.
 
 mod batch;
 mod merge;
 mod pairs;
 mod recover;
+mod rewritten;
 mod sink;
 mod unstable;
 mod whole;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use crate::cut;
 use crate::decode::Tokens;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
+use crate::rewrite::{AddedToken, AddedTokens, Normaliser, Steps};
 use crate::specials::{Occurrence, Specials};
 use merge::Scratch;
 use pairs::{NONE, Pairs};
-
+use rewritten::Rewrites;
 use whole::WholeTokens;
 
 pub use recover::recover_merges;
@@ -48,12 +51,51 @@ pub struct Vocabulary {
     pub merges: Vec<(u32, u32, u32)>,
     /// How merges are ranked.
     pub ranking: Ranking,
-    /// Special tokens, as (text, id).
-    pub specials: Vec<(String, u32)>,
+    /// Added tokens, special and other.
+    pub added: Vec<AddedToken>,
+    /// Bytes of the ids that only added tokens have, as (id, bytes).
+    pub added_bytes: Vec<(u32, Vec<u8>)>,
     /// The pattern, or none.
     pub pattern: Option<String>,
-    /// The id for a character that is not in the alphabet.
+    /// What cuts text where one pattern does not say it; `pattern` is then none.
+    pub steps: Steps,
+    /// What is done to text before it is cut.
+    pub normaliser: Normaliser,
+    /// What becomes of bytes without a token.
+    pub gaps: Gaps,
+    /// The id for what is not in the alphabet.
     pub unk: Option<u32>,
+}
+
+impl Vocabulary {
+    /// A vocabulary of tokens and merges alone.
+    pub fn new(
+        tokens: Vec<(u32, Vec<u8>)>,
+        merges: Vec<(u32, u32, u32)>,
+        ranking: Ranking,
+    ) -> Self {
+        Self {
+            tokens,
+            merges,
+            ranking,
+            added: Vec::new(),
+            added_bytes: Vec::new(),
+            pattern: None,
+            steps: Steps::default(),
+            normaliser: Normaliser::default(),
+            gaps: Gaps::Characters,
+            unk: None,
+        }
+    }
+}
+
+/// What becomes of bytes without a token, in an alphabet that lacks some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gaps {
+    /// A character with such a byte is one unk, or an error if there is no unk.
+    Characters,
+    /// Each such byte is one unk, or is dropped if there is no unk.
+    Bytes,
 }
 
 /// A vocabulary made ready to encode and decode. Immutable: threads share it.
@@ -64,14 +106,18 @@ pub struct Encoder {
     byte_ids: [u32; 256],
     /// Whether some byte has no token.
     has_gaps: bool,
+    gaps: Gaps,
     unk: Option<u32>,
     pairs: Pairs,
     /// Tokens that a pre-token equal to them becomes; the others can only be reached by merging.
     whole: WholeTokens,
     /// All ordinary ids in order of their bytes.
     by_bytes: Vec<u32>,
+    /// Special tokens, as (text, id).
     specials: Vec<(String, u32)>,
     finder: Specials,
+    /// How text is changed on the way; `None` for most vocabularies.
+    rewrites: Option<Box<Rewrites>>,
 }
 
 /// Which special tokens a call recognises.
@@ -82,6 +128,8 @@ pub enum Allowed<'a> {
     All,
     /// These, prepared by [`Encoder::choose`].
     Some(&'a Choice),
+    /// All, but only inside one of these ranges of the text; they are in order and do not overlap.
+    Within(&'a [Range<usize>]),
 }
 
 /// A choice of special tokens, to be recognised or to be refused.
@@ -89,21 +137,17 @@ pub struct Choice {
     finder: Specials,
     /// Text and id; [`NONE`] for a text that is none of the vocabulary's, which can only be refused.
     specials: Vec<(String, u32)>,
+    /// The ids, ascending.
+    ids: Vec<u32>,
 }
 
 impl Encoder {
     /// Prepares a vocabulary.
     pub fn new(vocabulary: Vocabulary) -> Result<Self> {
-        let Vocabulary { tokens, merges, ranking, specials, pattern, unk } = vocabulary;
+        let Vocabulary { tokens, merges, ranking, added, added_bytes, pattern, .. } = vocabulary;
         let pretokenizer = Pretokenizer::new(pattern.as_deref())?;
         let mut every: Vec<(u32, Vec<u8>)> = tokens.clone();
-        let ordinary: std::collections::HashSet<u32> = tokens.iter().map(|(id, _)| *id).collect();
-        every.extend(
-            specials
-                .iter()
-                .filter(|(_, id)| !ordinary.contains(id))
-                .map(|(text, id)| (*id, text.as_bytes().to_vec())),
-        );
+        every.extend(added_bytes);
         let table = Tokens::new(&every)?;
         let mut byte_ids = [NONE; 256];
         for (id, token) in &tokens {
@@ -119,18 +163,35 @@ impl Encoder {
             Ranking::Merges | Ranking::MergesAfterLookup => Pairs::of_merges(&merges)?,
         };
         let whole = WholeTokens::new(&by_bytes, &table);
+        let specials: Vec<(String, u32)> = added
+            .iter()
+            .filter(|token| token.special)
+            .map(|token| (token.text.clone(), token.id))
+            .collect();
         let finder = Specials::new(&specials.iter().map(|(text, _)| text).collect::<Vec<_>>())?;
+        let has_gaps = byte_ids.contains(&NONE);
+        let is_plain = AddedTokens::are_plain(&added)
+            && vocabulary.steps.is_empty()
+            && vocabulary.normaliser.is_empty()
+            && !(has_gaps && vocabulary.gaps == Gaps::Bytes);
+        let rewrites = if is_plain {
+            None
+        } else {
+            Some(Box::new(Rewrites::new(added, vocabulary.normaliser, vocabulary.steps)?))
+        };
         let mut encoder = Self {
             pretokenizer,
             tokens: table,
-            has_gaps: byte_ids.contains(&NONE),
+            has_gaps,
+            gaps: vocabulary.gaps,
             byte_ids,
-            unk,
+            unk: vocabulary.unk,
             pairs,
             whole,
             by_bytes,
             specials,
             finder,
+            rewrites,
         };
         if ranking == Ranking::Merges {
             encoder.forget_unreachable();
@@ -168,6 +229,9 @@ impl Encoder {
         sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        if let Some(rewrites) = &self.rewrites {
+            return self.encode_rewritten(rewrites, text, allowed, sink, scratch);
+        }
         let mut position = 0;
         loop {
             let special = self.find_special(text, position, allowed);
@@ -225,7 +289,10 @@ impl Encoder {
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
         if self.has_gaps {
-            return self.merge_with_gaps(pretoken, offset, sink, scratch);
+            return match self.gaps {
+                Gaps::Characters => self.merge_with_gaps(pretoken, offset, sink, scratch),
+                Gaps::Bytes => self.merge_without_gaps(pretoken, sink, scratch),
+            };
         }
         self.merge_run(pretoken, sink, scratch)
     }
@@ -281,6 +348,45 @@ impl Encoder {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// The same where bytes are missing one by one: each is an unk, or is not there at all, so that its
+    /// neighbours meet.
+    fn merge_without_gaps(
+        &self,
+        pretoken: &[u8],
+        sink: &mut impl Sink,
+        scratch: &mut Scratch,
+    ) -> Result<ControlFlow<()>> {
+        let is_known = |byte: &u8| self.byte_ids[*byte as usize] != NONE;
+        if let Some(unk) = self.unk {
+            for run in pretoken.chunk_by(|a, b| is_known(a) && is_known(b)) {
+                let flow = if is_known(&run[0]) {
+                    self.merge_run(run, sink, scratch)?
+                } else {
+                    sink.push(unk, 1)
+                };
+                if flow.is_break() {
+                    return Ok(flow);
+                }
+            }
+            return Ok(ControlFlow::Continue(()));
+        }
+        let mut places: Vec<usize> =
+            (0..pretoken.len()).filter(|&place| is_known(&pretoken[place])).collect();
+        let kept: Vec<u8> = places.iter().map(|&place| pretoken[place]).collect();
+        places.push(pretoken.len());
+        self.merge_bytes(&kept, NONE, scratch)?;
+        let (mut at, mut covered) = (0, 0);
+        for &id in &scratch.ids {
+            at += self.tokens.get(id).map_or(0, <[u8]>::len);
+            let end = places.get(at).copied().unwrap_or(pretoken.len());
+            if sink.push(id, end - covered).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            covered = end;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
     /// Puts into `scratch.ids` what `bytes` merge to. Every byte must have a token.
     fn merge_bytes(&self, bytes: &[u8], limit: u32, scratch: &mut Scratch) -> Result<()> {
         if bytes.len() >= NONE as usize {
@@ -312,6 +418,13 @@ impl Encoder {
                 .find(text, from)
                 .map(|s| (s, choice.specials[s.index].1))
                 .filter(|(_, id)| *id != NONE),
+            Allowed::Within(ranges) => {
+                let first = ranges.partition_point(|range| range.end <= from);
+                ranges[first..].iter().find_map(|range| {
+                    let found = self.finder.find(&text[..range.end], range.start.max(from))?;
+                    Some((found, self.specials[found.index].1))
+                })
+            }
         }
     }
 
@@ -322,7 +435,10 @@ impl Encoder {
         let specials: Vec<(String, u32)> =
             texts.iter().map(|text| (text.as_ref().to_owned(), id_of(text.as_ref()))).collect();
         let finder = Specials::new(&specials.iter().map(|(text, _)| text).collect::<Vec<_>>())?;
-        Ok(Choice { finder, specials })
+        let mut ids: Vec<u32> =
+            specials.iter().map(|(_, id)| *id).filter(|&id| id != NONE).collect();
+        ids.sort_unstable();
+        Ok(Choice { finder, specials, ids })
     }
 
     /// Refuses a text that holds any special token of the choice, or of the vocabulary.
@@ -331,20 +447,36 @@ impl Encoder {
             Some(choice) => (&choice.finder, &choice.specials),
             None => (&self.finder, &self.specials),
         };
-        match finder.find(text, 0) {
+        if let Some(found) = finder.find(text, 0) {
+            let token = specials[found.index].0.clone();
+            return Err(Error::SpecialToken { token, offset: found.start });
+        }
+        match &self.rewrites {
+            Some(rewrites) => rewrites.refuse(text, choice.map(|choice| &choice.ids[..])),
             None => Ok(()),
-            Some(found) => Err(Error::SpecialToken {
-                token: specials[found.index].0.clone(),
-                offset: found.start,
-            }),
         }
     }
 
     // -------------------------------------------------------------------------------- the rest
 
-    /// The pre-tokeniser.
-    pub fn pretokenizer(&self) -> &Pretokenizer {
-        &self.pretokenizer
+    /// Gives the pre-tokens of a text without special tokens, as they are encoded.
+    pub fn pretokenize(
+        &self,
+        text: &[u8],
+        each: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        match &self.rewrites {
+            None => self.pretokenizer.for_each(text, each),
+            Some(rewrites) => rewrites.pretokenize(&self.pretokenizer, text, each),
+        }
+    }
+
+    /// The names of the engines that run the patterns, in order.
+    pub fn engines(&self) -> Vec<&'static str> {
+        match &self.rewrites {
+            Some(rewrites) if !rewrites.steps.is_empty() => rewrites.steps.engines().collect(),
+            _ => vec![self.pretokenizer.engine().name()],
+        }
     }
 
     /// All tokens by id, special ones included.
@@ -355,6 +487,9 @@ impl Encoder {
     /// The last place where a text that goes on may be cut without changing an id or tearing a text that
     /// is to be refused, if one can be proved.
     pub fn last_cut(&self, text: &[u8], refused: Option<&Choice>) -> Option<usize> {
+        if self.rewrites.is_some() {
+            return None; // normalisers and flags look beyond the pattern
+        }
         match refused {
             None => cut::last_cut(&self.pretokenizer, &[&self.finder], text),
             Some(refused) => {

@@ -17,14 +17,7 @@ pub fn recover_merges(tokens: Vec<(u32, Vec<u8>)>) -> Result<Option<Vec<(u32, u3
     let mut order: Vec<u32> =
         tokens.iter().filter(|(_, token)| token.len() > 1).map(|(id, _)| *id).collect();
     order.sort_unstable();
-    let encoder = Encoder::new(Vocabulary {
-        tokens,
-        merges: Vec::new(),
-        ranking: Ranking::Ids,
-        specials: Vec::new(),
-        pattern: None,
-        unk: None,
-    })?;
+    let encoder = Encoder::new(Vocabulary::new(tokens, Vec::new(), Ranking::Ids))?;
     let mut scratch = Scratch::default();
     let mut merges = Vec::with_capacity(order.len());
     for id in order {

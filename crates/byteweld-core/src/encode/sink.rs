@@ -4,11 +4,16 @@ use std::ops::ControlFlow;
 
 /// Takes tokens one by one, in order.
 pub trait Sink {
+    /// Whether it looks at how many bytes a token covers; where it does not, nobody needs to find out.
+    const COVERS: bool = true;
+
     /// Takes a token and how many bytes of the text it covers; `Break` ends the encoding.
     fn push(&mut self, id: u32, covered: usize) -> ControlFlow<()>;
 }
 
 impl Sink for Vec<u32> {
+    const COVERS: bool = false;
+
     fn push(&mut self, id: u32, _: usize) -> ControlFlow<()> {
         Vec::push(self, id);
         ControlFlow::Continue(())

@@ -17,14 +17,12 @@ fn bytes_and(merges: &[(&str, &str)]) -> Vocabulary {
         list.push((find(left), find(right), new));
         tokens.push((new, format!("{left}{right}").into_bytes()));
     }
-    Vocabulary {
-        tokens,
-        merges: list,
-        ranking: Ranking::Merges,
-        specials: vec![("<|end|>".to_owned(), 1000), ("<|end|>>".to_owned(), 1001)],
-        pattern: None,
-        unk: None,
+    let mut vocabulary = Vocabulary::new(tokens, list, Ranking::Merges);
+    for (text, id) in [("<|end|>", 1000), ("<|end|>>", 1001)] {
+        vocabulary.added.push(AddedToken::special(text, id));
+        vocabulary.added_bytes.push((id, text.as_bytes().to_vec()));
     }
+    vocabulary
 }
 
 fn encode(encoder: &Encoder, text: &str, allowed: &Allowed<'_>) -> Vec<u32> {

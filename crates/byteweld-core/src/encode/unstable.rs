@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use super::merge::Scratch;
 use super::{Allowed, Encoder};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Encoder {
     /// The certain ids, and the sequences that the rest of the text could start, in ascending order.
@@ -18,6 +18,13 @@ impl Encoder {
         text: &str,
         allowed: &Allowed<'_>,
     ) -> Result<(Vec<u32>, Vec<Vec<u32>>)> {
+        if self.rewrites.is_some() {
+            return Err(Error::Vocabulary(
+                "encode_with_unstable is defined for one pattern and plain special tokens only, and this \
+                 vocabulary changes text on the way"
+                    .to_owned(),
+            ));
+        }
         let (mut ids, mut stable) = self.last_pretoken(text.as_bytes(), allowed)?;
         if stable == ids.len() {
             return Ok((ids, Vec::new()));

@@ -94,23 +94,34 @@ impl Pretokenizer {
         text: &[u8],
         each: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
+        self.for_each_tile(text, &mut |tile, _| each(tile))
+    }
+
+    /// The same, with whether the pattern matches the pre-token or it lies between matches.
+    pub fn for_each_tile(
+        &self,
+        text: &[u8],
+        each: &mut impl FnMut(&[u8], bool) -> ControlFlow<()>,
+    ) -> Result<()> {
         if text.is_empty() {
             return Ok(());
         }
         if matches!(self.kind, Kind::Whole) {
-            let _ = each(text); // valid or not
+            let _ = each(text, true); // valid or not
             return Ok(());
         }
         match std::str::from_utf8(text) {
-            Ok(valid) => self.for_each_valid(valid, &mut |start, end| each(&text[start..end])),
+            Ok(valid) => self.for_each_valid(valid, &mut |start, end, is_match| {
+                each(&text[start..end], is_match)
+            }),
             Err(_) => {
                 let stand_in = StandIn::new(text);
                 let mut raw_start = 0;
-                self.for_each_valid(&stand_in.text, &mut |start, end| {
+                self.for_each_valid(&stand_in.text, &mut |start, end, is_match| {
                     let raw_end = raw_start + stand_in.raw_len(start, end);
                     let piece = &text[raw_start..raw_end];
                     raw_start = raw_end;
-                    each(piece)
+                    each(piece, is_match)
                 })
             }
         }
@@ -120,11 +131,11 @@ impl Pretokenizer {
     fn for_each_valid(
         &self,
         text: &str,
-        each: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
+        each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>,
     ) -> Result<()> {
         match &self.kind {
             Kind::Whole => {
-                let _ = each(0, text.len());
+                let _ = each(0, text.len(), true);
                 Ok(())
             }
             Kind::Automaton(automaton) => {
@@ -158,7 +169,7 @@ const LOOKAHEAD_FREE: usize = 1 << 20;
 fn tile(
     text: &str,
     mut find: impl FnMut(usize) -> Result<Option<(usize, usize)>>,
-    each: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
+    each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>,
 ) -> Result<()> {
     let mut position = 0; // where the next search starts
     let mut unmatched = 0; // start of the text that no piece holds yet
@@ -169,17 +180,17 @@ fn tile(
             position = end + text[end..].chars().next().map_or(1, char::len_utf8);
             continue;
         }
-        if start > unmatched && each(unmatched, start).is_break() {
+        if start > unmatched && each(unmatched, start, false).is_break() {
             return Ok(());
         }
-        if each(start, end).is_break() {
+        if each(start, end, true).is_break() {
             return Ok(());
         }
         position = end;
         unmatched = end;
     }
     if unmatched < text.len() {
-        let _ = each(unmatched, text.len());
+        let _ = each(unmatched, text.len(), false);
     }
     Ok(())
 }

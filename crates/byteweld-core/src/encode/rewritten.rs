@@ -1,0 +1,207 @@
+//! Encoding with a vocabulary that changes text on the way: added tokens are found in the text as it came,
+//! the rest is normalised, more added tokens are found, the rest of that is cut and merged.
+//!
+//! What a token covers is told by where it starts in the caller's text: it reaches to the start of the next,
+//! the first starts at 0 and the last ends at the end, so tokens tile the text even where some of it was
+//! dropped or made up.
+
+use std::ops::ControlFlow;
+
+use super::merge::Scratch;
+use super::{Allowed, Encoder, Sink};
+use crate::error::{Error, Result};
+use crate::pretoken::Pretokenizer;
+use crate::rewrite::{AddedToken, AddedTokens, Normaliser, Part, Permission, Rewritten, Steps};
+
+/// How text is changed on the way.
+pub(super) struct Rewrites {
+    added: AddedTokens,
+    normaliser: Normaliser,
+    /// Empty: the pattern cuts.
+    pub(super) steps: Steps,
+}
+
+impl Rewrites {
+    pub(super) fn new(
+        added: Vec<AddedToken>,
+        normaliser: Normaliser,
+        steps: Steps,
+    ) -> Result<Self> {
+        Ok(Self { added: AddedTokens::new(added, &normaliser)?, normaliser, steps })
+    }
+
+    /// Refuses a text that shows a special token only when it is normalised.
+    pub(super) fn refuse(&self, text: &[u8], refused: Option<&[u32]>) -> Result<()> {
+        if self.normaliser.is_empty() {
+            return Ok(());
+        }
+        let normal = self.normaliser.apply(text, false)?;
+        match self.added.first_normalised_special(&normal.text, refused) {
+            Some(token) => Err(Error::SpecialToken { token: token.text.clone(), offset: 0 }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn pretokenize(
+        &self,
+        pretokenizer: &Pretokenizer,
+        text: &[u8],
+        each: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let normal = self.normaliser.apply(text, false)?;
+        if self.steps.is_empty() {
+            return pretokenizer.for_each(&normal.text, each);
+        }
+        let (cut, pieces) = self.steps.cut(&normal.text, false)?;
+        for piece in pieces {
+            if each(&cut.text[piece]).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes tokens by where they start and gives them to a sink by how much they cover.
+struct Tiler<'s, S> {
+    sink: &'s mut S,
+    /// A token that has started and not ended yet.
+    open: Option<(u32, usize)>,
+}
+
+impl<S: Sink> Tiler<'_, S> {
+    fn start(&mut self, id: u32, start: usize) -> ControlFlow<()> {
+        match self.open.replace((id, 0)) {
+            None => ControlFlow::Continue(()), // the first one starts at 0
+            Some((before, its_start)) => {
+                let start = start.max(its_start);
+                self.open = Some((id, start));
+                self.sink.push(before, start - its_start)
+            }
+        }
+    }
+
+    fn finish(self, length: usize) {
+        if let Some((id, start)) = self.open {
+            let _ = self.sink.push(id, length.saturating_sub(start));
+        }
+    }
+}
+
+/// Takes the tokens of one pre-token.
+struct PieceSink<'t, 's, 'o, S, O> {
+    tiler: &'t mut Tiler<'s, S>,
+    /// Where in the rewritten text the next token starts, and what place that is in the caller's.
+    at: usize,
+    origin: &'o O,
+}
+
+impl<S: Sink, O: Fn(usize) -> usize> Sink for PieceSink<'_, '_, '_, S, O> {
+    const COVERS: bool = S::COVERS;
+
+    fn push(&mut self, id: u32, covered: usize) -> ControlFlow<()> {
+        let start = (self.origin)(self.at);
+        self.at += covered;
+        self.tiler.start(id, start)
+    }
+}
+
+impl Encoder {
+    pub(super) fn encode_rewritten<S: Sink>(
+        &self,
+        rewrites: &Rewrites,
+        text: &[u8],
+        allowed: &Allowed<'_>,
+        sink: &mut S,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let permission = match allowed {
+            Allowed::None => Permission::Nowhere,
+            Allowed::All => Permission::Everywhere,
+            Allowed::Some(choice) => Permission::Ids(&choice.ids),
+            Allowed::Within(ranges) => Permission::Within(ranges),
+        };
+        let mut tiler = Tiler { sink, open: None };
+        let flow = rewrites.added.for_each_raw(text, permission, &mut |part| match part {
+            Part { id: Some(id), range } => Ok(tiler.start(id, range.start)),
+            Part { id: None, range } => self.encode_passage(
+                rewrites,
+                &text[range.clone()],
+                range.start,
+                permission,
+                &mut tiler,
+                scratch,
+            ),
+        })?;
+        if flow.is_continue() {
+            tiler.finish(text.len());
+        }
+        Ok(())
+    }
+
+    /// Encodes a passage between added tokens of the text as it came.
+    fn encode_passage<S: Sink>(
+        &self,
+        rewrites: &Rewrites,
+        passage: &[u8],
+        offset: usize,
+        permission: Permission<'_>,
+        tiler: &mut Tiler<'_, S>,
+        scratch: &mut Scratch,
+    ) -> Result<ControlFlow<()>> {
+        // Spans are ranges of the caller's text, so they need origins too.
+        let wants_origins = S::COVERS || matches!(permission, Permission::Within(_));
+        let normal = rewrites.normaliser.apply(passage, wants_origins)?;
+        let origin = |at: usize| offset + normal.origin(at);
+        rewrites.added.for_each_normalised(
+            &normal.text,
+            permission,
+            &origin,
+            &mut |part| match part {
+                Part { id: Some(id), range } => Ok(tiler.start(id, origin(range.start))),
+                Part { id: None, range } => {
+                    let text = &normal.text[range.clone()];
+                    let origin = |at: usize| origin(range.start + at);
+                    self.encode_normal(rewrites, text, &origin, tiler, scratch)
+                }
+            },
+        )
+    }
+
+    /// Cuts and merges normalised text.
+    fn encode_normal<S: Sink>(
+        &self,
+        rewrites: &Rewrites,
+        text: &[u8],
+        origin: &impl Fn(usize) -> usize,
+        tiler: &mut Tiler<'_, S>,
+        scratch: &mut Scratch,
+    ) -> Result<ControlFlow<()>> {
+        if rewrites.steps.is_empty() {
+            let mut sink = PieceSink { tiler, at: 0, origin };
+            let mut at = 0;
+            let mut outcome = Ok(ControlFlow::Continue(()));
+            self.pretokenizer.for_each(text, &mut |piece| {
+                sink.at = at;
+                outcome = self.encode_pretoken(piece, at, &mut sink, scratch);
+                at += piece.len();
+                match outcome {
+                    Ok(flow) => flow,
+                    Err(_) => ControlFlow::Break(()),
+                }
+            })?;
+            return outcome;
+        }
+        let (cut, pieces) = rewrites.steps.cut(text, S::COVERS)?;
+        let origin = |at: usize| origin(Rewritten::origin(&cut, at));
+        let mut sink = PieceSink { tiler, at: 0, origin: &origin };
+        for piece in pieces {
+            sink.at = piece.start;
+            let bytes = &cut.text[piece.clone()];
+            if self.encode_pretoken(bytes, piece.start, &mut sink, scratch)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}

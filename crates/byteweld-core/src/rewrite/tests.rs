@@ -1,0 +1,171 @@
+//! Normalisers equal the crate that they use in pieces; origins tell the truth; behaviours; flags.
+
+use std::ops::{ControlFlow, Range};
+
+use proptest::prelude::*;
+use unicode_normalization_alignments::UnicodeNormalization;
+
+use super::*;
+use crate::pretoken::Pretokenizer;
+
+fn normaliser(form: Form) -> Normaliser {
+    Normaliser::new(vec![NormalStep::Form(form)])
+}
+
+fn whole(form: Form, text: &str) -> String {
+    match form {
+        Form::Nfc => text.nfc().map(|(c, _)| c).collect(),
+        Form::Nfd => text.nfd().map(|(c, _)| c).collect(),
+        Form::Nfkc => text.nfkc().map(|(c, _)| c).collect(),
+        Form::Nfkd => text.nfkd().map(|(c, _)| c).collect(),
+    }
+}
+
+const FORMS: [Form; 4] = [Form::Nfc, Form::Nfd, Form::Nfkc, Form::Nfkd];
+
+fn assert_normal(text: &str) {
+    for form in FORMS {
+        let normal = normaliser(form).apply(text.as_bytes(), true).unwrap();
+        assert_eq!(String::from_utf8_lossy(&normal.text), whole(form, text), "{form:?} {text:?}");
+        let origins: Vec<usize> = (0..=normal.text.len()).map(|at| normal.origin(at)).collect();
+        assert!(origins.is_sorted() && origins.last() == Some(&text.len()), "{form:?} {text:?}");
+    }
+}
+
+#[test]
+fn every_character_has_its_normal_form_in_several_contexts() {
+    for c in ('\0'..=char::MAX).filter(|c| (*c as u32) < 0x3_0000 || (*c as u32) >= 0xE_0000) {
+        for form in FORMS {
+            for text in [format!("e{c}\u{301}"), format!("\u{1100}{c}\u{323}{c}")] {
+                let normal = normaliser(form).apply(text.as_bytes(), false).unwrap();
+                assert_eq!(normal.text, whole(form, &text).as_bytes(), "{form:?} {text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_run_of_marks_is_normalised_in_linear_time() {
+    assert_normal(&format!("a{}", "\u{301}\u{323}".repeat(20_000)));
+}
+
+#[test]
+fn bytes_that_are_not_utf8_stay() {
+    let normal = normaliser(Form::Nfc).apply(b"\xffe\xcc\x81\xfe", true).unwrap();
+    assert_eq!(normal.text, &b"\xff\xc3\xa9\xfe"[..]);
+    assert_eq!((0..=4).map(|at| normal.origin(at)).collect::<Vec<_>>(), [0, 1, 1, 4, 5]);
+}
+
+#[test]
+fn text_that_is_normal_is_not_copied() {
+    for text in ["plain", "déjà vu", "中文，日本語", "Привет"] {
+        let normal = normaliser(Form::Nfc).apply(text.as_bytes(), true).unwrap();
+        assert!(matches!(normal.text, Cow::Borrowed(_)), "{text}");
+    }
+}
+
+#[test]
+fn lower_case_and_replacing_remember_where_text_comes_from() {
+    let steps = vec![
+        NormalStep::Replace {
+            pattern: Pretokenizer::new(Some(r"\s+")).unwrap(),
+            content: "_".to_owned(),
+        },
+        NormalStep::Lowercase,
+    ];
+    let normal = Normaliser::new(steps).apply("A \t İB".as_bytes(), true).unwrap();
+    assert_eq!(normal.text, "a_i\u{307}b".as_bytes());
+    assert_eq!((0..=6).map(|at| normal.origin(at)).collect::<Vec<_>>(), [0, 1, 4, 4, 4, 6, 7]);
+}
+
+fn split(pattern: &str, behaviour: Behaviour, invert: bool) -> Step {
+    Step::Split { pattern: Pretokenizer::new(Some(pattern)).unwrap(), behaviour, invert }
+}
+
+fn pieces(steps: Vec<Step>, text: &str) -> Vec<String> {
+    let steps = Steps::new(steps);
+    let (cut, pieces) = steps.cut(text.as_bytes(), true).unwrap();
+    pieces.into_iter().map(|piece| String::from_utf8_lossy(&cut.text[piece]).into_owned()).collect()
+}
+
+#[test]
+fn a_match_is_isolated_removed_merged_or_joined() {
+    use Behaviour::{Contiguous, Isolated, MergedWithNext, MergedWithPrevious, Removed};
+    let text = "-a--b-";
+    for (behaviour, invert, expected) in [
+        (Isolated, false, vec!["-", "a", "-", "-", "b", "-"]),
+        (Removed, false, vec!["a", "b"]),
+        (Removed, true, vec!["-", "-", "-", "-"]),
+        (Contiguous, false, vec!["-", "a", "--", "b", "-"]),
+        (MergedWithPrevious, false, vec!["-", "a-", "-", "b-"]),
+        (MergedWithNext, false, vec!["-a", "-", "-b", "-"]),
+    ] {
+        assert_eq!(pieces(vec![split("-", behaviour, invert)], text), expected, "{behaviour:?}");
+    }
+}
+
+#[test]
+fn each_piece_gets_its_prefix_space_and_letters_are_bytes() {
+    let steps = || vec![split("-", Behaviour::Removed, false), Step::PrefixSpace];
+    assert_eq!(pieces(steps(), "a- b-c"), [" a", " b", " c"]);
+    // 0xB2, the last byte of U+00B2, shows as the digit two: it parts from the byte before it.
+    let steps = vec![Step::ByteLetters, split(r"\p{N}", Behaviour::Isolated, false)];
+    let steps = Steps::new(steps);
+    let (_, ranges) = steps.cut("x²y".as_bytes(), false).unwrap();
+    assert_eq!(ranges, [0..2, 2..3, 3..4]);
+}
+
+fn parts(
+    list: Vec<AddedToken>,
+    text: &str,
+    permission: Permission<'_>,
+) -> Vec<(Option<u32>, Range<usize>)> {
+    let added = AddedTokens::new(list, &Normaliser::default()).unwrap();
+    let mut parts = Vec::new();
+    let flow: std::result::Result<_, ()> =
+        added.for_each_raw(text.as_bytes(), permission, &mut |part| {
+            parts.push((part.id, part.range));
+            Ok(ControlFlow::Continue(()))
+        });
+    assert!(flow.unwrap().is_continue());
+    parts
+}
+
+#[test]
+fn flags_take_white_space_and_keep_out_of_words() {
+    let token = |text: &str, id| AddedToken::special(text, id);
+    let list = vec![
+        AddedToken { lstrip: true, ..token("<l>", 1) },
+        AddedToken { rstrip: true, ..token("<r>", 2) },
+        AddedToken { single_word: true, ..token("w", 3) },
+        AddedToken { special: false, ..token("<o>", 4) },
+    ];
+    let all = Permission::Everywhere;
+    assert_eq!(parts(list.clone(), "a  <l> b", all), [(None, 0..1), (Some(1), 1..6), (None, 6..8)]);
+    assert_eq!(parts(list.clone(), "<r> \n b", all), [(Some(2), 0..6), (None, 6..7)]);
+    assert_eq!(
+        parts(list.clone(), "w ww w", all),
+        [(Some(3), 0..1), (None, 1..5), (Some(3), 5..6)]
+    );
+    let nowhere = Permission::Nowhere;
+    assert_eq!(parts(list, "<l><o>", nowhere), [(None, 0..3), (Some(4), 3..6)]);
+}
+
+#[test]
+fn inside_a_range_a_special_is_found_even_where_a_longer_one_lies_across_its_end() {
+    let list = vec![AddedToken::special("<a>", 1), AddedToken::special("<a><b>", 2)];
+    let ranges = [0..3usize, 8..9];
+    assert_eq!(
+        parts(list, "<a><b><a>", Permission::Within(&ranges)),
+        [(Some(1), 0..3), (None, 3..9)]
+    );
+}
+
+proptest! {
+    #[test]
+    fn a_normal_form_in_pieces_is_the_normal_form(
+        text in "[a-e\u{300}-\u{304}\u{323}\u{1100}-\u{1112}\u{1161}-\u{1165}\u{11a8}가각ſﬁ①éÅ\u{212b}中 ]{0,24}"
+    ) {
+        assert_normal(&text);
+    }
+}
