@@ -167,7 +167,7 @@ class Vocabulary:
         put("merge_ids", tuple(Merge(*merge) for merge in merge_ids))
         added = [AddedToken(text, i) for text, i in (special_tokens or {}).items()]
         added += (AddedToken(*token) for token in added_tokens)
-        added.sort(key=lambda token: token.id)
+        added.sort(key=lambda token: (token.id, token.text))
         put("added_tokens", tuple(added))
         put("special_tokens", MappingProxyType({t.text: t.id for t in added if t.special}))
         chain = _steps(steps)
@@ -256,12 +256,13 @@ class Vocabulary:
             raise VocabularyError("a vocabulary ranked by id has no merge list")
         tokens = self.tokens
         only_added, special_ids = self._only_added, set(self.special_tokens.values())
+        twins = self.twins
         pairs: dict[tuple[int, int], int] = {}
         for rank, (left, right, new) in enumerate(self.merge_ids):
             for part in (left, right, new):
-                if part not in tokens or part in only_added:
-                    what = "no token"
-                    if part in tokens:
+                if part not in tokens or part in only_added or part in twins:
+                    what = "a twin of another token" if part in twins else "no token"
+                    if part in only_added:
                         what = f"{'a special' if part in special_ids else 'an added'} token"
                     raise VocabularyError(
                         f"merge {rank} is ({left}, {right}) -> {new}, but {part} is {what}"
@@ -304,10 +305,25 @@ class Vocabulary:
             and (len(token or b"") > 1 or token in bytes_elsewhere or self.ranking == "ranks")
         )
 
+    @cached_property
+    def twins(self) -> frozenset[int]:
+        """Ids that no text becomes, because a token that a merge makes has the same bytes.
+
+        (Some of Hugging Face's files hold a character twice: in byte letters, and as itself.)
+        """
+        if len(set(self.tokens.values())) == len(self.tokens):
+            return frozenset()
+        made = {merge.new for merge in self.merge_ids}
+        made_bytes = {self.tokens.get(i) for i in made}
+        never = made | self._only_added
+        return frozenset(
+            i for i, t in self.tokens.items() if i not in never and len(t) > 1 and t in made_bytes
+        )
+
     def ordinary(self) -> Iterator[tuple[int, bytes]]:
         """Yield (id, bytes) of every token that text can become, in order of id."""
-        only_added = self._only_added
-        return ((i, t) for i, t in self.tokens.items() if i not in only_added)
+        other = self._only_added | self.twins
+        return ((i, t) for i, t in self.tokens.items() if i not in other)
 
     def only_added(self) -> list[tuple[int, bytes]]:
         """Return (id, bytes) of every id that only an added token's text becomes."""
@@ -321,6 +337,7 @@ class Vocabulary:
         found = {
             "added token flags": any(not added.is_plain for added in self.added_tokens),
             "shared ids": len(set(ids)) != len(ids),
+            "twin tokens": bool(self.twins),
             "empty token": b"" in self.ids,
             "normalizer": bool(self.normalizer),
             "prefix space": prefix_space,

@@ -199,3 +199,21 @@ def test_a_vocabulary_equals_no_other_kind_of_value():
 def test_pickling_keeps_the_value():
     copy = pickle.loads(pickle.dumps(SMALL))
     assert copy == SMALL and copy.fingerprint == SMALL.fingerprint
+
+
+def test_a_token_with_the_bytes_of_a_made_token_is_its_twin_and_never_met() -> None:
+    tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab", 300: b"ab"}
+    vocab = Vocabulary(tokens, [(97, 98, 300)])
+    assert vocab.twins == {256}
+    assert vocab.ids[b"ab"] == 300
+    assert "twin tokens" in vocab.extras
+    with pytest.raises(VocabularyError, match="a twin of another token"):
+        Vocabulary(tokens | {301: b"abc"}, [(97, 98, 300), (256, 99, 301)])
+    with pytest.raises(VocabularyError, match="ids 256 and 300 are both b'ab'"):
+        Vocabulary(tokens)  # no merge says which of the two text becomes
+
+
+def test_the_order_in_which_texts_of_one_id_are_given_changes_nothing() -> None:
+    tokens = {b: bytes([b]) for b in range(256)} | {256: b"<a>"}
+    one = Vocabulary(tokens, special_tokens={"<a>": 256, "<b>": 256})
+    assert one == Vocabulary(tokens, special_tokens={"<b>": 256, "<a>": 256})
