@@ -29,6 +29,7 @@ Usage: byteweld VERB [OPTIONS] ...
   inspect     what a tokenizer is: size, pattern, merges, trees
   explain     why these tokens: every step of encoding or training
   convert     write a tokenizer in another format, and prove it
+  prove       your corpus through byteweld and the real peer
   quickstart  train on Python's own sources and look at it
 
 `byteweld VERB --help` shows a verb's options and examples.

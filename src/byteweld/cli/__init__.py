@@ -33,6 +33,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "inspect": Verb("byteweld.cli.inspect", "what a tokenizer is: size, pattern, merges, trees"),
     "explain": Verb("byteweld.cli.explain", "why these tokens: every step of encoding or training"),
     "convert": Verb("byteweld.cli.convert", "write a tokenizer in another format, and prove it"),
+    "prove": Verb("byteweld.cli.prove", "your corpus through byteweld and the real peer"),
     "quickstart": Verb("byteweld.cli.quickstart", "train on Python's own sources and look at it"),
 }
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import byteweld
 from byteweld.cli import _input
+from byteweld.proof import Place, first_difference, ids_of
+
+if TYPE_CHECKING:
+    from byteweld.proof import Encoded
 
 # Texts on which tokenizers like to differ. Each is probed alone, and all joined.
 HARD_TEXTS: tuple[bytes, ...] = (
@@ -130,23 +132,16 @@ def _compare_ids(
         {"allowed_special": "all", "disallowed_special": ()},
     )
     for setting in settings:
-        ids, offsets = first.encode_ragged(batch, **setting)
-        other_ids, other_offsets = second.encode_ragged(batch, **setting)
-        if np.array_equal(ids, other_ids) and np.array_equal(offsets, other_offsets):
-            continue
-        for n, text in enumerate(batch):
-            before = ids[offsets[n] : offsets[n + 1]].tolist()
-            after = other_ids[other_offsets[n] : other_offsets[n + 1]].tolist()
-            if before != after:
-                return Difference(_first_difference(text, before, after))
+        before = first.encode_ragged(batch, **setting)
+        after = second.encode_ragged(batch, **setting)
+        place = first_difference(before, after)
+        if place is not None:
+            return Difference(_in_words(batch[place.text], place, before, after))
     return None
 
 
-def _first_difference(text: bytes, before: list[int], after: list[int]) -> str:
-    place = next(
-        (n for n, (one, other) in enumerate(zip(before, after, strict=False)) if one != other),
-        min(len(before), len(after)),
-    )
+def _in_words(text: bytes, place: Place, before: Encoded, after: Encoded) -> str:
     shown = f"{text[:40]!r}{'...' if len(text) > 40 else ''}"
-    some = slice(place, place + 5)
-    return f"the ids of {shown} differ from place {place}: {before[some]} became {after[some]}"
+    some = slice(place.token, place.token + 5)
+    was, became = (ids_of(ids, place.text)[some].tolist() for ids in (before, after))
+    return f"the ids of {shown} differ from place {place.token}: {was} became {became}"

@@ -34,7 +34,7 @@ def recognise(path: Path, head: bytes) -> bool:
     """Say whether a folder holds the two files, or a file is the first of the two."""
     try:
         if path.is_dir():
-            return _find_files(path) is not None
+            return find_files(path) is not None
         other = dict(_NAMES).get(path.name)
         return (
             other is not None
@@ -45,7 +45,7 @@ def recognise(path: Path, head: bytes) -> bool:
         return False
 
 
-def _find_files(path: Path) -> tuple[Path, Path] | None:
+def find_files(path: Path) -> tuple[Path, Path] | None:
     """Return the two files of a folder, or of the folder of its vocab.json."""
     for vocab_name, merges_name in _NAMES:
         if path.name == vocab_name and path.is_file():
@@ -66,7 +66,7 @@ def load(
     roles: Mapping[str, int] | Unset = UNSET,
 ) -> Vocabulary:
     """Read the two files with the pattern and special tokens given, or those of `byteweld.json`."""
-    found = _find_files(path)
+    found = find_files(path)
     if found is None:
         if not path.exists():
             raise FileNotFoundError(f"{path} does not exist")

@@ -1,0 +1,301 @@
+"""`byteweld prove`: a corpus through byteweld and the real tiktoken or tokenizers; the same ids?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+import byteweld
+from byteweld import peers, proof
+from byteweld.cli import DONE, FAILED, NO, _corpus, _output
+from byteweld.cli import _options as options
+from byteweld.render import visible
+
+if TYPE_CHECKING:
+    from byteweld.proof import Encoded
+
+EXAMPLES = """
+byteweld prove tokenizer.json books/
+byteweld prove tokenizer.json chats.jsonl.zst --field content --allowed-special all
+byteweld prove cl100k.tiktoken big.txt.gz --pattern cl100k --no-special --separator '<|endoftext|>'
+byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizers --threads 1
+"""
+
+_SHOWN_BEFORE = 3  # tokens of a difference that people see, and characters of the text around it
+_SHOWN_AFTER = 5
+_TEXT_BYTES = 40
+_MARK = "▸"
+
+TokenizerArgument = Annotated[
+    str, typer.Argument(metavar="TOKENIZER", help="A file or folder of any format.")
+]
+PeerName = Annotated[
+    str | None,
+    typer.Option(
+        "--peer",
+        metavar="NAME",
+        help=f"The real {' or '.join(peers.PEERS)}. Default: the one that reads the file's format; "
+        "the other gets a copy in its own format, where that can hold the tokenizer.",
+        callback=options.choice(peers.PEERS, "--peer"),
+    ),
+]
+AllowedSpecial = Annotated[
+    str | None,
+    typer.Option(
+        "--allowed-special",
+        metavar="all",
+        help="Special tokens in a text become their ids, on both sides. "
+        "Default: they are ordinary text, on both sides.",
+        callback=options.choice(["all"], "--allowed-special"),
+    ),
+]
+
+
+class _Ours(NamedTuple):
+    """byteweld as a side of the proof."""
+
+    tok: byteweld.Tokenizer
+    threads: int | None
+    specials: Any
+
+    @property
+    def name(self) -> str:
+        return f"byteweld {byteweld.__version__}"
+
+    def encode(self, texts: Sequence[bytes]) -> tuple[Encoded, float]:
+        started = time.perf_counter()
+        encoded = self.tok.encode_ragged(texts, num_threads=self.threads, **self.specials)
+        return encoded, time.perf_counter() - started
+
+
+class _Run(NamedTuple):
+    """All that is told of a run."""
+
+    path: str
+    ours: _Ours
+    peer: peers.Peer
+    proof: proof.Proof
+    files: int
+    skipped: int
+
+
+def run(
+    tokenizer: TokenizerArgument,
+    source: options.Sources,
+    peer: PeerName = None,
+    allowed_special: AllowedSpecial = None,
+    threads: options.Threads = None,
+    json: options.Json = False,
+    format: options.Format = None,
+    pattern: options.LoadPattern = None,
+    special: options.LoadSpecial = None,
+    no_special: options.NoSpecial = False,
+    ext: options.Ext = None,
+    lines: options.Lines = False,
+    field: options.Field = None,
+    separator: options.Separator = None,
+    on_error: options.OnError = "fail",
+) -> int:
+    """Encode your corpus with byteweld and with the real tiktoken or tokenizers, and compare.
+
+    Every document goes through both. Either all ids are identical, or the first difference is shown
+    and the exit code is 1. The peer takes text only: with a document that is not UTF-8, or that the
+    peer itself fails on, the exit code is 2, unless --on-error says what to do about it.
+    """
+    tok = options.load_tokenizer(
+        tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
+    )
+    with_specials = allowed_special is not None
+    opened = peers.open_peer(
+        tokenizer,
+        format or byteweld.recognise(tokenizer),
+        tok.vocab,
+        library=peer,  # type: ignore[arg-type]  # checked by its option
+        pattern=None if pattern in (*byteweld.PATTERNS, "none") else pattern,
+        specials=with_specials,
+        num_threads=threads,
+    )
+    specials = {"allowed_special": "all"} if with_specials else {"disallowed_special": ()}
+    ours = _Ours(tok, threads, specials)
+    corpus = _Documents(source, options.Reading(ext, lines, field, separator, on_error))
+    with _output.progress("proving", None, "bytes") as advance:
+        found = proof.prove(
+            ours, opened, corpus, skip_failures=on_error == "skip", progress=advance
+        )
+    return _tell(_Run(tokenizer, ours, opened, found, corpus.files, corpus.skipped), json)
+
+
+class _Documents:
+    """The documents of all sources, with their names; counts files and what the reader skipped."""
+
+    def __init__(self, sources: Sequence[str], reading: options.Reading) -> None:
+        self._by_file = _corpus.documents_by_file(sources, reading)
+        self.files = 0
+        self.skipped = 0
+
+    def __iter__(self) -> Iterator[proof.Document]:
+        for name, documents in self._by_file:
+            self.files += 1
+            for number, content in enumerate(documents, 1):
+                yield proof.Document(name, number, content)
+            self.skipped += _corpus.skipped(documents)
+
+
+# ---------------------------------------------------------------------------- telling
+
+
+def _tell(seen: _Run, json: bool) -> int:
+    found = seen.proof
+    for failure in found.skipped:
+        _output.say(f"skipped {_failure_words(failure)}")
+    if seen.skipped:
+        _output.say(f"skipped {_output.amount(seen.skipped, 'document')} while reading")
+    if json:
+        _output.report(_to_dict(seen))
+    if found.failure is not None:
+        _output.say(
+            f"byteweld: {_failure_words(found.failure)}; "
+            "--on-error skip leaves such documents out, --on-error replace mends what is not UTF-8"
+        )
+        return FAILED
+    if found.difference is None and found.documents == 0:
+        _output.say("byteweld: nothing was compared: there is no document in the corpus")
+        return FAILED
+    if not json:
+        _output.lines(_lines(seen))
+    return DONE if found.difference is None else NO
+
+
+def _failure_words(failure: proof.Failure) -> str:
+    place = f"{failure.document.source}: document {failure.document.number}"
+    reason = " ".join(failure.reason.split())
+    return f"{place}: {failure.side} failed: {_output.shortened(reason, 200)}"
+
+
+def _lines(seen: _Run) -> Iterator[str]:
+    found = seen.proof
+    same = f"{_output.amount(found.documents, 'document')}, {_output.amount(found.tokens, 'token')}"
+    if found.difference is None:
+        yield _output.styled(f"identical on {same}", "bold")
+    else:
+        yield from _difference_lines(seen, found.difference)
+        yield f"identical before it: {same}"
+    yield f"  {_output.size(found.bytes)} in {_output.amount(seen.files, 'file')}"
+    names = (seen.ours.name, seen.peer.name)
+    width = max(map(len, names))
+    for name, seconds in zip(names, found.seconds, strict=True):
+        copied = seen.peer.copied and name == seen.peer.name
+        yield (
+            f"  {name:<{width}}  {_output.seconds(seconds):>8}  "
+            f"{_rate(found.bytes, seconds):>6.1f} MB/s"
+            + ("  (with a copy in its own format)" if copied else "")
+        )
+
+
+def _rate(num_bytes: int, seconds: float) -> float:
+    return num_bytes / seconds / 1e6 if seconds else 0.0
+
+
+def _difference_lines(seen: _Run, difference: proof.Difference) -> Iterator[str]:
+    document, token = difference.document, difference.token
+    offset = _offset(seen.ours, difference)
+    yield _output.styled(
+        f"different: {document.source}, document {document.number}, byte {offset}, token {token}",
+        "bold",
+    )
+    before, after = _around(document.content, offset)
+    yield f"  text      {visible(before)}{_MARK}{visible(after)}"
+    tokens = seen.ours.tok.vocab.tokens
+    for name, ids in zip(("byteweld", seen.peer.library), difference.ids, strict=True):
+        start = max(0, token - _SHOWN_BEFORE)
+        shown = [
+            f"{_MARK if place == token else ''}{token_id} {_token_words(tokens.get(token_id))}"
+            for place, token_id in enumerate(ids[start : token + _SHOWN_AFTER], start)
+        ]
+        if token >= len(ids):
+            shown.append(f"{_MARK}end")
+        yield f"  {name:<10}" + " | ".join(
+            [*(["…"] if start else []), *shown, *(["…"] if token + _SHOWN_AFTER < len(ids) else [])]
+        )
+
+
+def _token_words(token: bytes | None) -> str:
+    return "(no such token)" if token is None else _output.shortened(visible(token), 24)
+
+
+def _offset(ours: _Ours, difference: proof.Difference) -> int:
+    """The byte where the first token starts that differs."""
+    _, places = ours.tok.encode_with_offsets(difference.document.content, **ours.specials)
+    if difference.token < len(places):
+        return places[difference.token][0]
+    return len(difference.document.content)
+
+
+def _around(content: bytes, offset: int) -> tuple[bytes, bytes]:
+    """Some text before and after a byte, in whole characters where it has such."""
+    start, end = max(0, offset - _TEXT_BYTES), min(len(content), offset + _TEXT_BYTES)
+    while 0 < start < offset and _is_continuation(content[start]):
+        start += 1
+    while offset < end < len(content) and _is_continuation(content[end]):
+        end -= 1
+    return content[start:offset], content[offset:end]
+
+
+def _is_continuation(byte: int) -> bool:
+    return 0x80 <= byte < 0xC0
+
+
+def _to_dict(seen: _Run) -> dict[str, Any]:
+    found = seen.proof
+    failure = found.failure
+    return {
+        "tokenizer": seen.path,
+        "fingerprint": seen.ours.tok.vocab.fingerprint,
+        "byteweld": byteweld.__version__,
+        "peer": {
+            "name": seen.peer.library,
+            "version": seen.peer.version,
+            "with_copy": seen.peer.copied,
+        },
+        "identical": found.difference is None and failure is None and found.documents > 0,
+        "documents": found.documents,
+        "tokens": found.tokens,
+        "bytes": found.bytes,
+        "files": seen.files,
+        "skipped_documents": seen.skipped + found.skipped_documents,
+        "seconds": {"byteweld": found.seconds[0], "peer": found.seconds[1]},
+        "difference": _difference_to_dict(seen, found.difference),
+        "failure": None if failure is None else _failure_to_dict(failure),
+    }
+
+
+def _difference_to_dict(seen: _Run, difference: proof.Difference | None) -> dict[str, Any] | None:
+    if difference is None:
+        return None
+    offset = _offset(seen.ours, difference)
+    before, after = _around(difference.document.content, offset)
+    some = slice(max(0, difference.token - _SHOWN_BEFORE), difference.token + _SHOWN_AFTER)
+    ours, theirs = difference.ids
+    return {
+        "source": difference.document.source,
+        "document": difference.document.number,
+        "byte": offset,
+        "token": difference.token,
+        "text_before": before.decode(errors="replace"),
+        "text_after": after.decode(errors="replace"),
+        "first_token_shown": some.start,
+        "byteweld": ours[some],
+        "peer": theirs[some],
+    }
+
+
+def _failure_to_dict(failure: proof.Failure) -> dict[str, Any]:
+    return {
+        "side": failure.side,
+        "source": failure.document.source,
+        "document": failure.document.number,
+        "reason": failure.reason,
+    }

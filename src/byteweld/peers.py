@@ -1,0 +1,201 @@
+"""The real tiktoken and the real tokenizers, with the same vocabulary: who byteweld is proved by.
+
+In: a tokenizer's file. Where the peer reads that format, it reads the file itself; any other
+vocabulary is given to it in a copy that byteweld writes in the peer's own format.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import importlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from byteweld import formats
+from byteweld.formats.vocab_merges import find_files
+from byteweld.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    from byteweld.proof import Encoded
+
+Run = Callable[[list[str]], Sequence[Sequence[int]]]
+PeerName = Literal["tiktoken", "tokenizers"]
+PEERS: Final[tuple[PeerName, ...]] = ("tiktoken", "tokenizers")
+
+# Who reads which format without a copy; every other format is asked of `tokenizers`, in a copy.
+_READERS: Final[Mapping[str, PeerName]] = {
+    "huggingface": "tokenizers",
+    "gpt2": "tokenizers",
+    "tiktoken": "tiktoken",
+    "tekken": "tiktoken",
+}
+_COPIES: Final[Mapping[PeerName, str]] = {
+    "tiktoken": "ranks.tiktoken",
+    "tokenizers": "tokenizer.json",
+}
+_WHOLE_TEXT: Final = r"(?s:.+)"  # tiktoken must have a pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A peer with a vocabulary. It takes text only: what is not UTF-8 is an error."""
+
+    library: PeerName
+    version: str
+    copied: bool  # whether it reads a copy in its own format instead of the file itself
+    run: Run
+
+    @property
+    def name(self) -> str:
+        """Its name and version."""
+        return f"{self.library} {self.version}"
+
+    def encode(self, texts: Sequence[bytes]) -> tuple[Encoded, float]:
+        """The ids of texts, and the seconds that the peer itself needed."""
+        import numpy as np
+
+        decoded = [_text(text) for text in texts]
+        started = time.perf_counter()
+        lists = self.run(decoded)
+        seconds = time.perf_counter() - started
+        ends = list(accumulate(map(len, lists), initial=0))
+        ids = np.fromiter(chain.from_iterable(lists), np.uint32, ends[-1])
+        return (ids, np.array(ends, np.int64)), seconds
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is not UTF-8, and it takes text only") from None
+
+
+def open_peer(
+    path: str | os.PathLike[str],
+    format: str,
+    vocab: Vocabulary,
+    *,
+    library: PeerName | None = None,
+    pattern: str | None = None,
+    specials: bool = False,
+    num_threads: int | None = None,
+) -> Peer:
+    """Give a peer the vocabulary that byteweld read as `vocab` from a file of `format`.
+
+    Args:
+        library: which peer, where it should not be the one that reads the format.
+        pattern: the pattern of a rank file in the spelling that tiktoken is to get; by default
+            that of `vocab`. What else a file does not hold is taken from `vocab`.
+        specials: special tokens in a text become their ids; else they are ordinary text.
+        num_threads: by default one per processor.
+    """
+    chosen = library or _READERS.get(format, "tokenizers")
+    module = _import(chosen)
+    copied = _READERS.get(format) != chosen
+    with tempfile.TemporaryDirectory() as folder:
+        file, copy = Path(path), Path(folder) / _COPIES[chosen]
+        if copied or format == "gpt2":
+            formats.save(vocab, copy)
+        if copied:
+            file, format = copy, formats.recognise(copy)
+        if chosen == "tiktoken":
+            ranks, own_pattern = _read_ranks(file, format)
+            encoding = module.Encoding(
+                file.stem,
+                pat_str=pattern or own_pattern or vocab.pattern or _WHOLE_TEXT,
+                mergeable_ranks=ranks,
+                special_tokens=dict(vocab.special_tokens),
+            )
+            run = _run_tiktoken(encoding, specials, num_threads or os.cpu_count() or 1)
+        else:
+            tokenizer = module.Tokenizer.from_file(str(copy if format == "gpt2" else file))
+            if format == "gpt2":  # the copy is for what the two files do not hold
+                tokenizer.model = _read_pair(module, file)
+            run = _run_tokenizers(tokenizer, specials, num_threads)
+    return Peer(chosen, metadata.version(chosen), copied, run)
+
+
+def _import(library: PeerName) -> Any:
+    try:
+        return importlib.import_module(library)
+    except ImportError as error:
+        raise ImportError(
+            f"the real {library} is not installed; "
+            f"install it with: pip install 'byteweld[prove]' (or: pip install {library})"
+        ) from error
+
+
+# ---------------------------------------------------------------------- tiktoken
+
+
+def _read_ranks(path: Path, format: str) -> tuple[dict[bytes, int], str | None]:
+    """The ranks of a file, read by the peer's own code if it has some, and its pattern if any."""
+    if format != "tekken":
+        with _uncached():
+            return importlib.import_module("tiktoken.load").load_tiktoken_bpe(str(path)), None
+    # As mistral-common does it: special tokens take the first ids, and not all entries are used.
+    content = json.loads(path.read_bytes())
+    config = content["config"]
+    first = int(config["default_num_special_tokens"])
+    used = content["vocab"][: int(config["default_vocab_size"]) - first]
+    ranks = {base64.b64decode(entry["token_bytes"]): entry["rank"] + first for entry in used}
+    return ranks, config["pattern"]
+
+
+@contextlib.contextmanager
+def _uncached() -> Iterator[None]:
+    """Let tiktoken read local files themselves, not copies that it made of them before."""
+    before = os.environ.get("TIKTOKEN_CACHE_DIR")
+    os.environ["TIKTOKEN_CACHE_DIR"] = ""
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+        else:
+            os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+def _run_tiktoken(encoding: Any, specials: bool, threads: int) -> Run:
+    def run(texts: list[str]) -> Sequence[Sequence[int]]:
+        result: list[list[int]]
+        if specials:
+            result = encoding.encode_batch(texts, num_threads=threads, allowed_special="all")
+        else:
+            result = encoding.encode_ordinary_batch(texts, num_threads=threads)
+        return result
+
+    return run
+
+
+# ---------------------------------------------------------------------- tokenizers
+
+
+def _read_pair(module: Any, path: Path) -> Any:
+    found = find_files(path)
+    assert found is not None  # byteweld has just read them
+    return module.models.BPE.from_file(*map(str, found))
+
+
+def _run_tokenizers(tokenizer: Any, specials: bool, num_threads: int | None) -> Run:
+    if num_threads is not None:
+        # Its thread pool reads this once, when it starts with the first batch.
+        os.environ["RAYON_NUM_THREADS"] = str(num_threads)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = not specials
+
+    def run(texts: list[str]) -> Sequence[Sequence[int]]:
+        encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [encoding.ids for encoding in encoded]
+
+    return run

@@ -1,0 +1,367 @@
+"""`byteweld prove`: identical, the first difference, failures of a peer, and what is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import sys
+from importlib import metadata
+
+import pytest
+
+import byteweld
+from byteweld import peers, proof
+
+tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
+tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
+
+RATES = re.compile(r" +\d+(?:\.\d)? m?s +\d+\.\d MB/s")
+OURS = f"byteweld {byteweld.__version__}"
+THEIRS = {name: f"{name} {metadata.version(name)}" for name in ("tiktoken", "tokenizers")}
+
+
+def without_rates(text):
+    """The lines of a run, without times."""
+    return [re.sub(r"  +", "  ", RATES.sub("", line)) for line in text.splitlines()]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes(b"low lowest\n")
+    (folder / "b.txt.gz").write_bytes(gzip.compress("newest, naïve <|endoftext|> 🙂\n".encode()))
+    (folder / "c.jsonl").write_text('{"text": "lower"}\n{"text": ""}\n')
+    return folder
+
+
+@pytest.fixture
+def ranks(tiny, tmp_path):
+    """A rank file without a sidecar: pattern and special tokens must be said."""
+    tok = byteweld.train(iter(["low low lower lowest"]), vocab_size=262, recipe="rustbpe")
+    tok.save(tmp_path / "r.tiktoken")
+    (tmp_path / "r.tiktoken.byteweld.json").unlink()
+    return tmp_path / "r.tiktoken"
+
+
+@pytest.fixture
+def other_peer(monkeypatch):
+    """Let the peer be another tokenizer, to see a difference."""
+
+    def install(tok):
+        def run(texts):
+            return [tok.encode_ordinary(text) for text in texts]
+
+        monkeypatch.setattr(
+            peers, "open_peer", lambda *a, **k: peers.Peer("tiktoken", "0.0", False, run)
+        )
+
+    return install
+
+
+# ---------------------------------------------------------------------- identical
+
+
+def test_a_tokenizer_json_is_proved_by_tokenizers(program, saved, corpus, tiny):
+    result = program("prove", "tokenizer.json", "texts")
+    assert (result.code, result.err) == (0, "")
+    texts = ["low lowest\n", "newest, naïve <|endoftext|> 🙂\n", "lower", ""]
+    tokens = sum(len(tiny.encode_ordinary(text)) for text in texts)
+    assert without_rates(result.text) == [
+        f"identical on 4 documents, {tokens} tokens",
+        "  50 bytes in 3 files",
+        f"  {OURS}",
+        f"  {THEIRS['tokenizers']}",
+    ]
+
+
+def test_special_tokens_become_ids_on_both_sides_if_asked(run, saved, corpus, tiny):
+    plain = json.loads(run("prove", "tokenizer.json", "texts", "--json").out)
+    special = json.loads(
+        run("prove", "tokenizer.json", "texts", "--json", "--allowed-special", "all").out
+    )
+    assert plain["identical"] is special["identical"] is True
+    assert plain["tokens"] - special["tokens"] == len(tiny.encode_ordinary("<|endoftext|>")) - 1
+
+
+def test_a_rank_file_is_proved_by_tiktoken_with_the_pattern_in_the_users_spelling(
+    run, ranks, corpus, monkeypatch
+):
+    seen = []
+    encoding = tiktoken.Encoding
+
+    def spy(name, **options):
+        seen.append(options)
+        return encoding(name, **options)
+
+    monkeypatch.setattr(tiktoken, "Encoding", spy)
+    spelling = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+    for pattern, expected in [
+        ("gpt2", byteweld.PATTERNS["gpt2"]),
+        (spelling, spelling),
+        ("none", r"(?s:.+)"),
+    ]:
+        line = ("prove", "r.tiktoken", "texts", "--pattern", pattern)
+        result = run(*line, "--special", "<|endoftext|>=300", "--allowed-special", "all", "--json")
+        assert result.code == 0, result.err
+        report = json.loads(result.out)
+        assert report["identical"] is True
+        assert report["peer"]["name"] == "tiktoken"
+        assert report["peer"]["with_copy"] is False
+        assert seen[-1]["pat_str"] == expected
+        assert seen[-1]["special_tokens"] == {"<|endoftext|>": 300}
+
+
+def test_tiktoken_reads_the_file_as_it_is_now(run, ranks, corpus, tmp_path):
+    line = ("prove", "r.tiktoken", "texts", "--pattern", "gpt2", "--no-special", "--json")
+    first = json.loads(run(*line).out)
+    bytes_only = b"".join(ranks.read_bytes().splitlines(keepends=True)[:256])
+    ranks.write_bytes(bytes_only)
+    second = json.loads(run(*line).out)
+    assert first["identical"] is second["identical"] is True
+    assert second["tokens"] == second["bytes"] == 50 > first["tokens"]
+
+
+def test_gpt2s_pair_is_proved_by_tokenizers_from_the_two_files(run, tiny, corpus, tmp_path):
+    tiny.save(tmp_path / "pair", format="gpt2")
+    result = run("prove", "pair", "texts", "--json")
+    assert json.loads(result.out)["peer"] == {
+        "name": "tokenizers",
+        "version": tokenizers.__version__,
+        "with_copy": False,
+    }
+    assert result.code == 0
+
+
+@pytest.mark.parametrize(
+    ("recipe", "name", "format"),
+    [
+        ("bpetite", "model.json", "bpetite"),
+        ("bpe1", "model.bpe1", None),
+        ("ck", "folder", "ck"),
+        ("modern", "r.tiktoken", None),
+        ("from-scratch", "folder", "gpt2"),
+    ],
+)
+@pytest.mark.parametrize("peer", ["tiktoken", "tokenizers"])
+def test_what_a_peer_cannot_read_it_gets_in_a_copy(
+    run, corpus, tmp_path, recipe, name, format, peer
+):
+    text = "low low low lower lowest, the newest; widest 1234\n  rivers"
+    tok = byteweld.train(iter([text]), vocab_size=300, recipe=recipe, min_frequency=1)
+    tok.save(tmp_path / name, format=format)
+    result = run("prove", name, "texts", "--peer", peer, "--json")
+    assert result.code == 0, result.err
+    readers = {"tiktoken": "tiktoken", "gpt2": "tokenizers"}
+    kind = format or byteweld.recognise(tmp_path / name)
+    assert json.loads(result.out)["peer"]["with_copy"] is (readers.get(kind) != peer)
+    told = run("prove", name, "texts", "--peer", peer).text
+    assert ("(with a copy in its own format)" in told) is (readers.get(kind) != peer)
+
+
+def test_a_peers_own_truncation_and_padding_are_off(saved, tiny):
+    theirs = tokenizers.Tokenizer.from_file(str(saved))
+    theirs.enable_truncation(2)
+    theirs.enable_padding(length=50)
+    theirs.save(str(saved))
+    peer = peers.open_peer(saved, "huggingface", tiny.vocab)
+    (ids, offsets), _ = peer.encode([b"low lower lowest", b"low"])
+    assert ids.tolist() == tiny.encode("low lower lowest") + tiny.encode("low")
+    assert offsets.tolist() == [0, len(ids) - 1, len(ids)]
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_threads_do_not_matter(run, ranks, corpus, threads):
+    line = ("prove", "r.tiktoken", "texts", "--pattern", "gpt2", "--no-special", "--json")
+    assert json.loads(run(*line, "--threads", threads).out)["identical"] is True
+
+
+def test_documents_are_cut_as_the_reading_options_say(run, saved, corpus, tmp_path):
+    def documents(*options):
+        return json.loads(run("prove", "tokenizer.json", *options, "--json").out)["documents"]
+
+    (tmp_path / "l.txt").write_bytes(b"a\nb\nc")
+    (tmp_path / "f.jsonl").write_text('{"body": "low"}\n')
+    assert documents("l.txt") == 1
+    assert documents("l.txt", "--lines") == 3
+    assert documents("l.txt", "--separator", "b") == 2
+    assert documents("f.jsonl", "--field", "body") == 1
+    assert documents("texts", "--ext", ".jsonl") == 2
+
+
+def test_standard_input_is_a_corpus(run, saved):
+    result = run("prove", "tokenizer.json", "-", stdin=b"low lower")
+    assert result.code == 0
+    assert result.text.startswith("identical on 1 document, 2 tokens\n")
+
+
+# ---------------------------------------------------------------------- different
+
+
+def test_the_first_difference_is_shown_with_its_place(run, saved, tiny, corpus, other_peer):
+    vocab = dict(tiny.vocab.tokens)
+    merges = [merge for merge in tiny.vocab.merges if merge != (b"e", b"r")][:-2]
+    kept = {a + b for a, b in merges} | {bytes([b]) for b in range(256)}
+    other_peer(
+        byteweld.Tokenizer.from_merges({i: t for i, t in vocab.items() if t in kept}, merges)
+    )
+    result = run("prove", "tokenizer.json", "texts")
+    assert (result.code, result.err) == (1, "")
+    low, er = tiny.encode_single_token("low"), tiny.encode_single_token("er")
+    before = [tiny.encode_ordinary(t) for t in ("low lowest\n", "newest, naïve <|endoftext|> 🙂\n")]
+    assert without_rates(result.text) == [
+        "different: texts/c.jsonl, document 1, byte 3, token 1",
+        "  text  low▸er",
+        f"  byteweld  {low} low | ▸{er} er",
+        f"  tiktoken  {low} low | ▸101 e | 114 r",
+        f"identical before it: 2 documents, {sum(map(len, before))} tokens",
+        "  45 bytes in 3 files",
+        f"  {OURS}",
+        "  tiktoken 0.0",
+    ]
+
+
+def test_a_difference_deep_in_a_document_is_shown_with_what_is_around_it(run, tmp_path, other_peer):
+    tok = byteweld.train(iter(["ab ab ab"]), vocab_size=258, recipe="bpetite")
+    tok.save(tmp_path / "tokenizer.json")
+    other_peer(byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []))
+    (tmp_path / "x.txt").write_bytes(b"first\n")
+    content = "é" * 100 + "xyz" + " ab" + "ü" * 100
+    (tmp_path / "y.txt").write_text("q\n" + content + "\nmore", encoding="utf-8")
+    result = run("prove", "tokenizer.json", "x.txt", "y.txt", "--lines", "--json")
+    assert result.code == 1
+    report = json.loads(result.out)
+    assert report["identical"] is False
+    assert (report["documents"], report["tokens"]) == (2, 8)
+    ours = tok.encode_ordinary(content)
+    assert report["difference"] == {
+        "source": "y.txt",
+        "document": 2,
+        "byte": 203,
+        "token": 203,
+        "text_before": "é" * 18 + "xyz",
+        "text_after": " ab" + "ü" * 18,
+        "first_token_shown": 200,
+        "byteweld": ours[200:208],
+        "peer": list(content.encode()[200:208]),
+    }
+    shown = without_rates(run("prove", "tokenizer.json", "x.txt", "y.txt", "--lines").text)
+    assert shown[1] == "  text  " + "é" * 18 + "xyz▸·ab" + "ü" * 18
+    assert shown[2].startswith("  byteweld  … | 120 x | 121 y | 122 z | ▸")
+    assert shown[2].endswith(" | …")
+
+
+def test_an_end_that_comes_too_soon_is_a_difference(run, tmp_path, monkeypatch, saved):
+    monkeypatch.setattr(
+        peers,
+        "open_peer",
+        lambda *a, **k: peers.Peer("tiktoken", "0.0", False, lambda texts: [[] for _ in texts]),
+    )
+    (tmp_path / "a.txt").write_bytes(b"low")
+    shown = without_rates(run("prove", "tokenizer.json", "a.txt").text)
+    assert shown[3] == "  tiktoken  ▸end"
+
+
+# ---------------------------------------------------------------------- failures
+
+
+def test_text_that_is_no_utf8_must_be_mended_or_skipped(run, saved, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"low\n")
+    (tmp_path / "b.txt").write_bytes(b"low \xff\n")
+    line = ("prove", "tokenizer.json", "a.txt", "b.txt")
+    assert run(*line) == (
+        2,
+        b"",
+        f"byteweld: b.txt: document 1: {THEIRS['tokenizers']} failed: byte 4 is not UTF-8, and it "
+        "takes text only; --on-error skip leaves such documents out, "
+        "--on-error replace mends what is not UTF-8\n",
+    )
+    report = json.loads(run(*line, "--json").out)
+    assert report["identical"] is False
+    assert report["failure"]["source"] == "b.txt"
+    assert report["documents"] == 1
+    skipped = run(*line, "--on-error", "skip", "--json")
+    assert (skipped.code, skipped.err) == (0, "skipped 1 document while reading\n")
+    assert json.loads(skipped.out)["skipped_documents"] == 1
+    replaced = json.loads(run(*line, "--on-error", "replace", "--json").out)
+    assert (replaced["identical"], replaced["documents"]) == (True, 2)
+
+
+def test_a_peer_that_panics_is_named_and_can_be_passed_over(run, saved, tmp_path, monkeypatch):
+    class PanicException(BaseException):
+        pass
+
+    tok = byteweld.load(saved)
+
+    def panics(texts):
+        if any("  " in text for text in texts):
+            raise PanicException("StackOverflow\n  in its regex")
+        return [tok.encode_ordinary(text) for text in texts]
+
+    monkeypatch.setattr(
+        peers, "open_peer", lambda *a, **k: peers.Peer("tiktoken", "0.0", False, panics)
+    )
+    (tmp_path / "a.txt").write_bytes(b"low\nlo  w\nlower\n")
+    line = ("prove", "tokenizer.json", "a.txt", "--lines")
+    failed = run(*line)
+    assert failed.code == 2
+    words = "a.txt: document 2: tiktoken 0.0 failed: StackOverflow in its regex"
+    assert failed.err.startswith(f"byteweld: {words}; ")
+    passed = run(*line, "--on-error", "skip")
+    assert (passed.code, passed.err) == (0, f"skipped {words}\n")
+    assert passed.text.startswith("identical on 2 documents, ")
+
+
+def test_a_missing_peer_is_told_with_the_way_to_get_it(run, saved, corpus, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    assert run("prove", "tokenizer.json", "texts") == (
+        2,
+        b"",
+        "byteweld: the real tokenizers is not installed; install it with: "
+        "pip install 'byteweld[prove]' (or: pip install tokenizers)\n",
+    )
+
+
+def test_an_empty_corpus_proves_nothing(run, saved, tmp_path):
+    (tmp_path / "a.jsonl").write_text("")
+    result = run("prove", "tokenizer.json", "a.jsonl")
+    assert result == (
+        2, b"", "byteweld: nothing was compared: there is no document in the corpus\n"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--peer", "sentencepiece"], "--peer is 'sentencepiece'; it must be one of tiktoken, "),
+        (["--allowed-special", "<|endoftext|>"], "--allowed-special is '<|endoftext|>'; it must"),
+        (["--threads", "0"], "--threads is 0; it must be at least 1"),
+        (["nowhere"], "nowhere: no such file or folder"),
+    ],
+)
+def test_wrong_use_is_told(run, saved, corpus, options, words):
+    result = run("prove", "tokenizer.json", "texts", *options)
+    assert result.code == 2
+    assert result.err.startswith(f"byteweld: {words}")
+
+
+def test_a_copy_that_the_peer_cannot_hold_is_refused_by_name(run, tmp_path, corpus):
+    tok = byteweld.train(iter(["ab ab abc"]), vocab_size=105, recipe="ck-ascii", min_frequency=1)
+    tok.save(tmp_path / "ascii.json")
+    result = run("prove", "ascii.json", "texts", "--peer", "tiktoken")
+    assert result.code == 2
+    assert "rank file" in result.err
+
+
+# ---------------------------------------------------------------------- batches
+
+
+def test_batches_stay_small_and_every_document_is_in_one(monkeypatch):
+    monkeypatch.setattr(proof, "_BATCH_BYTES", 1000)
+    documents = [proof.Document("x", n, b"a" * (n % 300)) for n in range(1, 500)]
+    batches = list(proof._batches(iter(documents)))
+    assert [document for batch in batches for document in batch] == documents
+    assert len(batches) > 50
+    for batch in batches:
+        assert sum(len(document.content) for document in batch[:-1]) < 1000

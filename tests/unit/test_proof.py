@@ -1,0 +1,114 @@
+"""proof: where two encodings part, and what a proof of a corpus counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byteweld import proof
+
+
+def encoded(lists):
+    ids = np.array([i for some in lists for i in some], np.uint32)
+    return ids, np.cumsum([0, *map(len, lists)], dtype=np.int64)
+
+
+def place_by_hand(one, other):
+    for text, (ids, other_ids) in enumerate(zip(one, other, strict=True)):
+        if ids != other_ids:
+            pairs = enumerate(zip(ids, other_ids, strict=False))
+            return text, next((n for n, (a, b) in pairs if a != b), min(len(ids), len(other_ids)))
+    return None
+
+
+batches = st.lists(
+    st.tuples(*[st.lists(st.integers(0, 2), max_size=3)] * 2).flatmap(
+        lambda pair: st.sampled_from([pair, (pair[0], pair[0])])
+    ),
+    max_size=6,
+)
+
+
+@given(batches)
+def test_the_first_difference_is_the_one_that_is_found_by_hand(pairs):
+    one, other = [a for a, _ in pairs], [b for _, b in pairs]
+    expected = place_by_hand(one, other)
+    assert proof.first_difference(encoded(one), encoded(other)) == expected
+
+
+def test_two_numbers_of_texts_cannot_be_compared():
+    with pytest.raises(ValueError, match="2 texts on one side, 1 on the other"):
+        proof.first_difference(encoded([[1], [2]]), encoded([[1, 2]]))
+
+
+class Half:
+    """A side that gives the bytes of a text as ids, and fails on some texts."""
+
+    def __init__(self, name, *, bad=(), changed=()):
+        self.name = name
+        self.bad, self.changed = bad, changed
+        self.calls = 0
+
+    def encode(self, texts):
+        self.calls += 1
+        for text in texts:
+            if text in self.bad:
+                raise RuntimeError(f"{self.name} cannot do {text!r}")
+        return encoded([list(t) + [7] * (t in self.changed) for t in texts]), 0.25
+
+
+def documents(*texts):
+    return [proof.Document("file", n, text) for n, text in enumerate(texts, 1)]
+
+
+def test_a_proof_counts_what_was_the_same():
+    heard = []
+    found = proof.prove(
+        Half("ours"), Half("theirs"), documents(b"ab", b"", b"c"), progress=heard.append
+    )
+    assert (found.documents, found.tokens, found.bytes) == (3, 3, 3)
+    assert found.seconds == (0.25, 0.25)
+    assert not found.is_over
+    assert heard == [3]
+
+
+def test_a_proof_ends_with_the_first_difference(monkeypatch):
+    monkeypatch.setattr(proof, "_BATCH_BYTES", 1)  # a batch for each document
+    theirs = Half("theirs", changed=[b"c", b"e"])
+    found = proof.prove(Half("ours"), theirs, documents(b"ab", b"c", b"d", b"e"))
+    assert found.difference == (proof.Document("file", 2, b"c"), 1, ([99], [99, 7]))
+    assert (found.documents, found.tokens) == (1, 2)
+    assert theirs.calls == 2
+
+
+def test_a_document_that_a_side_fails_on_ends_the_proof_with_what_came_before_it_counted():
+    found = proof.prove(Half("ours"), Half("theirs", bad=[b"c"]), documents(b"ab", b"c", b"d"))
+    assert found.failure == ("theirs", proof.Document("file", 2, b"c"), "theirs cannot do b'c'")
+    assert (found.documents, found.tokens) == (1, 2)
+
+
+def test_only_the_other_sides_failures_can_be_skipped():
+    texts = documents(b"ab", b"c", b"d")
+    found = proof.prove(Half("ours"), Half("theirs", bad=[b"c"]), texts, skip_failures=True)
+    assert (found.documents, found.tokens, found.skipped_documents) == (2, 3, 1)
+    assert [failure.document.number for failure in found.skipped] == [2]
+    found = proof.prove(Half("ours", bad=[b"c"]), Half("theirs"), texts, skip_failures=True)
+    assert found.failure is not None and found.failure.side == "ours"
+
+
+def test_an_interrupt_is_no_failure_of_a_side():
+    class Interrupted(Half):
+        def encode(self, texts):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        proof.prove(Half("ours"), Interrupted("theirs"), documents(b"a"))
+
+
+def test_few_of_many_failures_are_kept():
+    texts = documents(*([b"c"] * 50))
+    found = proof.prove(Half("ours"), Half("theirs", bad=[b"c"]), texts, skip_failures=True)
+    assert found.skipped_documents == 50
+    assert 0 < len(found.skipped) <= 10
