@@ -27,7 +27,7 @@ from byteweld.vocab import Vocabulary
 if TYPE_CHECKING:
     from byteweld.proof import Encoded
 
-Run = Callable[[list[str]], Sequence[Sequence[int]]]
+Run = Callable[[list[str], bool], Sequence[Sequence[int]]]
 PeerName = Literal["tiktoken", "tokenizers"]
 PEERS: Final[tuple[PeerName, ...]] = ("tiktoken", "tokenizers")
 
@@ -42,6 +42,9 @@ _COPIES: Final[Mapping[PeerName, str]] = {
     "tiktoken": "ranks.tiktoken",
     "tokenizers": "tokenizer.json",
 }
+# tiktoken hands every text to a thread by itself; below so many characters that costs it more time
+# than it saves.
+_SHORT_TEXT: Final = 1000
 _WHOLE_TEXT: Final = r"(?s:.+)"  # tiktoken must have a pattern
 
 
@@ -52,6 +55,7 @@ class Peer:
     library: PeerName
     version: str
     copied: bool  # whether it reads a copy in its own format instead of the file itself
+    specials: bool  # whether special tokens in a text become their ids
     run: Run
 
     @property
@@ -65,7 +69,7 @@ class Peer:
 
         decoded = [_text(text) for text in texts]
         started = time.perf_counter()
-        lists = self.run(decoded)
+        lists = self.run(decoded, self.specials)
         seconds = time.perf_counter() - started
         ends = list(accumulate(map(len, lists), initial=0))
         ids = np.fromiter(chain.from_iterable(lists), np.uint32, ends[-1])
@@ -115,13 +119,13 @@ def open_peer(
                 mergeable_ranks=ranks,
                 special_tokens=dict(vocab.special_tokens),
             )
-            run = _run_tiktoken(encoding, specials, num_threads or os.cpu_count() or 1)
+            run = _run_tiktoken(encoding, num_threads or os.cpu_count() or 1)
         else:
             tokenizer = module.Tokenizer.from_file(str(copy if format == "gpt2" else file))
             if format == "gpt2":  # the copy is for what the two files do not hold
                 tokenizer.model = _read_pair(module, file)
-            run = _run_tokenizers(tokenizer, specials, num_threads)
-    return Peer(chosen, metadata.version(chosen), copied, run)
+            run = _run_tokenizers(tokenizer, num_threads)
+    return Peer(chosen, metadata.version(chosen), copied, specials, run)
 
 
 def _import(library: PeerName) -> Any:
@@ -165,10 +169,15 @@ def _uncached() -> Iterator[None]:
             os.environ["TIKTOKEN_CACHE_DIR"] = before
 
 
-def _run_tiktoken(encoding: Any, specials: bool, threads: int) -> Run:
-    def run(texts: list[str]) -> Sequence[Sequence[int]]:
+def _run_tiktoken(encoding: Any, threads: int) -> Run:
+    def run(texts: list[str], specials: bool) -> Sequence[Sequence[int]]:
         result: list[list[int]]
-        if specials:
+        if threads == 1 or sum(map(len, texts)) < _SHORT_TEXT * len(texts):
+            if specials:
+                result = [encoding.encode(text, allowed_special="all") for text in texts]
+            else:
+                result = [encoding.encode_ordinary(text) for text in texts]
+        elif specials:
             result = encoding.encode_batch(texts, num_threads=threads, allowed_special="all")
         else:
             result = encoding.encode_ordinary_batch(texts, num_threads=threads)
@@ -186,15 +195,15 @@ def _read_pair(module: Any, path: Path) -> Any:
     return module.models.BPE.from_file(*map(str, found))
 
 
-def _run_tokenizers(tokenizer: Any, specials: bool, num_threads: int | None) -> Run:
+def _run_tokenizers(tokenizer: Any, num_threads: int | None) -> Run:
     if num_threads is not None:
         # Its thread pool reads this once, when it starts with the first batch.
         os.environ["RAYON_NUM_THREADS"] = str(num_threads)
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    tokenizer.encode_special_tokens = not specials
 
-    def run(texts: list[str]) -> Sequence[Sequence[int]]:
+    def run(texts: list[str], specials: bool) -> Sequence[Sequence[int]]:
+        tokenizer.encode_special_tokens = not specials
         encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encoded]
 

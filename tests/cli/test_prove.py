@@ -50,11 +50,11 @@ def other_peer(monkeypatch):
     """Let the peer be another tokenizer, to see a difference."""
 
     def install(tok):
-        def run(texts):
+        def run(texts, specials):
             return [tok.encode_ordinary(text) for text in texts]
 
         monkeypatch.setattr(
-            peers, "open_peer", lambda *a, **k: peers.Peer("tiktoken", "0.0", False, run)
+            peers, "open_peer", lambda *a, **k: peers.Peer("tiktoken", "0.0", False, False, run)
         )
 
     return install
@@ -256,7 +256,9 @@ def test_an_end_that_comes_too_soon_is_a_difference(run, tmp_path, monkeypatch, 
     monkeypatch.setattr(
         peers,
         "open_peer",
-        lambda *a, **k: peers.Peer("tiktoken", "0.0", False, lambda texts: [[] for _ in texts]),
+        lambda *a, **k: peers.Peer(
+            "tiktoken", "0.0", False, False, lambda texts, specials: [[] for _ in texts]
+        ),
     )
     (tmp_path / "a.txt").write_bytes(b"low")
     shown = without_rates(run("prove", "tokenizer.json", "a.txt").text)
@@ -294,13 +296,13 @@ def test_a_peer_that_panics_is_named_and_can_be_passed_over(run, saved, tmp_path
 
     tok = byteweld.load(saved)
 
-    def panics(texts):
+    def panics(texts, specials):
         if any("  " in text for text in texts):
             raise PanicException("StackOverflow\n  in its regex")
         return [tok.encode_ordinary(text) for text in texts]
 
     monkeypatch.setattr(
-        peers, "open_peer", lambda *a, **k: peers.Peer("tiktoken", "0.0", False, panics)
+        peers, "open_peer", lambda *a, **k: peers.Peer("tiktoken", "0.0", False, False, panics)
     )
     (tmp_path / "a.txt").write_bytes(b"low\nlo  w\nlower\n")
     line = ("prove", "tokenizer.json", "a.txt", "--lines")

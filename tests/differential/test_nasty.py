@@ -1,0 +1,245 @@
+"""Real vocabularies, hostile texts: the shared zoo, every code point, rows of kinds of characters.
+
+Ids == those of the real tiktoken (rank files) and the real tokenizers (tokenizer.json), which read
+the same files. The longest texts are compared with frozen answers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import hashlib
+import json
+import unicodedata
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import byteweld
+from byteweld import peers, proof
+
+pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
+pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
+
+RANKS = ["r50k_base", "cl100k_base", "o200k_base", "llama3", "qwen", "qwen3_6", "kimi_k2"]
+FILES = ["gpt2", "qwen2_5", "deepseek_v3", "command_r_plus", "falcon", "starcoder"]
+NAMES = [*(("tiktoken", name) for name in RANKS), *(("hf", name) for name in FILES)]
+
+# One or two of every kind of character that a pattern of the field tells apart, and of those that
+# it could take for another kind.
+KINDS = [
+    *("a", "A", "s", "é", "ſ", "ǅ", "ʰ", "漢", "ع"),  # cased, titlecase, modifier, Han, other
+    *("\u0301", "\u0903"),  # marks
+    *("1", "٣", "½", "Ⅷ"),  # numbers: decimal, other, letter
+    *("'", "’", ".", "/", "$", "🙂"),  # punctuation and symbols
+    *(" ", "\t", "\n", "\r", "\u00a0", "\u2028"),  # white space
+    *("\0", "\u200b", "\ue000", "\u0378"),  # control, format, private, unassigned
+]
+
+# A code point in its contexts; a document holds hundreds of them on end, so each form ends with
+# something that lets the next begin anew.
+CONTEXTS = ("a{0}b\n;", " {0}{0}\n", "{0}{0} ", "{0}'s\n", "1{0}2\n", "{0}\n{0};", "\n{0}\n.")
+
+
+class Pair:
+    """A vocabulary in byteweld and in its peer, both from the same file."""
+
+    def __init__(self, entry, file, turn):
+        self.turn = turn
+        given = {}
+        if entry["kind"] == "tiktoken":
+            given = {"pattern": entry["pat_str"], "special_tokens": entry["special_tokens"]}
+        self.tok = byteweld.load(file, **given)
+        self.peer = peers.open_peer(
+            file, byteweld.recognise(file), self.tok.vocab, pattern=entry.get("pat_str")
+        )
+
+    def check(self, texts, *, specials=False):
+        """Hold both sides equal; looks closer only where they are not."""
+        texts = [text.encode() for text in texts]
+        given = {"allowed_special": "all"} if specials else {"disallowed_special": ()}
+        ours = self.tok.encode_ragged(texts, **given)
+        theirs, _ = dataclasses.replace(self.peer, specials=specials).encode(texts)
+        place = proof.first_difference(ours, theirs)
+        if place is not None:
+            pytest.fail(self.words(texts[place.text], place, ours, theirs))
+
+    def words(self, text, place, *both):
+        some = slice(max(0, place.token - 3), place.token + 8)
+        ours, theirs = (proof.ids_of(ids, place.text).tolist() for ids in both)
+        start = len(b"".join(map(self.tok.vocab.tokens.get, ours[: place.token])))
+        around = text[max(0, start - 20) : start + 40].decode(errors="replace")
+        return (
+            f"near byte {start}, in {around!a}: token {place.token} on, "
+            f"ours {ours[some]}, {self.peer.name} {theirs[some]}"
+        )
+
+
+@pytest.fixture(scope="session")
+def entries(shared):
+    index = json.loads((shared / "vocabs" / "index.json").read_bytes())
+    return {(entry["kind"], entry["name"]): entry for entry in index["vocabs"]}
+
+
+@pytest.fixture(scope="session")
+def unpacked(shared, entries, tmp_path_factory):
+    """Unpack a vocabulary's file; returns its entry and the file."""
+    folder = tmp_path_factory.mktemp("vocabularies")
+
+    def unpack(key):
+        entry = entries[key]
+        file = folder / Path(entry["file"]).name.removesuffix(".gz")
+        if not file.exists():
+            file.write_bytes(gzip.decompress((shared / "vocabs" / entry["file"]).read_bytes()))
+        return entry, file
+
+    return unpack
+
+
+@pytest.fixture(scope="module", params=NAMES, ids=lambda key: "-".join(key))
+def pair(request, unpacked):
+    return Pair(*unpacked(request.param), NAMES.index(request.param))
+
+
+def in_contexts(code_points):
+    """Documents that hold code points in every context, a few hundred to a document."""
+    characters = [chr(code) for code in code_points if not 0xD800 <= code < 0xE000]
+    for start in range(0, len(characters), 512):
+        some = characters[start : start + 512]
+        for form in CONTEXTS:
+            yield "".join(map(form.format, some))
+
+
+def in_one_context(code_points, turn):
+    """Documents that hold each code point in one of the contexts, by turns."""
+    forms = [CONTEXTS[(n + turn) % len(CONTEXTS)].format for n in range(len(CONTEXTS))]
+    codes = [code for code in code_points if not 0xD800 <= code < 0xE000]
+    for start in range(0, len(codes), 4096):
+        some = codes[start : start + 4096]
+        yield "".join(forms[code % len(CONTEXTS)](chr(code)) for code in some)
+
+
+# ---------------------------------------------------------------------- the zoo
+
+
+def zoo_texts(shared):
+    for path in sorted((shared / "nasty").glob("*/*")):
+        if path.parent.name not in ("long", "invalid_utf8"):
+            yield path.read_bytes().decode()
+
+
+def test_every_text_of_the_zoo_has_the_peers_ids(pair, shared):
+    texts = list(zoo_texts(shared))
+    assert len(texts) > 90
+    pair.check(texts)
+    pair.check(texts, specials=True)
+
+
+def test_every_line_of_the_zoo_has_the_peers_ids_alone(pair, shared):
+    texts = zoo_texts(shared)
+    some = {line for text in texts if len(text) < 20_000 for line in text.splitlines(keepends=True)}
+    assert len(some) > 1000
+    pair.check(sorted(some))
+    pair.check(sorted(some), specials=True)
+
+
+def test_bytes_that_are_no_text_have_the_ids_of_their_valid_stretches_and_come_back(pair, shared):
+    for path in sorted((shared / "nasty" / "invalid_utf8").glob("*.bin")):
+        raw = path.read_bytes()
+        pair.check([raw.decode(errors="replace"), raw.decode(errors="ignore")])
+        if not pair.tok.vocab.extras:  # no normaliser, and a token for every byte
+            assert pair.tok.decode_bytes(pair.tok.encode_ordinary(raw)) == raw, path.name
+
+
+# ---------------------------------------------------------------------- every code point
+
+
+def edges_and_a_sample():
+    """Of every stretch of code points of one category, the ends and some between."""
+    start = 0
+    for code in range(1, 0x110001):
+        is_last = code == 0x110000
+        if is_last or unicodedata.category(chr(code)) != unicodedata.category(chr(start)):
+            yield from sorted({*range(start, code, 61), *range(start, code)[:8]})
+            yield from range(max(start + 8, code - 8), code)
+            start = code
+
+
+def test_a_sample_of_all_code_points_has_the_peers_ids_in_every_context(pair):
+    some = sorted(set(edges_and_a_sample()))
+    assert len(some) > 30_000
+    pair.check(in_contexts(some))
+
+
+def test_each_code_point_of_the_first_planes_has_the_peers_ids_in_one_context(pair):
+    pair.check(in_one_context(range(0x20000), pair.turn))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plane", range(17))
+def test_every_code_point_has_the_peers_ids_in_every_context(pair, plane):
+    pair.check(in_contexts(range(plane << 16, (plane + 1) << 16)))
+
+
+def test_code_points_alone_have_the_peers_ids(pair):
+    pair.check([chr(code) for code in range(0x3000)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plane", range(17))
+def test_every_code_point_alone_has_the_peers_ids(pair, plane):
+    codes = range(plane << 16, (plane + 1) << 16)
+    pair.check([chr(code) for code in codes if not 0xD800 <= code < 0xE000])
+
+
+# ---------------------------------------------------------------------- kinds of characters
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_every_row_of_kinds_of_characters_has_the_peers_ids(pair, length):
+    pair.check(map("".join, product(KINDS, repeat=length)))
+
+
+@pytest.mark.slow
+def test_every_row_of_four_kinds_has_the_peers_ids_between_words(pair):
+    for first in KINDS:
+        rows = map("".join, product(KINDS, repeat=3))
+        pair.check("".join(f"x{first}{row}\n;" for row in some) for some in _in_lists(rows, 500))
+
+
+def _in_lists(rows, size):
+    every = list(rows)
+    return [every[start : start + size] for start in range(0, len(every), size)]
+
+
+# ---------------------------------------------------------------------- very long texts
+
+# The others of the record are in test_frozen_answers.
+LONG = [("tiktoken", "qwen"), ("hf", "gpt2"), ("hf", "gpt4"), ("hf", "qwen2_5")]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [LONG[-1], *(pytest.param(key, marks=pytest.mark.slow) for key in LONG[:-1])],
+    ids="-".join,
+)
+def test_very_long_texts_have_their_frozen_ids(key, unpacked, shared):
+    entry, file = unpacked(key)
+    given = {}
+    if entry["kind"] == "tiktoken":
+        given = {"pattern": entry["pat_str"], "special_tokens": entry["special_tokens"]}
+    tok = byteweld.load(file, **given)
+    name = entry["name"] if entry["kind"] == "tiktoken" else f"hf_{entry['name']}"
+    record = json.loads((shared / "golden" / "long_reference.json").read_bytes())["results"]
+    answers = [answer for answer in record if answer["vocab"] == name]
+    assert len(answers) == 21
+    for answer in answers:
+        raw = gzip.decompress((shared / "nasty" / "long" / f"{answer['file']}.gz").read_bytes())
+        ids = tok.encode_ordinary(raw)
+        if "sha256" in answer:  # the peer itself gave up on some
+            assert len(ids) == answer["n"], answer["file"]
+            digest = hashlib.sha256(" ".join(map(str, ids)).encode()).hexdigest()
+            assert digest == answer["sha256"], answer["file"]
+        if not tok.vocab.normalizer:
+            assert tok.decode_bytes(ids) == raw, answer["file"]
