@@ -7,10 +7,10 @@ BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-long lint format bench bench-table docs wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-long lint format bench bench-table docs vocabularies wheel clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 quickstart: $(VENV)/.built ## build, then train a first tokenizer on Python's own sources
 	@$(BIN)/byteweld quickstart
@@ -52,6 +52,9 @@ bench-table: ## write the README's table from the newest record
 
 docs: $(VENV)/.built ## write docs/cli.md from the verbs' own help
 	$(BIN)/python -m byteweld.cli._docs
+
+vocabularies: $(VENV)/.built ## write docs/vocabularies.md from the test data beside the clone
+	$(BIN)/python scripts/make_vocabularies_table.py
 
 wheel: $(VENV)/.tools ## build a wheel into dist/
 	$(BIN)/maturin build --release --locked --out dist
