@@ -66,7 +66,7 @@ class Tokenizer:
             merges=vocab.merge_ids,
             ranking=ranking,
             added=vocab.added_tokens,
-            added_bytes=vocab.only_added(),
+            added_bytes=list(vocab.not_ordinary()),
             pattern=vocab.pattern,
             steps=vocab.steps,
             normalizer=vocab.normalizer,

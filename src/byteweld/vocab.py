@@ -325,9 +325,10 @@ class Vocabulary:
         other = self._only_added | self.twins
         return ((i, t) for i, t in self.tokens.items() if i not in other)
 
-    def only_added(self) -> list[tuple[int, bytes]]:
-        """Return (id, bytes) of every id that only an added token's text becomes."""
-        return [(i, self.tokens[i]) for i in sorted(self._only_added)]
+    def not_ordinary(self) -> Iterator[tuple[int, bytes]]:
+        """Yield (id, bytes) of the other tokens: added ones, and those that nothing becomes."""
+        other = self._only_added | self.twins
+        return ((i, t) for i, t in self.tokens.items() if i in other)
 
     @property
     def extras(self) -> tuple[str, ...]:
