@@ -11,6 +11,8 @@ pub struct Tokens {
     /// Where token `id` starts in `bytes`; it ends where the next one starts. Unused ids are empty.
     starts: Vec<usize>,
     bytes: Vec<u8>,
+    /// The one token that is empty too (a rank file may hold such a one).
+    empty: Option<u32>,
 }
 
 impl Tokens {
@@ -32,22 +34,30 @@ impl Tokens {
                 return Err(Error::Vocabulary(format!("id {} is given twice", pair[0].0)));
             }
         }
+        let mut empty = None;
         for (id, token) in order {
             starts.resize(*id as usize + 1, bytes.len());
-            if token.is_empty() {
-                return Err(Error::Vocabulary(format!("token {id} is empty")));
+            if token.is_empty()
+                && let Some(other) = empty.replace(*id)
+            {
+                return Err(Error::Vocabulary(format!("tokens {other} and {id} are empty")));
             }
             bytes.extend_from_slice(token);
         }
         starts.push(bytes.len());
-        Ok(Self { starts, bytes })
+        Ok(Self { starts, bytes, empty })
+    }
+
+    /// One more than the highest id.
+    pub fn end(&self) -> u32 {
+        self.starts.len().saturating_sub(1) as u32
     }
 
     /// A token's bytes.
     pub fn get(&self, id: u32) -> Option<&[u8]> {
         let start = *self.starts.get(id as usize)?;
         let end = *self.starts.get(id as usize + 1)?;
-        (end > start).then(|| &self.bytes[start..end])
+        (end > start || self.empty == Some(id)).then(|| &self.bytes[start..end])
     }
 
     /// Appends the bytes of all ids to `out`. Nothing is appended if one is unknown.

@@ -10,7 +10,8 @@ use byteweld_core::{Error, Result};
 use numpy::{PyArray1, ToPyArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyInt, PyList};
 
 use crate::convert::{DETACH_BYTES, Text, ids, texts, threads};
 use crate::error::raise;
@@ -114,7 +115,13 @@ fn unknown(what: &str, value: &str) -> PyErr {
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct Encoder {
     inner: core::Encoder,
+    /// A Python integer for every id, made when a long list first needs them: a list of those that are
+    /// there is several times faster than making each anew.
+    integers: PyOnceLock<Vec<Py<PyInt>>>,
 }
+
+/// A shorter list is not worth making all integers for.
+const WORTH_ALL_INTEGERS: usize = 1 << 12;
 
 impl Encoder {
     /// Does the work, without the GIL if there is much of it.
@@ -126,6 +133,24 @@ impl Encoder {
     ) -> PyResult<T> {
         let result = if bytes < DETACH_BYTES { work() } else { py.detach(work) };
         result.map_err(|error| raise(py, error))
+    }
+
+    /// Ids as a Python list.
+    fn list<'py>(&self, py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyList>> {
+        let integers = match self.integers.get(py) {
+            None if ids.len() >= WORTH_ALL_INTEGERS => {
+                let make = |id: u32| PyInt::new(py, id).unbind();
+                Some(
+                    self.integers
+                        .get_or_init(py, || (0..self.inner.tokens().end()).map(make).collect()),
+                )
+            }
+            known => known,
+        };
+        match integers {
+            Some(integers) => PyList::new(py, ids.iter().map(|&id| integers[id as usize].bind(py))),
+            None => PyList::new(py, ids),
+        }
     }
 
     fn refuse(&self, text: &[u8], refused: &Option<Specials>) -> Result<()> {
@@ -219,7 +244,7 @@ impl Encoder {
             unk,
         };
         let inner = py.detach(|| core::Encoder::new(vocabulary)).map_err(|e| raise(py, e))?;
-        Ok(Self { inner })
+        Ok(Self { inner, integers: PyOnceLock::new() })
     }
 
     /// Prepares a choice of special tokens.
@@ -230,14 +255,14 @@ impl Encoder {
 
     // ------------------------------------------------------------------------------ encoding
 
-    fn encode(
+    fn encode<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         text: Text,
         allowed: Option<Specials>,
         refused: Option<Specials>,
-    ) -> PyResult<Vec<u32>> {
-        self.encode_ids(py, &text, &allowed, &refused)
+    ) -> PyResult<Bound<'py, PyList>> {
+        self.list(py, &self.encode_ids(py, &text, &allowed, &refused)?)
     }
 
     fn encode_to_numpy<'py>(
@@ -250,15 +275,16 @@ impl Encoder {
         Ok(PyArray1::from_vec(py, self.encode_ids(py, &text, &allowed, &refused)?))
     }
 
-    fn encode_batch(
+    fn encode_batch<'py>(
         &self,
-        py: Python<'_>,
-        texts: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
         allowed: Option<Specials>,
         refused: Option<Specials>,
         num_threads: Option<i128>,
-    ) -> PyResult<Vec<Vec<u32>>> {
-        self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)
+    ) -> PyResult<Vec<Bound<'py, PyList>>> {
+        let lists = self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)?;
+        lists.into_iter().map(|ids| self.list(py, &ids)).collect()
     }
 
     /// All ids in one array, and where each text's ids start, with the end as last.
@@ -300,12 +326,12 @@ impl Encoder {
     }
 
     /// Encodes texts as one; special tokens are recognised only inside one text that is trusted.
-    fn encode_spans(
+    fn encode_spans<'py>(
         &self,
-        py: Python<'_>,
-        texts: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
         trusted: Vec<bool>,
-    ) -> PyResult<Vec<u32>> {
+    ) -> PyResult<Bound<'py, PyList>> {
         let texts = self::texts(texts)?;
         let mut joined = Vec::with_capacity(texts.iter().map(|text| text.as_ref().len()).sum());
         let mut ranges = Vec::new();
@@ -317,11 +343,12 @@ impl Encoder {
             }
         }
         let allowed = if ranges.is_empty() { Allowed::None } else { Allowed::Within(&ranges) };
-        self.run(py, joined.len(), || {
+        let ids = self.run(py, joined.len(), || {
             let mut ids = Vec::with_capacity(joined.len() / 4);
             self.inner.encode(&joined, &allowed, &mut ids)?;
             Ok(ids)
-        })
+        })?;
+        self.list(py, &ids)
     }
 
     fn encode_with_unstable(

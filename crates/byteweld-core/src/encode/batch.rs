@@ -22,20 +22,20 @@ impl Encoder {
         let threads = threads.get().min(bytes / WORTH_A_THREAD_BYTES).min(texts.len()).max(1);
         let next = AtomicUsize::new(0);
         // One worker's life: the next text, until there are none or one fails.
-        let work = || -> Vec<(usize, Result<Vec<u32>>)> {
-            let mut scratch = Scratch::default();
+        let work_with = |scratch: &mut Scratch| -> Vec<(usize, Result<Vec<u32>>)> {
             let mut done = Vec::new();
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(text) = texts.get(at) else { return done };
                 let mut ids = Vec::new();
-                let result = self.encode_with(text.as_ref(), allowed, &mut ids, &mut scratch);
+                let result = self.encode_with(text.as_ref(), allowed, &mut ids, scratch);
                 if result.is_err() {
                     next.store(texts.len(), Ordering::Relaxed);
                 }
                 done.push((at, result.map(|()| ids)));
             }
         };
+        let work = || self.with_scratch(work_with);
         let mut results = std::thread::scope(|scope| {
             // A thread that cannot be started leaves its work to the others.
             let others: Vec<_> = (1..threads)

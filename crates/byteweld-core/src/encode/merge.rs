@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::pairs::{NONE, Pairs};
+use super::words::Words;
 
 /// Sequences up to this length are merged by looking through all pairs.
 const SHORT: usize = 64;
@@ -21,9 +22,21 @@ pub(super) struct Scratch {
     next: Vec<u32>,
     previous: Vec<u32>,
     heap: BinaryHeap<Reverse<u64>>,
+    /// Words that were merged before.
+    pub(super) words: Words,
 }
 
+/// Space for a longer sequence than this is not kept for the next call.
+const KEPT: usize = 1 << 16;
+
 impl Scratch {
+    /// Makes it fit to be kept: what one huge word needed is given back.
+    pub(super) fn shrink(&mut self) {
+        if self.ids.capacity() > KEPT {
+            *self = Self { words: std::mem::take(&mut self.words), ..Self::default() };
+        }
+    }
+
     /// Merges `self.ids` in place, with merges of a rank below `limit` only.
     pub(super) fn merge(&mut self, pairs: &Pairs, limit: u32) {
         if self.ids.len() <= SHORT {
@@ -63,7 +76,7 @@ impl Scratch {
     }
 
     pub(super) fn merge_heap(&mut self, pairs: &Pairs, limit: u32) {
-        let Self { ids, ranks, next, previous, heap } = self;
+        let Self { ids, ranks, next, previous, heap, .. } = self;
         let length = ids.len() as u32; // the caller keeps pre-tokens below 2^32 bytes
         // A doubly linked list over places; `length` is the end, and before 0 there is NONE.
         next.clear();

@@ -14,8 +14,10 @@ mod rewritten;
 mod sink;
 mod unstable;
 mod whole;
+mod words;
 
 use std::ops::{ControlFlow, Range};
+use std::sync::Mutex;
 
 use crate::cut;
 use crate::decode::Tokens;
@@ -27,6 +29,7 @@ use merge::Scratch;
 use pairs::{NONE, Pairs};
 use rewritten::Rewrites;
 use whole::WholeTokens;
+use words::{Ids, Key};
 
 pub use recover::recover_merges;
 pub use sink::{Counter, Sink, WithEnds};
@@ -118,7 +121,12 @@ pub struct Encoder {
     finder: Specials,
     /// How text is changed on the way; `None` for most vocabularies.
     rewrites: Option<Box<Rewrites>>,
+    /// Working space of calls that are over. What it remembers never changes an id.
+    pool: Mutex<Vec<Scratch>>,
 }
+
+/// At most so much working space is kept, each of a few megabytes at most; more threads at once make their own.
+const POOLED: usize = 64;
 
 /// Which special tokens a call recognises.
 pub enum Allowed<'a> {
@@ -192,6 +200,7 @@ impl Encoder {
             specials,
             finder,
             rewrites,
+            pool: Mutex::default(),
         };
         if ranking == Ranking::Merges {
             encoder.forget_unreachable();
@@ -218,8 +227,22 @@ impl Encoder {
 
     /// Encodes a text into a sink.
     pub fn encode(&self, text: &[u8], allowed: &Allowed<'_>, sink: &mut impl Sink) -> Result<()> {
-        let mut scratch = Scratch::default();
-        self.encode_with(text, allowed, sink, &mut scratch)
+        self.with_scratch(|scratch| self.encode_with(text, allowed, sink, scratch))
+    }
+
+    /// Lends the space of an earlier call, with the words that it remembers.
+    fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
+        // Never waits: in a forked process, the lock may be held by a thread that is not there.
+        let pooled = self.pool.try_lock().ok().and_then(|mut pool| pool.pop());
+        let mut scratch = pooled.unwrap_or_default();
+        let result = work(&mut scratch);
+        scratch.shrink();
+        if let Ok(mut pool) = self.pool.try_lock()
+            && pool.len() < POOLED
+        {
+            pool.push(scratch);
+        }
+        result
     }
 
     fn encode_with(
@@ -236,7 +259,7 @@ impl Encoder {
         loop {
             let special = self.find_special(text, position, allowed);
             let end = special.map_or(text.len(), |(s, _)| s.start);
-            if self.encode_plain(&text[position..end], position, sink, scratch)?.is_break() {
+            if self.encode_plain(text, position..end, sink, scratch)?.is_break() {
                 return Ok(());
             }
             let Some((special, id)) = special else { return Ok(()) };
@@ -247,19 +270,20 @@ impl Encoder {
         }
     }
 
-    /// Encodes text without special tokens; `offset` is where it stands in the caller's text.
+    /// Encodes a range of a text, without special tokens.
     fn encode_plain(
         &self,
         text: &[u8],
-        offset: usize,
+        range: Range<usize>,
         sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
-        let mut at = offset;
+        let mut at = range.start;
         let mut outcome: Result<ControlFlow<()>> = Ok(ControlFlow::Continue(()));
-        self.pretokenizer.for_each(text, &mut |pretoken| {
-            outcome = self.encode_pretoken(pretoken, at, sink, scratch);
+        self.pretokenizer.for_each(&text[range], &mut |pretoken| {
+            let start = at;
             at += pretoken.len();
+            outcome = self.encode_pretoken(text, start..at, sink, scratch);
             match outcome {
                 Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
@@ -268,17 +292,64 @@ impl Encoder {
         outcome
     }
 
-    fn encode_pretoken(
+    /// Encodes the pre-token that a range of a text is.
+    #[inline(always)]
+    fn encode_pretoken<S: Sink>(
         &self,
-        pretoken: &[u8],
-        offset: usize,
-        sink: &mut impl Sink,
+        text: &[u8],
+        range: Range<usize>,
+        sink: &mut S,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
+        let key = words::key(text, range.start, range.end);
+        match key.and_then(|key| scratch.words.get(key)) {
+            Some(Ids::Few(ids)) => {
+                let known = ids.iter().take_while(|&&id| id != NONE);
+                Ok(self.push_all(known, sink))
+            }
+            Some(Ids::Many(ids)) => Ok(self.push_all(ids.iter(), sink)),
+            None => self.encode_new_pretoken(text, range, key, sink, scratch),
+        }
+    }
+
+    /// Encodes a pre-token that is not remembered, and remembers it.
+    #[inline(never)]
+    fn encode_new_pretoken<S: Sink>(
+        &self,
+        text: &[u8],
+        range: Range<usize>,
+        key: Option<Key>,
+        sink: &mut S,
+        scratch: &mut Scratch,
+    ) -> Result<ControlFlow<()>> {
+        let pretoken = &text[range.clone()];
         if let Some(id) = self.whole.get(pretoken, &self.tokens) {
+            if let Some(key) = key {
+                scratch.words.insert(key, &[id]);
+            }
             return Ok(sink.push(id, pretoken.len()));
         }
-        self.merge_pretoken(pretoken, offset, sink, scratch)
+        if self.has_gaps {
+            return self.merge_pretoken(pretoken, range.start, sink, scratch);
+        }
+        self.merge_bytes(pretoken, NONE, scratch)?;
+        if let Some(key) = key {
+            scratch.words.insert(key, &scratch.ids);
+        }
+        Ok(self.push_all(scratch.ids.iter(), sink))
+    }
+
+    #[inline(always)]
+    fn push_all<'i, S: Sink>(
+        &self,
+        ids: impl Iterator<Item = &'i u32>,
+        sink: &mut S,
+    ) -> ControlFlow<()> {
+        for &id in ids {
+            let covered = if S::COVERS { self.tokens.get(id).map_or(0, <[u8]>::len) } else { 0 };
+            sink.push(id, covered)?;
+        }
+        ControlFlow::Continue(())
     }
 
     fn merge_pretoken(
@@ -304,13 +375,7 @@ impl Encoder {
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
         self.merge_bytes(run, NONE, scratch)?;
-        for &id in &scratch.ids {
-            let covered = self.tokens.get(id).map_or(0, <[u8]>::len);
-            if sink.push(id, covered).is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        Ok(ControlFlow::Continue(()))
+        Ok(self.push_all(scratch.ids.iter(), sink))
     }
 
     /// A pre-token of an alphabet that lacks some bytes: a character outside is one unk.

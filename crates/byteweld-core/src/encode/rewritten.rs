@@ -183,8 +183,8 @@ impl Encoder {
             let mut outcome = Ok(ControlFlow::Continue(()));
             self.pretokenizer.for_each(text, &mut |piece| {
                 sink.at = at;
-                outcome = self.encode_pretoken(piece, at, &mut sink, scratch);
                 at += piece.len();
+                outcome = self.encode_pretoken(text, sink.at..at, &mut sink, scratch);
                 match outcome {
                     Ok(flow) => flow,
                     Err(_) => ControlFlow::Break(()),
@@ -197,8 +197,7 @@ impl Encoder {
         let mut sink = PieceSink { tiler, at: 0, origin: &origin };
         for piece in pieces {
             sink.at = piece.start;
-            let bytes = &cut.text[piece.clone()];
-            if self.encode_pretoken(bytes, piece.start, &mut sink, scratch)?.is_break() {
+            if self.encode_pretoken(&cut.text, piece, &mut sink, scratch)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }

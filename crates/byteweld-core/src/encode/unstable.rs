@@ -78,8 +78,9 @@ impl Encoder {
         // In one pass: a pre-token may depend on the text behind it.
         self.pretokenizer.for_each(&text[plain_start..], &mut |pretoken| {
             stable = ids.len();
-            outcome = self.encode_pretoken(pretoken, at, &mut ids, &mut scratch);
+            let start = at;
             at += pretoken.len();
+            outcome = self.encode_pretoken(text, start..at, &mut ids, &mut scratch);
             if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         outcome.map(|_| (ids, stable))
