@@ -1,31 +1,46 @@
 //! Text to pre-tokens.
 //!
 //! A pattern cuts text: each non-empty match is a pre-token, and so is text between two matches, so nothing
-//! is lost. Three ways to do it, the same answer:
+//! is lost. Four ways to do it, the same answer:
 //!
 //! - no pattern: the whole text is one pre-token;
+//! - a scanner (`scanner.rs`), when all alternatives of the pattern have a known shape (`spec.rs`), and it agrees
+//!   with the backtracking engine on a text made for it (`torture.rs`);
 //! - an automaton (`automaton.rs`), when `normalise.rs` can rewrite the pattern exactly without look-around
 //!   and possessive repeats: shared by threads, no scratch space, and a limit on how far it looks ahead;
 //! - a backtracking engine (`backtrack.rs`) for every other pattern, with a limit on its work.
 //!
 //! An automaton also proves where a text may be cut into blocks without changing a pre-token
-//! (`Pretokenizer::last_cut`).
+//! (`Pretokenizer::last_cut`); for a scanner's pattern it is built when that is first asked.
 
 mod automaton;
 mod backtrack;
+mod classes;
 mod normalise;
+mod scanner;
+mod spec;
+mod torture;
+mod unicode;
+mod unicode_runs;
 
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::error::Result;
 use automaton::Automaton;
 use backtrack::Backtracker;
+use classes::STAND_IN;
+use normalise::Alternative;
+use scanner::Scanner;
+use spec::Spec;
 
 /// Which engine runs a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// No pattern: the text is one pre-token.
     Whole,
+    /// A scanner for the pattern's shape.
+    Scanner,
     /// A deterministic automaton.
     Automaton,
     /// A backtracking regular expression engine.
@@ -37,6 +52,7 @@ impl Engine {
     pub fn name(self) -> &'static str {
         match self {
             Engine::Whole => "whole",
+            Engine::Scanner => "scanner",
             Engine::Automaton => "automaton",
             Engine::Backtracking => "backtracking",
         }
@@ -45,41 +61,61 @@ impl Engine {
 
 enum Kind {
     Whole,
+    Scanner(Box<Scanned>),
     Automaton(Box<Automaton>),
     Backtracking(Box<Backtracker>),
 }
 
-/// A compiled pattern.
-pub struct Pretokenizer {
-    kind: Kind,
+/// A scanner, and the automaton of the same pattern, which is built when it is first needed.
+struct Scanned {
+    scanner: Scanner,
+    alternatives: Vec<Alternative>,
+    automaton: OnceLock<Option<Automaton>>,
 }
 
+/// A compiled pattern.
+#[derive(Clone)]
+pub struct Pretokenizer {
+    kind: Arc<Kind>,
+}
+
+/// How many patterns the process remembers. Compiling one takes milliseconds; programs use a few.
+const REMEMBERED: usize = 16;
+
 impl Pretokenizer {
-    /// Compiles a pattern; `None` takes whole texts.
+    /// Compiles a pattern; `None` takes whole texts. The last patterns are remembered, and compiled once.
     pub fn new(pattern: Option<&str>) -> Result<Self> {
-        let Some(pattern) = pattern else {
-            return Ok(Self { kind: Kind::Whole });
+        static LAST: Mutex<Vec<(String, Pretokenizer)>> = Mutex::new(Vec::new());
+        let Some(pattern) = pattern else { return Ok(Self { kind: Arc::new(Kind::Whole) }) };
+        let known = |list: &[(String, Self)]| {
+            list.iter().find(|(known, _)| known == pattern).map(|(_, compiled)| compiled.clone())
         };
-        // The backtracking engine is the authority on what a pattern means and whether it is one.
-        let backtracker = Backtracker::new(pattern)?;
-        let automaton = normalise::alternatives(pattern).and_then(|list| Automaton::new(&list));
-        Ok(Self {
-            kind: match automaton {
-                Some(automaton) => Kind::Automaton(Box::new(automaton)),
-                None => Kind::Backtracking(Box::new(backtracker)),
-            },
-        })
+        if let Some(compiled) = known(&LAST.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(compiled);
+        }
+        let compiled = Self { kind: Arc::new(compile(pattern)?) };
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(compiled) = known(&last) {
+            return Ok(compiled); // another thread was faster
+        }
+        if last.len() == REMEMBERED {
+            last.remove(0);
+        }
+        last.push((pattern.to_owned(), compiled.clone()));
+        Ok(compiled)
     }
 
-    /// Compiles a pattern for the backtracking engine even where an automaton would do; for comparisons.
+    /// Compiles a pattern for the backtracking engine even where another would do; for comparisons.
     pub fn backtracking(pattern: &str) -> Result<Self> {
-        Ok(Self { kind: Kind::Backtracking(Box::new(Backtracker::new(pattern)?)) })
+        let backtracker = Box::new(Backtracker::new(pattern)?);
+        Ok(Self { kind: Arc::new(Kind::Backtracking(backtracker)) })
     }
 
     /// Which engine runs.
     pub fn engine(&self) -> Engine {
-        match self.kind {
+        match *self.kind {
             Kind::Whole => Engine::Whole,
+            Kind::Scanner(_) => Engine::Scanner,
             Kind::Automaton(_) => Engine::Automaton,
             Kind::Backtracking(_) => Engine::Backtracking,
         }
@@ -89,6 +125,7 @@ impl Pretokenizer {
     ///
     /// A byte that is not part of valid UTF-8 is, for the pattern, a character that is no letter, digit,
     /// mark or space.
+    #[inline]
     pub fn for_each(
         &self,
         text: &[u8],
@@ -98,53 +135,31 @@ impl Pretokenizer {
     }
 
     /// The same, with whether the pattern matches the pre-token or it lies between matches.
+    #[inline]
     pub fn for_each_tile(
         &self,
         text: &[u8],
         each: &mut impl FnMut(&[u8], bool) -> ControlFlow<()>,
     ) -> Result<()> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        if matches!(self.kind, Kind::Whole) {
-            let _ = each(text, true); // valid or not
-            return Ok(());
-        }
-        match std::str::from_utf8(text) {
-            Ok(valid) => self.for_each_valid(valid, &mut |start, end, is_match| {
-                each(&text[start..end], is_match)
-            }),
-            Err(_) => {
-                let stand_in = StandIn::new(text);
-                let mut raw_start = 0;
-                self.for_each_valid(&stand_in.text, &mut |start, end, is_match| {
-                    let raw_end = raw_start + stand_in.raw_len(start, end);
-                    let piece = &text[raw_start..raw_end];
-                    raw_start = raw_end;
-                    each(piece, is_match)
-                })
-            }
-        }
-    }
-
-    /// The ranges of all pre-tokens of valid text, in order; they tile it.
-    fn for_each_valid(
-        &self,
-        text: &str,
-        each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>,
-    ) -> Result<()> {
-        match &self.kind {
+        match &*self.kind {
+            _ if text.is_empty() => Ok(()),
             Kind::Whole => {
-                let _ = each(0, text.len(), true);
+                let _ = each(text, true); // valid or not
                 Ok(())
             }
-            Kind::Automaton(automaton) => {
+            Kind::Scanner(scanned) => {
+                let scanner = &scanned.scanner;
+                scanner
+                    .for_each(text, &mut |start, end, is_match| each(&text[start..end], is_match));
+                Ok(())
+            }
+            Kind::Automaton(automaton) => for_each_by_regex(text, each, |text, each| {
                 let mut lookahead = LOOKAHEAD_FREE + text.len().saturating_mul(LOOKAHEAD_PER_BYTE);
                 tile(text, |position| automaton.find(text, position, &mut lookahead), each)
-            }
-            Kind::Backtracking(backtracker) => {
+            }),
+            Kind::Backtracking(backtracker) => for_each_by_regex(text, each, |text, each| {
                 tile(text, |position| backtracker.find(text, position), each)
-            }
+            }),
         }
     }
 
@@ -153,11 +168,55 @@ impl Pretokenizer {
     ///
     /// The place is a character boundary, greater than 0 and at most `limit` (and less than the length).
     pub fn last_cut(&self, text: &[u8], limit: usize) -> Option<usize> {
-        let Kind::Automaton(automaton) = &self.kind else { return None };
-        let cuts = automaton.cuts()?;
+        let cuts = self.automaton()?.cuts()?;
         let limit = limit.min(text.len().checked_sub(1)?);
         (1..=limit).rev().find(|&p| cuts.is_cut(text[p - 1], text[p]))
     }
+
+    fn automaton(&self) -> Option<&Automaton> {
+        match &*self.kind {
+            Kind::Automaton(automaton) => Some(automaton),
+            Kind::Scanner(scanned) => {
+                scanned.automaton.get_or_init(|| Automaton::new(&scanned.alternatives)).as_ref()
+            }
+            Kind::Whole | Kind::Backtracking(_) => None,
+        }
+    }
+}
+
+/// The fastest engine that gives what the backtracking engine gives, which is the authority on what a pattern
+/// means and whether it is one.
+fn compile(pattern: &str) -> Result<Kind> {
+    let backtracker = Backtracker::new(pattern)?;
+    let Some(alternatives) = normalise::alternatives(pattern) else {
+        return Ok(Kind::Backtracking(Box::new(backtracker)));
+    };
+    let scanner = Spec::new(&alternatives).and_then(|spec| Scanner::new(&spec));
+    if let Some(scanner) = scanner.filter(|scanner| agree(scanner, &backtracker)) {
+        let automaton = OnceLock::new();
+        return Ok(Kind::Scanner(Box::new(Scanned { scanner, alternatives, automaton })));
+    }
+    Ok(match Automaton::new(&alternatives) {
+        Some(automaton) => Kind::Automaton(Box::new(automaton)),
+        None => Kind::Backtracking(Box::new(backtracker)),
+    })
+}
+
+/// Whether a scanner cuts the texts that were made for it as the backtracking engine does.
+fn agree(scanner: &Scanner, backtracker: &Backtracker) -> bool {
+    torture::texts(scanner.classes()).iter().all(|text| {
+        let mut ends = Vec::new();
+        scanner.for_each(text.as_bytes(), &mut |_, end, _| {
+            ends.push(end);
+            ControlFlow::Continue(())
+        });
+        let mut expected = Vec::new();
+        let outcome = tile(text, |position| backtracker.find(text, position), &mut |_, end, _| {
+            expected.push(end);
+            ControlFlow::Continue(())
+        });
+        outcome.is_ok() && ends == expected
+    })
 }
 
 /// How far all matches of a text together may be looked past, by the byte and in any case. Patterns of the
@@ -165,11 +224,32 @@ impl Pretokenizer {
 const LOOKAHEAD_PER_BYTE: usize = 256;
 const LOOKAHEAD_FREE: usize = 1 << 20;
 
+/// Takes what `search` gives for valid text as pre-tokens of any text.
+fn for_each_by_regex(
+    text: &[u8],
+    each: &mut impl FnMut(&[u8], bool) -> ControlFlow<()>,
+    search: impl FnOnce(&str, &mut dyn FnMut(usize, usize, bool) -> ControlFlow<()>) -> Result<()>,
+) -> Result<()> {
+    match std::str::from_utf8(text) {
+        Ok(valid) => search(valid, &mut |start, end, is_match| each(&text[start..end], is_match)),
+        Err(_) => {
+            let stand_in = StandIn::new(text);
+            let mut raw_start = 0;
+            search(&stand_in.text, &mut |start, end, is_match| {
+                let raw_end = raw_start + stand_in.raw_len(start, end);
+                let piece = &text[raw_start..raw_end];
+                raw_start = raw_end;
+                each(piece, is_match)
+            })
+        }
+    }
+}
+
 /// Turns a search for the next match into pieces that tile the text: matches, and what lies between.
 fn tile(
     text: &str,
     mut find: impl FnMut(usize) -> Result<Option<(usize, usize)>>,
-    each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>,
+    each: &mut dyn FnMut(usize, usize, bool) -> ControlFlow<()>,
 ) -> Result<()> {
     let mut position = 0; // where the next search starts
     let mut unmatched = 0; // start of the text that no piece holds yet
@@ -201,9 +281,6 @@ struct StandIn {
     /// Where the stand-ins are in `text`, ascending.
     places: Vec<usize>,
 }
-
-/// A noncharacter: unassigned for ever, so no letter, mark, digit, punctuation, symbol or space.
-const STAND_IN: char = '\u{FFFF}';
 
 impl StandIn {
     fn new(raw: &[u8]) -> Self {

@@ -199,7 +199,7 @@ fn first_of_literal(hir: &Hir) -> Option<ClassUnicode> {
 }
 
 /// The class that a one-character expression is.
-fn class_of(hir: &Hir) -> Option<ClassUnicode> {
+pub(super) fn class_of(hir: &Hir) -> Option<ClassUnicode> {
     match hir.kind() {
         HirKind::Class(Class::Unicode(class)) => Some(class.clone()),
         HirKind::Class(Class::Bytes(class)) => class.to_unicode_class(),

@@ -38,10 +38,10 @@ fn pieces(pretokenizer: &Pretokenizer, text: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn known_patterns_run_on_the_automaton_and_have_cuts() {
+fn known_patterns_run_on_scanners_and_have_cuts() {
     for pattern in KNOWN {
         let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
-        assert_eq!(pretokenizer.engine(), Engine::Automaton, "{pattern}");
+        assert_eq!(pretokenizer.engine(), Engine::Scanner, "{pattern}");
         assert_eq!(pretokenizer.last_cut(b"hello wor", 9), Some(5), "{pattern}");
     }
     assert_eq!(Pretokenizer::new(Some(r"[a-z]++[xyz]|.")).unwrap().engine(), Engine::Backtracking);

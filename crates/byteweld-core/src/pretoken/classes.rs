@@ -1,0 +1,272 @@
+//! The classes of a pattern as bits: which of up to 32 classes a character is in, by one look-up.
+//!
+//! ASCII has its own table. Elsewhere a class is a union of cells (`unicode.rs`), or differs from one in a
+//! few ranges; any other set of characters is refused.
+
+use std::ops::Range;
+
+use regex_syntax::hir::ClassUnicode;
+
+use super::unicode::{self, CELL_NAMES, Table};
+
+/// What a byte that is not part of a character stands for: a noncharacter, unassigned for ever, so no letter,
+/// mark, digit, punctuation, symbol or space.
+pub(super) const STAND_IN: char = '\u{FFFF}';
+
+/// A character in none of the cells' classes costs a comparison for each of these.
+const MAX_PATCHES: usize = 16;
+
+/// A range in which the bits differ from those of the cells.
+struct Patch {
+    range: Range<u32>,
+    flips: u32,
+}
+
+pub(super) struct Classes {
+    /// By byte; those that are not ASCII have no bits here.
+    pub(super) ascii: [u32; 256],
+    cells: [u32; 64],
+    patches: Vec<Patch>,
+    stand_in: u32,
+    table: &'static Table,
+}
+
+impl Classes {
+    /// Bit `i` is `list[i]`.
+    pub(super) fn new(list: &[ClassUnicode]) -> Option<Self> {
+        if list.len() > 32 {
+            return None;
+        }
+        let mut classes = Self {
+            ascii: [0; 256],
+            cells: [0; 64],
+            patches: Vec::new(),
+            stand_in: 0,
+            table: Table::get(),
+        };
+        for (number, class) in list.iter().enumerate() {
+            classes.add(class, 1 << number)?;
+        }
+        classes.stand_in = classes.of_code_point(STAND_IN as u32);
+        Some(classes)
+    }
+
+    fn add(&mut self, class: &ClassUnicode, bit: u32) -> Option<()> {
+        for byte in 0..128u8 {
+            if contains(class, byte as char) {
+                self.ascii[byte as usize] |= bit;
+            }
+        }
+        let (cells, patches) = as_cells(class);
+        for (mask, is_in) in self.cells.iter_mut().zip(cells) {
+            *mask |= if is_in { bit } else { 0 };
+        }
+        self.patches.extend(patches.into_iter().map(|range| Patch { range, flips: bit }));
+        (self.patches.len() <= MAX_PATCHES).then_some(())
+    }
+
+    /// The classes of a character.
+    pub(super) fn of(&self, c: char) -> u32 {
+        match self.ascii.get(c as usize) {
+            Some(bits) if c.is_ascii() => *bits,
+            _ => self.of_code_point(c as u32),
+        }
+    }
+
+    /// The ranges in which classes are not unions of cells.
+    pub(super) fn patched(&self) -> impl Iterator<Item = &Range<u32>> {
+        self.patches.iter().map(|patch| &patch.range)
+    }
+
+    #[inline]
+    fn of_code_point(&self, code_point: u32) -> u32 {
+        let mut bits = self.cells[self.table.cell(code_point) & 63];
+        for patch in &self.patches {
+            if patch.range.contains(&code_point) {
+                bits ^= patch.flips;
+            }
+        }
+        bits
+    }
+
+    /// The classes and the length of the character at `at`; a byte that is not part of a character counts as
+    /// one, [`STAND_IN`].
+    #[inline]
+    pub(super) fn at(&self, text: &[u8], at: usize) -> Option<(u32, usize)> {
+        let &byte = text.get(at)?;
+        Some(if byte < 0x80 { (self.ascii[byte as usize], 1) } else { self.wide(text, at) })
+    }
+
+    /// The same for a character that is not ASCII.
+    #[inline]
+    pub(super) fn wide(&self, text: &[u8], at: usize) -> (u32, usize) {
+        match decode(&text[at..]) {
+            Some((code_point, len)) => (self.of_code_point(code_point), len),
+            None => (self.stand_in, 1),
+        }
+    }
+}
+
+/// The code point of two to four bytes of UTF-8, as the Unicode Standard's table 3-7 has them.
+#[inline]
+fn decode(bytes: &[u8]) -> Option<(u32, usize)> {
+    let next = |i: usize, low: u8, high: u8| {
+        let &byte = bytes.get(i)?;
+        (low <= byte && byte <= high).then_some(byte as u32 & 0x3F)
+    };
+    let lead = *bytes.first()?;
+    let bits = lead as u32;
+    match lead {
+        0xC2..=0xDF => Some(((bits & 0x1F) << 6 | next(1, 0x80, 0xBF)?, 2)),
+        0xE0..=0xEF => {
+            let (low, high) = match lead {
+                0xE0 => (0xA0, 0xBF),
+                0xED => (0x80, 0x9F),
+                _ => (0x80, 0xBF),
+            };
+            Some(((bits & 0xF) << 12 | next(1, low, high)? << 6 | next(2, 0x80, 0xBF)?, 3))
+        }
+        0xF0..=0xF4 => {
+            let (low, high) = match lead {
+                0xF0 => (0x90, 0xBF),
+                0xF4 => (0x80, 0x8F),
+                _ => (0x80, 0xBF),
+            };
+            let (second, third, last) =
+                (next(1, low, high)?, next(2, 0x80, 0xBF)?, next(3, 0x80, 0xBF)?);
+            Some(((bits & 7) << 18 | second << 12 | third << 6 | last, 4))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn contains(class: &ClassUnicode, c: char) -> bool {
+    let ranges = class.ranges();
+    let after = ranges.partition_point(|range| range.start() <= c);
+    after > 0 && c <= ranges[after - 1].end()
+}
+
+/// A class outside ASCII as a set of cells, and the ranges in which it differs from their union.
+fn as_cells(class: &ClassUnicode) -> (Vec<bool>, Vec<Range<u32>>) {
+    let segments = segments(class);
+    let mut touched = vec![false; CELL_NAMES.len()];
+    let mut whole = vec![true; CELL_NAMES.len()];
+    for segment in &segments {
+        touched[segment.cell] |= segment.inside;
+        whole[segment.cell] &= segment.inside;
+    }
+    let differs_from = |cells: &[bool]| {
+        let mut ranges: Vec<Range<u32>> = Vec::new();
+        for segment in segments.iter().filter(|segment| segment.inside != cells[segment.cell]) {
+            match ranges.last_mut() {
+                Some(last) if last.end == segment.range.start => last.end = segment.range.end,
+                _ => ranges.push(segment.range.clone()),
+            }
+        }
+        ranges
+    };
+    let (missing, excess) = (differs_from(&whole), differs_from(&touched));
+    if missing.len() <= excess.len() { (whole, missing) } else { (touched, excess) }
+}
+
+/// Code points of one cell that are all in a class or all outside of it.
+struct Segment {
+    range: Range<u32>,
+    cell: usize,
+    inside: bool,
+}
+
+/// All characters outside ASCII in segments, ascending.
+fn segments(class: &ClassUnicode) -> Vec<Segment> {
+    let mut segments = Vec::new();
+    let mut ranges = class.ranges().iter().peekable();
+    for run in unicode::runs() {
+        let mut at = run.first.max(0x80);
+        while at < run.end {
+            while ranges.peek().is_some_and(|range| (range.end() as u32) < at) {
+                ranges.next();
+            }
+            let (inside, end) = match ranges.peek() {
+                Some(range) if range.start() as u32 <= at => (true, range.end() as u32 + 1),
+                Some(range) => (false, range.start() as u32),
+                None => (false, run.end),
+            };
+            let end = end.min(run.end);
+            segments.push(Segment { range: at..end, cell: run.cell, inside });
+            at = end;
+        }
+    }
+    segments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::normalise::class_of;
+    use super::*;
+
+    fn class(pattern: &str) -> ClassUnicode {
+        class_of(&regex_syntax::parse(pattern).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn bits_are_those_of_the_classes_for_every_character() {
+        let list = [
+            r"\p{L}",
+            r"\p{N}",
+            r"\s",
+            r"[^\s\p{L}\p{N}]",
+            r"[^\r\n\p{L}\p{N}]",
+            r"\p{M}",
+            r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]",
+            "(?i)[sdmt]",
+            "(?i)k",
+            r"[\p{P}\p{S}]",
+            "[一-龥぀-ゟ゠-ヿ]",
+            "[一-龥ࠀ-一가-퟿]",
+            r"[^é]",
+            r"[\p{L}--ʰ]",
+            r"\x{FFFF}",
+        ]
+        .map(class);
+        let classes = Classes::new(&list).unwrap();
+        for c in '\0'..=char::MAX {
+            let mut buffer = [0; 4];
+            let text = c.encode_utf8(&mut buffer).as_bytes();
+            let (bits, len) = classes.at(text, 0).unwrap();
+            assert_eq!(len, text.len());
+            for (number, class) in list.iter().enumerate() {
+                assert_eq!(bits >> number & 1 == 1, contains(class, c), "{c:?} class {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_character_are_stand_ins_one_by_one() {
+        let classes = Classes::new(&[class(r"\x{FFFF}"), class(r"[^\x{FFFF}]")]).unwrap();
+        for text in [
+            &b"\x80"[..],
+            b"\xC0\x80",
+            b"\xC1\xBF",
+            b"\xC2",
+            b"\xC2A",
+            b"\xE0\x9F\xBF",
+            b"\xE2\x82",
+            b"\xED\xA0\x80",
+            b"\xF0\x8F\xBF\xBF",
+            b"\xF0\x90\x80",
+            b"\xF4\x90\x80\x80",
+            b"\xF5\x80\x80\x80",
+            b"\xFF",
+        ] {
+            assert_eq!(classes.at(text, 0), Some((1, 1)), "{text:?}");
+        }
+        assert_eq!(classes.at("é".as_bytes(), 0), Some((2, 2)));
+        assert_eq!(classes.at(b"", 0), None);
+    }
+
+    #[test]
+    fn a_class_that_cuts_across_many_cells_is_refused() {
+        let comb: String = (0..40).map(|i| char::from_u32(0x4E00 + 2 * i).unwrap()).collect();
+        assert!(Classes::new(&[class(&format!("[{comb}]"))]).is_none());
+    }
+}

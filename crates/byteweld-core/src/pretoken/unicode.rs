@@ -1,0 +1,112 @@
+//! What kind of character a code point is: Unicode 16.0, pinned, the same in every release of ours.
+//!
+//! `unicode_runs.rs`, made by scripts/make_unicode_tables.py, gives every code point a cell: its general
+//! category, and whether it is white space, Han, or folds to an ASCII letter. The classes of the field's
+//! patterns are unions of cells, so one byte a code point serves all of them.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+pub(super) use super::unicode_runs::CELL_NAMES;
+use super::unicode_runs::RUNS;
+
+const BLOCK_BITS: u32 = 8;
+const BLOCK: usize = 1 << BLOCK_BITS;
+const END: u32 = 0x11_0000;
+
+/// Code points of one cell, from `first` up to `end`.
+#[derive(Clone, Copy)]
+pub(super) struct CellRun {
+    pub(super) first: u32,
+    pub(super) end: u32,
+    pub(super) cell: usize,
+}
+
+/// All runs, ascending; surrogates are no characters and are left out.
+pub(super) fn runs() -> impl Iterator<Item = CellRun> {
+    let ends = RUNS.iter().skip(1).map(|run| run >> 8).chain([END]);
+    RUNS.iter()
+        .zip(ends)
+        .map(|(run, end)| CellRun { first: run >> 8, end, cell: (run & 0xFF) as usize })
+        .filter(|run| run.first != 0xD800)
+}
+
+/// Cells by code point, in blocks; equal blocks are stored once (42 KB in all).
+pub(super) struct Table {
+    block_of: Vec<u8>,
+    blocks: Vec<[u8; BLOCK]>,
+}
+
+impl Table {
+    /// The one table of the process.
+    pub(super) fn get() -> &'static Self {
+        static TABLE: OnceLock<Table> = OnceLock::new();
+        TABLE.get_or_init(Self::new)
+    }
+
+    fn new() -> Self {
+        let mut cells = vec![0u8; END as usize];
+        for run in runs() {
+            cells[run.first as usize..run.end as usize].fill(run.cell as u8);
+        }
+        let mut table = Self { block_of: Vec::new(), blocks: Vec::new() };
+        let mut known = HashMap::new();
+        for block in cells.chunks_exact(BLOCK) {
+            let next = table.blocks.len();
+            let number = *known.entry(block).or_insert(next);
+            if number == next {
+                let mut copy = [0; BLOCK];
+                copy.copy_from_slice(block);
+                table.blocks.push(copy);
+            }
+            table.block_of.push(number as u8);
+        }
+        table
+    }
+
+    /// The cell of a code point; what is no code point is in the first.
+    #[inline]
+    pub(super) fn cell(&self, code_point: u32) -> usize {
+        let Some(&block) = self.block_of.get((code_point >> BLOCK_BITS) as usize) else { return 0 };
+        match self.blocks.get(block as usize) {
+            Some(block) => block[code_point as usize % BLOCK] as usize,
+            None => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::normalise::class_of;
+    use super::*;
+
+    #[test]
+    fn blocks_are_numbered_by_a_byte() {
+        assert!(Table::get().blocks.len() <= 256);
+        assert!(CELL_NAMES.len() <= 64);
+    }
+
+    #[test]
+    fn the_table_says_what_the_regex_engine_says_of_every_code_point() {
+        // The regex engine knows no surrogates.
+        let names = CELL_NAMES.iter().filter(|name| **name != "Cs");
+        let mut properties: Vec<&str> = names.map(|name| &name[..2]).collect();
+        properties.extend(["White_Space", "Han", "L", "M", "N", "P", "S"]);
+        for property in properties {
+            let hir = regex_syntax::parse(&format!(r"\p{{{property}}}")).unwrap();
+            let class = class_of(&hir).unwrap();
+            let is_in = |cell: usize| {
+                let name = CELL_NAMES[cell];
+                name.starts_with(property) || name.split(' ').any(|word| word == property)
+            };
+            let mut ranges = class.ranges().iter().peekable();
+            for c in '\0'..=char::MAX {
+                while ranges.peek().is_some_and(|range| range.end() < c) {
+                    ranges.next();
+                }
+                let expected = ranges.peek().is_some_and(|range| range.start() <= c);
+                assert_eq!(is_in(Table::get().cell(c as u32)), expected, "{c:?} {property}");
+            }
+        }
+    }
+}
