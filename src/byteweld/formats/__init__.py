@@ -1,7 +1,8 @@
 """Vocabulary <-> files: the table of formats, recognition by content, load() and save().
 
-Each format is one module, imported when it is used: NAME, recognise(path, head),
-load(path, **options) and save(vocab, path, overwrite=...). No format knows another.
+Each format is one module, imported when it is used: NAME, HOLDS (which `extras` of a vocabulary it
+can hold), recognise(path, head), load(path, **options) and save(vocab, path, overwrite=...). No
+format knows another.
 """
 
 from __future__ import annotations
@@ -81,9 +82,16 @@ def save(
     What a format cannot hold is an UnsupportedError; an existing file is kept unless `overwrite`.
     """
     name = _format_for_name(path) if format is None else _known_format(format)
-    function = _module(name).save
-    _check_options(function, options, name)
-    function(vocab, Path(path), overwrite=overwrite, **options)
+    module = _module(name)
+    _check_options(module.save, options, name)
+    missing = [extra for extra in vocab.extras if extra not in module.HOLDS]
+    if missing:
+        holders = [other for other in FORMATS if _module(other).HOLDS.issuperset(vocab.extras)]
+        hint = f"; {' or '.join(map(repr, holders))} can" if holders else ""
+        raise UnsupportedError(
+            f"the format {name!r} cannot hold what this vocabulary has: {', '.join(missing)}{hint}"
+        )
+    module.save(vocab, Path(path), overwrite=overwrite, **options)
 
 
 def _module(name: str) -> Any:

@@ -12,16 +12,17 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from byteweld._files import write_atomic
 from byteweld.errors import FormatError, PatternError
 from byteweld.formats._json import is_text, parse_object, read_file, read_ids, require, show
 from byteweld.patterns import resolve_pattern
-from byteweld.vocab import ROLES, Vocabulary
+from byteweld.vocab import ROLES, VocabAlphabet, Vocabulary
 
 VERSION: Final = 1
 SUFFIX: Final = ".byteweld.json"
+ALPHABETS: Final[tuple[str, ...]] = get_args(VocabAlphabet)
 
 _KEYS: Final = ("byteweld", "pattern", "special_tokens", "roles", "alphabet", "sha256")
 
@@ -104,8 +105,10 @@ def read(path: Path, data: bytes) -> Sidecar | None:
             f"'roles' has the keys {show(sorted(roles))}; known are {', '.join(ROLES)}", path=path
         )
     alphabet = require(value, "alphabet", path, "the sidecar")
-    if alphabet not in ("bytes", "ascii"):
-        raise FormatError(f"'alphabet' is {show(alphabet)}; expected 'bytes' or 'ascii'", path=path)
+    if alphabet not in ALPHABETS:
+        raise FormatError(
+            f"'alphabet' is {show(alphabet)}; expected one of {', '.join(ALPHABETS)}", path=path
+        )
     specials = require(value, "special_tokens", path, "the sidecar")
     return Sidecar(
         pattern=_read_pattern(require(value, "pattern", path, "the sidecar"), path),

@@ -17,6 +17,7 @@ from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.vocab import ROLES, Merge, Vocabulary
 
 NAME: Final = "bpe1"
+HOLDS: Final[frozenset[str]] = frozenset()
 
 _MAGIC: Final = b"BPE1"
 _VERSION: Final = 1

@@ -23,6 +23,7 @@ from byteweld.formats._json import parse_object, show
 from byteweld.vocab import Merge, Vocabulary
 
 NAME: Final = "bpetite"
+HOLDS: Final[frozenset[str]] = frozenset()
 END_OF_TEXT: Final = "<|endoftext|>"
 
 _SCHEMA_VERSION: Final = 1

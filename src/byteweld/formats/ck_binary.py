@@ -30,6 +30,7 @@ from byteweld.formats._json import parse_object, show
 from byteweld.vocab import ASCII_BYTES, Merge, VocabAlphabet, Vocabulary
 
 NAME: Final = "ck"
+HOLDS: Final[frozenset[str]] = frozenset()
 ByteMap = Literal["ck", "gpt2"]
 
 META: Final = "tokenizer_meta.json"

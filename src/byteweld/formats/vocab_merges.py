@@ -20,6 +20,7 @@ from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import Merge, Vocabulary
 
 NAME: Final = "gpt2"
+HOLDS: Final[frozenset[str]] = frozenset()
 
 _VOCAB: Final = "vocab.json"
 _MERGES: Final = "merges.txt"

@@ -1,0 +1,132 @@
+"""Fields of a tokenizer.json, read with checks, and refusals that name what was found.
+
+What all parts of the format share: objects, flags, sequences of steps, and patterns, which come
+in as text or in Oniguruma's dialect and leave as regular expressions that we read alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from byteweld.errors import FormatError, UnsupportedError
+from byteweld.formats._json import require, show
+from byteweld.formats._oniguruma import find_dialect_problem
+from byteweld.patterns import resolve_pattern
+
+BYTE_LEVEL_KEYS: Final = ("type", "add_prefix_space", "trim_offsets", "use_regex")
+
+_META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
+
+
+def refusal(path: Path, what: str) -> UnsupportedError:
+    """Return the error for a file that is sound, but that no Vocabulary can be exact about."""
+    return UnsupportedError(f"{path}: {what}, which cannot be read yet")
+
+
+def unsupported(obstacle: str) -> UnsupportedError:
+    """Return the error for a vocabulary that the format cannot hold."""
+    return UnsupportedError(f"tokenizer.json cannot hold this vocabulary: {obstacle}")
+
+
+def describe(part: object) -> str:
+    """Name a part of the pipeline: its type where it has one."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    return show(part if kind is None else kind)
+
+
+def check_keys(value: Mapping[str, object], known: Iterable[str], what: str, path: Path) -> None:
+    """Refuse a key that is not known: it may change ids."""
+    unknown = [key for key in value if key not in known]
+    if unknown:
+        raise refusal(path, f"{what} has the key {show(unknown[0])}")
+
+
+def read_object(value: object, what: str, path: Path) -> dict[str, object]:
+    """Return a value that must be an object."""
+    if type(value) is not dict:
+        raise FormatError(f"{what} is {show(value)}; expected an object", path=path)
+    return value
+
+
+def read_list(value: object, what: str, path: Path) -> list[object]:
+    """Return a value that must be a list."""
+    if type(value) is not list:
+        raise FormatError(f"{what} is {show(value)}; expected a list", path=path)
+    return value
+
+
+def read_flag(value: Mapping[str, object], key: str, what: str, path: Path) -> bool:
+    """Return a field that must be true or false."""
+    found = require(value, key, path, what)
+    if type(found) is not bool:
+        raise FormatError(f"{key} of {what} is {show(found)}; expected true or false", path=path)
+    return found
+
+
+def read_text(value: Mapping[str, object], key: str, what: str, path: Path) -> str:
+    """Return a field that must be text."""
+    found = require(value, key, path, what)
+    if type(found) is not str:
+        raise FormatError(f"{key} of {what} is {show(found)}; expected text", path=path)
+    return found
+
+
+def read_sequence(value: object, part: str, key: str, path: Path) -> list[dict[str, object]]:
+    """Return the steps of a part of the pipeline: none, one, or those of (nested) Sequences."""
+    steps: list[dict[str, object]] = []
+    pending = [] if value is None else [value]
+    while pending:
+        step = read_object(pending.pop(), part if not steps else f"a step of the {part}", path)
+        if type(step.get("type")) is not str:
+            raise FormatError(f"a {part} has the type {show(step.get('type'))}", path=path)
+        if step["type"] != "Sequence":
+            steps.append(step)
+            continue
+        check_keys(step, ("type", key), f"its {part}", path)
+        items = require(step, key, path, f"the {part} Sequence")
+        pending += reversed(read_list(items, repr(key), path))
+    return steps
+
+
+def write_sequence(steps: list[dict[str, object]], key: str) -> dict[str, object] | None:
+    """Return what `read_sequence` reads: nothing, one step, or a Sequence."""
+    if len(steps) < 2:
+        return steps[0] if steps else None
+    return {"type": "Sequence", key: steps}
+
+
+# ---------------------------------------------------------------------- patterns
+
+
+def read_pattern(step: Mapping[str, object], what: str, path: Path) -> str:
+    """Return the `pattern` of a step as a regular expression: it is {"Regex": ...} or a String."""
+    source = read_object(require(step, "pattern", path, what), f"the pattern of {what}", path)
+    kind = next(iter(source), "")
+    if len(source) != 1 or kind not in ("Regex", "String"):
+        raise refusal(path, f"{what} has the pattern {show(source)}")
+    text = source[kind]
+    if type(text) is not str or not text:
+        raise FormatError(f"the {kind} of {what} is {show(text)}; expected text", path=path)
+    pattern = text if kind == "Regex" else _META.sub(r"\\\g<0>", text)
+    problem = find_dialect_problem(pattern)
+    if problem is not None:
+        raise UnsupportedError(
+            f"{path}: the pattern of {what} has {problem}, which Oniguruma and byteweld "
+            "do not read alike"
+        )
+    if pattern.isidentifier():  # for us, a bare word is the name of a pattern
+        return f"(?:{pattern})"
+    return resolve_pattern(pattern) or pattern
+
+
+def write_pattern(pattern: str) -> dict[str, object]:
+    """Return a regular expression as the `pattern` of a step, if Oniguruma reads it as we do."""
+    problem = find_dialect_problem(pattern)
+    if problem is not None:
+        raise unsupported(
+            f"its pattern has {problem}, which Oniguruma and byteweld do not read alike"
+        )
+    return {"Regex": pattern}

@@ -1,0 +1,294 @@
+"""The BPE model and the added tokens of a tokenizer.json -> tokens, merges and added tokens.
+
+A model is written in byte letters, or as ascii text where no ByteLevel comes before it. Ids are
+those that the real library gives, which are not always those that a file claims.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from byteweld._byte_letters import BYTE_TO_CHAR, chars_to_bytes
+from byteweld.errors import FormatError, UnsupportedError
+from byteweld.formats._hf_fields import check_keys, read_flag, read_list, read_object, refusal
+from byteweld.formats._json import read_ids, require, show
+from byteweld.vocab import ASCII_BYTES, MAX_ID, AddedToken, VocabAlphabet
+
+ADDED_FLAGS: Final = ("single_word", "lstrip", "rstrip", "normalized", "special")
+ASCII: Final = frozenset(ASCII_BYTES.decode())
+
+_MODEL_KEYS: Final = (
+    "type",
+    "dropout",
+    "unk_token",
+    "continuing_subword_prefix",
+    "end_of_word_suffix",
+    "fuse_unk",
+    "byte_fallback",
+    "ignore_merges",
+    "vocab",
+    "merges",
+)
+# What a base token is, depends on where in a pre-token it stands: a byte is then several tokens.
+_PLACE_KEYS: Final = {
+    "continuing_subword_prefix": "a byte is another token at the start of a pre-token than inside",
+    "end_of_word_suffix": "a byte is another token at the end of a pre-token than inside",
+}
+_BYTE_FALLBACK: Final = re.compile(r"<0x[0-9A-F]{2}>")
+_SKIPPED_MERGE: Final = "#version"  # a string merge that begins so is skipped by `tokenizers`
+
+# ck-bpe-train shows these 35 bytes by other letters than GPT-2; the two sets have none in common.
+_CK_BYTES: Final = (*range(0x7F, 0xA1), 0xAD)
+_CK_LETTERS: Final = {byte: chr(0x100 + byte) if byte != 0xAD else "\xad" for byte in _CK_BYTES}
+_CK_TO_GPT2: Final = {ord(_CK_LETTERS[byte]): BYTE_TO_CHAR[byte] for byte in _CK_BYTES}
+
+
+class Model(NamedTuple):
+    """The BPE model: byte letters (or ascii text) -> id, and the merges in the same letters."""
+
+    vocab: dict[str, int]
+    merges: list[tuple[str, str]]
+    unk_token: str | None
+    fuse_unk: bool
+    byte_fallback: bool
+    ignore_merges: bool
+
+
+# ---------------------------------------------------------------------- the model
+
+
+def read_model(value: object, path: Path) -> Model:
+    """Read and check the BPE model."""
+    model = read_object(value, "model", path)
+    if model.get("type", "BPE") != "BPE":
+        raise refusal(path, f"its model is {show(model['type'])}")
+    check_keys(model, _MODEL_KEYS, "its model", path)
+    if model.get("dropout") not in (None, 0) or type(model.get("dropout")) is bool:
+        raise refusal(path, f"its model has the dropout {show(model['dropout'])}")
+    for key, why in _PLACE_KEYS.items():
+        if model.get(key) not in (None, ""):
+            raise UnsupportedError(
+                f"{path}: its model has the {key} {show(model[key])}: {why} it, "
+                "which a byte-level vocabulary cannot say"
+            )
+    unk_token = model.get("unk_token")
+    if unk_token is not None and type(unk_token) is not str:
+        raise FormatError(f"unk_token is {show(unk_token)}; expected text or null", path=path)
+    ids = read_ids(require(model, "vocab", path, "the model"), path, "the vocabulary")
+    owners: dict[int, str] = {}
+    for text, token_id in ids.items():
+        if token_id in owners:
+            raise FormatError(
+                f"{show(owners[token_id])} and {show(text)} have the same id {token_id}", path=path
+            )
+        owners[token_id] = text
+    flags = {
+        key: read_flag(model, key, "the model", path) if key in model else False
+        for key in ("fuse_unk", "byte_fallback", "ignore_merges")
+    }
+    merges = _read_merges(require(model, "merges", path, "the model"), path)
+    _check_merges(merges, ids, path)
+    return Model(ids, merges, unk_token, **flags)
+
+
+def _read_merges(value: object, path: Path) -> list[tuple[str, str]]:
+    """Read merges, all as "left right" or all as [left, right]."""
+    items = read_list(value, "'merges'", path)
+    merges: list[tuple[str, str]] = []
+    are_strings = bool(items) and type(items[0]) is str
+    for rank, item in enumerate(items):
+        pair: object = item
+        if are_strings and isinstance(item, str):
+            if item.startswith(_SKIPPED_MERGE):
+                continue
+            pair = item.split(" ")
+        elif are_strings:
+            pair = None
+        if type(pair) is not list or len(pair) != 2 or not all(type(p) is str and p for p in pair):
+            kind = "text with one space" if are_strings else "a list of two tokens"
+            raise FormatError(f"merge {rank} is {show(item)}; expected {kind}", path=path)
+        merges.append((pair[0], pair[1]))
+    return merges
+
+
+def _check_merges(merges: list[tuple[str, str]], ids: Mapping[str, int], path: Path) -> None:
+    seen: dict[tuple[str, str], int] = {}
+    for rank, pair in enumerate(merges):
+        for part in (*pair, pair[0] + pair[1]):
+            if part not in ids:
+                raise FormatError(
+                    f"merge {rank} is {show(pair)} but {show(part)} is not in the vocabulary",
+                    path=path,
+                )
+        if pair in seen:
+            raise FormatError(f"merges {seen[pair]} and {rank} are both {show(pair)}", path=path)
+        seen[pair] = rank
+
+
+def undo_ck_letters(model: Model) -> Model:
+    """Write a model of ck-bpe-train in GPT-2's letters; any other is returned as it is."""
+    if not any(letter in model.vocab for letter in _CK_LETTERS.values()) or any(
+        BYTE_TO_CHAR[byte] in model.vocab for byte in _CK_BYTES
+    ):
+        return model
+    vocab = {text.translate(_CK_TO_GPT2): token_id for text, token_id in model.vocab.items()}
+    if len(vocab) != len(model.vocab):
+        return model
+    merges = [(a.translate(_CK_TO_GPT2), b.translate(_CK_TO_GPT2)) for a, b in model.merges]
+    return model._replace(vocab=vocab, merges=merges)
+
+
+# ---------------------------------------------------------------------- added tokens
+
+
+def read_added_tokens(
+    value: object, ids: Mapping[str, int], *, has_normalizer: bool, path: Path
+) -> list[AddedToken]:
+    """Return the added tokens with the ids that `tokenizers` gives them.
+
+    These are the id in the model's vocabulary, or else the next after it. A file may claim others;
+    the library then warns and goes its own way, and so the ids of that team are the library's.
+    """
+    tokens: list[AddedToken] = []
+    texts: set[str] = set()
+    next_id = len(ids)
+    for item in read_list(value, "'added_tokens'", path):
+        added = read_object(item, "an added token", path)
+        check_keys(added, ("id", "content", *ADDED_FLAGS), "an added token", path)
+        text = require(added, "content", path, "an added token")
+        if type(text) is not str or not text:
+            raise FormatError(f"an added token is {show(text)}; expected text", path=path)
+        what = f"added token {show(text)}"
+        if text in texts:
+            raise FormatError(f"{what} is listed twice", path=path)
+        texts.add(text)
+        claimed = require(added, "id", path, what)
+        if type(claimed) is not int or not 0 <= claimed <= MAX_ID:
+            raise FormatError(
+                f"{what} has the id {show(claimed)}; expected an integer in 0..{MAX_ID}", path=path
+            )
+        token_id = ids.get(text, next_id)
+        next_id += text not in ids
+        flags = {flag: read_flag(added, flag, what, path) for flag in ADDED_FLAGS}
+        tokens.append(AddedToken(text, token_id, **flags))
+    if not has_normalizer and all(token.normalized for token in tokens):
+        # Text is searched twice, for tokens that are not normalized and then for those that are.
+        # If nothing is normalised and all are of one kind, it does not matter which.
+        return [token._replace(normalized=False) for token in tokens]
+    return tokens
+
+
+# ---------------------------------------------------------------------- tokens
+
+
+def read_tokens(
+    model: Model, added: Collection[AddedToken], alphabet: VocabAlphabet, path: Path
+) -> dict[int, bytes]:
+    """Turn letters into bytes."""
+    made = {left + right for left, right in model.merges}
+    added_texts = {token.text for token in added}
+    tokens: dict[int, bytes] = {}
+    for text, token_id in model.vocab.items():
+        tokens[token_id] = _read_token(
+            text, model, alphabet, is_added=text in added_texts, is_made=text in made, path=path
+        )
+    for token in added:
+        own, problem = token.text.encode(), None
+        if token.text in model.vocab:
+            problem = find_added_problem(
+                token, alphabet, is_made=token.text in made, ignore_merges=model.ignore_merges
+            )
+        elif tokens.setdefault(token.id, own) != own:
+            problem = f"shares its id {token.id} with {show(tokens[token.id])}"
+        if problem is not None:
+            kind = "special" if token.special else "added"
+            raise UnsupportedError(f"{path}: {kind} token {show(token.text)} {problem}")
+    return tokens
+
+
+def _read_token(
+    text: str,
+    model: Model,
+    alphabet: VocabAlphabet,
+    *,
+    is_added: bool,
+    is_made: bool,
+    path: Path,
+) -> bytes:
+    if is_added:
+        return added_bytes(text, alphabet, is_made=is_made, ignore_merges=model.ignore_merges)
+    letters = spelled_bytes(text, alphabet)
+    if letters:
+        return letters
+    # The model is asked for byte letters only, so a token in other letters is never met. With
+    # `ignore_merges` or as a single byte it would be met here.
+    own = text.encode()
+    if alphabet == "ascii" or model.ignore_merges or len(own) < 2:
+        known = "the 98 characters of the ascii alphabet" if alphabet == "ascii" else "byte letters"
+        raise refusal(path, f"token {show(text)} is not written in {known}")
+    return own
+
+
+def spelled_bytes(text: str, alphabet: VocabAlphabet) -> bytes | None:
+    """Return the bytes that a token's text in the model is met as, or None if it never is."""
+    if alphabet == "ascii":
+        return text.encode() if ASCII.issuperset(text) else None
+    return chars_to_bytes(text)
+
+
+def added_bytes(text: str, alphabet: VocabAlphabet, *, is_made: bool, ignore_merges: bool) -> bytes:
+    """Return the bytes of an added token that the model holds too.
+
+    Where its text in the model is how other text is met, it is that text's token as well: `é` is
+    the letter of byte E9. Else it is only itself.
+    """
+    letters = spelled_bytes(text, alphabet)
+    if letters is not None and (is_made or len(letters) == 1 or ignore_merges):
+        return letters
+    return text.encode()
+
+
+def find_added_problem(
+    token: AddedToken, alphabet: VocabAlphabet, *, is_made: bool, ignore_merges: bool
+) -> str | None:
+    """Say whether other text could become an added token that the model holds too.
+
+    `Ġthe` as a special token is also how the ordinary bytes of ` the` are looked up.
+    """
+    met = added_bytes(token.text, alphabet, is_made=is_made, ignore_merges=ignore_merges)
+    if token.special and met != token.text.encode():
+        return f"is also how the bytes {met!r} are written in byte letters"
+    if token.single_word and ignore_merges and spelled_bytes(token.text, alphabet) is not None:
+        return "has single_word, and a pre-token inside a word may become it too"
+    return None
+
+
+# ---------------------------------------------------------------------- the alphabet
+
+
+def check_alphabet(model: Model, alphabet: VocabAlphabet, path: Path) -> VocabAlphabet:
+    """Return the alphabet; refuse what gives text outside it anything but unk or nothing."""
+    base = ASCII if alphabet == "ascii" else BYTE_TO_CHAR.values()
+    missing = sorted(letter for letter in base if letter not in model.vocab)
+    if alphabet == "ascii" and missing:
+        raise refusal(path, f"the character {missing[0]!r} of the ascii alphabet has no token")
+    if alphabet == "bytes" and not missing:
+        return "bytes"
+    if model.unk_token is not None and model.fuse_unk:
+        raise refusal(path, "its model has fuse_unk, and text outside its alphabet exists")
+    if model.byte_fallback and any(_BYTE_FALLBACK.fullmatch(text) for text in model.vocab):
+        raise refusal(path, "its model has byte_fallback and tokens for it")
+    if alphabet == "ascii":
+        if model.unk_token is None:
+            raise refusal(path, "its model has no unk_token, so unknown characters are dropped")
+        return "ascii"
+    if model.unk_token is not None and model.unk_token not in model.vocab:
+        raise UnsupportedError(
+            f"{path}: {len(missing)} of 256 bytes have no token, first {missing[0]!r} in byte "
+            f"letters, and unk_token {show(model.unk_token)} is not in the vocabulary; "
+            "the library fails on such bytes"
+        )
+    return "partial"

@@ -1,0 +1,213 @@
+"""The `pre_tokenizer` of a tokenizer.json <-> the steps that cut text in a Vocabulary.
+
+Hugging Face's ByteLevel does three things: it may put a space in front, it may cut with GPT-2's
+pattern, and it turns text into byte letters, which every step after it sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from byteweld.errors import FormatError
+from byteweld.formats._hf_fields import (
+    BYTE_LEVEL_KEYS,
+    check_keys,
+    describe,
+    read_flag,
+    read_pattern,
+    read_sequence,
+    read_text,
+    refusal,
+    unsupported,
+    write_pattern,
+    write_sequence,
+)
+from byteweld.formats._json import show
+from byteweld.formats._oniguruma import matches_everywhere
+from byteweld.patterns import GPT2
+from byteweld.vocab import Behavior, Split, Step, VocabAlphabet, Vocabulary
+
+_BEHAVIORS: Final[dict[str, Behavior]] = {
+    "Isolated": "isolated",
+    "Removed": "removed",
+    "MergedWithPrevious": "merged_with_previous",
+    "MergedWithNext": "merged_with_next",
+    "Contiguous": "contiguous",
+}
+_BEHAVIOR_NAMES: Final = {behavior: name for name, behavior in _BEHAVIORS.items()}
+
+# Digits asks Rust's char::is_numeric, which in the library's 0.23.3 knows 13 digits that Unicode 16
+# and every pattern do not. Compared on every code point in tests/unit/formats.
+DIGITS: Final = "[\\p{N}\U00011de0-\U00011de9\U00016ff4-\U00016ff6]"
+
+# Punctuation asks the crate unicode_categories 0.1, whose tables are those of Unicode 8; and all
+# that is not a letter, a digit or a space in ASCII. Compared as above.
+_PUNCTUATION_RANGES: Final = (
+    "A1 A7 AB B6-B7 BB BF 37E 387 55A-55F 589-58A 5BE 5C0 5C3 5C6 5F3-5F4 609-60A 60C-60D 61B "
+    "61E-61F 66A-66D 6D4 700-70D 7F7-7F9 830-83E 85E 964-965 970 AF0 DF4 E4F E5A-E5B F04-F12 F14 "
+    "F3A-F3D F85 FD0-FD4 FD9-FDA 104A-104F 10FB 1360-1368 1400 166D-166E 169B-169C 16EB-16ED "
+    "1735-1736 17D4-17D6 17D8-17DA 1800-180A 1944-1945 1A1E-1A1F 1AA0-1AA6 1AA8-1AAD 1B5A-1B60 "
+    "1BFC-1BFF 1C3B-1C3F 1C7E-1C7F 1CC0-1CC7 1CD3 2010-2027 2030-2043 2045-2051 2053-205E "
+    "207D-207E 208D-208E 2308-230B 2329-232A 2768-2775 27C5-27C6 27E6-27EF 2983-2998 29D8-29DB "
+    "29FC-29FD 2CF9-2CFC 2CFE-2CFF 2D70 2E00-2E2E 2E30-2E42 3001-3003 3008-3011 3014-301F 3030 "
+    "303D 30A0 30FB A4FE-A4FF A60D-A60F A673 A67E A6F2-A6F7 A874-A877 A8CE-A8CF A8F8-A8FA A8FC "
+    "A92E-A92F A95F A9C1-A9CD A9DE-A9DF AA5C-AA5F AADE-AADF AAF0-AAF1 ABEB FD3E-FD3F FE10-FE19 "
+    "FE30-FE52 FE54-FE61 FE63 FE68 FE6A-FE6B FF01-FF03 FF05-FF0A FF0C-FF0F FF1A-FF1B FF1F-FF20 "
+    "FF3B-FF3D FF3F FF5B FF5D FF5F-FF65 10100-10102 1039F 103D0 1056F 10857 1091F 1093F "
+    "10A50-10A58 10A7F 10AF0-10AF6 10B39-10B3F 10B99-10B9C 11047-1104D 110BB-110BC 110BE-110C1 "
+    "11140-11143 11174-11175 111C5-111C9 111CD 111DB 111DD-111DF 11238-1123D 112A9 114C6 "
+    "115C1-115D7 11641-11643 1173C-1173E 12470-12474 16A6E-16A6F 16AF5 16B37-16B3B 16B44 1BC9F "
+    "1DA87-1DA8B "
+)
+
+
+def _punctuation() -> str:
+    """Return the class of all that Punctuation cuts at."""
+    members = []
+    for item in _PUNCTUATION_RANGES.split():
+        first, _, last = item.partition("-")
+        members.append(chr(int(first, 16)) + (f"-{chr(int(last, 16))}" if last else ""))
+    return rf"[!-/:-@\[-`{{-~{''.join(members)}]"
+
+
+PUNCTUATION: Final = _punctuation()
+
+# ---------------------------------------------------------------------- reading
+
+
+def read_pre_tokenizer(value: object, path: Path) -> tuple[tuple[Step, ...], VocabAlphabet]:
+    """Return steps and alphabet: after a ByteLevel the model sees bytes, else characters."""
+    chain: list[Step] = []
+    alphabet: VocabAlphabet = "ascii"
+    for step in read_sequence(value, "pre_tokenizer", "pretokenizers", path):
+        kind = str(step["type"])
+        if kind not in _READERS:
+            raise refusal(path, f"its pre_tokenizer is or holds {describe(step)}")
+        if kind == "ByteLevel":
+            if alphabet == "bytes":
+                raise refusal(path, "its pre_tokenizer has ByteLevel twice")
+            alphabet = "bytes"
+        chain += _READERS[kind](step, path)
+    if chain and chain[-1] == "byte-letters":  # nothing follows that would see them
+        chain.pop()
+    return tuple(chain), alphabet
+
+
+def _read_byte_level(step: Mapping[str, object], path: Path) -> list[Step]:
+    """Return what a ByteLevel does; old files use GPT-2's pattern and do not say it."""
+    what = "the pre_tokenizer ByteLevel"
+    check_keys(step, BYTE_LEVEL_KEYS, what, path)
+    if "trim_offsets" in step:
+        read_flag(step, "trim_offsets", what, path)
+    steps: list[Step] = []
+    if read_flag(step, "add_prefix_space", what, path):
+        steps.append("prefix-space")
+    if "use_regex" not in step or read_flag(step, "use_regex", what, path):
+        steps.append(Split(GPT2))
+    return [*steps, "byte-letters"]
+
+
+def _read_split(step: Mapping[str, object], path: Path) -> list[Step]:
+    what = "the pre_tokenizer Split"
+    check_keys(step, ("type", "pattern", "behavior", "invert"), what, path)
+    pattern = read_pattern(step, what, path)
+    behavior = _read_behavior(step, what, path)
+    inverted = read_flag(step, "invert", what, path)
+    if behavior == "removed" and inverted and matches_everywhere(pattern):
+        return [Split(pattern)]  # there is nothing to drop
+    if behavior == "isolated":  # then a match and what lies between two are the same
+        inverted = False
+    return [Split(pattern, behavior, inverted)]
+
+
+def _read_digits(step: Mapping[str, object], path: Path) -> list[Step]:
+    what = "the pre_tokenizer Digits"
+    check_keys(step, ("type", "individual_digits"), what, path)
+    single = read_flag(step, "individual_digits", what, path)
+    return [Split(DIGITS, "isolated" if single else "contiguous")]
+
+
+def _read_punctuation(step: Mapping[str, object], path: Path) -> list[Step]:
+    what = "the pre_tokenizer Punctuation"
+    check_keys(step, ("type", "behavior"), what, path)
+    return [Split(PUNCTUATION, _read_behavior({"behavior": "Isolated"} | step, what, path))]
+
+
+def _read_behavior(step: Mapping[str, object], what: str, path: Path) -> Behavior:
+    name = read_text(step, "behavior", what, path)
+    if name not in _BEHAVIORS:
+        known = ", ".join(_BEHAVIORS)
+        raise FormatError(
+            f"the behavior of {what} is {show(name)}; expected one of {known}", path=path
+        )
+    return _BEHAVIORS[name]
+
+
+_READERS: Final[dict[str, Callable[[Mapping[str, object], Path], list[Step]]]] = {
+    "ByteLevel": _read_byte_level,
+    "Split": _read_split,
+    "Digits": _read_digits,
+    "Punctuation": _read_punctuation,
+}
+
+# ---------------------------------------------------------------------- writing
+
+
+def write_pre_tokenizer(vocab: Vocabulary) -> dict[str, object] | None:
+    """Return the pre-tokenizer that cuts text as a vocabulary does, into byte letters if it must.
+
+    A ByteLevel stands where the steps begin to see letters, or at the end. It takes a space in
+    front and GPT-2's pattern with it, where these are the last before it.
+    """
+    chain = list(vocab.steps)
+    if vocab.pattern is not None:
+        chain = [Split(vocab.pattern)]
+    if vocab.alphabet == "ascii":
+        return write_sequence([_write_split(step) for step in chain], "pretokenizers")
+    place = chain.index("byte-letters") if "byte-letters" in chain else len(chain)
+    head, tail = chain[:place], chain[place + 1 :]
+    uses_regex = head[-1:] == [Split(GPT2)]
+    if uses_regex:
+        head.pop()
+    has_prefix_space = head[-1:] == ["prefix-space"]
+    if has_prefix_space:
+        head.pop()
+    steps = [
+        *(_write_split(step) for step in head),
+        write_byte_level(add_prefix_space=has_prefix_space, use_regex=uses_regex),
+        *(_write_split(step) for step in tail),
+    ]
+    return write_sequence(steps, "pretokenizers")
+
+
+def _write_split(step: Step) -> dict[str, object]:
+    if not isinstance(step, Split):
+        raise unsupported(
+            f"its step {step!r} is not where a ByteLevel can have it: once, at the end or before "
+            "GPT-2's pattern"
+        )
+    if step.pattern == DIGITS and not step.invert and step.behavior in ("isolated", "contiguous"):
+        return {"type": "Digits", "individual_digits": step.behavior == "isolated"}
+    behavior = _BEHAVIOR_NAMES[step.behavior]
+    if step.pattern == PUNCTUATION and not step.invert:
+        return {"type": "Punctuation", "behavior": behavior}
+    return {
+        "type": "Split",
+        "pattern": write_pattern(step.pattern),
+        "behavior": behavior,
+        "invert": step.invert,
+    }
+
+
+def write_byte_level(
+    *, add_prefix_space: bool = False, use_regex: bool = False
+) -> dict[str, object]:
+    """Return a ByteLevel, which is a pre-tokenizer and a decoder."""
+    return {
+        "type": "ByteLevel",
+        "add_prefix_space": add_prefix_space,
+        "trim_offsets": True,
+        "use_regex": use_regex,
+    }
