@@ -132,7 +132,8 @@ def _read_digits(step: Mapping[str, object], path: Path) -> list[Step]:
 def _read_punctuation(step: Mapping[str, object], path: Path) -> list[Step]:
     what = "the pre_tokenizer Punctuation"
     check_keys(step, ("type", "behavior"), what, path)
-    return [Split(PUNCTUATION, _read_behavior({"behavior": "Isolated"} | step, what, path))]
+    full = {"behavior": "Isolated", **step}
+    return [Split(PUNCTUATION, _read_behavior(full, what, path))]
 
 
 def _read_behavior(step: Mapping[str, object], what: str, path: Path) -> Behavior:

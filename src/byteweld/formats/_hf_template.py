@@ -116,8 +116,8 @@ def write_post_processor(
         return None
 
     def around(sequence: str, type_id: int) -> list[dict[str, object]]:
-        text = {"Sequence": {"id": sequence, "type_id": type_id}}
-        tokens = [
+        text: dict[str, object] = {"Sequence": {"id": sequence, "type_id": type_id}}
+        tokens: list[dict[str, object]] = [
             {"SpecialToken": {"id": name_of(i), "type_id": type_id}} for i in (*before, *after)
         ]
         return [*tokens[: len(before)], text, *tokens[len(before) :]]
