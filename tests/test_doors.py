@@ -38,7 +38,7 @@ DOORS: dict[str, set[str]] = {
 }
 
 # Files that may name more than their room does, or must not name what their room may.
-ONLY_FILES_WITH_NATIVE_IN_FORMATS = {"tiktoken_ranks.py"}
+ONLY_FILES_WITH_NATIVE_IN_FORMATS = {"_ranks.py"}
 
 
 def room_of(file: Path) -> str:

@@ -24,6 +24,7 @@ FORMATS: Final[dict[str, str]] = {
     "ck": "byteweld.formats.ck_binary",
     "bpetite": "byteweld.formats.bpetite",
     "huggingface": "byteweld.formats.hf_tokenizer_json",
+    "tekken": "byteweld.formats.tekken",
     "gpt2": "byteweld.formats.vocab_merges",
     "tiktoken": "byteweld.formats.tiktoken_ranks",
 }
@@ -32,6 +33,7 @@ FORMATS: Final[dict[str, str]] = {
 SUFFIXES: Final[dict[str, str]] = {
     ".tiktoken": "tiktoken",
     ".bpe1": "bpe1",
+    "tekken.json": "tekken",
     ".json": "huggingface",
 }
 

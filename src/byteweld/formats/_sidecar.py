@@ -67,12 +67,25 @@ def render(vocab: Vocabulary, data: bytes) -> bytes:
     value = {
         "byteweld": VERSION,
         "pattern": resolve_pattern(vocab.pattern),
-        "special_tokens": dict(vocab.special_tokens),
+        "special_tokens": _owners_first(vocab),
         "roles": dict(vocab.roles),
         "alphabet": vocab.alphabet,
         "sha256": digest(data),
     }
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _owners_first(vocab: Vocabulary) -> dict[str, int]:
+    """Return special tokens -> id; of several texts of one id, that which the id decodes to first.
+
+    A reader takes the first.
+    """
+    return dict(
+        sorted(
+            vocab.special_tokens.items(),
+            key=lambda item: (item[1], vocab.tokens[item[1]] != item[0].encode(), item[0]),
+        )
+    )
 
 
 def read(path: Path, data: bytes) -> Sidecar | None:

@@ -1,14 +1,10 @@
 """tiktoken's rank files: a line per token, its bytes in base64, a space and its rank (its id).
 
 Pattern and special tokens are not in the file: they come as options or from `<file>.byteweld.json`.
-A rank file merges by the rank of the result; where that is provably the same as a merge list, the
-vocabulary has the merge list.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,10 +13,12 @@ from typing import Final
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._json import read_file, show
+from byteweld.formats._ranks import find_rank_obstacle, from_base64, recover_merges, to_base64
 from byteweld.formats._sidecar import UNSET, Unset
-from byteweld.vocab import MAX_ID, Merge, Vocabulary
+from byteweld.vocab import MAX_ID, Vocabulary
 
 NAME: Final = "tiktoken"
+HOLDS: Final = frozenset({"empty token", "shared ids"})
 
 _LINE: Final = re.compile(rb"([A-Za-z0-9+/]*={0,2}) (0|[1-9][0-9]{0,9})")
 _LOOKED_AT: Final = 16  # lines that recognition reads
@@ -32,7 +30,7 @@ def recognise(path: Path, head: bytes) -> bool:
     if len(lines) > 1:  # the last may be cut, or be what follows the last newline
         lines = lines[:-1]
     matches = [_LINE.fullmatch(line) for line in lines]
-    return all(match is not None and _from_base64(match[1]) for match in matches)
+    return all(match is not None and from_base64(match[1]) for match in matches)
 
 
 # ---------------------------------------------------------------------- reading
@@ -60,20 +58,21 @@ def load(
     if known.alphabet != "bytes":
         raise UnsupportedError(f"{path}: a rank file cannot have the alphabet {known.alphabet!r}")
     _check_bytes(tokens, path)
-    merges = _recover(list(tokens.items()))
+    merges = recover_merges(tokens)
     ranks = frozenset(tokens)
     for text, token_id in known.special_tokens.items():
-        if tokens.setdefault(token_id, text.encode()) != text.encode():
+        if token_id in ranks and tokens[token_id] != text.encode():
             raise FormatError(
                 f"special token {text!r} has id {token_id}, which is the rank of "
                 f"{show(tokens[token_id])}",
                 path=path,
             )
-        if merges is None and token_id in ranks:
+        if token_id in ranks and merges is None:
             raise UnsupportedError(
                 f"{path}: special token {text!r} is also the token of rank {token_id}, "
                 "which only a vocabulary with a merge list can hold"
             )
+        tokens.setdefault(token_id, text.encode())  # the first of several texts of one id
     try:
         return Vocabulary(
             tokens,
@@ -98,16 +97,11 @@ def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
     for number, line in enumerate(lines, start=1):
         place = f"{path}:{number}"
         match = _LINE.fullmatch(line)
-        token = _from_base64(match[1]) if match else None
+        token = from_base64(match[1]) if match else None
         if match is None or token is None:
             found = line if len(line) <= 100 else line[:100] + b"..."
             raise FormatError(f"expected base64, a space and a rank, found {found!r}", path=place)
         rank = int(match[2])
-        if not token:  # Whisper's multilingual file ends with one, at the place of a special token
-            raise UnsupportedError(
-                f"{place}: rank {rank} is an empty token, which a vocabulary cannot hold; "
-                "remove the line: no text becomes it"
-            )
         if rank > MAX_ID:
             raise FormatError(f"rank {rank} is above {MAX_ID}, the last id", path=place)
         if rank <= last:
@@ -122,20 +116,6 @@ def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
     return tokens
 
 
-def _from_base64(text: bytes) -> bytes | None:
-    """Decode base64; None unless it is the one way to write these bytes.
-
-    Python writes no bytes as nothing, and the only file known to hold them has a lone `=` there.
-    """
-    if text in (b"", b"="):
-        return b""
-    try:
-        token = base64.b64decode(text, validate=True)
-    except binascii.Error:
-        return None
-    return token if base64.b64encode(token) == text else None
-
-
 def _check_bytes(tokens: Mapping[int, bytes], path: Path) -> None:
     """Refuse a file that lacks a byte before anything is merged with it."""
     singles = {token for token in tokens.values() if len(token) == 1}
@@ -148,53 +128,14 @@ def _check_bytes(tokens: Mapping[int, bytes], path: Path) -> None:
         )
 
 
-def _recover(tokens: list[tuple[int, bytes]]) -> list[Merge] | None:
-    """Return the merge list that is the same tokenizer as these ranks, or None if there is none."""
-    from byteweld import _native  # the engine, loaded only when ranks are read or written
-
-    merges = _native.recover_merges(tokens)
-    return None if merges is None else [Merge(*merge) for merge in merges]
-
-
 # ---------------------------------------------------------------------- writing
 
 
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     """Write the ranks, and beside them the sidecar with pattern, special tokens and roles."""
-    tokens = list(vocab.ordinary())
-    obstacle = _find_obstacle(vocab, tokens)
+    obstacle = find_rank_obstacle(vocab)
     if obstacle is not None:
         raise UnsupportedError(f"a rank file cannot hold this vocabulary: {obstacle}")
-    data = b"".join(base64.b64encode(token) + b" %d\n" % rank for rank, token in tokens)
+    data = b"".join(to_base64(token) + b" %d\n" % rank for rank, token in vocab.ordinary())
     files = [(_sidecar.sidecar_path(path), _sidecar.render(vocab, data)), (path, data)]
     _sidecar.write_together(files, overwrite=overwrite)
-
-
-def _find_obstacle(vocab: Vocabulary, tokens: list[tuple[int, bytes]]) -> str | None:
-    """Return what a rank file cannot hold of a vocabulary, in words, or None."""
-    if vocab.alphabet != "bytes":
-        return f"its alphabet is {vocab.alphabet!r}, not 'bytes'"
-    if vocab.ranking == "ranks":
-        return None
-    for rank, (merge, after) in enumerate(
-        zip(vocab.merge_ids, vocab.merge_ids[1:], strict=False), start=1
-    ):
-        if after.new <= merge.new:
-            return (
-                f"merge {rank} makes id {after.new} and the merge before it makes {merge.new}; "
-                "a rank file merges in order of id"
-            )
-    # A rank file joins any two parts whose bytes are a token. It is this vocabulary only if no
-    # other pair can ever be joined. If that holds, every token is reached by merging, so that
-    # `ignore_merges` changes nothing and need not be held.
-    recovered = _recover(tokens)
-    if recovered is None:
-        return "some of its tokens cannot be made by merging in order of id"
-    if recovered != list(vocab.merge_ids):
-        other = set(recovered).symmetric_difference(vocab.merge_ids)
-        odd = min(other, key=lambda merge: merge.new)
-        return (
-            f"by the order of its ids, token {odd.new}, {show(vocab.tokens[odd.new])}, "
-            "is made in another way than by its merge list"
-        )
-    return None

@@ -13,7 +13,7 @@ import pytest
 
 from byteweld import formats, patterns
 from byteweld.errors import FormatError, UnsupportedError
-from byteweld.vocab import Vocabulary
+from byteweld.vocab import AddedToken, Split, Vocabulary
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 AB = Vocabulary(BYTES | {256: b"ab"}, [(97, 98, 256)])
@@ -34,6 +34,24 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> None:
             return [(ids[t[:1]], ids[t[1:]], i) for i, t in tokens if len(t) == 2]
 
         monkeypatch.setattr(_native, "recover_merges", recover, raising=False)
+
+
+# Vocabularies that have one thing more than the plain core.
+SPECIAL = BYTES | {256: b"<s>"}
+EXTRAS = {
+    "added token flags": Vocabulary(SPECIAL, added_tokens=[AddedToken("<s>", 256, lstrip=True)]),
+    "shared ids": Vocabulary(SPECIAL, special_tokens={"<s>": 256, "<t>": 256}),
+    "twin tokens": Vocabulary(
+        BYTES | {256: "日".encode()[:2], 257: "日".encode(), 258: "日".encode()},
+        [(0xE6, 0x97, 256), (256, 0xA5, 258)],
+    ),
+    "empty token": Vocabulary(BYTES | {256: b""}, ranking="ranks"),
+    "normalizer": Vocabulary(BYTES, normalizer=["nfc"]),
+    "prefix space": Vocabulary(BYTES, steps=["prefix-space"]),
+    "steps": Vocabulary(BYTES, steps=[Split("[0-9]", "contiguous")]),
+    "template": Vocabulary(SPECIAL, special_tokens={"<s>": 256}, template=((256,), ())),
+    "partial alphabet": Vocabulary({97: b"a"}, alphabet="partial"),
+}
 
 
 def holder(name: str) -> Vocabulary:
@@ -62,6 +80,8 @@ def holder(name: str) -> Vocabulary:
             roles=roles,
             pattern=patterns.GPT2,
         )
+    if name == "tekken":
+        return Vocabulary(AB.tokens, AB.merge_ids, pattern=patterns.GPT2)
     return AB
 
 
@@ -69,6 +89,7 @@ def test_every_module_keeps_the_contract() -> None:
     for name, module_name in formats.FORMATS.items():
         module = importlib.import_module(module_name)
         assert name == module.NAME
+        assert module.HOLDS <= set(EXTRAS)
         assert callable(module.load)
         assert callable(module.save)
         for head in (b"", b"{", b"\xff" * 100, b'{"a":' * 1000, bytes(range(256))):
@@ -87,7 +108,13 @@ def test_each_format_is_recognised_by_content_under_any_name(tmp_path: Path, nam
 
 @pytest.mark.parametrize(
     ("file_name", "name"),
-    [("a.tiktoken", "tiktoken"), ("b.json", "huggingface"), ("c.bpe1", "bpe1"), ("D.JSON", None)],
+    [
+        ("a.tiktoken", "tiktoken"),
+        ("b.json", "huggingface"),
+        ("c.bpe1", "bpe1"),
+        ("D.JSON", None),
+        ("my-tekken.json", "tekken"),
+    ],
 )
 def test_the_name_of_a_new_file_says_its_format(
     tmp_path: Path, file_name: str, name: str | None
@@ -165,3 +192,24 @@ def test_importing_the_table_imports_no_format() -> None:
     subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {source!r})\n{code}"], check=True
     )
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_what_a_format_does_not_hold_is_refused_by_name(tmp_path: Path, extra: str) -> None:
+    vocab = EXTRAS[extra]
+    assert vocab.extras == (extra,)
+    holders = [
+        n for n in formats.FORMATS if extra in importlib.import_module(formats.FORMATS[n]).HOLDS
+    ]
+    for name in formats.FORMATS:
+        path = tmp_path / name
+        if name in holders:
+            formats.save(vocab, path, format=name)
+            assert formats.load(path) == vocab
+        else:
+            with pytest.raises(
+                UnsupportedError, match=f"{name!r} cannot hold .*: {extra}"
+            ) as caught:
+                formats.save(vocab, path, format=name)
+            assert all(repr(holder) in str(caught.value) for holder in holders)
+            assert not path.exists()

@@ -218,11 +218,31 @@ def test_an_error_names_its_line(tmp_path: Path, line: bytes, message: str) -> N
     assert str(caught.value).startswith(f"{path}:258: ")
 
 
-def test_an_empty_token_is_refused_with_its_line(tmp_path: Path) -> None:
-    for line in (b"= 256\n", b" 256\n"):
-        path = write(tmp_path, lines(BYTES) + line)
-        with pytest.raises(UnsupportedError, match="tiktoken:257: rank 256 is an empty token"):
-            ranks.load(path, pattern=None, special_tokens={})
+def test_an_empty_token_is_kept_and_no_text_becomes_it(tmp_path: Path) -> None:
+    tiktoken_load = pytest.importorskip("tiktoken.load")
+    for line in (b"= 257\n", b" 257\n"):
+        path = write(tmp_path, lines([*BYTES, b"ab"]) + line)
+        vocab = ranks.load(path, pattern=None, special_tokens={"<s>": 258})
+        assert vocab.tokens[257] == b""
+        assert vocab.ranking == "ranks"
+        assert vocab.extras == ("empty token",)
+        assert reference.encode(vocab, "abc") == [256, 99]
+        again = tmp_path / "again.tiktoken"
+        ranks.save(vocab, again, overwrite=True)
+        assert ranks.load(again) == vocab
+        assert tiktoken_load.load_tiktoken_bpe(str(again))[b""] == 257
+
+
+def test_several_special_tokens_may_share_an_id(tmp_path: Path) -> None:
+    path = write(tmp_path, lines(BYTES))
+    for texts in (["<a>", "<b>"], ["<b>", "<a>"]):
+        vocab = ranks.load(path, pattern=None, special_tokens=dict.fromkeys(texts, 300))
+        assert vocab.tokens[300] == texts[0].encode()  # the first is what the id decodes to
+        assert vocab.extras == ("shared ids",)
+        again = tmp_path / "again.tiktoken"
+        ranks.save(vocab, again, overwrite=True)
+        assert ranks.load(again) == vocab
+        assert reference.encode(vocab, "<b>x<a>", allowed_special="all") == [300, 120, 300]
 
 
 def test_a_file_without_every_byte_is_refused(tmp_path: Path) -> None:

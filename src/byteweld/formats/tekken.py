@@ -1,0 +1,269 @@
+"""Mistral's tekken.json: ranks in base64, the pattern, and the special tokens before them.
+
+A token's id is its rank plus the number of special tokens, whose ids are the first. Of the ranks in
+a file only as many are used as its sizes say. Settings for images and audio change no text's ids;
+they are not read, and not written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from byteweld._files import write_atomic
+from byteweld.errors import FormatError, PatternError, UnsupportedError, VocabularyError
+from byteweld.formats._json import parse_object, read_file, require, show
+from byteweld.formats._ranks import find_rank_obstacle, from_base64, recover_merges, to_base64
+from byteweld.patterns import resolve_pattern
+from byteweld.vocab import MAX_ID, Vocabulary
+
+NAME: Final = "tekken"
+HOLDS: Final[frozenset[str]] = frozenset()
+
+# After v7 a file must list its special tokens, says mistral-common 1.13.
+_VERSION: Final = re.compile(r"v([0-9]{1,4})")
+_LAST_WITHOUT_SPECIALS: Final = 7
+_WRITTEN_VERSION: Final = "v3"  # the first with tekken files; the version says nothing about text
+
+_KEYS: Final = frozenset(
+    ("config", "vocab", "special_tokens", "version", "type", "image", "multimodal", "audio")
+) | {"model_settings_builder"}
+_SIZES: Final = ("default_vocab_size", "default_num_special_tokens")
+_CONFIG_KEYS: Final = frozenset(("pattern", "num_vocab_tokens", "version", *_SIZES))
+_TOKEN_KEYS: Final = frozenset(("rank", "token_bytes", "token_str"))
+_SPECIAL_KEYS: Final = frozenset(("rank", "token_str", "is_control"))
+
+# The special tokens of a file that lists none, in order, and what fills the places after them; from
+# `tekken.py` of mistral-common 1.13.
+_DEFAULT_SPECIALS: Final = (
+    "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] "
+    "[/TOOL_RESULTS] [TOOL_CALLS] [IMG] <pad> [IMG_BREAK] [IMG_END] [PREFIX] [MIDDLE] [SUFFIX] "
+    "[SYSTEM_PROMPT] [/SYSTEM_PROMPT] [TOOL_CONTENT]"
+).split()
+_FILLER: Final = "<SPECIAL_{}>"
+_ROLES: Final = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>"}
+
+_SIGN: Final = re.compile(rb'"token_bytes"\s*:\s*"|"default_num_special_tokens"\s*:\s*[0-9]')
+
+
+def recognise(path: Path, head: bytes) -> bool:
+    """Say whether a JSON object has tekken's settings or one of its tokens at its start."""
+    return head.lstrip().startswith(b"{") and _SIGN.search(head) is not None
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def load(path: Path) -> Vocabulary:
+    """Read a tekken.json."""
+    document = parse_object(read_file(path), path)
+    _check_keys(document, _KEYS, "the file", path)
+    config = _object(require(document, "config", path, "the file"), "'config'", path)
+    _check_keys(config, _CONFIG_KEYS, "'config'", path)
+    version = _read_version(config, path)
+    size, num_specials = (_read_size(config, key, path) for key in _SIZES)
+    ranks = _read_ranks(
+        _list(require(document, "vocab", path, "the file"), "'vocab'", path),
+        size - num_specials,
+        path,
+    )
+    specials = _read_specials(document, version, path)
+    _fill_specials(specials, num_specials, most=len(ranks), path=path)
+    special_tokens = {text: token_id for token_id, text in enumerate(specials)}
+    tokens = {num_specials + rank: token for rank, token in enumerate(ranks)}
+    merges = recover_merges(tokens)
+    try:
+        return Vocabulary(
+            tokens | {token_id: text.encode() for text, token_id in special_tokens.items()},
+            merges or (),
+            special_tokens=special_tokens,
+            pattern=_read_pattern(config, path),
+            roles=_infer_roles(special_tokens),
+            ranking="ranks" if merges is None else "merges",
+        )
+    except VocabularyError as error:
+        raise FormatError(str(error), path=path) from error
+
+
+def _check_keys(value: Mapping[str, object], known: frozenset[str], what: str, path: Path) -> None:
+    unknown = [key for key in value if key not in known]
+    if unknown:
+        raise UnsupportedError(
+            f"{path}: {what} has the key {show(unknown[0])}, which cannot be read yet"
+        )
+
+
+def _object(value: object, what: str, path: Path) -> dict[str, object]:
+    if type(value) is not dict:
+        raise FormatError(f"{what} is {show(value)}; expected an object", path=path)
+    return value
+
+
+def _list(value: object, what: str, path: Path) -> list[object]:
+    if type(value) is not list:
+        raise FormatError(f"{what} is {show(value)}; expected a list", path=path)
+    return value
+
+
+def _read_size(config: Mapping[str, object], key: str, path: Path) -> int:
+    size = require(config, key, path, "'config'")
+    if type(size) is not int or not 0 <= size <= MAX_ID:
+        raise FormatError(f"{key!r} is {show(size)}; expected a number of tokens", path=path)
+    return size
+
+
+def _read_version(config: Mapping[str, object], path: Path) -> int:
+    version = require(config, "version", path, "'config'")
+    match = _VERSION.fullmatch(version) if isinstance(version, str) else None
+    if match is None:
+        raise FormatError(f"version is {show(version)}; expected such as 'v3'", path=path)
+    return int(match[1])
+
+
+def _read_pattern(config: Mapping[str, object], path: Path) -> str:
+    pattern = require(config, "pattern", path, "'config'")
+    if type(pattern) is not str or not pattern:
+        raise FormatError(f"'pattern' is {show(pattern)}; expected a regular expression", path=path)
+    try:
+        return resolve_pattern(pattern) or pattern
+    except PatternError as error:
+        raise FormatError(str(error), path=path) from None
+
+
+def _read_specials(document: Mapping[str, object], version: int, path: Path) -> list[str]:
+    """Return the texts of the special tokens that a file lists; old ones list none, and have 20."""
+    listed = document.get("special_tokens")
+    if listed is not None:
+        items = enumerate(_list(listed, "'special_tokens'", path))
+        return [_read_special(item, rank, path) for rank, item in items]
+    if version > _LAST_WITHOUT_SPECIALS:
+        raise FormatError(
+            f"the file lists no special tokens, which it must after v{_LAST_WITHOUT_SPECIALS}",
+            path=path,
+        )
+    return list(_DEFAULT_SPECIALS)
+
+
+def _fill_specials(texts: list[str], count: int, *, most: int, path: Path) -> None:
+    """Fill the places after the last special token with names, up to `count`."""
+    if not len(texts) <= count <= max(most, len(texts)):
+        raise FormatError(
+            f"'default_num_special_tokens' is {count}; expected at least the {len(texts)} that "
+            f"have a name, and no more than the {most} other tokens",
+            path=path,
+        )
+    texts += map(_FILLER.format, range(len(texts), count))
+    seen: set[str] = set()
+    for text in texts:
+        if text in seen:
+            raise FormatError(f"special token {show(text)} is there twice", path=path)
+        seen.add(text)
+
+
+def _read_special(item: object, rank: int, path: Path) -> str:
+    special = _object(item, f"special token {rank}", path)
+    _check_keys(special, _SPECIAL_KEYS, f"special token {rank}", path)
+    found = require(special, "rank", path, f"special token {rank}")
+    text = require(special, "token_str", path, f"special token {rank}")
+    if type(found) is not int or found != rank or type(text) is not str or not text:
+        raise FormatError(
+            f"special token {rank} has the rank {show(found)} and the text {show(text)}; "
+            f"expected the rank {rank} and a text",
+            path=path,
+        )
+    return text
+
+
+def _read_ranks(items: list[object], count: int, path: Path) -> list[bytes]:
+    """Return the first `count` tokens, in order of rank; the rest of a file is not used."""
+    if not 256 <= count <= len(items):
+        raise FormatError(
+            f"by its sizes the file uses {count} tokens, and it lists {len(items)}; "
+            "expected at least 256, and no more than it lists",
+            path=path,
+        )
+    ranks: dict[bytes, int] = {}
+    for rank, item in enumerate(items[:count]):
+        entry = _object(item, f"token {rank}", path)
+        _check_keys(entry, _TOKEN_KEYS, f"token {rank}", path)
+        found = require(entry, "rank", path, f"token {rank}")
+        text = require(entry, "token_bytes", path, f"token {rank}")
+        token = from_base64(text.encode()) if isinstance(text, str) else None
+        if type(found) is not int or found != rank or not token:
+            raise FormatError(
+                f"token {rank} has the rank {show(found)} and the bytes {show(text)}; "
+                f"expected the rank {rank} and base64",
+                path=path,
+            )
+        if rank < 256 and token != bytes([rank]):
+            raise FormatError(
+                f"token {rank} is {token!r}; the first 256 are the bytes in order", path=path
+            )
+        if token in ranks:
+            raise FormatError(f"ranks {ranks[token]} and {rank} are both {show(token)}", path=path)
+        ranks[token] = rank
+    return list(ranks)
+
+
+def _infer_roles(special_tokens: Mapping[str, int]) -> dict[str, int]:
+    return {role: special_tokens[text] for role, text in _ROLES.items() if text in special_tokens}
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+    """Write a tekken.json; the ids must be as they are there: special tokens, bytes, the rest."""
+    obstacle = _find_obstacle(vocab)
+    if obstacle is not None:
+        raise UnsupportedError(f"tekken.json cannot hold this vocabulary: {obstacle}")
+    tokens = [token for _, token in vocab.ordinary()]
+    config = {
+        "pattern": vocab.pattern,
+        "num_vocab_tokens": len(tokens),
+        "default_vocab_size": len(vocab),
+        "default_num_special_tokens": len(vocab.special_tokens),
+        "version": _WRITTEN_VERSION,
+    }
+    specials = [
+        {"rank": rank, "token_str": text, "is_control": True}
+        for text, rank in vocab.special_tokens.items()
+    ]
+    entries = [
+        {"rank": rank, "token_bytes": to_base64(token).decode(), "token_str": _text(token)}
+        for rank, token in enumerate(tokens)
+    ]
+    quote = json.JSONEncoder(ensure_ascii=False).encode
+    lines = ",\n".join(f"    {quote(entry)}" for entry in entries)
+    head = f'{{\n  "config": {quote(config)},\n  "special_tokens": {quote(specials)},\n'
+    data = f'{head}  "vocab": [\n{lines}\n  ]\n}}\n'.encode()
+    write_atomic(path, data, overwrite=overwrite)
+
+
+def _text(token: bytes) -> str | None:
+    try:
+        return token.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _find_obstacle(vocab: Vocabulary) -> str | None:
+    """Return what a tekken.json cannot hold of a vocabulary, in words, or None."""
+    if vocab.pattern is None:
+        return "it has no pattern"
+    num_specials = len(vocab.special_tokens)
+    if list(vocab.special_tokens.values()) != list(range(num_specials)):
+        return "its special tokens do not have the first ids"
+    for expected, (token_id, token) in enumerate(vocab.ordinary(), start=num_specials):
+        if token_id != expected:
+            return f"its ids have a hole before {token_id}"
+        byte = expected - num_specials
+        if byte < 256 and token != bytes([byte]):
+            return f"token {token_id} is {token!r}; after the special tokens come the 256 bytes"
+    if dict(vocab.roles) != _infer_roles(vocab.special_tokens):
+        names = ", ".join(f"{role} {text}" for role, text in _ROLES.items())
+        return f"its roles are {dict(vocab.roles)}; in tekken they go by name ({names})"
+    return find_rank_obstacle(vocab)
