@@ -12,6 +12,8 @@ DOORS: dict[str, set[str]] = {
     "errors": set(),
     "_files": set(),
     "_byte_letters": set(),
+    "_text": set(),
+    "streams": {"_text"},
     "patterns": {"errors"},
     "vocab": {"errors", "patterns"},
     "recipes": {"errors", "patterns", "vocab", "_byte_letters"},
@@ -19,7 +21,10 @@ DOORS: dict[str, set[str]] = {
     "corpus": {"errors", "_native"},
     "counts": {"errors", "corpus", "recipes", "_files", "_native"},
     "trainer": {"errors", "vocab", "recipes", "counts", "_byte_letters", "_native"},
-    "tokenizer": {"errors", "vocab", "patterns", "corpus", "trainer", "formats", "_native"},
+    "tokenizer": {
+        *("errors", "vocab", "patterns", "corpus", "trainer", "formats", "streams", "_text"),
+        "_native",
+    },
     # The reference may see values and facts, never the engine.
     "reference": {"errors", "vocab", "patterns", "recipes", "_byte_letters"},
     "render": {"vocab"},
@@ -31,7 +36,7 @@ DOORS: dict[str, set[str]] = {
     "api": {"corpus", "counts", "formats", "recipes", "tokenizer", "trainer"},
     "__init__": {
         *("api", "corpus", "counts", "errors", "explain", "formats", "patterns"),
-        *("recipes", "tokenizer", "trainer", "vocab", "_native"),
+        *("recipes", "streams", "tokenizer", "trainer", "vocab", "_native"),
     },
     "cli": {"__init__", "errors", "formats", "render", "proof", "peers"},
     "__main__": {"cli"},

@@ -20,6 +20,7 @@ from byteweld.explain import explain, explain_training, merge_tree
 from byteweld.formats import FORMATS, recognise
 from byteweld.patterns import PATTERNS
 from byteweld.recipes import RECIPES, Recipe
+from byteweld.streams import DecodeStream, EncodeStream
 from byteweld.tokenizer import Tokenizer
 from byteweld.trainer import Training, TrainingEvent
 from byteweld.vocab import Merge, Vocabulary
@@ -32,6 +33,8 @@ __all__ = [
     "Corpus",
     "CorpusError",
     "Counts",
+    "DecodeStream",
+    "EncodeStream",
     "FormatError",
     "Merge",
     "MissingKeyError",

@@ -12,9 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from byteweld import _native
+from byteweld._text import Text, character_offsets, start_of, utf8
 from byteweld.corpus import OnError, open_corpus
 from byteweld.errors import UnsupportedError, VocabularyError
 from byteweld.patterns import pattern_name
+from byteweld.streams import DecodeStream, EncodeStream
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     Ids = Sequence[int] | NDArray[np.uint32]
 
-Text = str | bytes
 Specials = Literal["all"] | Set[str] | Sequence[str]
 _Result = TypeVar("_Result")
 
@@ -173,16 +174,21 @@ class Tokenizer:
         disallowed_special: Specials = "all",
         add_bos: bool = False,
         add_eos: bool = False,
+        template: bool = False,
     ) -> list[int]:
         """Encode a text.
 
         Special tokens in the text raise `SpecialTokenError` unless `allowed_special` (a set, or
         "all") permits them, which gives their id, or `disallowed_special=()` says that they are
-        plain text. `bytes` need not be UTF-8; nothing is lost.
+        plain text. `bytes` need not be UTF-8; nothing is lost. `add_bos` and `add_eos` add the
+        vocabulary's roles; `template` puts around the ids what the vocabulary's template says, as
+        Hugging Face's `add_special_tokens` does.
         """
         chosen = self._special_arguments(allowed_special, disallowed_special)
-        ids = self._call(self._encoder.encode, text, *chosen)
-        return self._with_roles(ids, add_bos, add_eos) if add_bos or add_eos else ids
+        if not (add_bos or add_eos or template):
+            return self._call(self._encoder.encode, text, *chosen)
+        before, after = self._around(add_bos, add_eos, template)
+        return [*before, *self._call(self._encoder.encode, text, *chosen), *after]
 
     def encode_ordinary(self, text: Text) -> list[int]:
         """Encode a text as plain text: special tokens are not recognised and not refused."""
@@ -208,12 +214,14 @@ class Tokenizer:
         disallowed_special: Specials = "all",
         add_bos: bool = False,
         add_eos: bool = False,
+        template: bool = False,
     ) -> list[list[int]]:
         """Encode many texts on several threads (by default as many as there are processors)."""
         chosen = self._special_arguments(allowed_special, disallowed_special)
+        before, after = self._around(add_bos, add_eos, template)
         lists = self._call_batch(self._encoder.encode_batch, texts, *chosen, num_threads)
-        if add_bos or add_eos:
-            return [self._with_roles(ids, add_bos, add_eos) for ids in lists]
+        if before or after:
+            return [[*before, *ids, *after] for ids in lists]
         return lists
 
     def encode_ordinary_batch(
@@ -287,36 +295,66 @@ class Tokenizer:
 
         The ids are those of the whole text. Memory stays bounded for the built-in patterns, which
         can be cut where the engine proves that no pre-token changes; for others the text is
-        gathered first.
+        gathered first. For ids at the first moment, or without an iterable, see `encode_stream`.
         """
-        chosen = self._special_arguments(allowed_special, disallowed_special)
-        pieces: list[bytes] = []
-        size = 0
-        try_at = _STREAM_BYTES
-        for text in _whole_characters(texts):
-            pieces.append(_utf8(text))
-            size += len(pieces[-1])
-            if size < try_at:
-                continue
-            gathered = b"".join(pieces)
-            cut = self._encoder.last_cut(gathered, chosen[1])
-            if cut is not None:
-                yield from self._encoder.encode(gathered[:cut], *chosen)
-                gathered = gathered[cut:]
-            pieces, size = [gathered], len(gathered)
-            try_at = max(_STREAM_BYTES, 2 * size)  # so that all tries together stay linear
-        yield from self._encoder.encode(b"".join(pieces), *chosen)
+        stream = self._encode_stream(allowed_special, disallowed_special, _STREAM_BYTES)
+        for text in texts:
+            yield from stream.feed(text)
+        yield from stream.finish()
+
+    def encode_stream(
+        self,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> EncodeStream:
+        """Encode one text that arrives in pieces, cut anywhere: feed them, then finish.
+
+        `feed` gives ids as soon as nothing that follows can change them; all together they are
+        those of the whole text. Memory is bounded as in `encode_iterable`.
+
+        >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
+        >>> stream = Tokenizer.from_merges(vocab, [(b"a", b"b")]).encode_stream()
+        >>> stream.feed("ab a"), stream.feed("b"), stream.finish()
+        ([256], [], [32, 256])
+        """
+        return self._encode_stream(allowed_special, disallowed_special, 1)
+
+    def _encode_stream(
+        self, allowed: Specials, disallowed: Specials, block_bytes: int
+    ) -> EncodeStream:
+        chosen = self._special_arguments(allowed, disallowed)
+        return EncodeStream(
+            lambda text: self._encoder.encode(text, *chosen),
+            lambda text: self._encoder.last_cut(text, chosen[1]) or 0,
+            block_bytes=block_bytes,
+        )
 
     def encode_with_offsets(
         self,
         text: Text,
         *,
+        unit: Literal["bytes", "characters"] = "bytes",
         allowed_special: Specials = frozenset(),
         disallowed_special: Specials = "all",
     ) -> tuple[list[int], list[tuple[int, int]]]:
-        """Encode a text; returns ids and their (start, end) byte offsets, which tile the text."""
+        """Encode a text; returns ids and their (start, end) offsets.
+
+        Offsets in bytes tile the text. In characters, which index the str, a token starts with the
+        character that holds its first byte and ends after the one that holds its last: tokens that
+        share a character both have it.
+        """
+        if unit not in ("bytes", "characters"):
+            raise ValueError(f"unit is {unit!r}; it must be 'bytes' or 'characters'")
+        if unit == "characters" and isinstance(text, bytes | bytearray):
+            raise TypeError(
+                f"offsets in characters are those of a str, found {type(text).__name__}, "
+                "which need not be characters; decode it, or ask for unit='bytes'"
+            )
         chosen = self._special_arguments(allowed_special, disallowed_special)
         ids, ends = self._call(self._encoder.encode_with_ends, text, *chosen)
+        if unit == "characters" and isinstance(text, str):
+            return ids, character_offsets(text, ends)
         return ids, list(zip([0, *ends], ends, strict=False))
 
     def encode_with_unstable(
@@ -332,7 +370,7 @@ class Tokenizer:
 
     def encode_single_token(self, text_or_bytes: Text) -> int:
         """The id of a text that is exactly one token, special tokens included; else KeyError."""
-        token = _utf8(text_or_bytes)
+        token = utf8(text_or_bytes)
         found = self._vocab.ids.get(token)
         if found is None:
             found = self._special_by_bytes.get(token)
@@ -374,14 +412,18 @@ class Tokenizer:
         allowed_special: Specials = frozenset(),
         disallowed_special: Specials = "all",
     ) -> Text:
-        """The start of a text that its first `limit` tokens cover, in whole characters."""
+        """The start of a text that its first `limit` tokens cover, in whole characters.
+
+        A text of at most `limit` tokens comes back as it is. Of a longer str, a last character
+        that the tokens cover in part is left out; of bytes nothing is. Encoded alone, the start
+        nearly always has `limit` tokens or fewer: more only where the pattern cuts it otherwise for
+        want of what followed.
+        """
         chosen = self._special_arguments(allowed_special, disallowed_special)
         _, covered, passed = self._call(self._encoder.count, text, _limit(limit), *chosen)
         if not passed:
             return text
-        if isinstance(text, str):
-            return _utf8(text)[:covered].decode(errors="ignore")
-        return text[:covered]
+        return start_of(text, covered) if isinstance(text, str) else text[:covered]
 
     # ------------------------------------------------------------------ decoding
 
@@ -408,6 +450,18 @@ class Tokenizer:
     ) -> list[bytes]:
         """Decode many lists of ids to bytes."""
         return [self._encoder.decode_bytes(ids) for ids in batch]
+
+    def decode_stream(self, errors: str = "replace") -> DecodeStream:
+        """Decode ids that arrive one by one or in blocks: feed them, then finish.
+
+        `feed` gives text as soon as its bytes are whole characters; all together it is that of
+        `decode` with the same `errors`.
+
+        >>> stream = Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []).decode_stream()
+        >>> stream.feed([0x61, 0xC3]), stream.feed(0xA9), stream.feed(0xE6), stream.finish()
+        ('a', 'é', '', '\ufffd')
+        """
+        return DecodeStream(self._encoder.decode_bytes, errors)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
         """The bytes of one token."""
@@ -588,10 +642,20 @@ class Tokenizer:
                 self._choices[texts] = choice
         return choice
 
-    def _with_roles(self, ids: list[int], add_bos: bool, add_eos: bool) -> list[int]:
-        start = [self._role("bos")] if add_bos else []
-        end = [self._role("eos")] if add_eos else []
-        return start + ids + end
+    def _around(
+        self, add_bos: bool, add_eos: bool, template: bool
+    ) -> tuple[Sequence[int], Sequence[int]]:
+        """The ids to put before and after those of a text."""
+        if template and (add_bos or add_eos):
+            raise ValueError(
+                "template says itself what goes around a text; pass it without add_bos and add_eos"
+            )
+        if template:
+            return self._vocab.template
+        return (
+            [self._role("bos")] if add_bos else [],
+            [self._role("eos")] if add_eos else [],
+        )
 
     def _role(self, role: str) -> int:
         token_id = self._vocab.roles.get(role)
@@ -606,7 +670,7 @@ class Tokenizer:
         try:
             return method(text, *rest)
         except UnicodeEncodeError:
-            return method(_utf8(text), *rest)
+            return method(utf8(text), *rest)
 
     def _call_batch(
         self, method: Callable[..., _Result], texts: Sequence[Text], *rest: object
@@ -616,18 +680,7 @@ class Tokenizer:
         try:
             return method(texts, *rest)
         except UnicodeEncodeError:
-            return method([_utf8(text) for text in texts], *rest)
-
-
-def _utf8(text: Text) -> bytes:
-    if isinstance(text, bytes | bytearray):
-        return bytes(text)
-    if not isinstance(text, str):
-        raise TypeError(f"expected str or bytes, found {type(text).__name__}")
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+            return method([utf8(text) for text in texts], *rest)
 
 
 def _refuse_collision(text: str, token_id: int, tokens: Mapping[int, bytes]) -> None:
@@ -652,21 +705,6 @@ def _limit(limit: int) -> int:
     if limit < 0:
         raise ValueError(f"limit is {limit}; it must be at least 0")
     return min(limit, _NO_LIMIT)
-
-
-def _whole_characters(texts: Iterable[Text]) -> Iterator[Text]:
-    """Pass texts on; a first half of a surrogate pair waits for the second."""
-    waiting = ""
-    for text in texts:
-        if isinstance(text, str):
-            joined = waiting + text
-            waiting = joined[-1:] if "\ud800" <= joined[-1:] <= "\udbff" else ""
-            yield joined[: len(joined) - len(waiting)]
-        else:
-            yield waiting
-            waiting = ""
-            yield text
-    yield waiting
 
 
 def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:

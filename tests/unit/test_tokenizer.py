@@ -518,3 +518,66 @@ def test_white_space_that_is_special_is_certain():
         stable, completions = peer.encode_with_unstable(text, allowed_special="all")
         found = ours.encode_with_unstable(text, allowed_special="all")
         assert found == (stable, sorted(completions))
+
+
+# ---------------------------------------------------------------------- offsets in characters
+
+
+def test_offsets_in_characters_are_those_of_the_characters_that_hold_the_bytes():
+    tok = Tokenizer.from_ranks(RANKS | {b"ab": 256}, pattern=None)
+    ids, offsets = tok.encode_with_offsets("abé漢😀", unit="characters")
+    assert ids == tok.encode("abé漢😀")
+    assert offsets == [(0, 2), *[(2, 3)] * 2, *[(3, 4)] * 3, *[(4, 5)] * 4]
+    assert tok.encode_with_offsets("", unit="characters") == ([], [])
+    # A token that holds the end of one character and the start of the next has both.
+    across = Tokenizer.from_ranks(RANKS | {b"\xa9\xc3": 256}, pattern=None)
+    assert across.encode_with_offsets("éé", unit="characters")[1] == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_offsets_in_characters_count_the_str_that_was_given():
+    ranks = RANKS | {"😀".encode(): 256, "\ufffd".encode(): 257}
+    tok = Tokenizer.from_ranks(ranks, pattern="(?s:.)")
+    for text, offsets in [
+        ("a\ud83d\ude00b", [(0, 1), (1, 3), (3, 4)]),  # a pair of surrogates is two
+        ("a😀b", [(0, 1), (1, 2), (2, 3)]),
+        ("\ud83da\ude00", [(0, 1), (1, 2), (2, 3)]),
+        ("\ud83d\ude00\ud83d\ude00\ud83d", [(0, 2), (2, 4), (4, 5)]),
+    ]:
+        assert tok.encode_with_offsets(text, unit="characters")[1] == offsets, ascii(text)
+        for limit, (start, _) in enumerate(offsets):
+            assert tok.truncate(text, limit) == text[:start], ascii(text)
+
+
+def test_offsets_in_characters_need_a_str(tok):
+    for raw in (b"low", bytearray(b"low")):
+        with pytest.raises(TypeError, match="decode it, or ask for unit='bytes'"):
+            tok.encode_with_offsets(raw, unit="characters")
+        assert tok.encode_with_offsets(raw, unit="bytes") == tok.encode_with_offsets(raw)
+    with pytest.raises(ValueError, match="'bytes' or 'characters'"):
+        tok.encode_with_offsets("low", unit="char")
+
+
+# ---------------------------------------------------------------------- templates
+
+
+def test_a_template_goes_around_the_ids_when_asked():
+    vocab = Vocabulary(
+        BYTES | {256: b"<s>", 257: b"</s>", 258: b"<x>"},
+        special_tokens={"<s>": 256, "</s>": 257, "<x>": 258},
+        roles={"bos": 256, "eos": 257},
+        template=((256, 258), (257,)),
+    )
+    tok = Tokenizer(vocab)
+    assert tok.encode("a") == [97]
+    assert tok.encode("a", template=True) == [256, 258, 97, 257]
+    assert tok.encode_batch(["a", ""], template=True) == [[256, 258, 97, 257], [256, 258, 257]]
+    for role in ({"add_bos": True}, {"add_eos": True}):
+        with pytest.raises(ValueError, match="without add_bos and add_eos"):
+            tok.encode("a", template=True, **role)
+        with pytest.raises(ValueError, match="without add_bos and add_eos"):
+            tok.encode_batch([], template=True, **role)
+
+
+def test_a_vocabulary_without_a_template_adds_nothing(tok):
+    assert tok.encode("low", template=True) == tok.encode("low")
+    assert tok.encode_batch(["low"], template=True) == [tok.encode("low")]

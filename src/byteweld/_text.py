@@ -1,0 +1,151 @@
+"""Texts as Python has them, and their bytes: lone surrogates, character offsets, trusted spans.
+
+A str may hold surrogates, which UTF-8 has not. As in tiktoken, a pair of them is one character and
+a lone one is U+FFFD. Offsets in characters always count the str that the caller gave.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+Text = str | bytes
+
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_CONTINUATION: Final = bytes(range(0x80, 0xC0))
+_INSIDE: Final = frozenset(bytes([byte]) for byte in _CONTINUATION)
+REPLACEMENT: Final = "\ufffd".encode()
+
+
+def utf8(text: Text) -> bytes:
+    """The bytes that are encoded.
+
+    >>> utf8("a\\ud83d\\ude00") == "a😀".encode() and utf8("\\ud83d") == "\\ufffd".encode()
+    True
+    """
+    if isinstance(text, bytes | bytearray):
+        return bytes(text)
+    if not isinstance(text, str):
+        raise TypeError(f"expected str or bytes, found {type(text).__name__}")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def split_half(text: str) -> tuple[str, str]:
+    """Take off a last character that is the first half of a surrogate pair: its other may follow.
+
+    >>> split_half("a\\ud83d"), split_half("a")
+    (('a', '\\ud83d'), ('a', ''))
+    """
+    at = len(text) - ("\ud800" <= text[-1:] <= "\udbff")
+    return text[:at], text[at:]
+
+
+# ---------------------------------------------------------------------- offsets
+
+
+def character_offsets(text: str, ends: Sequence[int]) -> list[tuple[int, int]]:
+    """Turn the ends of tokens in bytes into (start, end) in characters.
+
+    A token starts with the character that holds its first byte, and ends after the character that
+    holds its last one. Two tokens that share a character overlap there.
+
+    >>> character_offsets("a漢b", [1, 3, 5])
+    [(0, 1), (1, 2), (1, 3)]
+    """
+    if text.isascii():
+        return list(zip([0, *ends], ends, strict=False))
+    raw = utf8(text)
+    place = _Places(text)
+    offsets = []
+    start = begun = 0  # bytes before this token, and characters that begin in them
+    for end in ends:
+        inside = raw[start : start + 1] in _INSIDE
+        first = begun - inside
+        begun += len(raw[start:end].translate(None, _CONTINUATION))
+        offsets.append((place.of(first), place.of(begun)))
+        start = end
+    return offsets
+
+
+def start_of(text: str, byte_length: int) -> str:
+    """The whole characters within the first bytes of a text.
+
+    >>> start_of("a漢b", 3), start_of("a漢b", 4)
+    ('a', 'a漢')
+    """
+    characters = len(utf8(text)[:byte_length].decode(errors="ignore"))
+    return text[: _Places(text).of(characters)]
+
+
+class _Places:
+    """Where a character of the repaired text is in the str, in which a pair is two characters."""
+
+    def __init__(self, text: str) -> None:
+        pairs = () if text.isascii() else _PAIR.finditer(text)
+        self._pairs = [pair.start() - earlier for earlier, pair in enumerate(pairs)]
+
+    def of(self, character: int) -> int:
+        if not self._pairs:
+            return character
+        return character + bisect_left(self._pairs, character)
+
+
+# ---------------------------------------------------------------------- spans
+
+
+def span_bytes(spans: Iterable[tuple[Text, bool]]) -> tuple[list[bytes], list[bool]]:
+    """Check spans of (text, trusted); returns their bytes, which joined are the joined text's.
+
+    Of a surrogate pair that two spans share, each gets half of the bytes: what is made of it lies
+    in neither.
+
+    >>> span_bytes([("a\\ud83d", True), ("\\ude00", False)])
+    ([b'a\\xf0\\x9f', b'\\x98\\x80'], [True, False])
+    """
+    if isinstance(spans, str | bytes):
+        raise TypeError(f"expected an iterable of (text, trusted), found {type(spans).__name__}")
+    texts: list[bytes] = []
+    trusts: list[bool] = []
+    waiting: tuple[int, str] | None = None  # a span, and the half of a pair that it ends with
+    for number, span in enumerate(spans):
+        text, trusted = _checked_span(number, span)
+        trusts.append(trusted)
+        texts.append(b"")
+        if text == "":
+            continue
+        if waiting is not None:
+            at, half = waiting
+            waiting = None
+            if isinstance(text, str) and "\udc00" <= text[0] <= "\udfff":
+                whole = utf8(half + text[0])
+                texts[at] += whole[:2]
+                texts[number] = whole[2:]
+                text = text[1:]
+            else:
+                texts[at] += REPLACEMENT
+        if isinstance(text, str):
+            text, half = split_half(text)
+            if half:
+                waiting = number, half
+        texts[number] += utf8(text)
+    if waiting is not None:
+        texts[waiting[0]] += REPLACEMENT
+    return texts, trusts
+
+
+def _checked_span(number: int, span: object) -> tuple[Text, bool]:
+    if not isinstance(span, tuple | list) or len(span) != 2:
+        raise TypeError(f"span {number} is {span!r:.100}; expected (text, trusted)")
+    text, trusted = span
+    if not isinstance(text, str | bytes | bytearray):
+        raise TypeError(
+            f"span {number} holds {type(text).__name__}; expected (text, trusted): a str or bytes"
+        )
+    if not isinstance(trusted, bool):  # "no" is true in Python, and must not be here
+        raise TypeError(f"span {number} is trusted {trusted!r:.100}; expected True or False")
+    return bytes(text) if isinstance(text, bytearray) else text, trusted

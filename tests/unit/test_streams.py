@@ -1,0 +1,294 @@
+"""Streams: what is given when, what waits, and what an error leaves behind."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+import byteweld
+from byteweld import (
+    PATTERNS,
+    DecodeStream,
+    EncodeStream,
+    SpecialTokenError,
+    Tokenizer,
+    UnknownIdError,
+)
+
+RANKS = {bytes([byte]): byte for byte in range(256)}
+END = "<|endoftext|>"
+
+
+@pytest.fixture(scope="module")
+def tok():
+    return Tokenizer.from_ranks(
+        RANKS | {b"ab": 256, b" ab": 257}, pattern="gpt2", special_tokens={END: 300}
+    )
+
+
+# ---------------------------------------------------------------------- decoding
+
+
+def test_text_comes_with_the_last_byte_of_its_character(tok):
+    stream = tok.decode_stream()
+    given = [(stream.feed(byte), stream.pending) for byte in "aé漢😀".encode()]
+    assert given == [
+        ("a", b""),
+        *[("", b"\xc3"), ("é", b"")],
+        *[("", b"\xe6"), ("", b"\xe6\xbc"), ("漢", b"")],
+        *[("", b"\xf0"), ("", b"\xf0\x9f"), ("", b"\xf0\x9f\x98"), ("😀", b"")],
+    ]
+    assert stream.finish() == ""
+
+
+def test_wrong_bytes_come_as_soon_as_they_are_wrong(tok):
+    for raw, given in [
+        (b"\xff", ["\ufffd"]),
+        (b"\x80\x80", ["\ufffd", "\ufffd"]),
+        (b"\xc3a", ["", "\ufffda"]),
+        (b"\xe6\xbca", ["", "", "\ufffda"]),
+        (b"\xe0\x80", ["", "\ufffd\ufffd"]),
+        (b"\xed\xa0\x80", ["", "\ufffd\ufffd", "\ufffd"]),  # a surrogate is no character
+        (b"\xf4\x90", ["", "\ufffd\ufffd"]),
+        (b"\xf0\x9f\xf0\x9f\x98\x80", ["", "", "\ufffd", "", "", "😀"]),
+    ]:
+        stream = tok.decode_stream()
+        assert [stream.feed(byte) for byte in raw] == given, raw
+        assert stream.pending == b"" and stream.finish() == ""
+
+
+def test_what_is_left_is_given_by_errors(tok):
+    for errors, left in [
+        ("replace", "\ufffd"),
+        ("ignore", ""),
+        ("backslashreplace", "\\xe6\\xbc"),
+        ("surrogateescape", "\udce6\udcbc"),
+    ]:
+        stream = tok.decode_stream(errors)
+        assert stream.feed(b"a\xe6\xbc"[i] for i in range(3)) == "a"
+        assert stream.finish() == left == tok.decode(list(b"\xe6\xbc"), errors)
+        assert stream.pending == b""
+
+
+def test_a_surrogate_can_pass_in_three_ids(tok):
+    stream = tok.decode_stream("surrogatepass")
+    assert [stream.feed(byte) for byte in b"\xed\xa0\x80"] == ["", "", "\ud800"]
+
+
+def test_strict_decoding_raises_and_the_stream_can_go_on(tok):
+    stream = tok.decode_stream("strict")
+    assert stream.feed([97, 0xC3]) == "a"
+    with pytest.raises(UnicodeDecodeError):
+        stream.feed([98])
+    assert stream.pending == b"\xc3"
+    assert stream.feed(0xA9) == "é"
+    stream.feed(0xE6)
+    with pytest.raises(UnicodeDecodeError):
+        stream.finish()
+
+
+@pytest.mark.parametrize("unknown", [299, 10**6])
+def test_an_unknown_id_is_an_error_and_the_stream_can_go_on(tok, unknown):
+    stream = tok.decode_stream()
+    stream.feed([0xE6, 0xBC])
+    for ids in (unknown, [97, unknown]):
+        with pytest.raises(UnknownIdError, match=str(unknown)) as caught:
+            stream.feed(ids)
+        assert caught.value.id == unknown
+    assert stream.pending == b"\xe6\xbc"
+    assert stream.feed(0xA2) == "漢"
+
+
+@pytest.mark.parametrize("ids", ["ab", b"ab", None, 1.5, [1.5], ["a"], {}.items])
+def test_what_is_no_id_is_a_type_error(tok, ids):
+    stream = tok.decode_stream()
+    with pytest.raises(TypeError):
+        stream.feed(ids)
+    with pytest.raises(OverflowError):
+        stream.feed(-1)
+
+
+def test_ids_come_alone_or_in_any_sequence(tok):
+    for ids in (256, [256], (256,), np.uint32(256), np.int64(256), np.array([256], np.uint32)):
+        assert tok.decode_stream().feed(ids) == "ab"
+    assert tok.decode_stream().feed([]) == tok.decode_stream().feed(np.array([], np.uint32)) == ""
+    assert tok.decode_stream().feed(300) == END
+
+
+def test_an_unknown_error_handler_is_refused_at_once(tok):
+    with pytest.raises(LookupError, match="nonsense"):
+        tok.decode_stream("nonsense")
+
+
+def test_a_finished_decoder_is_new(tok):
+    stream = tok.decode_stream()
+    stream.feed(0xC3)
+    assert stream.finish() == "\ufffd"
+    assert stream.finish() == ""
+    assert stream.feed([0xC3, 0xA9]) == "é"
+
+
+def test_a_stream_of_broken_starts_never_holds_more_than_three_bytes(tok):
+    stream = tok.decode_stream()
+    for byte in b"\xf0\x9f\x98" * 1000 + b"\xe6" * 1000 + b"\x80" * 1000:
+        stream.feed(byte)
+        assert len(stream.pending) <= 3
+
+
+# ---------------------------------------------------------------------- encoding
+
+
+def test_ids_come_when_they_are_certain(tok):
+    stream = tok.encode_stream(disallowed_special=())
+    assert stream.feed("ab ab ab " * 10) != []
+    assert len(stream.pending) < 30
+    rest = stream.feed("ab")
+    assert isinstance(rest, list)
+    assert tok.decode(rest + stream.finish()).endswith(" ab")
+
+
+def test_a_text_is_refused_when_its_special_token_is_complete(tok):
+    stream = tok.encode_stream()
+    ids = stream.feed("ab " * 100 + END[:5])
+    with pytest.raises(SpecialTokenError):
+        ids += stream.feed(END[5:] + " ab" * 100)
+    # Nothing of the refused piece was taken.
+    ids += stream.feed(" ab") + stream.finish()
+    assert ids == tok.encode("ab " * 100 + END[:5] + " ab")
+
+
+def test_what_is_refused_at_the_end_stays(tok):
+    stream = tok.encode_stream()
+    stream.feed(END)
+    for _ in range(2):
+        with pytest.raises(SpecialTokenError):
+            stream.finish()
+    assert stream.pending == END.encode()
+
+
+def test_special_tokens_cut_in_pieces_are_recognised(tok):
+    for cut in range(len(END) + 1):
+        stream = tok.encode_stream(allowed_special="all")
+        ids = stream.feed("ab" + END[:cut]) + stream.feed(END[cut:] + "ab") + stream.finish()
+        assert ids == [256, 300, 256]
+
+
+def test_halves_of_surrogate_pairs_find_each_other(tok):
+    for pieces, whole in [
+        (["a\ud83d", "\ude00b"], "a😀b"),
+        (["a\ud83d", "", "\ude00b"], "a😀b"),
+        (["a\ud83d", "b"], "a\ufffdb"),
+        (["a\ud83d", b"b"], "a\ufffdb"),
+        (["\ud83d", "\ud83d", "\ude00"], "\ufffd😀"),
+        (["\ude00", "\ud83d"], "\ufffd\ufffd"),
+    ]:
+        stream = tok.encode_stream()
+        ids = list(itertools.chain.from_iterable(map(stream.feed, pieces))) + stream.finish()
+        assert ids == tok.encode(whole) == list(tok.encode_iterable(pieces))
+
+
+def test_bytes_may_be_cut_inside_characters(tok):
+    raw = "é漢😀 ab".encode()
+    stream = tok.encode_stream()
+    ids = [i for byte in raw for i in stream.feed(bytes([byte]))] + stream.finish()
+    assert ids == tok.encode(raw)
+
+
+@pytest.mark.parametrize("piece", [None, 5, ["a"]])
+def test_a_piece_is_a_text(tok, piece):
+    stream = tok.encode_stream()
+    with pytest.raises(TypeError):
+        stream.feed(piece)
+    assert stream.feed(bytearray(b"ab")) + stream.finish() == [256]
+
+
+def test_a_finished_encoder_is_new(tok):
+    stream = tok.encode_stream()
+    stream.feed("a\ud83d")
+    assert stream.finish() == tok.encode("a\ufffd")
+    assert stream.finish() == []
+    assert stream.feed("ab") + stream.finish() == [256]
+
+
+def test_special_arguments_are_checked_at_once(tok):
+    with pytest.raises(TypeError):
+        tok.encode_stream(allowed_special=END)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(
+    "text",
+    ["The notebook says: hot, then hold. ", "x = 3 + y;\n", "1234 "],
+    ids=["prose", "code", "digits"],
+)
+def test_memory_stays_bounded_for_every_built_in_pattern(pattern, text):
+    tok = Tokenizer.from_ranks(RANKS, pattern=pattern, special_tokens={END: 300})
+    stream = tok.encode_stream()
+    most = given = 0
+    for _ in range(3000):
+        given += len(stream.feed(text))
+        most = max(most, len(stream.pending))
+    assert most < 2000
+    assert given + len(stream.finish()) == 3000 * len(text.encode())
+
+
+def test_looking_for_certain_ids_is_linear_even_if_none_ever_are():
+    looked: list[int] = []
+
+    def certain_end(text: bytes) -> int:
+        looked.append(len(text))
+        return 0
+
+    stream = EncodeStream(list, certain_end)
+    for _ in range(100_000):
+        stream.feed("a")
+    assert sum(looked) < 3 * 100_000
+    assert len(stream.finish()) == 100_000
+
+
+def test_looking_for_certain_ids_is_linear_if_little_is_left_each_time():
+    looked: list[int] = []
+
+    def certain_end(text: bytes) -> int:
+        looked.append(len(text))
+        return max(0, len(text) - 1000)
+
+    stream = EncodeStream(list, certain_end)
+    given = sum(len(stream.feed("ab")) for _ in range(50_000))
+    assert given + len(stream.finish()) == 100_000
+    assert sum(looked) < 3 * 100_000
+
+
+def test_decoding_takes_constant_work_for_an_id(tok):
+    decoded: list[int] = []
+
+    def decode_bytes(ids):
+        decoded.append(len(ids))
+        return tok.decode_bytes(ids)
+
+    stream = DecodeStream(decode_bytes)
+    for _ in range(1000):
+        stream.feed(0xF0)
+        assert len(stream.pending) <= 3
+    assert decoded == [1] * 1000
+
+
+def test_a_million_small_pieces_stream_in_seconds(tok):
+    started = time.perf_counter()
+    stream = tok.encode_stream()
+    ids = [i for _ in range(200_000) for i in stream.feed("ab ")] + stream.finish()
+    assert len(ids) == 200_001  # "ab", then " ab" and, at the end, " "
+    assert time.perf_counter() - started < 20
+
+
+def test_streams_of_a_trained_tokenizer_give_the_ids_of_the_whole(data):
+    text = (data / "many.txt").read_text("utf-8") * 30
+    tok = byteweld.train(iter([text]), vocab_size=500, special_tokens=[END])
+    stream = tok.encode_stream()
+    ids = [i for n in range(0, len(text), 7) for i in stream.feed(text[n : n + 7])]
+    assert ids + stream.finish() == tok.encode(text)
+    decoder = tok.decode_stream("strict")
+    assert "".join(map(decoder.feed, tok.encode(text))) + decoder.finish() == text
