@@ -4,6 +4,12 @@ from byteweld._native import __version__ as __version__
 from byteweld.api import count, load, train
 from byteweld.corpus import Corpus, open_corpus
 from byteweld.counts import Counts
+from byteweld.encodings import (
+    encoding_for_model,
+    encoding_name_for_model,
+    get_encoding,
+    list_encoding_names,
+)
 from byteweld.errors import (
     ByteweldError,
     CorpusError,
@@ -50,8 +56,12 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "count",
+    "encoding_for_model",
+    "encoding_name_for_model",
     "explain",
     "explain_training",
+    "get_encoding",
+    "list_encoding_names",
     "load",
     "merge_tree",
     "open_corpus",

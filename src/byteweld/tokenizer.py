@@ -375,7 +375,7 @@ class Tokenizer:
         if found is None:
             found = self._special_by_bytes.get(token)
         if found is None:
-            raise KeyError(text_or_bytes)
+            raise KeyError(token)
         return found
 
     # ------------------------------------------------------------------ counting
@@ -429,7 +429,7 @@ class Tokenizer:
 
     def decode(self, ids: Ids, errors: str = "replace") -> str:
         """Decode ids to text; `errors` says what becomes of bytes that are not UTF-8."""
-        return self._encoder.decode_bytes(ids).decode(errors=errors)
+        return self.decode_bytes(ids).decode(errors=errors)
 
     def decode_bytes(self, ids: Ids) -> bytes:
         """Decode ids to bytes. An id outside the vocabulary raises UnknownIdError."""
@@ -449,7 +449,7 @@ class Tokenizer:
         self, batch: Sequence[Ids], *, num_threads: int | None = None
     ) -> list[bytes]:
         """Decode many lists of ids to bytes."""
-        return [self._encoder.decode_bytes(ids) for ids in batch]
+        return [self.decode_bytes(ids) for ids in batch]
 
     def decode_stream(self, errors: str = "replace") -> DecodeStream:
         """Decode ids that arrive one by one or in blocks: feed them, then finish.
@@ -482,7 +482,7 @@ class Tokenizer:
         length = 0
         tokens = self.decode_tokens_bytes(ids)
         for token in tokens:
-            inside = length > 0 and 0x80 <= token[0] < 0xC0
+            inside = length > 0 and b"\x80" <= token[:1] < b"\xc0"
             offsets.append(length - inside)
             length += sum(1 for byte in token if not 0x80 <= byte < 0xC0)
         return b"".join(tokens).decode(errors="strict"), offsets

@@ -1,0 +1,335 @@
+"""tiktoken's face: `import byteweld.tiktoken as tiktoken`, and code written for tiktoken runs.
+
+The public names of tiktoken 0.14 with its arguments, results and exceptions; vocabularies come from
+`byteweld.get_encoding`. An Encoding is a Tokenizer too, with all that one can do. Where tiktoken
+panics or loses text, this does not: docs/tiktoken.md has the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from byteweld import encodings
+from byteweld._text import Text
+from byteweld.encodings import encoding_name_for_model, list_encoding_names
+from byteweld.errors import ByteweldError, UnknownIdError, VocabularyError
+from byteweld.tokenizer import Specials, Tokenizer
+from byteweld.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from byteweld.tokenizer import Ids
+    from byteweld.trainer import Training
+
+__all__ = [
+    "Encoding",
+    "encoding_for_model",
+    "encoding_name_for_model",
+    "get_encoding",
+    "list_encoding_names",
+]
+
+_registered: dict[str, Encoding] = {}
+
+
+class CheckError(ByteweldError, AssertionError):
+    """What tiktoken asserts of its arguments does not hold."""
+
+
+class Encoding(Tokenizer):
+    """A tokenizer with the names and habits of `tiktoken.Encoding`; its methods take str only.
+
+    >>> ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256}
+    >>> enc = Encoding("mine", pat_str=r"\\S+|\\s+", mergeable_ranks=ranks, special_tokens={})
+    >>> enc, enc.encode("ab ab")
+    (<Encoding 'mine'>, [256, 32, 256])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pat_str: str,
+        mergeable_ranks: Mapping[bytes, int],
+        special_tokens: Mapping[str, int],
+        explicit_n_vocab: int | None = None,
+    ) -> None:
+        """Make an encoding; with `explicit_n_vocab`, there must be so many tokens and no gap."""
+        if not isinstance(pat_str, str):
+            raise TypeError(f"pat_str is {pat_str!r}; it must be a regular expression")
+        if not mergeable_ranks:
+            raise VocabularyError("mergeable_ranks is empty; it must hold every byte")
+        if not all(isinstance(token, bytes) for token in mergeable_ranks):
+            raise TypeError("mergeable_ranks holds a token that is not bytes")
+        if explicit_n_vocab:
+            _check_size(mergeable_ranks, special_tokens, explicit_n_vocab)
+        made = Tokenizer.from_ranks(
+            mergeable_ranks,
+            # A bare word is a regular expression here, never the name of one of our patterns.
+            pattern=f"(?:{pat_str})" if pat_str.isidentifier() else pat_str,
+            special_tokens=special_tokens,
+            name=name,
+        )
+        vars(self).update(vars(made))
+        vars(self).update(
+            _pat_str=pat_str, _mergeable_ranks=mergeable_ranks, _special_tokens=special_tokens
+        )
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: Tokenizer) -> Encoding:
+        """Give a tokenizer tiktoken's face; the two share one engine."""
+        made = cls.__new__(cls)
+        vars(made).update(vars(tokenizer))
+        return made
+
+    @classmethod
+    def from_merges(cls, *args: Any, **options: Any) -> Encoding:
+        """Make an encoding as `Tokenizer.from_merges` does."""
+        return cls.from_tokenizer(Tokenizer.from_merges(*args, **options))
+
+    @classmethod
+    def from_ranks(cls, *args: Any, **options: Any) -> Encoding:
+        """Make an encoding as `Tokenizer.from_ranks` does."""
+        return cls.from_tokenizer(Tokenizer.from_ranks(*args, **options))
+
+    # ------------------------------------------------------------------ encoding
+    # `options` are the Tokenizer's own, such as add_bos.
+
+    def encode(
+        self,
+        text: Text,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+        **options: Any,
+    ) -> list[int]:
+        """Encode a str; special tokens in it raise unless allowed, or not disallowed."""
+        return super().encode(
+            _only_str(text),
+            allowed_special=allowed_special,
+            disallowed_special=_characters(disallowed_special),
+            **options,
+        )
+
+    def encode_ordinary(self, text: Text) -> list[int]:
+        """Encode a str as plain text: special tokens are not recognised and not refused."""
+        return super().encode_ordinary(_only_str(text))
+
+    def encode_to_numpy(
+        self,
+        text: Text,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> NDArray[np.uint32]:
+        """Encode a str to an array of uint32, which is read-only."""
+        ids = super().encode_to_numpy(
+            _only_str(text),
+            allowed_special=allowed_special,
+            disallowed_special=_characters(disallowed_special),
+        )
+        ids.flags.writeable = False
+        return ids
+
+    def encode_batch(  # type: ignore[override]  # tiktoken calls it text
+        self,
+        text: Iterable[Text],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+        **options: Any,
+    ) -> list[list[int]]:
+        """Encode many strs on several threads."""
+        return super().encode_batch(
+            [_only_str(one) for one in text],
+            num_threads=num_threads,
+            allowed_special=allowed_special,
+            disallowed_special=_characters(disallowed_special),
+            **options,
+        )
+
+    def encode_ordinary_batch(
+        self, text: Iterable[Text], *, num_threads: int | None = None
+    ) -> list[list[int]]:
+        """Encode many strs as plain text."""
+        return super().encode_ordinary_batch(
+            [_only_str(one) for one in text], num_threads=num_threads
+        )
+
+    def encode_with_unstable(
+        self,
+        text: str,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> tuple[list[int], list[list[int]]]:
+        """Encode a str into certain ids and the sequences that its uncertain end could become."""
+        return super().encode_with_unstable(
+            _only_str(text),
+            allowed_special=allowed_special,
+            disallowed_special=_characters(disallowed_special),
+        )
+
+    # ------------------------------------------------------------------ decoding
+
+    def decode_bytes(self, tokens: Ids) -> bytes:
+        """Decode ids to bytes; KeyError for an unknown one."""
+        try:
+            return super().decode_bytes(list(tokens) if isinstance(tokens, bytes) else tokens)
+        except UnknownIdError as error:
+            raise KeyError(f"Invalid token for decoding: {error.id}") from None
+
+    def decode(self, tokens: Ids, errors: str = "replace") -> str:
+        """Decode ids to text; `errors` says what becomes of bytes that are not UTF-8."""
+        return super().decode(tokens, errors)
+
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        """The bytes of one token; KeyError for an unknown one."""
+        try:
+            return super().decode_single_token_bytes(token)
+        except UnknownIdError as error:
+            raise KeyError(str(error.id)) from None
+
+    def decode_tokens_bytes(self, tokens: Ids) -> list[bytes]:
+        """The bytes of each token."""
+        return [self.decode_single_token_bytes(token) for token in tokens]
+
+    def decode_with_offsets(self, tokens: Ids) -> tuple[str, list[int]]:
+        """Decode to text and the character offset where each token starts."""
+        return super().decode_with_offsets(tokens)
+
+    # ------------------------------------------------------------------ what it is
+
+    def is_special_token(self, token: int) -> bool:
+        """Whether an id is a special token's."""
+        if not isinstance(token, int):
+            raise CheckError(f"expected an id, found {token!r}")
+        return super().is_special_token(token)
+
+    def __repr__(self) -> str:
+        return f"<Encoding {self.name!r}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self is _registered.get(self.name):
+            return (get_encoding, (self.name,))
+        given = {name: value for name, value in vars(self).items() if name in _GIVEN}
+        return (_rebuild, (self._vocab, self._name, self._training), given)
+
+    # ------------------------------------------------------------------ private, but used by many
+
+    @cached_property
+    def _pat_str(self) -> str | None:
+        return self._vocab.pattern
+
+    @cached_property
+    def _mergeable_ranks(self) -> Mapping[bytes, int]:
+        return dict(self._vocab.ids)
+
+    @cached_property
+    def _special_tokens(self) -> Mapping[str, int]:
+        return dict(self._vocab.special_tokens)
+
+    @cached_property
+    def _without_pattern(self) -> Tokenizer:
+        vocab = self._vocab
+        return Tokenizer(
+            Vocabulary(
+                vocab.tokens,
+                vocab.merge_ids,
+                added_tokens=vocab.added_tokens,
+                roles=vocab.roles,
+                alphabet=vocab.alphabet,
+                ranking=vocab.ranking,
+                ignore_merges=vocab.ignore_merges,
+            )
+        )
+
+    def _encode_single_piece(self, text_or_bytes: Text) -> list[int]:
+        """Encode a text as one pre-token."""
+        return self._without_pattern.encode_ordinary(text_or_bytes)
+
+    def _encode_only_native_bpe(self, text: str) -> list[int]:
+        """In tiktoken, the pattern runs in Python here; the ids are those of `encode_ordinary`."""
+        return self.encode_ordinary(text)
+
+    def _encode_bytes(self, text: bytes) -> list[int]:
+        """Encode bytes as tiktoken does: what is not UTF-8 goes on with the pre-token before it."""
+        if not isinstance(text, bytes):
+            raise TypeError(f"expected bytes, found {type(text).__name__}")
+        try:
+            return self._encoder.encode(text.decode(), None, None)
+        except UnicodeDecodeError as error:
+            valid = text[: error.start]
+        pieces = [self._encoder.encode(piece, None, None) for piece in self.pretokenize(valid)]
+        ids = [token_id for piece in pieces for token_id in piece]
+        kept = len(ids) - (len(pieces[-1]) if pieces else 0)
+        if kept < len(ids) and self._is_white(ids[kept]):
+            while kept and self._is_white(ids[kept - 1]):
+                kept -= 1
+        certain = self._encoder.decode_bytes(ids[:kept])
+        return ids[:kept] + self._encode_single_piece(text[len(certain) :])
+
+    def _is_white(self, token_id: int) -> bool:
+        return not self._encoder.token_bytes(token_id).strip(b" \n\t")
+
+
+# What the constructor was given, where it was.
+_GIVEN = ("_pat_str", "_mergeable_ranks", "_special_tokens")
+
+
+def get_encoding(encoding_name: str) -> Encoding:
+    """The encoding of a name, as `byteweld.get_encoding` finds it; ValueError if it is unknown."""
+    if not isinstance(encoding_name, str):
+        raise ValueError(f"expected the name of an encoding, found {encoding_name!r}")
+    tokenizer = encodings.get_encoding(encoding_name)
+    known = _registered.get(encoding_name)
+    if known is None or known.vocab is not tokenizer.vocab:
+        known = _registered[encoding_name] = Encoding.from_tokenizer(tokenizer)
+    return known
+
+
+def encoding_for_model(model_name: str) -> Encoding:
+    """The encoding that one of OpenAI's models uses; KeyError if the model is not known."""
+    return get_encoding(encoding_name_for_model(model_name))
+
+
+def _check_size(
+    ranks: Mapping[bytes, int], specials: Mapping[str, int], explicit_n_vocab: int
+) -> None:
+    tokens = len(ranks) + len(specials)
+    n_vocab = max([*ranks.values(), *specials.values()]) + 1
+    if not tokens == n_vocab == explicit_n_vocab:
+        raise CheckError(
+            f"explicit_n_vocab is {explicit_n_vocab}, but there are {tokens} tokens and the "
+            f"highest id is {n_vocab - 1}; with it, ids must be 0 to {explicit_n_vocab - 1}"
+        )
+
+
+def _only_str(text: Text) -> str:
+    if not isinstance(text, str):
+        raise TypeError(
+            f"expected str, found {type(text).__name__}; a byteweld.Tokenizer takes bytes"
+        )
+    return text
+
+
+def _characters(disallowed: Specials) -> Specials:
+    """To tiktoken, a str other than "all" is a collection of characters, mostly an empty one."""
+    if isinstance(disallowed, str) and disallowed != "all":
+        return frozenset(disallowed)
+    return disallowed
+
+
+def _rebuild(vocab: Vocabulary, name: str, training: Training | None) -> Encoding:
+    return Encoding.from_tokenizer(Tokenizer(vocab, name=name, training=training))

@@ -1,0 +1,324 @@
+"""Encodings by name: where files are looked for, what is checked, what is remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import byteweld
+from byteweld import FormatError, Tokenizer, encodings
+
+RANKS = {bytes([byte]): byte for byte in range(256)}
+END = "<|endoftext|>"
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch, tmp_path):
+    """No folders, no cache, nothing remembered, no network."""
+
+    def no_network(*args, **options):
+        raise AssertionError("something went to the network")
+
+    monkeypatch.setattr(socket, "socket", no_network)
+    monkeypatch.setattr(encodings, "_loaded", {})
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "no cache"))
+    monkeypatch.delenv("DATA_GYM_CACHE_DIR", raising=False)
+    monkeypatch.delenv("BYTEWELD_PATH", raising=False)
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    """A public encoding of our own, and its rank file."""
+    tok = Tokenizer.from_ranks(RANKS | {b"ab": 256}, pattern="gpt2", special_tokens={END: 300})
+    file = tmp_path / "tiny file"
+    tok.save(file, format="tiktoken")
+    data = file.read_bytes()
+    public = encodings.PublicEncoding("tiny_ranks", "gpt2", {END: 300}, 301)
+    monkeypatch.setattr(encodings, "PUBLIC_ENCODINGS", {"tiny": public, "other": public})
+    monkeypatch.setattr(encodings, "RANK_FILES", {"tiny_ranks": hashlib.sha256(data).hexdigest()})
+    return tok, data
+
+
+def put(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def search(monkeypatch, *folders):
+    monkeypatch.setenv("BYTEWELD_PATH", os.pathsep.join(map(str, folders)))
+
+
+# ---------------------------------------------------------------------- public encodings
+
+
+@pytest.mark.parametrize("name", ["tiny.tiktoken", "tiny_ranks.tiktoken"])
+def test_a_public_encoding_is_its_rank_file_in_any_folder(name, tiny, monkeypatch, tmp_path):
+    tok, data = tiny
+    put(tmp_path / "b" / name, data)
+    search(monkeypatch, tmp_path / "nowhere", tmp_path / "a", "", tmp_path / "b")
+    found = byteweld.get_encoding("tiny")
+    assert found == tok and found.name == "tiny"
+    assert found.vocab.pattern == tok.vocab.pattern and found.eot_token == 300
+
+
+def cache_name(address):
+    base = "https://openaipublic.blob.core.windows.net/"
+    return hashlib.sha1((base + address).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("variable", ["TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR", "TMPDIR"])
+def test_a_public_encoding_is_found_in_tiktokens_cache(variable, tiny, monkeypatch, tmp_path):
+    import tempfile
+
+    tok, data = tiny
+    for other in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "cache"))
+    folder = tmp_path / "cache"
+    if variable == "TMPDIR":
+        monkeypatch.setattr(tempfile, "tempdir", str(folder))
+        folder = folder / "data-gym-cache"
+    put(folder / cache_name("encodings/tiny_ranks.tiktoken"), data)
+    assert byteweld.get_encoding("tiny") == tok
+
+
+def test_an_empty_cache_name_switches_the_cache_off(tiny, monkeypatch, tmp_path):
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(tmp_path))
+    put(tmp_path / cache_name("encodings/tiny_ranks.tiktoken"), tiny[1])
+    with pytest.raises(FileNotFoundError, match="switched off"):
+        byteweld.get_encoding("tiny")
+
+
+def test_a_rank_file_with_other_contents_is_refused(tiny, monkeypatch, tmp_path):
+    _, data = tiny
+    for place in ("tiny.tiktoken", cache_name("encodings/tiny_ranks.tiktoken")):
+        file = put(tmp_path / "x" / place, data + b"YWJj 257\n")
+        search(monkeypatch, tmp_path / "x")
+        monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "x"))
+        with pytest.raises(FormatError, match="damaged or another file") as caught:
+            byteweld.get_encoding("tiny")
+        assert caught.value.path == str(file)
+        assert hashlib.sha256(data).hexdigest() in str(caught.value)
+        file.unlink()
+
+
+def test_a_missing_rank_file_says_where_it_was_looked_for(tiny, monkeypatch, tmp_path):
+    search(monkeypatch, tmp_path / "one", tmp_path / "two")
+    with pytest.raises(FileNotFoundError) as caught:
+        byteweld.get_encoding("tiny")
+    for words in ("tiny_ranks.tiktoken", "one", "two", "no cache", "nothing is downloaded"):
+        assert words in str(caught.value)
+
+
+def test_two_encodings_of_one_rank_file_are_two(tiny, monkeypatch, tmp_path):
+    put(tmp_path / "tiny_ranks.tiktoken", tiny[1])
+    search(monkeypatch, tmp_path)
+    assert byteweld.get_encoding("tiny").name == "tiny"
+    assert byteweld.get_encoding("other").name == "other"
+
+
+def test_the_names_of_public_encodings_are_listed_without_their_files():
+    assert byteweld.list_encoding_names() == [
+        *("gpt2", "r50k_base", "p50k_base", "p50k_edit", "cl100k_base", "o200k_base"),
+        "o200k_harmony",
+    ]
+    assert set(encodings.PUBLIC_ENCODINGS) == set(byteweld.list_encoding_names())
+
+
+def test_what_is_known_of_public_encodings_agrees_with_itself():
+    for name, public in encodings.PUBLIC_ENCODINGS.items():
+        assert public.ranks in encodings.RANK_FILES
+        assert public.pattern in byteweld.PATTERNS
+        assert END in public.special_tokens
+        assert max(public.special_tokens.values()) < public.n_vocab, name
+
+
+# ---------------------------------------------------------------------- own folders
+
+
+@pytest.fixture
+def mine():
+    return byteweld.train(iter(["low lower lowest " * 5]), vocab_size=262, special_tokens=[END])
+
+
+@pytest.mark.parametrize(
+    ("file", "format"),
+    [
+        ("mine.json", None),
+        ("mine.tiktoken", None),
+        ("mine.bpe1", "huggingface"),  # the name does not say what it is
+        ("mine.model", "tiktoken"),
+        ("mine", "huggingface"),
+        ("mine/tokenizer.json", None),
+        ("mine", "gpt2"),  # a folder
+    ],
+)
+def test_any_vocabulary_file_is_an_encoding_by_its_name(file, format, mine, monkeypatch, tmp_path):
+    search(monkeypatch, tmp_path)
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    mine.save(tmp_path / file, format=format)
+    found = byteweld.get_encoding("mine")
+    assert found == mine and found.name == "mine"
+    assert byteweld.list_encoding_names() == [*encodings.PUBLIC_ENCODINGS, "mine"]
+
+
+def test_the_first_folder_and_the_likeliest_file_win(mine, monkeypatch, tmp_path):
+    other = Tokenizer.from_ranks(RANKS, pattern=None)
+    for folder in ("a", "b"):
+        (tmp_path / folder / "mine").mkdir(parents=True)
+    other.save(tmp_path / "a" / "mine" / "tokenizer.json")
+    mine.save(tmp_path / "a" / "mine.json")
+    other.save(tmp_path / "b" / "mine.json")
+    search(monkeypatch, tmp_path / "a", tmp_path / "b")
+    assert byteweld.get_encoding("mine") == mine
+    search(monkeypatch, tmp_path / "b", tmp_path / "a")
+    assert byteweld.get_encoding("mine") == other  # another path, another encoding
+
+
+def test_only_what_can_be_loaded_is_listed(mine, monkeypatch, tmp_path):
+    search(monkeypatch, tmp_path, tmp_path / "nowhere")
+    (tmp_path / "README.md").write_text("about these files")
+    (tmp_path / "empty").mkdir()
+    mine.save(tmp_path / "ranks.tiktoken")
+    assert byteweld.list_encoding_names()[-1] == "ranks"
+    (tmp_path / "ranks.tiktoken.byteweld.json").unlink()  # what a rank file does not say
+    assert byteweld.list_encoding_names() == list(encodings.PUBLIC_ENCODINGS)
+    with pytest.raises(FormatError, match="pattern="):
+        byteweld.get_encoding("ranks")
+    with pytest.raises(FormatError, match="no known format"):
+        byteweld.get_encoding("README")
+
+
+def test_a_public_name_is_never_another_file(mine, monkeypatch, tmp_path):
+    mine.save(tmp_path / "cl100k_base.json")
+    search(monkeypatch, tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"cl100k_base\.tiktoken"):
+        byteweld.get_encoding("cl100k_base")
+
+
+def test_an_unknown_name_says_what_is_known_and_where_it_looked(mine, monkeypatch, tmp_path):
+    mine.save(tmp_path / "mine.json")
+    search(monkeypatch, tmp_path)
+    with pytest.raises(ValueError) as caught:
+        byteweld.get_encoding("cl100_base")
+    for words in ("'cl100_base'", "o200k_harmony", "mine", str(tmp_path), "mean 'cl100k_base'"):
+        assert words in str(caught.value)
+    monkeypatch.delenv("BYTEWELD_PATH")
+    with pytest.raises(ValueError, match="which is not set"):
+        byteweld.get_encoding("whatever")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../mine", "sub/mine", "/mine"])
+def test_a_path_is_no_name(name, mine, monkeypatch, tmp_path):
+    (tmp_path / "sub").mkdir()
+    for place in (tmp_path / "mine.json", tmp_path / "sub" / "mine.json"):
+        mine.save(place)
+    search(monkeypatch, tmp_path / "sub", tmp_path)
+    with pytest.raises(ValueError, match="unknown encoding"):
+        byteweld.get_encoding(name)
+
+
+@pytest.mark.parametrize("name", [None, 5, b"gpt2", ["gpt2"]])
+def test_a_name_is_a_str(name):
+    with pytest.raises(TypeError, match="name of an encoding"):
+        byteweld.get_encoding(name)
+
+
+# ---------------------------------------------------------------------- remembering
+
+
+def test_an_encoding_is_loaded_once(mine, monkeypatch, tmp_path):
+    mine.save(tmp_path / "mine.json")
+    search(monkeypatch, tmp_path)
+    first = byteweld.get_encoding("mine")
+    (tmp_path / "mine.json").unlink()
+    assert byteweld.get_encoding("mine") is first
+
+
+def test_many_threads_get_one_encoding(mine, monkeypatch, tmp_path):
+    mine.save(tmp_path / "mine.json")
+    search(monkeypatch, tmp_path)
+    loads = []
+    load = encodings._load
+    monkeypatch.setattr(encodings, "_load", lambda name: loads.append(name) or load(name))
+    start = threading.Barrier(8)
+
+    def get(_):
+        start.wait()
+        return byteweld.get_encoding("mine")
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len({id(tok) for tok in pool.map(get, range(8))}) == 1
+    assert loads == ["mine"]
+
+
+def test_an_error_is_not_remembered(mine, monkeypatch, tmp_path):
+    search(monkeypatch, tmp_path)
+    with pytest.raises(ValueError):
+        byteweld.get_encoding("mine")
+    mine.save(tmp_path / "mine.json")
+    assert byteweld.get_encoding("mine") == mine
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_child_that_is_forked_while_one_loads_can_load_too(mine, monkeypatch, tmp_path):
+    mine.save(tmp_path / "mine.json")
+    search(monkeypatch, tmp_path)
+    assert encodings._lock.acquire(timeout=10)  # as a thread that loads holds it
+    try:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                code = 0 if byteweld.get_encoding("mine").encode("low") else 1
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        encodings._lock.release()
+
+
+# ---------------------------------------------------------------------- models
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("gpt-4", "cl100k_base"),
+        ("gpt-4o", "o200k_base"),
+        ("gpt-4o-2024-05-13", "o200k_base"),
+        ("gpt-4-0314", "cl100k_base"),
+        ("ft:gpt-4o-mini:me", "o200k_base"),
+        ("ft:gpt-4:me", "cl100k_base"),
+        ("gpt-oss-120b", "o200k_harmony"),
+        ("text-davinci-edit-001", "p50k_edit"),
+        ("text-ada-001", "r50k_base"),
+        ("gpt-2", "gpt2"),
+    ],
+)
+def test_models_have_encodings(model, name):
+    assert byteweld.encoding_name_for_model(model) == name
+
+
+@pytest.mark.parametrize("model", ["", "gpt", "gpt-4x", "llama-3", "GPT-4"])
+def test_an_unknown_model_is_a_key_error(model):
+    with pytest.raises(KeyError, match="get_encoding"):
+        byteweld.encoding_name_for_model(model)
+    with pytest.raises(KeyError, match="get_encoding"):
+        byteweld.encoding_for_model(model)
+
+
+def test_the_encoding_for_a_model_is_the_encoding_of_its_name(tiny, monkeypatch, tmp_path):
+    put(tmp_path / "tiny_ranks.tiktoken", tiny[1])
+    search(monkeypatch, tmp_path)
+    monkeypatch.setattr(encodings, "_MODELS", {"tiny": "small-1"})
+    assert byteweld.encoding_for_model("small-1") is byteweld.get_encoding("tiny")
