@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from byteweld import _native
-from byteweld._text import Text, character_offsets, start_of, utf8
+from byteweld._text import Text, character_offsets, span_bytes, start_of, utf8
 from byteweld.corpus import OnError, open_corpus
 from byteweld.errors import UnsupportedError, VocabularyError
 from byteweld.patterns import pattern_name
@@ -329,6 +329,23 @@ class Tokenizer:
             lambda text: self._encoder.last_cut(text, chosen[1]) or 0,
             block_bytes=block_bytes,
         )
+
+    def encode_spans(self, spans: Iterable[tuple[Text, bool]]) -> list[int]:
+        """Encode one text made of spans, each trusted or not, such as a template and its fillings.
+
+        The text is the spans joined, and pre-tokens may cross their edges. A special token is
+        recognised only where its text lies wholly inside one trusted span: the leftmost such place
+        first, and there the longest such token. Nothing else is ever a special id, whatever an
+        untrusted span holds and wherever spans are cut; and nothing is refused. If all spans are
+        trusted and none cuts a special token, the ids are those of `allowed_special="all"`; if
+        none is, those of `disallowed_special=()`.
+
+        >>> vocab = {b: bytes([b]) for b in range(256)}
+        >>> tok = Tokenizer.from_merges(vocab, [], special_tokens=["<|"])
+        >>> tok.encode_spans([("<|", True), ("<|", False), ("<", True), ("|", True)])
+        [256, 60, 124, 60, 124]
+        """
+        return self._encoder.encode_spans(*span_bytes(spans))
 
     def encode_with_offsets(
         self,

@@ -581,3 +581,38 @@ def test_a_template_goes_around_the_ids_when_asked():
 def test_a_vocabulary_without_a_template_adds_nothing(tok):
     assert tok.encode("low", template=True) == tok.encode("low")
     assert tok.encode_batch(["low"], template=True) == [tok.encode("low")]
+
+
+# ---------------------------------------------------------------------- spans
+
+
+def test_spans_carry_trust(tok):
+    end = tok.eot_token
+    low = tok.encode("low")
+    assert tok.encode_spans([("low", True), (END, True)]) == [*low, end]
+    assert end not in tok.encode_spans([("low", True), (END, False)])
+    assert tok.encode_spans([]) == tok.encode_spans([("", True), (b"", False)]) == []
+    assert tok.encode_spans(iter([["low", True]])) == low
+    assert tok.encode_spans([(bytearray(b"low"), False)]) == low
+
+
+@pytest.mark.parametrize(
+    ("spans", "words"),
+    [
+        ("low", "iterable of"),
+        (b"low", "iterable of"),
+        (["low"], "span 0 is 'low'"),
+        ([("low",)], "span 0"),
+        ([("low", True), ("low", True, True)], "span 1"),
+        ([("low", True), (None, True)], "span 1 holds NoneType"),
+        ([(5, True)], "span 0 holds int"),
+        ([("low", "no")], "trusted 'no'"),  # a str is true in Python
+        ([("low", 1)], "trusted 1"),
+        ([("low", None)], "trusted None"),
+        (None, None),
+        (5, None),
+    ],
+)
+def test_spans_are_pairs_of_text_and_trust(tok, spans, words):
+    with pytest.raises(TypeError, match=words):
+        tok.encode_spans(spans)

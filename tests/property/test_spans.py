@@ -1,0 +1,225 @@
+"""Trust in spans: no special id ever comes from where it was not trusted, however texts are cut."""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import (
+    BROKEN,
+    ENDOFTEXT,
+    byte_texts,
+    examples,
+    rich_texts,
+    surrogate_texts,
+    vocabularies,
+)
+
+from byteweld import PATTERNS, Tokenizer
+
+BYTE_RANKS = {bytes([b]): b for b in range(256)}
+MERGED = {b"ab": 256, b" a": 257, b"<|": 258, b"|>": 259, "é".encode(): 260, b"  ": 261}
+# Nested, overlapping, prefixes of each other, white space, several bytes a character, one byte.
+SPECIALS = [
+    *[ENDOFTEXT, "<|a|>", "<|a|><|b|>", "<|b|>", "|><|", "<|a", "a|>", "é漢", "😀", " ", "\n\n"],
+    *["aa", "aaa", "b", "<|endoftext|><|endoftext|>", "'s", "\ufffd"],
+]
+IDS = {text: 400 + n for n, text in enumerate(SPECIALS)}
+
+
+@pytest.fixture(scope="module")
+def toks():
+    ranks = BYTE_RANKS | MERGED
+    return {
+        pattern: Tokenizer.from_ranks(ranks, pattern=pattern, special_tokens=IDS)
+        for pattern in [*PATTERNS, None]
+    }
+
+
+def joined(spans):
+    """The bytes of all spans: runs of str are joined as str, so that halves of pairs meet."""
+    parts = []
+    for text, _ in spans:
+        if parts and isinstance(text, str) and isinstance(parts[-1], str):
+            parts[-1] += text
+        else:
+            parts.append(text)
+    return b"".join(map(in_utf8, parts))
+
+
+def in_utf8(text):
+    if isinstance(text, bytes):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def places(spans):
+    """(start, end, trusted) of each span in the joined bytes, counted by characters of the str."""
+    widths = []
+    for n, (text, _) in enumerate(spans):
+        if isinstance(text, bytes):
+            widths.append(len(text))
+            continue
+        before = _neighbour(spans, n, -1)
+        after = _neighbour(spans, n, 1)
+        around = before + text + after
+        first, last = len(before), len(before) + len(text)
+        width = 0
+        at = 0
+        while at < len(around):
+            pair = (
+                "\ud800" <= around[at] <= "\udbff"
+                and "\udc00" <= around[at + 1 : at + 2] <= "\udfff"
+            )
+            size = 4 if pair else len(in_utf8(around[at]))
+            for part in range(2 if pair else 1):
+                if first <= at + part < last:
+                    width += size // 2 if pair else size
+            at += 2 if pair else 1
+        widths.append(width)
+    ends = list(accumulate(widths, initial=0))
+    return [(a, b, trusted) for (a, b), (_, trusted) in zip(pairwise(ends), spans, strict=True)]
+
+
+def _neighbour(spans, n, step):
+    """The nearest character of the str beside a span, across empty strs."""
+    n += step
+    while 0 <= n < len(spans):
+        text = spans[n][0]
+        if isinstance(text, bytes):
+            return ""
+        if text:
+            return text[-1] if step < 0 else text[0]
+        n += step
+    return ""
+
+
+def reference(tok, spans):
+    """The rule, by brute force: leftmost, then longest, wholly inside one trusted span."""
+    text = joined(spans)
+    ranges = [(a, b) for a, b, trusted in places(spans) if trusted]
+    literals = sorted(((t.encode(), i) for t, i in tok.vocab.special_tokens.items()), reverse=True)
+    literals.sort(key=lambda item: -len(item[0]))
+    ids = []
+    start = at = 0
+    while at < len(text):
+        for literal, token_id in literals:
+            end = at + len(literal)
+            if text.startswith(literal, at) and any(a <= at and end <= b for a, b in ranges):
+                ids += tok.encode_ordinary(text[start:at])
+                ids.append(token_id)
+                start = at = end
+                break
+        else:
+            at += 1
+    return ids + tok.encode_ordinary(text[start:])
+
+
+literals = st.sampled_from(SPECIALS)
+halves = literals.flatmap(lambda t: st.integers(0, len(t)).map(lambda n: t[:n]))
+other_halves = literals.flatmap(lambda t: st.integers(0, len(t)).map(lambda n: t[n:]))
+str_pieces = st.one_of(literals, halves, other_halves, rich_texts, surrogate_texts)
+byte_pieces = st.one_of(
+    literals.map(str.encode),
+    literals.map(str.encode).flatmap(lambda t: st.integers(0, len(t)).map(lambda n: t[n:])),
+    st.sampled_from(BROKEN),
+    byte_texts,
+)
+span_texts = st.one_of(
+    st.lists(str_pieces, max_size=3).map("".join), st.lists(byte_pieces, max_size=3).map(b"".join)
+)
+span_lists = st.lists(st.tuples(span_texts, st.booleans()), max_size=7)
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS, None])
+def test_spans_follow_the_rule(pattern, toks):
+    tok = toks[pattern]
+
+    @examples(150)
+    @given(span_lists)
+    @example([("<|a|>", True), ("<|b|>", True)])
+    @example([("<|a|><", True), ("|b|>", True)])
+    @example([("\ud83d", True), ("", False), ("\ude00", True)])
+    @example([("\ud83d", True), (b"", True), ("\ude00", True)])
+    @example([("a\ud83d\ude00", True), ("\ude00\ud83d", False)])
+    def follow(spans):
+        assert tok.encode_spans(spans) == reference(tok, spans)
+
+    follow()
+
+
+@examples(150)
+@given(vocabularies, span_lists)
+def test_spans_follow_the_rule_for_any_vocabulary(vocab, spans):
+    tok = Tokenizer(vocab)
+    assert tok.encode_spans(spans) == reference(tok, spans)
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS, None])
+def test_nothing_that_is_not_trusted_is_ever_special(pattern, toks):
+    tok = toks[pattern]
+    special_ids = set(IDS.values())
+
+    @examples(100)
+    @given(span_lists)
+    def never(spans):
+        trusted = [(text, True) for text, _ in spans]
+        untrusted = [(text, False) for text, _ in spans]
+        text = joined(spans)
+        ids = tok.encode_spans(untrusted)
+        assert ids == tok.encode(text, disallowed_special=()) and not special_ids & set(ids)
+        assert tok.decode_bytes(tok.encode_spans(spans)) == text
+        assert tok.decode_bytes(tok.encode_spans(trusted)) == text
+        assert tok.encode_spans([(text, True)]) == tok.encode(text, allowed_special="all")
+
+    never()
+
+
+@pytest.mark.parametrize("literal", SPECIALS, ids=ascii)
+def test_a_literal_that_is_cut_is_no_special_token(literal, toks):
+    """However it is cut, and whoever is trusted: unless all of it lies in one trusted span."""
+    for tok in (toks["gpt2"], toks["o200k"]):
+        raw = literal.encode()
+        around = [(f"x{literal}y", True), (f"x{literal}y", False)]
+        whole, plain = (tok.encode_spans([span]) for span in around)
+        assert IDS[literal] in whole and IDS[literal] not in plain
+        for cut in range(1, len(raw)):
+            for left in (True, False):
+                for right in (True, False):
+                    spans = [(b"x" + raw[:cut], left), (raw[cut:] + b"y", right)]
+                    ids = tok.encode_spans(spans)
+                    assert IDS[literal] not in ids
+                    assert ids == reference(tok, spans)
+        assert tok.encode_spans([("x", False), (literal, True), ("y", False)]) == whole
+        assert tok.encode_spans([("x", True), (literal, False), ("y", True)]) == plain
+        assert tok.encode_spans([("x", True), ("", False), (literal, True), ("y", False)]) == whole
+
+
+def test_all_trusted_spans_that_cut_no_literal_are_the_text_with_all_allowed(toks):
+    pieces = ["a", ENDOFTEXT, "hello ", "<|a|><|b|>", " world's", "\n\n", "漢"]
+    for tok in toks.values():
+        spans = [(piece, True) for piece in pieces]
+        assert tok.encode_spans(spans) == tok.encode("".join(pieces), allowed_special="all")
+
+
+def test_pre_tokens_cross_the_edges_of_spans(toks):
+    tok = toks["gpt2"]
+    word = [(letter, n % 2 == 0) for n, letter in enumerate("xyzw")]
+    assert tok.encode_spans([("a", False), ("b", False)]) == tok.encode_ordinary("ab") == [256]
+    assert tok.encode_spans(word) == tok.encode_ordinary("xyzw")
+    e_acute = "é".encode()
+    assert tok.encode_spans([(e_acute[:1], True), (e_acute[1:], False)]) == [260]
+
+
+def test_thousands_of_spans_and_of_special_tokens_are_quick(toks):
+    specials = {f"<|reserved_{n}|>": 1000 + n for n in range(3000)}
+    tok = Tokenizer.from_ranks(BYTE_RANKS, pattern="o200k", special_tokens=specials)
+    spans = [(f"<|reserved_{n % 3000}|> text", n % 2 == 0) for n in range(20_000)]
+    ids = tok.encode_spans(spans)
+    assert sum(i >= 1000 for i in ids) == 10_000
+    # One long text, trusted in slivers between which all lies across an edge.
+    text = "<|reserved_1|>" * 20_000
+    slivers = [(text[n : n + 7], True) for n in range(0, len(text), 7)]
+    assert max(tok.encode_spans(slivers)) < 256
