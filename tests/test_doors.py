@@ -33,7 +33,7 @@ DOORS: dict[str, set[str]] = {
     "render": {"vocab"},
     # Two encoders on one corpus; and the real peers, who are one of the two.
     "proof": set(),
-    "peers": {"vocab", "formats", "proof"},
+    "peers": {"errors", "vocab", "formats", "proof"},
     # Explaining is the reference at work, shown by render.
     "explain": {"errors", "vocab", "recipes", "reference", "render"},
     "api": {"corpus", "counts", "formats", "recipes", "tokenizer", "trainer"},

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from byteweld import formats
+from byteweld.errors import UnsupportedError
 from byteweld.formats.vocab_merges import find_files
+from byteweld.proof import is_failure
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ def open_peer(
         num_threads: by default one per processor.
     """
     chosen = library or _READERS.get(format, "tokenizers")
-    module = _import(chosen)
+    module, version = _import(chosen), metadata.version(chosen)
     copied = _READERS.get(format) != chosen
     with tempfile.TemporaryDirectory() as folder:
         file, copy = Path(path), Path(folder) / _COPIES[chosen]
@@ -111,21 +113,21 @@ def open_peer(
             formats.save(vocab, copy)
         if copied:
             file, format = copy, formats.recognise(copy)
-        if chosen == "tiktoken":
-            ranks, own_pattern = _read_ranks(file, format)
-            encoding = module.Encoding(
-                file.stem,
-                pat_str=pattern or own_pattern or vocab.pattern or _WHOLE_TEXT,
-                mergeable_ranks=ranks,
-                special_tokens=dict(vocab.special_tokens),
-            )
-            run = _run_tiktoken(encoding, num_threads or os.cpu_count() or 1)
-        else:
-            tokenizer = module.Tokenizer.from_file(str(copy if format == "gpt2" else file))
-            if format == "gpt2":  # the copy is for what the two files do not hold
-                tokenizer.model = _read_pair(module, file)
-            run = _run_tokenizers(tokenizer, num_threads)
-    return Peer(chosen, metadata.version(chosen), copied, specials, run)
+        try:
+            if chosen == "tiktoken":
+                encoding = _open_tiktoken(module, file, format, vocab, pattern)
+                run = _run_tiktoken(encoding, num_threads or os.cpu_count() or 1)
+            else:
+                # GPT-2's two files hold the model only; the copy is for all else.
+                tokenizer = module.Tokenizer.from_file(str(copy if format == "gpt2" else file))
+                if format == "gpt2":
+                    tokenizer.model = _read_pair(module, file)
+                run = _run_tokenizers(tokenizer, num_threads)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            raise UnsupportedError(f"{path}: {chosen} {version} cannot read it: {error}") from error
+    return Peer(chosen, version, copied, specials, run)
 
 
 def _import(library: PeerName) -> Any:
@@ -139,6 +141,18 @@ def _import(library: PeerName) -> Any:
 
 
 # ---------------------------------------------------------------------- tiktoken
+
+
+def _open_tiktoken(
+    module: Any, path: Path, format: str, vocab: Vocabulary, pattern: str | None
+) -> Any:
+    ranks, own_pattern = _read_ranks(path, format)
+    return module.Encoding(
+        path.stem,
+        pat_str=pattern or own_pattern or vocab.pattern or _WHOLE_TEXT,
+        mergeable_ranks=ranks,
+        special_tokens=dict(vocab.special_tokens),
+    )
 
 
 def _read_ranks(path: Path, format: str) -> tuple[dict[bytes, int], str | None]:

@@ -157,6 +157,11 @@ def prove(
     return proof
 
 
+def is_failure(error: BaseException) -> bool:
+    """Whether a side has failed: a panic of a peer's engine is no Exception, an interrupt none."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
 def _compare(proof: Proof, ours: Side, theirs: Side, batch: list[Document]) -> Failure | None:
     """Compare a batch; nothing is counted if a side fails on it."""
     texts = [document.content for document in batch]
@@ -165,8 +170,7 @@ def _compare(proof: Proof, ours: Side, theirs: Side, batch: list[Document]) -> F
         try:
             results.append(side.encode(texts))
         except BaseException as error:
-            # A panic in a peer's engine is no Exception, and must not end the proof without words.
-            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            if not is_failure(error):
                 raise
             return Failure(side.name, batch[0], str(error) or type(error).__name__)
     (their_ids, their_seconds), (our_ids, our_seconds) = results

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 
@@ -322,6 +323,19 @@ def test_a_missing_peer_is_told_with_the_way_to_get_it(run, saved, corpus, monke
         b"",
         "byteweld: the real tokenizers is not installed; install it with: "
         "pip install 'byteweld[prove]' (or: pip install tokenizers)\n",
+    )
+
+
+def test_a_file_that_the_peer_cannot_read_is_told(run, saved, corpus, monkeypatch):
+    def broken(path):
+        raise Exception("data did not match any variant")
+
+    monkeypatch.setattr(tokenizers, "Tokenizer", SimpleNamespace(from_file=broken))
+    assert run("prove", "tokenizer.json", "texts") == (
+        2,
+        b"",
+        f"byteweld: tokenizer.json: {THEIRS['tokenizers']} cannot read it: "
+        "data did not match any variant\n",
     )
 
 
