@@ -48,6 +48,9 @@ def _find_problem(
         )
     if text not in keys and token.id in taken:
         return f"{text!r} shares its id {token.id} with a token of other letters"
+    letters = spelled_bytes(text, vocab.alphabet)
+    if text not in keys and letters is not None and len(letters) == 1:
+        return f"{text!r} is the letter of byte 0x{letters[0]:02X}, which has no token"
     problem = find_added_problem(
         token, vocab.alphabet, is_made=is_made, ignore_merges=ignore_merges
     )

@@ -203,6 +203,8 @@ def read_tokens(
             )
         elif tokens.setdefault(token.id, own) != own:
             problem = f"shares its id {token.id} with {show(tokens[token.id])}"
+        elif len(own) == 1 and BYTE_TO_CHAR[own[0]] not in model.vocab:
+            problem = "is a byte for which the model has no token"
         if problem is not None:
             kind = "special" if token.special else "added"
             raise UnsupportedError(f"{path}: {kind} token {show(token.text)} {problem}")

@@ -34,19 +34,20 @@ _TWO_KEYS: Final = ("type", "sep", "cls", "trim_offsets", "add_prefix_space")
 
 def read_post_processor(value: object, path: Path) -> Template:
     """Return the ids that a post-processor puts before and after one text."""
-    before: list[int] = []
-    after: list[int] = []
+    template: Template = ((), ())
     for step in read_sequence(value, "post_processor", "processors", path):
-        first, last = _read_step(step, path)
-        before, after = first + before, after + last  # each is put around what is there
-    return tuple(before), tuple(after)
+        if step["type"] == "ByteLevel":  # it changes offsets only
+            check_keys(step, BYTE_LEVEL_KEYS, "its post_processor", path)
+            continue
+        if template != ((), ()):  # the library itself fails on such a file
+            raise refusal(path, "its post_processor adds tokens twice")
+        before, after = _read_step(step, path)
+        template = tuple(before), tuple(after)
+    return template
 
 
 def _read_step(step: Mapping[str, object], path: Path) -> tuple[list[int], list[int]]:
     kind = step["type"]
-    if kind == "ByteLevel":  # it changes offsets only
-        check_keys(step, BYTE_LEVEL_KEYS, "its post_processor", path)
-        return [], []
     if kind in _TWO_TOKENS:
         check_keys(step, _TWO_KEYS, "its post_processor", path)
         return [_read_two(step, "cls", path)], [_read_two(step, "sep", path)]

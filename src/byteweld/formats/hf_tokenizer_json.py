@@ -30,7 +30,7 @@ from byteweld.formats._hf_normalizer import read_normalizer, write_normalizer
 from byteweld.formats._hf_steps import read_pre_tokenizer, write_byte_level, write_pre_tokenizer
 from byteweld.formats._hf_template import read_post_processor, write_post_processor
 from byteweld.formats._json import parse_object, read_file, require, show
-from byteweld.vocab import ROLES, Merge, Template, VocabAlphabet, Vocabulary
+from byteweld.vocab import ROLES, Template, VocabAlphabet, Vocabulary
 
 NAME: Final = "huggingface"
 HOLDS: Final = frozenset(
@@ -116,7 +116,7 @@ def load(path: Path) -> Vocabulary:
     try:
         vocab = Vocabulary(
             tokens,
-            [Merge(keys[a], keys[b], keys[a + b]) for a, b in model.merges],
+            ((keys[a], keys[b], keys[a + b]) for a, b in model.merges),
             added_tokens=added_tokens,
             steps=steps,
             normalizer=normalizer,
