@@ -211,9 +211,13 @@ class Counts:
             )
         pretokens = cast("list[bytes]", table["bytes"].to_pylist())
         numbers = cast("list[int]", table["count"].to_pylist())
+        items = dict(zip(pretokens, numbers, strict=True))
+        if len(items) != len(pretokens):
+            twice = len(pretokens) - len(items)
+            raise FormatError(f"{twice} of {len(pretokens)} rows repeat a pre-token", path=file)
         try:
             counts = Counts(
-                dict(zip(pretokens, numbers, strict=True)),
+                items,
                 pattern=json.loads(metadata[b"pattern"]),
                 boundaries=json.loads(metadata[b"boundaries"]),
                 skipped_documents=int(metadata[b"skipped_documents"]),
@@ -222,7 +226,7 @@ class Counts:
             raise FormatError(f"the metadata lacks {error}", path=file) from error
         except (TypeError, ValueError) as error:
             raise FormatError(str(error), path=file) from error
-        if metadata.get(b"total") != b"%d" % counts.total or len(counts) != len(pretokens):
+        if metadata.get(b"total") != b"%d" % counts.total:
             raise FormatError(
                 f"the counts add up to {counts.total}; the file says {metadata.get(b'total')!r}",
                 path=file,

@@ -99,6 +99,21 @@ def test_tables_add_up():
     assert total.items() == [(b"a", 1), (b"b", 2**40 + 2), (b"c", 1)]
 
 
+def test_a_pretoken_that_never_occurs_is_not_in_the_table():
+    counts = Counts({b"a": 0, b"b" * 20: 0, b"c": 1})
+    assert counts.items() == [(b"c", 1)]
+    assert len(counts) == 1 and b"a" not in counts and counts[b"a"] == 0
+    assert counts == Counts({b"c": 1}) == counts + Counts({b"a": 0})
+
+
+def test_pretokens_that_differ_only_in_zero_bytes_are_different():
+    table = {b"\0" * n + end: 1 + n for n in range(40) for end in (b"", b"a", b"\xff")}
+    del table[b""]
+    counts = Counts(table)
+    assert counts.items() == sorted(table.items())
+    assert all(counts[pretoken] == count for pretoken, count in table.items())
+
+
 def test_tables_of_different_patterns_do_not_add_up():
     with pytest.raises(ValueError, match="different patterns"):
         Counts({b"a": 1}, pattern="x+") + Counts({b"a": 1}, pattern="y+")
@@ -266,6 +281,19 @@ def test_an_artifact_that_contradicts_itself_is_a_format_error(saved, columns):
     pyarrow.parquet.write_table(table, folder / "counts.parquet")
     with pytest.raises(FormatError):
         Counts.load(folder)
+
+
+def test_an_artifact_that_lists_a_pretoken_without_occurrences_is_read(saved):
+    import pyarrow
+    import pyarrow.parquet
+
+    _, folder = saved
+    Counts({b"a": 3}).save(folder, overwrite=True)
+    schema = pyarrow.parquet.read_table(folder / "counts.parquet").schema
+    columns = {"bytes": [b"a", b"b"], "count": [3, 0]}
+    table = pyarrow.table(columns).replace_schema_metadata(schema.metadata)
+    pyarrow.parquet.write_table(table, folder / "counts.parquet")
+    assert Counts.load(folder) == Counts({b"a": 3})
 
 
 def test_without_pyarrow_saving_says_what_to_install(tmp_path, monkeypatch):

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use byteweld_core::counts as core;
 use byteweld_core::pretoken::Pretokenizer;
@@ -15,6 +16,9 @@ use pyo3::types::PyBytes;
 use crate::convert::{texts, threads};
 use crate::corpus::{Source, options};
 use crate::error::raise;
+
+/// Python is asked for signals and told of progress about this often; each time may wait for its lock.
+const REPORT_EVERY: Duration = Duration::from_millis(20);
 
 /// Pre-token bytes and how many. Immutable.
 #[pyclass(frozen, module = "byteweld._native")]
@@ -68,14 +72,15 @@ impl Counts {
     }
 }
 
-/// Counts documents as they come.
+/// Counts documents as they come. An error loses what was counted.
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct CountBuilder {
     pretokenizer: Pretokenizer,
     boundaries: Specials,
     alphabet: Option<[bool; 256]>,
     threads: std::num::NonZeroUsize,
-    sum: Mutex<core::Counts>,
+    /// What was counted so far: by one counter, or by more if several threads of Python count at once.
+    counters: Mutex<Vec<core::Counter>>,
 }
 
 impl CountBuilder {
@@ -84,17 +89,23 @@ impl CountBuilder {
             pretokenizer: &self.pretokenizer,
             boundaries: &self.boundaries,
             alphabet: self.alphabet.as_ref(),
-            threads: self.threads,
         }
     }
 
-    fn add(&self, counts: core::Counts) -> byteweld_core::Result<()> {
-        let mut sum = self.sum.lock().unwrap_or_else(PoisonError::into_inner);
-        if sum.is_empty() {
-            *sum = counts;
-            return Ok(());
-        }
-        sum.merge(&counts)
+    fn counters(&self) -> MutexGuard<'_, Vec<core::Counter>> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on with a counter that nobody uses. The lock is not held meanwhile: `work` may call Python.
+    fn with_counter(
+        &self,
+        work: impl FnOnce(&mut core::Counter) -> byteweld_core::Result<()>,
+    ) -> byteweld_core::Result<()> {
+        let idle = self.counters().pop();
+        let mut counter = idle.unwrap_or_else(|| core::Counter::new(self.threads));
+        work(&mut counter)?;
+        self.counters().push(counter);
+        Ok(())
     }
 }
 
@@ -125,14 +136,16 @@ impl CountBuilder {
             boundaries: Specials::new(&boundaries).map_err(|e| raise(py, e))?,
             alphabet,
             threads: threads(num_threads)?,
-            sum: Mutex::default(),
+            counters: Mutex::default(),
         })
     }
 
     /// Counts documents that are in memory.
     fn add_documents(&self, py: Python<'_>, documents: &Bound<'_, PyAny>) -> PyResult<()> {
         let documents = texts(documents)?;
-        let counted = py.detach(|| self.add(core::count_documents(&documents, &self.options())?));
+        let counted = py.detach(|| {
+            self.with_counter(|counter| counter.count_documents(&documents, &self.options()))
+        });
         counted.map_err(|e| raise(py, e))
     }
 
@@ -154,7 +167,12 @@ impl CountBuilder {
         let mut source = Source(reader);
         let mut failure = None;
         let counted = py.detach(|| {
+            let mut last: Option<Instant> = None;
             let mut report = || {
+                if last.is_some_and(|last| last.elapsed() < REPORT_EVERY) {
+                    return ControlFlow::Continue(());
+                }
+                last = Some(Instant::now());
                 let bytes = consumed.load(Ordering::Relaxed);
                 let outcome = Python::attach(|py| {
                     py.check_signals()?;
@@ -168,7 +186,9 @@ impl CountBuilder {
                     }
                 }
             };
-            self.add(core::count_source(&mut source, &self.options(), &mut report)?)
+            self.with_counter(|counter| {
+                counter.count_source(&mut source, &self.options(), &mut report)
+            })
         });
         match (failure, counted) {
             (Some(error), _) => Err(error),
@@ -184,9 +204,20 @@ impl CountBuilder {
     }
 
     /// The sum so far; the builder starts anew.
-    fn finish(&self) -> Counts {
-        let mut sum = self.sum.lock().unwrap_or_else(PoisonError::into_inner);
-        Counts { inner: std::mem::take(&mut *sum) }
+    fn finish(&self, py: Python<'_>) -> PyResult<Counts> {
+        let counters = std::mem::take(&mut *self.counters());
+        let sum = py.detach(|| {
+            let mut sum: Option<core::Counts> = None;
+            for counter in counters {
+                let counts = counter.finish()?;
+                match &mut sum {
+                    Some(sum) => sum.merge(&counts)?,
+                    None => sum = Some(counts),
+                }
+            }
+            Ok(sum.unwrap_or_default())
+        });
+        sum.map(|inner| Counts { inner }).map_err(|e| raise(py, e))
     }
 
     /// Which engine runs the pattern: "whole", "automaton" or "backtracking".

@@ -1,33 +1,36 @@
 //! Counts: pre-token bytes and how many of them (64-bit). Adding two tables is associative and commutative.
 
+mod batch;
+mod feed;
 mod stream;
+mod table;
+#[cfg(test)]
+mod tests;
 
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
 
-pub use stream::{CountOptions, DocumentSource, Read, count_documents, count_source};
+pub use feed::{DocumentSource, Read};
+pub use stream::{CountOptions, Counter};
 
 use crate::error::{Error, Result};
+use batch::{Batch, part_of};
+use table::{Table, pack};
 
 /// A table of counts.
-#[derive(Default)]
 pub struct Counts {
-    /// The pre-tokens' bytes, back to back, in order of first sight.
-    bytes: Vec<u8>,
-    entries: Vec<Entry>,
-    /// Places in `entries`, found by the hash of the bytes.
-    places: HashTable<usize>,
-    /// Seeded anew for every table, so that no text can be made to collide; results do not depend on it.
+    /// Each holds the pre-tokens with its own low bits of the hash: a power of two of them, one unless
+    /// several threads counted.
+    tables: Vec<Table>,
+    /// Seeded anew for every counting, so that no text can be made to collide; results do not depend on it.
     hasher: RandomState,
 }
 
-struct Entry {
-    start: usize,
-    end: usize,
-    hash: u64,
-    count: u64,
+impl Default for Counts {
+    fn default() -> Self {
+        Self { tables: vec![Table::default()], hasher: RandomState::default() }
+    }
 }
 
 impl Counts {
@@ -38,67 +41,52 @@ impl Counts {
 
     /// How many distinct pre-tokens there are.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.tables.iter().map(|table| table.entries().len()).sum()
     }
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
     /// How many pre-tokens were counted in all.
     pub fn total(&self) -> u128 {
-        self.entries.iter().map(|entry| u128::from(entry.count)).sum()
+        self.iter().map(|(_, count)| u128::from(count)).sum()
     }
 
-    /// Adds `count` occurrences of a pre-token.
+    /// Adds `count` occurrences of a pre-token. One that does not occur is not in the table.
     pub fn add(&mut self, pretoken: &[u8], count: u64) -> Result<()> {
-        let hash = self.hasher.hash_one(pretoken);
-        let Self { bytes, entries, places, .. } = self;
-        let found = places.entry(
-            hash,
-            |&place| {
-                let entry = &entries[place];
-                entry.hash == hash && &bytes[entry.start..entry.end] == pretoken
-            },
-            |&place| entries[place].hash,
-        );
-        match found {
-            hashbrown::hash_table::Entry::Occupied(place) => {
-                let entry = &mut entries[*place.get()];
-                entry.count = entry.count.checked_add(count).ok_or_else(|| overflow(pretoken))?;
-            }
-            hashbrown::hash_table::Entry::Vacant(vacant) => {
-                vacant.insert(entries.len());
-                let start = bytes.len();
-                bytes.extend_from_slice(pretoken);
-                entries.push(Entry { start, end: bytes.len(), hash, count });
-            }
+        if count == 0 {
+            return Ok(());
         }
-        Ok(())
+        let hash = self.hash(pretoken);
+        let part = part_of(hash, self.tables.len());
+        self.tables[part].add(pretoken, hash, count, &self.hasher)
     }
 
     /// The count of one pre-token.
     pub fn get(&self, pretoken: &[u8]) -> u64 {
-        let hash = self.hasher.hash_one(pretoken);
-        let is_it = |&place: &usize| {
-            let entry = &self.entries[place];
-            &self.bytes[entry.start..entry.end] == pretoken
-        };
-        self.places.find(hash, is_it).map_or(0, |&place| self.entries[place].count)
+        let hash = self.hash(pretoken);
+        self.tables[part_of(hash, self.tables.len())].get(pretoken, hash)
     }
 
     /// Adds another table.
     pub fn merge(&mut self, other: &Counts) -> Result<()> {
-        for entry in &other.entries {
-            self.add(&other.bytes[entry.start..entry.end], entry.count)?;
+        let parts = self.tables.len();
+        for (part, table) in self.tables.iter_mut().enumerate() {
+            let mut batch = Batch::new(table, &self.hasher);
+            for other in &other.tables {
+                batch.add_part(other, part, parts)?;
+            }
         }
         Ok(())
     }
 
     /// All pre-tokens with their counts, in order of first sight (which depends on the threads).
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> {
-        self.entries.iter().map(|entry| (&self.bytes[entry.start..entry.end], entry.count))
+        self.tables
+            .iter()
+            .flat_map(|table| table.entries().iter().map(|entry| (table.bytes(entry), entry.count)))
     }
 
     /// All pre-tokens with their counts, in order of their bytes.
@@ -106,6 +94,13 @@ impl Counts {
         let mut all: Vec<_> = self.iter().collect();
         all.sort_unstable();
         all
+    }
+
+    fn hash(&self, pretoken: &[u8]) -> u64 {
+        match pack(pretoken) {
+            Some(key) => self.hasher.hash_one(key),
+            None => self.hasher.hash_one(pretoken),
+        }
     }
 }
 

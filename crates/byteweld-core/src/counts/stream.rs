@@ -1,54 +1,33 @@
 //! Documents to counts, on several threads, never with the whole corpus in memory.
 //!
-//! The source is behind a lock. A worker takes it, reads a block that ends at a place where a cut changes
-//! no pre-token (a document's end, a special token, or a place that the pre-tokeniser proves), gives it
-//! back and counts its block in a table of its own. The tables are added up in the end. Which worker
-//! counted what does not matter: addition is commutative.
+//! A feed is behind a lock. A worker takes it, fills a block with pieces of documents that end where a cut
+//! changes no pre-token (a document's end, a special token, or a place that the pre-tokeniser proves), gives
+//! it back and counts its block in a table of its own. In the end the tables are added up, each thread
+//! adding a part of the pre-tokens. Which worker counted what does not matter: addition is commutative.
 
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use foldhash::fast::RandomState;
 
 use super::Counts;
+use super::batch::{BATCH, Batch};
+use super::feed::{DocumentSource, Feed, MemoryFeed, Pieces, SourceFeed};
+use super::table::Table;
 use crate::cut;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
 use crate::specials::Specials;
 
-/// About how many bytes a worker takes at once.
-const BLOCK_BYTES: usize = 1 << 20;
 /// Less text than this is counted on the caller's thread: starting others would take longer.
 const WORTH_A_THREAD_BYTES: usize = 64 << 10;
-/// At most how many pieces of documents a worker takes at once.
-const BLOCK_PIECES: usize = 1 << 16;
-
-/// Documents, in pieces.
-pub trait DocumentSource: Send {
-    /// Appends some of the current document's bytes to `buffer`, about `want` of them or fewer.
-    fn read(
-        &mut self,
-        buffer: &mut Vec<u8>,
-        want: usize,
-    ) -> std::result::Result<Read, Box<dyn std::error::Error + Send + Sync>>;
-
-    /// For messages: the file that the bytes read last are from, and where in it they start, if they are
-    /// there as they were given.
-    fn place(&self) -> (Option<String>, Option<u64>);
-}
-
-/// What came after the bytes that were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
-    /// The document may go on.
-    More,
-    /// The document is complete; another may follow.
-    DocumentEnd,
-    /// There are no more documents, and nothing was read.
-    CorpusEnd,
-}
+/// Tables are divided into at most so many parts: more threads than that count, but do not add up.
+const MOST_PARTS: usize = 64;
 
 /// How to count.
+#[derive(Clone, Copy)]
 pub struct CountOptions<'a> {
     /// Cuts documents into pre-tokens.
     pub pretokenizer: &'a Pretokenizer,
@@ -56,23 +35,38 @@ pub struct CountOptions<'a> {
     pub boundaries: &'a Specials,
     /// Which bytes may occur; `None` allows all.
     pub alphabet: Option<&'a [bool; 256]>,
-    /// How many threads to use.
-    pub threads: NonZeroUsize,
 }
 
 impl CountOptions<'_> {
-    /// Counts the pre-tokens of a text that starts and ends at true boundaries.
-    fn count_text(&self, text: &[u8], counts: &mut Counts) -> Result<()> {
-        let mut position = 0;
+    /// Counts the pre-tokens of a piece of `text` that starts and ends at true boundaries.
+    fn count_piece(&self, text: &[u8], piece: Range<usize>, batch: &mut Batch<'_>) -> Result<()> {
+        let mut position = piece.start;
+        let mut lengths = [0; BATCH];
         loop {
-            let special = self.boundaries.find(text, position);
-            let end = special.map_or(text.len(), |s| s.start);
-            let mut failure = Ok(());
+            let special = self.boundaries.find(&text[..piece.end], position);
+            let end = special.map_or(piece.end, |s| s.start);
+            let mut filled = 0;
+            let mut failure = None;
+            // Pre-tokens tile the text, so their lengths say where they are.
             self.pretokenizer.for_each(&text[position..end], &mut |pretoken| {
-                failure = counts.add(pretoken, 1);
-                if failure.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                lengths[filled] = pretoken.len();
+                filled += 1;
+                if filled == BATCH {
+                    filled = 0;
+                    match batch.add_run(&text[position..], &lengths) {
+                        Ok(length) => position += length,
+                        Err(error) => {
+                            failure = Some(error);
+                            return ControlFlow::Break(());
+                        }
+                    }
+                }
+                ControlFlow::Continue(())
             })?;
-            failure?;
+            if let Some(error) = failure {
+                return Err(error);
+            }
+            batch.add_run(&text[position..], &lengths[..filled])?;
             match special {
                 Some(special) => position = special.end,
                 None => return Ok(()),
@@ -81,205 +75,207 @@ impl CountOptions<'_> {
     }
 
     /// The last place where a document's start may be cut from what follows it.
-    fn cut(&self, text: &[u8]) -> Option<usize> {
+    pub(super) fn cut(&self, text: &[u8]) -> Option<usize> {
         cut::last_cut(self.pretokenizer, &[self.boundaries], text)
             .or_else(|| cut::last_special_end(self.boundaries, text))
     }
+
+    /// The first byte that may not occur, and where it is.
+    pub(super) fn forbidden(&self, bytes: &[u8]) -> Option<(u8, usize)> {
+        let alphabet = self.alphabet?;
+        let at = bytes.iter().position(|&byte| !alphabet[byte as usize])?;
+        Some((bytes[at], at))
+    }
 }
 
-/// Whole pieces of documents: each starts and ends at a place where a cut changes nothing.
-#[derive(Default)]
-struct Block {
-    bytes: Vec<u8>,
-    /// Where the pieces end in `bytes`.
-    ends: Vec<usize>,
+/// Counts documents as they come. After an error it is not known what was counted: drop it then.
+pub struct Counter {
+    threads: NonZeroUsize,
+    /// One for each worker so far.
+    counts: Vec<Counts>,
 }
 
-/// The source, with the start of a document that no worker could take yet.
-struct Feed<'s> {
-    source: &'s mut dyn DocumentSource,
-    pending: Vec<u8>,
-    ended: bool,
+impl Counter {
+    /// A counter that uses so many threads while it is at work.
+    pub fn new(threads: NonZeroUsize) -> Self {
+        Self { threads, counts: Vec::new() }
+    }
+
+    /// Counts documents that are in memory.
+    pub fn count_documents<T: AsRef<[u8]> + Sync>(
+        &mut self,
+        documents: &[T],
+        options: &CountOptions<'_>,
+    ) -> Result<()> {
+        let bytes: usize = documents.iter().map(|document| document.as_ref().len()).sum();
+        let useful = (bytes / WORTH_A_THREAD_BYTES).clamp(1, self.threads.get());
+        let feed = MemoryFeed::new(documents);
+        self.count(feed, useful, options, &mut || ControlFlow::Continue(()))
+    }
+
+    /// Counts all documents of a source. `progress` is called on the caller's thread after each of its
+    /// blocks, and may stop the work.
+    pub fn count_source(
+        &mut self,
+        source: &mut dyn DocumentSource,
+        options: &CountOptions<'_>,
+        progress: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.count(SourceFeed::new(source), self.threads.get(), options, progress)
+    }
+
+    fn count<F: Feed>(
+        &mut self,
+        feed: F,
+        threads: usize,
+        options: &CountOptions<'_>,
+        progress: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<()> {
+        let shared = Shared {
+            feed: Mutex::new(feed),
+            stop: AtomicBool::new(false),
+            idle: Mutex::new(std::mem::take(&mut self.counts)),
+        };
+        let work = |progress: &mut dyn FnMut() -> ControlFlow<()>| {
+            let worked = shared.work(options, progress);
+            if worked.is_err() {
+                shared.stop.store(true, Ordering::Relaxed);
+            }
+            worked
+        };
+        let quietly = || work(&mut || ControlFlow::Continue(()));
+        let results = on_threads(threads, &quietly, || work(progress));
+        self.counts = shared.idle.into_inner().unwrap_or_else(PoisonError::into_inner);
+        first_cause(results)
+    }
+
+    /// The sum of all that was counted.
+    pub fn finish(mut self) -> Result<Counts> {
+        if self.counts.len() <= 1 {
+            return Ok(self.counts.pop().unwrap_or_default());
+        }
+        add_up(&self.counts, self.threads.get())
+    }
 }
 
-impl Feed<'_> {
-    /// Fills `block`; it stays empty when the corpus has ended.
-    fn fill(&mut self, block: &mut Block, options: &CountOptions<'_>) -> Result<()> {
-        block.bytes.clear();
-        block.ends.clear();
-        std::mem::swap(&mut block.bytes, &mut self.pending);
-        let mut piece_start = 0;
-        let mut try_at = BLOCK_BYTES; // the length of the open piece at which a cut is tried next
-        while !self.ended {
-            let before = block.bytes.len();
-            let want = (try_at + piece_start).saturating_sub(before).max(1 << 16);
-            let read = self.source.read(&mut block.bytes, want).map_err(Error::Source)?;
-            self.check_alphabet(&block.bytes[before..], options)?;
-            match read {
-                Read::More => {
-                    let open = block.bytes.len() - piece_start;
-                    if open < try_at {
-                        continue;
-                    }
-                    let cut = options.cut(&block.bytes[piece_start..]).map(|at| piece_start + at);
-                    if cut.is_none() && piece_start == 0 {
-                        try_at = 2 * open; // so that all tries together stay linear
-                        continue;
-                    }
-                    let cut = cut.unwrap_or(piece_start);
-                    self.pending.extend_from_slice(&block.bytes[cut..]);
-                    block.bytes.truncate(cut);
-                    if cut > piece_start {
-                        block.ends.push(cut);
-                    }
-                    return Ok(());
-                }
-                Read::DocumentEnd => {
-                    piece_start = block.bytes.len();
-                    block.ends.push(piece_start);
-                    if piece_start >= BLOCK_BYTES || block.ends.len() >= BLOCK_PIECES {
-                        return Ok(());
-                    }
-                }
-                Read::CorpusEnd => {
-                    self.ended = true;
-                    if block.bytes.len() > piece_start {
-                        block.ends.push(block.bytes.len());
-                    }
-                }
+/// What the workers of one counting share.
+struct Shared<F> {
+    feed: Mutex<F>,
+    stop: AtomicBool,
+    /// Tables that no worker has taken.
+    idle: Mutex<Vec<Counts>>,
+}
+
+impl<F: Feed> Shared<F> {
+    /// One worker's life: blocks until there are none, an error, or the word to stop.
+    fn work(
+        &self,
+        options: &CountOptions<'_>,
+        progress: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<()> {
+        let mut block = F::Block::default();
+        if !self.fill(&mut block, options)? {
+            return Ok(());
+        }
+        let mut counts = lock(&self.idle).pop().unwrap_or_default();
+        let Counts { tables, hasher } = &mut counts;
+        let mut batch = Batch::new(&mut tables[0], hasher);
+        loop {
+            for (text, piece) in block.pieces() {
+                options.count_piece(text, piece, &mut batch)?;
+            }
+            if progress().is_break() {
+                return Err(Error::Interrupted);
+            }
+            if !self.fill(&mut block, options)? {
+                break;
             }
         }
+        lock(&self.idle).push(counts);
         Ok(())
     }
 
-    fn check_alphabet(&self, bytes: &[u8], options: &CountOptions<'_>) -> Result<()> {
-        let Some(alphabet) = options.alphabet else { return Ok(()) };
-        match bytes.iter().position(|&byte| !alphabet[byte as usize]) {
-            None => Ok(()),
-            Some(at) => {
-                let (path, start) = self.source.place();
-                let offset = start.map(|start| start + at as u64);
-                Err(Error::ForbiddenByte { byte: bytes[at], offset, path })
-            }
+    /// Takes the next block; false if there is none.
+    fn fill(&self, block: &mut F::Block, options: &CountOptions<'_>) -> Result<bool> {
+        let mut feed = lock(&self.feed);
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
         }
+        let filled = feed.fill(block, options);
+        if filled.is_err() {
+            // Before another worker reads on: the first error is the one to tell.
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        filled?;
+        Ok(block.pieces().next().is_some())
     }
 }
 
-/// Counts all documents of a source. `progress` is called on the caller's thread after each of its blocks,
-/// and may stop the work.
-pub fn count_source(
-    source: &mut dyn DocumentSource,
-    options: &CountOptions<'_>,
-    progress: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Result<Counts> {
-    let feed = Mutex::new(Feed { source, pending: Vec::new(), ended: false });
-    let stop = AtomicBool::new(false);
-    // One worker's life: blocks until there are none, an error, or the word to stop.
-    let work = |report: &mut dyn FnMut() -> ControlFlow<()>| -> Result<Counts> {
-        let mut counts = Counts::new();
-        let mut block = Block::default();
+/// Adds tables up on several threads: each finds in all tables what belongs to its parts of the sum.
+pub(super) fn add_up(all: &[Counts], threads: usize) -> Result<Counts> {
+    let hasher = RandomState::default();
+    let parts = threads.min(MOST_PARTS).next_power_of_two();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut sums = Vec::new();
         loop {
-            {
-                // A poisoned lock means that another worker panicked; its panic is what the caller sees.
-                let mut feed = feed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                if stop.load(Ordering::Relaxed) {
-                    return Err(Error::Interrupted);
-                }
-                if let Err(error) = feed.fill(&mut block, options) {
-                    stop.store(true, Ordering::Relaxed);
-                    return Err(error);
-                }
+            let part = next.fetch_add(1, Ordering::Relaxed);
+            if part >= parts {
+                return Ok(sums);
             }
-            if block.ends.is_empty() {
-                return Ok(counts);
-            }
-            let mut start = 0;
-            for &end in &block.ends {
-                let counted = options.count_text(&block.bytes[start..end], &mut counts);
-                if counted.is_err() {
-                    stop.store(true, Ordering::Relaxed);
-                    counted?;
-                }
-                start = end;
-            }
-            if report().is_break() {
-                stop.store(true, Ordering::Relaxed);
-                return Err(Error::Interrupted);
-            }
+            sums.push((part, add_part(all, part, parts, &hasher)?));
         }
     };
-    let results: Vec<Result<Counts>> = std::thread::scope(|scope| {
-        // A thread that cannot be started leaves its work to the others.
-        let others: Vec<_> = (1..options.threads.get())
-            .map_while(|_| {
-                let start = || work(&mut || ControlFlow::Continue(()));
-                std::thread::Builder::new().spawn_scoped(scope, start).ok()
-            })
+    let mut sums = Vec::with_capacity(parts);
+    for some in on_threads(threads.min(parts), &work, work) {
+        sums.extend(some?);
+    }
+    sums.sort_unstable_by_key(|&(part, _)| part);
+    Ok(Counts { tables: sums.into_iter().map(|(_, table)| table).collect(), hasher })
+}
+
+/// One part of the sum of all tables.
+fn add_part(all: &[Counts], part: usize, parts: usize, hasher: &RandomState) -> Result<Table> {
+    let mut sum = Table::default();
+    let mut batch = Batch::new(&mut sum, hasher);
+    for table in all.iter().flat_map(|counts| &counts.tables) {
+        batch.add_part(table, part, parts)?;
+    }
+    Ok(sum)
+}
+
+/// Runs `mine` on the caller's thread and `work` on as many others as make up the number. A thread that
+/// cannot be started leaves its work to the rest.
+fn on_threads<R: Send>(
+    threads: usize,
+    work: &(impl Fn() -> R + Sync),
+    mine: impl FnOnce() -> R,
+) -> Vec<R> {
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads)
+            .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
-        let mine = work(progress);
-        let mut results = vec![mine];
+        let mut results = vec![mine()];
         for other in others {
             results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
         results
-    });
-    add_up(results)
+    })
 }
 
-/// Adds tables up; an error that caused the others to stop is preferred to their "interrupted".
-fn add_up(results: Vec<Result<Counts>>) -> Result<Counts> {
-    let mut interrupted = false;
-    let mut all: Option<Counts> = None;
+/// A poisoned lock means that another worker panicked; its panic is what the caller sees.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether all went well; an error that caused the others to stop is preferred to their "interrupted".
+fn first_cause(results: Vec<Result<()>>) -> Result<()> {
+    let mut interrupted = Ok(());
     for result in results {
-        match (result, &mut all) {
-            (Ok(counts), Some(all)) => all.merge(&counts)?,
-            (Ok(counts), none) => *none = Some(counts),
-            (Err(Error::Interrupted), _) => interrupted = true,
-            (Err(error), _) => return Err(error),
+        match result {
+            Err(Error::Interrupted) => interrupted = result,
+            result => result?,
         }
     }
-    if interrupted { Err(Error::Interrupted) } else { Ok(all.unwrap_or_default()) }
-}
-
-/// Counts documents that are in memory.
-pub fn count_documents<T: AsRef<[u8]> + Sync>(
-    documents: &[T],
-    options: &CountOptions<'_>,
-) -> Result<Counts> {
-    struct InMemory<'d, T> {
-        documents: &'d [T],
-        next: usize,
-        offset: usize,
-        /// Where in its document the piece given last starts.
-        start: usize,
-    }
-    impl<T: AsRef<[u8]> + Sync> DocumentSource for InMemory<'_, T> {
-        fn read(
-            &mut self,
-            buffer: &mut Vec<u8>,
-            want: usize,
-        ) -> std::result::Result<Read, Box<dyn std::error::Error + Send + Sync>> {
-            let Some(document) = self.documents.get(self.next) else { return Ok(Read::CorpusEnd) };
-            self.start = self.offset;
-            let rest = &document.as_ref()[self.offset..];
-            let taken = rest.len().min(want);
-            buffer.extend_from_slice(&rest[..taken]);
-            self.offset += taken;
-            if taken < rest.len() {
-                return Ok(Read::More);
-            }
-            self.next += 1;
-            self.offset = 0;
-            Ok(Read::DocumentEnd)
-        }
-
-        fn place(&self) -> (Option<String>, Option<u64>) {
-            (None, Some(self.start as u64))
-        }
-    }
-    let bytes: usize = documents.iter().map(|document| document.as_ref().len()).sum();
-    let useful = NonZeroUsize::new(bytes / WORTH_A_THREAD_BYTES).unwrap_or(NonZeroUsize::MIN);
-    let options = CountOptions { threads: options.threads.min(useful), ..*options };
-    let mut source = InMemory { documents, next: 0, offset: 0, start: 0 };
-    count_source(&mut source, &options, &mut || ControlFlow::Continue(()))
+    interrupted
 }

@@ -1,0 +1,292 @@
+//! One table: pre-tokens and their counts, in order of first sight, found by hash.
+//!
+//! A pre-token of up to 15 bytes stands in its entry, packed with its length into 16 bytes, so that it is
+//! compared in one step; the bytes of a longer one lie in an arena. Entries are found through slots of four
+//! bytes: half of a slot or so says which entry it is, the rest is a part of the hash that spares most vain
+//! looks. Frequent pre-tokens are met early, so their entries share few cache lines, and their slots lie
+//! where the hash says. An entry takes 24 bytes and its share of the slots 6 to 11.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+
+use super::overflow;
+use crate::error::{Error, Result};
+
+/// The longest pre-token that stands in its entry.
+pub(super) const SHORT: usize = 15;
+
+/// What the last byte of an entry's key is if its pre-token lies in the arena. Otherwise it is a length.
+const LONG: u8 = u8::MAX;
+
+/// A slot without an entry. No entry's index is all ones: there are fewer entries than slots.
+const VACANT: u32 = u32::MAX;
+
+const FIRST_SLOTS: usize = 16;
+/// As many as indices of 32 bits can tell apart.
+const MOST_SLOTS: u64 = 1 << 32;
+
+/// A pre-token of up to 15 bytes: the bytes, zeros, and in the last byte how many they are; so no two
+/// pre-tokens have one key, whatever zeros they hold.
+pub(super) type Key = u128;
+
+/// By length: the bits of so many bytes.
+const BYTES: [Key; SHORT + 1] = {
+    let mut masks = [0; SHORT + 1];
+    let mut length = 1;
+    while length <= SHORT {
+        masks[length] = masks[length - 1] << 8 | 0xFF;
+        length += 1;
+    }
+    masks
+};
+
+/// The key of a pre-token, if it is short.
+pub(super) fn pack(pretoken: &[u8]) -> Option<Key> {
+    let mut bytes = [0; SHORT + 1];
+    bytes.get_mut(..pretoken.len())?.copy_from_slice(pretoken);
+    (pretoken.len() <= SHORT).then(|| with_length(Key::from_le_bytes(bytes), pretoken.len()))
+}
+
+/// The key of the first `length` bytes of `text`. Where there are enough, 16 are read whatever the length:
+/// a jump that depends on the length is guessed wrong too often.
+#[inline]
+pub(super) fn pack_first(text: &[u8], length: usize) -> Option<Key> {
+    match text.first_chunk() {
+        Some(chunk) => {
+            let mask = BYTES.get(length)?;
+            Some(with_length(Key::from_le_bytes(*chunk) & mask, length))
+        }
+        None => pack(text.get(..length)?),
+    }
+}
+
+#[inline]
+fn with_length(bytes: Key, length: usize) -> Key {
+    bytes | (length as Key) << (8 * SHORT)
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// The [`Key`]; or the place in the arena (8 bytes), the length (7 bytes) and [`LONG`].
+    key: [u8; SHORT + 1],
+    pub(super) count: u64,
+}
+
+impl Entry {
+    /// The key of a short pre-token; no short one has that of a long one.
+    #[inline]
+    pub(super) fn key(&self) -> Key {
+        Key::from_le_bytes(self.key)
+    }
+
+    pub(super) fn is_long(&self) -> bool {
+        self.key[SHORT] == LONG
+    }
+}
+
+pub(super) struct Table {
+    entries: Vec<Entry>,
+    /// Open addressing. The low bits are the index of an entry, the others are of its hash.
+    slots: Vec<u32>,
+    /// A hash has its slot at its highest bits: it is shifted by so many.
+    shift: u32,
+    /// The bytes of long pre-tokens, back to back.
+    arena: Vec<u8>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let mut table =
+            Self { entries: Vec::new(), slots: Vec::new(), shift: 0, arena: Vec::new() };
+        table.set_slots(FIRST_SLOTS);
+        table
+    }
+}
+
+/// Where a pre-token is, or would be.
+enum Place {
+    Entry(usize),
+    Vacant(usize),
+}
+
+impl Table {
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The bytes of an entry of this table.
+    pub(super) fn bytes<'t>(&'t self, entry: &'t Entry) -> &'t [u8] {
+        if !entry.is_long() {
+            return &entry.key[..usize::from(entry.key[SHORT])];
+        }
+        let start = entry.key() as u64;
+        let length = (entry.key() >> 64) as u64 & !(u64::from(LONG) << 56);
+        &self.arena[start as usize..][..length as usize]
+    }
+
+    /// The hash of an entry of this table.
+    #[inline]
+    pub(super) fn hash(&self, entry: &Entry, hasher: &RandomState) -> u64 {
+        if entry.is_long() {
+            hasher.hash_one(self.bytes(entry))
+        } else {
+            hasher.hash_one(entry.key())
+        }
+    }
+
+    /// The count of a pre-token.
+    pub(super) fn get(&self, pretoken: &[u8], hash: u64) -> u64 {
+        let place = match pack(pretoken) {
+            Some(key) => self.find(hash, |entry| entry.key() == key),
+            None => self.find_long(hash, pretoken),
+        };
+        match place {
+            Place::Entry(index) => self.entries[index].count,
+            Place::Vacant(_) => 0,
+        }
+    }
+
+    /// Makes room for so many new entries, so that no slot moves while they are added.
+    #[inline]
+    pub(super) fn reserve(&mut self, more: usize, hasher: &RandomState) -> Result<()> {
+        let needed = self.entries.len() + more;
+        if needed > most_entries(self.slots.len()) { self.grow(needed, hasher) } else { Ok(()) }
+    }
+
+    /// What stands in the slot where a hash belongs; for [`Table::count_up`].
+    #[inline]
+    pub(super) fn slot(&self, hash: u64) -> u32 {
+        self.slots[(hash >> self.shift) as usize]
+    }
+
+    /// Counts a short pre-token whose slot is known; false if that slot is not its own or its count would
+    /// overflow.
+    #[inline]
+    pub(super) fn count_up(&mut self, slot: u32, key: Key, count: u64) -> bool {
+        match self.entries.get_mut(slot as usize & (self.slots.len() - 1)) {
+            Some(entry) if entry.key() == key => match entry.count.checked_add(count) {
+                Some(sum) => {
+                    entry.count = sum;
+                    true
+                }
+                None => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Counts any pre-token.
+    #[inline(never)]
+    pub(super) fn add(
+        &mut self,
+        pretoken: &[u8],
+        hash: u64,
+        count: u64,
+        hasher: &RandomState,
+    ) -> Result<()> {
+        self.reserve(1, hasher)?;
+        match pack(pretoken) {
+            Some(key) => self.add_short(key, hash, count),
+            None => self.add_long(pretoken, hash, count),
+        }
+    }
+
+    /// Counts a short pre-token. There must be room for it.
+    #[inline(never)]
+    pub(super) fn add_short(&mut self, key: Key, hash: u64, count: u64) -> Result<()> {
+        match self.find(hash, |entry| entry.key() == key) {
+            Place::Entry(index) => self.add_to(index, count),
+            Place::Vacant(slot) => {
+                self.insert(slot, hash, Entry { key: key.to_le_bytes(), count });
+                Ok(())
+            }
+        }
+    }
+
+    fn add_long(&mut self, pretoken: &[u8], hash: u64, count: u64) -> Result<()> {
+        match self.find_long(hash, pretoken) {
+            Place::Entry(index) => self.add_to(index, count),
+            Place::Vacant(slot) => {
+                let (start, length) = (self.arena.len() as Key, pretoken.len() as Key);
+                let key = start | length << 64 | Key::from(LONG) << (8 * SHORT);
+                self.arena.extend_from_slice(pretoken);
+                self.insert(slot, hash, Entry { key: key.to_le_bytes(), count });
+                Ok(())
+            }
+        }
+    }
+
+    fn add_to(&mut self, index: usize, count: u64) -> Result<()> {
+        let entry = self.entries[index];
+        let sum = entry.count.checked_add(count).ok_or_else(|| overflow(self.bytes(&entry)))?;
+        self.entries[index].count = sum;
+        Ok(())
+    }
+
+    fn insert(&mut self, slot: usize, hash: u64, entry: Entry) {
+        self.slots[slot] = hash as u32 & !self.index_bits() | self.entries.len() as u32;
+        self.entries.push(entry);
+    }
+
+    fn find_long(&self, hash: u64, pretoken: &[u8]) -> Place {
+        self.find(hash, |entry| entry.is_long() && self.bytes(entry) == pretoken)
+    }
+
+    /// Looks through the slots from the one where a hash belongs up to the first that is vacant.
+    #[inline]
+    fn find(&self, hash: u64, is_it: impl Fn(&Entry) -> bool) -> Place {
+        let index_bits = self.index_bits();
+        let mut at = (hash >> self.shift) as usize;
+        loop {
+            let slot = self.slots[at];
+            if slot == VACANT {
+                return Place::Vacant(at);
+            }
+            let index = (slot & index_bits) as usize;
+            if (slot ^ hash as u32) & !index_bits == 0 && is_it(&self.entries[index]) {
+                return Place::Entry(index);
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    fn index_bits(&self) -> u32 {
+        (self.slots.len() - 1) as u32
+    }
+
+    fn set_slots(&mut self, slots: usize) {
+        self.slots.clear();
+        self.slots.resize(slots, VACANT);
+        self.shift = u64::BITS - slots.trailing_zeros();
+    }
+
+    /// Takes as many slots as the entries need, and finds each entry's anew.
+    #[cold]
+    fn grow(&mut self, entries: usize, hasher: &RandomState) -> Result<()> {
+        let mut slots = self.slots.len();
+        while most_entries(slots) < entries {
+            if slots as u64 >= MOST_SLOTS {
+                return Err(Error::Overflow(format!(
+                    "more than {} distinct pre-tokens in one table; count parts of the corpus",
+                    most_entries(slots)
+                )));
+            }
+            slots *= 2;
+        }
+        self.set_slots(slots);
+        for index in 0..self.entries.len() {
+            let hash = self.hash(&self.entries[index], hasher);
+            if let Place::Vacant(slot) = self.find(hash, |_| false) {
+                self.slots[slot] = hash as u32 & !self.index_bits() | index as u32;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many entries so many slots may have: five eighths, so that a look that fails is short.
+#[inline]
+fn most_entries(slots: usize) -> usize {
+    slots / 8 * 5
+}

@@ -1,0 +1,390 @@
+//! The table against a map of the standard library, and counting against pre-tokenising by hand.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+
+use super::stream::add_up;
+use super::table::{SHORT, pack, pack_first};
+use super::{CountOptions, Counter, Counts, DocumentSource, Read};
+use crate::error::Error;
+use crate::pretoken::Pretokenizer;
+use crate::specials::Specials;
+
+const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+
+/// Numbers that look random, the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+
+    /// Up to 40 bytes of few kinds, so that many are alike, the start of each other or differ in zeros.
+    fn pretoken(&mut self) -> Vec<u8> {
+        let length = self.below(41);
+        (0..length).map(|_| [0, 0, 0, 1, 0xFF][self.below(5)]).collect()
+    }
+}
+
+fn map_of(counts: &Counts) -> BTreeMap<Vec<u8>, u64> {
+    let map: BTreeMap<_, _> = counts.iter().map(|(bytes, count)| (bytes.to_vec(), count)).collect();
+    assert_eq!(map.len(), counts.len(), "a pre-token is listed twice");
+    map
+}
+
+fn counts_of(items: &[(&[u8], u64)]) -> Counts {
+    let mut counts = Counts::new();
+    for (pretoken, count) in items {
+        counts.add(pretoken, *count).unwrap();
+    }
+    counts
+}
+
+// ---------------------------------------------------------------------- the table
+
+#[test]
+fn a_key_is_the_bytes_and_their_length() {
+    let text: Vec<u8> = (1..=40).collect();
+    for length in 0..=40 {
+        let expected = (length <= SHORT).then(|| {
+            let mut bytes = [0; 16];
+            bytes[..length].copy_from_slice(&text[..length]);
+            bytes[SHORT] = length as u8;
+            u128::from_le_bytes(bytes)
+        });
+        assert_eq!(pack(&text[..length]), expected);
+        for end in length..=40 {
+            assert_eq!(pack_first(&text[..end], length), expected, "{length} of {end}");
+        }
+    }
+}
+
+#[test]
+fn pretokens_that_differ_only_in_zeros_are_different() {
+    let mut counts = Counts::new();
+    let mut all: Vec<Vec<u8>> = Vec::new();
+    for length in 0..=40 {
+        all.push(vec![0; length]);
+        for at in 0..length {
+            let mut one = vec![0; length];
+            one[at] = 1;
+            all.push(one.clone());
+            one[at] = 0xFF; // the last byte of a short key is a length, of a long one 0xFF
+            all.push(one);
+        }
+    }
+    for (count, pretoken) in (1..).zip(&all) {
+        counts.add(pretoken, count).unwrap();
+    }
+    assert_eq!(counts.len(), all.len());
+    for (count, pretoken) in (1..).zip(&all) {
+        assert_eq!(counts.get(pretoken), count, "{pretoken:?}");
+    }
+    let seen: Vec<Vec<u8>> = counts.iter().map(|(bytes, _)| bytes.to_vec()).collect();
+    assert_eq!(seen, all, "the order of first sight");
+}
+
+#[test]
+fn a_table_is_a_map() {
+    let mut numbers = Numbers(1);
+    let mut counts = Counts::new();
+    let mut expected: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    for _ in 0..50_000 {
+        let (pretoken, count) = (numbers.pretoken(), numbers.below(3) as u64);
+        counts.add(&pretoken, count).unwrap();
+        if count > 0 {
+            *expected.entry(pretoken).or_default() += count;
+        }
+    }
+    assert_eq!(map_of(&counts), expected);
+    assert_eq!(counts.total(), expected.values().map(|&count| u128::from(count)).sum());
+    assert!(expected.iter().all(|(pretoken, &count)| counts.get(pretoken) == count));
+    let sorted: Vec<_> = expected.iter().map(|(p, &count)| (p.as_slice(), count)).collect();
+    assert_eq!(counts.sorted(), sorted);
+}
+
+#[test]
+fn a_table_grows_and_forgets_nothing() {
+    let mut counts = Counts::new();
+    let pretoken = |n: u32| {
+        let mut bytes = n.to_le_bytes().to_vec();
+        if n % 5 == 0 {
+            bytes.extend([7; 20]);
+        }
+        bytes
+    };
+    for n in 0..200_000 {
+        counts.add(&pretoken(n), 1).unwrap();
+        counts.add(&pretoken(n / 2), 1).unwrap();
+    }
+    assert_eq!(counts.len(), 200_000);
+    for n in 0..200_000 {
+        assert_eq!(counts.get(&pretoken(n)), if n < 100_000 { 3 } else { 1 });
+    }
+    assert_eq!(counts.get(&pretoken(200_000)), 0);
+    for (n, (bytes, _)) in (0..).zip(counts.iter()) {
+        assert_eq!(bytes, pretoken(n));
+    }
+}
+
+#[test]
+fn what_does_not_occur_is_not_in_the_table() {
+    let mut counts = counts_of(&[(b"a", 0), (&[1; 30], 0), (b"b", 1), (b"b", 0)]);
+    assert_eq!(counts.sorted(), [(b"b".as_slice(), 1)]);
+    counts.merge(&Counts::new()).unwrap();
+    assert_eq!((counts.len(), counts.get(b"a"), counts.get(&[1; 30])), (1, 0, 0));
+    assert!(Counts::new().is_empty());
+}
+
+#[test]
+fn a_count_goes_to_the_limit_and_not_past_it() {
+    for pretoken in [b"a".as_slice(), b"", &[0; 15], &[0; 16], &[9; 100]] {
+        let mut counts = counts_of(&[(pretoken, u64::MAX - 1), (b"b", 1)]);
+        counts.add(pretoken, 1).unwrap();
+        assert_eq!(counts.get(pretoken), u64::MAX);
+        let one = counts_of(&[(b"b", 1), (pretoken, 1)]);
+        let name = format!("{:?}", String::from_utf8_lossy(pretoken));
+        for result in [counts.add(pretoken, 1), counts.add(pretoken, u64::MAX), counts.merge(&one)]
+        {
+            match result {
+                Err(Error::Overflow(message)) => assert!(message.contains(&name), "{message}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(counts.get(pretoken), u64::MAX);
+        assert!(matches!(add_up(&[counts, one], 2), Err(Error::Overflow(_))));
+    }
+}
+
+#[test]
+fn tables_add_up_in_any_number_of_parts() {
+    let mut numbers = Numbers(2);
+    let mut all: Vec<Counts> = (0..5).map(|_| Counts::new()).collect();
+    let mut expected: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    for _ in 0..20_000 {
+        let (pretoken, which) = (numbers.pretoken(), numbers.below(5));
+        let count = 1 + numbers.below(1 << 30) as u64 * (1 << 20);
+        all[which].add(&pretoken, count).unwrap();
+        *expected.entry(pretoken).or_default() += count;
+    }
+    for threads in [1, 2, 3, 4, 100] {
+        let mut sum = add_up(&all, threads).unwrap();
+        assert_eq!(map_of(&sum), expected, "{threads} threads");
+        assert!(expected.iter().all(|(pretoken, &count)| sum.get(pretoken) == count));
+        // A sum in parts is a table like others.
+        sum.add(b"another", 5).unwrap();
+        sum.merge(&all[0]).unwrap();
+        let mut again = Counts::new();
+        again.merge(&sum).unwrap();
+        assert_eq!(map_of(&again), map_of(&sum));
+        assert_eq!(again.get(b"another"), 5);
+        assert_eq!(again.total(), sum.total());
+        assert_eq!(
+            sum.total(),
+            expected.values().map(|&c| u128::from(c)).sum::<u128>() + 5 + all[0].total()
+        );
+    }
+}
+
+// ---------------------------------------------------------------------- counting
+
+/// What a text has by hand: pre-tokens one by one, boundaries taken out first.
+fn by_hand(
+    documents: &[Vec<u8>],
+    pretokenizer: &Pretokenizer,
+    boundary: Option<&str>,
+) -> BTreeMap<Vec<u8>, u64> {
+    let mut map: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    for document in documents {
+        let text = std::str::from_utf8(document).unwrap();
+        let pieces: Vec<&str> = match boundary {
+            Some(boundary) => text.split(boundary).collect(),
+            None => vec![text],
+        };
+        for piece in pieces {
+            let mut add = |pretoken: &[u8]| {
+                *map.entry(pretoken.to_vec()).or_default() += 1;
+                ControlFlow::Continue(())
+            };
+            pretokenizer.for_each(piece.as_bytes(), &mut add).unwrap();
+        }
+    }
+    map
+}
+
+/// Words of all lengths, some with zeros and some not ASCII; about so many bytes.
+fn prose(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut numbers = Numbers(seed);
+    let mut text = String::new();
+    while text.len() < bytes {
+        match numbers.below(20) {
+            0 => text.push('\n'),
+            1 => text.push_str(", \0\0"),
+            2 => text.push_str(&"é".repeat(numbers.below(12))),
+            3 => text.push_str(&" ".repeat(numbers.below(40))),
+            4 => text.push_str("<|end|>"),
+            _ => {
+                text.push(' ');
+                let length = 1 + numbers.below(18).min(numbers.below(18));
+                text.extend((0..length).map(|_| char::from(b'a' + numbers.below(3) as u8)));
+            }
+        }
+    }
+    text.into_bytes()
+}
+
+/// Gives documents in pieces of uneven sizes, as files do.
+struct Pieces<'d> {
+    documents: &'d [Vec<u8>],
+    next: usize,
+    offset: usize,
+    numbers: Numbers,
+}
+
+impl<'d> Pieces<'d> {
+    fn of(documents: &'d [Vec<u8>]) -> Self {
+        Self { documents, next: 0, offset: 0, numbers: Numbers(3) }
+    }
+}
+
+impl DocumentSource for Pieces<'_> {
+    fn read(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        want: usize,
+    ) -> Result<Read, Box<dyn std::error::Error + Send + Sync>> {
+        let Some(document) = self.documents.get(self.next) else { return Ok(Read::CorpusEnd) };
+        let rest = &document[self.offset..];
+        let taken = (1 + self.numbers.below(want)).min(rest.len());
+        buffer.extend_from_slice(&rest[..taken]);
+        self.offset += taken;
+        if taken < rest.len() {
+            return Ok(Read::More);
+        }
+        (self.next, self.offset) = (self.next + 1, 0);
+        Ok(Read::DocumentEnd)
+    }
+
+    fn place(&self) -> (Option<String>, Option<u64>) {
+        (None, None)
+    }
+}
+
+fn threads(number: usize) -> NonZeroUsize {
+    NonZeroUsize::new(number).unwrap()
+}
+
+fn go_on() -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+#[test]
+fn documents_and_sources_count_alike_on_any_number_of_threads() {
+    let mut documents = vec![prose(2_500_000, 4), Vec::new(), b"x".to_vec(), prose(1 << 18, 5)];
+    documents.extend((0..300).map(|n| prose(n * 7, n as u64)));
+    for pattern in [Some(GPT2), None] {
+        for boundary in [None, Some("<|end|>")] {
+            let pretokenizer = Pretokenizer::new(pattern).unwrap();
+            let boundaries = Specials::new(boundary.as_slice()).unwrap();
+            let options = CountOptions {
+                pretokenizer: &pretokenizer,
+                boundaries: &boundaries,
+                alphabet: None,
+            };
+            let expected = by_hand(&documents, &pretokenizer, boundary);
+            for number in 1..=4 {
+                let mut counter = Counter::new(threads(number));
+                counter.count_documents(&documents, &options).unwrap();
+                assert_eq!(map_of(&counter.finish().unwrap()), expected, "{number} threads");
+                let mut counter = Counter::new(threads(number));
+                counter.count_source(&mut Pieces::of(&documents), &options, &mut go_on).unwrap();
+                assert_eq!(map_of(&counter.finish().unwrap()), expected, "{number} threads");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_counter_goes_on_where_it_stopped() {
+    let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
+    let boundaries = Specials::new::<&str>(&[]).unwrap();
+    let options =
+        CountOptions { pretokenizer: &pretokenizer, boundaries: &boundaries, alphabet: None };
+    let documents: Vec<Vec<u8>> = (0..40).map(|n| prose(n * 5_000, n as u64)).collect();
+    let expected = by_hand(&documents, &pretokenizer, None);
+    for number in 1..=4 {
+        let mut counter = Counter::new(threads(number));
+        for some in documents.chunks(7) {
+            counter.count_documents(some, &options).unwrap();
+        }
+        assert_eq!(map_of(&counter.finish().unwrap()), expected);
+    }
+    assert!(Counter::new(threads(3)).finish().unwrap().is_empty());
+}
+
+#[test]
+fn a_text_of_any_length_is_counted_to_its_last_byte() {
+    // The last pre-tokens of a text have less than 16 bytes from their start.
+    let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
+    let boundaries = Specials::new::<&str>(&[]).unwrap();
+    let options =
+        CountOptions { pretokenizer: &pretokenizer, boundaries: &boundaries, alphabet: None };
+    for length in 0..400 {
+        let mut document = prose(500, length as u64);
+        while document.len() > length || std::str::from_utf8(&document).is_err() {
+            document.pop();
+        }
+        let documents = [document];
+        let mut counter = Counter::new(threads(1));
+        counter.count_documents(&documents, &options).unwrap();
+        let expected = by_hand(&documents, &pretokenizer, None);
+        assert_eq!(map_of(&counter.finish().unwrap()), expected);
+    }
+}
+
+#[test]
+fn a_byte_outside_the_alphabet_is_told_with_its_place() {
+    let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
+    let boundaries = Specials::new::<&str>(&[]).unwrap();
+    let mut alphabet = [true; 256];
+    alphabet[0xC3] = false;
+    let options = CountOptions {
+        pretokenizer: &pretokenizer,
+        boundaries: &boundaries,
+        alphabet: Some(&alphabet),
+    };
+    let mut document = b"ab ".repeat(1_000_000);
+    document[2_999_990] = 0xC3;
+    for number in [1, 2] {
+        let documents = [b"fine".to_vec(), document.clone()];
+        match Counter::new(threads(number)).count_documents(&documents, &options) {
+            Err(Error::ForbiddenByte { byte: 0xC3, offset: Some(2_999_990), path: None }) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn counting_stops_when_it_is_told_to() {
+    let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
+    let boundaries = Specials::new::<&str>(&[]).unwrap();
+    let options =
+        CountOptions { pretokenizer: &pretokenizer, boundaries: &boundaries, alphabet: None };
+    let documents = [prose(9_000_000, 1)];
+    for number in 1..=3 {
+        let mut calls = 0;
+        let mut stop = || {
+            calls += 1;
+            if calls == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let mut counter = Counter::new(threads(number));
+        let counted = counter.count_source(&mut Pieces::of(&documents), &options, &mut stop);
+        // With other threads at work the caller's may not see a second block.
+        assert!(matches!(counted, Err(Error::Interrupted)) || (number > 1 && calls < 2));
+        assert!(calls <= 2);
+    }
+}
