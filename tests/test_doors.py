@@ -114,10 +114,11 @@ def test_rooms_of_the_core_crate_know_only_the_rooms_before_them() -> None:
         "specials": {"error"},
         "decode": {"error"},
         "pretoken": {"error"},
+        "rewrite": {"error", "pretoken", "specials"},
         "cut": {"pretoken", "specials"},
         "counts": {"cut", "error", "pretoken", "specials"},
         "train": {"error"},
-        "encode": {"cut", "decode", "error", "pretoken", "specials"},
+        "encode": {"cut", "decode", "error", "pretoken", "rewrite", "specials"},
     }
     source = PACKAGE.parent.parent / "crates" / "byteweld-core" / "src"
     rooms = {path.stem for path in source.iterdir()} - {"lib"}

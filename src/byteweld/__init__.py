@@ -29,12 +29,13 @@ from byteweld.recipes import RECIPES, Recipe
 from byteweld.streams import DecodeStream, EncodeStream
 from byteweld.tokenizer import Tokenizer
 from byteweld.trainer import Training, TrainingEvent
-from byteweld.vocab import Merge, Vocabulary
+from byteweld.vocab import AddedToken, Merge, Replace, Split, Vocabulary
 
 __all__ = [
     "FORMATS",
     "PATTERNS",
     "RECIPES",
+    "AddedToken",
     "ByteweldError",
     "Corpus",
     "CorpusError",
@@ -47,7 +48,9 @@ __all__ = [
     "NativeError",
     "PatternError",
     "Recipe",
+    "Replace",
     "SpecialTokenError",
+    "Split",
     "Tokenizer",
     "Training",
     "TrainingEvent",

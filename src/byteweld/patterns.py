@@ -40,7 +40,37 @@ CK = (
     r"""|\s*[\r\n]+|\s+(?!\S)|\s+"""
 )
 
-PATTERNS: dict[str, str] = {"gpt2": GPT2, "cl100k": CL100K, "o200k": O200K, "ck": CK}
+# Llama 3 (2024), and cl100k's first spelling (2023).
+LLAMA3 = CK.replace(r"|\p{N}+|", r"|\p{N}{1,3}|")
+
+# Qwen 2 to 3 (2024): digits one by one.
+QWEN2 = CK.replace(r"|\p{N}+|", r"|\p{N}|")
+
+# Qwen 3.5 and 3.6 (2026): marks go with letters.
+QWEN3_5 = QWEN2.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(
+    r"[^\s\p{L}\p{N}]+", r"[^\s\p{L}\p{M}\p{N}]+"
+)
+
+# Mistral's tekken (2024): o200k without contractions, digits one by one.
+TEKKEN = O200K.replace(r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "").replace(r"\p{N}{1,3}", r"\p{N}")
+
+# nanochat (2025): cl100k with at most two digits.
+NANOCHAT = (
+    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]+[\r\n]*"""
+    r"""|\s*[\r\n]|\s+(?!\S)|\s+"""
+)
+
+PATTERNS: dict[str, str] = {
+    "gpt2": GPT2,
+    "cl100k": CL100K,
+    "o200k": O200K,
+    "llama3": LLAMA3,
+    "qwen2": QWEN2,
+    "qwen3_5": QWEN3_5,
+    "tekken": TEKKEN,
+    "nanochat": NANOCHAT,
+    "ck": CK,
+}
 
 # Other spellings of the same pattern: the same pieces for every text, so the same name and fingerprint.
 _SPELLINGS: dict[str, str] = {
@@ -50,6 +80,9 @@ _SPELLINGS: dict[str, str] = {
     r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""": "gpt2",
     r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"""
     r"""|\s++$|\s*[\r\n]|\s+(?!\S)|\s""": "cl100k",
+    # nanochat's own, with its possessive repeats.
+    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*"""
+    r"""|\s*[\r\n]|\s+(?!\S)|\s+""": "nanochat",
 }
 
 

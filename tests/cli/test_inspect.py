@@ -18,7 +18,7 @@ tokenizer.json
   tokens       272: 256 bytes, 15 longer, 1 special
   merges       15
   alphabet     bytes
-  pattern      gpt2 (run by an automaton)
+  pattern      gpt2 (run by a scanner)
   special      <|endoftext|> 256
   roles        none
   fingerprint  FINGERPRINT
@@ -58,12 +58,45 @@ def test_the_report_for_programs(run, saved, tiny):
         "alphabet": "bytes",
         "pattern": byteweld.PATTERNS["gpt2"],
         "pattern_name": "gpt2",
-        "pattern_engine": tiny.pattern_engine,
+        "pattern_engine": "scanner",
+        "steps": [],
+        "normalizer": [],
         "special_tokens": {"<|endoftext|>": 256},
+        "added_tokens": [],
+        "template": [[], []],
         "roles": {},
         "fingerprint": tiny.vocab.fingerprint,
         "unreachable": {"cut_by_pattern": [], "part_of_character": [], "never_merged": []},
     }
+
+
+def test_a_pipeline_is_shown_step_by_step(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tokens = {b: bytes([b]) for b in range(256)} | {256: b"<s>", 257: b"<x>"}
+    vocab = byteweld.Vocabulary(
+        tokens,
+        added_tokens=[
+            byteweld.AddedToken("<s>", 256, lstrip=True),
+            byteweld.AddedToken("<x>", 257, special=False),
+        ],
+        steps=[byteweld.Split(r"\p{N}", "removed", True), "prefix-space", byteweld.Split("gpt2")],
+        normalizer=["nfc", byteweld.Replace("a+", "b")],
+        template=((256,), ()),
+    )
+    byteweld.Tokenizer(vocab).save("tokenizer.json")
+    shown = run("inspect", "tokenizer.json").out.decode()
+    for line in (
+        "  normalizer   nfc, replace a+ by 'b'",
+        "  pattern      a chain of 3 steps (run by a scanner)",
+        r"  steps        removed: other than \p{N}",
+        "               prefix-space",
+        "               isolated: gpt2",
+        "  added        <s> 256 (special lstrip), <x> 257 (not special)",
+        "  template     <s> TEXT",
+    ):
+        assert line in shown.splitlines()
+    report = json.loads(run("inspect", "tokenizer.json", "--json").out)
+    assert report["steps"][1] == "prefix-space" and report["template"] == [[256], []]
 
 
 def use_gpt2_letters(export):

@@ -53,10 +53,10 @@ Tokenizer:
   --tokenizer, -t PATH    The tokenizer: a file or folder of any format. Default:
                           tokenizer.json.
   --format NAME           Its format, where its content should not decide: bpe1, ck,
-                          bpetite, huggingface, gpt2, tiktoken.
+                          bpetite, huggingface, tekken, gpt2, tiktoken.
   --pattern P             The pattern, for files that hold none (.tiktoken, vocab.json
-                          with merges.txt): gpt2, cl100k, o200k, ck, none, or a regular
-                          expression.
+                          with merges.txt): gpt2, cl100k, o200k, llama3, qwen2, qwen3_5,
+                          tekken, nanochat, ck, none, or a regular expression.
   --special TEXT=ID       A special token, for files that hold none. May be repeated.
   --no-special            There are no special tokens, for files that hold none.
 

@@ -26,6 +26,7 @@ _SHOWN = 5  # tokens of a kind that people see
 _ALL = "all"
 _ENGINES = {
     "whole": "no pattern: a text is one pre-token",
+    "scanner": "run by a scanner",
     "automaton": "run by an automaton",
     "backtracking": "run by a backtracking engine",
 }
@@ -156,6 +157,7 @@ def _byte_map(tok: byteweld.Tokenizer, path: str, kind: str) -> str | None:
 def _overview(tok: byteweld.Tokenizer, seen: _Seen) -> Iterator[str]:
     vocab = tok.vocab
     singles = sum(len(token) == 1 for _, token in vocab.ordinary())
+    others = [added for added in vocab.added_tokens if not added.is_plain]
     yield _output.styled(seen.path, "bold")
     for name, value in [
         ("name", tok.name),
@@ -167,9 +169,13 @@ def _overview(tok: byteweld.Tokenizer, seen: _Seen) -> Iterator[str]:
         ),
         ("merges", _merge_words(vocab)),
         ("alphabet", vocab.alphabet),
+        *([("normalizer", _list(map(_step, vocab.normalizer)))] if vocab.normalizer else []),
         ("pattern", _pattern(tok)),
+        *((("" if place else "steps"), _step(step)) for place, step in enumerate(vocab.steps)),
         ("special", _list(f"{visible(t.encode())} {i}" for t, i in vocab.special_tokens.items())),
+        *([("added", _list(map(_added, others)))] if others else []),
         ("roles", _list(f"{role} {token_id}" for role, token_id in vocab.roles.items())),
+        *([("template", _template(vocab))] if vocab.template != ((), ()) else []),
         ("fingerprint", vocab.fingerprint),
     ]:
         yield f"  {name:<12} {value}"
@@ -200,9 +206,33 @@ def _merge_words(vocab: byteweld.Vocabulary) -> str:
 
 def _pattern(tok: byteweld.Tokenizer) -> str:
     engine = _ENGINES[tok.pattern_engine]
+    if tok.vocab.steps:
+        return f"a chain of {_output.amount(len(tok.vocab.steps), 'step')} ({engine})"
     if tok.vocab.pattern is None:
         return f"none ({engine.removeprefix('no pattern: ')})"
     return f"{options.pattern_words(tok.vocab.pattern)} ({engine})"
+
+
+def _step(step: str | byteweld.Split | byteweld.Replace) -> str:
+    if isinstance(step, str):
+        return step
+    if isinstance(step, byteweld.Replace):
+        return f"replace {step.pattern} by {step.content!r}"
+    others = " other than" if step.invert else ""
+    return f"{step.behavior}:{others} {options.pattern_words(step.pattern)}"
+
+
+def _added(added: byteweld.AddedToken) -> str:
+    flags = [
+        name for name in ("single_word", "lstrip", "rstrip", "normalized") if getattr(added, name)
+    ]
+    kind = ["special"] if added.special else []
+    return f"{visible(added.text.encode())} {added.id} ({' '.join(kind + flags) or 'not special'})"
+
+
+def _template(vocab: byteweld.Vocabulary) -> str:
+    before, after = (" ".join(visible(vocab.tokens[i]) for i in ids) for ids in vocab.template)
+    return f"{before} TEXT {after}".strip()
 
 
 def _list(items: Iterator[str]) -> str:
@@ -260,7 +290,11 @@ def _to_dict(tok: byteweld.Tokenizer, seen: _Seen) -> dict[str, Any]:
         "pattern": vocab.pattern,
         "pattern_name": None if vocab.pattern is None else _pattern_name(vocab.pattern),
         "pattern_engine": tok.pattern_engine,
+        "steps": [s if isinstance(s, str) else s._asdict() for s in vocab.steps],
+        "normalizer": [s if isinstance(s, str) else s._asdict() for s in vocab.normalizer],
         "special_tokens": dict(vocab.special_tokens),
+        "added_tokens": [added._asdict() for added in vocab.added_tokens if not added.is_plain],
+        "template": [list(ids) for ids in vocab.template],
         "roles": dict(vocab.roles),
         "fingerprint": vocab.fingerprint,
         "longest": [
