@@ -17,8 +17,9 @@ const SHORT: usize = 64;
 pub(super) struct Scratch {
     /// The sequence: ids in, merged ids out.
     pub(super) ids: Vec<u32>,
-    /// `ranks[i]` is the rank of the pair that starts at `i`.
+    /// `ranks[i]` is the rank of the pair that starts at `i`, and `made[i]` what it becomes.
     ranks: Vec<u32>,
+    made: Vec<u32>,
     next: Vec<u32>,
     previous: Vec<u32>,
     heap: BinaryHeap<Reverse<u64>>,
@@ -47,9 +48,14 @@ impl Scratch {
     }
 
     pub(super) fn merge_short(&mut self, pairs: &Pairs, limit: u32) {
-        let Self { ids, ranks, .. } = self;
+        let Self { ids, ranks, made, .. } = self;
         ranks.clear();
-        ranks.extend(ids.windows(2).map(|pair| pairs.rank(pair[0], pair[1])));
+        made.clear();
+        for pair in ids.windows(2) {
+            let merged = pairs.get(pair[0], pair[1]);
+            ranks.push(merged.rank);
+            made.push(merged.id);
+        }
         loop {
             let mut best = limit;
             let mut at = usize::MAX;
@@ -62,15 +68,17 @@ impl Scratch {
             if at == usize::MAX {
                 return;
             }
-            let Some(merged) = pairs.get(ids[at], ids[at + 1]) else { return };
-            ids[at] = merged.id;
+            ids[at] = made[at];
             ids.remove(at + 1);
             ranks.remove(at);
-            if at > 0 {
-                ranks[at - 1] = pairs.rank(ids[at - 1], ids[at]);
-            }
-            if at + 1 < ids.len() {
-                ranks[at] = pairs.rank(ids[at], ids[at + 1]);
+            made.remove(at);
+            // The pairs with its neighbours are others now.
+            for first in [at.wrapping_sub(1), at] {
+                if first < ranks.len() {
+                    let merged = pairs.get(ids[first], ids[first + 1]);
+                    ranks[first] = merged.rank;
+                    made[first] = merged.id;
+                }
             }
         }
     }
@@ -104,7 +112,7 @@ impl Scratch {
                 continue; // the pair at this place has changed since
             }
             let right = next[at as usize];
-            let Some(merged) = pairs.get(ids[at as usize], ids[right as usize]) else { continue };
+            let merged = pairs.get(ids[at as usize], ids[right as usize]);
             ids[at as usize] = merged.id;
             ranks[right as usize] = NONE;
             let after = next[right as usize];

@@ -3,7 +3,6 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
 
 use crate::error::{Error, Result};
 
@@ -23,11 +22,22 @@ struct Slot {
     merged: Merged,
 }
 
-#[derive(Default)]
+const EMPTY: Slot = Slot { pair: u64::MAX, merged: Merged { rank: NONE, id: NONE } };
+
+/// Open addressing, at most half full: a look costs one cache line, rarely two.
 pub(super) struct Pairs {
-    slots: HashTable<Slot>,
-    /// Seeded anew for every table, so that no vocabulary can be made to collide.
-    hasher: RandomState,
+    slots: Vec<Slot>,
+    used: usize,
+    /// How far a hash is shifted down to a slot.
+    shift: u32,
+    /// Drawn anew for every table, so that no vocabulary can be made to collide.
+    seed: u64,
+}
+
+impl Default for Pairs {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
 }
 
 /// For each token the tokens that it starts with, itself not among them, as (id, length) from short to
@@ -52,7 +62,13 @@ fn key(left: u32, right: u32) -> u64 {
 
 impl Pairs {
     fn with_capacity(capacity: usize) -> Self {
-        Self { slots: HashTable::with_capacity(capacity), hasher: RandomState::default() }
+        let bits = (capacity * 2).next_power_of_two().trailing_zeros().max(4);
+        Self {
+            slots: vec![EMPTY; 1 << bits],
+            used: 0,
+            shift: 64 - bits,
+            seed: RandomState::default().hash_one(capacity),
+        }
     }
 
     /// The pairs of a merge list: a merge's rank is its place.
@@ -93,29 +109,44 @@ impl Pairs {
 
     /// Adds a merge; if the pair merges already, the lower rank stays.
     pub(super) fn insert(&mut self, left: u32, right: u32, merged: Merged) {
-        let pair = key(left, right);
-        let Self { slots, hasher } = self;
-        let hash = |slot: &Slot| hasher.hash_one(slot.pair);
-        let found = slots.entry(hasher.hash_one(pair), |slot| slot.pair == pair, hash);
-        match found {
-            hashbrown::hash_table::Entry::Occupied(mut slot) => {
-                if merged.rank < slot.get().merged.rank {
-                    slot.get_mut().merged = merged;
-                }
+        if self.used * 2 >= self.slots.len() {
+            let larger = Self::with_capacity(self.slots.len());
+            let smaller = std::mem::replace(self, larger);
+            for slot in smaller.slots.into_iter().filter(|slot| slot.pair != EMPTY.pair) {
+                self.put(slot);
             }
-            hashbrown::hash_table::Entry::Vacant(vacant) => {
-                vacant.insert(Slot { pair, merged });
-            }
+        }
+        self.put(Slot { pair: key(left, right), merged });
+    }
+
+    fn put(&mut self, new: Slot) {
+        let place = self.place(new.pair);
+        let slot = &mut self.slots[place];
+        self.used += usize::from(slot.pair == EMPTY.pair);
+        if new.merged.rank < slot.merged.rank {
+            *slot = new;
         }
     }
 
-    pub(super) fn get(&self, left: u32, right: u32) -> Option<Merged> {
-        let pair = key(left, right);
-        self.slots.find(self.hasher.hash_one(pair), |s| s.pair == pair).map(|s| s.merged)
+    /// Where a pair is, or the empty slot where it would be.
+    #[inline]
+    fn place(&self, pair: u64) -> usize {
+        let hash = (pair ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut place = (hash >> self.shift) as usize;
+        while self.slots[place].pair != pair && self.slots[place].pair != EMPTY.pair {
+            place = (place + 1) & (self.slots.len() - 1);
+        }
+        place
+    }
+
+    /// What a pair becomes; rank and id are [`NONE`] if it does not merge.
+    #[inline]
+    pub(super) fn get(&self, left: u32, right: u32) -> Merged {
+        self.slots[self.place(key(left, right))].merged
     }
 
     /// The rank of a pair, or [`NONE`].
     pub(super) fn rank(&self, left: u32, right: u32) -> u32 {
-        self.get(left, right).map_or(NONE, |merged| merged.rank)
+        self.get(left, right).rank
     }
 }

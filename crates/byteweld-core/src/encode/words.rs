@@ -153,10 +153,12 @@ impl<const N: usize> Table<N> {
     #[inline(always)]
     fn get(&mut self, key: [u128; N]) -> Option<u128> {
         let bucket = self.bucket(key)?;
-        if bucket[..N] == key {
+        // Word by word: comparing slices would call a function.
+        let holds = |place: &[u128]| (0..N).all(|part| place[part] == key[part]);
+        if holds(bucket) {
             return Some(bucket[2 * N]);
         }
-        if bucket[N..2 * N] != key {
+        if !holds(&bucket[N..]) {
             return None;
         }
         // The one used last goes in front.
