@@ -211,6 +211,10 @@ impl AddedTokens {
             if token.rstrip {
                 end += length_of_space(&text[end..]);
             }
+            if start >= end {
+                // White space that the token before has taken whole; Hugging Face drops what is empty.
+                continue;
+            }
             if open < start && each(Part { id: None, range: open..start })?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }

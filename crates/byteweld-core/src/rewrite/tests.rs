@@ -147,6 +147,10 @@ fn flags_take_white_space_and_keep_out_of_words() {
         parts(list.clone(), "w ww w", all),
         [(Some(3), 0..1), (None, 1..5), (Some(3), 5..6)]
     );
+    // White space that is taken is not there for a token that is white space itself.
+    let newline = AddedToken { lstrip: true, rstrip: true, ..token("\n", 5) };
+    let with_newline = [list.clone(), vec![newline]].concat();
+    assert_eq!(parts(with_newline, "<r>\n b", all), [(Some(2), 0..5), (None, 5..6)]);
     let nowhere = Permission::Nowhere;
     assert_eq!(parts(list, "<l><o>", nowhere), [(None, 0..3), (Some(4), 3..6)]);
 }
