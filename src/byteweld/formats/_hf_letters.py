@@ -77,13 +77,16 @@ def _own_text(token: bytes, token_id: int) -> str:
 def without_added(keys: Mapping[str, int], vocab: Vocabulary) -> Mapping[str, int]:
     """Leave added tokens out of the model where the library gives them the same ids by itself.
 
-    With `ignore_merges`, a model that holds them gives them to plain text too.
+    With `ignore_merges`, a model that holds them gives them to plain text too, where a whole
+    pre-token is one. Its unk token it must hold.
     """
-    ids = [token.id for token in vocab.added_tokens]
-    added = set(ids)
-    model = {text: token_id for text, token_id in keys.items() if token_id not in added}
-    is_apart = added.isdisjoint(vocab.ids.values())
-    return model if is_apart and ids == list(range(len(model), len(keys))) else keys
+    ordinary = set(vocab.ids.values())
+    apart = [token for token in vocab.added_tokens if token.id not in ordinary]
+    texts = {token.text for token in apart}
+    model = {text: token_id for text, token_id in keys.items() if text not in texts}
+    ids = [token.id for token in apart]
+    is_next = ids == list(range(len(model), len(keys)))
+    return model if is_next and vocab.roles.get("unk") not in ids else keys
 
 
 def spelling(vocab: Vocabulary) -> Callable[[bytes], str]:

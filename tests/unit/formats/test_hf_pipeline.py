@@ -354,6 +354,14 @@ def test_added_tokens_stay_out_of_a_model_that_looks_whole_pretokens_up(tmp_path
     check(value, tmp_path, ["<new>", "<newer>", "x<new>"])
     written = json.loads((tmp_path / "again.json").read_text("utf-8"))
     assert "<new>" not in written["model"]["vocab"]
+    # The unk token stays, or the library would fail on what is unknown.
+    vocab = {text: n for n, text in enumerate(t for t in model()["vocab"] if "!" not in t)}
+    merges = [pair for pair in model()["merges"] if "".join(pair) in vocab]
+    value["model"] = model(
+        vocab=vocab | {"<unk>": len(vocab)}, merges=merges, unk_token="<unk>", ignore_merges=True
+    )
+    value["added_tokens"] = [added("<unk>")]
+    check(value, tmp_path, ["x!<unk>y", "!"])
 
 
 # ---------------------------------------------------------------------- alphabets
