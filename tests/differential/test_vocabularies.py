@@ -1,0 +1,191 @@
+"""Every vocabulary of the field that lies beside the clone: loaded, compared, written and read.
+
+The answers are frozen: they were given by the real tiktoken, tokenizers and mistral-common.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+import byteweld
+from byteweld import Tokenizer, UnsupportedError, formats
+
+RANKS = [
+    *("r50k_base", "p50k_base", "p50k_edit", "cl100k_base", "o200k_base", "o200k_harmony"),
+    *("llama3", "llama4", "qwen", "qwen3_6", "kimi_k2", "whisper_multilingual"),
+]
+TEKKEN = ["tekken_240718", "tekken_240911"]
+FILES = [
+    *("gpt2", "gpt2_legacy", "text_davinci002", "gpt4", "gpt4o", "llama3_2", "mistral_nemo"),
+    *("qwen2_5", "qwen3", "deepseek_v3", "command_r_plus", "claude", "gpt_neox", "modernbert"),
+    *("starcoder", "falcon", "deepseek_coder", "v_prefix_space", "v_no_regex", "v_added_flags"),
+    *("v_codegen", "v_split_behaviors"),
+]
+REFUSED = {"clip_base": "end_of_word_suffix '</w>': a byte is another token at the end"}
+PAIR = ["gpt2_encoder.json", "gpt2_vocab.bpe"]
+
+# Those that take seconds to write and read again.
+LARGE = {
+    *("o200k_base", "o200k_harmony", "llama3", "llama4", "qwen", "qwen3_6", "kimi_k2"),
+    *("gpt4o", "llama3_2", "mistral_nemo", "qwen2_5", "qwen3", "deepseek_v3", "command_r_plus"),
+    *TEKKEN,
+}
+
+
+def params(names):
+    return [pytest.param(n, marks=pytest.mark.slow) if n in LARGE else n for n in names]
+
+
+@pytest.fixture(scope="module")
+def entries(shared):
+    index = json.loads((shared / "vocabs" / "index.json").read_bytes())
+    return {(entry["kind"], entry["name"]): entry for entry in index["vocabs"]}
+
+
+@pytest.fixture(scope="module")
+def snippets(shared):
+    lines = (shared / "golden" / "snippets.jsonl").read_text("utf-8").split("\n")
+    return {s["id"]: s["text"] for s in map(json.loads, filter(None, lines))}
+
+
+@pytest.fixture
+def load(shared, entries, tmp_path):
+    """Unpack and load a vocabulary by kind and name, as a user would."""
+
+    def load_one(kind, name):
+        entry = entries[kind, name]
+        path = tmp_path / "vocabulary"
+        path.write_bytes(gzip.decompress((shared / "vocabs" / entry["file"]).read_bytes()))
+        options = {}
+        if kind == "tiktoken":
+            options = {"pattern": entry["pat_str"], "special_tokens": entry["special_tokens"]}
+        return formats.load(path, **options)
+
+    return load_one
+
+
+def answers(shared, name, snippets):
+    """Yield each snippet with its frozen answer."""
+    lines = gzip.decompress((shared / "golden" / f"{name}.jsonl.gz").read_bytes()).split(b"\n")
+    found = [a for a in map(json.loads, filter(None, lines)) if "_meta" not in a]
+    assert len(found) == len(snippets) == 312
+    return [(snippets[answer["id"]], answer) for answer in found]
+
+
+def test_the_lists_above_are_the_whole_index(entries):
+    known = [("tiktoken", n) for n in RANKS] + [("tekken", n) for n in TEKKEN]
+    known += [("hf", n) for n in [*FILES, *REFUSED]] + [("raw", n) for n in PAIR]
+    assert set(known) == set(entries)
+
+
+# ---------------------------------------------------------------------- golden ids
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_rank_files_have_tiktokens_ids(name, load, entries, shared, snippets):
+    entry = entries["tiktoken", name]
+    tok = Tokenizer(load("tiktoken", name))
+    assert tok.n_vocab == entry["n_vocab"]
+    assert tok.vocab.special_tokens == entry["special_tokens"]
+    assert len(list(tok.vocab.ordinary())) == entry["n_ranks"]
+    for text, answer in answers(shared, name, snippets):
+        ids = answer["ids"]
+        assert tok.encode_ordinary(text) == ids, answer["id"]
+        special = answer.get("ids_special", ids)
+        assert tok.encode(text, allowed_special="all") == special, answer["id"]
+        assert tok.decode(ids) == tok.decode(special) == text, answer["id"]
+
+
+@pytest.mark.parametrize("name", TEKKEN)
+def test_tekken_files_have_mistral_commons_ids(name, load, shared, snippets):
+    tok = Tokenizer(load("tekken", name))
+    assert tok.n_vocab == 131_072
+    assert tok.vocab.roles == {"bos": 1, "eos": 2, "pad": 11, "unk": 0}
+    assert tok.vocab.special_tokens["[TOOL_CONTENT]"] == 19
+    assert tok.vocab.special_tokens["<SPECIAL_20>"] == 20
+    assert tok.vocab.special_tokens["<SPECIAL_999>"] == 999
+    assert tok.vocab.tokens[1000] == b"\0"
+    for text, answer in answers(shared, name, snippets):
+        assert tok.encode_ordinary(text) == answer["ids"], answer["id"]
+        assert tok.decode(answer["ids"]) == text, answer["id"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_hugging_face_s_files_have_its_ids(name, load, entries, shared, snippets):
+    entry = entries["hf", name]
+    vocab = load("hf", name)
+    tok = Tokenizer(vocab)
+    assert len(vocab) == entry["n_vocab_with_added"]
+    assert len(vocab.added_tokens) == entry["added"]["n"]
+    around = (entry["add_special_tokens_prefix"], entry["add_special_tokens_suffix"])
+    assert tuple(map(list, vocab.template)) == around
+    missing = [byte for byte in range(256) if bytes([byte]) not in vocab.ids]
+    assert missing == entry["missing_bytes"]
+    for text, answer in answers(shared, f"hf_{name}", snippets):
+        ids = answer["ids"]
+        assert tok.encode(text, allowed_special="all") == ids, answer["id"]
+        plain = answer.get("ids_plain", ids)
+        assert tok.encode_ordinary(text) == plain, answer["id"]
+        if name != "v_added_flags":  # there the library decodes HTTP as http, its normal form
+            assert tok.decode(ids) == answer.get("decoded", text), answer["id"]
+
+
+def test_openai_s_own_two_files_are_gpt2(shared, entries, snippets, tmp_path):
+    for name in PAIR:
+        packed = (shared / "vocabs" / entries["raw", name]["file"]).read_bytes()
+        (tmp_path / name.removeprefix("gpt2_")).write_bytes(gzip.decompress(packed))
+    tok = byteweld.load(tmp_path, pattern="gpt2", special_tokens={"<|endoftext|>": 50256})
+    for text, answer in answers(shared, "r50k_base", snippets):
+        assert tok.encode_ordinary(text) == answer["ids"], answer["id"]
+
+
+@pytest.mark.parametrize(("name", "reason"), REFUSED.items())
+def test_what_cannot_be_exact_is_refused_with_the_reason(name, reason, load):
+    with pytest.raises(UnsupportedError, match=reason):
+        load("hf", name)
+
+
+# ---------------------------------------------------------------------- written and read again
+
+
+def round_trip(vocab, path, format):
+    formats.save(vocab, path, format=format)
+    assert formats.recognise(path) == format
+    again = formats.load(path)
+    assert again == vocab
+    assert again.fingerprint == vocab.fingerprint
+
+
+@pytest.mark.parametrize("name", params(RANKS))
+def test_rank_files_are_written_as_they_were(name, load, entries, shared, tmp_path):
+    vocab = load("tiktoken", name)
+    round_trip(vocab, tmp_path / "again", "tiktoken")
+    packed = (shared / "vocabs" / entries["tiktoken", name]["file"]).read_bytes()
+    assert (tmp_path / "again").read_bytes() == gzip.decompress(packed)
+
+
+@pytest.mark.parametrize("name", params(TEKKEN))
+def test_tekken_files_are_written_and_read_again(name, load, tmp_path):
+    round_trip(load("tekken", name), tmp_path / "again", "tekken")
+
+
+@pytest.mark.parametrize("name", params(FILES))
+def test_hugging_face_s_files_are_written_with_the_same_ids_in_the_real_library(
+    name, load, shared, snippets, tmp_path
+):
+    tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
+    vocab = load("hf", name)
+    round_trip(vocab, tmp_path / "again", "huggingface")
+    real = tokenizers.Tokenizer.from_file(str(tmp_path / "again"))
+    for text, answer in answers(shared, f"hf_{name}", snippets):
+        assert real.encode(text, add_special_tokens=False).ids == answer["ids"], answer["id"]
+    for text in ("", "hello world"):
+        ids = real.encode(text, add_special_tokens=False).ids
+        assert real.encode(text).ids == [*vocab.template[0], *ids, *vocab.template[1]]
+    real.encode_special_tokens = True
+    for text, answer in answers(shared, f"hf_{name}", snippets):
+        plain = answer.get("ids_plain", answer["ids"])
+        assert real.encode(text, add_special_tokens=False).ids == plain, answer["id"]
