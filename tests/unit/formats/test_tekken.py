@@ -1,0 +1,274 @@
+"""tekken.json: what mistral-common reads, with its special tokens, sizes and order of ids."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from byteweld import patterns, reference
+from byteweld.errors import ByteweldError, FormatError, MissingKeyError, UnsupportedError
+from byteweld.formats import recognise, tekken
+from byteweld.vocab import Vocabulary
+
+BYTES = [bytes([byte]) for byte in range(256)]
+TEXTS = ["", "hello <s> there", "été 日本語", "a\n\n  b", "<SPECIAL_21>[INST]"]
+
+
+def document(tokens: list[bytes] | None = None, **changes: Any) -> dict[str, Any]:
+    """Return a file of an old version: 22 special tokens, 20 of which have a name."""
+    tokens = [*BYTES, b"he", b"ll", b"hell"] if tokens is None else tokens
+    config = {
+        "pattern": patterns.O200K,
+        "num_vocab_tokens": len(tokens),
+        "default_vocab_size": len(tokens) + 22,
+        "default_num_special_tokens": 22,
+        "version": "v3",
+    }
+    vocab = [
+        {"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None}
+        for rank, token in enumerate(tokens)
+    ]
+    return {"config": config, "vocab": vocab} | changes
+
+
+def specials(*texts: str) -> list[dict[str, Any]]:
+    return [{"rank": n, "token_str": text, "is_control": True} for n, text in enumerate(texts)]
+
+
+def read(value: object, folder: Path) -> Vocabulary:
+    path = folder / "t.json"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    return tekken.load(path)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def test_a_file_without_special_tokens_has_the_default_ones(tmp_path: Path) -> None:
+    vocab = read(document(), tmp_path)
+    assert len(vocab) == 256 + 3 + 22
+    assert list(vocab.special_tokens)[:3] == ["<unk>", "<s>", "</s>"]
+    assert list(vocab.special_tokens)[17:] == [
+        *("[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]"),
+        *("<SPECIAL_20>", "<SPECIAL_21>"),
+    ]
+    assert vocab.roles == {"bos": 1, "eos": 2, "pad": 11, "unk": 0}
+    assert vocab.tokens[22 + 97] == b"a"
+    assert vocab.merges == [(b"h", b"e"), (b"l", b"l"), (b"he", b"ll")]
+    assert reference.encode(vocab, "hello") == [22 + 258, 22 + 111]
+    assert reference.encode(vocab, "<s>", allowed_special="all") == [1]
+
+
+def test_only_as_many_tokens_are_used_as_the_sizes_say(tmp_path: Path) -> None:
+    value = document()
+    value["config"]["default_vocab_size"] -= 1
+    value["vocab"][-1]["token_bytes"] = "not base64, and nobody looks"
+    vocab = read(value, tmp_path)
+    assert len(vocab) == 256 + 2 + 22
+    assert reference.encode(vocab, "hell") == [22 + 256, 22 + 257]
+
+
+def test_a_file_with_special_tokens_has_these_and_fills_the_rest(tmp_path: Path) -> None:
+    value = document(special_tokens=specials("<pad>", "[X]"), image={"image_patch_size": 16})
+    value["config"]["version"] = "v13"
+    vocab = read(value, tmp_path)
+    assert list(vocab.special_tokens)[:3] == ["<pad>", "[X]", "<SPECIAL_2>"]
+    assert vocab.roles == {"pad": 0}
+
+
+def test_ranks_that_are_no_merge_list_stay_ranks(tmp_path: Path) -> None:
+    vocab = read(document([*BYTES, b"abc"]), tmp_path)
+    assert vocab.ranking == "ranks"
+    assert reference.encode(vocab, "abc") == [22 + 256]
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def config(**changes: Any) -> Change:
+    return lambda value: value["config"].update(changes)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (config(version="three"), "version is 'three'"),
+        (config(version=3), "version is 3"),
+        (config(version="v11"), "lists no special tokens, which it must after v7"),
+        (config(pattern=None), "'pattern' is None"),
+        (config(pattern="gpt_2"), "unknown pattern"),
+        (config(default_num_special_tokens=19, default_vocab_size=278), "at least the 20"),
+        (config(default_num_special_tokens=-1), "'default_num_special_tokens' is -1"),
+        (config(default_vocab_size=True), "'default_vocab_size' is True"),
+        (config(default_vocab_size=900), "uses 878 tokens, and it lists 259"),
+        (config(default_vocab_size=100), "uses 78 tokens"),
+        (
+            config(default_vocab_size=4_000_000_259, default_num_special_tokens=4_000_000_000),
+            "no more than the 259 other tokens",
+        ),
+        (lambda v: v.update(special_tokens={}), "'special_tokens' is {}"),
+        (lambda v: v.update(special_tokens=specials("a", "a")), "'a' is there twice"),
+        (lambda v: v.update(special_tokens=specials("<SPECIAL_21>")), "'<SPECIAL_21>' is there"),
+        (lambda v: v.update(special_tokens=specials("a", "")), "expected the rank 1 and a text"),
+        (lambda v: v.update(special_tokens=specials("a", "b")[::-1]), "has the rank 1"),
+        (lambda v: v.update(special_tokens=["a"]), "special token 0 is 'a'"),
+        (lambda v: v.update(vocab={}), "'vocab' is {}"),
+        (lambda v: v["vocab"].reverse(), "token 0 has the rank 258"),
+        (lambda v: v["vocab"][7].update(token_bytes="AA"), "token 7 has the rank 7 and the bytes"),
+        (lambda v: v["vocab"][7].update(token_bytes=""), "token 7"),
+        (lambda v: v["vocab"][7].update(token_bytes="CA=="), "the first 256 are the bytes"),
+        (lambda v: v["vocab"][258].update(token_bytes="bGw="), "ranks 257 and 258 are both b'll'"),
+        (lambda v: v["vocab"].__setitem__(9, 9), "token 9 is 9"),
+    ],
+)
+def test_what_is_wrong_is_a_format_error_with_the_path(
+    tmp_path: Path, change: Change, message: str
+) -> None:
+    value = document()
+    change(value)
+    with pytest.raises(FormatError, match=message) as caught:
+        read(value, tmp_path)
+    assert caught.value.path == str(tmp_path / "t.json")
+
+
+def test_missing_parts_are_missing_keys_and_unknown_ones_are_refused(tmp_path: Path) -> None:
+    for place, keys in (
+        ((), ("config", "vocab")),
+        (("config",), ("pattern", "version", "default_vocab_size")),
+        (("vocab", 3), ("rank", "token_bytes")),
+    ):
+        for key in keys:
+            value = document()
+            inner: Any = value
+            for step in place:
+                inner = inner[step]
+            del inner[key]
+            with pytest.raises(MissingKeyError, match=key):
+                read(value, tmp_path)
+            inner[key] = None
+            inner["novel"] = 1
+            with pytest.raises((UnsupportedError, FormatError)):
+                read(value, tmp_path)
+
+
+def survives(path: Path, data: bytes) -> bool:
+    path.write_bytes(data)
+    tekken.recognise(path, data)
+    try:
+        tekken.load(path)
+    except ByteweldError as error:
+        assert str(error)
+        return False
+    return True
+
+
+def mutations(data: bytes) -> Iterator[bytes]:
+    rng = random.Random(4)
+    for _ in range(500):
+        damaged = bytearray(data)
+        for _ in range(rng.choice((1, 1, 2, 5))):
+            place = rng.randrange(len(damaged))
+            damaged[place : place + rng.choice((0, 1, 1, 9))] = rng.choice(
+                (b"", b"0", b'"', b"[", b"}", b"\xff", b"null", b"1e9", bytes([rng.randrange(256)]))
+            )
+        yield bytes(damaged)
+
+
+def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path: Path) -> None:
+    data = json.dumps(document(), separators=(",", ":")).encode()
+    path = tmp_path / "t.json"
+    assert survives(path, data)
+    assert not any(survives(path, data[:size]) for size in range(0, len(data), 23))
+    assert not all([survives(path, damaged) for damaged in mutations(data)])
+
+
+def test_recognition_needs_an_object_and_a_sign(tmp_path: Path) -> None:
+    path = tmp_path / "any.name"
+    for value in (document(), {"vocab": document()["vocab"], "config": document()["config"]}):
+        path.write_text(json.dumps(value, indent=1), encoding="utf-8")
+        assert recognise(path) == "tekken"
+    assert not tekken.recognise(path, b'{"vocab": [], "config": {"pattern": "x"}}')
+    assert not tekken.recognise(path, b'["token_bytes": "AA=="]')
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def test_what_is_read_is_written_and_read_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "tekken.json"
+    for value in (document(), document([*BYTES, b"abc"]), document(special_tokens=specials("x"))):
+        vocab = read(value, tmp_path)
+        tekken.save(vocab, path, overwrite=True)
+        assert recognise(path) == "tekken"
+        assert tekken.load(path) == vocab
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        tekken.save(vocab, path)
+
+
+def test_mistral_common_reads_what_is_written_with_our_ids(tmp_path: Path) -> None:
+    module = pytest.importorskip(
+        "mistral_common.tokens.tokenizers.tekken", reason="mistral-common is not installed"
+    )
+    vocab = read(document(), tmp_path)
+    path = tmp_path / "tekken.json"
+    tekken.save(vocab, path)
+    peer = module.Tekkenizer.from_file(path)
+    for text in TEXTS:
+        assert peer.encode(text, bos=False, eos=False) == reference.encode(vocab, text)
+    assert (peer.bos_id, peer.eos_id, peer.pad_id, peer.unk_id) == (1, 2, 11, 0)
+
+
+def make(*, first: int = 2, **changes: Any) -> Vocabulary:
+    """Return a vocabulary as tekken has it, or changed: special tokens, bytes, one merge."""
+    texts = {"<a>": 0, "<b>": 1}
+    tokens = {i: text.encode() for text, i in texts.items()}
+    tokens |= {first + byte: token for byte, token in enumerate(BYTES)}
+    merges = [(first + 97, first + 98, first + 256)]
+    given: dict[str, Any] = {
+        "tokens": tokens | {first + 256: b"ab"},
+        "merge_ids": merges,
+        "special_tokens": texts,
+        "pattern": "gpt2",
+    }
+    return Vocabulary(**(given | changes))
+
+
+@pytest.mark.parametrize(
+    ("vocab", "named"),
+    [
+        (make(pattern=None), "it has no pattern"),
+        (make(first=3), "a hole before 3"),
+        (make(roles={"bos": 0}), r"its roles are {'bos': 0}; in tekken they go by name"),
+        (
+            make(
+                merge_ids=[(99, 100, 259), (100, 101, 258)],
+                tokens=dict(make().tokens) | {259: b"ab", 258: b"bc"},
+            ),
+            "merge 1 makes id 258",
+        ),
+        (
+            Vocabulary(
+                dict(enumerate(BYTES)) | {256: b"<a>"}, special_tokens={"<a>": 256}, pattern="gpt2"
+            ),
+            "do not have the first ids",
+        ),
+        (
+            Vocabulary(dict(enumerate([*BYTES[1:], BYTES[0]])), pattern="gpt2"),
+            "token 0 is b'\\\\x01'; after the special tokens come the 256 bytes",
+        ),
+    ],
+)
+def test_what_tekken_cannot_hold_is_refused_by_name(
+    tmp_path: Path, vocab: Vocabulary, named: str
+) -> None:
+    tekken.save(make(), tmp_path / "sound.json")
+    path = tmp_path / "t.json"
+    with pytest.raises(UnsupportedError, match=named):
+        tekken.save(vocab, path)
+    assert not path.exists()
