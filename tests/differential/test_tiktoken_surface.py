@@ -22,7 +22,7 @@ import byteweld.tiktoken as ours
 real = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
 
 BASE = "https://openaipublic.blob.core.windows.net/"
-NAMES = ["gpt2", "p50k_edit", "cl100k_base", "o200k_base"]
+NAMES = ["gpt2", "p50k_edit", "cl100k_base", "o200k_base", "o200k_harmony"]
 PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 BYTE_RANKS = {bytes([b]): b for b in range(256)}
 
