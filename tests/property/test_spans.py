@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from itertools import accumulate, pairwise
 
 import pytest
@@ -17,7 +18,8 @@ from strategies import (
     vocabularies,
 )
 
-from byteweld import PATTERNS, Tokenizer
+from byteweld import PATTERNS, Tokenizer, Vocabulary
+from byteweld.vocab import AddedToken, Split
 
 BYTE_RANKS = {bytes([b]): b for b in range(256)}
 MERGED = {b"ab": 256, b" a": 257, b"<|": 258, b"|>": 259, "é".encode(): 260, b"  ": 261}
@@ -223,3 +225,75 @@ def test_thousands_of_spans_and_of_special_tokens_are_quick(toks):
     text = "<|reserved_1|>" * 20_000
     slivers = [(text[n : n + 7], True) for n in range(0, len(text), 7)]
     assert max(tok.encode_spans(slivers)) < 256
+
+
+# ---------------------------------------------------------------------- rewritten texts
+
+BYTES = {b: bytes([b]) for b in range(256)}
+FLAGS = ["single_word", "lstrip", "rstrip", "normalized"]
+
+
+@st.composite
+def flagged_vocabularies(draw):
+    """Special tokens with Hugging Face's flags, a normaliser, a step that adds a space."""
+    added = [
+        AddedToken(text, 400 + n, **{flag: draw(st.booleans()) for flag in FLAGS})
+        for n, text in enumerate(["<s>", "<s><t>", "<t>", "Fi", "é", "aa"])
+    ]
+    return Vocabulary(
+        BYTES | {token.id: token.text.encode() for token in added},
+        added_tokens=added,
+        steps=draw(st.sampled_from([(), ("prefix-space", Split(r"\s+|\S+"))])),
+        normalizer=draw(st.lists(st.sampled_from(["nfc", "nfkc", "lowercase"]), max_size=2)),
+    )
+
+
+hostile = st.sampled_from(
+    ["<s>", "<t>", "<s", ">", "<", "s>", "Fi", "ﬁ", "fi", "é", "e", "\u0301", "a", "aa", " ", "x"]
+)
+hostile_spans = st.lists(
+    st.tuples(st.lists(hostile, max_size=4).map("".join), st.booleans()), max_size=5
+)
+
+
+def normalised(text, steps):
+    for step in steps:
+        text = text.lower() if step == "lowercase" else unicodedata.normalize(step.upper(), text)
+    return text
+
+
+@examples(300)
+@given(flagged_vocabularies(), hostile_spans)
+def test_no_flag_and_no_normaliser_makes_a_special_token_of_what_is_not_trusted(vocab, spans):
+    tok = Tokenizer(vocab)
+    text = "".join(text for text, _ in spans)
+    special_ids = set(vocab.special_tokens.values())
+    untrusted = tok.encode_spans([(text, False) for text, _ in spans])
+    assert untrusted == tok.encode(text, disallowed_special=())
+    assert not special_ids & set(untrusted)
+    assert tok.encode_spans([(text, True)]) == tok.encode(text, allowed_special="all")
+    trusted = [text for text, is_trusted in spans if is_trusted]
+    trusted += [normalised(text, vocab.normalizer) for text in trusted]
+    for added in vocab.added_tokens:
+        if added.id in tok.encode_spans(spans):
+            forms = {added.text, normalised(added.text, vocab.normalizer)}
+            assert any(form in text for form in forms for text in trusted), added
+
+
+@examples(150)
+@given(flagged_vocabularies(), hostile_spans, st.lists(st.integers(0, 99), max_size=4))
+def test_rewritten_texts_stream_to_the_ids_of_the_whole(vocab, spans, cuts):
+    tok = Tokenizer(vocab)
+    text = "".join(text for text, _ in spans)
+    at = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    stream = tok.encode_stream(allowed_special="all")
+    ids = [i for a, b in pairwise(at) for i in stream.feed(text[a:b])] + stream.finish()
+    assert ids == tok.encode(text, allowed_special="all")
+    in_bytes = tok.encode_with_offsets(text, allowed_special="all")[1]
+    in_characters = tok.encode_with_offsets(text, unit="characters", allowed_special="all")[1]
+    starts = [len(text[:n].encode()) for n in range(len(text) + 1)]
+    for (first, last), (start, end) in zip(in_bytes, in_characters, strict=True):
+        assert starts[start] <= first and last <= starts[end]
+        assert start == end or (
+            first < starts[start + 1] and starts[end - 1] < max(last, first + 1)
+        )
