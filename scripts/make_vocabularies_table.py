@@ -228,7 +228,8 @@ def _code(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04X}" for c in text)
+    escapes = {"\r": r"\r", "\n": r"\n", "\t": r"\t"}
+    return "".join(c if c.isprintable() else escapes.get(c, f"\\x{{{ord(c):X}}}") for c in text)
 
 
 def _added_words(added: list[Any]) -> str:

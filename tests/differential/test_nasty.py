@@ -22,9 +22,13 @@ from byteweld import peers, proof
 pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
 pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 
-RANKS = ["r50k_base", "cl100k_base", "o200k_base", "llama3", "qwen", "qwen3_6", "kimi_k2"]
-FILES = ["gpt2", "qwen2_5", "deepseek_v3", "command_r_plus", "falcon", "starcoder"]
+# One of each way of cutting; the others, which are near to one of these, are slow tests.
+RANKS = ["r50k_base", "cl100k_base", "o200k_base", "qwen3_6", "kimi_k2"]
+FILES = ["qwen2_5", "deepseek_v3", "falcon", "starcoder"]
+MORE_RANKS = ["llama3", "qwen"]
+MORE_FILES = ["gpt2", "command_r_plus"]
 NAMES = [*(("tiktoken", name) for name in RANKS), *(("hf", name) for name in FILES)]
+MORE_NAMES = [*(("tiktoken", name) for name in MORE_RANKS), *(("hf", name) for name in MORE_FILES)]
 
 # One or two of every kind of character that a pattern of the field tells apart, and of those that
 # it could take for another kind.
@@ -97,9 +101,13 @@ def unpacked(shared, entries, tmp_path_factory):
     return unpack
 
 
-@pytest.fixture(scope="module", params=NAMES, ids=lambda key: "-".join(key))
+@pytest.fixture(
+    scope="module",
+    params=[*NAMES, *(pytest.param(key, marks=pytest.mark.slow) for key in MORE_NAMES)],
+    ids="-".join,
+)
 def pair(request, unpacked):
-    return Pair(*unpacked(request.param), NAMES.index(request.param))
+    return Pair(*unpacked(request.param), [*NAMES, *MORE_NAMES].index(request.param))
 
 
 def in_contexts(code_points):
@@ -161,14 +169,14 @@ def edges_and_a_sample():
     for code in range(1, 0x110001):
         is_last = code == 0x110000
         if is_last or unicodedata.category(chr(code)) != unicodedata.category(chr(start)):
-            yield from sorted({*range(start, code, 61), *range(start, code)[:8]})
-            yield from range(max(start + 8, code - 8), code)
+            yield from (*range(start, code, 101), *range(start, code)[:4])
+            yield from range(max(start, code - 4), code)
             start = code
 
 
 def test_a_sample_of_all_code_points_has_the_peers_ids_in_every_context(pair):
     some = sorted(set(edges_and_a_sample()))
-    assert len(some) > 30_000
+    assert len(some) > 20_000
     pair.check(in_contexts(some))
 
 
