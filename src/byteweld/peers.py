@@ -86,8 +86,8 @@ def _text(content: bytes) -> str:
 
 
 def open_peer(
-    path: str | os.PathLike[str],
-    format: str,
+    path: str | os.PathLike[str] | None,
+    format: str | None,
     vocab: Vocabulary,
     *,
     library: PeerName | None = None,
@@ -98,21 +98,23 @@ def open_peer(
     """Give a peer the vocabulary that byteweld read as `vocab` from a file of `format`.
 
     Args:
+        path, format: None for a vocabulary without a file.
         library: which peer, where it should not be the one that reads the format.
         pattern: the pattern of a rank file in the spelling that tiktoken is to get; by default
             that of `vocab`. What else a file does not hold is taken from `vocab`.
         specials: special tokens in a text become their ids; else they are ordinary text.
         num_threads: by default one per processor.
     """
-    chosen = library or _READERS.get(format, "tokenizers")
+    reader = None if format is None else _READERS.get(format)
+    chosen = library or reader or "tokenizers"
     module, version = _import(chosen), metadata.version(chosen)
-    copied = _READERS.get(format) != chosen
+    copied = path is None or reader != chosen
     with tempfile.TemporaryDirectory() as folder:
-        file, copy = Path(path), Path(folder) / _COPIES[chosen]
+        copy = Path(folder) / _COPIES[chosen]
         if copied or format == "gpt2":
             formats.save(vocab, copy)
-        if copied:
-            file, format = copy, formats.recognise(copy)
+        file = copy if path is None or copied else Path(path)
+        format = formats.recognise(copy) if copied else format
         try:
             if chosen == "tiktoken":
                 encoding = _open_tiktoken(module, file, format, vocab, pattern)
@@ -126,7 +128,9 @@ def open_peer(
         except BaseException as error:
             if not is_failure(error):
                 raise
-            raise UnsupportedError(f"{path}: {chosen} {version} cannot read it: {error}") from error
+            raise UnsupportedError(
+                f"{path or 'a copy'}: {chosen} {version} cannot read it: {error}"
+            ) from error
     return Peer(chosen, version, copied, specials, run)
 
 
@@ -144,7 +148,7 @@ def _import(library: PeerName) -> Any:
 
 
 def _open_tiktoken(
-    module: Any, path: Path, format: str, vocab: Vocabulary, pattern: str | None
+    module: Any, path: Path, format: str | None, vocab: Vocabulary, pattern: str | None
 ) -> Any:
     ranks, own_pattern = _read_ranks(path, format)
     return module.Encoding(
@@ -155,7 +159,7 @@ def _open_tiktoken(
     )
 
 
-def _read_ranks(path: Path, format: str) -> tuple[dict[bytes, int], str | None]:
+def _read_ranks(path: Path, format: str | None) -> tuple[dict[bytes, int], str | None]:
     """The ranks of a file, read by the peer's own code if it has some, and its pattern if any."""
     if format != "tekken":
         with _uncached():

@@ -50,7 +50,9 @@ Options:
   --ids IDS               The ids themselves, instead of a file.
 
 Tokenizer:
-  --tokenizer, -t PATH    The tokenizer: a file or folder of any format. Default:
+  --tokenizer, -t PATH    The tokenizer: a file or folder of any format, or the name of
+                          an encoding such as cl100k_base, whose file lies in a folder
+                          of BYTEWELD_PATH or in tiktoken's cache. Default:
                           tokenizer.json.
   --format NAME           Its format, where its content should not decide: bpe1, ck,
                           bpetite, huggingface, tekken, gpt2, tiktoken.

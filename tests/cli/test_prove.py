@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import re
@@ -170,6 +171,62 @@ def test_a_peers_own_truncation_and_padding_are_off(saved, tiny):
     (ids, offsets), _ = peer.encode([b"low lower lowest", b"low"])
     assert ids.tolist() == tiny.encode("low lower lowest") + tiny.encode("low")
     assert offsets.tolist() == [0, len(ids) - 1, len(ids)]
+
+
+def test_an_encoding_is_proved_by_its_name(run, tiny, corpus, tmp_path, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    tok = byteweld.train(iter(["low low lower lowest"]), vocab_size=262, recipe="rustbpe")
+    tok.save(tmp_path / "folder" / "mine.json")
+    monkeypatch.setenv("BYTEWELD_PATH", str(tmp_path / "folder"))
+    result = run("prove", "mine", "texts", "--json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["peer"]["name"] == "tiktoken"
+    other = run("prove", "mine", "texts", "--json", "--peer", "tokenizers")
+    assert json.loads(other.out)["peer"] == {
+        "name": "tokenizers",
+        "version": tokenizers.__version__,
+        "with_copy": True,
+    }
+    assert json.loads(other.out)["tokens"] == json.loads(result.out)["tokens"]
+    assert run("prove", "mine", "texts", "--pattern", "gpt2").err == (
+        "byteweld: 'mine' is the name of an encoding, which says its own format, pattern and "
+        "special tokens; leave these options out\n"
+    )
+    assert run("encode", "-t", "mine", "--text", "low").text == f"{tok.encode_single_token('low')}\n"
+    shown = run("inspect", "mine").text
+    assert "  format       an encoding by name\n" in shown
+
+
+def test_a_tekken_file_is_proved_by_tiktoken(run, corpus, tmp_path):
+    tok = byteweld.train(
+        iter(["low low lower lowest newest"]), vocab_size=270, recipe="rustbpe", pattern="tekken"
+    )
+    specials = [
+        {"rank": n, "token_str": text, "is_control": True}
+        for n, text in enumerate(["<unk>", "<s>", "</s>", "<|endoftext|>"])
+    ]
+    entries = [
+        {"rank": rank, "token_bytes": base64.b64encode(token).decode(), "token_str": None}
+        for rank, token in tok.vocab.tokens.items()
+    ]
+    content = {
+        "config": {
+            "pattern": byteweld.PATTERNS["tekken"],
+            "num_vocab_tokens": len(entries),
+            "default_vocab_size": len(entries) + 4 - 3,  # the last three are not used
+            "default_num_special_tokens": 4,
+            "version": "v7",
+        },
+        "vocab": entries,
+        "special_tokens": specials,
+    }
+    (tmp_path / "tekken.json").write_text(json.dumps(content))
+    for options in ([], ["--allowed-special", "all"]):
+        result = run("prove", "tekken.json", "texts", "--json", *options)
+        assert result.code == 0, result.err
+        report = json.loads(result.out)
+        assert report["identical"] is True
+        assert (report["peer"]["name"], report["peer"]["with_copy"]) == ("tiktoken", False)
 
 
 @pytest.mark.parametrize("threads", ["1", "3"])

@@ -204,9 +204,9 @@ def test_every_code_point_alone_has_the_peers_ids(pair, plane):
 # ---------------------------------------------------------------------- kinds of characters
 
 
-@pytest.mark.parametrize("length", [1, 2, 3])
-def test_every_row_of_kinds_of_characters_has_the_peers_ids(pair, length):
-    pair.check(map("".join, product(KINDS, repeat=length)))
+def test_every_row_of_up_to_three_kinds_of_characters_has_the_peers_ids(pair):
+    for length in (1, 2, 3):
+        pair.check(map("".join, product(KINDS, repeat=length)))
 
 
 @pytest.mark.slow

@@ -265,7 +265,9 @@ TokenizerPath = Annotated[
         "--tokenizer",
         "-t",
         metavar="PATH",
-        help="The tokenizer: a file or folder of any format. Default: tokenizer.json.",
+        help="The tokenizer: a file or folder of any format, or the name of an encoding such as "
+        "cl100k_base, whose file lies in a folder of BYTEWELD_PATH or in tiktoken's cache. "
+        "Default: tokenizer.json.",
         rich_help_panel=_TOKENIZER,
     ),
 ]
@@ -307,6 +309,11 @@ NoSpecial = Annotated[
 ]
 
 
+def is_name(path: str) -> bool:
+    """Whether there is no such file, but an encoding of that name."""
+    return not Path(path).exists() and path in byteweld.list_encoding_names()
+
+
 def load_tokenizer(
     path: str,
     *,
@@ -315,7 +322,14 @@ def load_tokenizer(
     special: Sequence[str] | None,
     no_special: bool,
 ) -> byteweld.Tokenizer:
-    """Load a tokenizer with what its file cannot say."""
+    """Load a tokenizer with what its file cannot say; or by its name, where there is no file."""
+    if is_name(path):
+        if format or pattern or special or no_special:
+            raise _errors.UsageError(
+                f"{path!r} is the name of an encoding, which says its own format, pattern and "
+                "special tokens; leave these options out"
+            )
+        return byteweld.get_encoding(path)
     options: dict[str, object] = {}
     if pattern is not None:
         options["pattern"] = _no_pattern(pattern)

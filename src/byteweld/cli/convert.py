@@ -19,7 +19,12 @@ byteweld convert tokenizer.json export/ --format ck
 byteweld convert tokenizer.json model.bpe1 --corpus books/
 """
 
-In = Annotated[str, typer.Argument(metavar="IN", help="A file or folder of any format.")]
+In = Annotated[
+    str,
+    typer.Argument(
+        metavar="IN", help="A file or folder of any format, or the name of an encoding."
+    ),
+]
 Out = Annotated[str, typer.Argument(metavar="OUT", help="What to write.")]
 OutFormat = Annotated[
     str | None,

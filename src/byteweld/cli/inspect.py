@@ -32,7 +32,10 @@ _ENGINES = {
 }
 
 TokenizerArgument = Annotated[
-    str | None, typer.Argument(metavar="TOKENIZER", help="A file or folder of any format.")
+    str | None,
+    typer.Argument(
+        metavar="TOKENIZER", help="A file or folder of any format, or the name of an encoding."
+    ),
 ]
 Merges = Annotated[
     str | None,
@@ -132,7 +135,8 @@ def run(
         tokens = {str(i): {"bytes": t.hex(), "text": visible(t)} for i, t in drawn.tokens.items()}
         _show(drawn.to_dict() | {"tokens": tokens} if json else iter(drawn.lines()))
     else:
-        kind = format or byteweld.recognise(tokenizer)
+        by_name = "an encoding by name" if options.is_name(tokenizer) else None
+        kind = format or by_name or byteweld.recognise(tokenizer)
         seen = _Seen(tokenizer, kind, _byte_map(tok, tokenizer, kind), _Unreachable.of(tok))
         _show(_to_dict(tok, seen) if json else _overview(tok, seen))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 byteweld prove tokenizer.json books/
 byteweld prove tokenizer.json chats.jsonl.zst --field content --allowed-special all
-byteweld prove cl100k.tiktoken big.txt.gz --pattern cl100k --no-special --separator '<|endoftext|>'
+byteweld prove cl100k_base big.txt.gz --separator '<|endoftext|>'
 byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizers --threads 1
 """
 
@@ -30,15 +30,19 @@ _TEXT_BYTES = 40
 _MARK = "▸"
 
 TokenizerArgument = Annotated[
-    str, typer.Argument(metavar="TOKENIZER", help="A file or folder of any format.")
+    str,
+    typer.Argument(
+        metavar="TOKENIZER", help="A file or folder of any format, or the name of an encoding."
+    ),
 ]
 PeerName = Annotated[
     str | None,
     typer.Option(
         "--peer",
         metavar="NAME",
-        help=f"The real {' or '.join(peers.PEERS)}. Default: the one that reads the file's format; "
-        "the other gets a copy in its own format, where that can hold the tokenizer.",
+        help=f"The real {' or '.join(peers.PEERS)}. Default: the one that reads the file's format, "
+        "and tiktoken for an encoding by name. A peer that cannot read the file gets a copy in its "
+        "own format, where that can hold the tokenizer.",
         callback=options.choice(peers.PEERS, "--peer"),
     ),
 ]
@@ -109,11 +113,12 @@ def run(
         tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
     )
     with_specials = allowed_special is not None
+    by_name = options.is_name(tokenizer)
     opened = peers.open_peer(
-        tokenizer,
-        format or byteweld.recognise(tokenizer),
+        None if by_name else tokenizer,
+        None if by_name else format or byteweld.recognise(tokenizer),
         tok.vocab,
-        library=peer,  # type: ignore[arg-type]  # checked by its option
+        library=peer or ("tiktoken" if by_name else None),  # type: ignore[arg-type]  # checked
         pattern=None if pattern in (*byteweld.PATTERNS, "none") else pattern,
         specials=with_specials,
         num_threads=threads,
