@@ -112,7 +112,7 @@ fn a_table_grows_and_forgets_nothing() {
     let mut counts = Counts::new();
     let pretoken = |n: u32| {
         let mut bytes = n.to_le_bytes().to_vec();
-        if n % 5 == 0 {
+        if n.is_multiple_of(5) {
             bytes.extend([7; 20]);
         }
         bytes
