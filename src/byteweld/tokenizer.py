@@ -293,9 +293,9 @@ class Tokenizer:
     ) -> Iterator[int]:
         """Encode one text that arrives in pieces (the lines of a file, say); yields ids lazily.
 
-        The ids are those of the whole text. Memory stays bounded for the built-in patterns, which
-        can be cut where the engine proves that no pre-token changes; for others the text is
-        gathered first. For ids at the first moment, or without an iterable, see `encode_stream`.
+        The ids are those of the whole text. For the built-in patterns, and all others that need no
+        backtracking, memory is bounded by the longest pre-token; for the rest, and where the
+        vocabulary has steps, a normalizer or flags, the text is gathered first. For ids at the first moment, or without an iterable, see `encode_stream`.
         """
         stream = self._encode_stream(allowed_special, disallowed_special, _STREAM_BYTES)
         for text in texts:
@@ -326,7 +326,7 @@ class Tokenizer:
         chosen = self._special_arguments(allowed, disallowed)
         return EncodeStream(
             lambda text: self._encoder.encode(text, *chosen),
-            lambda text: self._encoder.last_cut(text, chosen[1]) or 0,
+            lambda text: self._encoder.certain_end(text, *chosen),
             block_bytes=block_bytes,
         )
 

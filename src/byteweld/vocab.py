@@ -59,7 +59,7 @@ class AddedToken(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A step that cuts each piece by the matches of a regular expression.
+    """A step that cuts each piece by the matches of a regular expression (never a pattern's name).
 
     `behavior` says what becomes of a match (with `invert`: of what lies between matches).
     """
@@ -432,6 +432,8 @@ def _steps(steps: Iterable[Step]) -> tuple[Step, ...]:
             chain.append(step)
             continue
         split = Split(*step)
+        if split.pattern.isidentifier():  # a bare word is itself here, not the name of a pattern
+            split = split._replace(pattern=f"(?:{split.pattern})")
         if split.behavior not in _BEHAVIORS:
             raise VocabularyError(
                 f"a Split has the behavior {split.behavior!r}; known are {_BEHAVIORS}"

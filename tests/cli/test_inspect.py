@@ -79,7 +79,11 @@ def test_a_pipeline_is_shown_step_by_step(run, tmp_path, monkeypatch):
             byteweld.AddedToken("<s>", 256, lstrip=True),
             byteweld.AddedToken("<x>", 257, special=False),
         ],
-        steps=[byteweld.Split(r"\p{N}", "removed", True), "prefix-space", byteweld.Split("gpt2")],
+        steps=[
+            byteweld.Split(r"\p{N}", "removed", True),
+            "prefix-space",
+            byteweld.Split(byteweld.PATTERNS["gpt2"]),
+        ],
         normalizer=["nfc", byteweld.Replace("a+", "b")],
         template=((256,), ()),
     )

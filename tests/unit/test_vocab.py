@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from byteweld import PATTERNS, Merge, Vocabulary, VocabularyError
+from byteweld import PATTERNS, Merge, Split, Vocabulary, VocabularyError
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 SMALL = Vocabulary(
@@ -217,3 +217,10 @@ def test_the_order_in_which_texts_of_one_id_are_given_changes_nothing() -> None:
     tokens = {b: bytes([b]) for b in range(256)} | {256: b"<a>"}
     one = Vocabulary(tokens, special_tokens={"<a>": 256, "<b>": 256})
     assert one == Vocabulary(tokens, special_tokens={"<b>": 256, "<a>": 256})
+
+
+def test_a_split_by_a_bare_word_is_a_split_by_that_word() -> None:
+    tokens = {b: bytes([b]) for b in range(256)}
+    assert Vocabulary(tokens, steps=[Split("cl100k")]).pattern == "(?:cl100k)"
+    chain = Vocabulary(tokens, steps=[Split("a", "removed"), "byte-letters"]).steps
+    assert chain == (Split("(?:a)", "removed"), "byte-letters")

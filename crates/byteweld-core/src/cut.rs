@@ -27,6 +27,31 @@ pub(crate) fn last_cut(
     None
 }
 
+/// The end of the last pre-token of `text[start..]`, which starts at a true boundary, that no text added behind
+/// can change and that tears no special token; `start` if there is none.
+pub(crate) fn certain_end(
+    pretokenizer: &Pretokenizer,
+    specials: &[&Specials],
+    text: &[u8],
+    start: usize,
+) -> usize {
+    let mut limit = text.len();
+    for set in specials {
+        limit = limit.min(certain_length(set, text).unwrap_or(0));
+    }
+    for _ in 0..TRIES {
+        if limit <= start {
+            break;
+        }
+        let place = start + pretokenizer.certain_end(&text[start..limit]);
+        if place == start || !specials.iter().any(|set| set.lies_across(text, place)) {
+            return place;
+        }
+        limit = place - 1;
+    }
+    start
+}
+
 /// The end of the last special token that is certain.
 pub(crate) fn last_special_end(specials: &Specials, text: &[u8]) -> Option<usize> {
     let certain = certain_length(specials, text)?;
@@ -40,6 +65,6 @@ pub(crate) fn last_special_end(specials: &Specials, text: &[u8]) -> Option<usize
 }
 
 /// A special token that starts before this place is all there.
-fn certain_length(specials: &Specials, text: &[u8]) -> Option<usize> {
+pub(crate) fn certain_length(specials: &Specials, text: &[u8]) -> Option<usize> {
     (text.len() + 1).checked_sub(specials.longest().max(1))
 }

@@ -394,13 +394,22 @@ impl Encoder {
         Ok(pieces)
     }
 
-    /// The last place where a text that goes on may be cut without changing an id, or None.
-    fn last_cut(&self, text: &[u8], refused: Option<Specials>) -> Option<usize> {
+    /// Up to where the ids of a text that goes on are certain; 0 if nothing is.
+    fn certain_end(
+        &self,
+        py: Python<'_>,
+        text: Text,
+        allowed: Option<Specials>,
+        refused: Option<Specials>,
+    ) -> PyResult<usize> {
         let refused = match &refused {
             Some(Specials::Some(choice)) => Some(&choice.get().inner),
             _ => None, // the vocabulary's own special tokens are never torn
         };
-        self.inner.last_cut(text, refused)
+        let text = text.as_ref();
+        self.run(py, text.len(), || {
+            Ok(self.inner.certain_end(text, &Specials::allowed(&allowed), refused))
+        })
     }
 
     // ------------------------------------------------------------------------------ decoding

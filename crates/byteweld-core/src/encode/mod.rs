@@ -549,18 +549,35 @@ impl Encoder {
         &self.tokens
     }
 
-    /// The last place where a text that goes on may be cut without changing an id or tearing a text that
-    /// is to be refused, if one can be proved.
-    pub fn last_cut(&self, text: &[u8], refused: Option<&Choice>) -> Option<usize> {
+    /// Up to where the ids of a text that goes on are certain, whatever follows; 0 if nothing is, or it
+    /// cannot be told. No text that is to be refused is torn.
+    pub fn certain_end(
+        &self,
+        text: &[u8],
+        allowed: &Allowed<'_>,
+        refused: Option<&Choice>,
+    ) -> usize {
         if self.rewrites.is_some() {
-            return None; // normalisers and flags look beyond the pattern
+            return 0; // normalisers and flags look beyond the pattern
         }
-        match refused {
-            None => cut::last_cut(&self.pretokenizer, &[&self.finder], text),
-            Some(refused) => {
-                cut::last_cut(&self.pretokenizer, &[&self.finder, &refused.finder], text)
-            }
+        let mut sets = vec![&self.finder];
+        sets.extend(refused.map(|choice| &choice.finder));
+        // The quick way: a place between two bytes that are always a boundary.
+        if let Some(cut) = cut::last_cut(&self.pretokenizer, &sets, text) {
+            return cut;
         }
+        let certain =
+            sets.iter().filter_map(|set| cut::certain_length(set, text)).min().unwrap_or(0);
+        let mut start = 0; // of the text behind the last special token that is recognised
+        while let Some((special, _)) =
+            self.find_special(text, start, allowed).filter(|(special, _)| special.start < certain)
+        {
+            start = special.end;
+        }
+        if start > 0 && refused.is_some_and(|choice| choice.finder.lies_across(text, start)) {
+            return 0;
+        }
+        cut::certain_end(&self.pretokenizer, &sets, text, start)
     }
 }
 

@@ -4,7 +4,7 @@
 //! match, until no longer one is possible. What it looked at past the match is looked at again: a few bytes
 //! in all patterns of the field, and limited in all others.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::OnceLock;
 
 use regex_automata::dfa::{Automaton as _, StartKind, dense};
@@ -18,6 +18,9 @@ use crate::error::{Error, Result};
 /// A pattern whose table would be larger goes to the backtracking engine.
 const TABLE_LIMIT_BYTES: usize = 16 << 20;
 const BUILD_LIMIT_BYTES: usize = 64 << 20;
+
+/// How many of the last matches of a text are tried as its certain end.
+const CANDIDATES: usize = 64;
 
 pub(super) struct Automaton {
     dfa: dense::DFA<Vec<u32>>,
@@ -65,6 +68,37 @@ impl Automaton {
             start += text[start..].chars().next().map_or(1, char::len_utf8);
         }
         Ok(None)
+    }
+
+    /// The end of the last match at which the text can be cut whatever is added behind it: all matches up to
+    /// there are known before the text ends, and are the same if it ends there. 0 if there is none.
+    pub(super) fn certain_end(&self, text: &str, mut lookahead: usize) -> usize {
+        // The last matches, and how far those before each have looked.
+        let mut last: VecDeque<(usize, usize, usize)> = VecDeque::with_capacity(CANDIDATES);
+        let (mut start, mut reach) = (0, 0);
+        while start < text.len() {
+            let (end, seen) = self.match_at(text, start);
+            let wasted = seen - end.unwrap_or(start);
+            match lookahead.checked_sub(wasted) {
+                Some(left) if seen < text.len() => lookahead = left,
+                _ => break,
+            }
+            if let Some(end) = end {
+                if last.len() == CANDIDATES {
+                    last.pop_front();
+                }
+                last.push_back((start, end, reach));
+            }
+            reach = reach.max(seen);
+            start = match end {
+                Some(end) => end,
+                None => start + text[start..].chars().next().map_or(1, char::len_utf8),
+            };
+        }
+        let stays = |&(start, end, reach): &(usize, usize, usize)| {
+            (reach < end && self.match_at(&text[..end], start).0 == Some(end)).then_some(end)
+        };
+        last.iter().rev().find_map(stays).unwrap_or(0)
     }
 
     /// Where the match that starts at `position` ends, if one does, and how far was looked.

@@ -173,6 +173,22 @@ impl Pretokenizer {
         (1..=limit).rev().find(|&p| cuts.is_cut(text[p - 1], text[p]))
     }
 
+    /// The end of the last pre-token at which `text` may be cut as [`Self::last_cut`] does it, whatever follows
+    /// `text`; it may be after any character, but is found by walking the text. 0 if there is none, or none
+    /// can be told.
+    pub fn certain_end(&self, text: &[u8]) -> usize {
+        let Some(automaton) = self.automaton() else { return 0 };
+        let text = without_open_character(text);
+        let lookahead = LOOKAHEAD_FREE + text.len().saturating_mul(LOOKAHEAD_PER_BYTE);
+        match std::str::from_utf8(text) {
+            Ok(valid) => automaton.certain_end(valid, lookahead),
+            Err(_) => {
+                let stand_in = StandIn::new(text);
+                stand_in.raw_len(0, automaton.certain_end(&stand_in.text, lookahead))
+            }
+        }
+    }
+
     fn automaton(&self) -> Option<&Automaton> {
         match &*self.kind {
             Kind::Automaton(automaton) => Some(automaton),
@@ -273,6 +289,18 @@ fn tile(
         let _ = each(unmatched, text.len(), false);
     }
     Ok(())
+}
+
+/// A text without the start of a character at its end that more text could complete.
+fn without_open_character(text: &[u8]) -> &[u8] {
+    let tail = &text[text.len().saturating_sub(3)..];
+    let open = tail.iter().rposition(|&byte| byte >= 0xC0).filter(|&at| {
+        std::str::from_utf8(&tail[at..]).is_err_and(|error| error.error_len().is_none())
+    });
+    match open {
+        Some(at) => &text[..text.len() - (tail.len() - at)],
+        None => text,
+    }
 }
 
 /// A text in which every byte that is not UTF-8 is replaced by one character of no class.

@@ -89,6 +89,16 @@ fn a_pattern_that_reads_runs_again_and_again_is_refused_on_such_text() {
 }
 
 #[test]
+fn text_without_ascii_becomes_certain() {
+    for pattern in KNOWN {
+        let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
+        let text = "漢字。かな。".as_bytes();
+        assert_eq!(pretokenizer.certain_end(text), "漢字。かな".len(), "{pattern}");
+        assert_eq!(pretokenizer.certain_end(&text[..10]), "漢字".len(), "{pattern}");
+    }
+}
+
+#[test]
 fn a_byte_that_is_not_utf8_is_a_character_of_no_class() {
     let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
     assert_eq!(
@@ -162,6 +172,31 @@ proptest! {
                     assert_eq!(parts, pieces(pretokenizer, &whole), "cut at {cut}");
                     limit = cut - 1;
                 }
+            }
+        });
+    }
+
+    #[test]
+    fn what_is_certain_stays_whatever_follows(
+        start in text(),
+        junk in prop::collection::vec(any::<u8>(), 0..3),
+        end in text(),
+    ) {
+        thread_local! {
+            static ALL: Vec<Pretokenizer> = KNOWN
+                .iter()
+                .chain(&OTHERS)
+                .map(|p| Pretokenizer::new(Some(p)).unwrap())
+                .collect();
+        }
+        let head = [start.as_bytes(), &junk].concat();
+        let whole = [&head, end.as_bytes()].concat();
+        ALL.with(|all| {
+            for pretokenizer in all {
+                let certain = pretokenizer.certain_end(&head);
+                let mut parts = pieces(pretokenizer, &whole[..certain]);
+                parts.extend(pieces(pretokenizer, &whole[certain..]));
+                assert_eq!(parts, pieces(pretokenizer, &whole), "certain up to {certain}");
             }
         });
     }
