@@ -438,6 +438,8 @@ def _steps(steps: Iterable[Step]) -> tuple[Step, ...]:
             raise VocabularyError(
                 f"a Split has the behavior {split.behavior!r}; known are {_BEHAVIORS}"
             )
+        if split.behavior in ("isolated", "contiguous"):
+            split = split._replace(invert=False)  # what is between matches is treated alike
         chain.append(split._replace(pattern=resolve_pattern(split.pattern) or ""))
     return tuple(chain)
 

@@ -192,7 +192,9 @@ def test_an_encoding_is_proved_by_its_name(run, tiny, corpus, tmp_path, monkeypa
         "byteweld: 'mine' is the name of an encoding, which says its own format, pattern and "
         "special tokens; leave these options out\n"
     )
-    assert run("encode", "-t", "mine", "--text", "low").text == f"{tok.encode_single_token('low')}\n"
+    assert (
+        run("encode", "-t", "mine", "--text", "low").text == f"{tok.encode_single_token('low')}\n"
+    )
     shown = run("inspect", "mine").text
     assert "  format       an encoding by name\n" in shown
 

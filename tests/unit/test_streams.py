@@ -221,7 +221,13 @@ def test_special_arguments_are_checked_at_once(tok):
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize(
     "text",
-    ["The notebook says: hot, then hold. ", "x = 3 + y;\n", "1234 ", "漢字かな交じり文。", "ёлка и "],
+    [
+        "The notebook says: hot, then hold. ",
+        "x = 3 + y;\n",
+        "1234 ",
+        "漢字かな交じり文。",
+        "ёлка и ",
+    ],
     ids=["prose", "code", "digits", "japanese", "russian"],
 )
 def test_memory_stays_bounded_for_every_built_in_pattern(pattern, text):

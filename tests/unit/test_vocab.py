@@ -6,7 +6,15 @@ import pickle
 
 import pytest
 
-from byteweld import PATTERNS, Merge, Split, Vocabulary, VocabularyError
+from byteweld import (
+    PATTERNS,
+    AddedToken,
+    Merge,
+    Split,
+    Tokenizer,
+    Vocabulary,
+    VocabularyError,
+)
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 SMALL = Vocabulary(
@@ -224,3 +232,18 @@ def test_a_split_by_a_bare_word_is_a_split_by_that_word() -> None:
     assert Vocabulary(tokens, steps=[Split("cl100k")]).pattern == "(?:cl100k)"
     chain = Vocabulary(tokens, steps=[Split("a", "removed"), "byte-letters"]).steps
     assert chain == (Split("(?:a)", "removed"), "byte-letters")
+
+
+def test_inverting_a_split_that_treats_both_alike_changes_nothing() -> None:
+    tokens = {b: bytes([b]) for b in range(256)}
+    for behavior in ("isolated", "contiguous"):
+        one = Vocabulary(tokens, steps=[Split(r"\d", behavior, True), "byte-letters"])
+        assert one == Vocabulary(tokens, steps=[Split(r"\d", behavior), "byte-letters"])
+
+
+def test_two_added_tokens_that_are_one_when_normalised_are_refused() -> None:
+    tokens = {b: bytes([b]) for b in range(256)} | {256: b"HTTP", 257: b"http"}
+    added = [AddedToken(t, i, normalized=True) for t, i in (("HTTP", 256), ("http", 257))]
+    vocab = Vocabulary(tokens, added_tokens=added, normalizer=["lowercase"])
+    with pytest.raises(VocabularyError, match="the same text when normalised"):
+        Tokenizer(vocab)

@@ -7,7 +7,7 @@
 use std::ops::{ControlFlow, Range};
 
 use super::Normaliser;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::specials::{Occurrence, Specials};
 
 /// A token that is found in text as a text.
@@ -73,6 +73,15 @@ impl Finder {
                 texts.push(text);
                 tokens.push(place);
             }
+        }
+        // Which of two would be found is for nobody to say.
+        let mut order: Vec<usize> = (0..texts.len()).collect();
+        order.sort_unstable_by_key(|&at| &texts[at]);
+        if let Some(pair) = order.windows(2).find(|pair| texts[pair[0]] == texts[pair[1]]) {
+            return Err(Error::Vocabulary(format!(
+                "added tokens {:?} and {:?} are the same text when normalised",
+                list[tokens[pair[0]]].text, list[tokens[pair[1]]].text
+            )));
         }
         Ok(Self { texts: Specials::new(&texts)?, tokens })
     }
