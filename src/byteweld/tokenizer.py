@@ -295,7 +295,8 @@ class Tokenizer:
 
         The ids are those of the whole text. For the built-in patterns, and all others that need no
         backtracking, memory is bounded by the longest pre-token; for the rest, and where the
-        vocabulary has steps, a normalizer or flags, the text is gathered first. For ids at the first moment, or without an iterable, see `encode_stream`.
+        vocabulary has steps, a normalizer or flags, the text is gathered first. For ids at the
+        first moment, or without an iterable, see `encode_stream`.
         """
         stream = self._encode_stream(allowed_special, disallowed_special, _STREAM_BYTES)
         for text in texts:
