@@ -1,6 +1,6 @@
 """Ours and the peers, side by side: run, check the answer, print, and add to the record.
 
-    python benches/run.py [train|encode] [--quick] [--repeat 5] [--only NAME] [--list]
+    python benches/run.py [count|train|encode] [--quick] [--repeat 5] [--only NAME] [--list]
 
 Each measurement is a fresh process (worker.py). The engines of a definition take turns, so that
 noise meets all alike. An engine whose answer is not the right one is WRONG and has no time.
@@ -355,7 +355,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="benches/run.py", description="Measure byteweld beside its peers, checking answers."
     )
     add = parser.add_argument
-    add("measure", nargs="?", help="train, encode, ...: one table of the definitions; default all")
+    add("measure", nargs="?", help="count, train, ...: one table of the definitions; default all")
     add("--quick", action="store_true", help="1 MB, 1000 tokens, one run; recorded nowhere")
     add("--repeat", type=int, help="runs of each engine (5; with --quick 1)")
     add("--only", action="append", default=[], metavar="NAME", help="definitions with NAME in them")

@@ -1,25 +1,27 @@
-"""Ours. Trains from a file; the variant `iterator` trains from an iterator of documents."""
+"""Ours. Counts and trains from a file; the variant `iterator` takes an iterator of documents."""
 
 DISTRIBUTION = "byteweld"
 
 _RECIPES = {"smallest-ids": "rustbpe", "huggingface": "huggingface"}
 
 
+def count(job):
+    import byteweld
+
+    def call():
+        source, how = _source(job)
+        return byteweld.count(source, recipe="rustbpe", **how)
+
+    return call, lambda counts: [b"%d" % len(counts)]
+
+
 def train(job):
     import byteweld
 
     def call():
-        how = {"separator": job.separator, "document_unit": "file"}
-        if job.variant == "iterator":
-            how = {}
-        return byteweld.train(
-            job.documents() if job.variant == "iterator" else job.corpus,
-            vocab_size=job.vocab_size,
-            recipe=_RECIPES[job.tie_rule],
-            pattern=job.pattern,
-            num_threads=job.threads,
-            **how,
-        )
+        source, how = _source(job)
+        recipe = _RECIPES[job.tie_rule]
+        return byteweld.train(source, vocab_size=job.vocab_size, recipe=recipe, **how)
 
     def answer(tokenizer):
         tokens = tokenizer.vocab.tokens
@@ -39,3 +41,10 @@ def encode(job):
         return [tokenizer.encode_ordinary(text) for text in texts]
 
     return call, list
+
+
+def _source(job):
+    how = {"pattern": job.pattern, "num_threads": job.threads}
+    if job.variant == "iterator":
+        return job.documents(), how
+    return job.corpus, how | {"separator": job.separator, "document_unit": "file"}

@@ -8,6 +8,31 @@ DISTRIBUTION = "gigatoken"
 _TIES = {"smallest-ids": "raw_token_ids", "huggingface": "huggingface"}
 
 
+def count(job):
+    """It counts when it trains: no merges, and it prints how many pre-tokens are distinct."""
+    import os
+    import re
+    import tempfile
+
+    import gigatoken
+
+    said = tempfile.TemporaryFile()
+
+    def call():
+        stdout = os.dup(1)
+        os.dup2(said.fileno(), 1)
+        try:
+            gigatoken.train_bpe(job.corpus, 256, [], separator=job.separator.encode())
+        finally:
+            os.dup2(stdout, 1)
+
+    def answer(_):
+        said.seek(0)
+        return [re.search(rb"([0-9]+) unique words", said.read())[1]]
+
+    return call, answer
+
+
 def train(job):
     import gigatoken
 

@@ -29,6 +29,15 @@ tiny = { file = "tiny.txt" }
 tiny = "gpt2"
 """
 
+COUNT = """
+[[count]]
+corpus = "tiny"
+megabytes = 0.01
+threads = 1
+clock = "wall"
+about = "A tiny corpus."
+"""
+
 TRAIN = """
 [[train]]
 corpus = "tiny"
@@ -244,6 +253,19 @@ def test_the_record_only_grows_and_does_not_name_the_machine(bench: Callable[...
     assert re.fullmatch(r"\w+-\d+cpu", second.file("*.csv").parent.name)
 
 
+def test_counting_is_checked_against_rustbpe(bench: Callable[..., Run]) -> None:
+    pytest.importorskip("rustbpe")
+    engines = '["byteweld", "byteweld:iterator", "rustbpe"]'
+    run = bench(f'{HEAD}{COUNT}engines = {engines}\ntruth = "rustbpe"\n', "--repeat=1")
+    assert run.status == 0, run.err
+    assert [(row["engine"], row["ok"]) for row in run.rows] == [
+        ("byteweld", "yes"),
+        ("byteweld:iterator", "yes"),
+        ("rustbpe", "yes"),
+    ]
+    assert {row["definition"] for row in run.rows} == {"count/tiny-0.01MB/1-thread"}
+
+
 def test_encoding_is_checked_against_tiktoken(bench: Callable[..., Run], tmp_path: Path) -> None:
     pytest.importorskip("tiktoken")
     _write_vocab(tmp_path / "shared" / "vocabs", [b"lo", b"low", b"er", b" the", b"the", b"ne"])
@@ -299,8 +321,10 @@ def test_every_engine_of_the_definitions_has_the_function_that_is_measured(
     import tomllib
 
     definitions = tomllib.loads((BENCHES / "definitions.toml").read_text())
-    tables = list(run_module.expand(definitions, ["train", "encode"], quick=False))
-    assert {table["measure"] for table in tables} == {"train", "encode"}
+    measures = sorted(set(definitions) - run_module.NOT_MEASURES)
+    assert measures == ["count", "encode", "train"]
+    tables = list(run_module.expand(definitions, measures, quick=False))
+    assert {table["measure"] for table in tables} == set(measures)
     for table in tables:
         assert table["truth"] in table["engines"]
         assert set(table.get("once", ())) <= set(table["engines"])
