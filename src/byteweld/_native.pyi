@@ -18,6 +18,7 @@ __all__ = [
     "Encoder",
     "SpecialChoice",
     "__version__",
+    "canonical_pattern",
     "recover_merges",
     "train",
 ]
@@ -144,6 +145,7 @@ class Encoder:
     @property
     def engines(self) -> list[_Engine]: ...
 
+def canonical_pattern(pattern: str) -> str | None: ...
 def recover_merges(
     tokens: Sequence[tuple[int, bytes]],
 ) -> list[tuple[int, int, int]] | None: ...

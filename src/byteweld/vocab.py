@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 
@@ -370,10 +370,13 @@ class Vocabulary:
             "alphabet": self.alphabet,
             "ignore_merges": self.ignore_merges,
             "normalizer": self.normalizer,
-            "pattern": self.pattern,
+            "pattern": None if self.pattern is None else _canonical(self.pattern),
             "ranking": self.ranking,
             "roles": {r: i for r, i in self.roles.items() if r != "pad"},  # pad is never encoded
-            "steps": self.steps,
+            "steps": [
+                step if isinstance(step, str) else step._replace(pattern=_canonical(step.pattern))
+                for step in self.steps
+            ],
             "template": self.template,
         }
         digest.update(json.dumps(head, sort_keys=True, ensure_ascii=True).encode())
@@ -421,6 +424,18 @@ class Vocabulary:
 
 def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")  # a lone surrogate equals no token
+
+
+@lru_cache(maxsize=64)
+def _canonical(pattern: str) -> str:
+    """A pattern as the engine reads it, so that its spelling does not matter, where that is known.
+
+    Only the fingerprint asks, so a vocabulary can be made and looked at without the engine.
+    """
+    from byteweld import _native
+
+    canonical = _native.canonical_pattern(pattern)
+    return pattern if canonical is None else hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _steps(steps: Iterable[Step]) -> tuple[Step, ...]:

@@ -247,3 +247,15 @@ def test_two_added_tokens_that_are_one_when_normalised_are_refused() -> None:
     vocab = Vocabulary(tokens, added_tokens=added, normalizer=["lowercase"])
     with pytest.raises(VocabularyError, match="the same text when normalised"):
         Tokenizer(vocab)
+
+
+def test_the_spelling_of_a_pattern_changes_no_fingerprint() -> None:
+    tokens = {b: bytes([b]) for b in range(256)}
+
+    def fingerprint(pattern: str) -> str:
+        return Vocabulary(tokens, pattern=pattern).fingerprint
+
+    mine = r"'(?:s|d)|[ ]?\p{L}+|[0-9]{1,4}|\s+(?!\S)|\s+|[^\s\p{L}]"
+    spelt = r"(?:'s|'d)| ?[\p{L}]+|[0-9]{1,4}|\s++$|\s+(?!\S)|\s|[^\s\p{L}]"
+    assert fingerprint(mine) == fingerprint(spelt)
+    assert fingerprint(mine) != fingerprint(mine.replace("{1,4}", "{1,3}"))

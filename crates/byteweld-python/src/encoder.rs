@@ -453,3 +453,9 @@ pub(crate) fn recover_merges(
 ) -> PyResult<Option<Vec<(u32, u32, u32)>>> {
     py.detach(|| core::recover_merges(tokens)).map_err(|e| raise(py, e))
 }
+
+/// A text that is the same for all spellings of a pattern that is recognised as one; None for any other.
+#[pyfunction]
+pub(crate) fn canonical_pattern(py: Python<'_>, pattern: &str) -> Option<String> {
+    py.detach(|| byteweld_core::pretoken::canonical_pattern(pattern))
+}

@@ -18,7 +18,7 @@ mod _native {
     #[pymodule_export]
     use super::counts::{CountBuilder, Counts};
     #[pymodule_export]
-    use super::encoder::{Encoder, SpecialChoice, recover_merges};
+    use super::encoder::{Encoder, SpecialChoice, canonical_pattern, recover_merges};
     #[pymodule_export]
     use super::trainer::train;
 

@@ -15,6 +15,7 @@
 
 mod automaton;
 mod backtrack;
+mod canonical;
 mod classes;
 mod normalise;
 mod scanner;
@@ -198,6 +199,15 @@ impl Pretokenizer {
             Kind::Whole | Kind::Backtracking(_) => None,
         }
     }
+}
+
+/// A text that is the same for all spellings of a pattern that a scanner recognises as one; `None` if it
+/// recognises none, or the pattern is wrong.
+pub fn canonical_pattern(pattern: &str) -> Option<String> {
+    let compiled = Pretokenizer::new(Some(pattern)).ok()?;
+    // Only a scanner that was checked may speak for its pattern.
+    let Kind::Scanner(scanned) = &*compiled.kind else { return None };
+    Spec::new(&scanned.alternatives).map(|spec| canonical::text(&spec))
 }
 
 /// The fastest engine that gives what the backtracking engine gives, which is the authority on what a pattern

@@ -89,6 +89,20 @@ fn a_pattern_that_reads_runs_again_and_again_is_refused_on_such_text() {
 }
 
 #[test]
+fn spellings_of_a_pattern_have_one_canonical_text_and_others_another() {
+    let canonical = |pattern: &str| canonical_pattern(pattern).unwrap();
+    let old_gpt2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+    assert_eq!(canonical(GPT2), canonical(GPT2_NEW));
+    assert_eq!(canonical(GPT2), canonical(old_gpt2));
+    assert_eq!(canonical(CL100K), canonical(CL100K_OURS));
+    let different = [GPT2, CL100K, O200K, CK].map(canonical);
+    assert!((1..4).all(|at| !different[..at].contains(&different[at])));
+    // A spelling whose order matters keeps it.
+    assert_ne!(canonical(r"ab|a|\p{L}+|\P{L}"), canonical(r"a|ab|\p{L}+|\P{L}"));
+    assert_eq!(canonical_pattern(r"(a)\1|."), None);
+}
+
+#[test]
 fn text_without_ascii_becomes_certain() {
     for pattern in KNOWN {
         let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
