@@ -20,67 +20,83 @@ struct Item {
     count: u64,
 }
 
-/// Adds pre-tokens to a table.
+/// Adds pre-tokens to a table. Some wait until there are enough of them, or until [`Batch::flush`].
 pub(super) struct Batch<'t> {
     table: &'t mut Table,
     hasher: &'t RandomState,
     items: [Item; BATCH],
+    /// How many of the items wait.
+    filled: usize,
 }
 
 impl<'t> Batch<'t> {
     pub(super) fn new(table: &'t mut Table, hasher: &'t RandomState) -> Self {
-        Self { table, hasher, items: [Item::default(); BATCH] }
+        Self { table, hasher, items: [Item::default(); BATCH], filled: 0 }
     }
 
     /// Adds one of each of the pre-tokens that lie one after another at the start of `text`; returns where
-    /// they end. There are at most [`BATCH`] of them.
+    /// they end.
     #[inline(never)]
     pub(super) fn add_run(&mut self, text: &[u8], lengths: &[usize]) -> Result<usize> {
         let mut rest = text;
-        let mut filled = 0;
         for &length in lengths {
             match pack_first(rest, length) {
                 Some(key) => {
-                    self.items[filled] = Item { key, hash: self.hasher.hash_one(key), count: 1 };
-                    filled += 1;
+                    let hash = self.hasher.hash_one(key);
+                    self.push(Item { key, hash, count: 1 })?;
                 }
                 None => {
                     let pretoken = &rest[..length];
-                    self.table.add(pretoken, self.hasher.hash_one(pretoken), 1, self.hasher)?;
+                    self.add_long(pretoken, self.hasher.hash_one(pretoken), 1)?;
                 }
             }
             rest = &rest[length..];
         }
-        self.count(filled)?;
         Ok(text.len() - rest.len())
     }
 
     /// Adds those entries of another table that belong to one of so many parts.
     pub(super) fn add_part(&mut self, other: &Table, part: usize, parts: usize) -> Result<()> {
-        for entries in other.entries().chunks(BATCH) {
-            let mut filled = 0;
-            for entry in entries {
-                let hash = other.hash(entry, self.hasher);
-                if part_of(hash, parts) != part {
-                    continue;
-                }
-                if entry.is_long() {
-                    self.table.add(other.bytes(entry), hash, entry.count, self.hasher)?;
-                } else {
-                    self.items[filled] = Item { key: entry.key(), hash, count: entry.count };
-                    filled += 1;
-                }
+        for entry in other.entries() {
+            let hash = other.hash(entry, self.hasher);
+            if part_of(hash, parts) != part {
+                continue;
             }
-            self.count(filled)?;
+            if entry.is_long() {
+                self.add_long(other.bytes(entry), hash, entry.count)?;
+            } else {
+                self.push(Item { key: entry.key(), hash, count: entry.count })?;
+            }
         }
         Ok(())
     }
 
-    /// Counts the first items.
     #[inline]
-    fn count(&mut self, filled: usize) -> Result<()> {
-        self.table.reserve(filled, self.hasher)?;
-        let items = &self.items[..filled];
+    fn push(&mut self, item: Item) -> Result<()> {
+        if self.filled == BATCH {
+            self.flush()?;
+        }
+        self.items[self.filled] = item;
+        self.filled += 1;
+        Ok(())
+    }
+
+    /// Counts a long pre-token. A new one comes after those that wait, so that the order stays that of
+    /// first sight.
+    #[inline(never)]
+    fn add_long(&mut self, pretoken: &[u8], hash: u64, count: u64) -> Result<()> {
+        if self.table.get(pretoken, hash) == 0 {
+            self.flush()?;
+        }
+        self.table.add(pretoken, hash, count, self.hasher)
+    }
+
+    /// Counts what waits.
+    #[inline(never)]
+    pub(super) fn flush(&mut self) -> Result<()> {
+        let items = &self.items[..self.filled];
+        self.filled = 0;
+        self.table.reserve(items.len(), self.hasher)?;
         let mut slots = [0; BATCH];
         for (slot, item) in slots.iter_mut().zip(items) {
             *slot = self.table.slot(item.hash);

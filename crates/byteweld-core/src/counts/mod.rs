@@ -78,6 +78,7 @@ impl Counts {
             for other in &other.tables {
                 batch.add_part(other, part, parts)?;
             }
+            batch.flush()?;
         }
         Ok(())
     }

@@ -191,6 +191,7 @@ impl<F: Feed> Shared<F> {
                 break;
             }
         }
+        batch.flush()?;
         lock(&self.idle).push(counts);
         Ok(())
     }
@@ -241,6 +242,7 @@ fn add_part(all: &[Counts], part: usize, parts: usize, hasher: &RandomState) -> 
     for table in all.iter().flat_map(|counts| &counts.tables) {
         batch.add_part(table, part, parts)?;
     }
+    batch.flush()?;
     Ok(sum)
 }
 

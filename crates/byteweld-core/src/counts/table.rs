@@ -4,7 +4,7 @@
 //! compared in one step; the bytes of a longer one lie in an arena. Entries are found through slots of four
 //! bytes: half of a slot or so says which entry it is, the rest is a part of the hash that spares most vain
 //! looks. Frequent pre-tokens are met early, so their entries share few cache lines, and their slots lie
-//! where the hash says. An entry takes 24 bytes and its share of the slots 6 to 11.
+//! where the hash says. An entry takes 24 bytes and its share of the slots 6 to 13.
 
 use std::hash::BuildHasher;
 

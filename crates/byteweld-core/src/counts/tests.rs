@@ -309,6 +309,35 @@ fn documents_and_sources_count_alike_on_any_number_of_threads() {
 }
 
 #[test]
+fn one_thread_lists_pretokens_in_order_of_first_sight() {
+    let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
+    let boundaries = Specials::new::<&str>(&[]).unwrap();
+    let options =
+        CountOptions { pretokenizer: &pretokenizer, boundaries: &boundaries, alphabet: None };
+    let documents: Vec<Vec<u8>> = (0..30).map(|n| prose(n * 500, n as u64)).collect();
+    let mut expected: Vec<Vec<u8>> = Vec::new();
+    for document in &documents {
+        let mut add = |pretoken: &[u8]| {
+            if !expected.iter().any(|seen| seen == pretoken) {
+                expected.push(pretoken.to_vec());
+            }
+            ControlFlow::Continue(())
+        };
+        pretokenizer.for_each(document, &mut add).unwrap();
+    }
+    assert!(expected.iter().any(|pretoken| pretoken.len() > SHORT));
+    let mut counter = Counter::new(threads(1));
+    counter.count_documents(&documents, &options).unwrap();
+    let counts = counter.finish().unwrap();
+    let seen: Vec<Vec<u8>> = counts.iter().map(|(bytes, _)| bytes.to_vec()).collect();
+    assert_eq!(seen, expected);
+    // Adding a table to an empty one keeps its order too.
+    let mut sum = Counts::new();
+    sum.merge(&counts).unwrap();
+    assert!(sum.iter().eq(counts.iter()));
+}
+
+#[test]
 fn a_counter_goes_on_where_it_stopped() {
     let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
     let boundaries = Specials::new::<&str>(&[]).unwrap();
