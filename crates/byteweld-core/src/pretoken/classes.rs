@@ -23,8 +23,10 @@ struct Patch {
 }
 
 pub(super) struct Classes {
-    /// By byte; those that are not ASCII have no bits here.
-    pub(super) ascii: [u32; 256],
+    /// By byte; those that are not ASCII have all bits here, since they may start anything.
+    pub(super) bytes: [u32; 256],
+    /// By code point, for the characters of two bytes.
+    two: Box<[u32; 2048]>,
     cells: [u32; 64],
     patches: Vec<Patch>,
     stand_in: u32,
@@ -38,7 +40,8 @@ impl Classes {
             return None;
         }
         let mut classes = Self {
-            ascii: [0; 256],
+            bytes: std::array::from_fn(|byte| if byte < 0x80 { 0 } else { !0 }),
+            two: Box::new([0; 2048]),
             cells: [0; 64],
             patches: Vec::new(),
             stand_in: 0,
@@ -48,13 +51,16 @@ impl Classes {
             classes.add(class, 1 << number)?;
         }
         classes.stand_in = classes.of_code_point(STAND_IN as u32);
+        for code_point in 0x80..0x800 {
+            classes.two[code_point as usize] = classes.of_code_point(code_point);
+        }
         Some(classes)
     }
 
     fn add(&mut self, class: &ClassUnicode, bit: u32) -> Option<()> {
         for byte in 0..128u8 {
             if contains(class, byte as char) {
-                self.ascii[byte as usize] |= bit;
+                self.bytes[byte as usize] |= bit;
             }
         }
         let (cells, patches) = as_cells(class);
@@ -67,7 +73,7 @@ impl Classes {
 
     /// The classes of a character.
     pub(super) fn of(&self, c: char) -> u32 {
-        match self.ascii.get(c as usize) {
+        match self.bytes.get(c as usize) {
             Some(bits) if c.is_ascii() => *bits,
             _ => self.of_code_point(c as u32),
         }
@@ -91,50 +97,42 @@ impl Classes {
 
     /// The classes and the length of the character at `at`; a byte that is not part of a character counts as
     /// one, [`STAND_IN`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn at(&self, text: &[u8], at: usize) -> Option<(u32, usize)> {
         let &byte = text.get(at)?;
-        Some(if byte < 0x80 { (self.ascii[byte as usize], 1) } else { self.wide(text, at) })
+        Some(if byte < 0x80 { (self.bytes[byte as usize], 1) } else { self.wide(text, at) })
     }
 
     /// The same for a character that is not ASCII.
     #[inline]
     pub(super) fn wide(&self, text: &[u8], at: usize) -> (u32, usize) {
-        match decode(&text[at..]) {
+        let bytes = &text[at..];
+        if let [first @ 0xC2..=0xDF, second @ 0x80..=0xBF, ..] = *bytes {
+            let code_point = (first as usize & 0x1F) << 6 | second as usize & 0x3F;
+            return (self.two[code_point], 2);
+        }
+        match decode_long(bytes) {
             Some((code_point, len)) => (self.of_code_point(code_point), len),
             None => (self.stand_in, 1),
         }
     }
 }
 
-/// The code point of two to four bytes of UTF-8, as the Unicode Standard's table 3-7 has them.
-#[inline]
-fn decode(bytes: &[u8]) -> Option<(u32, usize)> {
-    let next = |i: usize, low: u8, high: u8| {
-        let &byte = bytes.get(i)?;
-        (low <= byte && byte <= high).then_some(byte as u32 & 0x3F)
-    };
-    let lead = *bytes.first()?;
-    let bits = lead as u32;
-    match lead {
-        0xC2..=0xDF => Some(((bits & 0x1F) << 6 | next(1, 0x80, 0xBF)?, 2)),
-        0xE0..=0xEF => {
-            let (low, high) = match lead {
-                0xE0 => (0xA0, 0xBF),
-                0xED => (0x80, 0x9F),
-                _ => (0x80, 0xBF),
-            };
-            Some(((bits & 0xF) << 12 | next(1, low, high)? << 6 | next(2, 0x80, 0xBF)?, 3))
+/// The code point of three or four bytes of UTF-8, without overlong forms, surrogates and what lies beyond the
+/// last code point.
+#[inline(always)]
+fn decode_long(bytes: &[u8]) -> Option<(u32, usize)> {
+    const CONTINUES: std::ops::RangeInclusive<u8> = 0x80..=0xBF;
+    let low = |byte: u8| byte as u32 & 0x3F;
+    match *bytes {
+        [a @ 0xE0..=0xEF, b @ 0x80..=0xBF, c @ 0x80..=0xBF, ..] => {
+            let code_point = (a as u32 & 0xF) << 12 | low(b) << 6 | low(c);
+            let is_valid = code_point >= 0x800 && !(0xD800..0xE000).contains(&code_point);
+            is_valid.then_some((code_point, 3))
         }
-        0xF0..=0xF4 => {
-            let (low, high) = match lead {
-                0xF0 => (0x90, 0xBF),
-                0xF4 => (0x80, 0x8F),
-                _ => (0x80, 0xBF),
-            };
-            let (second, third, last) =
-                (next(1, low, high)?, next(2, 0x80, 0xBF)?, next(3, 0x80, 0xBF)?);
-            Some(((bits & 7) << 18 | second << 12 | third << 6 | last, 4))
+        [a @ 0xF0..=0xF4, b, c, d, ..] if [b, c, d].iter().all(|byte| CONTINUES.contains(byte)) => {
+            let code_point = (a as u32 & 7) << 18 | low(b) << 12 | low(c) << 6 | low(d);
+            (0x1_0000..0x11_0000).contains(&code_point).then_some((code_point, 4))
         }
         _ => None,
     }

@@ -7,59 +7,76 @@
 use std::ops::ControlFlow;
 
 use super::classes::Classes;
+use super::lanes::Lanes;
+use super::plan::{Action, Op, Plan};
 use super::spec::{self, Atom, ClassId, Prefix, Spec, Step};
 
 pub(super) struct Scanner {
     classes: Classes,
+    plan: Plan,
+    word: Word,
     atoms: Vec<Matcher>,
-    /// By ASCII byte: the atoms that can start with it, as bits.
-    starts: [u32; 256],
     /// By atom: the classes that it can start with.
     firsts: Vec<u32>,
 }
 
 /// An atom whose classes are bits.
-enum Matcher {
+pub(super) enum Matcher {
     Literals(Literals),
     Run(Run),
     Cased(Cased),
     Space(Space),
 }
 
-type Literals = Vec<Vec<u32>>;
+pub(super) struct Literals {
+    pub(super) sequences: Vec<Vec<u32>>,
+    /// The classes that they start with.
+    first: u32,
+}
 
-struct Run {
-    prefix: u32,
-    is_prefix_required: bool,
-    body: Class,
-    max: Option<u32>,
-    tail: Option<Class>,
+pub(super) struct Run {
+    pub(super) prefix: u32,
+    pub(super) is_prefix_required: bool,
+    pub(super) body: Class,
+    pub(super) max: Option<u32>,
+    pub(super) tail: Option<Class>,
+    pub(super) suffix: Option<Literals>,
+}
+
+pub(super) struct Cased {
+    pub(super) prefix: u32,
+    pub(super) upper: Class,
+    pub(super) lower: Class,
+    /// No ASCII character is in both.
+    is_ascii_split: bool,
     suffix: Option<Literals>,
 }
 
-struct Cased {
-    prefix: u32,
-    upper: Class,
-    lower: Class,
-    suffix: Option<Literals>,
-}
-
-struct Space {
-    class: u32,
-    last: u32,
-    steps: Vec<Step>,
+pub(super) struct Space {
+    pub(super) class: u32,
+    /// The class that [`Step::ToLast`] looks for.
+    pub(super) last: u32,
+    pub(super) steps: Vec<Step>,
 }
 
 /// A class, and how to find its ASCII run in eight bytes where that is possible.
 #[derive(Clone, Copy)]
-struct Class {
-    bit: u32,
+pub(super) struct Class {
+    pub(super) bit: u32,
     lanes: Option<Lanes>,
+}
+
+/// The run of the plan's word.
+#[derive(Clone, Copy, Default)]
+struct Word {
+    lanes: Lanes,
+    /// The classes of its characters and of those that may follow in the same match.
+    or_next: u32,
 }
 
 /// The run of white space that was walked last; it serves all places inside of it.
 #[derive(Default)]
-struct LastRun {
+pub(super) struct LastRun {
     end: usize,
     /// Where its last character starts.
     last_start: usize,
@@ -71,18 +88,15 @@ impl Scanner {
     /// A scanner for a spec; `None` if its classes are too odd.
     pub(super) fn new(spec: &Spec) -> Option<Self> {
         let classes = Classes::new(&spec.classes)?;
-        if spec.atoms.len() > 32 {
+        if spec.atoms.len() > 64 {
             return None;
         }
-        let class =
-            |id: ClassId| Class { bit: 1 << id, lanes: Lanes::new(&classes.ascii, 1 << id) };
-        let atoms: Vec<Matcher> = spec.atoms.iter().map(|atom| Matcher::new(atom, class)).collect();
-        let firsts: Vec<u32> = atoms.iter().map(Matcher::first).collect();
-        let mut starts = [0; 256];
-        for (byte, starts) in starts.iter_mut().enumerate() {
-            *starts = starting(&firsts, classes.ascii[byte]);
-        }
-        Some(Self { classes, atoms, starts, firsts })
+        let bytes = &classes.bytes;
+        let atoms: Vec<Matcher> = spec.atoms.iter().map(|atom| Matcher::new(atom, bytes)).collect();
+        let firsts = atoms.iter().map(Matcher::first).collect();
+        let plan = Plan::new(bytes, &atoms);
+        let word = atoms.get(plan.word as usize).map_or_else(Word::default, Matcher::word);
+        Some(Self { classes, plan, word, atoms, firsts })
     }
 
     /// The classes of the spec.
@@ -98,80 +112,172 @@ impl Scanner {
         each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>,
     ) {
         let mut last_run = LastRun::default();
-        let mut unmatched = 0; // start of the text that no piece holds yet
         let mut at = 0;
         while at < text.len() {
-            let (end, len) = self.match_at(text, at, &mut last_run);
-            if end == at {
-                at += len;
-                continue;
-            }
-            if unmatched < at && each(unmatched, at, false).is_break() {
-                return;
-            }
-            if each(at, end, true).is_break() {
-                return;
-            }
-            at = end;
-            unmatched = end;
-        }
-        if unmatched < at {
-            let _ = each(unmatched, at, false);
-        }
-    }
-
-    /// Where the match at `at` ends (`at` itself if there is none), and the length of its first character.
-    #[inline(always)]
-    fn match_at(&self, text: &[u8], at: usize, last_run: &mut LastRun) -> (usize, usize) {
-        let byte = text[at];
-        let (bits, len, mut starts) = if byte < 0x80 {
-            (self.classes.ascii[byte as usize], 1, self.starts[byte as usize])
-        } else {
-            let (bits, len) = self.classes.wide(text, at);
-            (bits, len, starting(&self.firsts, bits))
-        };
-        while starts != 0 {
-            let Some(atom) = self.atoms.get(starts.trailing_zeros() as usize) else { break };
-            starts &= starts - 1;
-            let end = match atom {
-                Matcher::Run(run) => self.run_at(run, text, at, bits, len),
-                Matcher::Cased(cased) => self.cased_at(cased, text, at, bits, len),
-                Matcher::Space(space) => self.space_at(space, text, at, len, last_run),
-                Matcher::Literals(literals) => self.literals_at(literals, text, at),
-            };
+            let end = self.match_end(text, at, &mut last_run);
             if end > at {
-                return (end, len);
+                if each(at, end, true).is_break() {
+                    return;
+                }
+                at = end;
+            } else {
+                let start = at;
+                at = self.next_match(text, at, &mut last_run);
+                if each(start, at, false).is_break() {
+                    return;
+                }
             }
         }
-        (at, len)
     }
 
+    /// Where the next match starts, or the text's end; none starts at `at`.
+    #[inline(never)]
+    fn next_match(&self, text: &[u8], mut at: usize, last_run: &mut LastRun) -> usize {
+        while let Some((_, len)) = self.classes.at(text, at) {
+            at += len;
+            if at < text.len() && self.match_end(text, at, last_run) > at {
+                break;
+            }
+        }
+        at
+    }
+
+    /// Where the match at `at` ends, or `at` itself if there is none.
+    ///
+    /// Most matches are words. Their lanes are the same every time and where they start is known before the plan
+    /// is read, so a word's end depends on nothing but the text; the processor guesses the rest.
     #[inline(always)]
-    fn run_at(&self, run: &Run, text: &[u8], at: usize, bits: u32, len: usize) -> usize {
-        let mut end = at;
+    fn match_end(&self, text: &[u8], at: usize, last_run: &mut LastRun) -> usize {
+        // Where the text ends, a byte that decides nothing stands for what follows.
+        let second = text.get(at + 1).copied().unwrap_or(0xFF);
+        let action = self.plan.action(text[at], second);
+        if action.op != Op::Word {
+            return self.rare_match_end(action, text, at, last_run);
+        }
+        let mut end = at + 2;
+        while let Some(bytes) = text.get(end..).and_then(|rest| rest.first_chunk()) {
+            let run = self.word.lanes.run_len(*bytes);
+            end += run;
+            if run < 8 {
+                break;
+            }
+        }
+        match text.get(end) {
+            Some(&byte) if self.classes.bytes[byte as usize] & self.word.or_next == 0 => end,
+            _ => self.finish(self.plan.word, text, end),
+        }
+    }
+
+    /// The same for all that is no word.
+    #[inline(always)]
+    fn rare_match_end(
+        &self,
+        action: Action,
+        text: &[u8],
+        at: usize,
+        last_run: &mut LastRun,
+    ) -> usize {
+        let known = at + action.skip as usize;
+        match action.op {
+            Op::One => at + 1,
+            Op::Word | Op::Body => self.finish(action.atom, text, known),
+            Op::Upper => self.upper_match_end(action.atom, text, known),
+            Op::Atom => self.try_one(action.atom, text, at, last_run),
+            Op::Try => self.try_all(text, at, last_run),
+            Op::Unmatched => at,
+        }
+    }
+
+    /// The end of a cased match of which the upper run goes on at `known`; see [`Op::Upper`].
+    #[inline(never)]
+    fn upper_match_end(&self, atom: u8, text: &[u8], known: usize) -> usize {
+        let Some(Matcher::Cased(cased)) = self.atoms.get(atom as usize) else { return known };
+        let upper_end = self.run_end(text, known, cased.upper);
+        let mut end = self.run_end(text, upper_end, cased.lower);
+        if end == upper_end {
+            let last = self.last_lower_end(cased, text, known, upper_end);
+            end = if last > known { last } else { upper_end };
+        }
+        self.suffix_end(cased.suffix.as_ref(), text, end)
+    }
+
+    /// The match at `at` by trying one atom after the other.
+    #[inline(never)]
+    fn try_all(&self, text: &[u8], at: usize, last_run: &mut LastRun) -> usize {
+        let Some((bits, len)) = self.classes.at(text, at) else { return at };
+        for (atom, first) in self.atoms.iter().zip(&self.firsts) {
+            if bits & first != 0 {
+                let end = self.atom_end(atom, text, at, bits, len, last_run);
+                if end > at {
+                    return end;
+                }
+            }
+        }
+        at
+    }
+
+    /// The match at `at` of an atom that is known to be the first that can match, or of one after it.
+    #[inline(never)]
+    fn try_one(&self, atom: u8, text: &[u8], at: usize, last_run: &mut LastRun) -> usize {
+        let (Some(atom), Some((bits, len))) =
+            (self.atoms.get(atom as usize), self.classes.at(text, at))
+        else {
+            return at;
+        };
+        let end = self.atom_end(atom, text, at, bits, len, last_run);
+        if end > at { end } else { self.try_all(text, at, last_run) }
+    }
+
+    /// Where an atom's match ends; `bits` and `len` are those of the first character.
+    #[inline(always)]
+    fn atom_end(
+        &self,
+        atom: &Matcher,
+        text: &[u8],
+        at: usize,
+        bits: u32,
+        len: usize,
+        last_run: &mut LastRun,
+    ) -> usize {
+        match atom {
+            Matcher::Run(run) => self.whole_run_end(run, text, at, bits, len),
+            Matcher::Cased(cased) => self.cased_end(cased, text, at, bits, len),
+            Matcher::Space(space) => self.space_end(space, text, at, len, last_run),
+            Matcher::Literals(literals) => self.literals_end(literals, text, at),
+        }
+    }
+
+    /// The end of a match whose body has come to `at` and may go on.
+    #[inline(never)]
+    fn finish(&self, atom: u8, text: &[u8], at: usize) -> usize {
+        match self.atoms.get(atom as usize) {
+            Some(Matcher::Run(run)) => {
+                let end = match run.max {
+                    None => self.run_end(text, at, run.body),
+                    Some(_) => at, // known to end here
+                };
+                self.run_finish(run, text, end)
+            }
+            Some(Matcher::Cased(cased)) => {
+                let end = self.run_end(text, at, cased.lower);
+                self.suffix_end(cased.suffix.as_ref(), text, end)
+            }
+            _ => at,
+        }
+    }
+
+    fn whole_run_end(&self, run: &Run, text: &[u8], at: usize, bits: u32, len: usize) -> usize {
         if bits & run.prefix != 0 {
-            let body = at + len;
-            end = self.body_end(run, text, body);
-            if end == body {
-                end = at; // no body after the prefix
+            let end = self.body_end(run, text, at + len);
+            if end > at + len {
+                return self.run_finish(run, text, end);
             }
         }
-        if end == at {
-            if run.is_prefix_required || bits & run.body.bit == 0 {
-                return at;
-            }
-            end = match run.max {
-                Some(1) => at + len,
-                _ => self.body_end(run, text, at),
-            };
+        if run.is_prefix_required || bits & run.body.bit == 0 {
+            return at;
         }
-        if let Some(tail) = run.tail {
-            end = self.run_end(text, end, tail);
-        }
-        match &run.suffix {
-            Some(suffix) => self.literals_at(suffix, text, end),
-            None => end,
-        }
+        let end = self.body_end(run, text, at);
+        self.run_finish(run, text, end)
     }
 
     #[inline(always)]
@@ -180,6 +286,15 @@ impl Scanner {
             None => self.run_end(text, at, run.body),
             Some(max) => self.short_run_end(text, at, run.body.bit, max),
         }
+    }
+
+    #[inline(always)]
+    fn run_finish(&self, run: &Run, text: &[u8], body_end: usize) -> usize {
+        let end = match run.tail {
+            Some(tail) => self.run_end(text, body_end, tail),
+            None => body_end,
+        };
+        self.suffix_end(run.suffix.as_ref(), text, end)
     }
 
     /// The end of the longest run of a class, of at most `max` characters.
@@ -196,42 +311,25 @@ impl Scanner {
     /// The end of the longest run of a class.
     #[inline(always)]
     fn run_end(&self, text: &[u8], mut at: usize, class: Class) -> usize {
-        loop {
-            match (class.lanes, text.get(at..).and_then(|rest| rest.first_chunk())) {
-                (Some(lanes), Some(bytes)) => {
-                    let run = lanes.run_len(*bytes);
-                    at += run;
-                    if run == 8 {
-                        continue;
-                    }
-                }
-                _ => {
-                    while text
-                        .get(at)
-                        .is_some_and(|&b| self.classes.ascii[b as usize] & class.bit != 0)
-                    {
-                        at += 1;
-                    }
+        if let Some(lanes) = class.lanes {
+            while let Some(bytes) = text.get(at..).and_then(|rest| rest.first_chunk()) {
+                let run = lanes.run_len(*bytes);
+                at += run;
+                if run < 8 {
+                    break;
                 }
             }
-            if text.get(at).is_none_or(|&byte| byte < 0x80) {
-                return at;
-            }
-            let wide = self.wide_run_end(text, at, class.bit);
-            if wide == at
-                || text.get(wide).is_none_or(|&b| self.classes.ascii[b as usize] & class.bit == 0)
-            {
-                return wide;
-            }
-            at = wide;
+        }
+        // Nothing is left to do but at the end of the text, before other classes, and in other scripts.
+        match text.get(at) {
+            Some(&byte) if self.classes.bytes[byte as usize] & class.bit == 0 => at,
+            _ => self.slow_run_end(text, at, class.bit),
         }
     }
 
-    /// The end of a run of a class over characters that are not ASCII.
-    #[inline(never)]
-    fn wide_run_end(&self, text: &[u8], mut at: usize, bit: u32) -> usize {
-        while text.get(at).is_some_and(|&byte| byte >= 0x80) {
-            let (bits, len) = self.classes.wide(text, at);
+    /// The same, character by character.
+    fn slow_run_end(&self, text: &[u8], mut at: usize, bit: u32) -> usize {
+        while let Some((bits, len)) = self.classes.at(text, at) {
             if bits & bit == 0 {
                 break;
             }
@@ -241,40 +339,35 @@ impl Scanner {
     }
 
     #[inline(always)]
-    fn cased_at(&self, cased: &Cased, text: &[u8], at: usize, bits: u32, len: usize) -> usize {
-        let end = self.cased_end(cased, text, at, bits, len);
-        match &cased.suffix {
-            Some(suffix) if end > at => self.literals_at(suffix, text, end),
-            _ => end,
-        }
+    fn cased_end(&self, cased: &Cased, text: &[u8], at: usize, bits: u32, len: usize) -> usize {
+        let end = self.word_end(cased, text, at, bits, len);
+        if end > at { self.suffix_end(cased.suffix.as_ref(), text, end) } else { at }
     }
 
     #[inline(always)]
-    fn cased_end(&self, cased: &Cased, text: &[u8], at: usize, bits: u32, len: usize) -> usize {
+    fn word_end(&self, cased: &Cased, text: &[u8], at: usize, bits: u32, len: usize) -> usize {
         let body = at + len;
-        let mut after_prefix = body; // end of the `U` run there
+        let (mut after_prefix, mut without_prefix) = (body, at); // ends of the runs of `U` there
         if bits & cased.prefix != 0 {
-            let (end, upper_end) = self.upper_lower(cased, text, body);
+            let (end, upper_end) = self.upper_lower_end(cased, text, body);
             if end > body {
                 return end;
             }
             after_prefix = upper_end;
         }
-        let mut without_prefix = at;
         if bits & (cased.upper.bit | cased.lower.bit) != 0 {
-            let (end, upper_end) = self.upper_lower(cased, text, at);
+            let (end, upper_end) = self.upper_lower_end(cased, text, at);
             if end > at {
                 return end;
             }
             without_prefix = upper_end;
         }
-        // No `L` follows either `U` run, or one of the above would have matched: `L*` takes nothing.
+        // No `L` follows either run of `U`, or one of the above would have matched: `L*` takes nothing.
         if after_prefix > body { after_prefix } else { without_prefix }
     }
 
     /// `U*L+` from `at`: where it ends (`at` if it fails), and where the run of `U` ends.
-    #[inline(always)]
-    fn upper_lower(&self, cased: &Cased, text: &[u8], at: usize) -> (usize, usize) {
+    fn upper_lower_end(&self, cased: &Cased, text: &[u8], at: usize) -> (usize, usize) {
         let upper_end = self.run_end(text, at, cased.upper);
         let end = self.run_end(text, upper_end, cased.lower);
         if end > upper_end || upper_end == at {
@@ -283,8 +376,11 @@ impl Scanner {
         (self.last_lower_end(cased, text, at, upper_end), upper_end)
     }
 
-    /// The end of the last `L` between two places, or `at` if there is none.
+    /// The end of the last `L` between two places, or the first place if there is none.
     fn last_lower_end(&self, cased: &Cased, text: &[u8], at: usize, end: usize) -> usize {
+        if cased.is_ascii_split && text[at..end].is_ascii() {
+            return at;
+        }
         let (mut place, mut last) = (at, at);
         while place < end {
             let Some((bits, len)) = self.classes.at(text, place) else { break };
@@ -297,7 +393,7 @@ impl Scanner {
     }
 
     #[inline(always)]
-    fn space_at(
+    fn space_end(
         &self,
         space: &Space,
         text: &[u8],
@@ -343,9 +439,23 @@ impl Scanner {
         run
     }
 
+    /// The end of the literals after `at`, which may be missing.
+    #[inline(always)]
+    fn suffix_end(&self, suffix: Option<&Literals>, text: &[u8], at: usize) -> usize {
+        match (suffix, text.get(at)) {
+            (Some(suffix), Some(&byte))
+                if self.classes.bytes[byte as usize] & suffix.first != 0 =>
+            {
+                self.literals_end(suffix, text, at)
+            }
+            _ => at,
+        }
+    }
+
     /// The end of the first sequence that the text goes on with, or `at` if it does with none.
-    fn literals_at(&self, literals: &Literals, text: &[u8], at: usize) -> usize {
-        for sequence in literals {
+    #[inline(never)]
+    fn literals_end(&self, literals: &Literals, text: &[u8], at: usize) -> usize {
+        for sequence in &literals.sequences {
             let mut end = at;
             let is_there = sequence.iter().all(|bit| match self.classes.at(text, end) {
                 Some((bits, len)) if bits & bit != 0 => {
@@ -362,41 +472,37 @@ impl Scanner {
     }
 }
 
-/// The atoms, as bits, that can start with a character of these classes.
-#[inline]
-fn starting(firsts: &[u32], bits: u32) -> u32 {
-    firsts.iter().rev().fold(0, |atoms, first| atoms << 1 | (bits & first != 0) as u32)
-}
-
 impl Matcher {
-    fn new(atom: &Atom, class: impl Fn(ClassId) -> Class) -> Self {
-        let bits = |list: &spec::Literals| -> Literals {
-            list.iter().map(|ids| ids.iter().map(|&id| class(id).bit).collect()).collect()
-        };
-        let suffix = |list: &spec::Literals| (!list.is_empty()).then(|| bits(list));
+    fn new(atom: &Atom, bytes: &[u32; 256]) -> Self {
+        let class = |id: ClassId| Class { bit: 1 << id, lanes: Lanes::new(bytes, 1 << id) };
+        let suffix = |list: &spec::Literals| (!list.is_empty()).then(|| Literals::new(list));
         match atom {
-            Atom::Literals(list) => Self::Literals(bits(list)),
+            Atom::Literals(list) => Self::Literals(Literals::new(list)),
             Atom::Run(run) => Self::Run(Run {
                 prefix: match run.prefix {
                     Prefix::None => 0,
-                    Prefix::Optional(id) | Prefix::Required(id) => class(id).bit,
+                    Prefix::Optional(id) | Prefix::Required(id) => 1 << id,
                 },
                 is_prefix_required: matches!(run.prefix, Prefix::Required(_)),
                 body: class(run.body),
                 max: run.max,
-                tail: run.tail.map(&class),
+                tail: run.tail.map(class),
                 suffix: suffix(&run.suffix),
             }),
-            Atom::Cased(cased) => Self::Cased(Cased {
-                prefix: cased.prefix.map_or(0, |id| class(id).bit),
-                upper: class(cased.upper),
-                lower: class(cased.lower),
-                suffix: suffix(&cased.suffix),
-            }),
+            Atom::Cased(cased) => {
+                let both = 1 << cased.upper | 1 << cased.lower;
+                Self::Cased(Cased {
+                    prefix: cased.prefix.map_or(0, |id| 1 << id),
+                    upper: class(cased.upper),
+                    lower: class(cased.lower),
+                    is_ascii_split: bytes[..0x80].iter().all(|bits| bits & both != both),
+                    suffix: suffix(&cased.suffix),
+                })
+            }
             Atom::Space(space) => Self::Space(Space {
-                class: class(space.class).bit,
+                class: 1 << space.class,
                 last: space.steps.iter().fold(0, |last, step| match step {
-                    Step::ToLast(id) => class(*id).bit,
+                    Step::ToLast(id) => 1 << id,
                     _ => last,
                 }),
                 steps: space.steps.clone(),
@@ -407,49 +513,32 @@ impl Matcher {
     /// The classes of the characters that a match can start with.
     fn first(&self) -> u32 {
         match self {
-            Self::Literals(list) => list.iter().fold(0, |all, ids| all | ids.first().unwrap_or(&0)),
+            Self::Literals(literals) => literals.first,
             Self::Run(run) if run.is_prefix_required => run.prefix,
             Self::Run(run) => run.prefix | run.body.bit,
             Self::Cased(cased) => cased.prefix | cased.upper.bit | cased.lower.bit,
             Self::Space(space) => space.class,
         }
     }
-}
 
-/// A class whose ASCII characters are one range, perhaps in both cases, tested on eight bytes at once.
-#[derive(Clone, Copy)]
-struct Lanes {
-    /// Bit 5 of every byte if case does not matter.
-    fold: u64,
-    /// Added to a byte below 0x80, these set its highest bit if it is in the range or above, or above.
-    reach: u64,
-    pass: u64,
-}
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = 0x80 * ONES;
-
-impl Lanes {
-    fn new(ascii: &[u32; 256], bit: u32) -> Option<Self> {
-        let is_in = |byte: u8| ascii[byte as usize] & bit != 0;
-        let first = (0..128u8).find(|&b| is_in(b))?;
-        let last = (0..128u8).rev().find(|&b| is_in(b))?;
-        let lanes = |fold: u8, first: u8, last: u8| Self {
-            fold: fold as u64 * ONES,
-            reach: (0x80 - first as u64) * ONES,
-            pass: (0x7F - last as u64) * ONES,
+    /// What words are made of, if this atom is one.
+    fn word(&self) -> Word {
+        let first = |suffix: &Option<Literals>| suffix.as_ref().map_or(0, |suffix| suffix.first);
+        let (class, next) = match self {
+            Self::Run(run) => (run.body, run.tail.map_or(0, |tail| tail.bit) | first(&run.suffix)),
+            Self::Cased(cased) => (cased.lower, first(&cased.suffix)),
+            Self::Literals(_) | Self::Space(_) => return Word::default(),
         };
-        let exact = |lanes: &Self| (0..128u8).all(|b| (lanes.run_len([b; 8]) == 8) == is_in(b));
-        [lanes(0, first, last), lanes(0x20, first | 0x20, last)].into_iter().find(exact)
+        Word { lanes: class.lanes.unwrap_or_default(), or_next: class.bit | next }
     }
+}
 
-    /// How many of the bytes, from the first on, are in the class. Bytes that are not ASCII are not.
-    #[inline(always)]
-    fn run_len(self, bytes: [u8; 8]) -> usize {
-        let bytes = u64::from_le_bytes(bytes);
-        let low = (bytes | self.fold) & !HIGH;
-        // Sums stay below 0x100 in every byte, so that none carries into the next.
-        let inside = (low + self.reach) & !(low + self.pass) & !bytes & HIGH;
-        ((inside ^ HIGH).trailing_zeros() / 8) as usize
+impl Literals {
+    fn new(list: &spec::Literals) -> Self {
+        let sequences: Vec<Vec<u32>> =
+            list.iter().map(|ids| ids.iter().map(|id| 1 << id).collect()).collect();
+        let first =
+            sequences.iter().filter_map(|sequence| sequence.first()).fold(0, |all, bit| all | bit);
+        Self { sequences, first }
     }
 }

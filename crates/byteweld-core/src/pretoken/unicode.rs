@@ -4,7 +4,6 @@
 //! category, and whether it is white space, Han, or folds to an ASCII letter. The classes of the field's
 //! patterns are unions of cells, so one byte a code point serves all of them.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 pub(super) use super::unicode_runs::CELL_NAMES;
@@ -45,19 +44,27 @@ impl Table {
     }
 
     fn new() -> Self {
-        let mut cells = vec![0u8; END as usize];
-        for run in runs() {
-            cells[run.first as usize..run.end as usize].fill(run.cell as u8);
-        }
         let mut table = Self { block_of: Vec::new(), blocks: Vec::new() };
-        let mut known = HashMap::new();
-        for block in cells.chunks_exact(BLOCK) {
-            let next = table.blocks.len();
-            let number = *known.entry(block).or_insert(next);
-            if number == next {
-                let mut copy = [0; BLOCK];
-                copy.copy_from_slice(block);
-                table.blocks.push(copy);
+        let mut uniform = [None; CELL_NAMES.len()]; // by cell: the block that holds no other
+        let mut runs = RUNS.iter().map(|run| (run >> 8, (run & 0xFF) as usize)).peekable();
+        let mut cell = 0;
+        for start in (0..END).step_by(BLOCK) {
+            let mut block = [cell as u8; BLOCK];
+            while let Some((first, next)) = runs.next_if(|run| run.0 < start + BLOCK as u32) {
+                block[(first - start) as usize..].fill(next as u8);
+                cell = next;
+            }
+            let is_uniform = block.iter().all(|&other| other == cell as u8);
+            let known = match uniform[cell].filter(|_| is_uniform) {
+                Some(known) => Some(known),
+                None => table.blocks.iter().position(|known| *known == block),
+            };
+            let number = known.unwrap_or_else(|| {
+                table.blocks.push(block);
+                table.blocks.len() - 1
+            });
+            if is_uniform {
+                uniform[cell] = Some(number);
             }
             table.block_of.push(number as u8);
         }
