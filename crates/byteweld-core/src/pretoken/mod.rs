@@ -219,10 +219,14 @@ fn compile(pattern: &str) -> Result<Kind> {
     let Some(alternatives) = normalise::alternatives(pattern) else {
         return Ok(Kind::Backtracking(Box::new(backtracker)));
     };
-    let scanner = Spec::new(&alternatives).and_then(|spec| Scanner::new(&spec));
-    if let Some(scanner) = scanner.filter(|scanner| agree(scanner, &backtracker)) {
-        let automaton = OnceLock::new();
-        return Ok(Kind::Scanner(Box::new(Scanned { scanner, alternatives, automaton })));
+    if let Some(scanner) = Spec::new(&alternatives).and_then(|spec| Scanner::new(&spec)) {
+        // What the automaton would be made of is in doubt with the scanner.
+        return Ok(if agree(&scanner, &backtracker) {
+            let automaton = OnceLock::new();
+            Kind::Scanner(Box::new(Scanned { scanner, alternatives, automaton }))
+        } else {
+            Kind::Backtracking(Box::new(backtracker))
+        });
     }
     Ok(match Automaton::new(&alternatives) {
         Some(automaton) => Kind::Automaton(Box::new(automaton)),
@@ -232,19 +236,29 @@ fn compile(pattern: &str) -> Result<Kind> {
 
 /// Whether a scanner cuts the texts that were made for it as the backtracking engine does.
 fn agree(scanner: &Scanner, backtracker: &Backtracker) -> bool {
-    torture::texts(scanner.classes()).iter().all(|text| {
-        let mut ends = Vec::new();
-        scanner.for_each(text.as_bytes(), &mut |_, end, _| {
-            ends.push(end);
-            ControlFlow::Continue(())
-        });
-        let mut expected = Vec::new();
-        let outcome = tile(text, |position| backtracker.find(text, position), &mut |_, end, _| {
-            expected.push(end);
-            ControlFlow::Continue(())
-        });
-        outcome.is_ok() && ends == expected
-    })
+    torture::texts(scanner.classes()).iter().all(|text| agree_on(text, scanner, backtracker))
+}
+
+fn agree_on(text: &str, scanner: &Scanner, backtracker: &Backtracker) -> bool {
+    agree_with(text, scanner, |position| backtracker.find(text, position))
+}
+
+fn agree_with(
+    text: &str,
+    scanner: &Scanner,
+    find: impl FnMut(usize) -> Result<Option<(usize, usize)>>,
+) -> bool {
+    let mut tiles = Vec::new();
+    scanner.for_each(text.as_bytes(), &mut |_, end, is_match| {
+        tiles.push((end, is_match));
+        ControlFlow::Continue(())
+    });
+    let mut expected = Vec::new();
+    let outcome = tile(text, find, &mut |_, end, is_match| {
+        expected.push((end, is_match));
+        ControlFlow::Continue(())
+    });
+    outcome.is_ok() && tiles == expected
 }
 
 /// How far all matches of a text together may be looked past, by the byte and in any case. Patterns of the
@@ -344,5 +358,7 @@ impl StandIn {
     }
 }
 
+#[cfg(test)]
+mod scanner_tests;
 #[cfg(test)]
 mod tests;

@@ -29,7 +29,22 @@ pub(super) fn alternatives(pattern: &str) -> Option<Vec<Alternative>> {
             None => list.push(Alternative { hir: plain(text)?, gives_back: false }),
         }
     }
-    Some(list)
+    Some(factored(pattern).unwrap_or(list))
+}
+
+/// A pattern without look-around and possessive repeats whose alternatives the parser joins into something else.
+///
+/// From `XY|XZ` it makes `X(?:Y|Z)`. If `X` can match in several ways, that prefers `XZ` with more of `X` to `XY`
+/// with less, which Perl would not. The backtracking engine hands such a pattern to the same parser as a whole,
+/// and tiktoken does so with it: we follow.
+fn factored(pattern: &str) -> Option<Vec<Alternative>> {
+    let ast = parse(pattern)?;
+    if contains_nested_repeat(&ast) {
+        return None;
+    }
+    let hir = translate(pattern, &ast)?;
+    let is_joined = matches!(hir.kind(), HirKind::Concat(_)) && matches!(ast, Ast::Alternation(_));
+    is_joined.then(|| vec![Alternative { hir, gives_back: false }])
 }
 
 /// Cuts a pattern at the `|` that stand outside of groups and classes.
