@@ -294,9 +294,10 @@ def get_encoding(encoding_name: str) -> Encoding:
         raise ValueError(f"expected the name of an encoding, found {encoding_name!r}")
     tokenizer = encodings.get_encoding(encoding_name)
     known = _registered.get(encoding_name)
-    if known is None or known.vocab is not tokenizer.vocab:
-        known = _registered[encoding_name] = Encoding.from_tokenizer(tokenizer)
-    return known
+    if known is not None and known.vocab is not tokenizer.vocab:
+        _registered.pop(encoding_name, None)  # the folders have changed
+    # Of several threads that come first, one sets it, and all have that one.
+    return _registered.setdefault(encoding_name, Encoding.from_tokenizer(tokenizer))
 
 
 def encoding_for_model(model_name: str) -> Encoding:
@@ -328,7 +329,7 @@ def _characters(disallowed: Specials) -> Specials:
     """To tiktoken, a str other than "all" is a collection of characters, mostly an empty one."""
     if isinstance(disallowed, str) and disallowed != "all":
         return frozenset(disallowed)
-    return disallowed
+    return disallowed or ()  # None is nothing
 
 
 def _rebuild(vocab: Vocabulary, name: str, training: Training | None) -> Encoding:

@@ -105,6 +105,8 @@ class Tokenizer:
                 token_id = special_tokens[text]
             else:
                 token_id = by_bytes.get(text.encode(), max(tokens, default=-1) + 1)
+            if text in specials:
+                raise VocabularyError(f"special token {text!r} is given twice")
             _refuse_collision(text, token_id, tokens)
             tokens[token_id] = text.encode()
             specials[text] = token_id
@@ -387,11 +389,11 @@ class Tokenizer:
         return self._call(self._encoder.encode_with_unstable, text, *chosen)
 
     def encode_single_token(self, text_or_bytes: Text) -> int:
-        """The id of a text that is exactly one token, special tokens included; else KeyError."""
+        """The id of a text that is exactly one token, added ones included; else KeyError."""
         token = utf8(text_or_bytes)
         found = self._vocab.ids.get(token)
         if found is None:
-            found = self._special_by_bytes.get(token)
+            found = self._added_by_bytes.get(token)
         if found is None:
             raise KeyError(token)
         return found
@@ -629,8 +631,8 @@ class Tokenizer:
         return frozenset(self._vocab.special_tokens.values())
 
     @cached_property
-    def _special_by_bytes(self) -> dict[bytes, int]:
-        return {text.encode(): token_id for text, token_id in self._vocab.special_tokens.items()}
+    def _added_by_bytes(self) -> dict[bytes, int]:
+        return {added.text.encode(): added.id for added in self._vocab.added_tokens}
 
     def _special_arguments(
         self, allowed: Specials, disallowed: Specials

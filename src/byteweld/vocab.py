@@ -176,8 +176,12 @@ class Vocabulary:
                 raise VocabularyError(f"steps and pattern {pattern!r} are both given; expected one")
             pattern, chain = chain[0].pattern, ()
         put("pattern", resolve_pattern(pattern))
+        while chain and chain[-1] == "byte-letters":
+            chain = chain[:-1]  # nothing comes after it that could see the letters
         put("steps", chain)
         put("normalizer", _normalizer(normalizer))
+        if not isinstance(template, Sequence) or len(template) != 2:
+            raise VocabularyError(f"template is {template!r}; expected the ids before and after")
         put("template", (tuple(template[0]), tuple(template[1])))
         put("roles", MappingProxyType({r: roles[r] for r in ROLES if r in roles} if roles else {}))
         put("alphabet", alphabet)
@@ -466,7 +470,11 @@ def _normalizer(steps: Iterable[NormalizerStep]) -> tuple[NormalizerStep, ...]:
             raise VocabularyError(
                 f"normaliser {step!r} is unknown; known are Replace and {_NORMAL_FORMS}"
             )
-        chain.append(step if isinstance(step, str) else Replace(*step))
+        if not isinstance(step, str):
+            step = Replace(*step)
+            if step.pattern.isidentifier():  # as in _steps
+                step = step._replace(pattern=f"(?:{step.pattern})")
+        chain.append(step)
     return tuple(chain)
 
 

@@ -66,7 +66,12 @@ def test_the_report_for_programs(run, saved, tiny):
         "template": [[], []],
         "roles": {},
         "fingerprint": tiny.vocab.fingerprint,
-        "unreachable": {"cut_by_pattern": [], "part_of_character": [], "never_merged": []},
+        "unreachable": {
+            "cut_by_pattern": [],
+            "part_of_character": [],
+            "never_merged": [],
+            "changed_before": [],
+        },
     }
 
 
@@ -99,6 +104,7 @@ def test_a_pipeline_is_shown_step_by_step(run, tmp_path, monkeypatch):
         "  template     <s> TEXT",
     ):
         assert line in shown.splitlines()
+    assert "256 changed before they are cut" in shown
     report = json.loads(run("inspect", "tokenizer.json", "--json").out)
     assert report["steps"][1] == "prefix-space" and report["template"] == [[256], []]
 
@@ -176,7 +182,8 @@ def test_tokens_that_end_inside_a_character_are_told_apart(run, tmp_path):
     )
     report = json.loads(run("inspect", "t.json", "--json").out)
     assert report["unreachable"] == {
-        "cut_by_pattern": [], "part_of_character": [257], "never_merged": []
+        "cut_by_pattern": [], "part_of_character": [257], "never_merged": [],
+        "changed_before": [],
     }  # fmt: skip
 
 

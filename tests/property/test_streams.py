@@ -160,3 +160,19 @@ def test_pieces_of_both_kinds_are_joined_as_bytes(pieces):
             text = ""
     joined += text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
     assert fed(PLAIN.encode_stream(), pieces) == PLAIN.encode(joined)
+
+
+def test_a_longer_special_token_that_is_not_complete_yet_is_waited_for():
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    long = "<a>bcdefghijklmnopqrstuvwxyz"
+    tok = Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens={"<a>": 300, long: 301})
+    stream = tok.encode_stream(allowed_special="all", disallowed_special={"zz"})
+    assert stream.feed(long[:10]) + stream.feed(long[10:]) + stream.finish() == [301]
+
+
+def test_a_refused_text_that_starts_inside_a_special_token_is_not_torn():
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    tok = Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens={"<a>": 300})
+    stream = tok.encode_stream(allowed_special="all", disallowed_special={"a>bcd"})
+    with pytest.raises(SpecialTokenError):
+        (stream.feed("<a>bc"), stream.feed("d"), stream.finish())

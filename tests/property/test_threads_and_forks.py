@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -233,3 +234,24 @@ def test_counts_and_recipes_survive_pickling():
     assert pickle.loads(pickle.dumps(counts)) == counts
     for recipe in byteweld.RECIPES.values():
         assert pickle.loads(pickle.dumps(recipe)) == recipe
+
+
+def test_a_fork_while_a_pattern_is_prepared_for_streams_does_not_hang_the_child():
+    script = """
+import os, signal, threading, time
+from byteweld import Tokenizer
+ranks = {bytes([b]): b for b in range(256)}
+tok = Tokenizer.from_ranks(ranks, pattern="o200k")
+text = "hello world " * 500
+first = threading.Thread(target=lambda: tok.encode_stream().feed(text))
+first.start()
+time.sleep(0.005)
+child = os.fork()
+if child == 0:
+    signal.alarm(40)
+    os._exit(0 if tok.encode_stream().feed(text) else 3)
+first.join()
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], timeout=100, check=False)
+    assert done.returncode == 0

@@ -8,6 +8,7 @@ import pytest
 import byteweld
 from byteweld import (
     PATTERNS,
+    AddedToken,
     FormatError,
     PatternError,
     SpecialTokenError,
@@ -616,3 +617,16 @@ def test_spans_carry_trust(tok):
 def test_spans_are_pairs_of_text_and_trust(tok, spans, words):
     with pytest.raises(TypeError, match=words):
         tok.encode_spans(spans)
+
+
+def test_an_added_token_that_is_not_special_is_a_single_token_too():
+    added = AddedToken("<tool>", 256, special=False)
+    tokens = {b: bytes([b]) for b in range(256)} | {256: b"<tool>"}
+    tok = Tokenizer(Vocabulary(tokens, added_tokens=[added]))
+    assert tok.encode("<tool>") == [256] and tok.encode_single_token("<tool>") == 256
+
+
+def test_a_special_token_that_is_given_twice_is_refused():
+    vocab = {b: bytes([b]) for b in range(256)}
+    with pytest.raises(VocabularyError, match="'<a>' is given twice"):
+        Tokenizer.from_merges(vocab, [], special_tokens=["<a>", "<a>"])

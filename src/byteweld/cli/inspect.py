@@ -66,13 +66,17 @@ class _Unreachable(NamedTuple):
     cut: list[int]
     partial: list[int]
     merged_otherwise: list[int]
+    changed: list[int]
 
     @classmethod
     def of(cls, tok: byteweld.Tokenizer) -> _Unreachable:
-        found = cls([], [], [])
+        found = cls([], [], [], [])
         for token_id in tok.unreachable_tokens():
             token = tok.vocab.tokens[token_id]
-            if len(tok.pretokenize(token)) == 1:
+            pieces = tok.pretokenize(token)
+            if b"".join(pieces) != token:
+                found.changed.append(token_id)
+            elif len(pieces) == 1:
                 found.merged_otherwise.append(token_id)
             elif _is_utf8(token):
                 found.cut.append(token_id)
@@ -265,6 +269,7 @@ def _unreachable_lines(tok: byteweld.Tokenizer, found: _Unreachable) -> Iterator
     for ids, reason in (
         (found.cut, "cut by the pattern, as when there is none in training (recipe ck)"),
         (found.merged_otherwise, "never merged: other merges go first"),
+        (found.changed, "changed before they are cut, by the normalizer or a prefix space"),
         (found.partial, "with a part of a character: reached only inside longer pre-tokens"),
     ):
         if ids:
@@ -309,6 +314,7 @@ def _to_dict(tok: byteweld.Tokenizer, seen: _Seen) -> dict[str, Any]:
             "cut_by_pattern": seen.unreachable.cut,
             "part_of_character": seen.unreachable.partial,
             "never_merged": seen.unreachable.merged_otherwise,
+            "changed_before": seen.unreachable.changed,
         },
     }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from byteweld._files import write_atomic
-from byteweld.errors import FormatError, PatternError, UnsupportedError, VocabularyError
+from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats._json import parse_object, read_file, require, show
 from byteweld.formats._ranks import find_rank_obstacle, from_base64, recover_merges, to_base64
 from byteweld.patterns import resolve_pattern
@@ -127,10 +127,9 @@ def _read_pattern(config: Mapping[str, object], path: Path) -> str:
     pattern = require(config, "pattern", path, "'config'")
     if type(pattern) is not str or not pattern:
         raise FormatError(f"'pattern' is {show(pattern)}; expected a regular expression", path=path)
-    try:
-        return resolve_pattern(pattern) or pattern
-    except PatternError as error:
-        raise FormatError(str(error), path=path) from None
+    if pattern.isidentifier():  # for us, a bare word is the name of a pattern
+        return f"(?:{pattern})"
+    return resolve_pattern(pattern) or pattern
 
 
 def _read_specials(document: Mapping[str, object], version: int, path: Path) -> list[str]:

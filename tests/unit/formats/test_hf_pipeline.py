@@ -268,7 +268,6 @@ def test_digits_and_punctuation_are_written_as_themselves(tmp_path: Path) -> Non
     [
         ["prefix-space", Split(" +", "removed")],
         ["prefix-space", "prefix-space"],
-        ["byte-letters", Split("a|b"), "byte-letters"],
         ["byte-letters", "prefix-space"],
     ],
 )

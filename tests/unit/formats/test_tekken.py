@@ -102,7 +102,6 @@ def config(**changes: Any) -> Change:
         (config(version=3), "version is 3"),
         (config(version="v11"), "lists no special tokens, which it must after v7"),
         (config(pattern=None), "'pattern' is None"),
-        (config(pattern="gpt_2"), "unknown pattern"),
         (config(default_num_special_tokens=19, default_vocab_size=278), "at least the 20"),
         (config(default_num_special_tokens=-1), "'default_num_special_tokens' is -1"),
         (config(default_vocab_size=True), "'default_vocab_size' is True"),
@@ -272,3 +271,9 @@ def test_what_tekken_cannot_hold_is_refused_by_name(
     with pytest.raises(UnsupportedError, match=named):
         tekken.save(vocab, path)
     assert not path.exists()
+
+
+def test_a_bare_word_is_a_regular_expression_and_no_name(tmp_path):
+    value = document()
+    config(pattern="gpt2")(value)
+    assert read(value, tmp_path).pattern == "(?:gpt2)"

@@ -566,15 +566,19 @@ impl Encoder {
         if let Some(cut) = cut::last_cut(&self.pretokenizer, &sets, text) {
             return cut;
         }
-        let certain =
-            sets.iter().filter_map(|set| cut::certain_length(set, text)).min().unwrap_or(0);
+        let certain_of = |set: &Specials| cut::certain_length(set, text).unwrap_or(0);
+        let certain = sets.iter().map(|set| certain_of(set)).min().unwrap_or(0);
         let mut start = 0; // of the text behind the last special token that is recognised
         while let Some((special, _)) =
             self.find_special(text, start, allowed).filter(|(special, _)| special.start < certain)
         {
             start = special.end;
         }
-        if start > 0 && refused.is_some_and(|choice| choice.finder.lies_across(text, start)) {
+        // A refused text may lie across the special token's end, or be about to.
+        let tears = |choice: &Choice| {
+            start > certain_of(&choice.finder) || choice.finder.lies_across(text, start)
+        };
+        if start > 0 && refused.is_some_and(tears) {
             return 0;
         }
         cut::certain_end(&self.pretokenizer, &sets, text, start)

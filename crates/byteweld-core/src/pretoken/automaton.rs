@@ -5,13 +5,14 @@
 //! in all patterns of the field, and limited in all others.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::nfa::thompson;
 use regex_automata::util::primitives::StateID;
 use regex_automata::{Anchored, Input, MatchKind};
 
+use super::lazy::Lazy;
 use super::normalise::Alternative;
 use crate::error::{Error, Result};
 
@@ -27,7 +28,7 @@ pub(super) struct Automaton {
     start: StateID,
     /// By alternative: the match is one character shorter.
     gives_back: Vec<bool>,
-    cuts: OnceLock<Option<Cuts>>,
+    cuts: Lazy<Option<Cuts>>,
 }
 
 impl Automaton {
@@ -47,7 +48,7 @@ impl Automaton {
         // No alternative looks behind (normalise.rs), so every search starts in the same state.
         let start = dfa.start_state_forward(&Input::new("").anchored(Anchored::Yes)).ok()?;
         let gives_back = alternatives.iter().map(|a| a.gives_back).collect();
-        Some(Self { dfa, start, gives_back, cuts: OnceLock::new() })
+        Some(Self { dfa, start, gives_back, cuts: Lazy::new() })
     }
 
     /// The next match at or after `position`. What is looked at in vain is taken from `lookahead`.
@@ -139,8 +140,8 @@ impl Automaton {
     }
 
     /// The pairs of bytes between which a text may be cut; found once, by looking at every state.
-    pub(super) fn cuts(&self) -> Option<&Cuts> {
-        self.cuts.get_or_init(|| self.find_cuts()).as_ref()
+    pub(super) fn cuts(&self) -> Arc<Option<Cuts>> {
+        self.cuts.get_or_make(|| self.find_cuts())
     }
 
     /// Proves the cuts. Between bytes `a` and `b` a text may be cut if, from every state `s`:

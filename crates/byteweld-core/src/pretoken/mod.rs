@@ -18,6 +18,7 @@ mod backtrack;
 mod canonical;
 mod classes;
 mod lanes;
+mod lazy;
 mod normalise;
 mod plan;
 mod scanner;
@@ -27,12 +28,13 @@ mod unicode;
 mod unicode_runs;
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::error::Result;
 use automaton::Automaton;
 use backtrack::Backtracker;
 use classes::STAND_IN;
+use lazy::Lazy;
 use normalise::Alternative;
 use scanner::Scanner;
 use spec::Spec;
@@ -65,7 +67,7 @@ impl Engine {
 enum Kind {
     Whole,
     Scanner(Box<Scanned>),
-    Automaton(Box<Automaton>),
+    Automaton(Arc<Automaton>),
     Backtracking(Box<Backtracker>),
 }
 
@@ -73,7 +75,7 @@ enum Kind {
 struct Scanned {
     scanner: Scanner,
     alternatives: Vec<Alternative>,
-    automaton: OnceLock<Option<Automaton>>,
+    automaton: Lazy<Option<Arc<Automaton>>>,
 }
 
 /// A compiled pattern.
@@ -93,18 +95,21 @@ impl Pretokenizer {
         let known = |list: &[(String, Self)]| {
             list.iter().find(|(known, _)| known == pattern).map(|(_, compiled)| compiled.clone())
         };
-        if let Some(compiled) = known(&LAST.lock().unwrap_or_else(PoisonError::into_inner)) {
+        // Never waits: in a forked process, the lock may be held by a thread that is not there.
+        if let Ok(last) = LAST.try_lock()
+            && let Some(compiled) = known(&last)
+        {
             return Ok(compiled);
         }
         let compiled = Self { kind: Arc::new(compile(pattern)?) };
-        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(compiled) = known(&last) {
-            return Ok(compiled); // another thread was faster
+        let mut oldest = None; // dropped when the lock is free again
+        if let Ok(mut last) = LAST.try_lock()
+            && known(&last).is_none()
+        {
+            oldest = (last.len() == REMEMBERED).then(|| last.remove(0));
+            last.push((pattern.to_owned(), compiled.clone()));
         }
-        if last.len() == REMEMBERED {
-            last.remove(0);
-        }
-        last.push((pattern.to_owned(), compiled.clone()));
+        drop(oldest);
         Ok(compiled)
     }
 
@@ -171,7 +176,8 @@ impl Pretokenizer {
     ///
     /// The place is a character boundary, greater than 0 and at most `limit` (and less than the length).
     pub fn last_cut(&self, text: &[u8], limit: usize) -> Option<usize> {
-        let cuts = self.automaton()?.cuts()?;
+        let cuts = self.automaton()?.cuts();
+        let cuts = cuts.as_ref().as_ref()?;
         let limit = limit.min(text.len().checked_sub(1)?);
         (1..=limit).rev().find(|&p| cuts.is_cut(text[p - 1], text[p]))
     }
@@ -192,11 +198,12 @@ impl Pretokenizer {
         }
     }
 
-    fn automaton(&self) -> Option<&Automaton> {
+    fn automaton(&self) -> Option<Arc<Automaton>> {
         match &*self.kind {
-            Kind::Automaton(automaton) => Some(automaton),
+            Kind::Automaton(automaton) => Some(Arc::clone(automaton)),
             Kind::Scanner(scanned) => {
-                scanned.automaton.get_or_init(|| Automaton::new(&scanned.alternatives)).as_ref()
+                let make = || Automaton::new(&scanned.alternatives).map(Arc::new);
+                scanned.automaton.get_or_make(make).as_ref().clone()
             }
             Kind::Whole | Kind::Backtracking(_) => None,
         }
@@ -222,14 +229,14 @@ fn compile(pattern: &str) -> Result<Kind> {
     if let Some(scanner) = Spec::new(&alternatives).and_then(|spec| Scanner::new(&spec)) {
         // What the automaton would be made of is in doubt with the scanner.
         return Ok(if agree(&scanner, &backtracker) {
-            let automaton = OnceLock::new();
+            let automaton = Lazy::new();
             Kind::Scanner(Box::new(Scanned { scanner, alternatives, automaton }))
         } else {
             Kind::Backtracking(Box::new(backtracker))
         });
     }
     Ok(match Automaton::new(&alternatives) {
-        Some(automaton) => Kind::Automaton(Box::new(automaton)),
+        Some(automaton) => Kind::Automaton(Arc::new(automaton)),
         None => Kind::Backtracking(Box::new(backtracker)),
     })
 }

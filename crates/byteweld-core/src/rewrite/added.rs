@@ -69,10 +69,14 @@ impl Finder {
             } else {
                 token.text.clone().into_bytes()
             };
-            if !text.is_empty() {
-                texts.push(text);
-                tokens.push(place);
+            if text.is_empty() {
+                return Err(Error::Vocabulary(format!(
+                    "added token {:?} is empty when normalised, and would be found everywhere",
+                    token.text
+                )));
             }
+            texts.push(text);
+            tokens.push(place);
         }
         // Which of two would be found is for nobody to say.
         let mut order: Vec<usize> = (0..texts.len()).collect();
@@ -198,6 +202,7 @@ impl AddedTokens {
         let mut matches = Matches { round, text, permission, special: None, ordinary: None };
         let mut from = 0; // where the search goes on
         let mut open = 0; // start of the text that no part holds yet
+        let mut space_end = 0; // of the run of white space that was walked last
         while let Some((found, token)) = matches.next(from, origin) {
             from = found.end;
             let token = &self.list[token];
@@ -215,10 +220,13 @@ impl AddedTokens {
             }
             let (mut start, mut end) = (found.start, found.end);
             if token.lstrip {
-                start = start_of_space(&text[..start]).max(open);
+                start = open + text.get(open..start).map_or(0, start_of_space);
             }
             if token.rstrip {
-                end += length_of_space(&text[end..]);
+                if space_end <= end {
+                    space_end = end + length_of_space(&text[end..]);
+                }
+                end = space_end;
             }
             if start >= end {
                 // White space that the token before has taken whole; Hugging Face drops what is empty.
@@ -290,7 +298,11 @@ impl Matches<'_> {
         // Places in this text of the ranges, which are of the caller's text; origins only grow.
         let place_of = |wanted: usize| partition(self.text.len(), |at| origin(at) < wanted);
         let first = ranges.partition_point(|range| range.end <= origin(from));
-        ranges[first..].iter().find_map(|range| {
+        let end = origin(self.text.len());
+        if self.round.special.tokens.is_empty() {
+            return None;
+        }
+        ranges[first..].iter().take_while(|range| range.start < end).find_map(|range| {
             let start = place_of(range.start).max(from);
             let end = place_of(range.end);
             (start < end).then(|| self.round.special.find(self.text, start, end)).flatten()

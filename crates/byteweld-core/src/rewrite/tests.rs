@@ -156,6 +156,22 @@ fn flags_take_white_space_and_keep_out_of_words() {
 }
 
 #[test]
+fn white_space_that_is_itself_a_token_takes_linear_time() {
+    let blank = |lstrip, rstrip| AddedToken { lstrip, rstrip, ..AddedToken::special(" ", 1) };
+    let text = " ".repeat(200_000);
+    assert_eq!(parts(vec![blank(true, false)], &text, Permission::Everywhere).len(), 200_000);
+    assert_eq!(parts(vec![blank(false, true)], &text, Permission::Everywhere).len(), 200_000);
+}
+
+#[test]
+fn an_added_token_that_is_empty_when_normalised_is_refused() {
+    let pattern = Pretokenizer::new(Some("b")).unwrap();
+    let normaliser = Normaliser::new(vec![NormalStep::Replace { pattern, content: String::new() }]);
+    let list = vec![AddedToken { normalized: true, ..AddedToken::special("b", 1) }];
+    assert!(AddedTokens::new(list, &normaliser).is_err());
+}
+
+#[test]
 fn inside_a_range_a_special_is_found_even_where_a_longer_one_lies_across_its_end() {
     let list = vec![AddedToken::special("<a>", 1), AddedToken::special("<a><b>", 2)];
     let ranges = [0..3usize, 8..9];

@@ -1,0 +1,27 @@
+//! A value that is made when it is first needed, without ever waiting for another thread to make it: in a forked
+//! process that thread may not be there. Two that come first both make it, and one is kept.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+pub(super) struct Lazy<T> {
+    value: OnceLock<Arc<T>>,
+    /// Only who holds it stores, so storing never waits either.
+    gate: Mutex<()>,
+}
+
+impl<T> Lazy<T> {
+    pub(super) fn new() -> Self {
+        Self { value: OnceLock::new(), gate: Mutex::new(()) }
+    }
+
+    pub(super) fn get_or_make(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        if let Some(value) = self.value.get() {
+            return Arc::clone(value);
+        }
+        let made = Arc::new(make());
+        if let Ok(_held) = self.gate.try_lock() {
+            let _ = self.value.set(Arc::clone(&made)); // it may have been stored meanwhile
+        }
+        made
+    }
+}
