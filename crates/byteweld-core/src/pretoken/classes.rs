@@ -70,6 +70,9 @@ impl Classes {
                 self.bytes[byte as usize] |= bit;
             }
         }
+        if class.ranges().last().is_none_or(|last| last.end().is_ascii()) {
+            return Vec::new();
+        }
         let (cells, ranges) = as_cells(class);
         for (mask, is_in) in self.cells.iter_mut().zip(cells) {
             *mask |= if is_in { bit } else { 0 };

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// The field's patterns, by family, as their owners write them.
-const FIELD: [(&str, &str); 26] = [
+const FIELD: [(&str, &str); 27] = [
     ("gpt2", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
     (
         "gpt2, new",
@@ -58,7 +58,11 @@ const FIELD: [(&str, &str); 26] = [
     ("deepseek coder, 3", r"\s?\p{P}+"),
     ("deepseek coder, 4", "[一-龥ࠀ-一가-\u{D7FF}]+"),
     ("digits, one by one", r"\p{N}"),
-    ("falcon", "[0-9][0-9][0-9]"),
+    ("falcon, three digits", "[0-9][0-9][0-9]"),
+    (
+        "falcon, punctuation of Unicode 8",
+        "[!-/:-@\\[-`{-~¡§«¶-·»¿;·՚-՟։-֊־׀׃׆׳-״؉-؊،-؍؛؞-؟٪-٭۔܀-܍߷-߹࠰-࠾࡞।-॥॰૰෴๏๚-๛༄-༒༔༺-༽྅࿐-࿔࿙-࿚၊-၏჻፠-፨᐀᙭-᙮᚛-᚜᛫-᛭᜵-᜶។-៖៘-៚᠀-᠊᥄-᥅᨞-᨟᪠-᪦᪨-᪭᭚-᭠᯼-᯿᰻-᰿᱾-᱿᳀-᳇᳓‐-‧‰-⁃⁅-⁑⁓-⁞⁽-⁾₍-₎⌈-⌋〈-〉❨-❵⟅-⟆⟦-⟯⦃-⦘⧘-⧛⧼-⧽⳹-⳼⳾-⳿⵰⸀-⸮⸰-⹂、-〃〈-】〔-〟〰〽゠・꓾-꓿꘍-꘏꙳꙾꛲-꛷꡴-꡷꣎-꣏꣸-꣺꣼꤮-꤯꥟꧁-꧍꧞-꧟꩜-꩟꫞-꫟꫰-꫱꯫﴾-﴿︐-︙︰-﹒﹔-﹡﹣﹨﹪-﹫！-＃％-＊，-／：-；？-＠［-］＿｛｝｟-･𐄀-𐄂𐎟𐏐𐕯𐡗𐤟𐤿𐩐-𐩘𐩿𐫰-𐫶𐬹-𐬿𐮙-𐮜𑁇-𑁍𑂻-𑂼𑂾-𑃁𑅀-𑅃𑅴-𑅵𑇅-𑇉𑇍𑇛𑇝-𑇟𑈸-𑈽𑊩𑓆𑗁-𑗗𑙁-𑙃𑜼-𑜾𒑰-𒑴𖩮-𖩯𖫵𖬷-𖬻𖭄𛲟𝪇-𝪋]",
+    ),
     ("spaces", " +"),
     ("a word with a capital", r"\p{Lu}\p{Ll}+"),
     ("a character", "\u{200B}"),
