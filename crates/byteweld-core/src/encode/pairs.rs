@@ -27,6 +27,9 @@ const EMPTY: Slot = Slot { pair: u64::MAX, merged: Merged { rank: NONE, id: NONE
 /// Open addressing, at most half full: a look costs one cache line, rarely two.
 pub(super) struct Pairs {
     slots: Vec<Slot>,
+    /// Four bits for each slot; a pair whose bit is not set does not merge. Most pairs that are asked for do
+    /// not, and this is small enough to stay near.
+    filter: Vec<u64>,
     used: usize,
     /// How far a hash is shifted down to a slot.
     shift: u32,
@@ -65,6 +68,7 @@ impl Pairs {
         let bits = (capacity * 2).next_power_of_two().trailing_zeros().max(4);
         Self {
             slots: vec![EMPTY; 1 << bits],
+            filter: vec![0; 1 << (bits + 2 - 6)],
             used: 0,
             shift: 64 - bits,
             seed: RandomState::default().hash_one(capacity),
@@ -120,7 +124,10 @@ impl Pairs {
     }
 
     fn put(&mut self, new: Slot) {
-        let place = self.place(new.pair);
+        let hash = self.hash(new.pair);
+        let bit = (hash >> (self.shift - 2)) as usize;
+        self.filter[bit / 64] |= 1 << (bit % 64);
+        let place = self.place(new.pair, hash);
         let slot = &mut self.slots[place];
         self.used += usize::from(slot.pair == EMPTY.pair);
         if new.merged.rank < slot.merged.rank {
@@ -128,10 +135,14 @@ impl Pairs {
         }
     }
 
+    #[inline]
+    fn hash(&self, pair: u64) -> u64 {
+        (pair ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+
     /// Where a pair is, or the empty slot where it would be.
     #[inline]
-    fn place(&self, pair: u64) -> usize {
-        let hash = (pair ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    fn place(&self, pair: u64, hash: u64) -> usize {
         let mut place = (hash >> self.shift) as usize;
         while self.slots[place].pair != pair && self.slots[place].pair != EMPTY.pair {
             place = (place + 1) & (self.slots.len() - 1);
@@ -142,7 +153,13 @@ impl Pairs {
     /// What a pair becomes; rank and id are [`NONE`] if it does not merge.
     #[inline]
     pub(super) fn get(&self, left: u32, right: u32) -> Merged {
-        self.slots[self.place(key(left, right))].merged
+        let pair = key(left, right);
+        let hash = self.hash(pair);
+        let bit = (hash >> (self.shift - 2)) as usize;
+        if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
+            return EMPTY.merged;
+        }
+        self.slots[self.place(pair, hash)].merged
     }
 
     /// The rank of a pair, or [`NONE`].
