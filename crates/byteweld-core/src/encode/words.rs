@@ -14,11 +14,11 @@ pub(super) const LONGEST: usize = 31;
 /// The longest that fits one 16-byte key together with its length.
 const SHORT: usize = 15;
 
-/// Buckets for short words (64 bytes each) and long ones (128 bytes each): 4 MiB each.
-const SHORT_BUCKETS: usize = 1 << 16;
-const LONG_BUCKETS: usize = 1 << 15;
+/// Buckets for short words (64 bytes each) and long ones (128 bytes each): 2 MiB and 1 MiB.
+const SHORT_BUCKETS: usize = 1 << 15;
+const LONG_BUCKETS: usize = 1 << 13;
 /// Ids of words with more than fit their place; when there are more, all is forgotten.
-const ARENA_IDS: usize = 1 << 18;
+const ARENA_IDS: usize = 1 << 17;
 
 /// By length: the bytes of a 16-byte load that belong to the word.
 const MASKS: [u128; 17] = {
