@@ -15,6 +15,7 @@ from byteweld import _native
 from byteweld._text import Text, character_offsets, span_bytes, start_of, utf8
 from byteweld.corpus import OnError, open_corpus
 from byteweld.errors import UnsupportedError, VocabularyError
+from byteweld.formats._ranks import recover_merges
 from byteweld.patterns import pattern_name
 from byteweld.streams import DecodeStream, EncodeStream
 from byteweld.vocab import Vocabulary
@@ -148,10 +149,7 @@ class Tokenizer:
         for text, token_id in specials.items():
             texts.setdefault(token_id, text.encode())  # the first of those that share an id
         try:
-            # An empty token (Whisper has one) is made of nothing.
-            merges = (
-                None if b"" in mergeable_ranks else _native.recover_merges(list(tokens.items()))
-            )
+            merges = recover_merges(tokens)
         except (TypeError, OverflowError):
             Vocabulary(tokens)  # says better what is wrong
             raise

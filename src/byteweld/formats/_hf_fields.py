@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from byteweld.errors import FormatError, UnsupportedError
-from byteweld.formats._json import require, show
+from byteweld.formats._json import read_list, read_object, require, show
 from byteweld.formats._oniguruma import find_dialect_problem
 from byteweld.patterns import resolve_pattern
 
@@ -42,20 +42,6 @@ def check_keys(value: Mapping[str, object], known: Iterable[str], what: str, pat
     unknown = [key for key in value if key not in known]
     if unknown:
         raise refusal(path, f"{what} has the key {show(unknown[0])}")
-
-
-def read_object(value: object, what: str, path: Path) -> dict[str, object]:
-    """Return a value that must be an object."""
-    if type(value) is not dict:
-        raise FormatError(f"{what} is {show(value)}; expected an object", path=path)
-    return value
-
-
-def read_list(value: object, what: str, path: Path) -> list[object]:
-    """Return a value that must be a list."""
-    if type(value) is not list:
-        raise FormatError(f"{what} is {show(value)}; expected a list", path=path)
-    return value
 
 
 def read_flag(value: Mapping[str, object], key: str, what: str, path: Path) -> bool:

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from byteweld._byte_letters import BYTE_TO_CHAR, chars_to_bytes
 from byteweld.errors import FormatError, UnsupportedError
-from byteweld.formats._hf_fields import check_keys, read_flag, read_list, read_object, refusal
-from byteweld.formats._json import read_ids, require, show
+from byteweld.formats._hf_fields import check_keys, read_flag, refusal
+from byteweld.formats._json import read_ids, read_list, read_object, require, show
 from byteweld.vocab import ASCII_BYTES, MAX_ID, AddedToken, VocabAlphabet
 
 ADDED_FLAGS: Final = ("single_word", "lstrip", "rstrip", "normalized", "special")

@@ -15,13 +15,11 @@ from byteweld.formats._hf_fields import (
     BYTE_LEVEL_KEYS,
     check_keys,
     describe,
-    read_list,
-    read_object,
     read_sequence,
     read_text,
     refusal,
 )
-from byteweld.formats._json import require, show
+from byteweld.formats._json import read_list, read_object, require, show
 from byteweld.vocab import MAX_ID, Template
 
 _TEMPLATE_KEYS: Final = (*BYTE_LEVEL_KEYS, "single", "pair", "special_tokens")

@@ -108,6 +108,20 @@ def require(value: Mapping[str, object], key: str, path: Path, what: str) -> obj
     return value[key]
 
 
+def read_object(value: object, what: str, path: Path) -> dict[str, object]:
+    """Return a value that must be an object."""
+    if type(value) is not dict:
+        raise FormatError(f"{what} is {show(value)}; expected an object", path=path)
+    return value
+
+
+def read_list(value: object, what: str, path: Path) -> list[object]:
+    """Return a value that must be a list."""
+    if type(value) is not list:
+        raise FormatError(f"{what} is {show(value)}; expected a list", path=path)
+    return value
+
+
 def read_ids(value: object, path: Path, what: str) -> dict[str, int]:
     """Check that a value is an object of text -> id."""
     if type(value) is not dict:

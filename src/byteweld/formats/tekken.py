@@ -15,7 +15,7 @@ from typing import Final
 
 from byteweld._files import write_atomic
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
-from byteweld.formats._json import parse_object, read_file, require, show
+from byteweld.formats._json import parse_object, read_file, read_list, read_object, require, show
 from byteweld.formats._ranks import find_rank_obstacle, from_base64, recover_merges, to_base64
 from byteweld.patterns import resolve_pattern
 from byteweld.vocab import MAX_ID, Vocabulary
@@ -61,12 +61,12 @@ def load(path: Path) -> Vocabulary:
     """Read a tekken.json."""
     document = parse_object(read_file(path), path)
     _check_keys(document, _KEYS, "the file", path)
-    config = _object(require(document, "config", path, "the file"), "'config'", path)
+    config = read_object(require(document, "config", path, "the file"), "'config'", path)
     _check_keys(config, _CONFIG_KEYS, "'config'", path)
     version = _read_version(config, path)
     size, num_specials = (_read_size(config, key, path) for key in _SIZES)
     ranks = _read_ranks(
-        _list(require(document, "vocab", path, "the file"), "'vocab'", path),
+        read_list(require(document, "vocab", path, "the file"), "'vocab'", path),
         size - num_specials,
         path,
     )
@@ -94,18 +94,6 @@ def _check_keys(value: Mapping[str, object], known: frozenset[str], what: str, p
         raise UnsupportedError(
             f"{path}: {what} has the key {show(unknown[0])}, which cannot be read yet"
         )
-
-
-def _object(value: object, what: str, path: Path) -> dict[str, object]:
-    if type(value) is not dict:
-        raise FormatError(f"{what} is {show(value)}; expected an object", path=path)
-    return value
-
-
-def _list(value: object, what: str, path: Path) -> list[object]:
-    if type(value) is not list:
-        raise FormatError(f"{what} is {show(value)}; expected a list", path=path)
-    return value
 
 
 def _read_size(config: Mapping[str, object], key: str, path: Path) -> int:
@@ -136,7 +124,7 @@ def _read_specials(document: Mapping[str, object], version: int, path: Path) -> 
     """Return the texts of the special tokens that a file lists; old ones list none, and have 20."""
     listed = document.get("special_tokens")
     if listed is not None:
-        items = enumerate(_list(listed, "'special_tokens'", path))
+        items = enumerate(read_list(listed, "'special_tokens'", path))
         return [_read_special(item, rank, path) for rank, item in items]
     if version > _LAST_WITHOUT_SPECIALS:
         raise FormatError(
@@ -163,7 +151,7 @@ def _fill_specials(texts: list[str], count: int, *, most: int, path: Path) -> No
 
 
 def _read_special(item: object, rank: int, path: Path) -> str:
-    special = _object(item, f"special token {rank}", path)
+    special = read_object(item, f"special token {rank}", path)
     _check_keys(special, _SPECIAL_KEYS, f"special token {rank}", path)
     found = require(special, "rank", path, f"special token {rank}")
     text = require(special, "token_str", path, f"special token {rank}")
@@ -186,7 +174,7 @@ def _read_ranks(items: list[object], count: int, path: Path) -> list[bytes]:
         )
     ranks: dict[bytes, int] = {}
     for rank, item in enumerate(items[:count]):
-        entry = _object(item, f"token {rank}", path)
+        entry = read_object(item, f"token {rank}", path)
         _check_keys(entry, _TOKEN_KEYS, f"token {rank}", path)
         found = require(entry, "rank", path, f"token {rank}")
         text = require(entry, "token_bytes", path, f"token {rank}")
