@@ -156,8 +156,12 @@ def train(
     first_id: int,
     max_new_ids: int,
     reserved: Sequence[tuple[bytes, int]],
+    known: Sequence[tuple[int, int, int]],
     tie_break: str,
     min_frequency: int,
     max_token_bytes: int | None,
-    progress: Callable[[int], object] | None,
-) -> tuple[list[tuple[int, int, int, int]], Literal["size", "no pairs", "min frequency"]]: ...
+    num_threads: int | None,
+    progress: Callable[[list[tuple[int, int, int, int, int]]], object] | None,
+) -> tuple[
+    list[tuple[int, int, int, int, int]], Literal["size", "no pairs", "min frequency"], int
+]: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -18,6 +18,7 @@ Stop = Literal["size", "no pairs", "min frequency"]
 # What the engine counts with; a larger limit is no limit.
 _U64_MAX = 2**64 - 1
 _U32_MAX = 2**32 - 1
+_Learned = tuple[int, int, int, int, int]  # left, right, new, count, removed
 
 
 class TrainingEvent(NamedTuple):
@@ -80,21 +81,29 @@ def train_from_counts(
         progress(TrainingEvent("start", 0, planned))
     started = time.perf_counter()
     base_ids: list[int | None] = [layout.base_ids.get(byte) for byte in range(256)]
-    learned, stop = _native.train(
+    done = 0
+
+    def tell(merges: list[_Learned]) -> None:
+        nonlocal done
+        before, done = done, done + len(merges)
+        if progress is not None and done // 100 > before // 100:
+            progress(TrainingEvent("merge", done // 100 * 100, planned))
+
+    learned, stop, _ = _native.train(
         counts._table,
         base_ids=base_ids,
         first_id=layout.first_merge_id,
         max_new_ids=planned,
         reserved=_reserved(recipe, layout),
+        known=[],
         tie_break=recipe.tie_break,
         min_frequency=min(recipe.min_frequency, _U64_MAX),
         max_token_bytes=_token_limit(recipe),
-        progress=None
-        if progress is None
-        else lambda merges: progress(TrainingEvent("merge", merges, planned)),
+        num_threads=None,
+        progress=tell,
     )
     seconds = time.perf_counter() - started
-    vocab = _vocabulary(learned, recipe, layout)
+    vocab = _vocabulary((merge[:3] for merge in learned), recipe, layout)
     if progress is not None:
         progress(TrainingEvent("complete", len(learned), planned))
     training = Training(
@@ -103,7 +112,7 @@ def train_from_counts(
         merges_learned=len(learned),
         merges_planned=planned,
         stop=stop,
-        merge_counts=tuple(count for *_, count in learned),
+        merge_counts=tuple(count for *_, count, _ in learned),
         distinct_pretokens=len(counts),
         total_pretokens=counts.total,
         skipped_documents=counts.skipped_documents,
@@ -124,13 +133,13 @@ def cut_training(
             f"vocab_size is {vocab_size}; a cut is at most {training.vocab_size}, as trained"
         )
     layout = _lay_out(vocab_size, recipe)
-    kept: list[tuple[int, int, int, int]] = []
+    kept: list[tuple[int, int, int]] = []
     new_ids = 0
     shared = set(layout.special_ids.values())
-    for merge, count in zip(vocab.merge_ids, training.merge_counts, strict=True):
+    for merge in vocab.merge_ids:
         if new_ids == layout.max_merges:
             break
-        kept.append((*merge, count))
+        kept.append((merge.left, merge.right, merge.new))
         new_ids += merge.new not in shared
     cut = dataclasses.replace(
         training,
@@ -207,13 +216,13 @@ def _token_limit(recipe: Recipe) -> int | None:
 
 
 def _vocabulary(
-    learned: Sequence[tuple[int, int, int, int]], recipe: Recipe, layout: _Layout
+    learned: Iterable[tuple[int, int, int]], recipe: Recipe, layout: _Layout
 ) -> Vocabulary:
     tokens = {token_id: bytes([byte]) for byte, token_id in layout.base_ids.items()}
     special_ids = dict(layout.special_ids)
     tokens |= {token_id: text.encode() for text, token_id in special_ids.items()}
     merges = []
-    for left, right, new, _ in learned:
+    for left, right, new in learned:
         token = tokens[left] + tokens[right]
         if tokens.setdefault(new, token) != token:
             raise _shared(token)

@@ -2,19 +2,21 @@
 
 use std::ops::ControlFlow;
 
-use byteweld_core::train::{self as core, Options, Stop, TieBreak};
+use byteweld_core::train::{self as core, KnownMerge, Options, Stop, TieBreak};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::convert::threads;
 use crate::counts::Counts;
 use crate::error::raise;
 
-/// (left, right, new, count)
-type LearnedMerge = (u32, u32, u32, u64);
+/// (left, right, new, count, removed)
+type LearnedMerge = (u32, u32, u32, u64, u64);
 
-/// Learns merges; returns them with the reason why the training stopped.
+/// Learns merges; returns them with the reason why the training stopped, and how many tokens the text had
+/// before. `progress` hears of the merges learned since it was called last.
 #[pyfunction]
-#[pyo3(signature = (counts, *, base_ids, first_id, max_new_ids, reserved, tie_break, min_frequency, max_token_bytes, progress))]
+#[pyo3(signature = (counts, *, base_ids, first_id, max_new_ids, reserved, known, tie_break, min_frequency, max_token_bytes, num_threads, progress))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only in Python")]
 pub(crate) fn train(
     py: Python<'_>,
@@ -23,11 +25,13 @@ pub(crate) fn train(
     first_id: u32,
     max_new_ids: usize,
     reserved: Vec<(Vec<u8>, u32)>,
+    known: Vec<(u32, u32, u32)>,
     tie_break: &str,
     min_frequency: u64,
     max_token_bytes: Option<usize>,
+    num_threads: Option<i128>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(Vec<LearnedMerge>, &'static str)> {
+) -> PyResult<(Vec<LearnedMerge>, &'static str, u64)> {
     let base_ids = <[Option<u32>; 256]>::try_from(base_ids)
         .map_err(|_| PyValueError::new_err("base_ids must have 256 entries"))?;
     let tie_break = match tie_break {
@@ -41,19 +45,27 @@ pub(crate) fn train(
         first_id,
         max_new_ids,
         reserved,
+        known: known
+            .into_iter()
+            .map(|(left, right, new)| KnownMerge { left, right, new })
+            .collect(),
         tie_break,
         min_frequency,
         max_token_bytes,
     };
+    threads(num_threads)?;
     let counts = &counts.get().inner;
     let mut failure = None;
+    let mut told = 0;
     let trained = py.detach(|| {
-        let words: Vec<(&[u8], u64)> = counts.iter().collect();
-        core::train(&words, &options, &mut |merges| {
+        core::train(counts, &options, &mut |merges| {
             let outcome = Python::attach(|py| {
                 py.check_signals()?;
-                progress.as_ref().map_or(Ok(()), |call| call.call1(py, (merges,)).map(drop))
+                let Some(call) = &progress else { return Ok(()) };
+                let news: Vec<LearnedMerge> = merges[told..].iter().map(as_tuple).collect();
+                call.call1(py, (news,)).map(drop)
             });
+            told = merges.len();
             match outcome {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
@@ -73,5 +85,9 @@ pub(crate) fn train(
         Stop::NoPairs => "no pairs",
         Stop::MinFrequency => "min frequency",
     };
-    Ok((trained.merges.into_iter().map(|m| (m.left, m.right, m.new, m.count)).collect(), stop))
+    Ok((trained.merges.iter().map(as_tuple).collect(), stop, trained.first_tokens))
+}
+
+fn as_tuple(merge: &core::LearnedMerge) -> LearnedMerge {
+    (merge.left, merge.right, merge.new, merge.count, merge.removed)
 }

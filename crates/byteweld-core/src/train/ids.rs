@@ -75,6 +75,14 @@ fn check_distinct(options: &Options, reserved: &[(&[u8], u32)]) -> Result<()> {
     }
     let first = u64::from(options.first_id);
     let end = first.saturating_add(options.max_new_ids as u64);
+    if let Some(merge) = options.known.iter().find(|m| (first..end).contains(&u64::from(m.new))) {
+        return Err(Error::Train(format!(
+            "id {} is that of a known merge but lies among the ids of learned tokens, {first} to {}; \
+             let those start at a larger id",
+            merge.new,
+            end - 1,
+        )));
+    }
     if let Some((id, bytes)) = taken.iter().find(|(id, _)| (first..end).contains(&u64::from(*id))) {
         return Err(Error::Train(format!(
             "id {id} belongs to {} but lies among the ids of learned tokens, {first} to {}; \

@@ -33,25 +33,30 @@
 
 mod births;
 mod ids;
+mod known;
+mod layout;
 mod neighbours;
 mod pairs;
 mod queue;
 mod slots;
 mod tokens;
+mod watch;
+mod words;
 
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use births::{Birth, Census, Total, UNKEPT};
 use ids::Ids;
+use known::Known;
+use layout::Layout;
 use neighbours::Neighbours;
 use pairs::{Pair, Pairs};
 use queue::{Entry, Queue};
-use slots::{Merge, Slots};
+use slots::{Merge, Slots, Symbol};
 use tokens::{EDGE, Tokens};
-
-/// How many merges lie between two calls of `progress`.
-const PROGRESS_EVERY: usize = 100;
+use watch::Watch;
+pub use words::Words;
 
 /// The first floor is the count that a pair would have if this many pairs per id to be given out,
 /// all of the same count, filled the text. In English text the last merge came out at a twentieth
@@ -85,12 +90,26 @@ pub struct Options {
     /// Byte strings that have an id already. A learned token with exactly these bytes takes that id
     /// and uses up no new one; its merge is recorded like any other.
     pub reserved: Vec<(Vec<u8>, u32)>,
+    /// Merges that are made before the training starts, in order: every pretoken is as they leave it. Their
+    /// tokens are given, like the base tokens; learned ids must not be among theirs.
+    pub known: Vec<KnownMerge>,
     /// The order of pairs with equal counts.
     pub tie_break: TieBreak,
     /// Pairs with a smaller count are not merged; 0 and 1 mean the same.
     pub min_frequency: u64,
     /// The greatest length of a learned token. Pairs that would be longer are passed over.
     pub max_token_bytes: Option<usize>,
+}
+
+/// A merge that was learned before: ids of the left, the right and the new token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownMerge {
+    /// The id of the left token.
+    pub left: u32,
+    /// The id of the right token.
+    pub right: u32,
+    /// The id of the token they become.
+    pub new: u32,
 }
 
 /// One step of the training.
@@ -104,6 +123,8 @@ pub struct LearnedMerge {
     pub new: u32,
     /// The count of the pair when it was chosen.
     pub count: u64,
+    /// By how many tokens the text became shorter: the count, or less if the pair overlapped itself.
+    pub removed: u64,
 }
 
 /// Why the training ended.
@@ -124,28 +145,54 @@ pub struct Trained {
     pub merges: Vec<LearnedMerge>,
     /// Why there are no more.
     pub stop: Stop,
+    /// How many tokens the text had before the first of the merges.
+    pub first_tokens: u64,
 }
 
-/// Learns merges from `words`: pretokens and how often each occurs, in any order.
+/// Learns merges from pretokens and how often each occurs.
 ///
-/// A pretoken that is listed twice counts as often as both entries say; one with count 0 is
-/// ignored. `progress` gets the number of merges learned, after every hundredth; `Break` ends the
-/// training.
+/// `progress` gets all merges learned so far: after every hundredth, and every now and then in between, so
+/// that it can also be used to stop the training, with `Break`.
 ///
 /// # Errors
 ///
-/// [`Error::Train`] if the options contradict themselves, if a byte of the text has no id, or if
-/// the text is too large for the trainer's positions or counts; [`Error::Interrupted`] if
-/// `progress` says `Break`.
+/// [`Error::Train`](crate::Error::Train) if the options contradict themselves, if a byte of the text has no id, or if
+/// the text is too large for the trainer's positions or counts; [`Error::Interrupted`](crate::Error::Interrupted) if
+/// `progress` says `Break`; and what `words` fails with.
 pub fn train(
-    words: &[(&[u8], u64)],
+    words: &dyn Words,
     options: &Options,
-    progress: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
+) -> Result<Trained> {
+    let tokens =
+        (EDGE as usize + 1).saturating_add(options.known.len()).saturating_add(options.max_new_ids);
+    // The greatest number is not a token's.
+    if tokens < usize::from(u16::MAX) {
+        run::<u16>(words, options, progress)
+    } else {
+        run::<u32>(words, options, progress)
+    }
+}
+
+fn run<S: Symbol>(
+    words: &dyn Words,
+    options: &Options,
+    progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
 ) -> Result<Trained> {
     let mut ids = Ids::new(options)?;
-    let mut trainer = Trainer::new(Slots::new(words, &options.base_ids)?, options);
     let mut merges = Vec::new();
+    let mut watch = Watch::new(progress);
+    let layout = Layout::of(words)?;
+    layout.check_bytes(&options.base_ids)?;
+    let bytes = layout.bytes;
+    watch.look(&merges)?;
+    let slots = layout.lay_out::<S>(words)?;
+    let mut trainer = Trainer::new(slots, bytes, options)?;
+    watch.look(&merges)?;
+    let first_tokens = trainer.tokens_left;
+    trainer.find_pairs();
     let stop = loop {
+        watch.look(&merges)?;
         if ids.given() == options.max_new_ids {
             break Stop::Size;
         }
@@ -154,17 +201,16 @@ pub fn train(
             Err(stop) => break stop,
         };
         merges.push(trainer.merge(best, &mut ids)?);
-        if merges.len() % PROGRESS_EVERY == 0 && progress(merges.len()).is_break() {
-            return Err(Error::Interrupted);
-        }
     };
-    Ok(Trained { merges, stop })
+    Ok(Trained { merges, stop, first_tokens })
 }
 
 /// The state of a training between two merges.
-struct Trainer {
-    slots: Slots,
+struct Trainer<S> {
+    slots: Slots<S>,
     tokens: Tokens,
+    /// How many tokens the text has, each as often as its pretoken occurs.
+    tokens_left: u64,
     /// All pairs that are short enough and whose count is at least `floor`.
     pairs: Pairs,
     queue: Queue,
@@ -177,16 +223,26 @@ struct Trainer {
     births: Vec<Birth>,
 }
 
-impl Trainer {
-    fn new(slots: Slots, options: &Options) -> Self {
+impl<S: Symbol> Trainer<S> {
+    /// `bytes` is how many the text has, each pretoken as often as it occurs.
+    fn new(mut slots: Slots<S>, bytes: u64, options: &Options) -> Result<Self> {
         let reads_bytes =
             options.tie_break != TieBreak::SmallestIds || !options.reserved.is_empty();
         let text = if reads_bytes { slots.text() } else { Vec::new() };
+        let mut tokens = Tokens::new(&options.base_ids, text);
+        let mut tokens_left = bytes;
+        if !options.known.is_empty() {
+            let known = Known::new(options, &mut tokens)?;
+            let before = slots.tokens(&tokens);
+            slots.apply(&known, &tokens);
+            tokens_left -= before - slots.tokens(&tokens);
+        }
         let min_count = options.min_frequency.max(1);
-        let expected = slots.bytes() / FLOOR_SHARE / (options.max_new_ids as u64).max(1);
-        let mut trainer = Trainer {
+        let expected = tokens_left / FLOOR_SHARE / (options.max_new_ids as u64).max(1);
+        Ok(Trainer {
             slots,
-            tokens: Tokens::new(&options.base_ids, text),
+            tokens,
+            tokens_left,
             pairs: Pairs::default(),
             queue: Queue::new(options.tie_break),
             floor: expected.max(min_count),
@@ -194,9 +250,7 @@ impl Trainer {
             max_token_bytes: options.max_token_bytes.map_or(u64::MAX, |bytes| bytes as u64),
             neighbours: Neighbours::default(),
             births: Vec::new(),
-        };
-        trainer.find_pairs();
-        trainer
+        })
     }
 
     /// Makes all pairs of the text known, with their places; none is known before.
@@ -263,16 +317,18 @@ impl Trainer {
         let new = ids.give(self.tokens.text_at(start, length))?;
         self.tokens.push(new, start, length);
 
-        self.settle(&merge, &mut neighbours);
+        let removed = self.settle(&merge, &mut neighbours);
+        self.tokens_left -= removed;
         self.write_places(&places, &neighbours);
         self.register_births();
         neighbours.clear();
         self.neighbours = neighbours;
         let (left, right) = self.tokens.ids(best.pair);
-        Ok(LearnedMerge { left, right, new, count: best.count })
+        Ok(LearnedMerge { left, right, new, count: best.count, removed })
     }
 
-    /// Lowers the counts of the pairs that the merge broke and bears the pairs that it made.
+    /// Lowers the counts of the pairs that the merge broke and bears the pairs that it made. Gives the sum of
+    /// the places' counts.
     ///
     /// Every rewritten place had a token `x` before it and a token `y` after it: `x left right y`
     /// became `x new y`. So `(x, left)` and `(right, y)` fall, `(x, new)` and `(new, y)` are born.
@@ -281,11 +337,12 @@ impl Trainer {
     /// `x = new`: the pair `(new, left)` it made is gone again, and `(new, new)` stands there.
     /// Two pairs that are lowered needlessly are not known, so nothing happens: `(new, left)` not
     /// yet, and the merged pair itself (if `left = right`) no longer.
-    fn settle(&mut self, merge: &Merge, neighbours: &mut Neighbours) {
+    fn settle(&mut self, merge: &Merge, neighbours: &mut Neighbours) -> u64 {
         let Pair { left, right } = merge.pair;
         let new = merge.new;
         let Neighbours { before, after, .. } = neighbours;
         let in_runs = before.totals[new as usize];
+        let removed = before.tokens.iter().map(|&x| before.totals[x as usize].count).sum();
         for &x in before.tokens.iter().filter(|&&x| x != EDGE) {
             let total = &mut before.totals[x as usize];
             let broken = Pair::new(x, left);
@@ -302,6 +359,7 @@ impl Trainer {
             }
             total.birth = self.bear(Pair::new(new, y), *total);
         }
+        removed
     }
 
     /// Makes room for a new pair and gives its number, or `UNKEPT` if it is rare or too long.

@@ -15,32 +15,58 @@
 //! then `DEAD` is there or, if it had one slot only, the number of a longer token that ends there.)
 
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
+use super::known::Known;
 use super::neighbours::Neighbours;
 use super::pairs::Pair;
 use super::tokens::{EDGE, Token, Tokens};
-use crate::error::{Error, Result};
-
-/// What stands where a token started that became the right part of another.
-const DEAD: Token = Token::MAX;
-
-/// Pretokens with the same count lie together in blocks of `1 << shift` slots, so that the count of
-/// a place is found by a shift. Larger blocks make the table of counts smaller, smaller ones waste
-/// less when there are many different counts: the largest that wastes at most an eighth is taken.
-const MAX_SHIFT: u32 = 6;
-const MIN_SHIFT: u32 = 2;
 
 /// How many places of a pair are looked at before the first of them is merged.
 const BATCH: usize = 256;
 
+/// What a slot holds: a token's number in as few bits as all numbers need.
+pub(super) trait Symbol: Copy + Eq + Send + Sync {
+    /// What stands where a token started that became the right part of another.
+    const DEAD: Self;
+
+    /// The symbol of a token whose number fits.
+    fn of(token: Token) -> Self;
+
+    fn token(self) -> Token;
+}
+
+impl Symbol for u16 {
+    const DEAD: Self = u16::MAX;
+
+    fn of(token: Token) -> Self {
+        token as u16
+    }
+
+    fn token(self) -> Token {
+        Token::from(self)
+    }
+}
+
+impl Symbol for u32 {
+    const DEAD: Self = u32::MAX;
+
+    fn of(token: Token) -> Self {
+        token
+    }
+
+    fn token(self) -> Token {
+        self
+    }
+}
+
 /// The slots and the counts of their blocks.
-pub(super) struct Slots {
-    slots: Vec<Token>,
+pub(super) struct Slots<S> {
+    slots: Vec<S>,
     /// By block: how often the pretokens in it occur.
     counts: Vec<u64>,
+    /// A block is `1 << shift` slots.
     shift: u32,
-    /// The bytes of the text before it was made distinct: the sum of count times length.
-    bytes: u64,
 }
 
 /// A merge to be made: the pair becomes the new token.
@@ -51,57 +77,22 @@ pub(super) struct Merge {
     pub(super) right_length: u32,
 }
 
-impl Slots {
-    /// Lays out the pretokens; those of one byte hold no pair and are left out.
-    pub(super) fn new(words: &[(&[u8], u64)], base_ids: &[Option<u32>; 256]) -> Result<Self> {
-        let bytes = count_bytes(words)?;
-        let mut order: Vec<(u64, usize)> = (0..words.len())
-            .map(|index| (words[index].1, index))
-            .filter(|&(count, index)| count > 0 && words[index].0.len() > 1)
-            .collect();
-        order.sort_by_key(|&(count, _)| Reverse(count));
-
-        let groups = || order.chunk_by(|a, b| a.0 == b.0);
-        let sizes: Vec<u128> = groups()
-            .map(|group| group.iter().map(|&(_, index)| words[index].0.len() as u128 + 1).sum())
-            .collect();
-        let shift = block_shift(sizes.iter().sum(), sizes.len() as u128);
-        let blocks: u128 = sizes.iter().map(|size| size.div_ceil(1 << shift)).sum();
-        let size = (blocks << shift) + 1;
-        if size > u128::from(u32::MAX) {
-            return Err(Error::Train(format!(
-                "the distinct pretokens fill {size} slots of the trainer, which has {}; \
-                 use a pattern that cuts the text into shorter pretokens, or train on a part of it",
-                u32::MAX,
-            )));
-        }
-        check_bytes(words, base_ids)?;
-
-        let mut slots = vec![EDGE; size as usize];
-        let mut counts = Vec::with_capacity(blocks as usize);
-        for group in groups() {
-            let mut at = counts.len() << shift;
-            for &(_, index) in group {
-                let bytes = words[index].0;
-                at += 1;
-                for (slot, &byte) in slots[at..].iter_mut().zip(bytes) {
-                    *slot = Token::from(byte);
-                }
-                at += bytes.len();
-            }
-            counts.resize(at.div_ceil(1 << shift), group[0].0);
-        }
-        Ok(Slots { slots, counts, shift, bytes })
+impl<S: Symbol> Slots<S> {
+    /// So many slots without text, and the counts of their blocks.
+    pub(super) fn new(size: usize, counts: Vec<u64>, shift: u32) -> Self {
+        Slots { slots: vec![S::of(EDGE); size], counts, shift }
     }
 
-    /// How many bytes the text has, each pretoken as often as it occurs.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
+    /// Writes a word; what stands before and behind it must be `EDGE`.
+    pub(super) fn place(&mut self, start: usize, word: &[u8]) {
+        for (slot, &byte) in self.slots[start..].iter_mut().zip(word) {
+            *slot = S::of(Token::from(byte));
+        }
     }
 
     /// The byte of each slot, as long as nothing is merged; `EDGE` gives 0.
     pub(super) fn text(&self) -> Vec<u8> {
-        self.slots.iter().map(|&slot| slot as u8).collect()
+        self.slots.iter().map(|slot| slot.token() as u8).collect()
     }
 
     /// All pairs as they stand, from left to right: pair, place and count of each occurrence.
@@ -110,9 +101,9 @@ impl Slots {
         std::iter::from_fn(move || {
             loop {
                 let place = start;
-                let left = *self.slots.get(place)?;
+                let left = self.slots.get(place)?.token();
                 start += tokens.length(left) as usize;
-                let right = *self.slots.get(start)?;
+                let right = self.slots.get(start)?.token();
                 if left != EDGE && right != EDGE {
                     let count = self.counts[place >> self.shift];
                     return Some((Pair { left, right }, place as u32, count));
@@ -137,7 +128,7 @@ impl Slots {
             for &place in &batch[..found] {
                 // In a run of equal tokens the merge before may have taken the left one.
                 if merge.pair.left == merge.pair.right
-                    && self.slots[place as usize] != merge.pair.left
+                    && self.slots[place as usize].token() != merge.pair.left
                 {
                     continue;
                 }
@@ -154,7 +145,7 @@ impl Slots {
     /// About half do, as if by chance. Without a branch the processor need not guess which, and
     /// fetches the slots of many places at once.
     fn sift(&self, merge: &Merge, places: &[u32], batch: &mut [u32; BATCH]) -> usize {
-        let Pair { left, right } = merge.pair;
+        let (left, right) = (S::of(merge.pair.left), S::of(merge.pair.right));
         let mut found = 0;
         for &place in places {
             let start = place as usize;
@@ -170,55 +161,76 @@ impl Slots {
     fn merge_at(&mut self, merge: &Merge, start: usize, neighbours: &mut Neighbours) {
         let middle = start + merge.left_length as usize;
         let end = middle + merge.right_length as usize;
-        let (before, after) = (self.slots[start - 1], self.slots[end]);
+        let (before, after) = (self.slots[start - 1].token(), self.slots[end].token());
         if before == merge.new {
             neighbours.forget_last_after();
         }
         neighbours.add(before, after, self.counts[start >> self.shift]);
+        self.rewrite(start, middle, end, S::of(merge.new));
+    }
+
+    /// Makes one token of two that lie at `start..middle` and `middle..end`.
+    fn rewrite(&mut self, start: usize, middle: usize, end: usize, new: S) {
         // First this one: if the right token has one slot, it is also the last of the new token.
-        self.slots[middle] = DEAD;
-        self.slots[start] = merge.new;
-        self.slots[end - 1] = merge.new;
+        self.slots[middle] = S::DEAD;
+        self.slots[start] = new;
+        self.slots[end - 1] = new;
     }
-}
 
-/// The largest block size that wastes little; each group of pretokens wastes less than one block.
-fn block_shift(size: u128, groups: u128) -> u32 {
-    let is_small = |&shift: &u32| groups << shift <= size / 8;
-    (MIN_SHIFT..=MAX_SHIFT).rev().find(is_small).unwrap_or(MIN_SHIFT)
-}
-
-/// The sum of count times length. All pair counts together are below it: if it fits, they do.
-fn count_bytes(words: &[(&[u8], u64)]) -> Result<u64> {
-    let bytes: u128 =
-        words.iter().map(|(bytes, count)| bytes.len() as u128 * u128::from(*count)).sum();
-    match u64::try_from(bytes) {
-        Ok(bytes) if i64::try_from(bytes).is_ok() => Ok(bytes),
-        _ => Err(Error::Train(format!(
-            "the counts add up to {bytes} bytes of text, more than {}; divide all counts by the \
-             same number",
-            i64::MAX,
-        ))),
-    }
-}
-
-/// Checks that every byte of the text has a token; names the smallest that has none.
-fn check_bytes(words: &[(&[u8], u64)], base_ids: &[Option<u32>; 256]) -> Result<()> {
-    let mut occurs = [false; 256];
-    for &(bytes, count) in words {
-        if count > 0 {
-            for &byte in bytes {
-                occurs[usize::from(byte)] = true;
+    /// How many tokens the text has, each as often as its pretoken occurs; edges are none.
+    pub(super) fn tokens(&self, tokens: &Tokens) -> u64 {
+        let mut sum = 0;
+        let mut start = 0;
+        while let Some(slot) = self.slots.get(start) {
+            if slot.token() != EDGE {
+                sum += self.counts[start >> self.shift];
             }
+            start += tokens.length(slot.token()) as usize;
+        }
+        sum
+    }
+
+    /// Makes merges that are known beforehand: in every pretoken the first in their order first, of equal
+    /// ones the leftmost. That is how they were made where they were learned.
+    pub(super) fn apply(&mut self, known: &Known, tokens: &Tokens) {
+        let mut waiting = BinaryHeap::new();
+        let mut start = 0;
+        while start < self.slots.len() {
+            let mut end = start;
+            while self.slots.get(end).is_some_and(|slot| slot.token() != EDGE) {
+                if let Some(rank) = self.known_at(end, known, tokens) {
+                    waiting.push(Reverse((rank, end)));
+                }
+                end += 1;
+            }
+            while let Some(Reverse((rank, place))) = waiting.pop() {
+                if self.known_at(place, known, tokens) != Some(rank) {
+                    continue; // another merge took one of the two
+                }
+                let left = self.slots[place].token();
+                let middle = place + tokens.length(left) as usize;
+                let behind = middle + tokens.length(self.slots[middle].token()) as usize;
+                self.rewrite(place, middle, behind, S::of(known.new_token(rank)));
+                let before = self.slots[place - 1].token();
+                let around = [place.checked_sub(tokens.length(before) as usize), Some(place)];
+                for place in around.into_iter().flatten() {
+                    if let Some(rank) = self.known_at(place, known, tokens) {
+                        waiting.push(Reverse((rank, place)));
+                    }
+                }
+            }
+            start = end + 1;
         }
     }
-    for (byte, id) in base_ids.iter().enumerate() {
-        if occurs[byte] && id.is_none() {
-            return Err(Error::Train(format!(
-                "byte 0x{byte:02X} occurs in the text but has no id in the base alphabet; \
-                 use an alphabet that has it or remove it from the text",
-            )));
+
+    /// The rank of the known merge of the token that starts at `place` and the next one.
+    fn known_at(&self, place: usize, known: &Known, tokens: &Tokens) -> Option<u32> {
+        let left = self.slots[place];
+        if left == S::DEAD || left.token() == EDGE {
+            return None;
         }
+        let middle = place + tokens.length(left.token()) as usize;
+        let right = self.slots.get(middle)?.token();
+        known.rank(Pair::new(left.token(), right))
     }
-    Ok(())
 }

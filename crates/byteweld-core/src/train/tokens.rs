@@ -23,8 +23,8 @@ pub(super) struct Tokens {
     starts: Vec<u32>,
     /// The first eight bytes as a number, padded with zeros: decides most comparisons.
     prefixes: Vec<u64>,
-    /// The text before the first merge, slot by slot; empty if nobody reads bytes. Tokens point
-    /// into it, because copies of ever longer tokens could add up to the square of the text.
+    /// The text before the first merge, slot by slot, then the known tokens; empty if nobody reads bytes.
+    /// Tokens point into it, because copies of ever longer tokens could add up to the square of the text.
     text: Vec<u8>,
 }
 
@@ -55,6 +55,20 @@ impl Tokens {
         self.lengths.push(length);
         self.starts.push(start);
         self.prefixes.push(prefix);
+    }
+
+    /// Adds a token that the text may not hold, made of two others; `None` if it is too long.
+    pub(super) fn push_known(&mut self, id: u32, pair: Pair) -> Option<Token> {
+        let token = self.next();
+        let start = u32::try_from(self.text.len()).ok()?;
+        let length = self.length(pair.left).checked_add(self.length(pair.right))?;
+        start.checked_add(length)?;
+        if start > 0 {
+            let bytes = [self.bytes(pair.left), self.bytes(pair.right)].concat();
+            self.text.extend_from_slice(&bytes);
+        }
+        self.push(id, start, length);
+        Some(token)
     }
 
     /// The ids of the left and the right token.
