@@ -15,10 +15,12 @@
 
 mod automaton;
 mod backtrack;
+mod blocks;
 mod canonical;
 mod classes;
 mod lanes;
 mod lazy;
+mod masks;
 mod normalise;
 mod plan;
 mod scanner;

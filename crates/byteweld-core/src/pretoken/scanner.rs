@@ -6,6 +6,7 @@
 
 use std::ops::ControlFlow;
 
+use super::blocks::Blocks;
 use super::classes::Classes;
 use super::lanes::Lanes;
 use super::plan::{Action, Op, Plan};
@@ -18,7 +19,12 @@ pub(super) struct Scanner {
     atoms: Vec<Matcher>,
     /// By atom: the classes that it can start with.
     firsts: Vec<u32>,
+    /// For the patterns of the family that it knows.
+    blocks: Option<Blocks>,
 }
+
+/// A shorter text is not worth a chunk.
+const WORTH_A_CHUNK: usize = 128;
 
 /// An atom whose classes are bits.
 pub(super) enum Matcher {
@@ -96,7 +102,20 @@ impl Scanner {
         let firsts = atoms.iter().map(Matcher::first).collect();
         let plan = Plan::new(bytes, &atoms);
         let word = atoms.get(plan.word as usize).map_or_else(Word::default, Matcher::word);
-        Some(Self { classes, plan, word, atoms, firsts })
+        let blocks = Blocks::new(spec, &classes);
+        Some(Self { classes, plan, word, atoms, firsts, blocks })
+    }
+
+    /// The same with blocks made in one way, or without blocks.
+    #[cfg(test)]
+    pub(super) fn in_tier(mut self, tier: Option<super::masks::Tier>) -> Self {
+        self.blocks = self.blocks.zip(tier).map(|(blocks, tier)| blocks.in_tier(tier));
+        self
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_blocks(&self) -> bool {
+        self.blocks.is_some()
     }
 
     /// The classes of the spec.
@@ -113,7 +132,24 @@ impl Scanner {
     ) {
         let mut last_run = LastRun::default();
         let mut at = 0;
+        let mut no_chunk_before = 0;
         while at < text.len() {
+            if let Some(blocks) = &self.blocks
+                && at >= no_chunk_before
+                && text.len() - at >= WORTH_A_CHUNK
+            {
+                match blocks.starts(&self.classes, text, at, |at| self.contraction_end(text, at)) {
+                    Ok(starts) => {
+                        if starts.for_each(|start, end| each(at + start, at + end, true).is_break())
+                        {
+                            return;
+                        }
+                        at += starts.end;
+                        continue;
+                    }
+                    Err(examined) => no_chunk_before = at + examined,
+                }
+            }
             let end = self.match_end(text, at, &mut last_run);
             if end > at {
                 if each(at, end, true).is_break() {
@@ -127,6 +163,16 @@ impl Scanner {
                     return;
                 }
             }
+        }
+    }
+
+    /// The end of a contraction that starts at `at`, or `at`.
+    #[inline(never)]
+    fn contraction_end(&self, text: &[u8], at: usize) -> usize {
+        match self.atoms.first() {
+            Some(Matcher::Literals(literals)) => self.literals_end(literals, text, at),
+            Some(Matcher::Cased(cased)) => self.suffix_end(cased.suffix.as_ref(), text, at),
+            _ => at,
         }
     }
 

@@ -1,0 +1,739 @@
+//! The patterns of GPT-2's family by bits: where pre-tokens start in 64 bytes at once.
+//!
+//! These patterns cut text into words (with one character before them), numbers, other characters, and
+//! white space, and every character is one of the four. So a pre-token starts where the class changes, and
+//! all else is about the few characters around a change, which is a matter of shifts:
+//!
+//! - a space, or another character that may stand before a word, belongs to what follows it;
+//! - of white space before something else, the last character is cut off; or what follows its last newline is;
+//! - other characters may take the newlines behind them with them;
+//! - words of two cases are also cut where a capital follows a small letter;
+//! - numbers of more than three digits, and contractions such as `'s`, are looked at one by one.
+//!
+//! A chunk of text is looked at from a place where a pre-token starts, up to one that is certain whatever
+//! follows. Where a pattern is of two cases, a chunk ends before the first character that is not ASCII, for
+//! there classes overlap; the scanner goes over it. It is also the scanner that takes what is longer than
+//! a chunk. The scanner is right by construction and is what this is tested against.
+
+use super::classes::{Classes, contains};
+use super::masks::{BLOCK, Masks, Tier};
+use super::spec::{Atom, ClassId, Literals, Prefix, Run, Spec, Step};
+
+/// The blocks of a chunk.
+const BLOCKS: usize = 32;
+const CHUNK: usize = BLOCKS * BLOCK;
+
+/// So far ahead a contraction may look.
+const MARGIN: usize = 8;
+
+/// A pattern of the family.
+pub(super) struct Blocks {
+    /// Bits of the classes, for characters that are not ASCII.
+    letter: u32,
+    number: u32,
+    white: u32,
+    is_cased: bool,
+    /// Any character but newlines may stand before a word; otherwise only a space.
+    has_wide_prefix: bool,
+    has_number_prefix: bool,
+    /// A number has at most so many digits.
+    number_max: Option<u32>,
+    tail: Tail,
+    /// White space up to the last newline is one pre-token.
+    has_to_last: bool,
+    /// White space at the text's end is one pre-token in any case.
+    is_end_whole: bool,
+    contractions: Contractions,
+    tier: Tier,
+}
+
+/// What other characters take with them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    None,
+    Newlines,
+    NewlinesAndSlashes,
+}
+
+/// Where contractions are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Contractions {
+    None,
+    /// Where a pre-token starts.
+    First,
+    /// Behind a word, whose part they become.
+    Suffix,
+}
+
+/// The starts of pre-tokens in a chunk: bit by bit, from its first byte on.
+pub(super) struct Starts {
+    bits: [u64; BLOCKS],
+    /// All before this place is certain, and a pre-token starts there, or the text ends.
+    pub(super) end: usize,
+}
+
+/// Masks of a chunk, block by block: of ASCII, and of all characters.
+struct Chunk {
+    masks: [Masks; BLOCKS],
+    letter: [u64; BLOCKS],
+    number: [u64; BLOCKS],
+    white: [u64; BLOCKS],
+    /// Bytes of characters other than ASCII, but their first.
+    inner: [u64; BLOCKS],
+}
+
+impl Blocks {
+    /// The pattern of a spec, if it is one of the family.
+    pub(super) fn new(spec: &Spec, classes: &Classes) -> Option<Self> {
+        let (first, rest) = match &spec.atoms[..] {
+            [Atom::Literals(literals), rest @ ..] => (Some(literals), rest),
+            rest => (None, rest),
+        };
+        let [word, Atom::Run(number), Atom::Run(other), Atom::Space(white)] = rest else {
+            return None;
+        };
+        let ascii = Ascii { bytes: &classes.bytes };
+        let (prefix, suffix, is_cased, letter) = match word {
+            Atom::Cased(cased) => {
+                let is_split = ascii.is(cased.upper, |b| b.is_ascii_uppercase())
+                    && ascii.is(cased.lower, |b| b.is_ascii_lowercase());
+                let bits = 1 << cased.upper | 1 << cased.lower;
+                is_split.then_some(())?;
+                (cased.prefix, &cased.suffix, true, bits)
+            }
+            Atom::Run(run) if run.max.is_none() && run.tail.is_none() => {
+                ascii.is(run.body, |b| b.is_ascii_alphabetic()).then_some(())?;
+                let prefix = match run.prefix {
+                    Prefix::Optional(id) => Some(id),
+                    Prefix::None | Prefix::Required(_) => return None,
+                };
+                is_partition(spec, &[run.body, number.body, other.body, white.class])
+                    .then_some(())?;
+                (prefix, &run.suffix, false, 1 << run.body)
+            }
+            _ => return None,
+        };
+        let contractions = match (first, suffix) {
+            (None, suffix) if suffix.is_empty() => Contractions::None,
+            (None, suffix) if is_cased => {
+                are_contractions(spec, suffix).then_some(Contractions::Suffix)?
+            }
+            (Some(first), suffix) if suffix.is_empty() => {
+                are_contractions(spec, first).then_some(Contractions::First)?
+            }
+            _ => return None,
+        };
+        let is_number = number.tail.is_none() && number.suffix.is_empty();
+        let is_other = other.max.is_none() && other.suffix.is_empty();
+        let are_right = is_number
+            && is_other
+            && ascii.is(number.body, |b| b.is_ascii_digit())
+            && ascii.is(white.class, is_white)
+            && ascii.is(other.body, |b| !is_white(b) && !b.is_ascii_alphanumeric());
+        are_right.then_some(())?;
+        let is_space_only = |id| is_exactly(spec, id, &[' ']);
+        let prefix = prefix?;
+        let has_wide_prefix = !is_space_only(prefix);
+        if has_wide_prefix && !is_wide_prefix(spec, prefix, letter, number.body, is_cased) {
+            return None;
+        }
+        let prefixed = |run: &Run| match run.prefix {
+            Prefix::None => Some(false),
+            Prefix::Optional(id) if is_space_only(id) => Some(true),
+            _ => None,
+        };
+        prefixed(other)?.then_some(())?;
+        let is_newline = |id| is_exactly(spec, id, &['\n', '\r']);
+        let (has_to_last, is_end_whole) = match white.steps[..] {
+            [Step::AtEnd, Step::AllButOne, Step::All] => (false, true),
+            [Step::AtEnd, Step::ToLast(id), Step::AllButOne, Step::All] if is_newline(id) => {
+                (true, true)
+            }
+            [Step::ToLast(id), Step::AtEnd, Step::AllButOne, Step::All] if is_newline(id) => {
+                (true, false)
+            }
+            _ => return None,
+        };
+        let has_number_prefix = prefixed(number)?;
+        if has_number_prefix && number.max.is_some() {
+            return None;
+        }
+        Some(Self {
+            letter,
+            number: 1 << number.body,
+            white: 1 << white.class,
+            is_cased,
+            has_wide_prefix,
+            has_number_prefix,
+            number_max: number.max,
+            tail: match other.tail {
+                None => Tail::None,
+                Some(id) if is_newline(id) => Tail::Newlines,
+                Some(id) if is_exactly(spec, id, &['\n', '\r', '/']) => Tail::NewlinesAndSlashes,
+                Some(_) => return None,
+            },
+            has_to_last,
+            is_end_whole,
+            contractions,
+            tier: Tier::best(),
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn in_tier(self, tier: Tier) -> Self {
+        Self { tier, ..self }
+    }
+
+    /// Where pre-tokens start in the chunk from `at` on, where one does. `contraction_end` gives the end of a
+    /// contraction that starts at a place, or the place. If nothing is certain, the error is how many bytes
+    /// were looked at.
+    #[inline(always)]
+    pub(super) fn starts(
+        &self,
+        classes: &Classes,
+        text: &[u8],
+        at: usize,
+        contraction_end: impl Fn(usize) -> usize,
+    ) -> Result<Starts, usize> {
+        let mut chunk = Chunk::EMPTY;
+        let (length, is_end) = self.fill(classes, &text[at..], &mut chunk);
+        let mut starts = Starts { bits: [0; BLOCKS], end: length };
+        let mut certain = [0; BLOCKS];
+        let mut before = Before::default();
+        let used = length.div_ceil(BLOCK);
+        for i in 0..used {
+            let next = if i + 1 < BLOCKS {
+                chunk.letter[i + 1] | chunk.number[i + 1] | !chunk.white[i + 1]
+            } else {
+                0
+            };
+            // Behind the end stands nothing.
+            let valid = if length - i * BLOCK >= BLOCK { !0 } else { (1 << (length % BLOCK)) - 1 };
+            let has_next = (i + 1) * BLOCK < length;
+            let next = u64::from(has_next) & next;
+            self.block(&chunk, i, valid, next, &mut before, &mut starts, &mut certain);
+        }
+        starts.bits[0] |= 1;
+        if self.number_max.is_some() {
+            self.cut_numbers(classes, &text[at..at + length], &chunk, &mut starts);
+        }
+        self.apply_contractions(&chunk, at, used, &mut starts, contraction_end);
+        if is_end && self.is_end_whole {
+            let is_white = |place| bit(&chunk.white, place);
+            if before.last_after > 0 && (before.last_after..length).all(is_white) {
+                starts.clear(before.last_after);
+            }
+        }
+        if !is_end {
+            starts.end = last_bit_before(&certain, length.saturating_sub(MARGIN));
+        }
+        if starts.end > 0 { Ok(starts) } else { Err(length + 1) }
+    }
+
+    /// Fills a chunk; gives its length, and whether the text ends with it.
+    #[inline(always)]
+    fn fill(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) -> (usize, bool) {
+        let mut length = text.len().min(CHUNK);
+        if self.is_cased
+            && let Some(place) = text.iter().take(16).position(|byte| !byte.is_ascii())
+        {
+            return (place, false);
+        }
+        let (blocks, rest) = text[..length].as_chunks();
+        self.tier.fill(blocks, &mut chunk.masks);
+        if !rest.is_empty() {
+            let mut last = [[0; BLOCK]];
+            last[0][..rest.len()].copy_from_slice(rest);
+            self.tier.fill(&last, &mut chunk.masks[blocks.len()..]);
+        }
+        let mut skip = 0; // bytes of a block that belong to a character of the one before
+        for i in 0..length.div_ceil(BLOCK) {
+            let masks = chunk.masks[i];
+            chunk.letter[i] |= masks.letter;
+            chunk.number[i] |= masks.digit;
+            chunk.white[i] |= masks.space | masks.control_space;
+            if masks.high != 0 {
+                if self.is_cased {
+                    length = length.min(i * BLOCK + masks.high.trailing_zeros() as usize);
+                    break;
+                }
+                skip = self.add_wide(classes, text, i, masks.high, skip, chunk);
+            } else {
+                skip = 0;
+            }
+        }
+        (length, length == text.len())
+    }
+
+    /// Adds the characters of a block that are not ASCII; gives how far the last reaches into the next.
+    #[inline(never)]
+    fn add_wide(
+        &self,
+        classes: &Classes,
+        text: &[u8],
+        i: usize,
+        high: u64,
+        skip: usize,
+        chunk: &mut Chunk,
+    ) -> usize {
+        let mut left = high & (!0 << skip);
+        let mut reach = 0;
+        while left != 0 {
+            let place = left.trailing_zeros() as usize;
+            let (bits, len) = classes.wide(text, i * BLOCK + place);
+            let span = ((1u128 << len) - 1) << place;
+            let (here, there) = (span as u64, (span >> 64) as u64);
+            let class = if bits & self.letter != 0 {
+                Some(&mut chunk.letter)
+            } else if bits & self.number != 0 {
+                Some(&mut chunk.number)
+            } else if bits & self.white != 0 {
+                Some(&mut chunk.white)
+            } else {
+                None
+            };
+            if let Some(class) = class {
+                class[i] |= here;
+                if let Some(next) = class.get_mut(i + 1) {
+                    *next |= there;
+                }
+            }
+            let inner = span & !(1 << place);
+            chunk.inner[i] |= inner as u64;
+            if let Some(next) = chunk.inner.get_mut(i + 1) {
+                *next |= there;
+            }
+            left &= !here;
+            reach = (place + len).saturating_sub(BLOCK);
+        }
+        reach
+    }
+
+    /// The starts of one block. `valid` are its bytes, `next` is whether something other than white space
+    /// stands behind them.
+    #[expect(clippy::too_many_arguments, reason = "the state of one loop")]
+    #[inline(always)]
+    fn block(
+        &self,
+        chunk: &Chunk,
+        i: usize,
+        valid: u64,
+        next: u64,
+        before: &mut Before,
+        starts: &mut Starts,
+        certain: &mut [u64; BLOCKS],
+    ) {
+        let letter = chunk.letter[i] & valid;
+        let number = chunk.number[i] & valid;
+        let all_white = chunk.white[i] & valid;
+        let newline = chunk.masks[i].newline & valid;
+        let all_other = valid & !(letter | number | all_white);
+
+        // What other characters take with them is of no class.
+        let tail = match self.tail {
+            Tail::None => 0,
+            Tail::Newlines => before.tail_of(all_other, newline, newline),
+            Tail::NewlinesAndSlashes => {
+                before.tail_of(all_other, newline, newline | chunk.masks[i].slash & valid)
+            }
+        };
+        let (white, other) = (all_white & !tail, all_other & !tail);
+        let newline = newline & white;
+        let space = chunk.masks[i].space & valid;
+
+        let after_letter = letter << 1 | before.letter;
+        let after_number = number << 1 | before.number;
+        let after_other = other << 1 | before.other;
+        let after_white = white << 1 | before.white;
+        let after_space = space << 1 | before.space;
+        let after_newline = newline << 1 | before.newline;
+        before.letter = letter >> 63;
+        before.number = number >> 63;
+        before.other = other >> 63;
+        before.white = white >> 63;
+        before.space = space >> 63;
+        before.newline = newline >> 63;
+
+        // White space: where it starts, its last character, and what follows its last newline.
+        let before_something = (letter | number | other) >> 1 | next << 63;
+        let white_starts = white & !after_white;
+        let mut last = white & before_something;
+        let (mut after_last, mut more_newlines) = (0, 0);
+        if self.has_to_last {
+            last &= !newline;
+            let plain = white & !newline;
+            after_last = plain & after_newline;
+            // A bit added to a run of ones moves on behind it, into the next block if need be.
+            let (sum, goes_on) = plain.overflowing_add(after_last | before.plain_run);
+            before.plain_run = u64::from(goes_on);
+            more_newlines = sum & !plain & newline;
+            if after_last != 0 {
+                before.last_after = (i + 1) * BLOCK - 1 - after_last.leading_zeros() as usize;
+            }
+        }
+        let inner = chunk.inner[i];
+        let mut found = white_starts | after_last;
+        if last & inner == 0 {
+            found |= last;
+        } else {
+            found |= last & !inner;
+            let mut wide = last & inner;
+            while wide != 0 {
+                let place = chunk.first_byte(i * BLOCK + wide.trailing_zeros() as usize);
+                wide &= wide - 1;
+                if place / BLOCK == i {
+                    found |= 1 << (place % BLOCK);
+                } else {
+                    starts.set(place);
+                }
+            }
+        }
+
+        // Words.
+        let letter_starts = letter & !after_letter;
+        let alone = other & !after_other & !after_space; // others that would start a pre-token
+        let after_alone = alone << 1 | before.alone;
+        before.alone = alone >> 63;
+        let mut joined = letter_starts & after_space;
+        if self.has_wide_prefix {
+            joined |= letter_starts & (after_white & !after_newline | after_alone);
+            let mut wide = letter_starts & after_other & (inner << 1 | before.inner);
+            while wide != 0 {
+                let bit = wide & wide.wrapping_neg();
+                let place = chunk.first_byte(i * BLOCK + wide.trailing_zeros() as usize - 1);
+                wide ^= bit;
+                let is_alone = if place / BLOCK == i {
+                    alone >> (place % BLOCK) & 1 != 0
+                } else {
+                    before.alone_bits >> (place % BLOCK) & 1 != 0
+                };
+                joined |= if is_alone { bit } else { 0 };
+            }
+        }
+        before.inner = inner >> 63;
+        before.alone_bits = alone;
+        found |= letter_starts & !joined;
+        if self.is_cased {
+            let small = letter & chunk.masks[i].bit_5;
+            found |= letter & !small & (small << 1 | before.small);
+            before.small = small >> 63;
+        }
+
+        // Numbers and others.
+        let number_starts = number & !after_number;
+        found |= if self.has_number_prefix { number_starts & !after_space } else { number_starts };
+        found |= other & !after_other & !after_space;
+
+        starts.bits[i] |= found;
+        while more_newlines != 0 {
+            starts.clear_run_start(chunk, i * BLOCK + more_newlines.trailing_zeros() as usize);
+            more_newlines &= more_newlines - 1;
+        }
+        // A contraction may become a part of the word before it.
+        let uncertain =
+            if self.contractions == Contractions::Suffix { chunk.masks[i].apostrophe } else { 0 };
+        certain[i] = white_starts
+            | other & !after_other & !uncertain & (after_letter | after_number)
+            | number & after_letter
+            | letter & after_number;
+    }
+
+    /// Cuts numbers that are too long.
+    #[inline(always)]
+    fn cut_numbers(&self, classes: &Classes, text: &[u8], chunk: &Chunk, starts: &mut Starts) {
+        let Some(max) = self.number_max else { return };
+        let mut before = 0; // numbers at the end of the block before
+        for i in 0..text.len().div_ceil(BLOCK) {
+            let number = chunk.number[i];
+            let next = chunk.number.get(i + 1).copied().unwrap_or(0);
+            let mut long = number & !(number << 1 | before);
+            before = number >> 63;
+            // As many bytes as that, and one more, are of a number.
+            for n in 1..=max.min(3) {
+                long &= number >> n | next << (BLOCK as u32 - n);
+            }
+            while long != 0 {
+                let mut place = i * BLOCK + long.trailing_zeros() as usize;
+                long &= long - 1;
+                let mut digits = 0;
+                while place < text.len() && bit(&chunk.number, place) {
+                    if digits == max {
+                        starts.set(place);
+                        digits = 0;
+                    }
+                    digits += 1;
+                    place += if text[place] < 0x80 { 1 } else { classes.wide(text, place).1 };
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn apply_contractions(
+        &self,
+        chunk: &Chunk,
+        at: usize,
+        used: usize,
+        starts: &mut Starts,
+        contraction_end: impl Fn(usize) -> usize,
+    ) {
+        if self.contractions == Contractions::None {
+            return;
+        }
+        let mut last_end = 0;
+        for i in 0..used {
+            let mut found = match self.contractions {
+                Contractions::Suffix => chunk.masks[i].apostrophe,
+                _ => chunk.masks[i].apostrophe & starts.bits[i],
+            };
+            while found != 0 {
+                let place = i * BLOCK + found.trailing_zeros() as usize;
+                found &= found - 1;
+                let is_there = match self.contractions {
+                    Contractions::Suffix => {
+                        place > last_end && place > 0 && bit(&chunk.letter, place - 1)
+                    }
+                    _ => starts.has(place),
+                };
+                if !is_there || place >= starts.end {
+                    continue;
+                }
+                let end = contraction_end(at + place) - at;
+                if end == place {
+                    continue;
+                }
+                let from =
+                    if self.contractions == Contractions::Suffix { place } else { place + 1 };
+                for inside in from..end.min(CHUNK) {
+                    starts.clear(inside);
+                }
+                if end < starts.end {
+                    starts.set(end);
+                }
+                last_end = end;
+            }
+        }
+    }
+}
+
+/// The last byte of the block before, class by class: bit 0.
+#[derive(Default)]
+struct Before {
+    letter: u64,
+    number: u64,
+    other: u64,
+    white: u64,
+    space: u64,
+    newline: u64,
+    small: u64,
+    inner: u64,
+    alone: u64,
+    /// All of the block before.
+    alone_bits: u64,
+    /// Others, those in a tail included.
+    all_other: u64,
+    tail: u64,
+    /// White space after a newline goes on.
+    plain_run: u64,
+    /// The last place in the chunk where white space follows a newline.
+    last_after: usize,
+}
+
+impl Before {
+    /// What others take with them: a newline right behind one, and what follows of the class `goes_on`.
+    #[inline(always)]
+    fn tail_of(&mut self, other: u64, newline: u64, goes_on: u64) -> u64 {
+        let first = (other << 1 | self.all_other) & newline | self.tail & goes_on;
+        // A bit added to a run of ones clears it and moves on behind it.
+        let tail = (first.wrapping_add(goes_on) ^ goes_on) & goes_on | first;
+        self.all_other = other >> 63;
+        self.tail = tail >> 63;
+        tail
+    }
+}
+
+impl Starts {
+    fn set(&mut self, place: usize) {
+        self.bits[place / BLOCK] |= 1 << (place % BLOCK);
+    }
+
+    fn clear(&mut self, place: usize) {
+        self.bits[place / BLOCK] &= !(1 << (place % BLOCK));
+    }
+
+    fn has(&self, place: usize) -> bool {
+        bit(&self.bits, place)
+    }
+
+    /// Takes back the start after a newline of a run of white space that ends at another newline.
+    #[cold]
+    fn clear_run_start(&mut self, chunk: &Chunk, end: usize) {
+        let mut place = end;
+        while place > 0 && bit(&chunk.white, place - 1) && !chunk.is_newline(place - 1) {
+            place -= 1;
+        }
+        if place > 0 {
+            self.clear(place);
+        }
+    }
+
+    /// Calls `each` with where every pre-token before the end starts and ends, until it says stop.
+    #[inline(always)]
+    pub(super) fn for_each(&self, mut each: impl FnMut(usize, usize) -> bool) -> bool {
+        let mut start = 0;
+        for (i, &word) in self.bits.iter().enumerate() {
+            let first = i * BLOCK;
+            if first >= self.end {
+                break;
+            }
+            let mut bits = if i == 0 { word & !1 } else { word };
+            if self.end - first < BLOCK {
+                bits &= low_bits(self.end - first);
+            }
+            while bits != 0 {
+                let place = first + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                if each(start, place) {
+                    return true;
+                }
+                start = place;
+            }
+        }
+        each(start, self.end)
+    }
+}
+
+impl Chunk {
+    const EMPTY: Self = Self {
+        masks: [Masks::NONE; BLOCKS],
+        letter: [0; BLOCKS],
+        number: [0; BLOCKS],
+        white: [0; BLOCKS],
+        inner: [0; BLOCKS],
+    };
+
+    fn is_newline(&self, place: usize) -> bool {
+        self.masks[place / BLOCK].newline >> (place % BLOCK) & 1 != 0
+    }
+
+    /// Where the character that has a byte at `place` starts.
+    fn first_byte(&self, mut place: usize) -> usize {
+        while place > 0 && bit(&self.inner, place) {
+            place -= 1;
+        }
+        place
+    }
+}
+
+fn bit(bits: &[u64; BLOCKS], place: usize) -> bool {
+    bits[place / BLOCK % BLOCKS] >> (place % BLOCK) & 1 != 0
+}
+
+/// The lowest `n` bits, fewer than all.
+#[inline(always)]
+fn low_bits(n: usize) -> u64 {
+    (1 << n) - 1
+}
+
+/// The last bit that is set before a place, or 0.
+fn last_bit_before(bits: &[u64; BLOCKS], place: usize) -> usize {
+    for i in (0..=place / BLOCK).rev() {
+        let mut word = bits.get(i).copied().unwrap_or(0);
+        if i == place / BLOCK {
+            word &= low_bits(place % BLOCK);
+        }
+        if word != 0 {
+            return i * BLOCK + BLOCK - 1 - word.leading_zeros() as usize;
+        }
+    }
+    0
+}
+
+// ---------------------------------------------------------------------- which patterns
+
+/// The ASCII part of classes.
+struct Ascii<'c> {
+    bytes: &'c [u32; 256],
+}
+
+impl Ascii<'_> {
+    fn is(&self, class: ClassId, is_in: impl Fn(u8) -> bool) -> bool {
+        (0..0x80u8).all(|byte| (self.bytes[byte as usize] >> class & 1 != 0) == is_in(byte))
+    }
+}
+
+fn is_white(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | b' ')
+}
+
+/// Whether a class is these characters, ascending, and no others.
+fn is_exactly(spec: &Spec, class: ClassId, characters: &[char]) -> bool {
+    let all = spec.classes[class].ranges().iter().flat_map(|range| range.start()..=range.end());
+    all.take(characters.len() + 1).eq(characters.iter().copied())
+}
+
+/// Whether every character is in exactly one of the classes.
+fn is_partition(spec: &Spec, classes: &[ClassId]) -> bool {
+    let mut ranges: Vec<_> =
+        classes.iter().flat_map(|&class| spec.classes[class].ranges()).copied().collect();
+    ranges.sort_unstable_by_key(|range| range.start());
+    let mut next = Some('\0');
+    for range in ranges {
+        if next != Some(range.start()) {
+            return false;
+        }
+        next = match range.end() {
+            '\u{D7FF}' => Some('\u{E000}'),
+            end => char::from_u32(end as u32 + 1),
+        };
+    }
+    next.is_none()
+}
+
+/// Whether a class is all that is no letter, number or newline.
+fn is_wide_prefix(
+    spec: &Spec,
+    class: ClassId,
+    letter: u32,
+    number: ClassId,
+    is_cased: bool,
+) -> bool {
+    let letters = (0..spec.classes.len()).filter(|id| letter >> id & 1 != 0);
+    let excluded: Vec<ClassId> = letters.chain([number]).collect();
+    let is_in = |c: char| contains(&spec.classes[class], c);
+    let is_excluded = |c: char| {
+        matches!(c, '\n' | '\r') || excluded.iter().any(|&id| contains(&spec.classes[id], c))
+    };
+    if is_cased {
+        // Only ASCII is looked at.
+        return ('\0'..='\x7F').all(|c| is_in(c) != is_excluded(c));
+    }
+    // Classes change only at the edges of their ranges.
+    excluded
+        .iter()
+        .chain([&class])
+        .flat_map(|&id| spec.classes[id].ranges())
+        .flat_map(|range| [Some(range.start()), char::from_u32(range.end() as u32 + 1)])
+        .flatten()
+        .chain(['\0', '\n', '\x0B', '\r', '\x0E', '\u{E000}'])
+        .all(|c| is_in(c) != is_excluded(c))
+}
+
+/// Whether all sequences are an apostrophe and one or two characters that are letters in ASCII and no
+/// apostrophes elsewhere.
+fn are_contractions(spec: &Spec, literals: &Literals) -> bool {
+    literals.iter().all(|sequence| match sequence[..] {
+        [first, ref rest @ ..] if !rest.is_empty() && rest.len() <= 2 => {
+            is_exactly(spec, first, &['\''])
+                && rest.iter().all(|&id| {
+                    let ranges = spec.classes[id].ranges();
+                    ranges.iter().all(|range| {
+                        range.start().is_alphabetic()
+                            && range.end().is_alphabetic()
+                            && range.end() as u32 - (range.start() as u32) < 32
+                    })
+                })
+        }
+        _ => false,
+    })
+}

@@ -1,0 +1,212 @@
+//! 64 bytes at once: one bit for each byte, one mask for each class of ASCII characters.
+//!
+//! The same in three tiers, by what the processor has. All give the same masks.
+
+/// The bytes of a block.
+pub(super) const BLOCK: usize = 64;
+
+/// Bit `i` of each mask is for byte `i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Masks {
+    /// `A`-`Z` and `a`-`z`.
+    pub(super) letter: u64,
+    /// Bit 5 of each byte: of the letters, it is set in the lower case.
+    pub(super) bit_5: u64,
+    /// `0`-`9`.
+    pub(super) digit: u64,
+    pub(super) space: u64,
+    /// Tab, line feed, vertical tab, form feed, carriage return.
+    pub(super) control_space: u64,
+    /// Line feed, carriage return.
+    pub(super) newline: u64,
+    pub(super) apostrophe: u64,
+    pub(super) slash: u64,
+    /// Bytes of other characters than ASCII.
+    pub(super) high: u64,
+}
+
+impl Masks {
+    pub(super) const NONE: Self = Self {
+        letter: 0,
+        bit_5: 0,
+        digit: 0,
+        space: 0,
+        control_space: 0,
+        newline: 0,
+        apostrophe: 0,
+        slash: 0,
+        high: 0,
+    };
+}
+
+/// How masks are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tier {
+    /// Byte by byte.
+    Plain,
+    /// 16 bytes at once, as every x86-64 can.
+    #[cfg(target_arch = "x86_64")]
+    Sse2,
+    /// 32 bytes at once. Only [`Tier::best`] and [`Tier::all`] make it, where the processor can.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Tier {
+    /// The fastest that runs here.
+    pub(super) fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        return if std::arch::is_x86_feature_detected!("avx2") { Self::Avx2 } else { Self::Sse2 };
+        #[cfg(not(target_arch = "x86_64"))]
+        return Self::Plain;
+    }
+
+    /// All that run here.
+    #[cfg(test)]
+    pub(super) fn all() -> Vec<Self> {
+        let mut all = vec![Self::Plain];
+        #[cfg(target_arch = "x86_64")]
+        all.push(Self::Sse2);
+        if !all.contains(&Self::best()) {
+            all.push(Self::best());
+        }
+        all
+    }
+
+    /// Makes the masks of blocks, one after the other.
+    #[inline]
+    #[cfg_attr(
+        target_arch = "x86_64",
+        expect(unsafe_code, reason = "instructions not all processors have")
+    )]
+    pub(super) fn fill(self, blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
+        match self {
+            Self::Plain => plain(blocks, masks),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: SSE2 is part of x86-64.
+            Self::Sse2 => unsafe { x86::sse2(blocks, masks) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this tier is made only where AVX2 was detected.
+            Self::Avx2 => unsafe { x86::avx2(blocks, masks) },
+        }
+    }
+}
+
+fn plain(blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
+    for (block, masks) in blocks.iter().zip(masks) {
+        *masks = Masks::NONE;
+        for (i, byte) in block.iter().enumerate() {
+            let bit = |is_in: bool| u64::from(is_in) << i;
+            masks.letter |= bit(byte.is_ascii_alphabetic());
+            masks.bit_5 |= bit(byte & 0x20 != 0);
+            masks.digit |= bit(byte.is_ascii_digit());
+            masks.space |= bit(*byte == b' ');
+            masks.control_space |= bit(matches!(byte, b'\t'..=b'\r'));
+            masks.newline |= bit(matches!(byte, b'\n' | b'\r'));
+            masks.apostrophe |= bit(*byte == b'\'');
+            masks.slash |= bit(*byte == b'/');
+            masks.high |= bit(*byte >= 0x80);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{BLOCK, Masks};
+
+    /// One tier: the same steps on vectors of so many bytes.
+    macro_rules! tier {
+        ($name:ident, $feature:literal, $vector:ty, $bits:ty, $bytes:literal, $load:expr,
+         $splat:ident, $add:ident, $equal:ident, $greater:ident, $or:ident, $shift:ident, $mask:ident) => {
+            #[target_feature(enable = $feature)]
+            pub(super) fn $name(blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
+                let bits = |x: $vector| u64::from($mask(x) as $bits);
+                let is = |x: $vector, byte: u8| $equal(x, $splat(byte as i8));
+                // Moved up so that the last byte of the range becomes the greatest signed one.
+                let in_range = |x: $vector, first: u8, last: u8| {
+                    let moved = $add(x, $splat((0x7F - last) as i8));
+                    $greater(moved, $splat((0x7E - (last - first)) as i8))
+                };
+                for (block, masks) in blocks.iter().zip(masks) {
+                    *masks = Masks::NONE;
+                    let (vectors, _) = block.as_chunks::<$bytes>();
+                    for (i, bytes) in vectors.iter().enumerate() {
+                        let x: $vector = $load(bytes);
+                        let shift = i * $bytes;
+                        let folded = $or(x, $splat(0x20));
+                        masks.letter |= bits(in_range(folded, b'a', b'z')) << shift;
+                        masks.bit_5 |= bits($shift::<2>(x)) << shift;
+                        masks.digit |= bits(in_range(x, b'0', b'9')) << shift;
+                        masks.space |= bits(is(x, b' ')) << shift;
+                        masks.control_space |= bits(in_range(x, b'\t', b'\r')) << shift;
+                        masks.newline |= bits($or(is(x, b'\n'), is(x, b'\r'))) << shift;
+                        masks.apostrophe |= bits(is(x, b'\'')) << shift;
+                        masks.slash |= bits(is(x, b'/')) << shift;
+                        masks.high |= bits(x) << shift;
+                    }
+                }
+            }
+        };
+    }
+
+    /// The `i`th eight bytes.
+    fn eight(bytes: &[u8], i: usize) -> i64 {
+        let (eights, _) = bytes.as_chunks();
+        eights.get(i).map_or(0, |eight| i64::from_le_bytes(*eight))
+    }
+
+    tier!(
+        sse2,
+        "sse2",
+        __m128i,
+        u16,
+        16,
+        |b: &[u8; 16]| _mm_set_epi64x(eight(b, 1), eight(b, 0)),
+        _mm_set1_epi8,
+        _mm_add_epi8,
+        _mm_cmpeq_epi8,
+        _mm_cmpgt_epi8,
+        _mm_or_si128,
+        _mm_slli_epi16,
+        _mm_movemask_epi8
+    );
+    tier!(
+        avx2,
+        "avx2",
+        __m256i,
+        u32,
+        32,
+        |b: &[u8; 32]| _mm256_set_epi64x(eight(b, 3), eight(b, 2), eight(b, 1), eight(b, 0)),
+        _mm256_set1_epi8,
+        _mm256_add_epi8,
+        _mm256_cmpeq_epi8,
+        _mm256_cmpgt_epi8,
+        _mm256_or_si256,
+        _mm256_slli_epi16,
+        _mm256_movemask_epi8
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_tiers_give_the_same_masks() {
+        let blocks: Vec<[u8; BLOCK]> = (0..=255u8)
+            .flat_map(|byte| {
+                [37, 1, 64].map(|step| std::array::from_fn(|i| (i * step) as u8 ^ byte))
+            })
+            .collect();
+        let mut expected = vec![Masks::NONE; blocks.len()];
+        Tier::Plain.fill(&blocks, &mut expected);
+        assert!(expected.iter().any(|masks| masks.slash != 0));
+        for tier in Tier::all() {
+            let mut masks = vec![Masks::NONE; blocks.len()];
+            tier.fill(&blocks, &mut masks);
+            assert_eq!(masks, expected, "{tier:?}");
+        }
+    }
+}
