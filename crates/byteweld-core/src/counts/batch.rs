@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use super::table::{Key, Table, pack_first};
+use super::table::{Key, Table, pack, pack_chunk};
 use crate::error::Result;
 
 /// How many pre-tokens are added at once: enough to wait together, and they stay in the nearest cache.
@@ -34,25 +34,23 @@ impl<'t> Batch<'t> {
         Self { table, hasher, items: [Item::default(); BATCH], filled: 0 }
     }
 
-    /// Adds one of each of the pre-tokens that lie one after another at the start of `text`; returns where
-    /// they end.
-    #[inline(never)]
-    pub(super) fn add_run(&mut self, text: &[u8], lengths: &[usize]) -> Result<usize> {
-        let mut rest = text;
-        for &length in lengths {
-            match pack_first(rest, length) {
-                Some(key) => {
-                    let hash = self.hasher.hash_one(key);
-                    self.push(Item { key, hash, count: 1 })?;
-                }
-                None => {
-                    let pretoken = &rest[..length];
-                    self.add_long(pretoken, self.hasher.hash_one(pretoken), 1)?;
-                }
-            }
-            rest = &rest[length..];
+    /// Adds one of the pre-token `text[start..end]`.
+    #[inline(always)]
+    pub(super) fn add(&mut self, text: &[u8], start: usize, end: usize) -> Result<()> {
+        // 16 bytes are read whatever the length: a jump that depends on it is guessed wrong too often.
+        match text.get(start..).and_then(|rest| pack_chunk(rest.first_chunk()?, end - start)) {
+            Some(key) => self.push(Item { key, hash: self.hasher.hash_one(key), count: 1 }),
+            None => self.add_other(&text[start..end]),
         }
-        Ok(text.len() - rest.len())
+    }
+
+    /// The same for one that is long, or near the end of the text.
+    #[inline(never)]
+    fn add_other(&mut self, pretoken: &[u8]) -> Result<()> {
+        match pack(pretoken) {
+            Some(key) => self.push(Item { key, hash: self.hasher.hash_one(key), count: 1 }),
+            None => self.add_long(pretoken, self.hasher.hash_one(pretoken), 1),
+        }
     }
 
     /// Adds those entries of another table that belong to one of so many parts.

@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use foldhash::fast::RandomState;
 
 use super::Counts;
-use super::batch::{BATCH, Batch};
+use super::batch::Batch;
 use super::feed::{DocumentSource, Feed, MemoryFeed, Pieces, SourceFeed};
 use super::table::Table;
 use crate::cut;
@@ -41,32 +41,25 @@ impl CountOptions<'_> {
     /// Counts the pre-tokens of a piece of `text` that starts and ends at true boundaries.
     fn count_piece(&self, text: &[u8], piece: Range<usize>, batch: &mut Batch<'_>) -> Result<()> {
         let mut position = piece.start;
-        let mut lengths = [0; BATCH];
         loop {
             let special = self.boundaries.find(&text[..piece.end], position);
             let end = special.map_or(piece.end, |s| s.start);
-            let mut filled = 0;
             let mut failure = None;
-            // Pre-tokens tile the text, so their lengths say where they are.
-            self.pretokenizer.for_each(&text[position..end], &mut |pretoken| {
-                lengths[filled] = pretoken.len();
-                filled += 1;
-                if filled == BATCH {
-                    filled = 0;
-                    match batch.add_run(&text[position..], &lengths) {
-                        Ok(length) => position += length,
-                        Err(error) => {
-                            failure = Some(error);
-                            return ControlFlow::Break(());
-                        }
+            // The whole text, so that a few bytes after a pre-token may be read with it.
+            let from = &text[position..];
+            self.pretokenizer.for_each_range(
+                &text[position..end],
+                &mut |start, end| match batch.add(from, start, end) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failure = Some(error);
+                        ControlFlow::Break(())
                     }
-                }
-                ControlFlow::Continue(())
-            })?;
+                },
+            )?;
             if let Some(error) = failure {
                 return Err(error);
             }
-            batch.add_run(&text[position..], &lengths[..filled])?;
             match special {
                 Some(special) => position = special.end,
                 None => return Ok(()),

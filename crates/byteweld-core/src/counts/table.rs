@@ -48,17 +48,11 @@ pub(super) fn pack(pretoken: &[u8]) -> Option<Key> {
     (pretoken.len() <= SHORT).then(|| with_length(Key::from_le_bytes(bytes), pretoken.len()))
 }
 
-/// The key of the first `length` bytes of `text`. Where there are enough, 16 are read whatever the length:
-/// a jump that depends on the length is guessed wrong too often.
-#[inline]
-pub(super) fn pack_first(text: &[u8], length: usize) -> Option<Key> {
-    match text.first_chunk() {
-        Some(chunk) => {
-            let mask = BYTES.get(length)?;
-            Some(with_length(Key::from_le_bytes(*chunk) & mask, length))
-        }
-        None => pack(text.get(..length)?),
-    }
+/// The key of the first `length` bytes of 16, if it is short.
+#[inline(always)]
+pub(super) fn pack_chunk(bytes: &[u8; SHORT + 1], length: usize) -> Option<Key> {
+    let mask = BYTES.get(length)?;
+    Some(with_length(Key::from_le_bytes(*bytes) & mask, length))
 }
 
 #[inline]

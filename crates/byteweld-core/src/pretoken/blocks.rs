@@ -73,7 +73,7 @@ pub(super) struct Starts {
 }
 
 /// Masks of a chunk, block by block: of ASCII, and of all characters.
-struct Chunk {
+pub(super) struct Chunk {
     masks: [Masks; BLOCKS],
     letter: [u64; BLOCKS],
     number: [u64; BLOCKS],
@@ -193,10 +193,16 @@ impl Blocks {
         classes: &Classes,
         text: &[u8],
         at: usize,
+        chunk: &mut Chunk,
         contraction_end: impl Fn(usize) -> usize,
     ) -> Result<Starts, usize> {
-        let mut chunk = Chunk::EMPTY;
-        let (length, is_end) = self.fill(classes, &text[at..], &mut chunk);
+        let is_wide = |byte: &u8| !byte.is_ascii();
+        if self.is_cased
+            && let Some(place) = text[at..].iter().take(16).position(is_wide)
+        {
+            return Err(place + 1);
+        }
+        let (length, is_end) = self.fill(classes, &text[at..], chunk);
         let mut starts = Starts { bits: [0; BLOCKS], end: length };
         let mut certain = [0; BLOCKS];
         let mut before = Before::default();
@@ -211,13 +217,13 @@ impl Blocks {
             let valid = if length - i * BLOCK >= BLOCK { !0 } else { (1 << (length % BLOCK)) - 1 };
             let has_next = (i + 1) * BLOCK < length;
             let next = u64::from(has_next) & next;
-            self.block(&chunk, i, valid, next, &mut before, &mut starts, &mut certain);
+            self.block(chunk, i, valid, next, &mut before, &mut starts, &mut certain);
         }
         starts.bits[0] |= 1;
         if self.number_max.is_some() {
-            self.cut_numbers(classes, &text[at..at + length], &chunk, &mut starts);
+            self.cut_numbers(classes, &text[at..at + length], chunk, &mut starts);
         }
-        self.apply_contractions(&chunk, at, used, &mut starts, contraction_end);
+        self.apply_contractions(chunk, at, used, &mut starts, contraction_end);
         if is_end && self.is_end_whole {
             let is_white = |place| bit(&chunk.white, place);
             if before.last_after > 0 && (before.last_after..length).all(is_white) {
@@ -234,11 +240,6 @@ impl Blocks {
     #[inline(always)]
     fn fill(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) -> (usize, bool) {
         let mut length = text.len().min(CHUNK);
-        if self.is_cased
-            && let Some(place) = text.iter().take(16).position(|byte| !byte.is_ascii())
-        {
-            return (place, false);
-        }
         let (blocks, rest) = text[..length].as_chunks();
         self.tier.fill(blocks, &mut chunk.masks);
         if !rest.is_empty() {
@@ -246,67 +247,43 @@ impl Blocks {
             last[0][..rest.len()].copy_from_slice(rest);
             self.tier.fill(&last, &mut chunk.masks[blocks.len()..]);
         }
-        let mut skip = 0; // bytes of a block that belong to a character of the one before
+        let mut wide = Wide::default();
         for i in 0..length.div_ceil(BLOCK) {
             let masks = chunk.masks[i];
-            chunk.letter[i] |= masks.letter;
-            chunk.number[i] |= masks.digit;
-            chunk.white[i] |= masks.space | masks.control_space;
             if masks.high != 0 {
                 if self.is_cased {
                     length = length.min(i * BLOCK + masks.high.trailing_zeros() as usize);
-                    break;
+                } else {
+                    self.add_wide(classes, text, i * BLOCK, masks.high, &mut wide);
                 }
-                skip = self.add_wide(classes, text, i, masks.high, skip, chunk);
-            } else {
-                skip = 0;
             }
+            chunk.letter[i] = masks.letter | wide.letter as u64;
+            chunk.number[i] = masks.digit | wide.number as u64;
+            chunk.white[i] = masks.space | masks.control_space | wide.white as u64;
+            chunk.inner[i] = wide.inner as u64;
+            wide = wide.next();
         }
         (length, length == text.len())
     }
 
-    /// Adds the characters of a block that are not ASCII; gives how far the last reaches into the next.
+    /// Adds the characters of a block, which starts at `first`, that are not ASCII.
     #[inline(never)]
-    fn add_wide(
-        &self,
-        classes: &Classes,
-        text: &[u8],
-        i: usize,
-        high: u64,
-        skip: usize,
-        chunk: &mut Chunk,
-    ) -> usize {
-        let mut left = high & (!0 << skip);
-        let mut reach = 0;
+    fn add_wide(&self, classes: &Classes, text: &[u8], first: usize, high: u64, wide: &mut Wide) {
+        let mut left = high & !(wide.inner as u64);
         while left != 0 {
             let place = left.trailing_zeros() as usize;
-            let (bits, len) = classes.wide(text, i * BLOCK + place);
+            let (bits, len) = classes.wide(text, first + place);
             let span = ((1u128 << len) - 1) << place;
-            let (here, there) = (span as u64, (span >> 64) as u64);
-            let class = if bits & self.letter != 0 {
-                Some(&mut chunk.letter)
+            if bits & self.letter != 0 {
+                wide.letter |= span;
             } else if bits & self.number != 0 {
-                Some(&mut chunk.number)
+                wide.number |= span;
             } else if bits & self.white != 0 {
-                Some(&mut chunk.white)
-            } else {
-                None
-            };
-            if let Some(class) = class {
-                class[i] |= here;
-                if let Some(next) = class.get_mut(i + 1) {
-                    *next |= there;
-                }
+                wide.white |= span;
             }
-            let inner = span & !(1 << place);
-            chunk.inner[i] |= inner as u64;
-            if let Some(next) = chunk.inner.get_mut(i + 1) {
-                *next |= there;
-            }
-            left &= !here;
-            reach = (place + len).saturating_sub(BLOCK);
+            wide.inner |= span & !(1 << place);
+            left &= !(span as u64);
         }
-        reach
     }
 
     /// The starts of one block. `valid` are its bytes, `next` is whether something other than white space
@@ -603,8 +580,29 @@ impl Starts {
     }
 }
 
+/// Characters that are not ASCII, in one block and up to three bytes of the next.
+#[derive(Clone, Copy, Default)]
+struct Wide {
+    letter: u128,
+    number: u128,
+    white: u128,
+    /// All their bytes but the first.
+    inner: u128,
+}
+
+impl Wide {
+    fn next(self) -> Self {
+        Self {
+            letter: self.letter >> BLOCK,
+            number: self.number >> BLOCK,
+            white: self.white >> BLOCK,
+            inner: self.inner >> BLOCK,
+        }
+    }
+}
+
 impl Chunk {
-    const EMPTY: Self = Self {
+    pub(super) const EMPTY: Self = Self {
         masks: [Masks::NONE; BLOCKS],
         letter: [0; BLOCKS],
         number: [0; BLOCKS],

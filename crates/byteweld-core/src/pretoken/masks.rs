@@ -43,6 +43,7 @@ impl Masks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tier {
     /// Byte by byte.
+    #[cfg(any(test, not(target_arch = "x86_64")))]
     Plain,
     /// 16 bytes at once, as every x86-64 can.
     #[cfg(target_arch = "x86_64")]
@@ -81,6 +82,7 @@ impl Tier {
     )]
     pub(super) fn fill(self, blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
         match self {
+            #[cfg(any(test, not(target_arch = "x86_64")))]
             Self::Plain => plain(blocks, masks),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: SSE2 is part of x86-64.
@@ -92,6 +94,7 @@ impl Tier {
     }
 }
 
+#[cfg(any(test, not(target_arch = "x86_64")))]
 fn plain(blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
     for (block, masks) in blocks.iter().zip(masks) {
         *masks = Masks::NONE;

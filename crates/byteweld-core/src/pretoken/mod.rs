@@ -144,6 +144,26 @@ impl Pretokenizer {
         self.for_each_tile(text, &mut |tile, _| each(tile))
     }
 
+    /// Calls `each` with where every pre-token starts and ends, in order, until it breaks.
+    #[inline]
+    pub fn for_each_range(
+        &self,
+        text: &[u8],
+        each: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if let Kind::Scanner(scanned) = &*self.kind {
+            scanned.scanner.for_each(text, &mut |start, end, _| each(start, end));
+            return Ok(());
+        }
+        let mut start = 0; // pre-tokens tile the text
+        self.for_each(text, &mut |pretoken| {
+            let end = start + pretoken.len();
+            let outcome = each(start, end);
+            start = end;
+            outcome
+        })
+    }
+
     /// The same, with whether the pattern matches the pre-token or it lies between matches.
     #[inline]
     pub fn for_each_tile(
@@ -178,9 +198,14 @@ impl Pretokenizer {
     ///
     /// The place is a character boundary, greater than 0 and at most `limit` (and less than the length).
     pub fn last_cut(&self, text: &[u8], limit: usize) -> Option<usize> {
+        let limit = limit.min(text.len().checked_sub(1)?);
+        if let Kind::Scanner(scanned) = &*self.kind
+            && let Some(place) = scanned.scanner.last_white_start(text, limit)
+        {
+            return Some(place);
+        }
         let cuts = self.automaton()?.cuts();
         let cuts = cuts.as_ref().as_ref()?;
-        let limit = limit.min(text.len().checked_sub(1)?);
         (1..=limit).rev().find(|&p| cuts.is_cut(text[p - 1], text[p]))
     }
 

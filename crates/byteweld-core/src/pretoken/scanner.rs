@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, Chunk};
 use super::classes::Classes;
 use super::lanes::Lanes;
 use super::plan::{Action, Op, Plan};
@@ -22,6 +22,9 @@ pub(super) struct Scanner {
     /// For the patterns of the family that it knows.
     blocks: Option<Blocks>,
 }
+
+/// How far a place to cut is looked for before the automaton is asked.
+const CUT_WITHIN: usize = 1 << 12;
 
 /// A shorter text is not worth a chunk.
 const WORTH_A_CHUNK: usize = 128;
@@ -132,13 +135,15 @@ impl Scanner {
     ) {
         let mut last_run = LastRun::default();
         let mut at = 0;
+        let mut chunk = Chunk::EMPTY;
         let mut no_chunk_before = 0;
         while at < text.len() {
             if let Some(blocks) = &self.blocks
                 && at >= no_chunk_before
                 && text.len() - at >= WORTH_A_CHUNK
             {
-                match blocks.starts(&self.classes, text, at, |at| self.contraction_end(text, at)) {
+                let contraction_end = |at| self.contraction_end(text, at);
+                match blocks.starts(&self.classes, text, at, &mut chunk, contraction_end) {
                     Ok(starts) => {
                         if starts.for_each(|start, end| each(at + start, at + end, true).is_break())
                         {
@@ -164,6 +169,18 @@ impl Scanner {
                 }
             }
         }
+    }
+
+    /// The last place, at most `limit` and near it, where white space follows an ASCII letter or digit. In
+    /// patterns of the family that blocks know, a pre-token starts there in any case.
+    pub(super) fn last_white_start(&self, text: &[u8], limit: usize) -> Option<usize> {
+        self.blocks.as_ref()?;
+        let from = limit.saturating_sub(CUT_WITHIN);
+        let window = text.get(from..=limit)?;
+        let at = window.array_windows().rposition(|[before, after]| {
+            before.is_ascii_alphanumeric() && matches!(after, b'\t'..=b'\r' | b' ')
+        })?;
+        Some(from + at + 1)
     }
 
     /// The end of a contraction that starts at `at`, or `at`.
