@@ -2,6 +2,7 @@
 
 A prepared corpus is documents of about 4 KB, cut at newlines, joined by SEPARATOR, with other text
 of the same kind beside it for warming up. Without the shared data, Python's own sources stand in.
+Corpora of gigabytes pass through in blocks.
 """
 
 from __future__ import annotations
@@ -11,22 +12,22 @@ import contextlib
 import gzip
 import hashlib
 import json
-import lzma
-import platform
-import random
-import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import sources
+from sources import STDLIB, Source
+
 SEPARATOR = "<|endoftext|>"
-STDLIB = "stdlib"
 
 _DOCUMENT_BYTES = 4096
 _WARM_UP_BYTES = 1_000_000
 _VERSION = 1  # of the preparation: a change here makes new files
-_SEED = 7
+_BLOCK_BYTES = 1 << 22
+# Below this the large mixed corpus is not made for its sake; the stand-in will do (--quick).
+_WORTH_MAKING = 5_000_000
 # The vocabulary that stands in for a missing one.
 _STANDIN_TOKENS = 8192
 _STANDIN_BYTES = 4_000_000
@@ -58,65 +59,112 @@ class Vocab:
 class Inputs:
     """Prepares what definitions ask for, once."""
 
-    def __init__(self, definitions: Mapping[str, Any], *, cache: Path, shared: Path) -> None:
-        self._corpora: Mapping[str, Mapping[str, str]] = definitions["corpora"]
+    def __init__(
+        self,
+        definitions: Mapping[str, Any],
+        *,
+        cache: Path,
+        shared: Path,
+        mixed: Path | None = None,
+    ) -> None:
+        self._corpora: Mapping[str, Mapping[str, Any]] = definitions["corpora"]
         self._vocabs: Mapping[str, str] = definitions.get("vocabs", {})
         self._cache = cache
         self._shared = shared
+        self._mixed = mixed or cache / "mixed"
         self._prepared: dict[tuple[str, int, bool], Corpus] = {}
         cache.mkdir(parents=True, exist_ok=True)
 
-    def corpus(self, name: str, size: int, *, warm_up: bool) -> Corpus:
-        """Prepare `size` bytes of a corpus, or what there is, and other text for warming up."""
-        if name != STDLIB and name not in self._corpora:
+    def corpus_name(self, name: str, size: int) -> str:
+        """The name of the corpus that will be used for this one: its own, or the stand-in's."""
+        if name == STDLIB:
+            return name
+        if name not in self._corpora:
             raise ValueError(f"unknown corpus {name!r}; known are {', '.join(self._corpora)}")
-        spec = {} if name == STDLIB else self._corpora[name]
-        if "letters" not in spec and not self._file(spec).is_file():
-            name, spec = STDLIB, {}
+        spec = self._corpora[name]
+        if "corpus" in spec:
+            within = self.corpus_name(spec["corpus"], size // spec["times"])
+            return STDLIB if within == STDLIB else name
+        if "file" in spec and not (self._shared / spec["file"]).is_file():
+            return STDLIB
+        if "big" in spec and size < _WORTH_MAKING and not sources.big_corpus_is_made(self._mixed):
+            return STDLIB
+        return name
+
+    def corpus(self, name: str, size: int, *, warm_up: bool) -> Corpus:
+        """Prepare `size` bytes of a corpus, or what there is, and other text for warming up.
+
+        Raises sources.UnavailableError where it can neither be had nor be stood in for.
+        """
+        name = self.corpus_name(name, size)
         key = (name, size, warm_up)
         if key not in self._prepared:
-            self._prepared[key] = self._prepare(name, spec, size, warm_up)
+            self._prepared[key] = self._prepare(name, size, warm_up)
         return self._prepared[key]
+
+    def vocab_name(self, name: str) -> str:
+        """The name of the vocabulary that will be used for this one."""
+        if name not in self._vocabs:
+            raise ValueError(f"unknown vocabulary {name!r}; known are {', '.join(self._vocabs)}")
+        return name if self._index.is_file() else f"{STDLIB}-{self._vocabs[name]}"
 
     def vocab(self, name: str) -> Vocab:
         """Unpack a published vocabulary, or train the one that stands in for it."""
-        if name not in self._vocabs:
-            raise ValueError(f"unknown vocabulary {name!r}; known are {', '.join(self._vocabs)}")
-        pattern_name = self._vocabs[name]
-        index = self._shared / "vocabs" / "index.json"
-        if index.is_file():
-            return self._published(name, pattern_name, index)
-        return self._standin(pattern_name)
+        if self.vocab_name(name) == name:
+            return self._published(name, self._vocabs[name], self._index)
+        return self._standin(self._vocabs[name])
+
+    @property
+    def _index(self) -> Path:
+        return self._shared / "vocabs" / "index.json"
 
     # ------------------------------------------------------------------ corpora
 
-    def _file(self, spec: Mapping[str, str]) -> Path:
-        return self._shared / spec.get("file", "no such file")
-
-    def _prepare(self, name: str, spec: Mapping[str, str], size: int, warm_up: bool) -> Corpus:
+    def _source(self, name: str, size: int) -> Source:
+        """Find the text of a corpus, and make it if need be."""
+        if name == STDLIB:
+            return sources.stdlib()
+        spec = self._corpora[name]
         if "letters" in spec:
-            source = spec["letters"]
-        elif name == STDLIB:
-            source = platform.python_version()
-        else:
-            source = _sha256(self._file(spec).read_bytes())
-        facts = f"{_VERSION} {name} {size} {warm_up} {source}"
+            return sources.from_letters(name, spec["letters"])
+        if "generator" in spec:
+            return sources.from_generator(name, spec["generator"])
+        if "big" in spec:
+            tool = self._shared.parent / "tools" / "make_big_corpus.py"
+            sources.make_big_corpus(self._mixed, tool, spec["big"])
+            return sources.from_big_corpus(name, self._mixed)
+        if "corpus" in spec:
+            once = self.corpus(spec["corpus"], size // spec["times"], warm_up=False)
+            return _repeated(name, once, spec["times"])
+        return sources.from_file(name, self._shared / spec["file"])
+
+    def _prepare(self, name: str, size: int, warm_up: bool) -> Corpus:
+        source = self._source(name, size)
+        facts = f"{_VERSION} {name} {size} {warm_up} {source.identity}"
         key = hashlib.sha256(facts.encode()).hexdigest()[:12]
         path = self._cache / f"{name}-{key}.txt"
         other_path = self._cache / f"{name}-{key}.warm-up.txt"
         if not (path.exists() and other_path.exists()):
-            if "letters" in spec:
-                text, other = _random_letters(spec["letters"], size), _PANGRAM * 1000
-            else:
-                other_bytes = _WARM_UP_BYTES if warm_up else 0
-                wanted = size + other_bytes
-                data = _stdlib(wanted) if name == STDLIB else _head(self._file(spec), wanted)
-                text, other = _divide(data, size, other_bytes)
+            text, other = self._texts(source, size, warm_up)
             for place, content in ((other_path, other), (path, text)):
-                _write(place, SEPARATOR.encode().join(_documents(content)))
-        data = path.read_bytes()
-        separators = data.count(SEPARATOR.encode()) * len(SEPARATOR)
-        return Corpus(name, path, other_path, len(data) - separators, _sha256(data))
+                _write(place, _joined(_documents(content)))
+        digest, separators = _facts(path)
+        text_bytes = path.stat().st_size - separators * len(SEPARATOR)
+        return Corpus(name, path, other_path, text_bytes, digest)
+
+    def _texts(
+        self, source: Source, size: int, warm_up: bool
+    ) -> tuple[Iterable[bytes], Iterable[bytes]]:
+        """The text to measure and that for warming up, in blocks of valid UTF-8."""
+        spec = self._corpora.get(source.name, {})
+        if "letters" in spec:
+            return source.head(size), [_PANGRAM * 1000]
+        if warm_up:
+            data = b"".join(source.head(size + _WARM_UP_BYTES))
+            text, other = _divide(data, size, _WARM_UP_BYTES)
+            return [text], [other]
+        blocks = source.blocks() if "times" in spec else source.head(size)
+        return map(_valid, _whole_lines(blocks)), []
 
     # ------------------------------------------------------------------ vocabularies
 
@@ -130,7 +178,7 @@ class Inputs:
             data = gzip.decompress((index.parent / entry["file"]).read_bytes())
             if _sha256(data) != entry["sha256"]:
                 raise ValueError(f"{entry['file']}: sha256 is not that of {index}")
-            _write(rank_file, data)
+            _write(rank_file, [data])
         return self._with_json(name, rank_file, entry["pat_str"], pattern_name)
 
     def _standin(self, pattern_name: str) -> Vocab:
@@ -150,7 +198,7 @@ class Inputs:
             # Two merges may make the same bytes; a rank file holds them once.
             tokens = dict.fromkeys(trained.vocab.tokens[i] for i in sorted(trained.vocab.tokens))
             lines = [base64.b64encode(token) + b" %d\n" % n for n, token in enumerate(tokens)]
-            _write(rank_file, b"".join(lines))
+            _write(rank_file, lines)
         return self._with_json(name, rank_file, byteweld.PATTERNS[pattern_name], pattern_name)
 
     def _with_json(self, name: str, rank_file: Path, pattern: str, pattern_name: str) -> Vocab:
@@ -169,15 +217,60 @@ class Inputs:
         return Vocab(name, rank_file, tokenizer_json, pattern, pattern_name)
 
 
-def _documents(text: bytes) -> Iterator[bytes]:
+def _repeated(name: str, corpus: Corpus, times: int) -> Source:
+    """A prepared corpus many times over: other counts, the same pre-tokens."""
+
+    def blocks() -> Iterator[bytes]:
+        for number in range(times):
+            if number:
+                yield SEPARATOR.encode()
+            with corpus.path.open("rb") as file:
+                while block := file.read(_BLOCK_BYTES):
+                    yield block
+
+    return Source(name, f"{corpus.sha256} {times}", blocks)
+
+
+def _documents(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Cut at SEPARATOR, which no document holds then, and after the first newline past 4 KB."""
-    for part in text.split(SEPARATOR.encode()):
+    separator = SEPARATOR.encode()
+    text = b""
+    for block in blocks:
+        text += block
         start = 0
-        while start < len(part):
-            newline = part.find(b"\n", start + _DOCUMENT_BYTES)
-            end = len(part) if newline < 0 else newline + 1
-            yield part[start:end]
-            start = end
+        while True:
+            newline = text.find(b"\n", start + _DOCUMENT_BYTES)
+            end = len(text) if newline < 0 else newline + 1
+            cut = text.find(separator, start, end)
+            if cut < 0 and newline < 0:
+                break
+            end, after = (end, end) if cut < 0 else (cut, cut + len(separator))
+            if end > start:
+                yield text[start:end]
+            start = after
+        text = text[start:]
+    if text:
+        yield text
+
+
+def _joined(documents: Iterable[bytes]) -> Iterator[bytes]:
+    for number, document in enumerate(documents):
+        yield SEPARATOR.encode() + document if number else document
+
+
+def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Blocks that end with a newline; what follows the last newline of all is left out."""
+    rest = b""
+    is_cut = False
+    for block in blocks:
+        rest += block
+        end = rest.rfind(b"\n") + 1
+        if end:
+            is_cut = True
+            yield rest[:end]
+            rest = rest[end:]
+    if rest and not is_cut:
+        yield rest
 
 
 def _divide(data: bytes, size: int, other_bytes: int) -> tuple[bytes, bytes]:
@@ -195,33 +288,23 @@ def _valid(data: bytes) -> bytes:
     return data.decode("utf-8", "replace").encode()
 
 
-def _head(file: Path, size: int) -> bytes:
-    if file.suffix == ".xz":
-        with lzma.open(file) as packed:
-            return packed.read(size)
-    with file.open("rb") as plain:
-        return plain.read(size)
+def _facts(path: Path) -> tuple[str, int]:
+    """The sha256 of a prepared corpus, and how many separators it holds."""
+    state = hashlib.sha256()
+    separators = 0
+    tail = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            state.update(block)
+            separators += (tail + block).count(SEPARATOR.encode())
+            tail = (tail + block)[1 - len(SEPARATOR) :]
+    return state.hexdigest(), separators
 
 
-def _stdlib(size: int) -> bytes:
-    """Python's library sources in order of their paths; what others installed is left out."""
-    root = Path(sysconfig.get_paths()["stdlib"])
-    data = bytearray()
-    for file in sorted(root.rglob("*.py")):
-        if {"site-packages", "dist-packages"}.isdisjoint(file.relative_to(root).parts):
-            data += file.read_bytes()
-        if len(data) >= size:
-            break
-    return bytes(data[:size])
-
-
-def _random_letters(letters: str, size: int) -> bytes:
-    return bytes(random.Random(_SEED).choices(letters.encode(), k=size))
-
-
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, blocks: Iterable[bytes]) -> None:
     part = path.with_name(path.name + ".part")
-    part.write_bytes(data)
+    with part.open("wb") as file:
+        file.writelines(blocks)
     part.replace(path)
 
 

@@ -10,14 +10,16 @@ import os
 import platform
 import statistics
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
-Verdict = Literal["yes", "WRONG", "error", "timeout"]
+# `unlike`: an engine that learns something else by design; timed for context, never compared.
+Verdict = Literal["yes", "WRONG", "error", "timeout", "unlike"]
+TIMED = frozenset({"yes", "unlike"})
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,53 @@ def _rounded(row: Row) -> dict[str, object]:
     return values
 
 
+# ---------------------------------------------------------------------- reading it again
+
+
+def newest_record(folder: Path) -> Path | None:
+    """The record made last, of any host."""
+    records = sorted(folder.glob("*/*.csv"), key=lambda path: path.name)
+    return records[-1] if records else None
+
+
+def last_runs(path: Path) -> dict[str, list[dict[str, str]]]:
+    """By definition the measurements of its last run, in this record or an older one beside it.
+
+    An engine that was wrong even once in that run is left out.
+    """
+    found: dict[str, list[dict[str, str]]] = {}
+    older = [record for record in path.parent.glob("*.csv") if record.name <= path.name]
+    for record in sorted(older):
+        with record.open(newline="") as file:
+            for row in csv.DictReader(file):
+                rows = found.setdefault(row["definition"], [])
+                if rows and rows[0]["date"] != row["date"]:
+                    rows.clear()
+                rows.append(row)
+    for definition, rows in found.items():
+        wrong = {row["engine"] for row in rows if row["ok"] not in TIMED}
+        found[definition] = [row for row in rows if row["engine"] not in wrong]
+    return found
+
+
+def as_row(values: Mapping[str, str]) -> Row:
+    """A line of the record as the Row that it was."""
+    return Row(
+        engine=values["engine"],
+        version=values["version"],
+        definition=values["definition"],
+        corpus_sha256=values["corpus_sha256"],
+        text_bytes=int(values["text_bytes"]),
+        threads=int(values["threads"]),
+        run=int(values["run"]),
+        wall_seconds=float(values["wall_seconds"]) if values["wall_seconds"] else None,
+        cpu_seconds=float(values["cpu_seconds"]) if values["cpu_seconds"] else None,
+        peak_rss_bytes=int(values["peak_rss_bytes"]) if values["peak_rss_bytes"] else None,
+        digest=values["digest"],
+        ok=cast(Verdict, values["ok"]),
+    )
+
+
 # ---------------------------------------------------------------------- summaries
 
 
@@ -184,7 +233,7 @@ def summarise_rows(rows: Sequence[Row], clock: str, ours: str) -> list[Line]:
     """Medians and bests of right answers by engine; a ratio of 2.0 is twice as long as `ours`."""
     by_engine: dict[str, list[Row]] = {}
     for row in rows:
-        if row.ok == "yes":
+        if row.ok in TIMED:
             by_engine.setdefault(row.engine, []).append(row)
     our_times = _times(by_engine.get(ours, []), clock)
     lines = []

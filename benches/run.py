@@ -1,6 +1,6 @@
 """Ours and the peers, side by side: run, check the answer, print, and add to the record.
 
-    python benches/run.py [count|train|encode] [--quick] [--repeat 5] [--only NAME] [--list]
+    python benches/run.py [count|train|encode ...] [--quick] [--judge] [--repeat 5] [--only NAME]
 
 Each measurement is a fresh process (worker.py). The engines of a definition take turns, so that
 noise meets all alike. An engine whose answer is not the right one is WRONG and has no time.
@@ -9,20 +9,26 @@ noise meets all alike. An engine whose answer is not the right one is WRONG and 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.metadata
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from inputs import SEPARATOR, STDLIB, Corpus, Inputs
+from inputs import SEPARATOR, Corpus, Inputs
+from judge import judge, markdown_judgements, plain_judgements, read_bars
 from recording import (
+    TIMED,
+    Line,
     Machine,
     Record,
     Result,
@@ -33,17 +39,19 @@ from recording import (
     plain_table,
     summarise_rows,
 )
+from sources import STDLIB, UnavailableError
 from worker import load_engine
 
 HERE = Path(__file__).resolve().parent
 WORKER = HERE / "worker.py"
 OURS = "byteweld"
-NOT_MEASURES = frozenset({"corpora", "vocabs", "answers"})
+NOT_MEASURES = frozenset({"corpora", "vocabs", "patterns", "answers", "bars"})
 # Keys of a definition that may be lists: each combination is a definition of its own.
-AXES = ("corpus", "megabytes", "vocab", "vocab_size", "tie_rule", "shape", "threads")
+AXES = ("corpus", "megabytes", "vocab", "vocab_size", "tie_rule", "pattern", "shape", "threads")
 QUICK_MEGABYTES = 1
 QUICK_VOCAB_SIZE = 1000
-TRAINING_PATTERN = "gpt2"  # the only one that every trainer has
+TRAINING_PATTERN = "gpt2"  # the only one that every trainer has; not part of a name
+NO_PATTERN = "none"
 
 
 @dataclass(frozen=True)
@@ -52,10 +60,12 @@ class Definition:
 
     measure: str
     subject: str  # the name without the threads: what the right answer depends on
+    labels: tuple[str, ...]  # the names in definitions.toml, which bars use
     threads: int
     engines: tuple[str, ...]
     truth: str
-    once: frozenset[str]
+    at_most: Mapping[str, int]
+    context: frozenset[str]
     clock: str
     about: str
     corpus: Corpus
@@ -63,7 +73,24 @@ class Definition:
 
     @property
     def name(self) -> str:
-        return f"{self.subject}/{self.threads}-thread{'s' if self.threads > 1 else ''}"
+        return _with_threads(self.subject, self.threads)
+
+    @property
+    def story(self) -> str:
+        """What is measured, and how."""
+        parts = [self.about, f"Seconds are {self.clock} time."]
+        parts += [f"At most {_runs(most)} of {name}." for name, most in self.at_most.items()]
+        if self.context:
+            parts.append(f"For context only, not compared: {', '.join(sorted(self.context))}.")
+        return " ".join(parts)
+
+
+def _with_threads(subject: str, threads: int) -> str:
+    return f"{subject}/{threads}-thread{'s' if threads > 1 else ''}"
+
+
+def _runs(number: int) -> str:
+    return f"{number} run{'s' if number > 1 else ''}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +100,7 @@ class Engine:
     name: str
     file: Path
     variant: str | None
-    distribution: str
+    remedy: str  # where it is not installed
     version: str | None  # None if it is not installed
     measures: frozenset[str]
 
@@ -93,26 +120,67 @@ class Outcome:
 def expand(
     definitions: Mapping[str, Any], measures: Sequence[str], *, quick: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield each combination of a measure's axes as a definition with single values."""
+    """Yield each combination of a measure's axes as a definition with single values.
+
+    `label` is its name as written, `megabytes` what the corpus has, if it says so.
+    """
     for measure in measures:
         for table in definitions[measure]:
             choices = [_as_list(table.get(axis)) for axis in AXES]
             for values in itertools.product(*choices):
                 chosen = dict(zip(AXES, values, strict=True))
+                spec = definitions["corpora"].get(chosen["corpus"], {})
+                whole = {**table, **chosen, "measure": measure}
+                has = min(chosen["megabytes"], spec.get("megabytes", chosen["megabytes"]))
+                subject = _subject(whole, chosen["corpus"], has, chosen["vocab"])
+                label = _with_threads(subject, chosen["threads"])
                 if quick:
-                    chosen["megabytes"] = min(chosen["megabytes"], QUICK_MEGABYTES)
+                    whole["megabytes"] = min(chosen["megabytes"], QUICK_MEGABYTES)
                     if chosen["vocab_size"]:
-                        chosen["vocab_size"] = min(chosen["vocab_size"], QUICK_VOCAB_SIZE)
-                yield {**table, **chosen, "measure": measure}
+                        whole["vocab_size"] = min(chosen["vocab_size"], QUICK_VOCAB_SIZE)
+                yield {**whole, "label": label, "has": min(has, whole["megabytes"])}
 
 
 def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def prepare(table: Mapping[str, Any], inputs: Inputs) -> Definition:
+def _subject(table: Mapping[str, Any], corpus: str, megabytes: float, vocab: str | None) -> str:
+    """A definition's name without its threads."""
+    size = f"{megabytes:.0f}" if megabytes >= 100 else f"{megabytes:.3g}"
+    parts = [table["measure"], f"{corpus}-{size}MB"]
+    if vocab is not None:
+        parts.append(vocab)
+    parts += [str(table[axis]) for axis in ("vocab_size", "tie_rule") if table[axis]]
+    if table["pattern"] not in (None, TRAINING_PATTERN):
+        parts.append(table["pattern"])
+    if table["shape"]:
+        parts.append(table["shape"])
+    return "/".join(parts)
+
+
+def expected_name(table: Mapping[str, Any], inputs: Inputs) -> str:
+    """The name that a definition will have, told without preparing anything."""
+    size = _size(table)
+    corpus = inputs.corpus_name(table["corpus"], size)
+    vocab = None if table["vocab"] is None else inputs.vocab_name(table["vocab"])
+    return _with_threads(_subject(table, corpus, table["has"], vocab), table["threads"])
+
+
+def _size(table: Mapping[str, Any]) -> int:
+    return int(table["megabytes"] * 1_000_000)
+
+
+def prepare(
+    table: Mapping[str, Any],
+    inputs: Inputs,
+    *,
+    patterns: Mapping[str, str],
+    labels: Sequence[str],
+    cache: Path,
+) -> Definition:
     """Prepare a definition's corpus and vocabulary, and name it after what it really uses."""
-    size = int(table["megabytes"] * 1_000_000)
+    size = _size(table)
     corpus = inputs.corpus(table["corpus"], size, warm_up=table["shape"] is not None)
     job = {
         "measure": table["measure"],
@@ -123,39 +191,51 @@ def prepare(table: Mapping[str, Any], inputs: Inputs) -> Definition:
         "shape": table["shape"],
         "vocab_size": table["vocab_size"],
         "tie_rule": table["tie_rule"],
+        "cache": str(cache.resolve()),
     }
-    # Cut at a newline, a corpus is a little shorter than asked for; that is not worth another name.
-    asked = table["megabytes"] if corpus.text_bytes > 0.95 * size else corpus.text_bytes / 1e6
-    parts = [table["measure"], f"{corpus.name}-{asked:.3g}MB"]
+    vocab_name = None
     if table["vocab"] is not None:
         vocab = inputs.vocab(table["vocab"])
+        vocab_name = vocab.name
         job |= {
             "rank_file": str(vocab.rank_file),
             "tokenizer_json": str(vocab.tokenizer_json),
             "pattern": vocab.pattern,
             "pattern_name": vocab.pattern_name,
         }
-        parts.append(vocab.name)
     else:
-        import byteweld
-
-        job |= {
-            "pattern": byteweld.PATTERNS[TRAINING_PATTERN],
-            "pattern_name": TRAINING_PATTERN,
-        }
-    parts += [str(table[axis]) for axis in ("vocab_size", "tie_rule", "shape") if table[axis]]
+        pattern_name = table["pattern"] or TRAINING_PATTERN
+        job |= {"pattern": _find_pattern(pattern_name, patterns), "pattern_name": pattern_name}
+    # Cut at a newline, a corpus is a little shorter than asked for; that is not worth another name.
+    megabytes = table["megabytes"] if corpus.text_bytes > 0.95 * size else corpus.text_bytes / 1e6
     return Definition(
         measure=table["measure"],
-        subject="/".join(parts),
+        subject=_subject(table, corpus.name, megabytes, vocab_name),
+        labels=tuple(labels),
         threads=table["threads"],
         engines=tuple(table["engines"]),
         truth=table["truth"],
-        once=frozenset(table.get("once", ())),
+        at_most=table.get("at_most", {}),
+        context=frozenset(table.get("context", ())),
         clock=table["clock"],
         about=table["about"].strip(),
         corpus=corpus,
         job=job,
     )
+
+
+def _find_pattern(name: str, patterns: Mapping[str, str]) -> str | None:
+    """A pattern of definitions.toml, or of ours; None if none is meant."""
+    if name == NO_PATTERN:
+        return None
+    if name in patterns:
+        return patterns[name]
+    import byteweld
+
+    if name not in byteweld.PATTERNS:
+        known = ", ".join([NO_PATTERN, *patterns, *byteweld.PATTERNS])
+        raise ValueError(f"unknown pattern {name!r}; known are {known}")
+    return byteweld.PATTERNS[name]
 
 
 def stored_answer(definitions: Mapping[str, Any], definition: Definition) -> str | None:
@@ -180,13 +260,24 @@ def find_engine(name: str, folders: Sequence[Path]) -> Engine:
         where = ", ".join(str(folder) for folder in folders)
         raise ValueError(f"no engine {stem!r}: expected a file {stem}.py in {where}")
     module = load_engine(file)
-    version: str | None = None
-    try:
-        version = importlib.metadata.version(module.DISTRIBUTION)
-    except importlib.metadata.PackageNotFoundError:
-        pass
     measures = frozenset(key for key, value in vars(module).items() if callable(value))
-    return Engine(name, file, variant or None, module.DISTRIBUTION, version, measures)
+    return Engine(name, file, variant or None, _remedy(module), _version(module), measures)
+
+
+def _version(module: ModuleType) -> str | None:
+    """The version of an engine's library, or its own; None if what it needs is not here."""
+    if hasattr(module, "NEEDS"):
+        return str(module.VERSION) if shutil.which(module.NEEDS) else None
+    try:
+        return importlib.metadata.version(module.DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _remedy(module: ModuleType) -> str:
+    if hasattr(module, "NEEDS"):
+        return f"it needs {module.NEEDS}"
+    return f"pip install {module.DISTRIBUTION}"
 
 
 def start(engine: Engine, definition: Definition, timeout: float) -> Outcome:
@@ -216,12 +307,23 @@ def start(engine: Engine, definition: Definition, timeout: float) -> Outcome:
 class Bench:
     """Runs definitions, and gathers their results."""
 
-    def __init__(self, record: Record, *, folders: Sequence[Path], repeat: int, timeout: float):
+    def __init__(
+        self,
+        record: Record,
+        *,
+        folders: Sequence[Path],
+        cache: Path,
+        repeat: int,
+        timeout: float,
+    ) -> None:
         self._record = record
         self._folders = folders
+        self._cache = cache
         self._repeat = repeat
         self._timeout = timeout
+        self._ready: set[Path] = set()  # engines that have prepared themselves
         self.results: list[Result] = []
+        self.figures: dict[tuple[str, str], Line] = {}  # by label and engine, for the bars
         self.missing: dict[str, None] = {}  # in order
         self.ours_failed = False
 
@@ -242,11 +344,10 @@ class Bench:
             print(plain_table(lines))
         for problem in problems:
             print(f"  {problem}")
-        about = f"{definition.about} Seconds are {definition.clock} time."
-        if definition.once:
-            about += f" Run once: {', '.join(sorted(definition.once))}."
+        for label, line in itertools.product(definition.labels, lines):
+            self.figures[label, line.engine] = line
         self.results.append(
-            Result(definition.name, about, definition.engines, lines, problems),
+            Result(definition.name, definition.story, definition.engines, lines, problems),
         )
 
     def _installed(self, definition: Definition) -> list[Engine]:
@@ -255,13 +356,25 @@ class Bench:
             engine = find_engine(name, self._folders)
             if definition.measure not in engine.measures:
                 raise ValueError(f"{engine.file}: has no function {definition.measure!r}")
-            if engine.version is None:
-                line = f"{name} not installed: pip install {engine.distribution}"
-                self.missing[line] = None
-                print(f"  {line}")
+            problem = self._problem(engine)
+            if problem:
+                self.missing[problem] = None
+                print(f"  {problem}")
             else:
                 engines.append(engine)
         return engines
+
+    def _problem(self, engine: Engine) -> str:
+        """Why an engine cannot run, or nothing. One that builds something does so now, once."""
+        if engine.version is None:
+            return f"{engine.name} not installed: {engine.remedy}"
+        if "prepare" in engine.measures and engine.file not in self._ready:
+            try:
+                load_engine(engine.file).prepare(self._cache)
+            except (OSError, subprocess.CalledProcessError) as error:
+                return f"{engine.name} could not be built: {error}"
+            self._ready.add(engine.file)
+        return ""
 
     def _measure(
         self, definition: Definition, engines: list[Engine], stored: str | None
@@ -271,6 +384,8 @@ class Bench:
         problems: list[str] = []
         right = stored
         for run in range(1, self._repeat + 1):
+            most = {engine.name: definition.at_most.get(engine.name, run) for engine in engines}
+            engines = [engine for engine in engines if most[engine.name] >= run]
             outcomes = []
             for engine in engines:
                 print(f"  run {run} of {self._repeat}: {engine.name}", file=sys.stderr, flush=True)
@@ -285,10 +400,10 @@ class Bench:
             round_rows = [row for row, _ in judged if row is not None]
             self._record.add(round_rows)
             rows += round_rows
-            going_on = {row.engine for row in round_rows if row.ok == "yes"} - definition.once
+            going_on = {row.engine for row in round_rows if row.ok in TIMED}
             engines = [engine for engine in engines if engine.name in going_on]
         # A wrong answer in a later round unmakes the earlier ones.
-        failed = {row.engine for row in rows if row.ok != "yes"}
+        failed = {row.engine for row in rows if row.ok not in TIMED}
         return [row for row in rows if row.engine not in failed], problems
 
     def _judge(
@@ -298,12 +413,14 @@ class Bench:
         result = outcome.result
         verdict = outcome.verdict
         message = f"{verdict}: {outcome.message}"
-        if result is not None and right is None:
+        if result is not None and engine.name in definition.context:
+            verdict = "unlike"
+        elif result is not None and right is None:
             return None, f"{engine.name}: not timed: {definition.truth} gave no answer to check it"
-        if result is not None and result["digest"] != right:
+        elif result is not None and result["digest"] != right:
             verdict = "WRONG"
             message = f"WRONG, not timed: its answer is {result['digest']}, expected {right}"
-        timed = result if verdict == "yes" else None
+        timed = result if verdict in TIMED else None
         row = Row(
             engine=engine.name,
             version=engine.version or "",
@@ -318,7 +435,7 @@ class Bench:
             digest=result["digest"] if result else "",
             ok=verdict,
         )
-        if verdict == "yes":
+        if verdict in TIMED:
             return row, ""
         if engine.name.partition(":")[0] == OURS:
             self.ours_failed = True
@@ -355,8 +472,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="benches/run.py", description="Measure byteweld beside its peers, checking answers."
     )
     add = parser.add_argument
-    add("measure", nargs="?", help="count, train, ...: one table of the definitions; default all")
+    add("measures", nargs="*", help="count, train, ...: tables of the definitions; default all")
     add("--quick", action="store_true", help="1 MB, 1000 tokens, one run; recorded nowhere")
+    add("--judge", action="store_true", help="say which bars of the definitions are met")
     add("--repeat", type=int, help="runs of each engine (5; with --quick 1)")
     add("--only", action="append", default=[], metavar="NAME", help="definitions with NAME in them")
     add("--list", action="store_true", help="print the names of the definitions and stop")
@@ -366,6 +484,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--record", type=Path, metavar="FOLDER", help="where to record (benches/record)")
     add("--cache", type=Path, default=HERE / ".cache", metavar="FOLDER", help="for prepared input")
     add("--shared", type=Path, default=HERE.parent.parent / "shared" / "data", metavar="FOLDER")
+    add("--mixed", type=Path, metavar="FOLDER", help="where the mixed corpus is, or is made")
     chosen = parser.parse_args(arguments)
     if chosen.repeat is None:
         chosen.repeat = 1 if chosen.quick else 5
@@ -376,53 +495,94 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return chosen
 
 
-def choose(chosen: argparse.Namespace, definitions: Mapping[str, Any]) -> list[Definition]:
-    """Prepare the definitions that the command line names; those that came out alike once."""
+def choose(
+    chosen: argparse.Namespace, definitions: Mapping[str, Any], inputs: Inputs
+) -> dict[str, list[dict[str, Any]]]:
+    """The definitions that the command line names, by name; some come out alike."""
     known = [name for name in definitions if name not in NOT_MEASURES]
-    if chosen.measure is not None and chosen.measure not in known:
-        raise ValueError(f"unknown measure {chosen.measure!r}; known are {', '.join(known)}")
-    inputs = Inputs(definitions, cache=chosen.cache, shared=chosen.shared)
-    measures = [chosen.measure] if chosen.measure else known
-    found: dict[str, Definition] = {}
-    for table in expand(definitions, measures, quick=chosen.quick):
-        definition = prepare(table, inputs)
-        if all(part in definition.name for part in chosen.only):
-            found.setdefault(definition.name, definition)
+    unknown = [name for name in chosen.measures if name not in known]
+    if unknown:
+        raise ValueError(f"unknown measure {unknown[0]!r}; known are {', '.join(known)}")
+    found: dict[str, list[dict[str, Any]]] = {}
+    for table in expand(definitions, chosen.measures or known, quick=chosen.quick):
+        name = expected_name(table, inputs)
+        if all(part in name for part in chosen.only):
+            found.setdefault(name, []).append(table)
     if not found:
         raise ValueError(f"no definition has {' and '.join(map(repr, chosen.only))} in its name")
-    return list(found.values())
+    return found
+
+
+def prepare_all(
+    found: Mapping[str, Sequence[Mapping[str, Any]]],
+    inputs: Inputs,
+    patterns: Mapping[str, str],
+    cache: Path,
+) -> tuple[list[Definition], list[str]]:
+    """Prepare every definition before the first is measured; and say which cannot be."""
+    todo: dict[str, Definition] = {}
+    impossible = []
+    for name, tables in found.items():
+        labels = [table["label"] for table in tables]
+        try:
+            ready = prepare(tables[0], inputs, patterns=patterns, labels=labels, cache=cache)
+        except UnavailableError as error:
+            impossible.append(f"{name}: not run: {error}")
+        else:
+            alike = todo.get(ready.name)
+            every = (*(alike.labels if alike else ()), *ready.labels)
+            todo[ready.name] = dataclasses.replace(alike or ready, labels=every)
+    return list(todo.values()), impossible
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run; 0 if ours gave every right answer, 1 if not, 2 for wrong use."""
     chosen = parse(arguments)
     definitions = tomllib.loads(chosen.definitions.read_text())
+    inputs = Inputs(definitions, cache=chosen.cache, shared=chosen.shared, mixed=chosen.mixed)
     try:
-        todo = choose(chosen, definitions)
+        bars = read_bars(definitions)
+        found = choose(chosen, definitions, inputs)
+        if chosen.list:
+            print("\n".join(found))
+            return 0
+        patterns = definitions.get("patterns", {})
+        todo, impossible = prepare_all(found, inputs, patterns, chosen.cache)
     except ValueError as error:
         print(f"benches/run.py: {error}", file=sys.stderr)
         return 2
-    if chosen.list:
-        print("\n".join(definition.name for definition in todo))
-        return 0
     machine = describe_machine(HERE.parent)
     load = os.getloadavg()[0]
     record = Record(chosen.record, machine)
     folders = [folder for folder in (chosen.engines, HERE / "engines") if folder is not None]
-    bench = Bench(record, folders=folders, repeat=chosen.repeat, timeout=chosen.timeout)
+    bench = Bench(
+        record,
+        folders=folders,
+        cache=chosen.cache,
+        repeat=chosen.repeat,
+        timeout=chosen.timeout,
+    )
     standin = any(definition.corpus.name == STDLIB for definition in todo)
     print(f"{machine.cpu}; Python {machine.python}; {machine.rustc}; commit {machine.commit}")
     if standin:
         print(
             f"no shared data in {chosen.shared}: {STDLIB}, Python's own sources, stands in for it"
         )
+    for line in impossible:
+        print(line)
     try:
         for definition in todo:
             bench.run(definition, stored_answer(definitions, definition))
     finally:
-        missing = list(bench.missing)
+        missing = [*bench.missing, *impossible]
         head = heading(machine, repeat=chosen.repeat, standin=standin, load=load, missing=missing)
         record.summarise(head + markdown_summary(bench.results))
+    if chosen.judge:
+        judgements = judge(bars, bench.figures)
+        record.summarise(markdown_judgements(judgements))
+        print(f"\n{plain_judgements(judgements)}")
+        if chosen.quick:
+            print("These are quick runs: the figures say nothing about the bars.")
     if record.csv is not None:
         print(f"\nadded to {record.csv} and {record.markdown}")
     return 1 if bench.ours_failed else 0

@@ -1,15 +1,16 @@
-"""Write the README's table between its two markers, from the newest record. No number by hand.
+"""Write the README's table between its two markers, from the newest runs recorded. None by hand.
 
 python benches/table.py
 """
 
 from __future__ import annotations
 
-import csv
 import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from recording import last_runs, newest_record
 
 HERE = Path(__file__).resolve().parent
 README = HERE.parent / "README.md"
@@ -29,23 +30,6 @@ ENCODING = [
     for text in ("prose", "code", "multi")
 ]
 ENCODERS = ("byteweld", "gigatoken", "tiktoken", "tokenizers")
-
-
-def newest_record() -> Path:
-    """The record made last."""
-    records = sorted(HERE.glob("record/*/*.csv"), key=lambda path: path.name)
-    if not records:
-        sys.exit("no record yet: run `make bench` first")
-    return records[-1]
-
-
-def right_rows(path: Path) -> list[dict[str, str]]:
-    """The measurements of the record's last run, without engines that were ever wrong in it."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    rows = [row for row in rows if row["date"] == rows[-1]["date"]]
-    wrong = {(row["definition"], row["engine"]) for row in rows if row["ok"] != "yes"}
-    return [row for row in rows if (row["definition"], row["engine"]) not in wrong]
 
 
 def cell(rows: Sequence[dict[str, str]], definition: str, engine: str, clock: str) -> str:
@@ -79,8 +63,12 @@ def table(
 
 def main() -> None:
     """Rewrite the README's part."""
-    path = newest_record()
-    rows = right_rows(path)
+    path = newest_record(HERE / "record")
+    if path is None:
+        sys.exit("no record yet: run `make bench` first")
+    wanted = {definition for _, definition in (*TRAINING, *ENCODING)}
+    rows = [row for name, run in last_runs(path).items() if name in wanted for row in run]
+    rows.sort(key=lambda row: row["date"])
     cpu, day = rows[-1]["cpu"], rows[-1]["date"][:10]
     link = path.with_suffix(".md").relative_to(HERE.parent).as_posix()
     lines = [

@@ -13,6 +13,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -27,8 +28,8 @@ class Job(SimpleNamespace):
     """What an engine is asked to do: a definition's keys, and the input in the forms engines take.
 
     Keys: measure, variant, threads, corpus (a file of documents), warm_up, separator, shape,
-    pattern, pattern_name; for training vocab_size and tie_rule; with a vocabulary rank_file and
-    tokenizer_json.
+    pattern (None for none), pattern_name, cache (a folder for what an engine builds); for training
+    vocab_size and tie_rule; with a vocabulary rank_file and tokenizer_json.
     """
 
     def documents(self) -> Iterator[str]:
@@ -81,19 +82,24 @@ def digest(parts: Iterable[bytes] | Iterable[list[int]]) -> str:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has held so far.
+    """The most memory that this process has held so far, or one that it has waited for.
 
     From /proc where there is one: getrusage also counts the parent's memory, from before exec.
     """
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text().splitlines():
             if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    import resource
+                peak = int(line.split()[1]) * 1024
+    return max(peak, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit)
 
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+
+def cpu_seconds() -> float:
+    """Processor time so far: of all threads, and of processes that were waited for."""
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system
 
 
 def pin(threads: int) -> None:
@@ -110,9 +116,9 @@ def measure(engine: ModuleType, job: Job) -> dict[str, Any]:
         call(job.warm_up_texts())
         arguments = (job.texts(),)
     gc.collect()
-    cpu, wall = time.process_time(), time.perf_counter()
+    cpu, wall = cpu_seconds(), time.perf_counter()
     result = call(*arguments)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
     peak = peak_bytes()
     return {"wall": wall, "cpu": cpu, "peak": peak, "digest": digest(answer(result))}
 

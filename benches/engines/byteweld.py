@@ -2,7 +2,7 @@
 
 DISTRIBUTION = "byteweld"
 
-_RECIPES = {"smallest-ids": "rustbpe", "huggingface": "huggingface"}
+_RECIPES = {"smallest-ids": "rustbpe", "huggingface": "huggingface", "ck": "ck"}
 
 
 def count(job):
@@ -18,14 +18,15 @@ def count(job):
 def train(job):
     import byteweld
 
+    recipe = byteweld.RECIPES[_RECIPES[job.tie_rule]]
+
     def call():
         source, how = _source(job)
-        recipe = _RECIPES[job.tie_rule]
         return byteweld.train(source, vocab_size=job.vocab_size, recipe=recipe, **how)
 
     def answer(tokenizer):
         tokens = tokenizer.vocab.tokens
-        return [tokens[token_id] for token_id in sorted(tokens)][256:]
+        return [tokens[token_id] for token_id in sorted(tokens)][recipe.minimum_size :]
 
     return call, answer
 

@@ -1,0 +1,268 @@
+"""What training costs, by size of corpus and vocabulary: docs/training.md's table and its plot.
+
+Written from the newest runs recorded; no number by hand, no library for drawing.
+
+    python benches/curves.py
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from recording import last_runs, newest_record
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs" / "training.md"
+PLOT = HERE.parent / "docs" / "training-cost.svg"
+START, END = "<!-- curves:start -->", "<!-- curves:end -->"
+
+OURS = "byteweld"
+# (corpus, MB): the mixed corpus has 1 GB; what is larger is another text, and drawn apart.
+CORPORA = [("mixed", 10), ("mixed", 100), ("mixed", 300), ("mixed", 1000), ("stories", 2000)]
+SIZES = (1000, 32_000, 128_000)
+ONCE = "train/prose-100MB/32000/smallest-ids/2-threads"
+TENFOLD = "train/prose-tenfold-1000MB/32000/smallest-ids/2-threads"
+
+Rows = Mapping[str, Sequence[Mapping[str, str]]]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one training: the median of its seconds, the highest of its peaks."""
+
+    seconds: float
+    mebibytes: float
+
+
+Costs = Mapping[tuple[str, int, int], Cost]  # by corpus, MB and vocabulary
+
+
+def cost_of(rows: Rows, definition: str) -> Cost | None:
+    """What ours took for a definition, or None if it was not measured."""
+    mine = [row for row in rows.get(definition, ()) if row["engine"] == OURS]
+    if not mine:
+        return None
+    return Cost(
+        statistics.median(float(row["wall_seconds"]) for row in mine),
+        max(int(row["peak_rss_bytes"]) for row in mine) / 2**20,
+    )
+
+
+def all_costs(rows: Rows) -> dict[tuple[str, int, int], Cost]:
+    """Every point of the curves that was measured."""
+    found = {}
+    for corpus, megabytes in CORPORA:
+        for size in SIZES:
+            definition = f"train/{corpus}-{megabytes}MB/{size}/smallest-ids/2-threads"
+            cost = cost_of(rows, definition)
+            if cost is not None:
+                found[corpus, megabytes, size] = cost
+    return found
+
+
+def _thousands(size: int) -> str:
+    return f"{size // 1000}k"
+
+
+def _megabytes(megabytes: int) -> str:
+    return f"{megabytes} MB" if megabytes < 1000 else f"{megabytes // 1000} GB"
+
+
+# ---------------------------------------------------------------------- the table
+
+
+def table(costs: Costs) -> list[str]:
+    """Markdown: a row for each corpus, a column for each vocabulary."""
+    heads = [f"{_thousands(size)} tokens" for size in SIZES]
+    lines = ["| corpus | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(SIZES)]
+    for corpus, megabytes in CORPORA:
+        cells = [_cell(costs.get((corpus, megabytes, size))) for size in SIZES]
+        if any(cells):
+            lines.append(f"| {_megabytes(megabytes)} {corpus} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _cell(cost: Cost | None) -> str:
+    return "" if cost is None else f"{cost.seconds:.2f} s, {cost.mebibytes:.0f} MiB"
+
+
+def ten_times(once: Cost, tenfold: Cost) -> str:
+    """A sentence on text that repeats itself."""
+    return (
+        f"100 MB of prose at 32k take {once.seconds:.2f} s and {once.mebibytes:.0f} MiB; ten times "
+        f"the same text, 1 GB, take {tenfold.seconds:.2f} s and {tenfold.mebibytes:.0f} MiB."
+    )
+
+
+# ---------------------------------------------------------------------- the plot
+
+_WIDTH, _HEIGHT = 860, 380
+_TOP, _BOTTOM = 52, 46
+_PANEL_LEFTS = (56, 492)
+_PANEL_WIDTH = 290
+_LABEL_GAP = 15  # between two labels at the ends of lines
+_X_TICKS = (10, 100, 300, 1000, 2000)
+
+_STYLE = """
+  text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328; }
+  .title { font-weight: 600; font-size: 14px; }
+  .tick { font-size: 12px; fill: #59636e; }
+  .grid { stroke: #d1d9e0; stroke-width: 1; }
+  .line { fill: none; stroke-width: 2.5; stroke-linejoin: round; }
+  .s0 { stroke: #0072b2; } .s1 { stroke: #b35900; } .s2 { stroke: #00704f; }
+  .f0 { fill: #0072b2; } .f1 { fill: #b35900; } .f2 { fill: #00704f; }
+  .label { font-weight: 600; }
+  .apart { fill: none; stroke-width: 2.5; }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6edf3; }
+    .tick { fill: #9198a1; }
+    .grid { stroke: #3d444d; }
+    .s0 { stroke: #56b4e9; } .s1 { stroke: #f0a33c; } .s2 { stroke: #3fcf9f; }
+    .f0 { fill: #56b4e9; } .f1 { fill: #f0a33c; } .f2 { fill: #3fcf9f; }
+  }
+"""
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """A logarithmic axis: values to places."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        part = math.log(value / self.low) / math.log(self.high / self.low)
+        return self.start + part * (self.end - self.start)
+
+
+def plot(costs: Costs) -> str:
+    """Seconds and peak memory side by side, on logarithmic axes, as SVG for light and dark."""
+    panels = [
+        _panel(_PANEL_LEFTS[0], "Seconds on 2 threads, by vocabulary", costs, lambda cost: cost.seconds),
+        _panel(_PANEL_LEFTS[1], "Peak memory in MiB, by vocabulary", costs, lambda cost: cost.mebibytes),
+    ]
+    title = "What training costs: seconds and peak memory by size of corpus and vocabulary"
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'width="{_WIDTH}" height="{_HEIGHT}" role="img">',
+        f"<title>{title}</title>",
+        f"<style>{_STYLE}</style>",
+        *(line for panel in panels for line in panel),
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _panel(left: int, title: str, costs: Costs, value: Callable[[Cost], float]) -> list[str]:
+    values = [value(cost) for cost in costs.values()]
+    x = _Scale(10, 2000, left, left + _PANEL_WIDTH)
+    ticks = _ticks(min(values), max(values))
+    y = _Scale(ticks[0], ticks[-1], _HEIGHT - _BOTTOM, _TOP)
+    lines = [f'<text class="title" x="{left}" y="22">{title}</text>']
+    right = left + _PANEL_WIDTH
+    for tick in ticks:
+        at = y(tick)
+        lines.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        lines.append(_text("tick", left - 8, at + 4, f"{tick:g}", anchor="end"))
+    for megabytes in _X_TICKS:
+        shown = _megabytes(megabytes)
+        lines.append(_text("tick", x(megabytes), _HEIGHT - _BOTTOM + 20, shown, anchor="middle"))
+    for megabytes, shown in ((100, "mixed text"), (2000, "stories")):
+        lines.append(_text("tick", x(megabytes), _HEIGHT - _BOTTOM + 36, shown, anchor="middle"))
+    ends = []
+    for number, size in enumerate(SIZES):
+        points = {
+            (corpus, megabytes): (x(megabytes), y(value(cost)))
+            for (corpus, megabytes, of), cost in costs.items()
+            if of == size
+        }
+        lines += _curve(number, points)
+        if points:
+            ends.append((number, list(points.values())[-1]))
+    return lines + _labels(ends)
+
+
+def _curve(number: int, points: Mapping[tuple[str, int], tuple[float, float]]) -> list[str]:
+    """A line through the mixed corpus's points; the other corpus stands apart, as a ring."""
+    joined = [place for (corpus, _), place in points.items() if corpus == CORPORA[0][0]]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in joined)
+    lines = [f'<polyline class="line s{number}" points="{path}"/>']
+    lines += [f'<circle class="f{number}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>' for x, y in joined]
+    lines += [
+        f'<circle class="apart s{number}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>'
+        for (corpus, _), (x, y) in points.items()
+        if corpus != CORPORA[0][0]
+    ]
+    return lines
+
+
+def _labels(ends: Sequence[tuple[int, tuple[float, float]]]) -> list[str]:
+    """Each vocabulary's name at the end of its line; none over another."""
+    lines = []
+    lowest = math.inf
+    for number, (x, y) in sorted(ends, key=lambda end: -end[1][1]):
+        y = min(y, lowest - _LABEL_GAP)
+        lowest = y
+        lines.append(_text(f"label f{number}", x + 12, y + 4, _thousands(SIZES[number])))
+    return lines
+
+
+def _text(kind: str, x: float, y: float, shown: str, anchor: str = "start") -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """1, 3, 10, 30, ... around all values."""
+    every = [factor * 10.0**power for power in range(-4, 7) for factor in (1, 3)]
+    first = max(n for n, tick in enumerate(every) if tick <= low)
+    last = min(n for n, tick in enumerate(every) if tick >= high)
+    return every[first : max(last, first + 1) + 1]
+
+
+# ---------------------------------------------------------------------- the page
+
+
+def page_part(rows: Rows, link: str) -> list[str]:
+    """What stands between the page's markers."""
+    costs = all_costs(rows)
+    some = next(iter(rows.values()))[-1]
+    lines = [
+        START,
+        "![Seconds and peak memory of a training, by size of corpus and vocabulary]"
+        "(training-cost.svg)",
+        "",
+        f"On {some['cpu']}, 2 threads, GPT-2 pattern, medians ([the record]({link})). Up to 1 GB "
+        "it is the start of one mixed corpus (source code, documentation, many languages); the "
+        "2 GB are stories, another text, so they stand apart.",
+        "",
+        *table(costs),
+    ]
+    once, tenfold = cost_of(rows, ONCE), cost_of(rows, TENFOLD)
+    if once and tenfold:
+        lines += ["", ten_times(once, tenfold)]
+    return [*lines, END]
+
+
+def main() -> None:
+    """Rewrite the plot and the page's part."""
+    path = newest_record(HERE / "record")
+    rows = last_runs(path) if path else {}
+    costs = all_costs(rows)
+    if path is None or not costs:
+        sys.exit("no cost curves in the record yet: run `make bench-train` first")
+    PLOT.write_text(plot(costs))
+    link = "../" + path.with_suffix(".md").relative_to(HERE.parent).as_posix()
+    before, rest = PAGE.read_text().split(START)
+    PAGE.write_text(before + "\n".join(page_part(rows, link)) + rest.split(END)[1])
+    print(f"wrote {PAGE.name} and {PLOT.name} from {path.relative_to(HERE.parent)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""SVG from a seed: icons such as people commit, for training without a pattern.
+
+Paths with relative and absolute commands, groups, gradients, circles, text; each drawing is one
+document. Only `Random.random` is used, whose numbers Python promises never to change.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+SEPARATOR = b"<|endoftext|>"
+SEED = 11
+
+_COLOURS = "#fff #000 #333 #2e6ad1 #060606 #e74c3c #f4b400 #0f9d58 #888a85 currentColor".split()
+_SIZES = (16, 24, 24, 24, 32, 48)
+_COMMANDS = "M m L l l l H h h V v v C c c c c S s Q q a".split()
+_NUMBERS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4}
+_LABELS = "Home Search Menu Close Back Next Save Open Play Stop".split()
+
+
+def drawings(seed: int = SEED) -> Iterator[bytes]:
+    """Drawings without end; joined they are documents with SEPARATOR between them."""
+    hand = _Hand(random.Random(seed))
+    yield hand.drawing()
+    while True:
+        yield SEPARATOR + hand.drawing()
+
+
+class _Hand:
+    """Draws with numbers from one source."""
+
+    def __init__(self, source: random.Random) -> None:
+        self._random = source.random
+
+    def _below(self, limit: int) -> int:
+        return int(self._random() * limit)
+
+    def _one_of(self, choices: tuple[int, ...] | list[str]) -> str:
+        return str(choices[self._below(len(choices))])
+
+    def drawing(self) -> bytes:
+        size = int(self._one_of(_SIZES))
+        lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}">']
+        if self._below(3) == 0:
+            lines += self._gradient()
+        for _ in range(1 + self._below(4)):
+            lines += self._group(size) if self._below(4) == 0 else [self._shape(size, "  ")]
+        return ("\n".join([*lines, "</svg>"]) + "\n").encode()
+
+    def _gradient(self) -> list[str]:
+        name = "abcdef"[self._below(6)]
+        stops = [
+            f'      <stop stop-color="{self._one_of(_COLOURS)}" offset="{self._below(11) / 10:g}"/>'
+            for _ in range(2 + self._below(2))
+        ]
+        opening = f'    <linearGradient id="{name}" gradientUnits="userSpaceOnUse">'
+        return ["  <defs>", opening, *stops, "    </linearGradient>", "  </defs>"]
+
+    def _group(self, size: int) -> list[str]:
+        moved = f"{self._number(size)} {self._number(size)}"
+        inside = [self._shape(size, "    ") for _ in range(1 + self._below(3))]
+        return [f'  <g transform="translate({moved})">', *inside, "  </g>"]
+
+    def _shape(self, size: int, indent: str) -> str:
+        kind = self._below(10)
+        fill = f'fill="{self._one_of(_COLOURS)}"'
+        if kind == 0:
+            x, y, r = self._number(size), self._number(size), self._length(size // 2)
+            return f'{indent}<circle cx="{x}" cy="{y}" r="{r}" {fill}/>'
+        if kind == 1:
+            x, y, width = self._number(size), self._number(size), self._length(size)
+            return f'{indent}<rect x="{x}" y="{y}" width="{width}" height="{width}" {fill}/>'
+        if kind == 2:
+            x = self._number(size)
+            return f'{indent}<text x="{x}" y="{x}" {fill}>{self._one_of(_LABELS)}</text>'
+        stroke = ' stroke-width="2" stroke-linecap="round"' if self._below(3) == 0 else ""
+        return f'{indent}<path d="{self._path(size)}" {fill}{stroke}/>'
+
+    def _path(self, size: int) -> str:
+        parts = [f"M{self._number(size)} {self._number(size)}"]
+        for _ in range(3 + self._below(20)):
+            command = self._one_of(_COMMANDS)
+            if command == "a":
+                radius = self._length(size // 4)
+                end = f"{self._number(size)} {self._number(size)}"
+                parts.append(f"a{radius} {radius} 0 {self._below(2)} {self._below(2)} {end}")
+            else:
+                numbers = [self._number(size) for _ in range(_NUMBERS[command.upper()])]
+                parts.append(command + " ".join(numbers).replace(" -", "-"))
+        return "".join(parts) + "z"
+
+    def _number(self, size: int) -> str:
+        """A coordinate, mostly inside the picture."""
+        return self._decimal((self._random() * 1.6 - 0.6) * size)
+
+    def _length(self, size: int) -> str:
+        return self._decimal((0.1 + 0.8 * self._random()) * size)
+
+    def _decimal(self, value: float) -> str:
+        """Whole, or with a digit or more, as editors leave numbers: `-.5`, not `-0.50`."""
+        digits = (0, 0, 1, 2, 2, 3)[self._below(6)]
+        shown = f"{abs(value):.{digits}f}"
+        if "." in shown:
+            shown = shown.rstrip("0").rstrip(".")
+        if shown.startswith("0."):
+            shown = shown[1:]
+        return "-" + shown if value < 0 and shown != "0" else shown

@@ -1,0 +1,156 @@
+"""Where a corpus's bytes come from: a file, Python's own sources, generators, Debian's packages.
+
+A Source gives raw text in blocks; inputs.py makes documents of it. The large mixed corpus is made
+by a tool beside the shared data, once, from packages that it downloads.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import itertools
+import json
+import lzma
+import platform
+import random
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import drawings
+import stories
+
+STDLIB = "stdlib"
+
+_BLOCK_BYTES = 1 << 22
+_SEED = 7
+_GENERATORS: Mapping[str, Callable[[], Iterator[bytes]]] = {
+    "stories": stories.stories,
+    "drawings": drawings.drawings,
+}
+
+
+class UnavailableError(Exception):
+    """A corpus that cannot be had here; says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Raw text: `blocks` are its bytes from the start, `identity` changes when they do."""
+
+    name: str
+    identity: str
+    blocks: Callable[[], Iterator[bytes]]
+
+    def head(self, size: int) -> Iterator[bytes]:
+        """The first `size` bytes, or what there is."""
+        blocks = self.blocks()
+        while size > 0 and (block := next(blocks, b"")):
+            yield block[:size]
+            size -= len(block)
+
+
+def stdlib() -> Source:
+    """Python's library sources in order of their paths; what others installed is left out."""
+    return Source(STDLIB, platform.python_version(), _stdlib_files)
+
+
+def from_file(name: str, path: Path) -> Source:
+    """A text file, plain or packed with xz or gzip."""
+    return Source(name, file_sha256(path), lambda: _file_blocks(path))
+
+
+def from_generator(name: str, which: str) -> Source:
+    """A generator of this folder, with its own seed. Its source text is its identity."""
+    if which not in _GENERATORS:
+        raise ValueError(f"unknown generator {which!r}; known are {', '.join(_GENERATORS)}")
+    generator = _GENERATORS[which]
+    code = Path(__file__).with_name(f"{which}.py")
+    return Source(name, file_sha256(code), generator)
+
+
+def from_letters(name: str, letters: str) -> Source:
+    """Letters at random, without a space or a newline."""
+
+    def blocks() -> Iterator[bytes]:
+        source = random.Random(_SEED)
+        while True:
+            yield bytes(source.choices(letters.encode(), k=_BLOCK_BYTES))
+
+    return Source(name, letters, blocks)
+
+
+def from_big_corpus(name: str, folder: Path) -> Source:
+    """The shards that `make_big_corpus.py` has written into a folder, one after the other."""
+    shards = json.loads((folder / "MANIFEST.json").read_bytes())["shards"]
+    identity = " ".join(shard["sha256"] for shard in shards)
+    files = [folder / shard["file"] for shard in shards]
+
+    def blocks() -> Iterator[bytes]:
+        return itertools.chain.from_iterable(map(_file_blocks, files))
+
+    return Source(name, identity, blocks)
+
+
+def big_corpus_is_made(folder: Path) -> bool:
+    return (folder / "MANIFEST.json").is_file()
+
+
+def make_big_corpus(folder: Path, tool: Path, megabytes: int) -> None:
+    """Let the tool beside the shared data make its corpus, unless it is there."""
+    if big_corpus_is_made(folder):
+        return
+    if not tool.is_file():
+        raise UnavailableError(
+            f"the mixed corpus needs {tool}, which is not there; "
+            "pass --mixed FOLDER to use one that was made elsewhere"
+        )
+    programs = [name for name in ("apt-get", "apt-cache", "dpkg-deb") if not shutil.which(name)]
+    if programs:
+        raise UnavailableError(
+            f"the mixed corpus is made of Debian packages, and {', '.join(programs)} is not here; "
+            "pass --mixed FOLDER to use one that was made elsewhere"
+        )
+    print(
+        f"making the mixed corpus of {megabytes} MB in {folder}: some 0.5 GB are downloaded, "
+        "about five minutes",
+        file=sys.stderr,
+        flush=True,
+    )
+    part = folder.with_name(folder.name + ".part")
+    command = [sys.executable, str(tool), str(part), "--mb", str(megabytes)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        raise UnavailableError(
+            f"the mixed corpus could not be made ({said[-1] if said else 'no message'}); "
+            f"run `apt-get update` and try again, or pass --mixed FOLDER ({part} may be deleted)"
+        )
+    part.rename(folder)
+
+
+def file_sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _file_blocks(path: Path) -> Iterator[bytes]:
+    openers: Mapping[str, Callable[[Path], Any]] = {".xz": lzma.open, ".gz": gzip.open}
+    opener = openers.get(path.suffix, functools.partial(Path.open, mode="rb"))
+    with opener(path) as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block
+
+
+def _stdlib_files() -> Iterator[bytes]:
+    root = Path(sysconfig.get_paths()["stdlib"])
+    for file in sorted(root.rglob("*.py")):
+        if {"site-packages", "dist-packages"}.isdisjoint(file.relative_to(root).parts):
+            if data := file.read_bytes():
+                yield data
