@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-long lint format bench bench-table docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-long lint format bench bench-train bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -34,6 +34,8 @@ test-long: $(VENV)/.built $(VENV)/.test ## the slow tests and many more random e
 lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formats, lints, types, stubs
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo fmt --manifest-path benches/recount/Cargo.toml -- --check
+	cargo clippy --manifest-path benches/recount/Cargo.toml --target-dir target/recount --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
@@ -41,14 +43,22 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formats, lints, types, stubs
 
 format: $(VENV)/.lint ## write formats in place
 	cargo fmt --all
+	cargo fmt --manifest-path benches/recount/Cargo.toml
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
 
 bench: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## training and encoding beside the peers; appends to benches/record
 	$(BIN)/python benches/run.py
 
+# ARGS are run.py's: `make bench-train ARGS="--only mixed-1000MB"`, `ARGS=--quick`.
+bench-train: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## counting and training beside the peers, and which bars are met
+	$(BIN)/python benches/run.py count train --judge $(ARGS)
+
 bench-table: ## write the README's table from the newest record
 	$(PYTHON) benches/table.py
+
+bench-curves: ## write docs/training.md's cost curves from the newest record
+	$(PYTHON) benches/curves.py
 
 docs: $(VENV)/.built ## write docs/cli.md from the verbs' own help
 	$(BIN)/python -m byteweld.cli._docs

@@ -145,8 +145,8 @@ class _Scale:
 def plot(costs: Costs) -> str:
     """Seconds and peak memory side by side, on logarithmic axes, as SVG for light and dark."""
     panels = [
-        _panel(_PANEL_LEFTS[0], "Seconds on 2 threads, by vocabulary", costs, lambda cost: cost.seconds),
-        _panel(_PANEL_LEFTS[1], "Peak memory in MiB, by vocabulary", costs, lambda cost: cost.mebibytes),
+        _panel(_PANEL_LEFTS[0], "Seconds, by vocabulary", costs, lambda cost: cost.seconds),
+        _panel(_PANEL_LEFTS[1], "Peak MiB, by vocabulary", costs, lambda cost: cost.mebibytes),
     ]
     title = "What training costs: seconds and peak memory by size of corpus and vocabulary"
     lines = [

@@ -18,10 +18,12 @@ START, END = "<!-- bench:start -->", "<!-- bench:end -->"
 
 # (what the row is called, definition, the clock that counts, engines in columns)
 TRAINING = [
-    ("10k, 1 thread", "train/prose-100MB/10000/smallest-ids/1-thread"),
-    ("32k, 1 thread", "train/prose-100MB/32000/smallest-ids/1-thread"),
-    ("32k, 2 threads", "train/prose-100MB/32000/smallest-ids/2-threads"),
-    ("32k, 2 threads, Hugging Face's ties", "train/prose-100MB/32000/huggingface/2-threads"),
+    ("100 MB of books, 10k, 1 thread", "train/prose-100MB/10000/smallest-ids/1-thread"),
+    ("100 MB of books, 32k, 1 thread", "train/prose-100MB/32000/smallest-ids/1-thread"),
+    ("100 MB of books, 32k, 2 threads", "train/prose-100MB/32000/smallest-ids/2-threads"),
+    ("the same, Hugging Face's ties", "train/prose-100MB/32000/huggingface/2-threads"),
+    ("1 GB mixed, 32k, 2 threads", "train/mixed-1000MB/32000/smallest-ids/2-threads"),
+    ("the same, Hugging Face's ties", "train/mixed-1000MB/32000/huggingface/2-threads"),
 ]
 TRAINERS = ("byteweld", "gigatoken", "rustbpe", "tokenizers")
 ENCODING = [
@@ -76,7 +78,7 @@ def main() -> None:
         f"Medians of interleaved runs on {cpu}, {day}, every answer checked in the same run "
         f"([all of it]({link}), [how](benches/README.md)).",
         "",
-        "Training on 100 MB of English books, GPT-2 pattern (wall time, peak memory):",
+        "Training with the GPT-2 pattern (wall time, peak memory):",
         "",
         *table(rows, TRAINING, TRAINERS, "wall_seconds"),
         "",
