@@ -55,18 +55,17 @@ def cost_of(rows: Rows, definition: str) -> Cost | None:
 
 def all_costs(rows: Rows) -> dict[tuple[str, int, int], Cost]:
     """Every point of the curves that was measured."""
-    found = {}
-    for corpus, megabytes in CORPORA:
-        for size in SIZES:
-            definition = f"train/{corpus}-{megabytes}MB/{size}/smallest-ids/2-threads"
-            cost = cost_of(rows, definition)
-            if cost is not None:
-                found[corpus, megabytes, size] = cost
-    return found
+    costs = {point: cost_of(rows, name) for name, point in _definitions().items()}
+    return {point: cost for point, cost in costs.items() if cost is not None}
 
 
-def _thousands(size: int) -> str:
-    return f"{size // 1000}k"
+def _definitions() -> dict[str, tuple[str, int, int]]:
+    """The names of the curves' definitions, and the point that each is."""
+    return {
+        f"train/{corpus}-{megabytes}MB/{size}/smallest-ids/2-threads": (corpus, megabytes, size)
+        for corpus, megabytes in CORPORA
+        for size in SIZES
+    }
 
 
 def _megabytes(megabytes: int) -> str:
@@ -78,7 +77,7 @@ def _megabytes(megabytes: int) -> str:
 
 def table(costs: Costs) -> list[str]:
     """Markdown: a row for each corpus, a column for each vocabulary."""
-    heads = [f"{_thousands(size)} tokens" for size in SIZES]
+    heads = [f"{size:,} tokens" for size in SIZES]
     lines = ["| corpus | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(SIZES)]
     for corpus, megabytes in CORPORA:
         cells = [_cell(costs.get((corpus, megabytes, size))) for size in SIZES]
@@ -94,8 +93,8 @@ def _cell(cost: Cost | None) -> str:
 def ten_times(once: Cost, tenfold: Cost) -> str:
     """A sentence on text that repeats itself."""
     return (
-        f"100 MB of prose at 32k take {once.seconds:.2f} s and {once.mebibytes:.0f} MiB; ten times "
-        f"the same text, 1 GB, take {tenfold.seconds:.2f} s and {tenfold.mebibytes:.0f} MiB."
+        f"100 MB of prose at 32,000 take {once.seconds:.2f} s and {once.mebibytes:.0f} MiB; ten "
+        f"times the same text, 1 GB, take {tenfold.seconds:.2f} s and {tenfold.mebibytes:.0f} MiB."
     )
 
 
@@ -210,7 +209,7 @@ def _labels(ends: Sequence[tuple[int, tuple[float, float]]]) -> list[str]:
     for number, (x, y) in sorted(ends, key=lambda end: -end[1][1]):
         y = min(y, lowest - _LABEL_GAP)
         lowest = y
-        lines.append(_text(f"label f{number}", x + 12, y + 4, _thousands(SIZES[number])))
+        lines.append(_text(f"label f{number}", x + 12, y + 4, f"{SIZES[number]:,}"))
     return lines
 
 
@@ -232,13 +231,13 @@ def _ticks(low: float, high: float) -> list[float]:
 def page_part(rows: Rows, link: str) -> list[str]:
     """What stands between the page's markers."""
     costs = all_costs(rows)
-    some = next(iter(rows.values()))[-1]
+    cpu = next(row["cpu"] for name in _definitions() for row in rows.get(name, ()))
     lines = [
         START,
         "![Seconds and peak memory of a training, by size of corpus and vocabulary]"
         "(training-cost.svg)",
         "",
-        f"On {some['cpu']}, 2 threads, GPT-2 pattern, medians ([the record]({link})). Up to 1 GB "
+        f"On {cpu}, 2 threads, GPT-2 pattern, medians ([the record]({link})). Up to 1 GB "
         "it is the start of one mixed corpus (source code, documentation, many languages); the "
         "2 GB are stories, another text, so they stand apart.",
         "",

@@ -687,7 +687,7 @@ def curves_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def recorded_costs(curves: ModuleType) -> dict[str, list[dict[str, str]]]:
     """What a record of all points would hold, with seconds that can be foretold."""
-    rows = {}
+    rows: dict[str, list[dict[str, str]]] = {}
     for corpus, megabytes in curves.CORPORA:
         for size in curves.SIZES:
             name = f"train/{corpus}-{megabytes}MB/{size}/smallest-ids/2-threads"
@@ -712,7 +712,7 @@ def test_the_plot_has_a_point_for_every_training_and_labels_apart(
     svg = "{http://www.w3.org/2000/svg}"
     assert len(list(root.iter(f"{svg}circle"))) == 2 * len(costs)
     labels = [text for text in root.iter(f"{svg}text") if "label" in text.get("class", "")]
-    assert sorted(text.text or "" for text in labels) == sorted(["1k", "32k", "128k"] * 2)
+    assert sorted(text.text or "" for text in labels) == sorted(["1,000", "32,000", "128,000"] * 2)
     places = sorted((text.get("x"), float(text.get("y", "0"))) for text in labels)
     for (x, y), (next_x, next_y) in itertools.pairwise(places):
         assert x != next_x or next_y - y >= 15
