@@ -32,6 +32,7 @@ class _Hand:
 
     def __init__(self, source: random.Random) -> None:
         self._random = source.random
+        self._recent: list[float] = []  # of this drawing: shapes share corners and radii
 
     def _below(self, limit: int) -> int:
         return int(self._random() * limit)
@@ -41,6 +42,7 @@ class _Hand:
 
     def drawing(self) -> bytes:
         size = int(self._one_of(_SIZES))
+        self._recent = []
         lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}">']
         if self._below(3) == 0:
             lines += self._gradient()
@@ -91,18 +93,20 @@ class _Hand:
         return "".join(parts) + "z"
 
     def _number(self, size: int) -> str:
-        """A coordinate, mostly inside the picture."""
-        return self._decimal((self._random() * 1.6 - 0.6) * size)
+        """A coordinate, mostly inside the picture; every other one was there before."""
+        if self._recent and self._below(2):
+            value = self._recent[-1 - self._below(min(len(self._recent), 6))]
+            return self._decimal(-value if self._below(3) == 0 else value)
+        value = round((self._random() * 1.6 - 0.6) * size, (0, 0, 0, 1, 2, 2)[self._below(6)])
+        self._recent.append(value)
+        return self._decimal(value)
 
     def _length(self, size: int) -> str:
-        return self._decimal((0.1 + 0.8 * self._random()) * size)
+        return self._decimal(round((0.1 + 0.8 * self._random()) * size, self._below(2)))
 
     def _decimal(self, value: float) -> str:
-        """Whole, or with a digit or more, as editors leave numbers: `-.5`, not `-0.50`."""
-        digits = (0, 0, 1, 2, 2, 3)[self._below(6)]
-        shown = f"{abs(value):.{digits}f}"
-        if "." in shown:
-            shown = shown.rstrip("0").rstrip(".")
+        """As editors leave numbers: `-.5`, not `-0.50`."""
+        shown = f"{abs(value):.2f}".rstrip("0").rstrip(".")
         if shown.startswith("0."):
             shown = shown[1:]
         return "-" + shown if value < 0 and shown != "0" else shown

@@ -670,7 +670,7 @@ def test_drawings_are_svg_and_the_same_bytes_on_every_machine(
     for document in documents:
         assert ElementTree.fromstring(document).tag == "{http://www.w3.org/2000/svg}svg"
     assert hashlib.sha256(text).hexdigest() == (
-        "ff9618e1c27a188090fbd874eaa90606c4585776114aacfc34ac5a2a5e6a9c0a"
+        "bd430e9cd2c6b75a9da9d58a5810ee013904da1469b46449264a9877f7c17571"
     )
 
 

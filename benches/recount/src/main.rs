@@ -9,9 +9,11 @@
 #![forbid(unsafe_code)]
 
 use std::io::Write;
-use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError, RwLock};
 
 type Id = u16;
+/// A pair of ids as one number, and its count.
+type Slot = (u32, u32);
 
 const FIRST_BYTE: Id = 4;
 const FIRST_MERGE: Id = 260;
@@ -81,22 +83,28 @@ fn documents<'t>(text: &'t [u8], separator: &[u8]) -> Vec<&'t [u8]> {
 
 /// Counts, chooses, rewrites, until there are enough merges or no pair is there twice.
 fn train(shards: Vec<Vec<Id>>, merges: usize) -> Vec<(Id, Id)> {
-    let tables: Vec<Mutex<Table>> = shards.iter().map(|_| Mutex::default()).collect();
+    let threads = shards.len();
+    let tables: Vec<RwLock<Table>> = shards.iter().map(|_| RwLock::default()).collect();
+    let bests: Mutex<Vec<Option<Slot>>> = Mutex::new(vec![None; threads]);
     let learned: Mutex<Vec<(Id, Id)>> = Mutex::default();
     let goes_on = Mutex::new(merges > 0);
-    let barrier = Barrier::new(shards.len());
+    let barrier = Barrier::new(threads);
     std::thread::scope(|scope| {
         for (number, mut shard) in shards.into_iter().enumerate() {
-            let (tables, learned, goes_on, barrier) = (&tables, &learned, &goes_on, &barrier);
+            let (tables, bests, learned) = (&tables, &bests, &learned);
+            let (goes_on, barrier) = (&goes_on, &barrier);
             scope.spawn(move || {
-                let mut all = Table::default();
+                let mut sums = Table::default();
                 while *lock(goes_on) {
-                    lock(&tables[number]).count(&shard);
+                    tables[number].write().unwrap_or_else(PoisonError::into_inner).count(&shard);
+                    barrier.wait();
+                    let best = best_of_part(&mut sums, tables, number);
+                    lock(bests)[number] = best;
                     barrier.wait();
                     if number == 0 {
-                        let best = sum(&mut all, tables);
+                        let best = lock(bests).iter().flatten().copied().max_by(order);
                         let mut learned = lock(learned);
-                        learned.extend(best);
+                        learned.extend(best.map(|(key, _)| pair(key)));
                         *lock(goes_on) = best.is_some() && learned.len() < merges;
                     }
                     barrier.wait();
@@ -104,8 +112,6 @@ fn train(shards: Vec<Vec<Id>>, merges: usize) -> Vec<(Id, Id)> {
                     if let Some(pair) = pair {
                         rewrite(&mut shard, pair, id);
                     }
-                    // Nobody may begin to count while another still asks whether to go on.
-                    barrier.wait();
                 }
             });
         }
@@ -113,28 +119,33 @@ fn train(shards: Vec<Vec<Id>>, merges: usize) -> Vec<(Id, Id)> {
     learned.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The merge learned last, and its id.
-fn latest(learned: &[(Id, Id)]) -> (Option<(Id, Id)>, Id) {
-    (learned.last().copied(), FIRST_MERGE + learned.len().saturating_sub(1) as Id)
-}
-
-/// Adds the threads' tables and gives the best pair.
-fn sum(all: &mut Table, tables: &[Mutex<Table>]) -> Option<(Id, Id)> {
-    all.clear();
+/// Adds up the threads' counts for the pairs of one part of all pairs, and gives the best of them.
+fn best_of_part(sums: &mut Table, tables: &[RwLock<Table>], part: usize) -> Option<Slot> {
+    sums.clear();
     for table in tables {
-        for &(key, count) in &lock(table).slots {
-            if key != Table::EMPTY {
-                all.add(key, count);
+        let table = table.read().unwrap_or_else(PoisonError::into_inner);
+        for &(key, count) in &table.slots {
+            if key != Table::EMPTY && (hash(key) >> 16) as usize % tables.len() == part {
+                sums.add(key, count);
             }
         }
     }
-    let better = |a: &(u32, u32), b: &(u32, u32)| a.1.cmp(&b.1).then(b.0.cmp(&a.0));
-    let &(key, _) = all
-        .slots
-        .iter()
-        .filter(|&&(key, count)| key != Table::EMPTY && count >= MIN_FREQUENCY)
-        .max_by(|a, b| better(a, b))?;
-    Some(((key >> 16) as Id, key as Id))
+    let often = |slot: &Slot| slot.0 != Table::EMPTY && slot.1 >= MIN_FREQUENCY;
+    sums.slots.iter().copied().filter(often).max_by(order)
+}
+
+/// By count, then the smaller pair of ids: the best is the greatest.
+fn order(a: &Slot, b: &Slot) -> std::cmp::Ordering {
+    a.1.cmp(&b.1).then(b.0.cmp(&a.0))
+}
+
+fn pair(key: u32) -> (Id, Id) {
+    ((key >> 16) as Id, key as Id)
+}
+
+/// The merge learned last, and its id.
+fn latest(learned: &[(Id, Id)]) -> (Option<(Id, Id)>, Id) {
+    (learned.last().copied(), FIRST_MERGE + learned.len().saturating_sub(1) as Id)
 }
 
 /// Puts `id` for every occurrence of the pair, from left to right without overlap, in place.
@@ -155,7 +166,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Pairs and their counts: open addressing, never more than half full.
 struct Table {
-    slots: Vec<(u32, u32)>,
+    slots: Vec<Slot>,
     used: usize,
 }
 
