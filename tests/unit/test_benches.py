@@ -721,6 +721,12 @@ def test_the_plot_has_a_point_for_every_training_and_labels_apart(
             assert 0 <= float(element.get(axis, "0")) <= limit
 
 
+def test_the_page_has_one_place_for_the_curves(curves_module: ModuleType) -> None:
+    page = curves_module.PAGE.read_text()
+    assert page.count(curves_module.START) == page.count(curves_module.END) == 1
+    assert page.index(curves_module.START) < page.index(curves_module.END)
+
+
 def test_a_plot_of_few_points_is_drawn_too(curves_module: ModuleType) -> None:
     costs = {("mixed", 100, 1000): curves_module.Cost(1.0, 30.0)}
     root = ElementTree.fromstring(curves_module.plot(costs))
