@@ -18,6 +18,7 @@ pub mod error;
 pub mod pretoken;
 pub mod rewrite;
 pub mod specials;
+mod threads;
 pub mod train;
 
 pub use error::{Error, Result};

@@ -27,6 +27,7 @@ fn options(max_new_ids: usize, tie_break: TieBreak) -> Options {
         tie_break,
         min_frequency: 0,
         max_token_bytes: None,
+        threads: 1,
     }
 }
 
@@ -199,6 +200,7 @@ prop_compose! {
             tie_break,
             min_frequency,
             max_token_bytes,
+            threads: 1,
         }
     }
 }

@@ -52,8 +52,8 @@ pub(crate) fn train(
         tie_break,
         min_frequency,
         max_token_bytes,
+        threads: threads(num_threads)?.get(),
     };
-    threads(num_threads)?;
     let counts = &counts.get().inner;
     let mut failure = None;
     let mut told = 0;

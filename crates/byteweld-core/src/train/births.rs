@@ -1,5 +1,7 @@
 //! The pairs that one step makes known, while they are counted and their places gathered.
 
+use std::ops::Range;
+
 use hashbrown::HashTable;
 
 use super::pairs::Pair;
@@ -38,8 +40,10 @@ pub(super) struct Birth {
     pub(super) places: Vec<u32>,
 }
 
-/// Totals of all pairs of a text, in the order in which the pairs were first asked for.
+/// Totals of all pairs of a part of the text, in the order in which the pairs were first asked for.
 pub(super) struct Census {
+    /// The slots of the part.
+    pub(super) range: Range<usize>,
     pub(super) totals: Vec<(Pair, Total)>,
     /// Indices of `totals`, found by the pair: for pairs of single bytes in a cell for each of the
     /// 65,536 (at first there are no others), for all others in a hash table.
@@ -48,8 +52,9 @@ pub(super) struct Census {
 }
 
 impl Census {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(range: Range<usize>) -> Self {
         Census {
+            range,
             totals: Vec::new(),
             of_bytes: vec![u32::MAX; 256 * 256],
             of_others: HashTable::new(),
@@ -79,5 +84,25 @@ impl Census {
             self.totals.push((pair, Total::default()));
         }
         &mut self.totals[index as usize].1
+    }
+
+    /// Adds the totals of another part.
+    pub(super) fn absorb(&mut self, other: &Census) {
+        for (pair, theirs) in &other.totals {
+            let total = self.total(*pair);
+            total.count += theirs.count;
+            total.places += theirs.places;
+        }
+    }
+
+    /// By birth, of which there are so many: how many places of it are here.
+    pub(super) fn sizes(&self, births: usize) -> Vec<u32> {
+        let mut sizes = vec![0; births];
+        for (_, total) in &self.totals {
+            if let Some(size) = sizes.get_mut(total.birth as usize) {
+                *size = total.places;
+            }
+        }
+        sizes
     }
 }

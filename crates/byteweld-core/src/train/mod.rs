@@ -1,8 +1,8 @@
 //! Counts in, merges out: the byte-pair-encoding trainer.
 //!
 //! `train` takes pretokens with their counts and gives the merges in the order they were learned.
-//! It knows nothing of patterns, documents, special tokens or files; it uses one thread and is a
-//! pure function of the multiset of pretokens and the options.
+//! It knows nothing of patterns, documents, special tokens or files, and is a pure function of the
+//! multiset of pretokens and the options.
 //!
 //! # How
 //!
@@ -14,7 +14,7 @@
 //! 3. The best pair comes from a heap (`queue.rs`).
 //! 4. Merging it walks its places, rewrites them, and adds up the tokens found to the left and to
 //!    the right (`neighbours.rs`). The sums say by how much old pairs fall and which new pairs are
-//!    born (`births.rs`).
+//!    born (`births.rs`). Long lists of places are divided among threads (`crew.rs`).
 //!
 //! Two facts make this exact and small. A pair `(x, y)` can only appear in the step that makes the
 //! newer of `x` and `y`: afterwards both tokens only ever disappear. So the list of its places is
@@ -32,6 +32,7 @@
 //! the heap.
 
 mod births;
+mod crew;
 mod ids;
 mod known;
 mod layout;
@@ -39,6 +40,8 @@ mod neighbours;
 mod pairs;
 mod queue;
 mod slots;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod watch;
 mod words;
@@ -46,7 +49,8 @@ mod words;
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use births::{Birth, Census, Total, UNKEPT};
+use births::{Birth, Total, UNKEPT};
+use crew::Crew;
 use ids::Ids;
 use known::Known;
 use layout::Layout;
@@ -99,6 +103,8 @@ pub struct Options {
     pub min_frequency: u64,
     /// The greatest length of a learned token. Pairs that would be longer are passed over.
     pub max_token_bytes: Option<usize>,
+    /// How many threads may work; what is learned does not depend on it.
+    pub threads: usize,
 }
 
 /// A merge that was learned before: ids of the left, the right and the new token.
@@ -218,8 +224,8 @@ struct Trainer<S> {
     /// The minimum frequency, at least 1.
     min_count: u64,
     max_token_bytes: u64,
-    // Empty between merges; kept for their memory.
-    neighbours: Neighbours,
+    crew: Crew,
+    /// Empty between merges.
     births: Vec<Birth>,
 }
 
@@ -248,23 +254,30 @@ impl<S: Symbol> Trainer<S> {
             floor: expected.max(min_count),
             min_count,
             max_token_bytes: options.max_token_bytes.map_or(u64::MAX, |bytes| bytes as u64),
-            neighbours: Neighbours::default(),
+            crew: Crew::new(options.threads),
             births: Vec::new(),
         })
     }
 
     /// Makes all pairs of the text known, with their places; none is known before.
     fn find_pairs(&mut self) {
-        let mut census = Census::new();
-        for (pair, _, count) in self.slots.pairs(&self.tokens) {
-            census.total(pair).add(count);
-        }
-        for (pair, total) in &mut census.totals {
+        let mut parts = self.crew.count_pairs(&self.slots, &self.tokens);
+        let (first, others) = parts.split_at_mut(1);
+        let sum = &mut first[0];
+        let of_first: Vec<Total> = sum.totals.iter().map(|(_, total)| *total).collect();
+        others.iter().for_each(|part| sum.absorb(part));
+        for (pair, total) in &mut sum.totals {
             total.birth = self.bear(*pair, *total);
         }
-        for (pair, place, _) in self.slots.pairs(&self.tokens) {
-            add_place(&mut self.births, census.total(pair).birth, place);
+        for (pair, total) in others.iter_mut().flat_map(|part| &mut part.totals) {
+            total.birth = sum.total(*pair).birth;
         }
+        // The first part is itself again, but for the births; what it has not is at the end.
+        sum.totals.truncate(of_first.len());
+        for ((_, total), own) in sum.totals.iter_mut().zip(of_first) {
+            *total = Total { birth: total.birth, ..own };
+        }
+        self.crew.write_pairs(&self.slots, &self.tokens, parts, &mut self.births);
         self.register_births();
     }
 
@@ -307,22 +320,20 @@ impl<S: Symbol> Trainer<S> {
             left_length: self.tokens.length(best.pair.left),
             right_length: self.tokens.length(best.pair.right),
         };
-        let mut neighbours = std::mem::take(&mut self.neighbours);
-        neighbours.make_room_for(merge.new);
-        self.slots.merge(&merge, &mut places, &mut neighbours);
+        let mut crew = std::mem::take(&mut self.crew);
+        let merged = crew.merge(&mut self.slots, &merge, &mut places);
 
         // The count was positive, so there is a first place, and there the token's bytes stand.
-        let start = places.first().copied().unwrap_or(0);
+        let start = merged.places(&places).flatten().next().copied().unwrap_or(0);
         let length = merge.left_length + merge.right_length;
         let new = ids.give(self.tokens.text_at(start, length))?;
         self.tokens.push(new, start, length);
 
-        let removed = self.settle(&merge, &mut neighbours);
+        let removed = self.settle(&merge, crew.sum(&merged, merge.new));
         self.tokens_left -= removed;
-        self.write_places(&places, &neighbours);
+        crew.finish(&merge, &merged, &places, &self.tokens, &mut self.births);
+        self.crew = crew;
         self.register_births();
-        neighbours.clear();
-        self.neighbours = neighbours;
         let (left, right) = self.tokens.ids(best.pair);
         Ok(LearnedMerge { left, right, new, count: best.count, removed })
     }
@@ -353,11 +364,12 @@ impl<S: Symbol> Trainer<S> {
             let total = &mut after.totals[y as usize];
             let broken = Pair::new(right, y);
             self.pairs.lower(broken, total.count, self.floor);
+            let mut made = *total;
             if y == left {
-                total.count -= in_runs.count;
-                total.places -= in_runs.places;
+                made.count -= in_runs.count;
+                made.places -= in_runs.places;
             }
-            total.birth = self.bear(Pair::new(new, y), *total);
+            total.birth = self.bear(Pair::new(new, y), made);
         }
         removed
     }
@@ -367,7 +379,7 @@ impl<S: Symbol> Trainer<S> {
         if total.count < self.floor || !self.is_short(pair) {
             return UNKEPT;
         }
-        let places = Vec::with_capacity(total.places as usize);
+        let places = vec![0; total.places as usize]; // written by the crew
         self.births.push(Birth { pair, count: total.count, places });
         (self.births.len() - 1) as u32
     }
@@ -376,15 +388,6 @@ impl<S: Symbol> Trainer<S> {
     fn is_short(&self, pair: Pair) -> bool {
         let length = |token| u64::from(self.tokens.length(token));
         length(pair.left) + length(pair.right) <= self.max_token_bytes
-    }
-
-    /// Writes down where the new pairs stand. `places` ascend, hence so does each list.
-    fn write_places(&mut self, places: &[u32], neighbours: &Neighbours) {
-        for (&place, &(x, y)) in places.iter().zip(&neighbours.around) {
-            let (x_new, new_y) = neighbours.births(x, y);
-            add_place(&mut self.births, x_new, place - self.tokens.length(x));
-            add_place(&mut self.births, new_y, place);
-        }
     }
 
     /// Makes the new pairs known.
@@ -398,18 +401,11 @@ impl<S: Symbol> Trainer<S> {
 
     /// Says why there is no pair to merge: those below the minimum frequency are not known.
     fn stop_without_pairs(&self) -> Stop {
-        let mut pairs = self.slots.pairs(&self.tokens);
+        let mut pairs = self.slots.pairs(&self.tokens, 0..self.slots.len());
         if pairs.any(|(pair, _, _)| self.is_short(pair)) {
             Stop::MinFrequency
         } else {
             Stop::NoPairs
         }
-    }
-}
-
-/// Adds a place to a new pair, if that is kept.
-fn add_place(births: &mut [Birth], birth: u32, place: u32) {
-    if let Some(birth) = births.get_mut(birth as usize) {
-        birth.places.push(place);
     }
 }

@@ -2,6 +2,8 @@
 //! in plain arrays, so that the table of pairs is touched once per token and not once per place.
 
 use super::births::Total;
+use super::pairs::Pair;
+use super::slots::Merge;
 use super::tokens::{EDGE, Token};
 
 /// The neighbours on one side.
@@ -60,6 +62,41 @@ impl Neighbours {
         if let Some(last) = self.around.last_mut() {
             last.1 = EDGE;
         }
+    }
+
+    /// Adds what was found in another part of the text.
+    pub(super) fn absorb(&mut self, other: &Neighbours) {
+        for (mine, theirs) in [(&mut self.before, &other.before), (&mut self.after, &other.after)] {
+            for &token in &theirs.tokens {
+                let total = &mut mine.totals[token as usize];
+                if total.places == 0 {
+                    mine.tokens.push(token);
+                }
+                total.count += theirs.totals[token as usize].count;
+                total.places += theirs.totals[token as usize].places;
+            }
+        }
+    }
+
+    /// Takes over the births of a sum that this was a part of.
+    pub(super) fn take_births(&mut self, sum: &Neighbours) {
+        for (mine, sums) in [(&mut self.before, &sum.before), (&mut self.after, &sum.after)] {
+            for &token in &mine.tokens {
+                mine.totals[token as usize].birth = sums.totals[token as usize].birth;
+            }
+        }
+    }
+
+    /// How many of the places are those of a new pair, `(x, new)` or `(new, y)`.
+    pub(super) fn places_of(&self, pair: Pair, merge: &Merge) -> usize {
+        let before = &self.before.totals;
+        if pair.right == merge.new {
+            return before[pair.left as usize].places as usize;
+        }
+        let places = self.after.totals[pair.right as usize].places;
+        // In runs, what followed is gone again: see `Trainer::settle`.
+        let gone = if pair.right == merge.pair.left { before[merge.new as usize].places } else { 0 };
+        (places - gone) as usize
     }
 
     /// The births of `(x, new)` and `(new, y)`.

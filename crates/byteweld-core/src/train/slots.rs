@@ -16,11 +16,19 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use super::known::Known;
 use super::neighbours::Neighbours;
 use super::pairs::Pair;
 use super::tokens::{EDGE, Token, Tokens};
+use crate::threads;
+
+/// How far an edge is looked for.
+const EDGE_WITHIN: usize = 1 << 16;
+
+/// How far a place to divide a list is looked for.
+const DIVIDE_WITHIN: usize = 1 << 10;
 
 /// How many places of a pair are looked at before the first of them is merged.
 const BATCH: usize = 256;
@@ -95,12 +103,37 @@ impl<S: Symbol> Slots<S> {
         self.slots.iter().map(|slot| slot.token() as u8).collect()
     }
 
-    /// All pairs as they stand, from left to right: pair, place and count of each occurrence.
-    pub(super) fn pairs(&self, tokens: &Tokens) -> impl Iterator<Item = (Pair, u32, u64)> {
-        let mut start = 0;
+    /// So many ranges of slots, about equal, each starting with a token or an edge. Fewer where there is no edge
+    /// to be found soon.
+    pub(super) fn ranges(&self, parts: usize) -> Vec<Range<usize>> {
+        let mut starts = vec![0];
+        for part in 1..parts {
+            let from = self.slots.len() / parts * part;
+            let near = &self.slots[from..self.slots.len().min(from + EDGE_WITHIN)];
+            // What is left of older tokens is never an edge.
+            if let Some(at) = near.iter().position(|slot| slot.token() == EDGE) {
+                starts.push(from + at);
+            }
+        }
+        starts.dedup();
+        let ends = starts.iter().skip(1).copied().chain([self.slots.len()]);
+        starts.iter().zip(ends).map(|(&start, end)| start..end).collect()
+    }
+
+    /// All pairs of which the left token starts in a range, as they stand, from left to right: pair, place
+    /// and count of each occurrence.
+    pub(super) fn pairs(
+        &self,
+        tokens: &Tokens,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = (Pair, u32, u64)> {
+        let mut start = range.start;
         std::iter::from_fn(move || {
             loop {
                 let place = start;
+                if place >= range.end {
+                    return None;
+                }
                 let left = self.slots.get(place)?.token();
                 start += tokens.length(left) as usize;
                 let right = self.slots.get(start)?.token();
@@ -112,69 +145,66 @@ impl<S: Symbol> Slots<S> {
         })
     }
 
-    /// Merges at all `places` that still hold the pair, from left to right, without overlap; keeps
-    /// only those in `places` and tells `neighbours` (empty before) what it found around each.
+    /// Where lists of places may be divided for several threads: indices of `places` at which parts start.
+    /// Between the last place of one part and the first of the next lie two slots at least, so that
+    /// neither sees what the other does.
+    pub(super) fn divide(&self, merge: &Merge, places: &[u32], parts: usize) -> Vec<usize> {
+        let reach = merge.left_length + merge.right_length + 1;
+        let mut starts = vec![0];
+        for part in 1..parts {
+            let from = places.len() / parts * part;
+            let near = &places[from..places.len().min(from + DIVIDE_WITHIN)];
+            if let Some(at) = near.windows(2).position(|two| two[1] - two[0] > reach) {
+                starts.push(from + at + 1);
+            }
+        }
+        starts
+    }
+
+    /// Merges at all `places` that still hold the pair, from left to right, without overlap; moves those to
+    /// the front of their part and gives how many there are in each. Tells `neighbours` (empty before, one
+    /// for each part) what it found around each.
     pub(super) fn merge(
         &mut self,
         merge: &Merge,
-        places: &mut Vec<u32>,
-        neighbours: &mut Neighbours,
-    ) {
-        let mut kept = 0;
-        let mut batch = [0; BATCH];
-        for start in (0..places.len()).step_by(BATCH) {
-            let end = places.len().min(start + BATCH);
-            let found = self.sift(merge, &places[start..end], &mut batch);
-            for &place in &batch[..found] {
-                // In a run of equal tokens the merge before may have taken the left one.
-                if merge.pair.left == merge.pair.right
-                    && self.slots[place as usize].token() != merge.pair.left
-                {
-                    continue;
-                }
-                self.merge_at(merge, place as usize, neighbours);
-                places[kept] = place;
-                kept += 1;
+        places: &mut [u32],
+        starts: &[usize],
+        neighbours: &mut [Neighbours],
+    ) -> Vec<usize> {
+        let mut kept = vec![0; starts.len()];
+        let mut parts = Vec::with_capacity(starts.len());
+        let (mut slots, mut places) = (&mut self.slots[..], places);
+        let (mut first_slot, mut first_place) = (0, 0);
+        let ends = starts.iter().skip(1);
+        let mut news = neighbours.iter_mut().zip(&mut kept);
+        for &end in ends {
+            let slot = places[end - first_place] as usize - 1;
+            let (mine, others) = slots.split_at_mut(slot - first_slot);
+            let (my_places, other_places) = places.split_at_mut(end - first_place);
+            if let Some((neighbours, kept)) = news.next() {
+                let text = Text { slots: mine, first: first_slot, counts: &self.counts, shift: self.shift };
+                parts.push((text, my_places, neighbours, kept));
             }
+            (slots, places, first_slot, first_place) = (others, other_places, slot, end);
         }
-        places.truncate(kept);
-    }
-
-    /// Copies the places that hold the pair to the front of `batch` and says how many they are.
-    ///
-    /// About half do, as if by chance. Without a branch the processor need not guess which, and
-    /// fetches the slots of many places at once.
-    fn sift(&self, merge: &Merge, places: &[u32], batch: &mut [u32; BATCH]) -> usize {
-        let (left, right) = (S::of(merge.pair.left), S::of(merge.pair.right));
-        let mut found = 0;
-        for &place in places {
-            let start = place as usize;
-            // Inside the array even if the pair is gone, since it stood there once.
-            let middle = start + merge.left_length as usize;
-            batch[found] = place;
-            let holds = (self.slots[start] == left) & (self.slots[middle] == right);
-            found += usize::from(holds);
+        if let Some((neighbours, kept)) = news.next() {
+            let text = Text { slots, first: first_slot, counts: &self.counts, shift: self.shift };
+            parts.push((text, places, neighbours, kept));
         }
-        found
-    }
-
-    fn merge_at(&mut self, merge: &Merge, start: usize, neighbours: &mut Neighbours) {
-        let middle = start + merge.left_length as usize;
-        let end = middle + merge.right_length as usize;
-        let (before, after) = (self.slots[start - 1].token(), self.slots[end].token());
-        if before == merge.new {
-            neighbours.forget_last_after();
-        }
-        neighbours.add(before, after, self.counts[start >> self.shift]);
-        self.rewrite(start, middle, end, S::of(merge.new));
+        let threads = parts.len();
+        threads::each(parts, threads, |(mut text, places, neighbours, kept)| {
+            *kept = text.merge(merge, places, neighbours);
+        });
+        kept
     }
 
     /// Makes one token of two that lie at `start..middle` and `middle..end`.
     fn rewrite(&mut self, start: usize, middle: usize, end: usize, new: S) {
-        // First this one: if the right token has one slot, it is also the last of the new token.
-        self.slots[middle] = S::DEAD;
-        self.slots[start] = new;
-        self.slots[end - 1] = new;
+        rewrite(&mut self.slots, start, middle, end, new);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
     }
 
     /// How many tokens the text has, each as often as its pretoken occurs; edges are none.
@@ -233,4 +263,75 @@ impl<S: Symbol> Slots<S> {
         let right = self.slots.get(middle)?.token();
         known.rank(Pair::new(left.token(), right))
     }
+}
+
+/// A part of the slots, in which one thread merges.
+struct Text<'s, S> {
+    slots: &'s mut [S],
+    /// Which slot is the first.
+    first: usize,
+    counts: &'s [u64],
+    shift: u32,
+}
+
+impl<S: Symbol> Text<'_, S> {
+    /// Merges at all `places` that hold the pair and moves those to the front; gives how many they are.
+    fn merge(&mut self, merge: &Merge, places: &mut [u32], neighbours: &mut Neighbours) -> usize {
+        let mut kept = 0;
+        let mut batch = [0; BATCH];
+        for start in (0..places.len()).step_by(BATCH) {
+            let end = places.len().min(start + BATCH);
+            let found = self.sift(merge, &places[start..end], &mut batch);
+            for &place in &batch[..found] {
+                let start = place as usize - self.first;
+                // In a run of equal tokens the merge before may have taken the left one.
+                if merge.pair.left == merge.pair.right
+                    && self.slots[start].token() != merge.pair.left
+                {
+                    continue;
+                }
+                self.merge_at(merge, start, neighbours);
+                places[kept] = place;
+                kept += 1;
+            }
+        }
+        kept
+    }
+
+    /// Copies the places that hold the pair to the front of `batch` and says how many they are.
+    ///
+    /// About half do, as if by chance. Without a branch the processor need not guess which, and
+    /// fetches the slots of many places at once.
+    fn sift(&self, merge: &Merge, places: &[u32], batch: &mut [u32; BATCH]) -> usize {
+        let (left, right) = (S::of(merge.pair.left), S::of(merge.pair.right));
+        let mut found = 0;
+        for &place in places {
+            let start = place as usize - self.first;
+            // Inside the array even if the pair is gone, since it stood there once.
+            let middle = start + merge.left_length as usize;
+            batch[found] = place;
+            let holds = (self.slots[start] == left) & (self.slots[middle] == right);
+            found += usize::from(holds);
+        }
+        found
+    }
+
+    fn merge_at(&mut self, merge: &Merge, start: usize, neighbours: &mut Neighbours) {
+        let middle = start + merge.left_length as usize;
+        let end = middle + merge.right_length as usize;
+        let (before, after) = (self.slots[start - 1].token(), self.slots[end].token());
+        if before == merge.new {
+            neighbours.forget_last_after();
+        }
+        neighbours.add(before, after, self.counts[(start + self.first) >> self.shift]);
+        rewrite(self.slots, start, middle, end, S::of(merge.new));
+    }
+}
+
+/// Makes one token of two that lie at `start..middle` and `middle..end`.
+fn rewrite<S: Symbol>(slots: &mut [S], start: usize, middle: usize, end: usize, new: S) {
+    // First this one: if the right token has one slot, it is also the last of the new token.
+    slots[middle] = S::DEAD;
+    slots[start] = new;
+    slots[end - 1] = new;
 }
