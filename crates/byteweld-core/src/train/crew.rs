@@ -7,9 +7,10 @@
 use super::births::{Birth, Census};
 use super::neighbours::Neighbours;
 use super::pairs::Pair;
-use super::slots::{Merge, Slots, Symbol};
+use super::slots::{LONG, Merge, Slots, Symbol};
 use super::tokens::{Token, Tokens};
-use crate::threads;
+use crate::error::Result;
+use crate::threads::{self, Stop};
 
 /// Fewer places, or slots, are not worth a thread.
 const WORTH_A_THREAD: usize = if cfg!(test) { 8 } else { 1 << 16 };
@@ -53,15 +54,16 @@ impl Crew {
         slots: &mut Slots<S>,
         merge: &Merge,
         places: &mut [u32],
-    ) -> Merged {
+        goes_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Merged> {
         let starts = slots.divide(merge, places, self.parts_for(places.len()));
         let parts = self.parts.len().max(starts.len());
         self.parts.resize_with(parts, Neighbours::default);
         for part in &mut self.parts[..starts.len()] {
             part.make_room_for(merge.new);
         }
-        let kept = slots.merge(merge, places, &starts, &mut self.parts);
-        Merged { starts, kept }
+        let kept = slots.merge(merge, places, &starts, &mut self.parts, goes_on)?;
+        Ok(Merged { starts, kept })
     }
 
     /// What was found in all parts together.
@@ -85,7 +87,8 @@ impl Crew {
         places: &[u32],
         tokens: &Tokens,
         births: &mut [Birth],
-    ) {
+        goes_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
         let parts = &mut self.parts[..merged.starts.len()];
         if parts.len() > 1 {
             parts.iter_mut().for_each(|part| part.take_births(&self.sum));
@@ -93,27 +96,39 @@ impl Crew {
         let size = |part: usize, _, pair| parts[part].places_of(pair, merge);
         let shares = share_out(births, parts.len(), size);
         let work = shares.into_iter().zip(parts.iter()).zip(merged.places(places)).collect();
-        threads::each(work, self.threads, |((mut shares, part), places)| {
+        let is_long = places.len() > LONG;
+        threads::each(work, self.threads, is_long, goes_on, |((mut shares, part), places), _| {
             for (&place, &(x, y)) in places.iter().zip(&part.around) {
                 let (x_new, new_y) = part.births(x, y);
                 shares.write(x_new, place.wrapping_sub(tokens.length(x)));
                 shares.write(new_y, place);
             }
-        });
+        })?;
         parts.iter_mut().for_each(Neighbours::clear);
         self.sum.clear();
+        Ok(())
     }
 
     /// Counts all pairs of the text, part by part.
-    pub(super) fn count_pairs<S: Symbol>(&self, slots: &Slots<S>, tokens: &Tokens) -> Vec<Census> {
+    pub(super) fn count_pairs<S: Symbol>(
+        &self,
+        slots: &Slots<S>,
+        tokens: &Tokens,
+        goes_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Vec<Census>> {
         let ranges = slots.ranges(self.parts_for(slots.len()));
         let mut parts: Vec<Census> = ranges.into_iter().map(Census::new).collect();
-        threads::each(parts.iter_mut().collect(), self.threads, |census: &mut Census| {
+        let work = parts.iter_mut().collect();
+        let is_long = slots.len() > LONG;
+        threads::each(work, self.threads, is_long, goes_on, |census: &mut Census, stop| {
             for (pair, _, count) in slots.pairs(tokens, census.range.clone()) {
                 census.total(pair).add(count);
+                if stop.is_set() {
+                    break;
+                }
             }
-        });
-        parts
+        })?;
+        Ok(parts)
     }
 
     /// Writes down where the pairs stand that are kept; `parts` know their births.
@@ -123,16 +138,22 @@ impl Crew {
         tokens: &Tokens,
         parts: Vec<Census>,
         births: &mut [Birth],
-    ) {
+        goes_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
         let sizes: Vec<Vec<u32>> = parts.iter().map(|part| part.sizes(births.len())).collect();
         let shares = share_out(births, parts.len(), |part, birth, _| sizes[part][birth] as usize);
         drop(sizes);
         let work = shares.into_iter().zip(parts).collect();
-        threads::each(work, self.threads, |(mut shares, mut part): (Shares<'_>, Census)| {
+        let is_long = slots.len() > LONG;
+        let write = |(mut shares, mut part): (Shares<'_>, Census), stop: &Stop| {
             for (pair, place, _) in slots.pairs(tokens, part.range.clone()) {
                 shares.write(part.total(pair).birth, place);
+                if stop.is_set() {
+                    break;
+                }
             }
-        });
+        };
+        threads::each(work, self.threads, is_long, goes_on, write)
     }
 }
 

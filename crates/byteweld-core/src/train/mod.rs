@@ -196,17 +196,18 @@ fn run<S: Symbol>(
     let mut trainer = Trainer::new(slots, bytes, options)?;
     watch.look(&merges)?;
     let first_tokens = trainer.tokens_left;
-    trainer.find_pairs();
+    trainer.find_pairs(&mut || watch.look(&merges))?;
     let stop = loop {
         watch.look(&merges)?;
         if ids.given() == options.max_new_ids {
             break Stop::Size;
         }
-        let best = match trainer.pop_best() {
-            Ok(best) => best,
-            Err(stop) => break stop,
+        let mut goes_on = || watch.look(&merges);
+        let Some(best) = trainer.pop_best(&mut goes_on)? else {
+            break trainer.stop_without_pairs();
         };
-        merges.push(trainer.merge(best, &mut ids)?);
+        let merge = trainer.merge(best, &mut ids, &mut goes_on)?;
+        merges.push(merge);
     };
     Ok(Trained { merges, stop, first_tokens })
 }
@@ -260,8 +261,8 @@ impl<S: Symbol> Trainer<S> {
     }
 
     /// Makes all pairs of the text known, with their places; none is known before.
-    fn find_pairs(&mut self) {
-        let mut parts = self.crew.count_pairs(&self.slots, &self.tokens);
+    fn find_pairs(&mut self, goes_on: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let mut parts = self.crew.count_pairs(&self.slots, &self.tokens, goes_on)?;
         let (first, others) = parts.split_at_mut(1);
         let sum = &mut first[0];
         let of_first: Vec<Total> = sum.totals.iter().map(|(_, total)| *total).collect();
@@ -277,21 +278,20 @@ impl<S: Symbol> Trainer<S> {
         for ((_, total), own) in sum.totals.iter_mut().zip(of_first) {
             *total = Total { birth: total.birth, ..own };
         }
-        self.crew.write_pairs(&self.slots, &self.tokens, parts, &mut self.births);
+        self.crew.write_pairs(&self.slots, &self.tokens, parts, &mut self.births, goes_on)?;
         self.register_births();
+        Ok(())
     }
 
-    /// Takes the pair to merge next out of the queue, or says why there is none.
-    fn pop_best(&mut self) -> std::result::Result<Entry, Stop> {
+    /// Takes the pair to merge next out of the queue, if there is one.
+    fn pop_best(&mut self, goes_on: &mut dyn FnMut() -> Result<()>) -> Result<Option<Entry>> {
         loop {
-            if let Some(best) = self.pop_known() {
+            let best = self.pop_known();
+            if best.is_some() || self.floor == self.min_count {
                 return Ok(best);
             }
-            if self.floor == self.min_count {
-                return Err(self.stop_without_pairs());
-            }
             self.floor = (self.floor / FLOOR_STEP).max(self.min_count);
-            self.find_pairs();
+            self.find_pairs(goes_on)?;
         }
     }
 
@@ -312,7 +312,12 @@ impl<S: Symbol> Trainer<S> {
     }
 
     /// Merges the best pair everywhere and brings all counts up to date.
-    fn merge(&mut self, best: Entry, ids: &mut Ids) -> Result<LearnedMerge> {
+    fn merge(
+        &mut self,
+        best: Entry,
+        ids: &mut Ids,
+        goes_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<LearnedMerge> {
         let mut places = self.pairs.take(best.pair);
         let merge = Merge {
             pair: best.pair,
@@ -321,7 +326,7 @@ impl<S: Symbol> Trainer<S> {
             right_length: self.tokens.length(best.pair.right),
         };
         let mut crew = std::mem::take(&mut self.crew);
-        let merged = crew.merge(&mut self.slots, &merge, &mut places);
+        let merged = crew.merge(&mut self.slots, &merge, &mut places, goes_on)?;
 
         // The count was positive, so there is a first place, and there the token's bytes stand.
         let start = merged.places(&places).flatten().next().copied().unwrap_or(0);
@@ -331,7 +336,7 @@ impl<S: Symbol> Trainer<S> {
 
         let removed = self.settle(&merge, crew.sum(&merged, merge.new));
         self.tokens_left -= removed;
-        crew.finish(&merge, &merged, &places, &self.tokens, &mut self.births);
+        crew.finish(&merge, &merged, &places, &self.tokens, &mut self.births, goes_on)?;
         self.crew = crew;
         self.register_births();
         let (left, right) = self.tokens.ids(best.pair);

@@ -95,7 +95,8 @@ impl Neighbours {
         }
         let places = self.after.totals[pair.right as usize].places;
         // In runs, what followed is gone again: see `Trainer::settle`.
-        let gone = if pair.right == merge.pair.left { before[merge.new as usize].places } else { 0 };
+        let gone =
+            if pair.right == merge.pair.left { before[merge.new as usize].places } else { 0 };
         (places - gone) as usize
     }
 

@@ -22,7 +22,11 @@ use super::known::Known;
 use super::neighbours::Neighbours;
 use super::pairs::Pair;
 use super::tokens::{EDGE, Token, Tokens};
-use crate::threads;
+use crate::error::Result;
+use crate::threads::{self, Stop};
+
+/// Work on more places, or slots, is asked now and then whether it shall go on.
+pub(super) const LONG: usize = 1 << 20;
 
 /// How far an edge is looked for.
 const EDGE_WITHIN: usize = 1 << 16;
@@ -170,8 +174,10 @@ impl<S: Symbol> Slots<S> {
         places: &mut [u32],
         starts: &[usize],
         neighbours: &mut [Neighbours],
-    ) -> Vec<usize> {
+        goes_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Vec<usize>> {
         let mut kept = vec![0; starts.len()];
+        let is_long = places.len() > LONG;
         let mut parts = Vec::with_capacity(starts.len());
         let (mut slots, mut places) = (&mut self.slots[..], places);
         let (mut first_slot, mut first_place) = (0, 0);
@@ -182,7 +188,12 @@ impl<S: Symbol> Slots<S> {
             let (mine, others) = slots.split_at_mut(slot - first_slot);
             let (my_places, other_places) = places.split_at_mut(end - first_place);
             if let Some((neighbours, kept)) = news.next() {
-                let text = Text { slots: mine, first: first_slot, counts: &self.counts, shift: self.shift };
+                let text = Text {
+                    slots: mine,
+                    first: first_slot,
+                    counts: &self.counts,
+                    shift: self.shift,
+                };
                 parts.push((text, my_places, neighbours, kept));
             }
             (slots, places, first_slot, first_place) = (others, other_places, slot, end);
@@ -192,10 +203,16 @@ impl<S: Symbol> Slots<S> {
             parts.push((text, places, neighbours, kept));
         }
         let threads = parts.len();
-        threads::each(parts, threads, |(mut text, places, neighbours, kept)| {
-            *kept = text.merge(merge, places, neighbours);
-        });
-        kept
+        threads::each(
+            parts,
+            threads,
+            is_long,
+            goes_on,
+            |(mut text, places, neighbours, kept), stop| {
+                *kept = text.merge(merge, places, neighbours, stop);
+            },
+        )?;
+        Ok(kept)
     }
 
     /// Makes one token of two that lie at `start..middle` and `middle..end`.
@@ -276,10 +293,19 @@ struct Text<'s, S> {
 
 impl<S: Symbol> Text<'_, S> {
     /// Merges at all `places` that hold the pair and moves those to the front; gives how many they are.
-    fn merge(&mut self, merge: &Merge, places: &mut [u32], neighbours: &mut Neighbours) -> usize {
+    fn merge(
+        &mut self,
+        merge: &Merge,
+        places: &mut [u32],
+        neighbours: &mut Neighbours,
+        stop: &Stop,
+    ) -> usize {
         let mut kept = 0;
         let mut batch = [0; BATCH];
         for start in (0..places.len()).step_by(BATCH) {
+            if stop.is_set() {
+                break;
+            }
             let end = places.len().min(start + BATCH);
             let found = self.sift(merge, &places[start..end], &mut batch);
             for &place in &batch[..found] {
