@@ -2,6 +2,7 @@
 
 from byteweld._native import __version__ as __version__
 from byteweld.api import count, load, train
+from byteweld.checkpoint import Checkpoint
 from byteweld.corpus import Corpus, open_corpus
 from byteweld.counts import Counts
 from byteweld.encodings import (
@@ -28,7 +29,7 @@ from byteweld.patterns import PATTERNS
 from byteweld.recipes import RECIPES, Recipe
 from byteweld.streams import DecodeStream, EncodeStream
 from byteweld.tokenizer import Tokenizer
-from byteweld.trainer import Training, TrainingEvent
+from byteweld.training import Training, TrainingEvent, report_path
 from byteweld.vocab import AddedToken, Merge, Replace, Split, Vocabulary
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "RECIPES",
     "AddedToken",
     "ByteweldError",
+    "Checkpoint",
     "Corpus",
     "CorpusError",
     "Counts",
@@ -69,5 +71,6 @@ __all__ = [
     "merge_tree",
     "open_corpus",
     "recognise",
+    "report_path",
     "train",
 ]
