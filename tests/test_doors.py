@@ -22,8 +22,7 @@ DOORS: dict[str, set[str]] = {
     "counts": {"errors", "corpus", "recipes", "_files", "_native"},
     "training": {"errors", "vocab", "recipes", "formats", "_files"},
     "checkpoint": {
-        *("errors", "vocab", "recipes", "corpus", "counts", "training", "formats", "_files"),
-        "_native",
+        *("errors", "vocab", "recipes", "counts", "training", "formats", "_files", "_native"),
     },
     "extend": {"errors", "vocab", "recipes"},
     "trainer": {

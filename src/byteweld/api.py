@@ -87,7 +87,11 @@ def train(
             point = checkpoint
         elif checkpoint is not None:
             point = Checkpoint.of(
-                checkpoint, corpus, recipe=chosen, vocab_size=vocab_size, start=before
+                checkpoint,
+                recipe=chosen,
+                vocab_size=vocab_size,
+                start=before,
+                **_facts(corpus),
             )
             stack.callback(point.close)
         counts = _count(corpus, chosen, num_threads, tell, point)
@@ -115,6 +119,19 @@ def _recipe(
     if recipe is None:
         recipe = "modern" if start.training is None else start.training.recipe
     return fit_recipe(find_recipe(recipe).replace(**changes), start.vocab, changes)
+
+
+def _facts(corpus: Any) -> dict[str, Any]:
+    """What a checkpoint knows a corpus by."""
+    if isinstance(corpus, Corpus):
+        reading = {name: getattr(corpus, name) for name in ("unit", "separator", "field")}
+        return {"files": corpus.files, "reading": reading | {"on_error": corpus.on_error}}
+    if isinstance(corpus, Counts):
+        return {"counts": {"distinct": len(corpus), "total": corpus.total}}
+    raise TypeError(
+        "a checkpoint needs files or Counts, which can be known again; "
+        f"found {type(corpus).__name__}"
+    )
 
 
 def _count(

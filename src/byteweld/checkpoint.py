@@ -24,7 +24,6 @@ from typing import Any, BinaryIO
 
 from byteweld._files import write_atomic
 from byteweld._native import __version__
-from byteweld.corpus import Corpus
 from byteweld.counts import Counts
 from byteweld.errors import FormatError
 from byteweld.formats import _json
@@ -76,31 +75,28 @@ class Checkpoint:
     def of(
         cls,
         path: str | os.PathLike[str],
-        corpus: Corpus | Counts | object,
         *,
         recipe: Recipe,
         vocab_size: int,
         start: Vocabulary | None = None,
+        files: Iterable[str | os.PathLike[str]] = (),
         **facts: object,
     ) -> Checkpoint:
-        """The checkpoint of a training: what it depends on is the recipe, the size, the files."""
-        if isinstance(corpus, Corpus):
-            facts["reading"] = {
-                name: getattr(corpus, name) for name in ("unit", "separator", "field", "on_error")
-            }
-            facts |= describe_files(corpus.files)
-        elif isinstance(corpus, Counts):
-            facts["counts"] = {"distinct": len(corpus), "total": corpus.total}
-        else:
-            raise TypeError(
-                "a checkpoint needs files or Counts, which can be known again; "
-                f"found {type(corpus).__name__}"
-            )
-        facts["recipe"] = dataclasses.asdict(recipe)
-        facts["vocab_size"] = vocab_size
-        facts["start"] = None if start is None else start.fingerprint
-        facts["version"] = __version__
-        return cls(path, facts)
+        """The checkpoint of a training: recipe, size and files are what the result depends on.
+
+        Files are known again by their names, sizes and times of change.
+        """
+        return cls(
+            path,
+            {
+                "version": __version__,
+                "recipe": dataclasses.asdict(recipe),
+                "vocab_size": vocab_size,
+                "start": None if start is None else start.fingerprint,
+                "files": _describe(files),
+                **facts,
+            },
+        )
 
     # ------------------------------------------------------------------ counts
 
@@ -233,16 +229,15 @@ class Checkpoint:
 # ---------------------------------------------------------------------------- facts
 
 
-def describe_files(files: Iterable[str | os.PathLike[str]]) -> dict[str, object]:
-    """What a checkpoint remembers of files: name, size and time of change of each."""
+def _describe(files: Iterable[str | os.PathLike[str]]) -> object:
     known: list[list[object]] = []
     for file in files:
         status = Path(file).stat()
         known.append([os.fspath(file), status.st_size, status.st_mtime_ns])
     if len(known) <= _MANY_FILES:
-        return {"files": known}
+        return known
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()
-    return {"files": f"{len(known)} files with digest {digest[:16]}"}
+    return f"{len(known)} files with digest {digest[:16]}"
 
 
 def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> Iterable[str]:

@@ -128,6 +128,7 @@ class Training:
             "format": _FORMAT,
             "fingerprint": vocab.fingerprint,
             "tokens": len(vocab),
+            "bytes_per_token": self.bytes_per_token,
             **facts,
             **lists,
         }
@@ -179,6 +180,8 @@ _NUMBERS = (
     *("vocab_size", "merges_learned", "merges_planned", "distinct_pretokens", "total_pretokens"),
     *("skipped_documents", "first_tokens", "total_bytes"),
 )
+# What the report says for its readers, and the vocabulary and the other fields say as well.
+_SAID_BY_OTHERS = {"format", "fingerprint", "tokens", "bytes_per_token"}
 _LISTS = ("merge_counts", "removed_tokens")
 _SECONDS = ("count_seconds", "merge_seconds")
 _NUMBERS_OR_NONE = ("files", "file_bytes", "peak_memory_bytes")
@@ -186,7 +189,7 @@ _NUMBERS_OR_NONE = ("files", "file_bytes", "peak_memory_bytes")
 
 def _read(report: dict[str, object], merges: int, file: Path) -> Training:
     names = {field.name for field in dataclasses.fields(Training)}
-    unknown = report.keys() - names - {"format", "fingerprint", "tokens"}
+    unknown = report.keys() - names - _SAID_BY_OTHERS
     if unknown:
         raise FormatError(f"the report has the unknown key {min(unknown)!r}", path=file)
     given: dict[str, Any] = {
@@ -217,6 +220,8 @@ def _read(report: dict[str, object], merges: int, file: Path) -> Training:
                 path=file,
             )
         given[name] = tuple(_whole(number, name, file) for number in numbers)
+    if sum(given["removed_tokens"]) > given["first_tokens"]:
+        raise FormatError("more tokens were removed than there were", path=file)
     return Training(**given)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple, cast
 
 import byteweld
@@ -95,6 +96,32 @@ def count(
         files, bytes_read = files + 1, bytes_read + size
     counts = tables[0] if len(tables) == 1 else byteweld.Counts.merge(tables)
     return Counted(counts, files, bytes_read, len(saved), time.perf_counter() - started)
+
+
+def files(sources: Sequence[str], recipe: byteweld.Recipe, reading: Reading) -> list[Path]:
+    """The files of all sources, those of saved counts included; standard input has none."""
+    found: list[Path] = []
+    for source in sources:
+        if byteweld.Counts.is_saved_at(source):
+            found += sorted(path for path in Path(source).rglob("*") if path.is_file())
+        elif source != _input.STDIN:
+            found += _open([source], reading, recipe.document_unit, recipe.extensions).files
+    return found
+
+
+def counted_before(
+    counts: byteweld.Counts,
+    sources: Sequence[str],
+    recipe: byteweld.Recipe,
+    reading: Reading,
+    *,
+    seconds: float,
+) -> Counted:
+    """The same as `count` gave before the training was killed, for counts that were kept."""
+    tables = sum(byteweld.Counts.is_saved_at(source) for source in sources)
+    others = [source for source in sources if not byteweld.Counts.is_saved_at(source)]
+    found = files(others, recipe, reading)
+    return Counted(counts, len(found), sum(file.stat().st_size for file in found), tables, seconds)
 
 
 def _check_stdin(sources: Sequence[str], reading: Reading) -> None:
