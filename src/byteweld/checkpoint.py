@@ -155,8 +155,8 @@ class Checkpoint:
         for name in (_COUNTS, _NEW_COUNTS):
             shutil.rmtree(self.path / name, ignore_errors=True)
         # The facts go last: without them, what is left would be a folder of nobody's.
-        for name in (_LOG, _FACTS):
-            (self.path / name).unlink(missing_ok=True)
+        for file in (*self._torn_facts(), self.path / _LOG, self.path / _FACTS):
+            file.unlink(missing_ok=True)
         if not any(self.path.iterdir()):
             self.path.rmdir()
 
@@ -173,16 +173,18 @@ class Checkpoint:
                     "give the same inputs and options, or another folder, or remove this one"
                 )
             return
-        # A kill between two steps may leave a temporary file of ours, and nothing else.
-        others = [entry.name for entry in self.path.iterdir()]
-        if any(not name.startswith(f".{_FACTS}.") for name in others):
+        others = {entry.name for entry in self.path.iterdir()}
+        others -= {file.name for file in self._torn_facts()}
+        if others:
             raise FileExistsError(
                 f"{self.path} is not empty and holds no checkpoint (there is {min(others)!r}); "
                 "give a folder of its own"
             )
-        for name in others:
-            (self.path / name).unlink(missing_ok=True)
         write_atomic(file, json.dumps(facts, indent=1).encode())
+
+    def _torn_facts(self) -> list[Path]:
+        """The temporary files that a kill may leave while the facts are written."""
+        return list(self.path.glob(f".{_FACTS}.*"))
 
     def _open_log(self) -> BinaryIO:
         """Read the log up to its first record that is not whole, cut it there, and go on."""

@@ -61,9 +61,15 @@ def give_up_stdout() -> None:
 
 
 def say(message: str) -> None:
-    """Say a line to people."""
+    """Say a line to people; among JSON lines it is one of them."""
+    if _progress_as_json:
+        message = json.dumps({"message": message}, ensure_ascii=False)
+    _say(message)
+
+
+def _say(line: str) -> None:
     with contextlib.suppress(BrokenPipeError):
-        sys.stderr.buffer.write(message.encode("utf-8", "backslashreplace") + b"\n")
+        sys.stderr.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
         sys.stderr.flush()
 
 
@@ -146,7 +152,7 @@ _progress_as_json = False
 
 @contextlib.contextmanager
 def progress_as_json(is_wanted: bool) -> Iterator[None]:
-    """While this lasts, progress is JSON lines on stderr, if that is wanted."""
+    """While this lasts, progress and talk are JSON lines on stderr, if that is wanted."""
     global _progress_as_json
     _progress_as_json = is_wanted
     try:
@@ -238,7 +244,7 @@ def _json_lines(what: str, unit: Unit, pace: _Pace) -> Iterator[Callable[[int], 
             "per_second": None if rate is None else round(rate, 1),
             "seconds_left": None if left is None else round(left, 1),
         }
-        say(json.dumps(content))
+        _say(json.dumps(content))
 
     def advance(done: int) -> None:
         nonlocal latest

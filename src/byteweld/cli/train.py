@@ -197,18 +197,19 @@ def run(
     files = _check(trial, plan, force=force)
 
     reading = options.Reading(ext, lines, field, separator, on_error)
-    with _output.progress_as_json(progress == "json"):
-        with _checkpoint(checkpoint, source, chosen, reading, largest, start_tok) as point:
-            counted = _count(source, chosen, reading, threads, point)
-            _output.say(counted.sentence())
-            tok = _train(counted.counts, largest, chosen, start_tok, point, threads)
-            made = [_cut(tok, size, counted, threads) for size in plan]
-            with _output.progress("writing", len(files), "files") as advance:
-                _write(made, files, force=force)
-                advance(len(files))
-            if point is not None:
-                point.remove()
-    _conclude(made, counted, time.perf_counter() - started)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_output.progress_as_json(progress == "json"))
+        point = stack.enter_context(
+            _checkpoint(checkpoint, source, chosen, reading, largest, start_tok)
+        )
+        counted = _count(source, chosen, reading, threads, point)
+        _output.say(counted.sentence())
+        tok = _train(counted.counts, largest, chosen, start_tok, point, threads)
+        made = [_cut(tok, size, counted, threads) for size in plan]
+        _write(made, files, force=force)
+        if point is not None:
+            point.remove()
+        _conclude(made, counted, time.perf_counter() - started)
     if json:
         _output.report(_report(made, counted))
 
@@ -420,12 +421,14 @@ def measure(
 
 
 def _write(made: list[_Made], files: list[Path], *, force: bool) -> None:
-    _targets.save_all(
-        [(one.tok, one.size.targets) for one in made],
-        [(one.tok, one.training, _targets.report_place(one.size.targets[0])) for one in made],
-        files=files,
-        force=force,
-    )
+    with _output.progress("writing", len(files), "files") as advance:
+        _targets.save_all(
+            [(one.tok, one.size.targets) for one in made],
+            [(one.tok, one.training, _targets.report_place(one.size.targets[0])) for one in made],
+            files=files,
+            force=force,
+        )
+        advance(len(files))
 
 
 # ---------------------------------------------------------------------------- after the work
