@@ -233,8 +233,11 @@ def _plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None) -> _Plan:
 
 
 def _shared_texts(recipe: Recipe, base: Vocabulary) -> list[tuple[bytes, int]]:
-    """Hugging Face keeps tokens and specials in one table of texts, with bytes as letters."""
-    if recipe.alphabet != "huggingface":
+    """Hugging Face keeps tokens and specials in one table of texts, with bytes as letters.
+
+    (It knows no specials that come after the merges.)
+    """
+    if recipe.alphabet != "huggingface" or recipe.special_ids == "last":
         return []
     from byteweld._byte_letters import chars_to_bytes
 
