@@ -6,11 +6,11 @@ Every id of the vocabulary stays, and so do its merges, which go before the new 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from byteweld.errors import UnsupportedError
 from byteweld.recipes import RECIPES, Recipe
-from byteweld.vocab import Merge, Vocabulary
+from byteweld.vocab import Vocabulary
 
 # What a vocabulary may have besides tokens and merges, and be extended all the same.
 _KEPT = ("added token flags", "shared ids", "template")
@@ -30,14 +30,14 @@ def check_extendable(vocab: Vocabulary) -> None:
         raise UnsupportedError(
             f"this tokenizer cannot be extended: training knows nothing of its {', '.join(found)}"
         )
-    live_merges(vocab)
+    check_order(vocab)
 
 
-def live_merges(vocab: Vocabulary) -> Sequence[Merge]:
-    """The merges that can ever be made, in order; refuses a list that no training can have made.
+def check_order(vocab: Vocabulary) -> None:
+    """Refuse a merge list that no training can have made.
 
-    In a list that training made, parts come before the whole. Then making the merges one after
-    another is encoding: no merge makes way for one before it.
+    In one that training made, parts come before the whole, and each token is made once. Then making
+    the merges one after another is encoding: no merge makes way for one before it.
     """
     rank_of: dict[int, int] = {}
     for rank, (_, _, new) in enumerate(vocab.merge_ids):
@@ -47,24 +47,21 @@ def live_merges(vocab: Vocabulary) -> Sequence[Merge]:
                 f"token {new}, which no training does"
             )
         rank_of[new] = rank
-    live = {i for i, token in vocab.ordinary() if len(token) == 1}
-    merges = []
+    made = {i for i, token in vocab.ordinary() if len(token) == 1}
     for rank, merge in enumerate(vocab.merge_ids):
-        late = next((part for part in merge[:2] if rank_of.get(part, -1) >= rank), None)
-        if late is not None:
+        missing = next((part for part in merge[:2] if part not in made), None)
+        if missing is not None:
+            when = f"merge {rank_of[missing]} makes later" if missing in rank_of else "none makes"
             raise UnsupportedError(
-                f"this tokenizer cannot be extended: merge {rank} needs token {late}, which merge "
-                f"{rank_of[late]} makes later"
+                f"this tokenizer cannot be extended: merge {rank} needs token {missing}, which "
+                f"{when}"
             )
-        if merge.left in live and merge.right in live:
-            live.add(merge.new)
-            merges.append(merge)
-    return merges
+        made.add(merge.new)
 
 
-def orphans(vocab: Vocabulary, live: Sequence[Merge]) -> list[tuple[bytes, int]]:
+def orphans(vocab: Vocabulary) -> list[tuple[bytes, int]]:
     """The tokens that no merge makes: one that is learned now keeps its id."""
-    made = {merge.new for merge in live}
+    made = {merge.new for merge in vocab.merge_ids}
     return [(token, i) for i, token in vocab.ordinary() if len(token) > 1 and i not in made]
 
 

@@ -16,7 +16,7 @@ from byteweld import _native
 from byteweld.checkpoint import Checkpoint, LearnedMerge
 from byteweld.counts import Counts
 from byteweld.errors import UnsupportedError
-from byteweld.extend import live_merges, orphans
+from byteweld.extend import orphans
 from byteweld.recipes import ALPHABETS, Recipe
 from byteweld.training import Start, Training, TrainingEvent
 from byteweld.vocab import Vocabulary
@@ -209,9 +209,8 @@ def _plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None) -> _Plan:
     check_size(vocab_size, recipe, start)
     max_new_ids = planned_merges(vocab_size, recipe, start)
     if start is not None:
-        known = live_merges(start)
-        reserved = [*orphans(start, known), *_shared_texts(recipe, start)]
-        return _Plan(start, known, reserved, max(start.tokens) + 1, max_new_ids, ())
+        reserved = [*orphans(start), *_shared_texts(recipe, start)]
+        return _Plan(start, start._merges, reserved, max(start.tokens) + 1, max_new_ids, ())
     alphabet = ALPHABETS[recipe.alphabet]
     last = recipe.special_ids == "last"
     specials = () if last else recipe.all_specials
