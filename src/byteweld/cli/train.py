@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ cat corpus.txt | byteweld train - --vocab-size 8192 --out corpus.tiktoken
 
 _CK_VOCAB_SIZE = 1024  # the ck seed's own default; its users rely on it
 _LONGEST = 5  # tokens that people see
+_MANY = 2**60  # more than any minimum frequency that makes sense
 
 VocabSize = Annotated[
     int | None,
@@ -220,7 +222,7 @@ def run(
 def _trial(
     name: str | None, start: str | None, **flags: Any
 ) -> tuple[byteweld.Tokenizer, byteweld.Tokenizer | None]:
-    """What is there before the first merge, with its recipe; and the tokenizer to start from."""
+    """What there may be at the least, with its recipe; and the tokenizer to start from."""
     if start is None:
         return _targets.trial(options.make_recipe(name or "modern", **flags)), None
     if flags["ascii_only"]:
@@ -229,13 +231,19 @@ def _trial(
     known = byteweld.RECIPES["modern"] if tok.training is None else tok.training.recipe
     recipe = known if name is None else byteweld.RECIPES[name]
     trial = byteweld.train(
-        byteweld.Counts({}),
-        vocab_size=len(tok),
+        byteweld.Counts({_new_pair(tok): _MANY}),
+        vocab_size=len(tok) + 1,
         start=tok,
         recipe=recipe,
         **options.recipe_changes(recipe, **flags),
     )
     return trial, tok
+
+
+def _new_pair(tok: byteweld.Tokenizer) -> bytes:
+    """Two bytes that are no token yet: the first merge must not make a format say no too late."""
+    pairs = (bytes(pair) for pair in itertools.product(b"~\t zqx", repeat=2))
+    return next((pair for pair in pairs if pair not in tok.vocab.ids), b"~~")
 
 
 def _sizes(
