@@ -121,8 +121,9 @@ class Training:
 
         The file is JSON, and is written whole or not at all.
         """
-        facts = dataclasses.asdict(self)
+        facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         lists = {name: facts.pop(name) for name in _LISTS}
+        facts["recipe"] = dataclasses.asdict(self.recipe)
         facts["start"] = None if self.start is None else self.start._asdict()
         report = {
             "format": _FORMAT,
