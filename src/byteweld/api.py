@@ -17,7 +17,7 @@ from byteweld.counts import Counts, count_corpus
 from byteweld.extend import fit_recipe
 from byteweld.recipes import Recipe, find_recipe
 from byteweld.tokenizer import Tokenizer
-from byteweld.trainer import check_size, planned_merges, train_from_counts
+from byteweld.trainer import check_pattern, check_size, planned_merges, train_from_counts
 from byteweld.training import TrainingEvent
 
 Path_ = str | os.PathLike[str]
@@ -72,6 +72,7 @@ def train(
     chosen = _recipe(recipe, start, changes)
     before = None if start is None else start.vocab
     check_size(vocab_size, chosen, before)
+    check_pattern(chosen)
     started = time.perf_counter()
     reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
     corpus = _open(source, chosen, on_error=on_error, **reading)

@@ -191,6 +191,11 @@ def check_size(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None)
     )
 
 
+def check_pattern(recipe: Recipe) -> None:
+    """Refuse a pattern that cannot be compiled now, and not when the first text is encoded."""
+    _native.CountBuilder(pattern=recipe.encode_pattern, boundaries=(), alphabet=None, num_threads=1)
+
+
 def planned_merges(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> int:
     """How many merges a training of this size may learn."""
     return vocab_size - _minimum_size(recipe, start)

@@ -240,6 +240,19 @@ def test_a_new_pattern_is_written_into_the_vocabulary_unless_told():
     assert train(recipe="ck", encode_pattern="ck").vocab.pattern == byteweld.PATTERNS["ck"]
 
 
+@pytest.mark.parametrize("field", ["pattern", "encode_pattern"])
+def test_a_pattern_that_cannot_be_compiled_is_refused_before_anything_is_read(field):
+    def documents():
+        raise AssertionError("read")
+        yield ""
+
+    with pytest.raises(PatternError):
+        byteweld.train(documents(), vocab_size=300, **{field: "(a"})
+    counts = byteweld.Counts({b"ab": 2}, pattern="(a")
+    with pytest.raises(PatternError):
+        byteweld.train(counts, vocab_size=300, **{"pattern": "(a", field: "(a"})
+
+
 def test_a_misspelt_pattern_is_an_error_with_the_nearest():
     with pytest.raises(PatternError, match="did you mean 'o200k'"):
         train(pattern="o200")
