@@ -9,6 +9,7 @@
 
 mod error;
 mod merge;
+mod runs;
 mod section;
 mod sorted;
 mod spool;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use error::{Error, Result};
 pub use merge::{Cursor, MergeOptions, Source, merge};
+pub use runs::Runs;
 pub use section::{Reader, Section, Writer};
 pub use sorted::{Sorted, sections};
 pub use spool::Spool;

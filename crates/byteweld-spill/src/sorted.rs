@@ -31,6 +31,10 @@ impl Sorted {
         &self.parts
     }
 
+    pub(crate) fn into_parts(self) -> Vec<Section> {
+        self.parts
+    }
+
     /// The parts as what to merge next.
     pub fn sources(&self) -> impl Iterator<Item = Source<'_>> {
         self.parts.iter().map(|section| Source::Lent(&self.spool, section))

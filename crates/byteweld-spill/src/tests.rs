@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::merge::{MergeOptions, Source, merge};
-use crate::{Error, PARTS, Sorted, Spool, part_of, sections};
+use crate::{Error, PARTS, Runs, Sorted, Spool, part_of, sections};
 
 type Map = BTreeMap<Vec<u8>, u64>;
 
@@ -184,4 +184,17 @@ fn merging_stops_when_told() {
     let stop = &mut || ControlFlow::Break(());
     let error = merge(sources, &spool, options(8 << 20, 2), stop).err().unwrap();
     assert!(matches!(error, Error::Interrupted));
+}
+
+#[test]
+fn many_runs_become_few_and_stay_exact() {
+    let runs = Runs::new(spool());
+    let maps: Vec<Map> =
+        (0..600_u32).map(|n| Map::from([(vec![n as u8], 1), (vec![b'x', n as u8, 1], 2)])).collect();
+    for map in &maps {
+        runs.write(&mut run_of(map).into_iter()).unwrap();
+    }
+    assert_eq!(runs.written(), 600);
+    let sorted = runs.merge(options(1 << 20, 2), &mut go_on).unwrap();
+    assert_eq!(map_of(&sorted), sum_of(&maps));
 }

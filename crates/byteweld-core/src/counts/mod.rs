@@ -1,6 +1,7 @@
 //! Counts: pre-token bytes and how many of them (64-bit). Adding two tables is associative and commutative.
 
 mod batch;
+mod dropped;
 mod feed;
 mod order;
 mod spill;
@@ -13,6 +14,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
+pub use dropped::Dropped;
 pub use feed::{DocumentSource, Read};
 pub use order::Order;
 pub use spill::{Limit, Spill};

@@ -441,7 +441,7 @@ impl Table {
         }
         self.most = most;
         self.entries.reserve_exact(most);
-        self.arena.reserve_exact(limit - footprint(slots, most, 0));
+        self.arena.reserve_exact(limit.saturating_sub(footprint(slots, most, 0)));
         true
     }
 
