@@ -25,8 +25,8 @@ _SPELLING = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(?:([KMGT]I?)?B?)\s
 
 # Measured: the engine's own state, patterns included; and of each thread the block that it counts,
 # the document that is read, its stack and the buffers of what it spills.
-_FIXED_BYTES = 12 << 20
-_THREAD_BYTES = 10 << 20
+_FIXED_BYTES = 8 << 20
+_THREAD_BYTES = 8 << 20
 # Smaller tables would be written out all the time.
 _LEAST_TABLE_BYTES = 4 << 20
 # The allocator cannot use all that it has: this much of the budget is left to it, one over ...
@@ -137,13 +137,12 @@ def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = Fal
         )
     room = rest(max(threads, 1))
     texts = room // 4 if whole_documents else room // 16
-    keep = room // 4
-    tables = room - texts - keep
+    tables = room - texts
     limit = memory_limit(
         table_bytes=tables // max(threads, 1),
         text_bytes=texts // max(threads, 1) // 2,  # a buffer that grows is there twice
         merge_bytes=min(tables, _MOST_MERGE_BYTES),
-        keep_bytes=keep,
+        keep_bytes=room // 4,
     )
     return Plan(limit, threads, min(8 << 20, max(texts // 8, 1 << 16)))
 

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 
 from byteweld import formats
 from byteweld.corpus import Corpus, OnError, open_corpus
-from byteweld.counts import Counts, count_corpus
+from byteweld.counts import Counts, Memory, count_corpus, same_pattern
 from byteweld.recipes import Recipe, find_recipe
 from byteweld.tokenizer import Tokenizer
 from byteweld.trainer import TrainingEvent, check_size, train_from_counts
@@ -82,7 +82,9 @@ def count(
     separator: str | None = None,
     field: str = "text",
     on_error: OnError = "fail",
+    prune: int | None = None,
     num_threads: int | None = None,
+    memory: Memory | None = None,
     progress: Callable[[int], object] | None = None,
     **changes: Any,
 ) -> Counts:
@@ -93,7 +95,7 @@ def count(
     """
     chosen = find_recipe(recipe).replace(**changes)
     if isinstance(source, str | os.PathLike) and Counts.is_saved_at(source):
-        source = Counts.load(source)
+        source = Counts.load(source, memory=memory)
     corpus: Any = source  # documents, or a Corpus
     if _is_paths(source):
         corpus = open_corpus(
@@ -111,14 +113,20 @@ def count(
         )
     if isinstance(source, Counts):
         _check_origin(source, chosen)
-        return source
-    return count_corpus(corpus, chosen, num_threads=num_threads, progress=progress)
+        counts = source
+    else:
+        counts = count_corpus(
+            corpus, chosen, num_threads=num_threads, memory=memory, progress=progress
+        )
+    return counts if prune is None else counts.prune(prune, memory=memory)
 
 
 def _check_origin(counts: Counts, recipe: Recipe) -> None:
     """Refuse counts that were cut otherwise than the recipe says, where that is known."""
     is_known = counts.boundaries is not None
-    if (is_known or counts.pattern is not None) and counts.pattern != recipe.pattern:
+    if (is_known or counts.pattern is not None) and not same_pattern(
+        counts.pattern, recipe.pattern
+    ):
         raise ValueError(
             f"the counts were made with pattern {counts.pattern!r}, but the recipe has "
             f"{recipe.pattern!r}; pass pattern= to say which you mean"

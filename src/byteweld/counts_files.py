@@ -24,6 +24,8 @@ _FORMAT = "byteweld counts"
 _VERSION = 1
 _NAMES = tuple(f"part-{part:02}.parquet" for part in range(PARTS))
 _PART_NAME = re.compile(r"part-[0-9]{2}\.parquet")
+# Distinct pre-tokens, their bytes, how many in all, and their bytes.
+Sums = tuple[int, int, int, int]
 _ROWS = 1 << 16  # read at once; what the engine writes as one row group
 
 
@@ -89,17 +91,12 @@ def _write_part(
     file: Path, table: _native.Counts, part: int, metadata: dict[str, str]
 ) -> None:
     pyarrow, parquet = arrow()
-    schema = pyarrow.schema(
-        [
-            pyarrow.field("bytes", pyarrow.binary(), nullable=False),
-            pyarrow.field("count", pyarrow.uint64(), nullable=False),
-        ],
-        metadata=metadata,
-    )
+    schema = _schema()
     with file.open("wb") as out:
         with parquet.ParquetWriter(
             out, schema, compression="zstd", use_dictionary=False, store_schema=False
         ) as writer:
+            writer.add_key_value_metadata(metadata)
             for offsets, data, counts in batches(table, part):
                 buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
                 columns = [
@@ -122,7 +119,7 @@ def batches(table: _native.Counts, part: int) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _metadata(
-    facts: Facts, whole: _native.Sums, part: int, sums: _native.Sums
+    facts: Facts, whole: Sums, part: int, sums: Sums
 ) -> dict[str, str]:
     pattern = facts.pattern
     return _common(facts, pattern) | {
@@ -292,13 +289,7 @@ def _footer(file: Path, part: int) -> dict[str, Any]:
             f"{metadata.get('format')!r}, version {metadata.get('version')!r}",
             path=file,
         )
-    expected = pyarrow.schema(
-        [
-            pyarrow.field("bytes", pyarrow.binary(), nullable=False),
-            pyarrow.field("count", pyarrow.uint64(), nullable=False),
-        ]
-    )
-    if not schema.equals(expected):
+    if not schema.equals(_schema()):
         columns = ", ".join(f"{field.name}: {field}" for field in schema)
         raise FormatError(
             "expected the columns bytes: binary not null, count: uint64 not null, "
@@ -364,6 +355,16 @@ def _pruning(found: object) -> Pruning:
     if not is_right or any(type(value) is not int or value < 0 for value in found.values()):
         raise ValueError(f"pruning is {found!r}; expected whole numbers for {sorted(names)}")
     return Pruning(**found)
+
+
+def _schema() -> Any:
+    pyarrow, _ = arrow()
+    return pyarrow.schema(
+        [
+            pyarrow.field("bytes", pyarrow.binary(), nullable=False),
+            pyarrow.field("count", pyarrow.uint64(), nullable=False),
+        ]
+    )
 
 
 def arrow() -> tuple[Any, Any]:

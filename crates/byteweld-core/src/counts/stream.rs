@@ -166,13 +166,17 @@ impl Counter {
         add_up(&self.counts, self.threads.get())
     }
 
-    /// The sum of all that was counted, if it takes at most so many bytes; else all of it is spilled.
+    /// The sum of all that was counted, if it takes at most so many bytes and can be made within the limit;
+    /// else all of it is spilled.
     pub fn finish_within(mut self, bytes: usize) -> Result<Option<Counts>> {
         let Some(limit) = self.limit.take() else { return self.finish().map(Some) };
         let tables = || self.counts.iter().flat_map(|counts| &counts.tables);
         let entries = tables().map(|table| table.entries().len()).sum();
         let arena = tables().map(Table::arena_bytes).sum();
-        if table_bytes(entries, arena) <= bytes {
+        let needed = table_bytes(entries, arena);
+        let has: usize = tables().map(Table::memory).sum();
+        let most = limit.table_bytes.saturating_mul(self.threads.get());
+        if needed <= bytes && (self.counts.len() <= 1 || needed.saturating_add(has) <= most) {
             return self.finish().map(Some);
         }
         let waiting = Mutex::new(self.counts);

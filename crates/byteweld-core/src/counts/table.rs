@@ -360,6 +360,11 @@ pub(super) fn table_bytes(entries: usize, arena: usize) -> usize {
 }
 
 impl Table {
+    /// How many bytes the table takes.
+    pub(super) fn memory(&self) -> usize {
+        footprint(self.slots.len(), self.entries.capacity(), self.arena.capacity())
+    }
+
     /// Whether so many more entries, with so many bytes of long pre-tokens, keep the table within a limit,
     /// also while it grows.
     ///
