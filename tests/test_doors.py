@@ -97,7 +97,15 @@ def test_only_named_files_touch_the_engine() -> None:
         if "_native" in imported_rooms(file)
     }
     formats = {f"formats/{name}" for name in ONLY_FILES_WITH_NATIVE_IN_FORMATS}
-    rooms = {"corpus/__init__.py", "counts.py", "counts_files.py", "_memory.py", "trainer.py", "tokenizer.py", "vocab.py"}
+    rooms = {
+        "corpus/__init__.py",
+        "counts.py",
+        "counts_files.py",
+        "_memory.py",
+        "trainer.py",
+        "tokenizer.py",
+        "vocab.py",
+    }
     assert users == {"__init__.py"} | rooms | formats  # __init__ only for the version
 
 

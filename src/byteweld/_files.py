@@ -78,9 +78,7 @@ def replace_folder(
         raise
 
 
-def _check_replaceable(
-    target: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]
-) -> None:
+def _check_replaceable(target: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]) -> None:
     if not target.exists() and not target.is_symlink():
         return
     if not target.is_dir():

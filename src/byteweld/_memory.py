@@ -96,8 +96,35 @@ def _give_back() -> None:
             trim(0)
 
 
+def training_bytes(distinct: int, distinct_bytes: int, new_ids: int) -> int:
+    """How much memory a training takes at most, besides the counts.
+
+    Measured on prose, on random words and on random bytes, from 1,000 to 400,000 tokens: the text
+    with the lists of places takes up to 14 bytes for each byte of it, a token with its values in
+    Python up to 1 kB, and rare pairs, of which many tokens bring many, up to 80 bytes each.
+    """
+    text = distinct + distinct_bytes
+    return (8 << 20) + 14 * text + 1024 * new_ids + 80 * min(text, 8 * new_ids)
+
+
+def check_training(memory: Memory, distinct: int, distinct_bytes: int, new_ids: int) -> None:
+    """Refuse a training that may need more than the budget, before it starts."""
+    budget = parse_memory(memory)
+    resident = resident_bytes()
+    needed = resident + training_bytes(distinct, distinct_bytes, new_ids)
+    if needed > budget:
+        raise BudgetError(
+            f"training {new_ids} new tokens on {distinct} distinct pre-tokens of {distinct_bytes} "
+            f"bytes may need {amount(needed)}, of which the process has {amount(resident)} "
+            f"already; the budget is {amount(budget)}; give a larger one, leave out rare "
+            "pre-tokens (prune=2, --prune 2), or save the counts and train from them on a larger "
+            "machine",
+            needed=needed,
+        )
+
+
 class Plan(NamedTuple):
-    """How a budget is shared out: what the engine must keep to, and how many threads it may have."""
+    """How a budget is shared out: what the engine must keep to, and how many threads it has."""
 
     limit: _native.MemoryLimit
     num_threads: int

@@ -66,7 +66,7 @@ class MemoryLimit:
 
 @final
 class Counts:
-    """Pre-token bytes and how many. Immutable. `sums` are distinct, their bytes, total, its bytes."""
+    """Pre-token bytes and how many. Immutable. Sums: distinct, their bytes, total, its bytes."""
 
     def __new__(cls, items: Sequence[tuple[bytes, int]]) -> Counts: ...
     def __len__(self) -> int: ...

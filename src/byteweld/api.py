@@ -29,7 +29,9 @@ def train(
     separator: str | None = None,
     field: str = "text",
     on_error: OnError = "fail",
+    prune: int | None = None,
     num_threads: int | None = None,
+    memory: Memory | None = None,
     progress: Callable[[TrainingEvent], object] | None = None,
     **changes: Any,
 ) -> Tokenizer:
@@ -42,7 +44,12 @@ def train(
         recipe: a preset's name or a Recipe; `changes` are fields of it, such as `special_tokens`,
             `pattern`, `min_frequency`, `tie_break`, `max_token_bytes`.
         ext, lines, separator, field, on_error: how files are read (see `byteweld.corpus`).
+        prune: leave out pre-tokens that occur less often than this; `Counts.prune` says what it
+            costs.
         num_threads: by default as many as there are processors; the result does not depend on it.
+        memory: a budget for the whole process, such as "2GB" (a number is bytes); the result does
+            not depend on it. Counts that have no room rest on disk; a training that has none is
+            refused.
         progress: hears of TrainingEvents: start, merge (every 100 merges), complete.
 
     >>> texts = ["low low low low low lower lower"]
@@ -61,8 +68,12 @@ def train(
         separator=separator,
         field=field,
         on_error=on_error,
+        prune=prune,
         num_threads=num_threads,
+        memory=memory,
     )
+    if memory is not None:
+        counts.check_training(vocab_size - chosen.minimum_size, memory)
     vocab, training = train_from_counts(
         counts,
         vocab_size,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from byteweld import _memory, _native, counts_files
-from byteweld._memory import Memory
+from byteweld._memory import Memory as Memory
 from byteweld.corpus import Corpus
-from byteweld.counts_files import PARTS, Facts, Pruning
+from byteweld.counts_files import PARTS, Facts
+from byteweld.counts_files import Pruning as Pruning
 from byteweld.recipes import ALPHABETS, Recipe
 
 # Documents of an iterable are handed to the engine in batches of about this many bytes.
@@ -84,7 +86,7 @@ class Counts:
 
     @property
     def alphabet(self) -> str | None:
-        """"ascii" if no other bytes were allowed."""
+        """ "ascii" if no other bytes were allowed."""
         return self._facts.alphabet
 
     @property
@@ -119,6 +121,17 @@ class Counts:
     def most_common(self, n: int | None = None) -> list[tuple[bytes, int]]:
         """The n most frequent pre-tokens; ties in order of the bytes."""
         return self._table.most_common(len(self) if n is None else max(n, 0))
+
+    def batches(self) -> Iterator[tuple[list[bytes], Any]]:
+        """All pre-tokens with an array of their counts, some at a time and in no special order."""
+        for part in range(PARTS):
+            for offsets, data, counts in counts_files.batches(self._table, part):
+                yield _split(offsets, data), counts
+
+    def check_training(self, new_ids: int, memory: Memory) -> None:
+        """Refuse a memory budget that training so many new tokens may break."""
+        distinct, distinct_bytes, _, _ = self._table.sums()
+        _memory.check_training(memory, distinct, distinct_bytes, new_ids)
 
     @staticmethod
     def merge(
@@ -249,9 +262,12 @@ def _rebuild(parts: list[list[tuple[Any, Any, Any]]], facts: Facts) -> Counts:
 
 def _pretokens(table: _native.Counts, part: int) -> Iterator[bytes]:
     for offsets, data, _ in counts_files.batches(table, part):
-        content = data.tobytes()
-        for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-            yield content[start:end]
+        yield from _split(offsets, data)
+
+
+def _split(offsets: Any, data: Any) -> list[bytes]:
+    content, ends = data.tobytes(), offsets.tolist()
+    return [content[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def _same_part(a: _native.Counts, b: _native.Counts, part: int) -> bool:
@@ -259,7 +275,9 @@ def _same_part(a: _native.Counts, b: _native.Counts, part: int) -> bool:
     batches = zip(counts_files.batches(a, part), counts_files.batches(b, part), strict=True)
     try:
         return all(
-            x.tobytes() == y.tobytes() for one, two in batches for x, y in zip(one, two, strict=True)
+            x.tobytes() == y.tobytes()
+            for one, two in batches
+            for x, y in zip(one, two, strict=True)
         )
     except ValueError:  # one has more batches
         return False
@@ -298,7 +316,9 @@ def _merged_facts(all_facts: list[Facts]) -> Facts:
             pruning = facts.pruning if pruning is None else pruning + facts.pruning
     return Facts(
         # Of several spellings always the same one, so that the order of the tables does not matter.
-        pattern=first.pattern if first.pattern is None else min(p for p in patterns if p is not None),
+        pattern=first.pattern
+        if first.pattern is None
+        else min(p for p in patterns if p is not None),
         boundaries=first.boundaries,
         alphabet=alphabets.pop() if len(alphabets) == 1 else None,
         skipped_documents=sum(facts.skipped_documents for facts in all_facts),

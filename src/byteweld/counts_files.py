@@ -31,7 +31,7 @@ _ROWS = 1 << 16  # read at once; what the engine writes as one row group
 
 @dataclass(frozen=True, kw_only=True)
 class Pruning:
-    """What was left out because it is rare, and how much that can matter. Bounds of merged counts add.
+    """What was left out because it is rare, and how much that can matter. Bounds add.
 
     A pre-token may have occurred up to `word_error` times more often than counted. The count of a
     pair of tokens, at any step of a training, is too small by `pair_error` at most: that is how
@@ -87,9 +87,7 @@ def write_folder(
             _write_part(folder / _NAMES[part], table, part, metadata)
 
 
-def _write_part(
-    file: Path, table: _native.Counts, part: int, metadata: dict[str, str]
-) -> None:
+def _write_part(file: Path, table: _native.Counts, part: int, metadata: dict[str, str]) -> None:
     pyarrow, parquet = arrow()
     schema = _schema()
     with file.open("wb") as out:
@@ -118,9 +116,7 @@ def batches(table: _native.Counts, part: int) -> Iterator[tuple[Any, Any, Any]]:
             yield offsets, data, counts
 
 
-def _metadata(
-    facts: Facts, whole: Sums, part: int, sums: Sums
-) -> dict[str, str]:
+def _metadata(facts: Facts, whole: Sums, part: int, sums: Sums) -> dict[str, str]:
     pattern = facts.pattern
     return _common(facts, pattern) | {
         "distinct": str(whole[0]),
@@ -292,8 +288,7 @@ def _footer(file: Path, part: int) -> dict[str, Any]:
     if not schema.equals(_schema()):
         columns = ", ".join(f"{field.name}: {field}" for field in schema)
         raise FormatError(
-            "expected the columns bytes: binary not null, count: uint64 not null, "
-            f"found {columns}",
+            f"expected the columns bytes: binary not null, count: uint64 not null, found {columns}",
             path=file,
         )
     missing = [key for key in (*_COMMON_KEYS, *_PART_KEYS) if key not in metadata]
@@ -351,10 +346,10 @@ def _parse(metadata: dict[str, str]) -> dict[str, Any]:
 
 def _pruning(found: object) -> Pruning:
     names = {field.name for field in dataclasses.fields(Pruning)}
-    is_right = isinstance(found, dict) and found.keys() == names
-    if not is_right or any(type(value) is not int or value < 0 for value in found.values()):
-        raise ValueError(f"pruning is {found!r}; expected whole numbers for {sorted(names)}")
-    return Pruning(**found)
+    if isinstance(found, dict) and found.keys() == names:
+        if all(type(value) is int and value >= 0 for value in found.values()):
+            return Pruning(**found)
+    raise ValueError(f"pruning is {found!r}; expected whole numbers for {sorted(names)}")
 
 
 def _schema() -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 import byteweld
-from byteweld.cli import _corpus, _errors, _input, _output, _targets
+from byteweld.cli import _corpus, _errors, _output, _targets
 from byteweld.cli import _options as options
 
 EXAMPLES = """
@@ -85,7 +85,9 @@ def run(
     field: options.Field = None,
     separator: options.Separator = None,
     on_error: options.OnError = "fail",
+    prune: options.Prune = None,
     threads: options.Threads = None,
+    memory: options.Memory = None,
     json: options.Json = False,
 ) -> None:
     """Learn a vocabulary from a corpus and write it.
@@ -117,16 +119,16 @@ def run(
     _targets.check(_targets.trial(chosen), targets, force=force)
 
     reading = options.Reading(ext, lines, field, separator, on_error)
-    counted = _corpus.count(source, chosen, reading, threads)
+    counted = _corpus.count(source, chosen, reading, threads, memory=memory, prune=prune)
     _output.say(counted.sentence())
-    tok, merge_seconds = _train(counted.counts, vocab_size, chosen)
+    tok, merge_seconds = _train(counted.counts, vocab_size, chosen, memory)
     bytes_per_token = measure(tok, counted.counts, threads)
     _targets.save_all(tok, targets, force=force)
     _conclude(tok, counted, merge_seconds, bytes_per_token, targets, json=json)
 
 
 def _train(
-    counts: byteweld.Counts, vocab_size: int, recipe: byteweld.Recipe
+    counts: byteweld.Counts, vocab_size: int, recipe: byteweld.Recipe, memory: str | None
 ) -> tuple[byteweld.Tokenizer, float]:
     planned = vocab_size - recipe.minimum_size
     started = time.perf_counter()
@@ -135,6 +137,7 @@ def _train(
             counts,
             vocab_size=vocab_size,
             recipe=recipe,
+            memory=memory,
             progress=lambda event: advance(event.merges_completed),
         )
     return tok, time.perf_counter() - started
@@ -161,11 +164,9 @@ def measure(
                 alphabet=vocab.alphabet,
             )
         )
-    weights = dict(counts.items())
     num_bytes = num_tokens = 0
-    for batch in _input.batches(weights):
+    for batch, weight in counts.batches():
         _, offsets = tok.encode_ragged(batch, num_threads=threads, disallowed_special=())
-        weight = np.array([weights[pretoken] for pretoken in batch], np.uint64)
         lengths = np.array([len(pretoken) for pretoken in batch], np.uint64)
         num_tokens += int(np.dot(np.diff(offsets).astype(np.uint64), weight))
         num_bytes += int(np.dot(lengths, weight))
