@@ -92,7 +92,12 @@ def _write_part(file: Path, table: _native.Counts, part: int, metadata: dict[str
     schema = _schema()
     with file.open("wb") as out:
         with parquet.ParquetWriter(
-            out, schema, compression="zstd", use_dictionary=False, store_schema=False
+            out,
+            schema,
+            compression="zstd",
+            use_dictionary=False,
+            store_schema=False,
+            write_page_checksum=True,
         ) as writer:
             writer.add_key_value_metadata(metadata)
             for offsets, data, counts in batches(table, part):
@@ -247,7 +252,7 @@ def _rows(file: Path) -> Iterator[tuple[Any, Any, Any]]:
     import numpy as np
 
     try:
-        with parquet.ParquetFile(file) as opened:
+        with parquet.ParquetFile(file, page_checksum_verification=True) as opened:
             for batch in opened.iter_batches(batch_size=_ROWS, use_threads=False):
                 pretokens, counts = batch.column(0), batch.column(1)
                 if pretokens.null_count or counts.null_count:
@@ -336,7 +341,7 @@ def _parse(metadata: dict[str, str]) -> dict[str, Any]:
         raise ValueError(f"boundaries is {boundaries!r}; expected a list of texts or null")
     footer["facts"] = Facts(
         pattern=pattern,
-        boundaries=None if boundaries is None else tuple(boundaries),
+        boundaries=None if boundaries is None else tuple(sorted(set(boundaries))),
         alphabet=alphabet,
         skipped_documents=footer["skipped_documents"],
         pruning=None if pruning is None else _pruning(pruning),

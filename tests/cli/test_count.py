@@ -35,6 +35,7 @@ def test_the_report_for_programs(run, tmp_path):
         "pretokens": 3,
         "distinct_pretokens": 2,
         "skipped_documents": 0,
+        "pruning": None,
         "most_common": [{"bytes": "206162", "text": "·ab", "count": 2}],
     }
 
