@@ -27,6 +27,8 @@ _SPELLING = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(?:([KMGT]I?)?B?)\s
 # the document that is read, its stack and the buffers of what it spills.
 _FIXED_BYTES = 8 << 20
 _THREAD_BYTES = 8 << 20
+# What pyarrow takes to read or write a part, if it is there.
+_ARROW_BYTES = 32 << 20
 # Smaller tables would be written out all the time.
 _LEAST_TABLE_BYTES = 4 << 20
 # The allocator cannot use all that it has: this much of the budget is left to it, one over ...
@@ -141,8 +143,10 @@ def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = Fal
     resident = resident_bytes()
     usable = (budget - resident) * (_ALLOCATOR_SHARE - 1) // _ALLOCATOR_SHARE
 
+    fixed = _FIXED_BYTES + (_ARROW_BYTES if "pyarrow" in sys.modules else 0)
+
     def rest(threads: int) -> int:
-        return usable - _FIXED_BYTES - threads * _THREAD_BYTES
+        return usable - fixed - threads * _THREAD_BYTES
 
     def is_enough(threads: int) -> bool:
         return rest(threads) >= 2 * threads * _LEAST_TABLE_BYTES
@@ -152,7 +156,7 @@ def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = Fal
         while threads > 1 and not is_enough(threads):
             threads -= 1
     if threads >= 1 and not is_enough(threads):
-        needed = _FIXED_BYTES + threads * (_THREAD_BYTES + 2 * _LEAST_TABLE_BYTES)
+        needed = fixed + threads * (_THREAD_BYTES + 2 * _LEAST_TABLE_BYTES)
         needed = resident + needed * _ALLOCATOR_SHARE // (_ALLOCATOR_SHARE - 1) + _ALLOCATOR_SHARE
         fewer = "" if threads == 1 else ", or fewer threads"
         raise BudgetError(

@@ -82,9 +82,7 @@ def test_files_count_alike_at_every_limit(tmp_path):
     for threads in (1, 2, 7):
         for table_bytes in (5_000, 50_000, 1 << 20):
             limit = tiny(table_bytes=table_bytes)
-            counts = count_within(
-                limit, corpus, byteweld.RECIPES["modern"], num_threads=threads
-            )
+            counts = count_within(limit, corpus, byteweld.RECIPES["modern"], num_threads=threads)
             assert counts.is_on_disk and counts == expected
 
 

@@ -73,7 +73,14 @@ def test_all_that_is_known_of_counts_is_kept(tmp_path):
     )
     counts.save(tmp_path / "counts")
     loaded = Counts.load(tmp_path / "counts")
-    for name in ("pattern", "boundaries", "alphabet", "skipped_documents", "pruning", "total_bytes"):
+    for name in (
+        "pattern",
+        "boundaries",
+        "alphabet",
+        "skipped_documents",
+        "pruning",
+        "total_bytes",
+    ):
         assert getattr(loaded, name) == getattr(counts, name), name
     assert loaded.alphabet == "ascii" and loaded.skipped_documents == 1
 
@@ -325,10 +332,22 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(saved):
     ("schema", "columns"),
     [
         ([("text", pyarrow.string())], {"text": ["a"]}),
-        ([("bytes", pyarrow.string()), ("count", pyarrow.uint64())], {"bytes": ["a"], "count": [1]}),
-        ([("bytes", pyarrow.binary()), ("count", pyarrow.int64())], {"bytes": [b"a"], "count": [1]}),
-        ([("bytes", pyarrow.binary()), ("count", pyarrow.uint64())], {"bytes": [None], "count": [1]}),
-        ([("count", pyarrow.uint64()), ("bytes", pyarrow.binary())], {"count": [1], "bytes": [b"a"]}),
+        (
+            [("bytes", pyarrow.string()), ("count", pyarrow.uint64())],
+            {"bytes": ["a"], "count": [1]},
+        ),
+        (
+            [("bytes", pyarrow.binary()), ("count", pyarrow.int64())],
+            {"bytes": [b"a"], "count": [1]},
+        ),
+        (
+            [("bytes", pyarrow.binary()), ("count", pyarrow.uint64())],
+            {"bytes": [None], "count": [1]},
+        ),
+        (
+            [("count", pyarrow.uint64()), ("bytes", pyarrow.binary())],
+            {"count": [1], "bytes": [b"a"]},
+        ),
     ],
     ids=["other", "text", "signed", "nullable", "order"],
 )
@@ -453,9 +472,7 @@ def test_bounds_of_pruned_counts_add_up_in_any_order(tmp_path):
     a = Counts({b"low": 5, b"lower": 2}).prune(3)
     b = Counts({b"xlo": 3, b"lower": 9}).prune(4)
     c = Counts({b"c": 1})
-    expected = Pruning(
-        threshold=4, distinct=2, occurrences=5, bytes=19, word_error=5, pair_error=5
-    )
+    expected = Pruning(threshold=4, distinct=2, occurrences=5, bytes=19, word_error=5, pair_error=5)
     a.save(tmp_path / "a")
     for tables in ([a, b, c], [c, b, a], [b, c, tmp_path / "a"], [a + b, c], [a, c + b]):
         merged = Counts.merge(tables)

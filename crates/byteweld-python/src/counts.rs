@@ -196,12 +196,8 @@ impl Table {
 }
 
 /// (offsets, data, counts) as arrays of numpy, and where the next batch starts.
-type PyBatch<'py> = (
-    Bound<'py, PyArray1<i32>>,
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray1<u64>>,
-    Option<u64>,
-);
+type PyBatch<'py> =
+    (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<u64>>, Option<u64>);
 
 #[pymethods]
 impl Counts {
@@ -544,7 +540,8 @@ impl CountLoader {
 
     /// What is wrong with a row.
     fn wrong(&self, pretoken: &[u8], count: u64, last: Option<&[u8]>) -> Option<String> {
-        let shown = || format!("{:?}", String::from_utf8_lossy(&pretoken[..pretoken.len().min(80)]));
+        let shown =
+            || format!("{:?}", String::from_utf8_lossy(&pretoken[..pretoken.len().min(80)]));
         if pretoken.is_empty() {
             return Some("an empty pre-token".to_owned());
         }

@@ -82,7 +82,7 @@ fn system(py: Python<'_>, path: &Path, error: &std::io::Error) -> PyResult<PyErr
     match error.raw_os_error() {
         Some(code) => {
             let text = py.import("os")?.call_method1("strerror", (code,))?;
-            Ok(PyOSError::new_err((code, text.unbind(), path.to_path_buf())))
+            Ok(PyOSError::new_err((code, text.unbind(), path.as_os_str().to_os_string())))
         }
         None => Ok(PyOSError::new_err(format!("{}: {error}", path.display()))),
     }

@@ -103,7 +103,10 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Attaches to Python if it was not for a while; what it raises stops the work.
-    pub(crate) fn go_on(&mut self, say: impl FnOnce(Python<'_>) -> PyResult<()>) -> ControlFlow<()> {
+    pub(crate) fn go_on(
+        &mut self,
+        say: impl FnOnce(Python<'_>) -> PyResult<()>,
+    ) -> ControlFlow<()> {
         if self.last.is_some_and(|last| last.elapsed() < REPORT_EVERY) {
             return ControlFlow::Continue(());
         }

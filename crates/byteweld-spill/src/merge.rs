@@ -81,7 +81,8 @@ pub fn merge(
             done.push((part, merged?));
         }
     };
-    let stopped = || if stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let stopped =
+        || if stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let results = std::thread::scope(|scope| {
         let others: Vec<_> = (1..plan.threads)
             .map_while(|_| {
@@ -107,9 +108,7 @@ pub fn merge(
 
 /// All results; an error that caused the others to stop is preferred to their "interrupted".
 fn first_cause(results: Vec<Result<Merged>>) -> Result<Vec<Merged>> {
-    let is_cause = |result: &Result<Merged>| {
-        matches!(result, Err(error) if !matches!(error, Error::Interrupted))
-    };
+    let is_cause = |result: &Result<Merged>| matches!(result, Err(error) if !matches!(error, Error::Interrupted));
     let (mut causes, rest): (Vec<_>, Vec<_>) = results.into_iter().partition(is_cause);
     match causes.pop() {
         Some(cause) => cause.map(|merged| vec![merged]),

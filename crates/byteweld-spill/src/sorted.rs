@@ -47,7 +47,8 @@ impl Sorted {
         let mut high = section.starts().len();
         while low < high {
             let middle = (low + high) / 2;
-            let mut reader = Reader::new(&self.spool, section, section.starts()[middle], LOOK_BUFFER);
+            let mut reader =
+                Reader::new(&self.spool, section, section.starts()[middle], LOOK_BUFFER);
             if reader.next()? && reader.key() <= pretoken {
                 low = middle + 1;
             } else {

@@ -189,8 +189,9 @@ fn merging_stops_when_told() {
 #[test]
 fn many_runs_become_few_and_stay_exact() {
     let runs = Runs::new(spool());
-    let maps: Vec<Map> =
-        (0..600_u32).map(|n| Map::from([(vec![n as u8], 1), (vec![b'x', n as u8, 1], 2)])).collect();
+    let maps: Vec<Map> = (0..600_u32)
+        .map(|n| Map::from([(vec![n as u8], 1), (vec![b'x', n as u8, 1], 2)]))
+        .collect();
     for map in &maps {
         runs.write(&mut run_of(map).into_iter()).unwrap();
     }

@@ -124,10 +124,9 @@ impl<'t> Batch<'t> {
     #[cold]
     fn spill_alone(&self, pretoken: &[u8], count: u64) -> Result<()> {
         match self.limit {
-            Some(limit) => limit
-                .spill
-                .write(&mut std::iter::once((pretoken, count)))
-                .map_err(Error::Source),
+            Some(limit) => {
+                limit.spill.write(&mut std::iter::once((pretoken, count))).map_err(Error::Source)
+            }
             None => Ok(()),
         }
     }
