@@ -4,7 +4,7 @@ from byteweld._native import __version__ as __version__
 from byteweld.api import count, load, train
 from byteweld.checkpoint import Checkpoint
 from byteweld.corpus import Corpus, open_corpus
-from byteweld.counts import Counts
+from byteweld.counts import Counts, Pruning
 from byteweld.encodings import (
     encoding_for_model,
     encoding_name_for_model,
@@ -12,6 +12,7 @@ from byteweld.encodings import (
     list_encoding_names,
 )
 from byteweld.errors import (
+    BudgetError,
     ByteweldError,
     CorpusError,
     FormatError,
@@ -37,6 +38,7 @@ __all__ = [
     "PATTERNS",
     "RECIPES",
     "AddedToken",
+    "BudgetError",
     "ByteweldError",
     "Checkpoint",
     "Corpus",
@@ -49,6 +51,7 @@ __all__ = [
     "MissingKeyError",
     "NativeError",
     "PatternError",
+    "Pruning",
     "Recipe",
     "Replace",
     "SpecialTokenError",

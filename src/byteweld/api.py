@@ -8,12 +8,12 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from byteweld import formats
 from byteweld.checkpoint import Checkpoint
 from byteweld.corpus import Corpus, OnError, open_corpus
-from byteweld.counts import Counts, count_corpus
+from byteweld.counts import Counts, Memory, count_corpus, same_pattern
 from byteweld.extend import fit_recipe
 from byteweld.recipes import Recipe, find_recipe
 from byteweld.tokenizer import Tokenizer
@@ -39,7 +39,9 @@ def train(
     separator: str | None = None,
     field: str = "text",
     on_error: OnError = "fail",
+    prune: int | None = None,
     num_threads: int | None = None,
+    memory: Memory | None = None,
     progress: Callable[[TrainingEvent], object] | None = None,
     **changes: Any,
 ) -> Tokenizer:
@@ -58,7 +60,12 @@ def train(
             same call goes on from there and gives the same tokenizer; with other arguments or
             changed files it is refused. When the training is done the folder says so; remove it.
         ext, lines, separator, field, on_error: how files are read (see `byteweld.corpus`).
+        prune: leave out pre-tokens that occur less often than this; `Counts.prune` says what it
+            costs.
         num_threads: by default as many as there are processors; the result does not depend on it.
+        memory: a budget for the whole process, such as "2GB" (a number is bytes); the result does
+            not depend on it. Counts that have no room rest on disk; a training that has none is
+            refused.
         progress: hears of TrainingEvents: count (bytes read), start, merge (every 100), complete.
 
     >>> texts = ["low low low low low lower lower"]
@@ -75,12 +82,12 @@ def train(
     check_pattern(chosen)
     started = time.perf_counter()
     reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
-    corpus = _open(source, chosen, on_error=on_error, **reading)
+    corpus = _open(source, chosen, memory, on_error=on_error, **reading)
     files = len(corpus.files) if isinstance(corpus, Corpus) else None
     file_bytes = corpus.total_bytes if isinstance(corpus, Corpus) else None
+    planned = planned_merges(vocab_size, chosen, before)
     tell = None
     if progress is not None:
-        planned = planned_merges(vocab_size, chosen, before)
         tell = _tell_of_counting(progress, planned, file_bytes)
     with contextlib.ExitStack() as stack:
         point = None
@@ -92,10 +99,14 @@ def train(
                 recipe=chosen,
                 vocab_size=vocab_size,
                 start=before,
+                prune=prune,
                 **_facts(corpus),
             )
             stack.callback(point.close)
-        counts = _count(corpus, chosen, num_threads, tell, point)
+        resources = _Resources(num_threads, memory)
+        counts = _count(corpus, chosen, resources, prune, tell, point)
+        if memory is not None:
+            counts.check_training(planned, memory)
         vocab, training = train_from_counts(
             counts,
             vocab_size,
@@ -135,24 +146,34 @@ def _facts(corpus: Any) -> dict[str, Any]:
     )
 
 
+class _Resources(NamedTuple):
+    """What the work may take; the result does not depend on it."""
+
+    num_threads: int | None
+    memory: Memory | None
+
+
 def _count(
     corpus: Any,
     recipe: Recipe,
-    num_threads: int | None,
+    resources: _Resources,
+    prune: int | None,
     progress: Callable[[int], object] | None,
     checkpoint: Checkpoint | None,
 ) -> Counts:
     """Count, or take what was counted: by the caller, or before a training was killed."""
     if isinstance(corpus, Counts):
         _check_origin(corpus, recipe)
-        if checkpoint is not None:
-            checkpoint.keep_counts(corpus)
-        return corpus
-    counts = None if checkpoint is None else checkpoint.counts()
-    if counts is None:
-        counts = count_corpus(corpus, recipe, num_threads=num_threads, progress=progress)
-        if checkpoint is not None:
-            checkpoint.keep_counts(counts)
+        counts = corpus
+    else:
+        kept = None if checkpoint is None else checkpoint.counts(memory=resources.memory)
+        if kept is not None:
+            return kept
+        counts = count_corpus(corpus, recipe, progress=progress, **resources._asdict())
+    if prune is not None:
+        counts = counts.prune(prune, memory=resources.memory)
+    if checkpoint is not None:
+        checkpoint.keep_counts(counts)
     return counts
 
 
@@ -177,7 +198,9 @@ def count(
     separator: str | None = None,
     field: str = "text",
     on_error: OnError = "fail",
+    prune: int | None = None,
     num_threads: int | None = None,
+    memory: Memory | None = None,
     progress: Callable[[int], object] | None = None,
     **changes: Any,
 ) -> Counts:
@@ -188,14 +211,14 @@ def count(
     """
     chosen = find_recipe(recipe).replace(**changes)
     reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
-    corpus = _open(source, chosen, on_error=on_error, **reading)
-    return _count(corpus, chosen, num_threads, progress, None)
+    corpus = _open(source, chosen, memory, on_error=on_error, **reading)
+    return _count(corpus, chosen, _Resources(num_threads, memory), prune, progress, None)
 
 
-def _open(source: Source, recipe: Recipe, **reading: Any) -> Any:
+def _open(source: Source, recipe: Recipe, memory: Memory | None, **reading: Any) -> Any:
     """What is to be counted: a Corpus of files, Counts, or an iterable of documents."""
     if isinstance(source, str | os.PathLike) and Counts.is_saved_at(source):
-        source = Counts.load(source)
+        source = Counts.load(source, memory=memory)
     if _is_paths(source):
         ext, lines = reading.pop("ext"), reading.pop("lines")
         return open_corpus(
@@ -216,7 +239,9 @@ def _open(source: Source, recipe: Recipe, **reading: Any) -> Any:
 def _check_origin(counts: Counts, recipe: Recipe) -> None:
     """Refuse counts that were cut otherwise than the recipe says, where that is known."""
     is_known = counts.boundaries is not None
-    if (is_known or counts.pattern is not None) and counts.pattern != recipe.pattern:
+    if (is_known or counts.pattern is not None) and not same_pattern(
+        counts.pattern, recipe.pattern
+    ):
         raise ValueError(
             f"the counts were made with pattern {counts.pattern!r}, but the recipe has "
             f"{recipe.pattern!r}; pass pattern= to say which you mean"

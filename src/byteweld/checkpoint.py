@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib
 import json
 import os
 import shutil
@@ -24,7 +25,7 @@ from typing import Any, BinaryIO
 
 from byteweld._files import write_atomic
 from byteweld._native import __version__
-from byteweld.counts import Counts
+from byteweld.counts import Counts, Memory
 from byteweld.errors import FormatError
 from byteweld.formats import _json
 from byteweld.recipes import Recipe
@@ -100,11 +101,11 @@ class Checkpoint:
 
     # ------------------------------------------------------------------ counts
 
-    def counts(self) -> Counts | None:
-        """The counts, if the counting was done."""
+    def counts(self, *, memory: Memory | None = None) -> Counts | None:
+        """The counts, if the counting was done; within a budget of memory, they stay on disk."""
         if not (self.path / _COUNTS).is_dir():
             return None
-        self._counts = Counts.load(self.path / _COUNTS)
+        self._counts = Counts.load(self.path / _COUNTS, memory=memory)
         return self._counts
 
     def keep_counts(self, counts: Counts) -> None:
@@ -268,13 +269,13 @@ def _file_difference(was: list[Any], now: list[Any]) -> str:
 
 def _check_arrow() -> None:
     """Find out before the work what would only show after it."""
-    import importlib.util
-
-    if importlib.util.find_spec("pyarrow") is None:
+    try:
+        importlib.import_module("pyarrow.parquet")  # now, so that a memory budget knows of it
+    except ImportError as error:
         raise ImportError(
             "a checkpoint holds counts, which are Parquet files; "
             "install pyarrow with: pip install 'byteweld[arrow]'"
-        )
+        ) from error
 
 
 def _lock(file: BinaryIO, path: Path) -> None:

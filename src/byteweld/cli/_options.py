@@ -452,6 +452,23 @@ Threads = Annotated[
         help="How many threads. Default: one per processor.",
     ),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Stay within this much memory: 2GB, 512MiB. What has no room goes to TMPDIR.",
+    ),
+]
+Prune = Annotated[
+    int | None,
+    typer.Option(
+        "--prune",
+        metavar="N",
+        parser=whole_number("--prune", 1),
+        help="Leave out pre-tokens that occur less than N times; what that costs is reported.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Report as JSON on stdout.")]
 

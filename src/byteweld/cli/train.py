@@ -168,7 +168,9 @@ def run(
     field: options.Field = None,
     separator: options.Separator = None,
     on_error: options.OnError = "fail",
+    prune: options.Prune = None,
     threads: options.Threads = None,
+    memory: options.Memory = None,
     progress: ProgressKind = None,
     json: options.Json = False,
 ) -> None:
@@ -202,11 +204,12 @@ def run(
     with contextlib.ExitStack() as stack:
         stack.enter_context(_output.progress_as_json(progress == "json"))
         point = stack.enter_context(
-            _checkpoint(checkpoint, source, chosen, reading, largest, start_tok)
+            _checkpoint(checkpoint, source, chosen, reading, largest, start_tok, prune)
         )
-        counted = _count(source, chosen, reading, threads, point)
+        resources: dict[str, Any] = {"threads": threads, "memory": memory}
+        counted = _count(source, chosen, reading, point, prune=prune, **resources)
         _output.say(counted.sentence())
-        tok = _train(counted.counts, largest, chosen, start_tok, point, threads)
+        tok = _train(counted.counts, largest, chosen, start_tok, point, **resources)
         made = [_cut(tok, size, counted, threads) for size in plan]
         _write(made, files, force=force)
         if point is not None:
@@ -308,6 +311,7 @@ def _checkpoint(
     reading: options.Reading,
     vocab_size: int,
     start: byteweld.Tokenizer | None,
+    prune: int | None,
 ) -> Iterator[byteweld.Checkpoint | None]:
     """The checkpoint, if one is asked for; an interrupt says how to go on from it."""
     if path is None:
@@ -325,6 +329,7 @@ def _checkpoint(
         start=None if start is None else start.vocab,
         files=_corpus.files(sources, recipe, reading),
         reading=reading._asdict(),
+        prune=prune,
     )
     try:
         yield point
@@ -342,16 +347,18 @@ def _count(
     sources: Sequence[str],
     recipe: byteweld.Recipe,
     reading: options.Reading,
-    threads: int | None,
     checkpoint: byteweld.Checkpoint | None,
+    *,
+    prune: int | None,
+    threads: int | None,
+    memory: str | None,
 ) -> _corpus.Counted:
-    if checkpoint is None:
-        return _corpus.count(sources, recipe, reading, threads)
     started = time.perf_counter()
-    counts = checkpoint.counts()
-    if counts is None:
-        counted = _corpus.count(sources, recipe, reading, threads)
-        checkpoint.keep_counts(counted.counts)
+    counts = None if checkpoint is None else checkpoint.counts(memory=memory)
+    if checkpoint is None or counts is None:
+        counted = _corpus.count(sources, recipe, reading, threads, memory=memory, prune=prune)
+        if checkpoint is not None:
+            checkpoint.keep_counts(counted.counts)
         return counted
     _output.say(
         f"going on from the checkpoint {checkpoint.path}: the corpus is counted, "
@@ -368,7 +375,9 @@ def _train(
     recipe: byteweld.Recipe,
     start: byteweld.Tokenizer | None,
     checkpoint: byteweld.Checkpoint | None,
+    *,
     threads: int | None,
+    memory: str | None,
 ) -> byteweld.Tokenizer:
     with contextlib.ExitStack() as stack:
         advance = None
@@ -387,6 +396,7 @@ def _train(
             start=start,
             checkpoint=checkpoint,
             num_threads=threads,
+            memory=memory,
             progress=hear,
         )
 
@@ -417,11 +427,9 @@ def measure(
     """
     if tok.training is not None and tok.vocab.pattern == tok.training.recipe.pattern:
         return tok.training.bytes_per_token
-    weights = dict(counts.items())
     num_bytes = num_tokens = 0
-    for batch in _input.batches(weights):
+    for batch, weight in counts.batches():
         _, offsets = tok.encode_ragged(batch, num_threads=threads, disallowed_special=())
-        weight = np.array([weights[pretoken] for pretoken in batch], np.uint64)
         lengths = np.array([len(pretoken) for pretoken in batch], np.uint64)
         num_tokens += int(np.dot(np.diff(offsets).astype(np.uint64), weight))
         num_bytes += int(np.dot(lengths, weight))
