@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from byteweld import _native
 from byteweld.counts import Counts
 from byteweld.errors import UnsupportedError
-from byteweld.recipes import ALPHABETS, Recipe
+from byteweld.recipes import Recipe
 from byteweld.vocab import Vocabulary
 
 Stop = Literal["size", "no pairs", "min frequency"]
@@ -75,6 +75,7 @@ def train_from_counts(
     count_seconds: float = 0.0,
 ) -> tuple[Vocabulary, Training]:
     """Learn merges until the vocabulary has the asked size, or none is left."""
+    recipe = _with_letters_of(counts, recipe)
     layout = _lay_out(vocab_size, recipe)
     planned = layout.max_merges
     if progress is not None:
@@ -169,9 +170,20 @@ def check_size(vocab_size: int, recipe: Recipe) -> None:
     )
 
 
+def _with_letters_of(counts: Counts, recipe: Recipe) -> Recipe:
+    """Hugging Face's alphabet may be open: what occurs in the corpus is then added to it."""
+    if recipe.initial_alphabet is None:
+        return recipe
+    seen: set[int] = set()
+    for pretoken, count in counts.items():
+        if count:
+            seen.update(pretoken)
+    return recipe.with_letters(seen)
+
+
 def _lay_out(vocab_size: int, recipe: Recipe) -> _Layout:
     check_size(vocab_size, recipe)
-    alphabet = ALPHABETS[recipe.alphabet]
+    alphabet = recipe.letters
     specials = recipe.all_specials
     base_start = len(specials) if recipe.special_ids == "first" else 0
     base_ids = {byte: base_start + n for n, byte in enumerate(alphabet)}
@@ -237,5 +249,5 @@ def _vocabulary(
         special_tokens=special_ids,
         pattern=recipe.encode_pattern,
         roles={role: special_ids[text] for role, text in recipe.roles},
-        alphabet="ascii" if recipe.alphabet == "ascii" else "bytes",
+        alphabet=recipe.vocab_alphabet,
     )
