@@ -54,7 +54,8 @@ fn corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyResult<PyErr> {
         byteweld_corpus::Error::Io { path, error } => match error.raw_os_error() {
             Some(code) => {
                 let text = py.import("os")?.call_method1("strerror", (code,))?;
-                Ok(PyOSError::new_err((code, text.unbind(), path))) // Python picks FileNotFoundError etc.
+                // Python picks FileNotFoundError etc.; the name is a str, as it is from `open`.
+                Ok(PyOSError::new_err((code, text.unbind(), path.into_os_string())))
             }
             None => Ok(PyOSError::new_err(format!("{}: {error}", path.display()))),
         },

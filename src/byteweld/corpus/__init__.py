@@ -110,6 +110,9 @@ def _resolve(source: Source, extensions: frozenset[str]) -> Iterable[Path]:
         if files:
             return files
         raise FileNotFoundError(f"no file matches {text!r}")
+    if path.is_symlink():
+        target = os.fspath(path.readlink())
+        raise FileNotFoundError(f"{text}: the link leads to {target!r}, which is no file")
     raise FileNotFoundError(f"{text}: no such file or folder")
 
 
