@@ -94,6 +94,16 @@ def test_rustbpe_is_rustbpe(documents):
         assert tok.encode(text) == peer.encode(text)
 
 
+def test_rustbpe_is_rustbpe_beyond_65_536_tokens(documents):
+    pytest.importorskip("rustbpe", reason="the real rustbpe is not installed")
+    size = 70_000  # ids no longer fit 16 bits
+    part = documents[: len(documents) // 4]
+    tok = byteweld.train(iter(part), vocab_size=size, recipe="rustbpe")
+    expected = ranks_of(rustbpe_peer(part, size))
+    assert dict(tok.vocab.ids) == expected
+    assert len(expected) > 2**16 or tok.training.stop == "no pairs"
+
+
 def test_greatest_bytes_is_the_rule_of_cs336(documents):
     counts = byteweld.count(iter(documents), recipe="from-scratch", special_tokens=[ENDOFTEXT])
     tok = byteweld.train(counts, vocab_size=SIZE, recipe="from-scratch", special_tokens=[ENDOFTEXT])
