@@ -17,7 +17,7 @@ from byteweld.checkpoint import Checkpoint, LearnedMerge
 from byteweld.counts import Counts
 from byteweld.errors import UnsupportedError
 from byteweld.extend import orphans
-from byteweld.recipes import ALPHABETS, Recipe
+from byteweld.recipes import Recipe
 from byteweld.training import Start, Training, TrainingEvent
 from byteweld.vocab import Vocabulary
 
@@ -53,6 +53,8 @@ def train_from_counts(
     count_seconds: float = 0.0,
 ) -> tuple[Vocabulary, Training]:
     """Learn merges until the vocabulary has the asked size, or none is left."""
+    if start is None:
+        recipe = _with_letters_of(counts, recipe)
     plan = _plan(vocab_size, recipe, start)
     planned = plan.max_new_ids
     resumed = [] if checkpoint is None else checkpoint.merges
@@ -193,7 +195,18 @@ def check_size(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None)
 
 def check_pattern(recipe: Recipe) -> None:
     """Refuse a pattern that cannot be compiled now, and not when the first text is encoded."""
-    _native.CountBuilder(pattern=recipe.encode_pattern, boundaries=(), alphabet=None, num_threads=1)
+    _native.Encoder(
+        tokens=(),
+        merges=(),
+        ranking="merges",
+        added=(),
+        added_bytes=(),
+        pattern=recipe.encode_pattern,
+        steps=(),
+        normalizer=(),
+        gaps="bytes",
+        unk=None,
+    )
 
 
 def planned_merges(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> int:
@@ -210,13 +223,25 @@ def _minimum_size(recipe: Recipe, start: Vocabulary | None) -> int:
 # ---------------------------------------------------------------------------- where ids go
 
 
+def _with_letters_of(counts: Counts, recipe: Recipe) -> Recipe:
+    """Hugging Face's alphabet may be open: what occurs in the corpus is then added to it."""
+    if recipe.initial_alphabet is None:
+        return recipe
+    seen: set[int] = set()
+    for batch, weights in counts.batches():
+        for pretoken, count in zip(batch, weights, strict=True):
+            if count:
+                seen.update(pretoken)
+    return recipe.with_letters(seen)
+
+
 def _plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None) -> _Plan:
     check_size(vocab_size, recipe, start)
     max_new_ids = planned_merges(vocab_size, recipe, start)
     if start is not None:
         reserved = [*orphans(start), *_shared_texts(recipe, start)]
         return _Plan(start, start._merges, reserved, max(start.tokens) + 1, max_new_ids, ())
-    alphabet = ALPHABETS[recipe.alphabet]
+    alphabet = recipe.letters
     last = recipe.special_ids == "last"
     specials = () if last else recipe.all_specials
     first_byte = len(specials) if recipe.special_ids == "first" else 0
@@ -229,7 +254,7 @@ def _plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None) -> _Plan:
         special_tokens=special_ids,
         pattern=recipe.encode_pattern,
         roles={} if last else {role: special_ids[text] for role, text in recipe.roles},
-        alphabet="ascii" if recipe.alphabet == "ascii" else "bytes",
+        alphabet=recipe.vocab_alphabet,
     )
     reserved = _shared_texts(recipe, base)
     after = recipe.all_specials if last else ()
@@ -280,7 +305,7 @@ def _vocabulary(learned: Sequence[Sequence[int]], recipe: Recipe, plan: _Plan) -
     merges = [(merge[0], merge[1], merge[2]) for merge in learned]
     roles = None
     if plan.specials_after and recipe.roles:
-        first = max(base.tokens) + 1 + sum(new >= plan.first_id for _, _, new in merges)
+        first = plan.first_id + sum(new >= plan.first_id for _, _, new in merges)
         places = {text: first + place for place, text in enumerate(plan.specials_after)}
         roles = {role: places[text] for role, text in recipe.roles}
     return base._grown(merges, specials_after=plan.specials_after, roles=roles)

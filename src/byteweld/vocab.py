@@ -222,11 +222,11 @@ class Vocabulary:
         ordinary += islice(tokens.values(), len(self.tokens), None)
         if len(set(ordinary)) < len(ordinary):
             raise VocabularyError("two merges make the same token with different ids")
-        next_id = max(tokens) + 1
+        next_id = max(tokens, default=-1) + 1
         specials = {text: next_id + place for place, text in enumerate(specials_after)}
         tokens |= {token_id: _utf8(text) for text, token_id in specials.items()}
         ids = list(tokens)
-        if ids != sorted(ids) or ids[-1] > MAX_ID:
+        if ids != sorted(ids) or (ids and ids[-1] > MAX_ID):
             raise VocabularyError(f"the new ids are not ascending up to at most {MAX_ID}")
         grown = Vocabulary.__new__(Vocabulary)
         put = super(Vocabulary, grown).__setattr__
