@@ -2,8 +2,9 @@
 
 from byteweld._native import __version__ as __version__
 from byteweld.api import count, load, train
+from byteweld.checkpoint import Checkpoint
 from byteweld.corpus import Corpus, open_corpus
-from byteweld.counts import Counts
+from byteweld.counts import Counts, Pruning
 from byteweld.encodings import (
     encoding_for_model,
     encoding_name_for_model,
@@ -11,6 +12,7 @@ from byteweld.encodings import (
     list_encoding_names,
 )
 from byteweld.errors import (
+    BudgetError,
     ByteweldError,
     CorpusError,
     FormatError,
@@ -28,7 +30,7 @@ from byteweld.patterns import PATTERNS
 from byteweld.recipes import RECIPES, Recipe
 from byteweld.streams import DecodeStream, EncodeStream
 from byteweld.tokenizer import Tokenizer
-from byteweld.trainer import Training, TrainingEvent
+from byteweld.training import Training, TrainingEvent, report_path
 from byteweld.vocab import AddedToken, Merge, Replace, Split, Vocabulary
 
 __all__ = [
@@ -36,7 +38,9 @@ __all__ = [
     "PATTERNS",
     "RECIPES",
     "AddedToken",
+    "BudgetError",
     "ByteweldError",
+    "Checkpoint",
     "Corpus",
     "CorpusError",
     "Counts",
@@ -47,6 +51,7 @@ __all__ = [
     "MissingKeyError",
     "NativeError",
     "PatternError",
+    "Pruning",
     "Recipe",
     "Replace",
     "SpecialTokenError",
@@ -69,5 +74,6 @@ __all__ = [
     "merge_tree",
     "open_corpus",
     "recognise",
+    "report_path",
     "train",
 ]

@@ -1,9 +1,12 @@
-"""Atomic writes: a file appears whole or not at all, and never over another unless told."""
+"""Atomic writes: a file or folder appears whole or not at all, never over another unless told."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -38,3 +41,51 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool =
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
+
+
+@contextmanager
+def replace_folder(
+    path: str | os.PathLike[str], *, overwrite: bool = False, is_ours: Callable[[Path], bool]
+) -> Iterator[Path]:
+    """Give a temporary folder beside `path` to write to; it becomes `path` when all went well.
+
+    Raises FileExistsError when `path` exists (and is no empty folder) and `overwrite` is False, or
+    when it is a folder that `is_ours` denies: what others put there is never removed.
+    """
+    target = Path(path)
+    _check_replaceable(target, overwrite=overwrite, is_ours=is_ours)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        yield temporary
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o777 & ~umask)  # mkdtemp makes private folders
+        _check_replaceable(target, overwrite=overwrite, is_ours=is_ours)  # made meanwhile?
+        if target.is_dir() and any(target.iterdir()):
+            old = temporary.with_name(f"{temporary.name}.old")
+            os.replace(target, old)
+            try:
+                os.replace(temporary, target)
+            except BaseException:
+                os.replace(old, target)
+                raise
+            shutil.rmtree(old)
+        else:
+            os.replace(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _check_replaceable(target: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]) -> None:
+    if not target.exists() and not target.is_symlink():
+        return
+    if not target.is_dir():
+        raise FileExistsError(f"{target} exists and is no folder; name another")
+    if not any(target.iterdir()):
+        return
+    if not is_ours(target):
+        raise FileExistsError(f"{target} holds other files; name a folder that is new or empty")
+    if not overwrite:
+        raise FileExistsError(f"{target} exists; pass overwrite=True (--force) to replace it")

@@ -13,15 +13,19 @@ from numpy.typing import NDArray
 __version__: str
 __all__ = [
     "CountBuilder",
+    "CountLoader",
     "Counts",
     "Documents",
     "Encoder",
+    "MemoryLimit",
     "SpecialChoice",
     "__version__",
     "canonical_pattern",
     "recover_merges",
     "train",
 ]
+
+_Sums = tuple[int, int, int, int]
 
 _Text = str | bytes | bytearray
 _Engine = Literal["whole", "scanner", "automaton", "backtracking"]
@@ -46,17 +50,54 @@ class Documents:
     def skipped(self) -> int: ...
 
 @final
+class MemoryLimit:
+    """How much memory counts may take, in bytes, and the folder for what does not fit."""
+
+    def __new__(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        table_bytes: int,
+        text_bytes: int,
+        merge_bytes: int,
+        keep_bytes: int,
+    ) -> MemoryLimit: ...
+    def can_keep(self, distinct: int, distinct_bytes: int) -> bool: ...
+
+@final
 class Counts:
-    """Pre-token bytes and how many. Immutable."""
+    """Pre-token bytes and how many. Immutable. Sums: distinct, their bytes, total, its bytes."""
 
     def __new__(cls, items: Sequence[tuple[bytes, int]]) -> Counts: ...
     def __len__(self) -> int: ...
     @property
-    def total(self) -> int: ...
+    def is_spilled(self) -> bool: ...
+    def sums(self) -> _Sums: ...
+    def sums_by_part(self) -> list[_Sums]: ...
     def get(self, pretoken: bytes) -> int: ...
     def items(self) -> list[tuple[bytes, int]]: ...
+    def most_common(self, n: int) -> list[tuple[bytes, int]]: ...
+    def batch(
+        self, part: int, position: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.uint8], NDArray[np.uint64], int | None]: ...
     @staticmethod
-    def merge(tables: Sequence[Counts]) -> Counts: ...
+    def merge(
+        tables: Sequence[Counts], *, limit: MemoryLimit | None, num_threads: int | None
+    ) -> Counts: ...
+    def prune(
+        self, threshold: int, *, limit: MemoryLimit | None
+    ) -> tuple[Counts, tuple[int, int, int, int]]: ...
+
+@final
+class CountLoader:
+    """Takes sorted batches, part after part, and checks each pre-token."""
+
+    def __new__(cls, *, limit: MemoryLimit | None) -> CountLoader: ...
+    def add(
+        self, offsets: NDArray[np.int32], data: NDArray[np.uint8], counts: NDArray[np.uint64]
+    ) -> tuple[int, str] | None: ...
+    def end_part(self) -> _Sums: ...
+    def finish(self) -> Counts: ...
 
 @final
 class CountBuilder:
@@ -69,6 +110,7 @@ class CountBuilder:
         boundaries: Sequence[str],
         alphabet: bytes | None,
         num_threads: int | None,
+        limit: MemoryLimit | None,
     ) -> CountBuilder: ...
     def add_documents(self, documents: Sequence[_Text]) -> None: ...
     def add_files(
@@ -82,6 +124,8 @@ class CountBuilder:
         progress: Callable[[int], object] | None,
     ) -> int: ...
     def finish(self) -> Counts: ...
+    @property
+    def runs(self) -> int: ...
     @property
     def engine(self) -> _Engine: ...
 

@@ -2,34 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from byteweld import formats
+from byteweld.checkpoint import Checkpoint
 from byteweld.corpus import Corpus, OnError, open_corpus
-from byteweld.counts import Counts, count_corpus
+from byteweld.counts import Counts, Memory, count_corpus, same_pattern
+from byteweld.extend import fit_recipe
 from byteweld.recipes import Recipe, find_recipe
 from byteweld.tokenizer import Tokenizer
-from byteweld.trainer import TrainingEvent, check_size, train_from_counts
+from byteweld.trainer import check_pattern, check_size, planned_merges, train_from_counts
+from byteweld.training import TrainingEvent
 
 Path_ = str | os.PathLike[str]
 Source = Path_ | Sequence[Path_] | Iterable[str | bytes] | Counts | Corpus
+
+# Of documents in memory, progress is told by batches; of fewer bytes than this, not at all.
+_FEW_BYTES = 8 << 20
 
 
 def train(
     source: Source,
     *,
     vocab_size: int,
-    recipe: str | Recipe = "modern",
+    recipe: str | Recipe | None = None,
+    start: Tokenizer | None = None,
+    checkpoint: Path_ | Checkpoint | None = None,
     ext: str | Sequence[str] | None = None,
     lines: bool = False,
     separator: str | None = None,
     field: str = "text",
     on_error: OnError = "fail",
+    prune: int | None = None,
     num_threads: int | None = None,
+    memory: Memory | None = None,
     progress: Callable[[TrainingEvent], object] | None = None,
     **changes: Any,
 ) -> Tokenizer:
@@ -40,37 +52,141 @@ def train(
             a list of str is a list of paths, so pass `iter(texts)`); Counts, or a folder of them.
         vocab_size: how many tokens, special ones included (except in `bpetite` and `rustbpe`).
         recipe: a preset's name or a Recipe; `changes` are fields of it, such as `special_tokens`,
-            `pattern`, `min_frequency`, `tie_break`, `max_token_bytes`.
+            `pattern`, `min_frequency`, `tie_break`, `max_token_bytes`. By default `modern`, or
+            that of `start` where it is known.
+        start: a tokenizer to go on from: all its ids and merges stay, further merges are learned
+            with its pattern, and their ids come after its largest.
+        checkpoint: a folder for the counts and the merges so far. If the training is killed, the
+            same call goes on from there and gives the same tokenizer; with other arguments or
+            changed files it is refused. When the training is done the folder says so; remove it.
         ext, lines, separator, field, on_error: how files are read (see `byteweld.corpus`).
+        prune: leave out pre-tokens that occur less often than this; `Counts.prune` says what it
+            costs.
         num_threads: by default as many as there are processors; the result does not depend on it.
-        progress: hears of TrainingEvents: start, merge (every 100 merges), complete.
+        memory: a budget for the whole process, such as "2GB" (a number is bytes); the result does
+            not depend on it. Counts that have no room rest on disk; a training that has none is
+            refused.
+        progress: hears of TrainingEvents: count (bytes read), start, merge (every 100), complete.
 
     >>> texts = ["low low low low low lower lower"]
     >>> tok = train(iter(texts), vocab_size=260, recipe="from-scratch")
     >>> tok.vocab.merges[:2]
     [(b'o', b'w'), (b'l', b'ow')]
+    >>> longer = train(iter(["newest newest"]), start=tok, vocab_size=262)
+    >>> longer.vocab.merges[4:]
+    [(b'w', b'e'), (b's', b't')]
     """
-    chosen = find_recipe(recipe).replace(**changes)
-    check_size(vocab_size, chosen)
+    chosen = _recipe(recipe, start, changes)
+    before = None if start is None else start.vocab
+    check_size(vocab_size, chosen, before)
+    check_pattern(chosen)
     started = time.perf_counter()
-    counts = count(
-        source,
-        recipe=chosen,
-        ext=ext,
-        lines=lines,
-        separator=separator,
-        field=field,
-        on_error=on_error,
-        num_threads=num_threads,
+    reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
+    corpus = _open(source, chosen, memory, on_error=on_error, **reading)
+    files = len(corpus.files) if isinstance(corpus, Corpus) else None
+    file_bytes = corpus.total_bytes if isinstance(corpus, Corpus) else None
+    planned = planned_merges(vocab_size, chosen, before)
+    tell = None
+    if progress is not None:
+        tell = _tell_of_counting(progress, planned, file_bytes)
+    with contextlib.ExitStack() as stack:
+        point = None
+        if isinstance(checkpoint, Checkpoint):
+            point = checkpoint
+        elif checkpoint is not None:
+            point = Checkpoint.of(
+                checkpoint,
+                recipe=chosen,
+                vocab_size=vocab_size,
+                start=before,
+                prune=prune,
+                **_facts(corpus),
+            )
+            stack.callback(point.close)
+        resources = _Resources(num_threads, memory)
+        counts = _count(corpus, chosen, resources, prune, tell, point)
+        if memory is not None:
+            counts.check_training(planned, memory)
+        vocab, training = train_from_counts(
+            counts,
+            vocab_size,
+            chosen,
+            start=before,
+            checkpoint=point,
+            num_threads=num_threads,
+            progress=progress,
+            count_seconds=time.perf_counter() - started,
+        )
+    training = dataclasses.replace(training, files=files, file_bytes=file_bytes)
+    return Tokenizer._trained(vocab, training)
+
+
+def _recipe(
+    recipe: str | Recipe | None, start: Tokenizer | None, changes: Mapping[str, Any]
+) -> Recipe:
+    if start is None:
+        return find_recipe("modern" if recipe is None else recipe).replace(**changes)
+    if not isinstance(start, Tokenizer):
+        raise TypeError(f"start is {start!r}; it must be a Tokenizer, such as load() gives")
+    if recipe is None:
+        recipe = "modern" if start.training is None else start.training.recipe
+    return fit_recipe(find_recipe(recipe).replace(**changes), start.vocab, changes)
+
+
+def _facts(corpus: Any) -> dict[str, Any]:
+    """What a checkpoint knows a corpus by."""
+    if isinstance(corpus, Corpus):
+        reading = {name: getattr(corpus, name) for name in ("unit", "separator", "field")}
+        return {"files": corpus.files, "reading": reading | {"on_error": corpus.on_error}}
+    if isinstance(corpus, Counts):
+        return {"counts": {"distinct": len(corpus), "total": corpus.total}}
+    raise TypeError(
+        "a checkpoint needs files or Counts, which can be known again; "
+        f"found {type(corpus).__name__}"
     )
-    vocab, training = train_from_counts(
-        counts,
-        vocab_size,
-        chosen,
-        progress=progress,
-        count_seconds=time.perf_counter() - started,
-    )
-    return Tokenizer(vocab, training=training)
+
+
+class _Resources(NamedTuple):
+    """What the work may take; the result does not depend on it."""
+
+    num_threads: int | None
+    memory: Memory | None
+
+
+def _count(
+    corpus: Any,
+    recipe: Recipe,
+    resources: _Resources,
+    prune: int | None,
+    progress: Callable[[int], object] | None,
+    checkpoint: Checkpoint | None,
+) -> Counts:
+    """Count, or take what was counted: by the caller, or before a training was killed."""
+    if isinstance(corpus, Counts):
+        _check_origin(corpus, recipe)
+        counts = corpus
+    else:
+        kept = None if checkpoint is None else checkpoint.counts(memory=resources.memory)
+        if kept is not None:
+            return kept
+        counts = count_corpus(corpus, recipe, progress=progress, **resources._asdict())
+    if prune is not None:
+        counts = counts.prune(prune, memory=resources.memory)
+    if checkpoint is not None:
+        checkpoint.keep_counts(counts)
+    return counts
+
+
+def _tell_of_counting(
+    progress: Callable[[TrainingEvent], object], planned: int, total: int | None
+) -> Callable[[int], None]:
+    def tell(done: int) -> None:
+        if total is not None:
+            progress(TrainingEvent("count", 0, planned, min(done, total), total))
+        elif done >= _FEW_BYTES:
+            progress(TrainingEvent("count", 0, planned, done, None))
+
+    return tell
 
 
 def count(
@@ -82,7 +198,9 @@ def count(
     separator: str | None = None,
     field: str = "text",
     on_error: OnError = "fail",
+    prune: int | None = None,
     num_threads: int | None = None,
+    memory: Memory | None = None,
     progress: Callable[[int], object] | None = None,
     **changes: Any,
 ) -> Counts:
@@ -92,33 +210,38 @@ def count(
     [(b' ab', 2), (b'ab', 1)]
     """
     chosen = find_recipe(recipe).replace(**changes)
+    reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
+    corpus = _open(source, chosen, memory, on_error=on_error, **reading)
+    return _count(corpus, chosen, _Resources(num_threads, memory), prune, progress, None)
+
+
+def _open(source: Source, recipe: Recipe, memory: Memory | None, **reading: Any) -> Any:
+    """What is to be counted: a Corpus of files, Counts, or an iterable of documents."""
     if isinstance(source, str | os.PathLike) and Counts.is_saved_at(source):
-        source = Counts.load(source)
-    corpus: Any = source  # documents, or a Corpus
+        source = Counts.load(source, memory=memory)
     if _is_paths(source):
-        corpus = open_corpus(
+        ext, lines = reading.pop("ext"), reading.pop("lines")
+        return open_corpus(
             source,
-            ext=chosen.extensions if ext is None else ext,
-            unit="line" if lines else chosen.document_unit,
-            separator=separator,
-            field=field,
-            on_error=on_error,
+            ext=recipe.extensions if ext is None else ext,
+            unit="line" if lines else recipe.document_unit,
+            **reading,
         )
-    elif ext or lines or separator is not None or field != "text" or on_error != "fail":
+    usual = {"ext": None, "lines": False, "separator": None, "field": "text", "on_error": "fail"}
+    if {name: value or usual[name] for name, value in reading.items()} != usual:
         raise TypeError(
             "ext, lines, separator, field and on_error say how files are read; "
             f"{type(source).__name__} is no path"
         )
-    if isinstance(source, Counts):
-        _check_origin(source, chosen)
-        return source
-    return count_corpus(corpus, chosen, num_threads=num_threads, progress=progress)
+    return source
 
 
 def _check_origin(counts: Counts, recipe: Recipe) -> None:
     """Refuse counts that were cut otherwise than the recipe says, where that is known."""
     is_known = counts.boundaries is not None
-    if (is_known or counts.pattern is not None) and counts.pattern != recipe.pattern:
+    if (is_known or counts.pattern is not None) and not same_pattern(
+        counts.pattern, recipe.pattern
+    ):
         raise ValueError(
             f"the counts were made with pattern {counts.pattern!r}, but the recipe has "
             f"{recipe.pattern!r}; pass pattern= to say which you mean"
@@ -146,6 +269,8 @@ def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
 def load(path: Path_, *, format: str | None = None, **options: Any) -> Tokenizer:
     """Load a tokenizer from a file or folder of any format; the format is recognised by content.
 
-    `options` are the format's own: `pattern` and `special_tokens` for a rank file, say.
+    `options` are the format's own: `pattern` and `special_tokens` for a rank file, say. If the
+    report of its training lies beside it, `tok.training` shows it; the report of another
+    vocabulary is passed over.
     """
-    return Tokenizer(formats.load(path, format=format, **options), name=Path(path).stem)
+    return Tokenizer._loaded(formats.load(path, format=format, **options), Path(path))

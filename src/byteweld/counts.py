@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
+import heapq
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
-from byteweld import _native
+from byteweld import _memory, _native, counts_files
+from byteweld._memory import Memory as Memory
 from byteweld.corpus import Corpus
-from byteweld.errors import FormatError
+from byteweld.counts_files import PARTS, Facts
+from byteweld.counts_files import Pruning as Pruning
 from byteweld.recipes import ALPHABETS, Recipe
 
 # Documents of an iterable are handed to the engine in batches of about this many bytes.
 _BATCH_BYTES = 8 << 20
-_FILE = "counts.parquet"
-_FORMAT = b"byteweld counts 1"
 
 
 class Counts:
     """How often each pre-token occurs (64-bit). Immutable.
+
+    What a memory budget has no room for rests on disk, in a file without a name, and is walked.
 
     >>> counts = Counts({b"low": 5, b"lower": 2})
     >>> counts[b"low"], len(counts), counts.total
@@ -29,12 +32,10 @@ class Counts:
     6
     """
 
-    __slots__ = ("_table", "boundaries", "pattern", "skipped_documents")
+    __slots__ = ("_facts", "_table")
 
     _table: _native.Counts
-    pattern: str | None  # what cut the documents
-    boundaries: tuple[str, ...] | None  # the special tokens that did; None if it is not known
-    skipped_documents: int  # how many were left out because of on_error="skip"
+    _facts: Facts
 
     def __init__(
         self,
@@ -53,21 +54,13 @@ class Counts:
                 raise ValueError(
                     f"the count of {pretoken!r} is {count!r}; expected a whole number below 2^64"
                 )
-        table = _native.Counts(sorted(counts.items()))
-        self._set(table, pattern, boundaries, skipped_documents)
-
-    def _set(
-        self,
-        table: _native.Counts,
-        pattern: str | None,
-        boundaries: Sequence[str] | None,
-        skipped_documents: int,
-    ) -> None:
-        object.__setattr__(self, "_table", table)
-        object.__setattr__(self, "pattern", pattern)
         known = None if boundaries is None else tuple(sorted(set(boundaries)))
-        object.__setattr__(self, "boundaries", known)
-        object.__setattr__(self, "skipped_documents", skipped_documents)
+        facts = Facts(pattern=pattern, boundaries=known, skipped_documents=skipped_documents)
+        self._set(_native.Counts(sorted(counts.items())), facts)
+
+    def _set(self, table: _native.Counts, facts: Facts) -> None:
+        object.__setattr__(self, "_table", table)
+        object.__setattr__(self, "_facts", facts)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Counts are immutable")
@@ -76,26 +69,50 @@ class Counts:
         raise AttributeError("Counts are immutable")
 
     @classmethod
-    def _of(
-        cls,
-        table: _native.Counts,
-        pattern: str | None,
-        boundaries: Sequence[str] | None,
-        skipped_documents: int,
-    ) -> Self:
+    def _of(cls, table: _native.Counts, facts: Facts) -> Self:
         counts = cls.__new__(cls)
-        counts._set(table, pattern, boundaries, skipped_documents)
+        counts._set(table, facts)
         return counts
+
+    @property
+    def pattern(self) -> str | None:
+        """What cut the documents."""
+        return self._facts.pattern
+
+    @property
+    def boundaries(self) -> tuple[str, ...] | None:
+        """The special tokens that cut the documents, too; None if it is not known."""
+        return self._facts.boundaries
+
+    @property
+    def alphabet(self) -> str | None:
+        """ "ascii" if no other bytes were allowed."""
+        return self._facts.alphabet
+
+    @property
+    def skipped_documents(self) -> int:
+        """How many documents were left out because of on_error="skip"."""
+        return self._facts.skipped_documents
+
+    @property
+    def pruning(self) -> Pruning | None:
+        """What was left out because it is rare, with its bounds; None if nothing was."""
+        return self._facts.pruning
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether the counts rest on disk, because a memory budget has no room for them."""
+        return self._table.is_spilled
 
     @property
     def total(self) -> int:
         """How many pre-tokens were counted in all."""
-        return self._table.total
+        return self._table.sums()[2]
 
     @property
     def total_bytes(self) -> int:
         """How many bytes the counted pre-tokens have in all."""
-        return sum(len(pretoken) * count for pretoken, count in self.items())
+        return self._table.sums()[3]
 
     def items(self) -> list[tuple[bytes, int]]:
         """All (pre-token, count) pairs in order of the bytes."""
@@ -103,29 +120,69 @@ class Counts:
 
     def most_common(self, n: int | None = None) -> list[tuple[bytes, int]]:
         """The n most frequent pre-tokens; ties in order of the bytes."""
-        return sorted(self.items(), key=lambda item: -item[1])[:n]
+        return self._table.most_common(len(self) if n is None else max(n, 0))
+
+    def batches(self) -> Iterator[tuple[list[bytes], Any]]:
+        """All pre-tokens with an array of their counts, some at a time and in no special order."""
+        for part in range(PARTS):
+            for offsets, data, counts in counts_files.batches(self._table, part):
+                yield _split(offsets, data), counts
+
+    def check_training(self, new_ids: int, memory: Memory) -> None:
+        """Refuse a memory budget that training so many new tokens may break."""
+        distinct, distinct_bytes, _, _ = self._table.sums()
+        _memory.check_training(memory, distinct, distinct_bytes, new_ids)
 
     @staticmethod
-    def merge(tables: Iterable[Counts]) -> Counts:
-        """Add any number of tables; the order does not matter."""
-        tables = list(tables)
-        patterns = {table.pattern for table in tables}
-        if len(patterns) > 1:
-            raise ValueError(
-                f"counts of different patterns cannot be added: {sorted(map(repr, patterns))}"
-            )
-        boundaries = {table.boundaries for table in tables}
-        if len(boundaries) > 1:
-            raise ValueError(
-                "counts cut at different special tokens cannot be added: "
-                f"{sorted(map(repr, boundaries))}"
-            )
-        return Counts._of(
-            _native.Counts.merge([table._table for table in tables]),
-            patterns.pop() if patterns else None,
-            boundaries.pop() if boundaries else None,
-            sum(table.skipped_documents for table in tables),
+    def merge(
+        tables: Iterable[Counts | str | os.PathLike[str]],
+        *,
+        memory: Memory | None = None,
+        num_threads: int | None = None,
+    ) -> Counts:
+        """Add any number of tables and folders of saved ones; the order does not matter.
+
+        With `memory`, what has no room in this budget is read from disk and added up there.
+        """
+        found = [
+            table if isinstance(table, Counts) else Counts.load(table, memory=memory)
+            for table in tables
+        ]
+        facts = _merged_facts([table._facts for table in found])
+        plan = None if memory is None else _memory.plan(memory, num_threads)
+        table = _native.Counts.merge(
+            [table._table for table in found],
+            limit=None if plan is None else plan.limit,
+            num_threads=num_threads if plan is None else plan.num_threads,
         )
+        return Counts._of(table, facts)
+
+    def prune(self, threshold: int, *, memory: Memory | None = None) -> Counts:
+        """Leave out pre-tokens that occur less than `threshold` times.
+
+        This makes training on them inexact; `pruning` of the result says by how much at most.
+
+        >>> counts = Counts({b"low": 5, b"lower": 2}).prune(3)
+        >>> counts.items(), counts.pruning.occurrences, counts.pruning.pair_error
+        ([(b'low', 5)], 2, 2)
+        """
+        if isinstance(threshold, bool) or not isinstance(threshold, int):
+            raise TypeError(f"the threshold is {threshold!r}; it must be an integer")
+        if not 1 <= threshold < 2**64:
+            raise ValueError(f"the threshold is {threshold}; it must be at least 1 and below 2^64")
+        limit = None if memory is None else _memory.plan(memory, 1).limit
+        table, (distinct, occurrences, size, pair_error) = self._table.prune(threshold, limit=limit)
+        pruning = Pruning(
+            threshold=threshold,
+            distinct=distinct,
+            occurrences=occurrences,
+            bytes=size,
+            word_error=threshold - 1 if distinct else 0,
+            pair_error=pair_error,
+        )
+        before = self._facts.pruning
+        pruning = pruning if before is None else before + pruning
+        return Counts._of(table, dataclasses.replace(self._facts, pruning=pruning))
 
     def __add__(self, other: Counts) -> Counts:
         if not isinstance(other, Counts):
@@ -135,11 +192,16 @@ class Counts:
     def __getitem__(self, pretoken: bytes) -> int:
         return self._table.get(pretoken)
 
+    def __contains__(self, pretoken: object) -> bool:
+        return isinstance(pretoken, bytes) and self._table.get(pretoken) > 0
+
     def __len__(self) -> int:
         return len(self._table)
 
     def __iter__(self) -> Iterator[bytes]:
-        return (pretoken for pretoken, _ in self.items())
+        if not self.is_on_disk:
+            return (pretoken for pretoken, _ in self.items())
+        return heapq.merge(*(_pretokens(self._table, part) for part in range(PARTS)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):
@@ -147,13 +209,15 @@ class Counts:
         return (
             self.pattern == other.pattern
             and self.boundaries == other.boundaries
-            and self.items() == other.items()
+            and len(self) == len(other)
+            and all(_same_part(self._table, other._table, part) for part in range(PARTS))
         )
 
     __hash__ = None  # type: ignore[assignment]  # equality reads every entry
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self.items(), self.pattern, self.boundaries, self.skipped_documents))
+        parts = [list(counts_files.batches(self._table, part)) for part in range(PARTS)]
+        return (_rebuild, (parts, self._facts))
 
     def __repr__(self) -> str:
         return f"<Counts {len(self)} pre-tokens, {self.total} in all>"
@@ -161,104 +225,105 @@ class Counts:
     # ------------------------------------------------------------------ the artifact
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a folder with `counts.parquet`: sorted, with pattern and totals in its metadata."""
-        pyarrow, parquet = _arrow()
-        from byteweld._files import write_atomic
+        """Write a folder of sixteen Parquet files: sorted, with pattern and totals in each footer.
 
-        items = self.items()
-        schema = pyarrow.schema(
-            [
-                pyarrow.field("bytes", pyarrow.binary(), nullable=False),
-                pyarrow.field("count", pyarrow.uint64(), nullable=False),
-            ],
-            metadata={
-                b"format": _FORMAT,
-                b"pattern": json.dumps(self.pattern).encode(),
-                b"boundaries": json.dumps(self.boundaries).encode(),
-                b"skipped_documents": b"%d" % self.skipped_documents,
-                b"distinct": b"%d" % len(items),
-                b"total": b"%d" % self.total,
-            },
-        )
-        columns = [
-            pyarrow.array([pretoken for pretoken, _ in items], pyarrow.binary()),
-            pyarrow.array([count for _, count in items], pyarrow.uint64()),
-        ]
-        buffer = pyarrow.BufferOutputStream()
-        table = pyarrow.Table.from_arrays(columns, schema=schema)
-        parquet.write_table(table, buffer, compression="zstd")
-        folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomic(folder / _FILE, buffer.getvalue().to_pybytes(), overwrite=overwrite)
+        The same counts give the same bytes, however they came about.
+        """
+        counts_files.write_folder(path, self._table, self._facts, overwrite=overwrite)
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> Counts:
-        """Read a folder that `save` wrote."""
-        pyarrow, parquet = _arrow()
-        file = Path(path) / _FILE
-        if not file.is_file():
-            raise FileNotFoundError(f"{file}: no such file; expected a folder of counts")
-        try:
-            table = parquet.read_table(file)
-        except (pyarrow.ArrowException, OSError) as error:
-            raise FormatError(f"not a Parquet file: {error}", path=file) from error
-        metadata = table.schema.metadata or {}
-        if metadata.get(b"format") != _FORMAT or table.column_names != ["bytes", "count"]:
-            raise FormatError(
-                f"expected counts of format {_FORMAT.decode()!r}, "
-                f"found {metadata.get(b'format')!r} with columns {table.column_names}",
-                path=file,
-            )
-        pretokens = cast("list[bytes]", table["bytes"].to_pylist())
-        numbers = cast("list[int]", table["count"].to_pylist())
-        items = dict(zip(pretokens, numbers, strict=True))
-        if len(items) != len(pretokens):
-            twice = len(pretokens) - len(items)
-            raise FormatError(f"{twice} of {len(pretokens)} rows repeat a pre-token", path=file)
-        try:
-            counts = Counts(
-                items,
-                pattern=json.loads(metadata[b"pattern"]),
-                boundaries=json.loads(metadata[b"boundaries"]),
-                skipped_documents=int(metadata[b"skipped_documents"]),
-            )
-        except KeyError as error:
-            raise FormatError(f"the metadata lacks {error}", path=file) from error
-        except (TypeError, ValueError) as error:
-            raise FormatError(str(error), path=file) from error
-        if metadata.get(b"total") != b"%d" % counts.total:
-            raise FormatError(
-                f"the counts add up to {counts.total}; the file says {metadata.get(b'total')!r}",
-                path=file,
-            )
-        return counts
+    def load(path: str | os.PathLike[str], *, memory: Memory | None = None) -> Counts:
+        """Read a folder that `save` wrote; every row is checked."""
+        folder = counts_files.open_folder(path)
+        limit = None
+        if memory is not None:
+            plan = _memory.plan(memory, 1)
+            size = folder.distinct_bytes_at_most
+            if not plan.limit.can_keep(folder.distinct, size):
+                limit = plan.limit
+        return Counts._of(counts_files.read_folder(folder, limit), folder.facts)
 
     @staticmethod
     def is_saved_at(path: str | os.PathLike[str]) -> bool:
-        """Whether `path` is a folder that `save` wrote."""
-        return (Path(path) / _FILE).is_file()
+        """Whether `path` is a folder that `save` wrote, or a part of one."""
+        return counts_files.is_folder_of_counts(path)
 
 
-def _rebuild(
-    items: list[tuple[bytes, int]],
-    pattern: str | None,
-    boundaries: tuple[str, ...] | None,
-    skipped_documents: int,
-) -> Counts:
-    return Counts(
-        dict(items), pattern=pattern, boundaries=boundaries, skipped_documents=skipped_documents
-    )
+def _rebuild(parts: list[list[tuple[Any, Any, Any]]], facts: Facts) -> Counts:
+    loader = _native.CountLoader(limit=None)
+    for part in parts:
+        for batch in part:
+            wrong = loader.add(*batch)
+            if wrong is not None:
+                raise ValueError(f"pickled counts: {wrong[1]}")
+        loader.end_part()
+    return Counts._of(loader.finish(), facts)
 
 
-def _arrow() -> tuple[Any, Any]:
+def _pretokens(table: _native.Counts, part: int) -> Iterator[bytes]:
+    for offsets, data, _ in counts_files.batches(table, part):
+        yield from _split(offsets, data)
+
+
+def _split(offsets: Any, data: Any) -> list[bytes]:
+    content, ends = data.tobytes(), offsets.tolist()
+    return [content[start:end] for start, end in itertools.pairwise(ends)]
+
+
+def _same_part(a: _native.Counts, b: _native.Counts, part: int) -> bool:
+    """Whether a part is the same in both. Batches end where the content says, so they are alike."""
+    batches = zip(counts_files.batches(a, part), counts_files.batches(b, part), strict=True)
     try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            "saved counts are Parquet files; install pyarrow with: pip install 'byteweld[arrow]'"
-        ) from error
-    return pyarrow, pyarrow.parquet
+        return all(
+            x.tobytes() == y.tobytes()
+            for one, two in batches
+            for x, y in zip(one, two, strict=True)
+        )
+    except ValueError:  # one has more batches
+        return False
+
+
+def same_pattern(a: str | None, b: str | None) -> bool:
+    """Whether two patterns cut every text alike, as far as the engine can tell."""
+    if a == b:
+        return True
+    if a is None or b is None:
+        return False
+    canonical = _native.canonical_pattern(a)
+    return canonical is not None and canonical == _native.canonical_pattern(b)
+
+
+def _merged_facts(all_facts: list[Facts]) -> Facts:
+    """What holds of the sum, whatever the order; refuse what cannot be added."""
+    if not all_facts:
+        return Facts()
+    first = all_facts[0]
+    patterns = {facts.pattern for facts in all_facts}
+    if not all(same_pattern(first.pattern, pattern) for pattern in patterns):
+        raise ValueError(
+            f"counts of different patterns cannot be added: {sorted(map(repr, patterns))}"
+        )
+    boundaries = {facts.boundaries for facts in all_facts}
+    if len(boundaries) > 1:
+        raise ValueError(
+            "counts cut at different special tokens cannot be added: "
+            f"{sorted(map(repr, boundaries))}"
+        )
+    alphabets = {facts.alphabet for facts in all_facts}
+    pruning: Pruning | None = None
+    for facts in all_facts:
+        if facts.pruning is not None:
+            pruning = facts.pruning if pruning is None else pruning + facts.pruning
+    return Facts(
+        # Of several spellings always the same one, so that the order of the tables does not matter.
+        pattern=first.pattern
+        if first.pattern is None
+        else min(p for p in patterns if p is not None),
+        boundaries=first.boundaries,
+        alphabet=alphabets.pop() if len(alphabets) == 1 else None,
+        skipped_documents=sum(facts.skipped_documents for facts in all_facts),
+        pruning=pruning,
+    )
 
 
 # ---------------------------------------------------------------------- counting
@@ -269,15 +334,39 @@ def count_corpus(
     recipe: Recipe,
     *,
     num_threads: int | None = None,
+    memory: Memory | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Counts:
-    """Count the pre-tokens of files or of documents in memory; `progress` hears of bytes read."""
+    """Count the pre-tokens of files or of documents in memory; `progress` hears of bytes read.
+
+    With `memory` ("2GB"; a number is bytes), the process stays within this budget.
+    """
+    limit, batch_bytes = None, _BATCH_BYTES
+    if memory is not None:
+        plan = _memory.plan(memory, num_threads, whole_documents=recipe.pattern is None)
+        limit, num_threads, batch_bytes = plan.limit, plan.num_threads, plan.batch_bytes
+    return count_within(
+        limit, corpus, recipe, num_threads=num_threads, progress=progress, batch_bytes=batch_bytes
+    )
+
+
+def count_within(
+    limit: _native.MemoryLimit | None,
+    corpus: Corpus | Iterable[str | bytes],
+    recipe: Recipe,
+    *,
+    num_threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+    batch_bytes: int = _BATCH_BYTES,
+) -> Counts:
+    """Count within a limit that says what each table may take."""
     alphabet = ALPHABETS["ascii"] if recipe.alphabet == "ascii" else None
     builder = _native.CountBuilder(
         pattern=recipe.pattern,
         boundaries=recipe.boundaries,
         alphabet=alphabet,
         num_threads=num_threads,
+        limit=limit,
     )
     skipped = 0
     if isinstance(corpus, Corpus):
@@ -290,14 +379,21 @@ def count_corpus(
             progress=progress,
         )
     else:
-        _count_documents(corpus, builder, progress)
-    return Counts._of(builder.finish(), recipe.pattern, recipe.boundaries, skipped)
+        _count_documents(corpus, builder, progress, batch_bytes)
+    facts = Facts(
+        pattern=recipe.pattern,
+        boundaries=tuple(sorted(set(recipe.boundaries))),
+        alphabet=None if alphabet is None else recipe.alphabet,
+        skipped_documents=skipped,
+    )
+    return Counts._of(builder.finish(), facts)
 
 
 def _count_documents(
     documents: Iterable[str | bytes],
     builder: _native.CountBuilder,
     progress: Callable[[int], object] | None,
+    batch_bytes: int,
 ) -> None:
     batch: list[str | bytes] = []
     size = total = 0
@@ -306,7 +402,7 @@ def _count_documents(
             raise TypeError(f"documents are str or bytes, found {type(document).__name__}")
         batch.append(document)
         size += len(document)
-        if size >= _BATCH_BYTES:
+        if size >= batch_bytes:
             builder.add_documents(batch)
             total += size
             batch, size = [], 0

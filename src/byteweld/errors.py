@@ -7,6 +7,7 @@ ByteweldError
 ├── CorpusError (ValueError)        a corpus file cannot be read as asked; has .path, .offset
 ├── PatternError (ValueError)       a pattern cannot be compiled, or ran past its limit
 ├── UnsupportedError (ValueError)   true, but this format or recipe cannot hold it
+├── BudgetError (ValueError)        a memory budget that cannot work; has .needed
 ├── SpecialTokenError (ValueError)  a special token was met in text
 ├── UnknownIdError (KeyError)       an id outside the vocabulary; has .id
 └── NativeError (RuntimeError)      our bug; please report it
@@ -76,6 +77,21 @@ class PatternError(ByteweldError, ValueError):
 
 class UnsupportedError(ByteweldError, ValueError):
     """True, but this format or recipe cannot hold it; nothing is dropped silently."""
+
+
+class BudgetError(ByteweldError, ValueError):
+    """A memory budget that cannot work; `needed` bytes would do, where that is known."""
+
+    def __init__(self, message: str, *, needed: int | None = None) -> None:
+        self.needed = needed
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_budget, (str(self), self.needed))
+
+
+def _rebuild_budget(message: str, needed: int | None) -> BudgetError:
+    return BudgetError(message, needed=needed)
 
 
 class SpecialTokenError(ByteweldError, ValueError):

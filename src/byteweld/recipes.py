@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
-from byteweld._byte_letters import BYTES_BY_LETTER
+from byteweld._byte_letters import BYTE_TO_CHAR, BYTES_BY_LETTER, CHAR_TO_BYTE
 from byteweld.errors import UnsupportedError
 from byteweld.patterns import resolve_pattern
-from byteweld.vocab import ASCII_BYTES
+from byteweld.vocab import ASCII_BYTES, VocabAlphabet
 
 Alphabet = Literal["bytes", "ascii", "huggingface"]
 SpecialIds = Literal["first", "after_alphabet", "last"]
@@ -29,10 +29,13 @@ class Recipe:
     """How to train. Immutable; `recipe.replace(min_frequency=2)` gives a changed copy.
 
     `built_in` are special tokens that the recipe always has; `special_tokens` are the user's.
+    `initial_alphabet` is Hugging Face's: the byte letters that are tokens in any case, beside those
+    that occur in the corpus. None is all 256; `[]`, its trainer's default, is what occurs.
     """
 
     name: str = "custom"
     alphabet: Alphabet = "bytes"
+    initial_alphabet: tuple[str, ...] | None = None
     built_in: tuple[str, ...] = ()
     special_tokens: tuple[str, ...] = ()
     special_ids: SpecialIds = "last"
@@ -75,8 +78,30 @@ class Recipe:
             raise ValueError(f"min_frequency is {self.min_frequency}; it must be at least 0")
         if self.max_token_bytes is not None and self.max_token_bytes < 1:
             raise ValueError(f"max_token_bytes is {self.max_token_bytes}; it must be at least 1")
+        object.__setattr__(self, "initial_alphabet", self._checked_letters())
         object.__setattr__(self, "pattern", resolve_pattern(self.pattern))
         object.__setattr__(self, "encode_pattern", resolve_pattern(self.encode_pattern))
+
+    def _checked_letters(self) -> tuple[str, ...] | None:
+        """The initial alphabet, sorted as ids are given; None if it is all letters."""
+        given = self.initial_alphabet
+        if given is None:
+            return None
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise TypeError(f"initial_alphabet is a list of byte letters, found {given!r}")
+        if self.alphabet != "huggingface":
+            raise ValueError(
+                f"initial_alphabet belongs to alphabet 'huggingface', found {self.alphabet!r}; "
+                "use recipe 'huggingface', or leave it out"
+            )
+        letters = set(given)
+        for letter in letters:
+            if letter not in CHAR_TO_BYTE:
+                raise ValueError(
+                    f"initial_alphabet holds {letter!r}; expected letters of Hugging Face's "
+                    "ByteLevel.alphabet(), such as 'a', or 'Ġ' for a space"
+                )
+        return None if len(letters) == len(CHAR_TO_BYTE) else tuple(sorted(letters))
 
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with some fields changed; an unknown field is an error.
@@ -112,10 +137,34 @@ class Recipe:
         return (*built_in, *(self.special_tokens if self.split_specials else ()))
 
     @property
+    def letters(self) -> bytes:
+        """The bytes that are tokens before any merge, in the order of their ids."""
+        if self.initial_alphabet is None:
+            return ALPHABETS[self.alphabet]
+        return bytes(CHAR_TO_BYTE[letter] for letter in self.initial_alphabet)
+
+    def with_letters(self, seen: Iterable[int]) -> Recipe:
+        """Add the bytes of a corpus to the initial alphabet, where there is one."""
+        if self.initial_alphabet is None:
+            return self
+        letters = (*self.initial_alphabet, *(BYTE_TO_CHAR[byte] for byte in seen))
+        return dataclasses.replace(self, initial_alphabet=letters)
+
+    @property
+    def vocab_alphabet(self) -> VocabAlphabet:
+        """The alphabet of the vocabulary: "partial" where bytes have no token."""
+        if self.alphabet == "ascii":
+            return "ascii"
+        return "bytes" if self.initial_alphabet is None else "partial"
+
+    @property
     def minimum_size(self) -> int:
-        """The smallest `vocab_size`: the alphabet, and the special tokens where they count."""
+        """The smallest `vocab_size`: the alphabet, and the special tokens where they count.
+
+        An initial alphabet grows by what occurs in the corpus, and this with it.
+        """
         specials = len(self.all_specials) if self.size_counts_specials else 0
-        return len(ALPHABETS[self.alphabet]) + specials
+        return len(self.letters) + specials
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from byteweld.tokenizer import Ids
-    from byteweld.trainer import Training
+    from byteweld.training import Training
 
 __all__ = [
     "Encoding",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from byteweld import _native
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np  # slow to import, and only arrays need it
     from numpy.typing import NDArray
 
-    from byteweld.trainer import Training
+    from byteweld.training import Training
 
     Ids = Sequence[int] | NDArray[np.uint32]
 
@@ -54,18 +55,54 @@ class Tokenizer:
     ) -> None:
         if not isinstance(vocab, Vocabulary):
             raise TypeError(f"expected a Vocabulary, found {type(vocab).__name__}")
+        self._set(vocab, name=name, training=training)
+        _ = self._encoder  # what is wrong with the vocabulary shows here, not at the first text
+
+    def _set(self, vocab: Vocabulary, **known: object) -> None:
         self._vocab = vocab
-        self._name = name or f"byteweld-{vocab.fingerprint[:8]}"
-        self._training = training
         self._choices: dict[frozenset[str], _native.SpecialChoice] = {}
+        # What is not given is found out when it is asked for.
+        vars(self).update({f"_{name}": value for name, value in known.items() if value is not None})
+
+    @classmethod
+    def _trained(cls, vocab: Vocabulary, training: Training) -> Tokenizer:
+        """The tokenizer of a training, whose vocabulary is right: the engine waits for a text."""
+        tok = cls.__new__(cls)
+        tok._set(vocab, training=training)
+        return tok
+
+    @classmethod
+    def _loaded(cls, vocab: Vocabulary, path: Path) -> Tokenizer:
+        """The tokenizer of a file or folder, which may have the report of its training beside."""
+        tok = cls(vocab, name=path.stem)
+        tok._beside = path.absolute()
+        return tok
+
+    _beside: Path | None = None
+
+    @cached_property
+    def _name(self) -> str:
+        return f"byteweld-{self._vocab.fingerprint[:8]}"
+
+    @cached_property
+    def _training(self) -> Training | None:
+        if self._beside is None:
+            return None
+        from byteweld.training import load_report
+
+        return load_report(self._beside, self._vocab)
+
+    @cached_property
+    def _encoder(self) -> _native.Encoder:
+        vocab = self._vocab
         ranking: Literal["merges", "merges-after-lookup", "ids"] = "merges"
         if vocab.ranking == "ranks":
             ranking = "ids"
         elif vocab.ignore_merges:
             ranking = "merges-after-lookup"
-        self._encoder = _native.Encoder(
+        return _native.Encoder(
             tokens=list(vocab.ordinary()),
-            merges=vocab.merge_ids,
+            merges=vocab._merges,
             ranking=ranking,
             added=vocab.added_tokens,
             added_bytes=list(vocab.not_ordinary()),
@@ -514,7 +551,11 @@ class Tokenizer:
 
     @property
     def training(self) -> Training | None:
-        """What the training did, where this tokenizer comes from one."""
+        """What the training did, where that is known.
+
+        It is for a tokenizer that was trained in this process, and for one that was loaded from a
+        file with its report beside it (`tokenizer.training.json`).
+        """
         return self._training
 
     @property
@@ -581,11 +622,14 @@ class Tokenizer:
     def cut(self, vocab_size: int) -> Tokenizer:
         """The same training at a smaller size: what `train(vocab_size=...)` would have given."""
         if self._training is None:
-            raise UnsupportedError("only a tokenizer that was trained in this process can be cut")
+            raise UnsupportedError(
+                "only a tokenizer whose training is known can be cut: one that was trained in this "
+                "process, or loaded with its report (tokenizer.training.json) beside it"
+            )
         from byteweld.trainer import cut_training
 
         vocab, training = cut_training(self._vocab, self._training, vocab_size)
-        return Tokenizer(vocab, training=training)
+        return Tokenizer._trained(vocab, training)
 
     def save(
         self,
@@ -595,7 +639,11 @@ class Tokenizer:
         overwrite: bool = False,
         **options: Any,
     ) -> None:
-        """Write the vocabulary; the format is chosen by the name, or given."""
+        """Write the vocabulary; the format is chosen by the name, or given.
+
+        The report of the training is a file of its own: `tok.training.save(report_path(path),
+        tok.vocab)` writes it where `byteweld.load` finds it.
+        """
         from byteweld import formats
 
         formats.save(self._vocab, path, format=format, overwrite=overwrite, **options)

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import islice
 from types import MappingProxyType
 from typing import Literal, NamedTuple, get_args
 
@@ -116,10 +117,10 @@ class Vocabulary:
 
     __slots__ = (
         "__dict__",  # for the cached properties
+        "_merges",
         "added_tokens",
         "alphabet",
         "ignore_merges",
-        "merge_ids",
         "normalizer",
         "pattern",
         "ranking",
@@ -131,7 +132,7 @@ class Vocabulary:
     )
 
     tokens: Mapping[int, bytes]
-    merge_ids: tuple[Merge, ...]
+    _merges: Sequence[tuple[int, int, int]]  # as `merge_ids`, but plain
     special_tokens: Mapping[str, int]  # every special token, with flags or without
     added_tokens: tuple[AddedToken, ...]  # every added token, in order of id
     pattern: str | None
@@ -164,7 +165,8 @@ class Vocabulary:
                 raise TypeError(f"{name} must be a mapping, found {type(value).__name__}")
         put = super().__setattr__
         put("tokens", MappingProxyType(dict(sorted(tokens.items()))))
-        put("merge_ids", tuple(Merge(*merge) for merge in merge_ids))
+        put("_merges", tuple(Merge(*merge) for merge in merge_ids))
+        self.__dict__["merge_ids"] = self._merges
         added = [AddedToken(text, i) for text, i in (special_tokens or {}).items()]
         added += (AddedToken(*token) for token in added_tokens)
         added.sort(key=lambda token: (token.id, token.text))
@@ -192,6 +194,57 @@ class Vocabulary:
             raise VocabularyError(f"unknown roles {sorted(unknown_roles)}; known are {list(ROLES)}")
         self._check_tokens()
         self._check_merges()
+
+    def _grown(
+        self,
+        merges: Sequence[tuple[int, int, int]],
+        *,
+        specials_after: Sequence[str] = (),
+        roles: Mapping[str, int] | None = None,
+    ) -> Vocabulary:
+        """This vocabulary with further merges, whose tokens are made here, and then specials.
+
+        The trainer's door: it costs what it makes. What the checks of `__init__` look for cannot
+        be, or is looked for here: a part without token, an id with other bytes, bytes with two ids.
+        """
+        tokens = dict(self.tokens)
+        try:
+            for left, right, new in merges:
+                token = tokens[left] + tokens[right]
+                if tokens.setdefault(new, token) != token:
+                    raise VocabularyError(
+                        f"merge ({left}, {right}) -> {new} makes {token!r}, "
+                        f"but token {new} is {tokens[new]!r}"
+                    )
+        except KeyError as error:
+            raise VocabularyError(f"a merge has the part {error}, which is no token") from None
+        ordinary = [token for _, token in self.ordinary()]
+        ordinary += islice(tokens.values(), len(self.tokens), None)
+        if len(set(ordinary)) < len(ordinary):
+            raise VocabularyError("two merges make the same token with different ids")
+        next_id = max(tokens, default=-1) + 1
+        specials = {text: next_id + place for place, text in enumerate(specials_after)}
+        tokens |= {token_id: _utf8(text) for text, token_id in specials.items()}
+        ids = list(tokens)
+        if ids != sorted(ids) or (ids and ids[-1] > MAX_ID):
+            raise VocabularyError(f"the new ids are not ascending up to at most {MAX_ID}")
+        grown = Vocabulary.__new__(Vocabulary)
+        put = super(Vocabulary, grown).__setattr__
+        for name in Vocabulary.__slots__:
+            if name != "__dict__":
+                put(name, getattr(self, name))
+        put("tokens", MappingProxyType(tokens))
+        put("_merges", [*self._merges, *merges])
+        if specials:  # new ids with their texts' own bytes: nothing else could be wrong
+            twice = self.special_tokens.keys() & specials.keys()
+            if twice:
+                raise VocabularyError(f"special token {min(twice)!r} is given twice")
+            added = [*self.added_tokens, *(AddedToken(t, i) for t, i in specials.items())]
+            put("added_tokens", tuple(added))
+            put("special_tokens", MappingProxyType(dict(self.special_tokens) | specials))
+        if roles is not None:
+            put("roles", MappingProxyType({role: roles[role] for role in ROLES if role in roles}))
+        return grown
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Vocabulary is immutable; make a new one to change {name!r}")
@@ -256,13 +309,13 @@ class Vocabulary:
                 )
 
     def _check_merges(self) -> None:
-        if self.ranking == "ranks" and self.merge_ids:
+        if self.ranking == "ranks" and self._merges:
             raise VocabularyError("a vocabulary ranked by id has no merge list")
         tokens = self.tokens
         only_added, special_ids = self._only_added, set(self.special_tokens.values())
         twins = self.twins
         pairs: dict[tuple[int, int], int] = {}
-        for rank, (left, right, new) in enumerate(self.merge_ids):
+        for rank, (left, right, new) in enumerate(self._merges):
             for part in (left, right, new):
                 if part not in tokens or part in only_added or part in twins:
                     what = "a twin of another token" if part in twins else "no token"
@@ -287,6 +340,11 @@ class Vocabulary:
     # ------------------------------------------------------------------ views
 
     @cached_property
+    def merge_ids(self) -> tuple[Merge, ...]:
+        """The merges in rank order, as (left id, right id, new id)."""
+        return tuple(map(Merge._make, self._merges))
+
+    @cached_property
     def _only_added(self) -> frozenset[int]:
         """Ids that only an added token's text becomes: no merge makes them, and no byte has them.
 
@@ -299,7 +357,7 @@ class Vocabulary:
                 texts.setdefault(added.id, set()).add(_utf8(added.text))
         if not texts:
             return frozenset()
-        made = {merge.new for merge in self.merge_ids}
+        made = {new for _, _, new in self._merges}
         bytes_elsewhere = {t for i, t in self.tokens.items() if len(t) == 1 and i not in texts}
         return frozenset(
             i
@@ -317,7 +375,7 @@ class Vocabulary:
         """
         if len(set(self.tokens.values())) == len(self.tokens):
             return frozenset()
-        made = {merge.new for merge in self.merge_ids}
+        made = {new for _, _, new in self._merges}
         made_bytes = {self.tokens.get(i) for i in made}
         never = made | self._only_added
         return frozenset(
@@ -360,7 +418,7 @@ class Vocabulary:
     @property
     def merges(self) -> list[tuple[bytes, bytes]]:
         """Merges in rank order as (left bytes, right bytes)."""
-        return [(self.tokens[left], self.tokens[right]) for left, right, _ in self.merge_ids]
+        return [(self.tokens[left], self.tokens[right]) for left, right, _ in self._merges]
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -386,7 +444,7 @@ class Vocabulary:
         digest.update(json.dumps(head, sort_keys=True, ensure_ascii=True).encode())
         for token_id, token in self.tokens.items():
             digest.update(b"\nt %d %d " % (token_id, len(token)) + token)
-        for left, right, new in self.merge_ids:
+        for left, right, new in self._merges:
             digest.update(b"\nm %d %d %d" % (left, right, new))
         return digest.hexdigest()
 
@@ -421,7 +479,7 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         return (
-            f"<Vocabulary {len(self)} tokens, {len(self.merge_ids)} merges, "
+            f"<Vocabulary {len(self)} tokens, {len(self._merges)} merges, "
             f"{len(self.special_tokens)} special, sha {self.fingerprint[:8]}>"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -35,6 +36,7 @@ def test_the_report_for_programs(run, tmp_path):
         "pretokens": 3,
         "distinct_pretokens": 2,
         "skipped_documents": 0,
+        "pruning": None,
         "most_common": [{"bytes": "206162", "text": "·ab", "count": 2}],
     }
 
@@ -65,7 +67,8 @@ def test_counts_are_saved_and_not_overwritten(run, tmp_path):
 
 
 def test_saving_without_pyarrow_is_refused_before_counting(run, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     result = run("count", "nowhere", "--out", "counts")
     assert result == (
         2,
@@ -87,3 +90,53 @@ def test_skipped_documents_are_told(run, tmp_path):
     result = run("count", "a.jsonl", "--on-error", "skip", "--json")
     assert json.loads(result.out)["skipped_documents"] == 1
     assert result.err.endswith("(TIME); skipped 1 document\n")
+
+
+def test_folders_of_counts_and_texts_are_added(run, tmp_path):
+    pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text(f"{name} ab ab\n" * 50)
+    run("count", "a.txt", "--out", "a")
+    run("count", "b.txt", "--out", "b")
+    run("count", "a.txt", "b.txt", "c.txt", "--out", "expected")
+    assert run("count", "b", "a", "c.txt", "--out", "all", "--memory", "2GB") == (
+        0,
+        b"",
+        "counted 600 pre-tokens, 5 distinct, in 1 file, 400 bytes and 2 tables of counts (TIME)\n"
+        "wrote all: 5 distinct pre-tokens\n",
+    )
+    for part in range(16):
+        name = f"part-{part:02}.parquet"
+        assert (tmp_path / "all" / name).read_bytes() == (tmp_path / "expected" / name).read_bytes()
+    trained = run("train", "all", "--vocab-size", "260", "--memory", "2GB", "--out", "tok.json")
+    assert trained.code == 0
+    run("train", "a.txt", "b.txt", "c.txt", "--vocab-size", "260", "--out", "expected.json")
+    assert (tmp_path / "tok.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
+
+
+def test_pruning_is_reported(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab ab ab xab xab aab")
+    result = run("count", "a.txt", "--recipe", "bpetite", "--prune", "2", "--json")
+    assert result.err == (
+        "counted 4 pre-tokens, 2 distinct, in 1 file, 20 bytes (TIME); left out "
+        "2 distinct pre-tokens below 2, 2 in all: the count of a pair is at most 2 too small\n"
+    )
+    assert json.loads(result.out)["pruning"] == {
+        "threshold": 2,
+        "distinct": 2,
+        "occurrences": 2,
+        "bytes": 6,
+        "word_error": 1,
+        "pair_error": 2,
+    }
+
+
+@pytest.mark.parametrize("verb", [("count",), ("train", "--vocab-size", "300")])
+def test_a_budget_that_cannot_be_read_or_kept_is_refused_before_the_work(verb, run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"ab")
+    result = run(*verb, "a.txt", "--memory", "lots")
+    assert result.code == 2 and "memory is 'lots'" in result.err
+    result = run(*verb, "a.txt", "--memory", "1MB")
+    assert result.code == 2 and "a memory budget of 1MB is too small" in result.err
+    result = run(*verb, "a.txt", "--prune", "0")
+    assert result.code == 2 and "--prune" in result.err

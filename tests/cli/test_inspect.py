@@ -65,6 +65,7 @@ def test_the_report_for_programs(run, saved, tiny):
         "added_tokens": [],
         "template": [[], []],
         "roles": {},
+        "training": None,
         "fingerprint": tiny.vocab.fingerprint,
         "unreachable": {
             "cut_by_pattern": [],

@@ -158,7 +158,7 @@ def test_the_page_is_written_where_one_asks(tmp_path):
         (["count", "--lnes"], "count has no option '--lnes'; did you mean '--lines'?"),
         (["decode", "--idz=x"], "decode has no option '--idz'; did you mean '--ids'?"),
         (["decode", "--xyzzy"], "decode has no option '--xyzzy'"),
-        (["train", "x", "--vocab-size", "many"], "--vocab-size is 'many'; expected a whole number"),
+        (["train", "x", "--vocab-size", "many"], "--vocab-size is 'many'; expected a whole number, or one with k for 1024"),  # noqa: E501
         (["count", "x", "--threads", "0"], "--threads is 0; it must be at least 1"),
         (["train", "x"], "recipe 'modern' needs a size; pass --vocab-size N"),
         (["count", "nowhere"], "nowhere: no such file or folder"),

@@ -48,7 +48,9 @@ def test_where_there_is_no_terminal_progress_is_a_line_now_and_then(capsys, monk
         now = 20.0
         advance(1)
     assert capsys.readouterr().err == (
-        "counting: 500.0 kB of 4.0 MB\ncounting: 1.0 MB of 4.0 MB\ncounting: 1 file\n"
+        "counting: 500.0 kB of 4.0 MB, 100.0 kB/s, about 35.0 s left\n"
+        "counting: 1.0 MB of 4.0 MB, 100.0 kB/s, about 29.9 s left\n"
+        "counting: 1 file\n"
     )
 
 

@@ -23,6 +23,12 @@ def names(folder):
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
+def hashes(folder):
+    """Of all files but the reports, which hold times."""
+    kept = (name for name in names(folder) if not name.endswith("training.json"))
+    return {name: sha256(folder / name) for name in kept}
+
+
 # ---------------------------------------------------------------------------- ck
 
 
@@ -36,6 +42,8 @@ def test_the_line_of_the_ck_seed_writes_tokenizer_json_and_four_files(program, c
         b"",
         "counted 2 pre-tokens, 2 distinct, in 2 files, 17 bytes (TIME)\n"
         "learned 3 of 4 merges; stopped because the best pair occurred less than 2 times (TIME)\n"
+        "longest tokens: ·ab  ab  aa\n"
+        "in all TIME\n"
         "wrote tokenizer.json and export: 263 tokens, "
         "1.55 bytes per token as encoded with pattern gpt2\n",
     )
@@ -62,10 +70,10 @@ def test_if_one_target_exists_nothing_is_written(run, ck_corpus, tmp_path, there
 def test_force_replaces_all_targets(run, ck_corpus, tmp_path):
     line = ("train", "corpus", "--recipe", "ck", "--binary-out", "export")
     assert run(*line).code == 0
-    first = {name: sha256(tmp_path / name) for name in names(tmp_path)}
+    first = hashes(tmp_path)
     (tmp_path / "export" / "vocab_merges.bin").write_bytes(b"spoilt")
     assert run(*line, "--force").code == 0
-    assert {name: sha256(tmp_path / name) for name in names(tmp_path)} == first
+    assert hashes(tmp_path) == first
 
 
 def test_a_folder_is_searched_as_the_recipe_or_ext_says(run, tmp_path):
@@ -319,9 +327,12 @@ def test_the_report_for_programs_has_everything(run, tmp_path):
     result = run("train", "a.txt", "--vocab-size", "258", "--json")
     report = json.loads(result.out)
     assert report.pop("seconds").keys() == {"count", "merge"}
+    assert report.pop("peak_memory_bytes") > 1_000_000
     assert report == {
         "out": "tokenizer.json",
+        "report": "tokenizer.training.json",
         "binary_out": None,
+        "vocab_size": 258,
         "recipe": "modern",
         "tokens": 258,
         "merges": 2,
@@ -361,9 +372,13 @@ def test_the_folder_of_the_target_is_made(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab ab")
     line = ("train", "a.txt", "--vocab-size", "257", "--out")
     assert run(*line, "new/folder/t.tiktoken").code == 0
-    assert names(tmp_path / "new") == {"folder/t.tiktoken", "folder/t.tiktoken.byteweld.json"}
+    assert names(tmp_path / "new" / "folder") == {
+        *("t.tiktoken", "t.tiktoken.byteweld.json", "t.training.json")
+    }
     assert run(*line, "other/g", "--format", "gpt2").code == 0
     assert (tmp_path / "other" / "g" / "vocab.json").is_file()
+    assert (tmp_path / "other" / "g" / "training.json").is_file()
+    assert byteweld.load("other/g", pattern="o200k", special_tokens={}).training is not None
 
 
 def test_an_old_sidecar_is_found_before_training(run, tmp_path):

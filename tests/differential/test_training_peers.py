@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import json
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import ENDOFTEXT, NASTY, examples, rich_texts, tiny_texts
+from trainers import huggingface_peer, in_its_letters, in_letters, ranks_of, rustbpe_peer
 
 import byteweld
-from byteweld import PATTERNS, UnsupportedError
-from byteweld._byte_letters import bytes_to_chars
+from byteweld import UnsupportedError
+from byteweld._byte_letters import CHAR_TO_BYTE
 
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 rustbpe = pytest.importorskip("rustbpe", reason="the real rustbpe is not installed")
@@ -25,6 +25,7 @@ FAMILIES = {
         for language in ("ar", "de", "el", "hi", "ja", "ko", "ru", "th", "vi", "zh", "am", "ta")
     ],
 }
+LETTERS = sorted(CHAR_TO_BYTE)
 
 
 def corpus_of(family, shared):
@@ -37,109 +38,145 @@ def corpus_of(family, shared):
     return documents
 
 
+def small_corpus(data):
+    documents = [(data / name).read_text("utf-8") for name in ("prose.txt", "code.txt", "many.txt")]
+    return documents + [text for text in NASTY if len(text) < 5000]
+
+
 # ---------------------------------------------------------------------- tokenizers
 
 
-def huggingface_trained(
-    documents=None, *, files=None, size, pattern="gpt2", specials=(), min_frequency=0, limit=None
-):
-    """What tokenizers itself learns: its merges and its vocabulary, both in its letters."""
-    level = tokenizers.pre_tokenizers.ByteLevel
-    peer = tokenizers.Tokenizer(tokenizers.models.BPE())
-    if pattern == "gpt2":
-        peer.pre_tokenizer = level(add_prefix_space=False)
-    else:
-        split = tokenizers.pre_tokenizers.Split(tokenizers.Regex(PATTERNS[pattern]), "isolated")
-        peer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(
-            [split, level(add_prefix_space=False, use_regex=False)]
-        )
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=size,
-        min_frequency=min_frequency,
-        special_tokens=list(specials),
-        initial_alphabet=level.alphabet(),
-        show_progress=False,
-        **({} if limit is None else {"max_token_length": limit}),
-    )
-    if files is None:
-        peer.train_from_iterator(documents, trainer)
-    else:
-        peer.train([str(file) for file in files], trainer)
-    model = json.loads(peer.to_str())["model"]
-    return [tuple(merge) for merge in model["merges"]], model["vocab"]
-
-
-def in_its_letters(vocab):
-    """Our merges and vocabulary as tokenizers writes them."""
-    merges = [(bytes_to_chars(left), bytes_to_chars(right)) for left, right in vocab.merges]
-    tokens = {bytes_to_chars(token): token_id for token_id, token in vocab.ordinary()}
-    return merges, tokens | dict(vocab.special_tokens)
+def check_huggingface(documents, size, folder=None, encoded=None, **options):
+    """Ours learns the merges and ids of theirs; in theirs, our file encodes as their own does."""
+    peer = huggingface_peer(documents, size=size, **options)
+    names = {"specials": "special_tokens", "limit": "max_token_bytes"}
+    changes = {names.get(name, name): value for name, value in options.items()}
+    if "letters" in changes:
+        changes["initial_alphabet"] = changes.pop("letters")
+    tok = byteweld.train(iter(documents), vocab_size=size, recipe="huggingface", **changes)
+    assert in_its_letters(tok.vocab) == in_letters(peer)
+    if folder is not None:
+        file = folder / "tokenizer.json"
+        tok.save(file, overwrite=True)
+        ours = tokenizers.Tokenizer.from_file(str(file))
+        texts = documents if encoded is None else encoded
+        for text in texts:
+            theirs = peer.encode(text, add_special_tokens=False).ids
+            assert ours.encode(text, add_special_tokens=False).ids == theirs
+            assert tok.encode(text, allowed_special="all") == theirs
+        assert byteweld.load(file).vocab.fingerprint == tok.vocab.fingerprint
+    return tok
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(("size", "pattern"), [(1000, "o200k"), (8000, "gpt2")])
 def test_huggingface_learns_the_same_from_large_corpora(family, size, pattern, shared):
-    documents = corpus_of(family, shared)
-    expected = huggingface_trained(documents, size=size, pattern=pattern)
-    tok = byteweld.train(iter(documents), vocab_size=size, recipe="huggingface", pattern=pattern)
-    assert in_its_letters(tok.vocab) == expected
+    tok = check_huggingface(corpus_of(family, shared), size, pattern=pattern)
     assert len(tok) == size
 
 
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "ck"])
 @pytest.mark.parametrize("min_frequency", [0, 1, 2, 5])
-@pytest.mark.parametrize("limit", [None, 3, 6])
+@pytest.mark.parametrize("limit", [None, 3, 5, 8, 16])
 def test_huggingface_learns_the_same_from_small_corpora(pattern, min_frequency, limit, data):
-    documents = [(data / name).read_text("utf-8") for name in ("prose.txt", "code.txt", "many.txt")]
-    documents += [text for text in NASTY if len(text) < 5000]
-    options = {"specials": [ENDOFTEXT, "<pad>", "seam"], "min_frequency": min_frequency}
-    expected = huggingface_trained(documents, size=900, pattern=pattern, limit=limit, **options)
-    tok = byteweld.train(
-        iter(documents),
-        vocab_size=900,
-        recipe="huggingface",
+    tok = check_huggingface(
+        small_corpus(data),
+        900,
         pattern=pattern,
-        special_tokens=options["specials"],
+        limit=limit,
+        specials=[ENDOFTEXT, "<pad>", "seam"],
         min_frequency=min_frequency,
-        max_token_bytes=limit,
     )
-    assert in_its_letters(tok.vocab) == expected
+    longest = max(len(left + right) for left, right in tok.vocab.merges)
+    assert limit not in (3, 5, 8) or longest == limit - 1  # it is strict
 
 
-@examples(60)
+@pytest.mark.parametrize("letters", [[], ["Ġ", "q", "Ä", "ÿ"], LETTERS[:100], LETTERS])
+@pytest.mark.parametrize("min_frequency", [0, 2])
+def test_an_initial_alphabet_is_that_of_tokenizers(letters, min_frequency, data, tmp_path):
+    documents = [(data / name).read_text("utf-8") for name in ("prose.txt", "code.txt")]
+    options = {"letters": letters, "min_frequency": min_frequency, "specials": [ENDOFTEXT, "the"]}
+    texts = [*documents, "naïve 漢字 \x00\x7f", "", f"the{ENDOFTEXT}the", "Ω" * 50]
+    tok = check_huggingface(documents, 700, tmp_path, texts, **options)
+    seen = {byte for text in documents for byte in text.encode()}
+    expected = seen | {CHAR_TO_BYTE[letter] for letter in letters}
+    assert {token[0] for token in tok.vocab.ids if len(token) == 1} == expected
+    assert tok.vocab.alphabet == ("bytes" if letters == LETTERS else "partial")
+
+
+def test_special_tokens_that_are_learned_take_the_ids_of_tokenizers(data, tmp_path):
+    documents = small_corpus(data)
+    specials = ["ing", "the", "er", "seam", "return", "in", "er"[::-1], ENDOFTEXT, "never met"]
+    tok = check_huggingface(documents, 1200, tmp_path, specials=specials)
+    made = {merge.new for merge in tok.vocab.merge_ids}
+    assert len(made & set(range(len(specials)))) >= 4  # the point of the test
+    assert len(tok) == 1200
+
+
+@examples(150)
 @given(
     documents=st.lists(st.one_of(tiny_texts, rich_texts), max_size=6),
     size=st.integers(256, 300),
-    min_frequency=st.integers(0, 4),
+    min_frequency=st.integers(0, 5),
     limit=st.sampled_from([None, 1, 2, 3, 4, 5, 8]),
     specials=st.lists(
-        st.sampled_from([ENDOFTEXT, "<s>", "ab", "aa", "aaa", "the", "Ġa", "bab"]),
+        st.sampled_from([ENDOFTEXT, "<s>", "ab", "aa", "aaa", "the", "Ġa", "bab", "  "]),
         unique=True,
         max_size=3,
     ),
+    letters=st.one_of(
+        st.none(), st.just([]), st.lists(st.sampled_from(LETTERS), unique=True, max_size=9)
+    ),
 )
 def test_huggingface_learns_the_same_from_any_documents(
-    documents, size, min_frequency, limit, specials
+    documents, size, min_frequency, limit, specials, letters, tmp_path_factory
 ):
     assume(size >= 256 + len(specials))
     try:
-        tok = byteweld.train(
-            iter(documents),
-            vocab_size=size,
-            recipe="huggingface",
-            special_tokens=specials,
+        check_huggingface(
+            documents,
+            size,
+            tmp_path_factory.getbasetemp(),
+            specials=specials,
             min_frequency=min_frequency,
-            max_token_bytes=limit,
+            limit=limit,
+            letters=letters,
         )
     except UnsupportedError:
         assert "Ġa" in specials  # it would share its id with the token b" a"
-        return
-    merges, tokens = in_its_letters(tok.vocab)
-    their_merges, their_tokens = huggingface_trained(
-        documents, size=size, specials=specials, min_frequency=min_frequency, limit=limit
-    )
-    assert merges == their_merges
-    assert tokens == their_tokens
+
+
+def test_a_size_below_the_letters_that_occur_names_the_smallest():
+    options = {"recipe": "huggingface", "initial_alphabet": ["z"], "special_tokens": ["<s>"]}
+    tok = byteweld.train(iter(["ab ab"]), vocab_size=5, **options)
+    assert len(tok) == 5 and tok.vocab.merges == []
+    with pytest.raises(ValueError, match=r"at least 5: 4 bytes and 1 special"):
+        byteweld.train(iter(["ab ab"]), vocab_size=4, **options)
+
+
+def test_a_cut_of_an_open_alphabet_is_a_training_of_that_size(data):
+    document = (data / "prose.txt").read_text("utf-8")
+    options = {"recipe": "huggingface", "initial_alphabet": []}
+    tok = byteweld.train(iter([document]), vocab_size=400, **options)
+    for size in (tok.training.recipe.minimum_size, 200, 399, 400):
+        assert (
+            tok.cut(size).vocab
+            == byteweld.train(iter([document]), vocab_size=size, **options).vocab
+        )
+
+
+def test_an_initial_alphabet_is_a_list_of_byte_letters_for_this_recipe_only():
+    recipe = byteweld.RECIPES["huggingface"]
+    assert recipe.replace(initial_alphabet=LETTERS) == recipe
+    assert recipe.replace(initial_alphabet=["b", "a", "b"]).initial_alphabet == ("a", "b")
+    for wrong in (["漢"], ["ab"], [""], [" "]):
+        with pytest.raises(ValueError, match=r"initial_alphabet holds .*ByteLevel"):
+            recipe.replace(initial_alphabet=wrong)
+    for wrong in ("ab", 5):
+        with pytest.raises(TypeError, match="list of byte letters"):
+            recipe.replace(initial_alphabet=wrong)
+    with pytest.raises(ValueError, match="alphabet 'huggingface'"):
+        byteweld.RECIPES["modern"].replace(initial_alphabet=[])
 
 
 def test_huggingface_feeds_files_line_by_line(tmp_path, data):
@@ -154,56 +191,46 @@ def test_huggingface_feeds_files_line_by_line(tmp_path, data):
     for n, content in enumerate(contents):
         files.append(tmp_path / f"{n}.txt")
         files[-1].write_text(content, "utf-8", newline="")
-    expected = huggingface_trained(files=files, size=700)
     by_lines = byteweld.train(files, vocab_size=700, recipe="huggingface")
-    assert in_its_letters(by_lines.vocab) == expected
+    assert in_its_letters(by_lines.vocab) == in_letters(huggingface_peer(files=files, size=700))
     # Whole items may hold "\n\n", which no line does.
-    expected = huggingface_trained(contents, size=700)
-    by_items = byteweld.train(iter(contents), vocab_size=700, recipe="huggingface")
-    assert in_its_letters(by_items.vocab) == expected
+    by_items = check_huggingface(contents, 700)
     assert by_items.vocab.merges != by_lines.vocab.merges
 
 
-def test_huggingface_stops_early_where_tokenizers_does(data):
-    documents = ["ab ab ab cd cd e"]
+def test_huggingface_stops_early_where_tokenizers_does():
     for min_frequency in (0, 2, 3, 4):
-        expected = huggingface_trained(documents, size=1000, min_frequency=min_frequency)
-        tok = byteweld.train(
-            iter(documents), vocab_size=1000, recipe="huggingface", min_frequency=min_frequency
-        )
-        assert in_its_letters(tok.vocab) == expected
+        tok = check_huggingface(["ab ab ab cd cd e"], 1000, min_frequency=min_frequency)
         assert tok.training.stop in ("no pairs", "min frequency")
 
 
 # ---------------------------------------------------------------------- rustbpe
 
 
-def rustbpe_trained(documents, size, pattern):
-    peer = rustbpe.Tokenizer()
-    peer.train_from_iterator(iter(documents), size, pattern=PATTERNS[pattern])
-    return {bytes(token): rank for token, rank in peer.get_mergeable_ranks()}
+def check_rustbpe(documents, size, pattern="gpt2", encoded=()):
+    """Ours learns the tokens of theirs in their order, and encodes as they do."""
+    peer = rustbpe_peer(documents, size, pattern)
+    tok = byteweld.train(iter(documents), vocab_size=size, recipe="rustbpe", pattern=pattern)
+    assert dict(tok.vocab.ids) == ranks_of(peer)
+    for text in encoded:
+        assert tok.encode(text) == peer.encode(text)
+    return tok
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(("size", "pattern"), [(1000, "gpt2"), (8000, "cl100k")])
 def test_rustbpe_learns_the_same_from_large_corpora(family, size, pattern, shared):
-    documents = corpus_of(family, shared)
-    expected = rustbpe_trained(documents, size, pattern)
-    tok = byteweld.train(iter(documents), vocab_size=size, recipe="rustbpe", pattern=pattern)
-    assert dict(tok.vocab.ids) == expected
+    tok = check_rustbpe(corpus_of(family, shared), size, pattern)
     assert len(tok) == size
 
 
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k"])
 def test_rustbpe_learns_the_same_from_small_corpora(pattern, data):
-    documents = [(data / name).read_text("utf-8") for name in ("prose.txt", "code.txt", "many.txt")]
-    documents += [text for text in NASTY if len(text) < 5000]
-    tok = byteweld.train(iter(documents), vocab_size=1500, recipe="rustbpe", pattern=pattern)
-    assert dict(tok.vocab.ids) == rustbpe_trained(documents, 1500, pattern)
+    documents = small_corpus(data)
+    check_rustbpe(documents, 1500, pattern, documents)
 
 
-@examples(40)
+@examples(150)
 @given(st.lists(st.one_of(tiny_texts, rich_texts), max_size=6), st.integers(256, 310))
 def test_rustbpe_learns_the_same_from_any_documents(documents, size):
-    tok = byteweld.train(iter(documents), vocab_size=size, recipe="rustbpe")
-    assert dict(tok.vocab.ids) == rustbpe_trained(documents, size, "gpt2")
+    check_rustbpe(documents, size, "gpt2", documents)

@@ -179,6 +179,8 @@ def recipes(draw: st.DrawFn, name: str | None = None) -> Recipe:
         changes["special_ids"] = draw(st.sampled_from(["first", "after_alphabet", "last"]))
     if recipe.alphabet != "ascii" and draw(st.booleans()):
         changes["pattern"] = draw(patterns)
+    if recipe.alphabet == "huggingface" and draw(st.booleans()):
+        changes["initial_alphabet"] = draw(st.lists(st.sampled_from("abÄĠŃ"), max_size=3))
     return recipe.replace(**changes)
 
 

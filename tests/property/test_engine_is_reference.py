@@ -1,4 +1,7 @@
-"""Fast == readable: the engine gives what `byteweld.reference` gives, in every room of the flow."""
+"""Fast == readable: the engine counts, cuts and encodes as `byteweld.reference` does.
+
+Training is in test_training_is_reference.py.
+"""
 
 from __future__ import annotations
 
@@ -29,97 +32,10 @@ from strategies import (
 )
 
 import byteweld
-from byteweld import PATTERNS, RECIPES, Recipe, Tokenizer, Vocabulary, reference
-from byteweld.errors import ByteweldError
+from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary, reference
 from byteweld.reference.encode import utf8
 
-TIES = ["smallest-ids", "greatest-bytes", "smallest-bytes"]
 SHORT_NASTY = [text for text in NASTY if len(text) < 500]
-
-
-def trained(documents, size, recipe, **options):
-    """What a training gives, in a form in which two can be compared."""
-    try:
-        tok = byteweld.train(iter(documents), vocab_size=size, recipe=recipe, **options)
-    except ByteweldError as error:
-        return type(error)
-    return tok.vocab, tok.training.merge_counts, tok.training.stop
-
-
-def trained_by_reference(documents, size, recipe):
-    try:
-        training = reference.train([as_bytes(d) for d in documents], size, recipe)
-    except ByteweldError as error:
-        return type(error)
-    return training.vocab, tuple(m.pair_count for m in training.merges), training.stopped
-
-
-# ---------------------------------------------------------------------- training
-
-
-@pytest.mark.parametrize("name", RECIPES)
-@examples(30)
-@given(st.data())
-def test_a_recipe_with_any_fields_changed_trains_as_the_reference_does(name, data):
-    recipe = data.draw(recipes(name))
-    documents = data.draw(corpora(recipe))
-    size = recipe.minimum_size + data.draw(st.integers(0, 40))
-    assert trained(documents, size, recipe) == trained_by_reference(documents, size, recipe)
-
-
-@pytest.mark.parametrize("tie_break", TIES)
-@pytest.mark.parametrize("name", RECIPES)
-@examples(10)
-@given(
-    documents=st.lists(st.text(alphabet="ab \n", max_size=80), max_size=4),
-    min_frequency=st.integers(0, 3),
-    max_token_bytes=st.sampled_from([None, 2, 3, 5]),
-)
-def test_every_recipe_and_tie_rule_trains_as_the_reference_does(
-    name, tie_break, documents, min_frequency, max_token_bytes
-):
-    recipe = RECIPES[name].replace(
-        tie_break=tie_break, min_frequency=min_frequency, max_token_bytes=max_token_bytes
-    )
-    size = recipe.minimum_size + 60
-    assert trained(documents, size, recipe) == trained_by_reference(documents, size, recipe)
-
-
-@pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_trains_on_the_small_texts_as_the_reference_does(name, data):
-    recipe = RECIPES[name]
-    documents = [(data / file).read_bytes() for file in ("prose.txt", "code.txt", "many.txt")]
-    if recipe.alphabet == "ascii":
-        documents = [document.decode().encode("ascii", "ignore") for document in documents]
-    size = recipe.minimum_size + 120
-    assert trained(documents, size, recipe) == trained_by_reference(documents, size, recipe)
-
-
-@examples(60)
-@given(
-    counts=st.dictionaries(
-        st.binary(min_size=1, max_size=12).map(lambda b: bytes(x % 4 + 97 for x in b)),
-        st.one_of(st.integers(0, 4), st.integers(2**31 - 2, 2**33), st.integers(2**40, 2**45)),
-        max_size=12,
-    ),
-    tie_break=st.sampled_from(TIES),
-    min_frequency=st.sampled_from([0, 1, 3, 2**32, 2**41]),
-)
-def test_counts_of_any_size_train_as_the_reference_does(counts, tie_break, min_frequency):
-    recipe = Recipe(tie_break=tie_break, min_frequency=min_frequency)
-    tok = byteweld.train(byteweld.Counts(counts), vocab_size=290, recipe=recipe)
-    expected = reference.train(counts, 290, recipe)
-    assert tok.vocab == expected.vocab
-    assert tok.training.merge_counts == tuple(merge.pair_count for merge in expected.merges)
-    assert tok.training.stop == expected.stopped
-
-
-@examples(60)
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 40), st.sampled_from(TIES))
-def test_runs_and_overlaps_train_as_the_reference_does(x, y, times, tie_break):
-    documents = [("a" * x + "b" * y) * times, "a" * times, ("ab" * x + "a" * y) * 3]
-    recipe = RECIPES["plain"].replace(tie_break=tie_break)
-    assert trained(documents, 300, recipe) == trained_by_reference(documents, 300, recipe)
 
 
 # ---------------------------------------------------------------------- counting

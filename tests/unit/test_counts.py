@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pickle
-import sys
 
 import pytest
 
 import byteweld
-from byteweld import PATTERNS, Counts, FormatError, PatternError, UnsupportedError
+from byteweld import PATTERNS, Counts, PatternError, UnsupportedError
 from byteweld.errors import CorpusError
 
 
@@ -175,131 +174,6 @@ def test_counts_of_another_pattern_are_refused():
 def test_counts_made_by_hand_fit_every_recipe():
     tok = byteweld.train(Counts({b"low": 5, b"lower": 2}), vocab_size=260, recipe="from-scratch")
     assert tok.vocab.merges == [(b"o", b"w"), (b"l", b"ow"), (b"low", b"e"), (b"lowe", b"r")]
-
-
-# ---------------------------------------------------------------------- the artifact
-
-
-@pytest.fixture
-def saved(tmp_path):
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    counts = Counts({b"ab": 2**40, b"\x00\xff": 1, b"a" * 5000: 3}, pattern=PATTERNS["gpt2"])
-    counts.save(tmp_path / "counts")
-    return counts, tmp_path / "counts"
-
-
-def test_saved_counts_are_read_back(saved):
-    counts, folder = saved
-    loaded = Counts.load(folder)
-    assert loaded == counts and loaded.pattern == PATTERNS["gpt2"]
-    assert Counts.load(str(folder)) == counts
-    assert Counts.is_saved_at(folder)
-    assert not Counts.is_saved_at(folder.parent)
-
-
-def test_saved_counts_are_a_source(saved):
-    counts, folder = saved
-    tok = byteweld.train(folder, vocab_size=300, recipe="from-scratch")
-    assert tok.vocab == byteweld.train(counts, vocab_size=300, recipe="from-scratch").vocab
-    assert byteweld.count(folder, recipe="from-scratch") == counts
-    with pytest.raises(ValueError, match="pass pattern="):
-        byteweld.train(folder, vocab_size=300, recipe="modern")
-
-
-def test_saved_counts_are_not_overwritten_unless_told(saved):
-    counts, folder = saved
-    with pytest.raises(FileExistsError, match="overwrite"):
-        Counts({b"x": 1}).save(folder)
-    assert Counts.load(folder) == counts
-    Counts({b"x": 1}).save(folder, overwrite=True)
-    assert Counts.load(folder) == Counts({b"x": 1})
-
-
-def test_the_same_counts_make_the_same_file(saved, tmp_path):
-    counts, folder = saved
-    counts.save(tmp_path / "again")
-    again = (tmp_path / "again" / "counts.parquet").read_bytes()
-    assert again == (folder / "counts.parquet").read_bytes()
-
-
-def test_a_missing_artifact_is_a_missing_file(tmp_path):
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    with pytest.raises(FileNotFoundError, match=r"nowhere.*counts\.parquet"):
-        Counts.load(tmp_path / "nowhere")
-
-
-def test_a_damaged_artifact_is_a_format_error(saved):
-    _, folder = saved
-    file = folder / "counts.parquet"
-    whole = file.read_bytes()
-    for damaged in (b"", b"PAR1", whole[:-1], whole[: len(whole) // 2], b"x" * len(whole)):
-        file.write_bytes(damaged)
-        with pytest.raises(FormatError) as caught:
-            Counts.load(folder)
-        assert caught.value.path == str(file)
-
-
-def test_a_foreign_parquet_file_is_a_format_error(saved):
-    import pyarrow
-    import pyarrow.parquet
-
-    _, folder = saved
-    foreign = [
-        pyarrow.table({"text": ["a"]}),
-        pyarrow.table({"bytes": [b"a"], "count": [1]}),
-        pyarrow.table({"bytes": [b"a"], "count": [1]}).replace_schema_metadata(
-            {"format": "byteweld counts 999"}
-        ),
-    ]
-    for table in foreign:
-        pyarrow.parquet.write_table(table, folder / "counts.parquet")
-        with pytest.raises(FormatError, match="byteweld counts 1"):
-            Counts.load(folder)
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"bytes": [b"a"], "count": [2]},
-        {"bytes": [b"a", b"a"], "count": [1, 1]},
-        {"bytes": [b"b"], "count": [-3]},
-        {"bytes": [None], "count": [3]},
-        {"bytes": [b""], "count": [3]},
-        {"bytes": ["a"], "count": [3]},
-        {"bytes": [b"a"], "count": [3.0]},
-    ],
-    ids=["total", "twice", "negative", "null", "empty", "text", "float"],
-)
-def test_an_artifact_that_contradicts_itself_is_a_format_error(saved, columns):
-    import pyarrow
-    import pyarrow.parquet
-
-    _, folder = saved
-    Counts({b"a": 3}).save(folder, overwrite=True)
-    schema = pyarrow.parquet.read_table(folder / "counts.parquet").schema
-    table = pyarrow.table(columns).replace_schema_metadata(schema.metadata)
-    pyarrow.parquet.write_table(table, folder / "counts.parquet")
-    with pytest.raises(FormatError):
-        Counts.load(folder)
-
-
-def test_an_artifact_that_lists_a_pretoken_without_occurrences_is_read(saved):
-    import pyarrow
-    import pyarrow.parquet
-
-    _, folder = saved
-    Counts({b"a": 3}).save(folder, overwrite=True)
-    schema = pyarrow.parquet.read_table(folder / "counts.parquet").schema
-    columns = {"bytes": [b"a", b"b"], "count": [3, 0]}
-    table = pyarrow.table(columns).replace_schema_metadata(schema.metadata)
-    pyarrow.parquet.write_table(table, folder / "counts.parquet")
-    assert Counts.load(folder) == Counts({b"a": 3})
-
-
-def test_without_pyarrow_saving_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match="pip install"):
-        Counts({b"a": 1}).save(tmp_path / "counts")
 
 
 # ---------------------------------------------------------------------- counting

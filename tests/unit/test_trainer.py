@@ -106,15 +106,17 @@ def test_progress_is_start_every_hundredth_merge_and_complete():
     tok = train(document, vocab_size=600, recipe="bpetite", progress=heard.append)
     learned = tok.training.merges_learned
     assert learned > 200
-    assert heard[0] == ("start", 0, 344)
-    assert heard[-1] == ("complete", learned, 344)
-    assert heard[1:-1] == [("merge", n, 344) for n in range(100, learned + 1, 100)]
+    assert heard[0] == TrainingEvent("start", 0, 344)
+    assert heard[-1] == TrainingEvent("complete", learned, 344)
+    assert heard[1:-1] == [TrainingEvent("merge", n, 344) for n in range(100, learned + 1, 100)]
+    assert {(event.stage, event.total) for event in heard} == {("merge", 344)}
+    assert [event.done for event in heard] == [event.merges_completed for event in heard]
 
 
 def test_progress_hears_of_a_training_without_merges():
     heard: list[TrainingEvent] = []
     train("", progress=heard.append)
-    assert heard == [("start", 0, 44), ("complete", 0, 44)]
+    assert heard == [TrainingEvent("start", 0, 44), TrainingEvent("complete", 0, 44)]
 
 
 def test_an_error_in_progress_comes_through():
@@ -135,7 +137,7 @@ def test_an_unknown_recipe_is_an_error_with_the_nearest():
         train(recipe="from_scratch")
 
 
-@pytest.mark.parametrize("recipe", [5, None, ["plain"]])
+@pytest.mark.parametrize("recipe", [5, b"plain", ["plain"]])
 def test_a_recipe_of_another_type_is_a_type_error(recipe):
     with pytest.raises(TypeError, match="recipe"):
         train(recipe=recipe)
@@ -236,6 +238,19 @@ def test_a_new_pattern_is_written_into_the_vocabulary_unless_told():
     assert tok.vocab.pattern == byteweld.PATTERNS["gpt2"]
     assert train(recipe="ck").vocab.pattern == byteweld.PATTERNS["gpt2"]
     assert train(recipe="ck", encode_pattern="ck").vocab.pattern == byteweld.PATTERNS["ck"]
+
+
+@pytest.mark.parametrize("field", ["pattern", "encode_pattern"])
+def test_a_pattern_that_cannot_be_compiled_is_refused_before_anything_is_read(field):
+    def documents():
+        raise AssertionError("read")
+        yield ""
+
+    with pytest.raises(PatternError):
+        byteweld.train(documents(), vocab_size=300, **{field: "(a"})
+    counts = byteweld.Counts({b"ab": 2}, pattern="(a")
+    with pytest.raises(PatternError):
+        byteweld.train(counts, vocab_size=300, **{"pattern": "(a", field: "(a"})
 
 
 def test_a_misspelt_pattern_is_an_error_with_the_nearest():

@@ -13,6 +13,8 @@ pub enum Error {
     Vocabulary(String),
     /// Counts do not fit into 64 bits.
     Overflow(String),
+    /// What must be in memory is more than may be.
+    Memory(String),
     /// A byte of a document is not in the alphabet.
     ForbiddenByte {
         /// The byte.
@@ -53,7 +55,8 @@ impl fmt::Display for Error {
             Error::Pattern(message)
             | Error::Train(message)
             | Error::Vocabulary(message)
-            | Error::Overflow(message) => f.write_str(message),
+            | Error::Overflow(message)
+            | Error::Memory(message) => f.write_str(message),
             Error::ForbiddenByte { byte, offset, path } => {
                 if let Some(path) = path {
                     write!(f, "{path}: ")?;

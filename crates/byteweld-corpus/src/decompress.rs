@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
+use crate::watch::Watch;
+
 const BUFFER_BYTES: usize = 256 << 10;
 const GZIP: &[u8] = &[0x1F, 0x8B];
 const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
@@ -22,10 +24,19 @@ const UNREAD: [(&[u8], &str); 4] = [
 /// The decoder of an xz file may ask for this much memory.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
 
-/// Opens a file; what it holds is what the reader gives. `consumed` is raised by the file's own bytes.
-pub(crate) fn open(path: &Path, consumed: Arc<AtomicU64>) -> io::Result<Box<dyn Read + Send>> {
-    let file = Counted { file: File::open(path)?, consumed };
-    let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
+/// Opens a file; what it holds is what the reader gives, and the watch says whether it stayed the same.
+/// `consumed` is raised by the file's own bytes.
+pub(crate) fn open(
+    path: &Path,
+    consumed: Arc<AtomicU64>,
+) -> io::Result<(Box<dyn Read + Send>, Watch)> {
+    let watch = Watch::new(File::open(path)?);
+    let file = Counted { file: watch.file(), consumed };
+    Ok((unpack(file, watch.buffer_bytes(BUFFER_BYTES))?, watch))
+}
+
+fn unpack(file: Counted, buffer_bytes: usize) -> io::Result<Box<dyn Read + Send>> {
+    let mut reader = BufReader::with_capacity(buffer_bytes, file);
     let head = reader.fill_buf()?;
     if let Some((_, name)) = UNREAD.iter().find(|(magic, _)| head.starts_with(magic)) {
         let message = format!("this is a {name}, which is not read; unpack or convert it first");
@@ -48,13 +59,13 @@ fn is_skippable(head: &[u8]) -> bool {
 }
 
 struct Counted {
-    file: File,
+    file: Arc<File>,
     consumed: Arc<AtomicU64>,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
+        let read = (&*self.file).read(buffer)?;
         self.consumed.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }

@@ -13,6 +13,7 @@ mod error;
 mod json;
 mod reader;
 mod utf8;
+mod watch;
 
 pub use error::{Error, Result};
 pub use reader::{OnError, Options, Piece, Reader, Unit};

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use memchr::memmem;
 
 use crate::error::{Error, Result};
+use crate::watch::Watch;
 use crate::{decompress, json, utf8};
 
 /// How much is read from a file at once where documents must be found in it.
@@ -32,8 +33,8 @@ pub enum Unit {
 pub enum OnError {
     /// A record that is not what it should be is an error. Bytes of text files are taken as they are.
     Fail,
-    /// Such records are left out, and so are documents that are not UTF-8. To know that, a document is
-    /// held in memory whole.
+    /// Such records are left out, and so are documents that are not UTF-8, and files that are gone or may not
+    /// be opened. To know the second, a document is held in memory whole.
     Skip,
     /// What is not UTF-8 is replaced by U+FFFD; records that are broken otherwise are an error.
     Replace,
@@ -74,6 +75,7 @@ pub struct Reader {
 struct OpenFile {
     path: Arc<PathBuf>,
     input: Box<dyn std::io::Read + Send>,
+    watch: Watch,
     is_json: bool,
     /// Bytes read from `input` and not given out.
     window: Vec<u8>,
@@ -122,7 +124,13 @@ impl Reader {
         loop {
             if self.open.is_none() {
                 let Some(path) = self.files.next() else { return Ok(Piece::CorpusEnd) };
-                self.open = Some(OpenFile::new(path, Arc::clone(&self.consumed))?);
+                match OpenFile::new(path, Arc::clone(&self.consumed)) {
+                    Err(error) if self.options.on_error == OnError::Skip && is_absence(&error) => {
+                        self.skipped += 1;
+                        continue;
+                    }
+                    opened => self.open = Some(opened?),
+                }
             }
             let Some(file) = &mut self.open else { return Ok(Piece::CorpusEnd) };
             let start =
@@ -168,16 +176,18 @@ enum Step {
 
 impl OpenFile {
     fn new(path: PathBuf, consumed: Arc<AtomicU64>) -> Result<Self> {
-        let input = decompress::open(&path, consumed).map_err(|error| match error.kind() {
-            std::io::ErrorKind::Unsupported => {
-                Error::Content { path: path.clone(), line: None, message: error.to_string() }
-            }
-            _ => Error::Io { path: path.clone(), error },
-        })?;
+        let (input, watch) =
+            decompress::open(&path, consumed).map_err(|error| match error.kind() {
+                std::io::ErrorKind::Unsupported => {
+                    Error::Content { path: path.clone(), line: None, message: error.to_string() }
+                }
+                _ => Error::Io { path: path.clone(), error },
+            })?;
         let is_json = is_json_lines(&path);
         Ok(Self {
             path: Arc::new(path),
             input,
+            watch,
             is_json,
             window: Vec::new(),
             start: 0,
@@ -218,8 +228,18 @@ impl OpenFile {
             self.start = 0;
         }
         let read = self.input.by_ref().take(want as u64).read_to_end(&mut self.window);
+        self.at_end = matches!(read, Ok(0));
+        if self.at_end || read.is_err() {
+            // An archive that was cut short meanwhile is not damaged: say what happened to it.
+            if let Some(change) = self.watch.find_change() {
+                return Err(Error::Content {
+                    path: self.path.to_path_buf(),
+                    line: None,
+                    message: change,
+                });
+            }
+        }
         let read = read.map_err(|e| self.io(e))?;
-        self.at_end = read == 0;
         Ok(read > 0)
     }
 
@@ -354,6 +374,14 @@ impl OpenFile {
             }
         }
     }
+}
+
+/// Whether a file is not there to be read; nothing of it was given out. A want of memory or of descriptors is
+/// no such thing.
+fn is_absence(error: &Error) -> bool {
+    use std::io::ErrorKind::{IsADirectory, NotFound, PermissionDenied};
+    let Error::Io { error, .. } = error else { return false };
+    matches!(error.kind(), NotFound | PermissionDenied | IsADirectory)
 }
 
 /// Whether a file's name says JSON lines, with or without a compression's suffix.

@@ -188,3 +188,38 @@ fn a_missing_file_is_an_io_error_with_its_path() {
     let path = folder("missing").join("none.txt");
     assert!(matches!(documents(&path, Unit::File, OnError::Fail), Err(Error::Io { .. })));
 }
+
+#[test]
+fn a_missing_file_can_be_skipped_and_is_counted() {
+    let here = file("skipped", "a.txt", b"one");
+    let files = vec![folder("skipped").join("none.txt"), here, folder("skipped")];
+    let mut reader = Reader::new(files, options(Unit::File, OnError::Skip));
+    let mut document = Vec::new();
+    assert!(reader.next_document(&mut document).unwrap());
+    assert_eq!(document, b"one");
+    assert!(!reader.next_document(&mut document).unwrap());
+    assert_eq!(reader.skipped(), 2);
+}
+
+#[test]
+fn a_file_that_grows_or_shrinks_between_two_reads_is_an_error() {
+    let lines = b"line\n".repeat(200_000);
+    for (name, size) in [("grows.txt", lines.len() + 1), ("shrinks.txt", lines.len() / 2)] {
+        for on_error in [OnError::Fail, OnError::Skip, OnError::Replace] {
+            let path = file("changes", name, &lines);
+            let mut reader = Reader::new(vec![path.clone()], options(Unit::Line, on_error));
+            let mut document = Vec::new();
+            assert!(reader.next_document(&mut document).unwrap());
+            fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(size as u64).unwrap();
+            let error = loop {
+                match reader.next_document(&mut document) {
+                    Ok(more) => assert!(more, "{name} was read to its end"),
+                    Err(error) => break error,
+                }
+            };
+            assert!(matches!(&error, Error::Content { path: found, .. } if *found == path));
+            let message = error.to_string();
+            assert!(message.contains(&format!("1000000 bytes when it was opened and has {size}")));
+        }
+    }
+}

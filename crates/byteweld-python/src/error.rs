@@ -1,5 +1,7 @@
 //! The one place where a Rust error becomes a Python exception of `byteweld.errors`.
 
+use std::path::Path;
+
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -35,9 +37,13 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             let message = format!("0x{byte:02X} is not in the alphabet of this recipe");
             with_place(py, "CorpusError", &message, path, offset)?
         }
+        Error::Memory(_) => with_message(py, "BudgetError", &message)?,
         Error::Source(source) => match source.downcast::<byteweld_corpus::Error>() {
             Ok(error) => return corpus(py, *error),
-            Err(other) => with_message(py, "NativeError", &other.to_string())?,
+            Err(other) => match other.downcast::<byteweld_spill::Error>() {
+                Ok(error) => return spill(py, *error),
+                Err(other) => with_message(py, "NativeError", &other.to_string())?,
+            },
         },
         // A signal handler or a callback has already raised; this stands in if none has.
         Error::Interrupted => PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(())),
@@ -51,13 +57,7 @@ pub(crate) fn raise_corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyE
 
 fn corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyResult<PyErr> {
     match error {
-        byteweld_corpus::Error::Io { path, error } => match error.raw_os_error() {
-            Some(code) => {
-                let text = py.import("os")?.call_method1("strerror", (code,))?;
-                Ok(PyOSError::new_err((code, text.unbind(), path))) // Python picks FileNotFoundError etc.
-            }
-            None => Ok(PyOSError::new_err(format!("{}: {error}", path.display()))),
-        },
+        byteweld_corpus::Error::Io { path, error } => system(py, &path, &error),
         byteweld_corpus::Error::Content { path, line, message } => {
             let place = match line {
                 Some(line) => format!("{}:{line}", path.display()),
@@ -65,6 +65,26 @@ fn corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyResult<PyErr> {
             };
             with_place(py, "CorpusError", &message, Some(place), None)
         }
+    }
+}
+
+/// Makes the exception for counts that cannot be written to disk or read back.
+fn spill(py: Python<'_>, error: byteweld_spill::Error) -> PyResult<PyErr> {
+    match error {
+        byteweld_spill::Error::Io { folder, error } => system(py, &folder, &error),
+        byteweld_spill::Error::Damaged { .. } => Ok(PyOSError::new_err(error.to_string())),
+        other => make(py, crate::limit::core_error(other)),
+    }
+}
+
+/// Python picks FileNotFoundError and the like by the system's code.
+fn system(py: Python<'_>, path: &Path, error: &std::io::Error) -> PyResult<PyErr> {
+    match error.raw_os_error() {
+        Some(code) => {
+            let text = py.import("os")?.call_method1("strerror", (code,))?;
+            Ok(PyOSError::new_err((code, text.unbind(), path.as_os_str().to_os_string())))
+        }
+        None => Ok(PyOSError::new_err(format!("{}: {error}", path.display()))),
     }
 }
 

@@ -2,9 +2,11 @@
 
 mod convert;
 mod corpus;
+mod counting;
 mod counts;
 mod encoder;
 mod error;
+mod limit;
 mod trainer;
 
 use pyo3::prelude::*;
@@ -16,9 +18,13 @@ mod _native {
     #[pymodule_export]
     use super::corpus::Documents;
     #[pymodule_export]
-    use super::counts::{CountBuilder, Counts};
+    use super::counting::CountBuilder;
+    #[pymodule_export]
+    use super::counts::{CountLoader, Counts};
     #[pymodule_export]
     use super::encoder::{Encoder, SpecialChoice, canonical_pattern, recover_merges};
+    #[pymodule_export]
+    use super::limit::MemoryLimit;
     #[pymodule_export]
     use super::trainer::train;
 

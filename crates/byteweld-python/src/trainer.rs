@@ -54,7 +54,7 @@ pub(crate) fn train(
         max_token_bytes,
         threads: threads(num_threads)?.get(),
     };
-    let counts = &counts.get().inner;
+    let counts = &counts.get().table;
     let mut failure = None;
     let mut told = 0;
     let trained = py.detach(|| {

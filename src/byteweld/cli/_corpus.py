@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, cast
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast
 
 import byteweld
 from byteweld.cli import _errors, _input, _output
@@ -26,7 +27,17 @@ class Counted(NamedTuple):
         return (
             f"counted {_output.amount(self.counts.total, 'pre-token')}, "
             f"{len(self.counts)} distinct, in {' and '.join(self._parts())} "
-            f"({_output.seconds(self.seconds)})" + self._skipped()
+            f"({_output.seconds(self.seconds)})" + self._skipped() + self._pruned()
+        )
+
+    def _pruned(self) -> str:
+        pruning = self.counts.pruning
+        if pruning is None:
+            return ""
+        return (
+            f"; left out {_output.amount(pruning.distinct, 'distinct pre-token')} below "
+            f"{pruning.threshold}, {pruning.occurrences} in all: the count of a pair is at most "
+            f"{pruning.pair_error} too small"
         )
 
     def _skipped(self) -> str:
@@ -61,11 +72,18 @@ def skipped(documents: Iterator[bytes]) -> int:
 
 
 def count(
-    sources: Sequence[str], recipe: byteweld.Recipe, reading: Reading, threads: int | None
+    sources: Sequence[str],
+    recipe: byteweld.Recipe,
+    reading: Reading,
+    threads: int | None,
+    *,
+    memory: str | None = None,
+    prune: int | None = None,
 ) -> Counted:
-    """Count the pre-tokens of all sources, with progress."""
+    """Count the pre-tokens of all sources, with progress, and add saved counts."""
     _check_stdin(sources, reading)
     started = time.perf_counter()
+    resources: dict[str, Any] = {"num_threads": threads, "memory": memory}
     tables: list[byteweld.Counts] = []
     saved = [source for source in sources if byteweld.Counts.is_saved_at(source)]
     paths = [s for s in sources if s != _input.STDIN and s not in saved]
@@ -74,10 +92,8 @@ def count(
         corpus = _open(paths, reading, recipe.document_unit, recipe.extensions)
         files, bytes_read = len(corpus.files), corpus.total_bytes
         with _output.progress("counting", bytes_read, "bytes") as advance:
-            tables.append(
-                byteweld.count(corpus, recipe=recipe, num_threads=threads, progress=advance)
-            )
-    tables += [byteweld.count(folder, recipe=recipe) for folder in saved]
+            tables.append(byteweld.count(corpus, recipe=recipe, progress=advance, **resources))
+    tables += [byteweld.count(folder, recipe=recipe, memory=memory) for folder in saved]
     if _input.STDIN in sources:
         size = 0
 
@@ -89,12 +105,38 @@ def count(
                 yield document
 
         with _output.progress("counting", None, "bytes") as advance:
-            tables.append(
-                byteweld.count(documents(), recipe=recipe, num_threads=threads, progress=advance)
-            )
+            tables.append(byteweld.count(documents(), recipe=recipe, progress=advance, **resources))
         files, bytes_read = files + 1, bytes_read + size
-    counts = tables[0] if len(tables) == 1 else byteweld.Counts.merge(tables)
+    counts = tables[0] if len(tables) == 1 else byteweld.Counts.merge(tables, **resources)
+    if prune is not None:
+        counts = counts.prune(prune, memory=memory)
     return Counted(counts, files, bytes_read, len(saved), time.perf_counter() - started)
+
+
+def files(sources: Sequence[str], recipe: byteweld.Recipe, reading: Reading) -> list[Path]:
+    """The files of all sources, those of saved counts included; standard input has none."""
+    found: list[Path] = []
+    for source in sources:
+        if byteweld.Counts.is_saved_at(source):
+            found += sorted(path for path in Path(source).rglob("*") if path.is_file())
+        elif source != _input.STDIN:
+            found += _open([source], reading, recipe.document_unit, recipe.extensions).files
+    return found
+
+
+def counted_before(
+    counts: byteweld.Counts,
+    sources: Sequence[str],
+    recipe: byteweld.Recipe,
+    reading: Reading,
+    *,
+    seconds: float,
+) -> Counted:
+    """The same as `count` gave before the training was killed, for counts that were kept."""
+    tables = sum(byteweld.Counts.is_saved_at(source) for source in sources)
+    others = [source for source in sources if not byteweld.Counts.is_saved_at(source)]
+    found = files(others, recipe, reading)
+    return Counted(counts, len(found), sum(file.stat().st_size for file in found), tables, seconds)
 
 
 def _check_stdin(sources: Sequence[str], reading: Reading) -> None:

@@ -28,6 +28,8 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"\bmax_pretoken_bytes\b", "--max-pretoken-bytes"),
     (r"^vocab_size is\b", "--vocab-size is"),
     (r"\bwith the same special_tokens\b", "with the same --special"),
+    (r"\bleave pattern out\b", "leave --pattern out"),
+    (r"\bleave special_tokens out\b", "leave --special out"),
 )
 
 

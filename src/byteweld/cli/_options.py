@@ -33,6 +33,23 @@ def choice(names: Sequence[str], what: str) -> Any:
     return check
 
 
+_KILO = 1024
+
+
+def vocab_size(option: str) -> Any:
+    """A reader of a size: a whole number, or so many times 1024, such as 32k."""
+
+    def read(value: str | int) -> int:
+        match = re.fullmatch(r"(-?[0-9]{1,15})([kK]?)", str(value))
+        if match is None:
+            raise _errors.UsageError(
+                f"{option} is {str(value)!r}; expected a whole number, or one with k for 1024"
+            )
+        return int(match[1]) * (_KILO if match[2] else 1)
+
+    return read
+
+
 def whole_number(option: str, at_least: int | None = None) -> Any:
     """A reader of an option's number, with our own words for what is none."""
 
@@ -150,6 +167,28 @@ def make_recipe(
     if ascii_only and name == "ck":
         name = "ck-ascii"
     recipe = byteweld.RECIPES[name]
+    return recipe.replace(
+        **recipe_changes(
+            recipe,
+            pattern=pattern,
+            special=special,
+            specials_file=specials_file,
+            ascii_only=ascii_only,
+            **changes,
+        )
+    )
+
+
+def recipe_changes(
+    recipe: byteweld.Recipe,
+    *,
+    pattern: str | None,
+    special: Sequence[str] | None,
+    specials_file: str | None,
+    ascii_only: bool,
+    **changes: Any,
+) -> dict[str, Any]:
+    """The fields of a recipe that were asked for; a change that is None was not."""
     changes = {field: value for field, value in changes.items() if value is not None}
     if ascii_only and recipe.alphabet != "ascii":
         changes["alphabet"] = "ascii"
@@ -162,7 +201,7 @@ def make_recipe(
         specials += _read_specials(specials_file, {*recipe.built_in, *specials})
     if specials:
         changes["special_tokens"] = tuple(specials)
-    return recipe.replace(**changes)
+    return changes
 
 
 def check_size(vocab_size: int, recipe: byteweld.Recipe) -> None:
@@ -411,6 +450,23 @@ Threads = Annotated[
         metavar="N",
         parser=whole_number("--threads", 1),
         help="How many threads. Default: one per processor.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="Stay within this much memory: 2GB, 512MiB. What has no room goes to TMPDIR.",
+    ),
+]
+Prune = Annotated[
+    int | None,
+    typer.Option(
+        "--prune",
+        metavar="N",
+        parser=whole_number("--prune", 1),
+        help="Leave out pre-tokens that occur less than N times; what that costs is reported.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]

@@ -16,6 +16,7 @@ Unit = Literal["bytes", "merges", "files"]
 _CODES: dict[Style, str] = {"bold": "1", "dim": "2"}
 # Where there is no terminal, a long run says a line as often as this.
 _SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_BETWEEN_JSON = 0.5
 _DEFAULT_WIDTH = 88
 
 
@@ -60,9 +61,15 @@ def give_up_stdout() -> None:
 
 
 def say(message: str) -> None:
-    """Say a line to people."""
+    """Say a line to people; among JSON lines it is one of them."""
+    if _progress_as_json:
+        message = json.dumps({"message": message}, ensure_ascii=False)
+    _say(message)
+
+
+def _say(line: str) -> None:
     with contextlib.suppress(BrokenPipeError):
-        sys.stderr.buffer.write(message.encode("utf-8", "backslashreplace") + b"\n")
+        sys.stderr.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
         sys.stderr.flush()
 
 
@@ -138,38 +145,120 @@ def _is_terminal(stream: IO[Any]) -> bool:
 
 # ---------------------------------------------------------------------------- progress
 
+# What the machine-readable lines call the stages that people see.
+_STAGES = {"counting": "count", "merging": "merge", "writing": "write"}
+_progress_as_json = False
+
 
 @contextlib.contextmanager
-def progress(what: str, total: int | None, unit: Unit) -> Iterator[Callable[[int], None]]:
+def progress_as_json(is_wanted: bool) -> Iterator[None]:
+    """While this lasts, progress and talk are JSON lines on stderr, if that is wanted."""
+    global _progress_as_json
+    _progress_as_json = is_wanted
+    try:
+        yield
+    finally:
+        _progress_as_json = False
+
+
+@contextlib.contextmanager
+def progress(
+    what: str, total: int | None, unit: Unit, *, already: int = 0
+) -> Iterator[Callable[[int], None]]:
     """Show how far something is: a bar on a terminal, now and then a line elsewhere.
 
-    Yields a function that is told how much is done so far.
+    Yields a function that is told how much is done so far; `already` was done before.
     """
-    if _is_terminal(sys.stderr):
-        with _bar(what, total, unit) as advance:
+    pace = _Pace(total, already)
+    if _progress_as_json:
+        with _json_lines(what, unit, pace) as advance:
+            yield advance
+    elif _is_terminal(sys.stderr):
+        with _bar(what, unit, pace) as advance:
             yield advance
     else:
-        yield _plain_lines(what, total, unit)
+        yield _plain_lines(what, unit, pace)
 
 
-def _plain_lines(what: str, total: int | None, unit: Unit) -> Callable[[int], None]:
-    last = time.monotonic()
+class _Pace:
+    """How fast something goes, and how long the rest will take at that rate."""
+
+    def __init__(self, total: int | None, already: int) -> None:
+        self.total = total
+        self.already = already
+        self.started = self.last = time.monotonic()
+
+    def is_due(self, seconds: float) -> bool:
+        """Whether so much time has passed since this was last true."""
+        now = time.monotonic()
+        if now - self.last < seconds:
+            return False
+        self.last = now
+        return True
+
+    def rate(self, done: int) -> float | None:
+        """How much a second."""
+        elapsed = time.monotonic() - self.started
+        new = done - self.already
+        return new / elapsed if elapsed > 0 and new > 0 else None
+
+    def seconds_left(self, done: int, rate: float | None) -> float | None:
+        """How long the rest will take; None if nobody knows."""
+        if self.total is None or rate is None:
+            return None
+        return max(0, self.total - done) / rate
+
+
+def _plain_lines(what: str, unit: Unit, pace: _Pace) -> Callable[[int], None]:
+    total = pace.total
 
     def shown(count: int) -> str:
         return size(count) if unit == "bytes" else amount(count, unit.removesuffix("s"))
 
     def advance(done: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _SECONDS_BETWEEN_LINES:
-            last = now
-            say(f"{what}: {shown(done)}" + ("" if total is None else f" of {shown(total)}"))
+        if not pace.is_due(_SECONDS_BETWEEN_LINES):
+            return
+        line = f"{what}: {shown(done)}" + ("" if total is None else f" of {shown(total)}")
+        rate = pace.rate(done)
+        left = pace.seconds_left(done, rate)
+        if rate is not None and rate >= 1:
+            line += f", {shown(round(rate))}/s"
+        say(line + ("" if left is None else f", about {seconds(left)} left"))
 
     return advance
 
 
 @contextlib.contextmanager
-def _bar(what: str, total: int | None, unit: Unit) -> Iterator[Callable[[int], None]]:
+def _json_lines(what: str, unit: Unit, pace: _Pace) -> Iterator[Callable[[int], None]]:
+    latest = pace.already
+
+    def line(done: int) -> None:
+        rate = pace.rate(done)
+        left = pace.seconds_left(done, rate)
+        content = {
+            "stage": _STAGES.get(what, what),
+            "unit": unit,
+            "done": done,
+            "total": pace.total,
+            "seconds": round(time.monotonic() - pace.started, 3),
+            "per_second": None if rate is None else round(rate, 1),
+            "seconds_left": None if left is None else round(left, 1),
+        }
+        _say(json.dumps(content))
+
+    def advance(done: int) -> None:
+        nonlocal latest
+        latest = done
+        if pace.is_due(_SECONDS_BETWEEN_JSON):
+            line(done)
+
+    line(latest)
+    yield advance
+    line(latest)
+
+
+@contextlib.contextmanager
+def _bar(what: str, unit: Unit, pace: _Pace) -> Iterator[Callable[[int], None]]:
     from rich import progress as rich_progress
     from rich.console import Console
 
@@ -177,7 +266,8 @@ def _bar(what: str, total: int | None, unit: Unit) -> Iterator[Callable[[int], N
     if unit == "bytes":
         amounts = [rich_progress.DownloadColumn(), rich_progress.TransferSpeedColumn()]
     else:
-        amounts = [rich_progress.MofNCompleteColumn(), rich_progress.TextColumn(unit)]
+        rate = rich_progress.TextColumn("{task.fields[rate]}")
+        amounts = [rich_progress.MofNCompleteColumn(), rich_progress.TextColumn(unit), rate]
     bar = rich_progress.Progress(
         rich_progress.TextColumn("{task.description:<9}"),
         rich_progress.BarColumn(),
@@ -186,6 +276,12 @@ def _bar(what: str, total: int | None, unit: Unit) -> Iterator[Callable[[int], N
         console=Console(stderr=True),
         transient=True,
     )
+
+    def advance(done: int) -> None:
+        rate = pace.rate(done)
+        shown = "" if rate is None else f"{rate:,.0f}/s"
+        bar.update(task, completed=done, rate=shown)
+
     with bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task(what, total=pace.total, completed=pace.already, rate="")
+        yield advance

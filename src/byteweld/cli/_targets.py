@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ import byteweld
 
 # What lies beside a file of ours and speaks for it: a new file must not find an old one.
 _SIDECAR_SUFFIX = ".byteweld.json"
+_FOLDERS = ("gpt2", "ck")  # formats of several files
 
 
 class Target(NamedTuple):
@@ -64,10 +65,22 @@ def saved_aside(
         made = sorted(path for path in Path(folder).rglob("*") if path.is_file())
         files = [place.parent / path.relative_to(folder) for path in made]
         sidecar = place.with_name(place.name + _SIDECAR_SUFFIX)
-        for file in [*files, sidecar]:
-            if os.path.lexists(file) and not force:
-                raise FileExistsError(f"{file} exists; pass --force to replace it")
+        check_free([*files, sidecar], force=force)
         yield copy, files
+
+
+def report_place(target: Target) -> Path:
+    """Where the report of the training will lie, whether or not the target is there yet."""
+    place = Path(target.path)
+    is_folder = target.format in _FOLDERS or target.path.endswith("/") or place.is_dir()
+    return place / "training.json" if is_folder else byteweld.report_path(place)
+
+
+def check_free(files: Iterable[Path], *, force: bool) -> None:
+    """Refuse, unless `force`, what is there already."""
+    for file in files:
+        if os.path.lexists(file) and not force:
+            raise FileExistsError(f"{file} exists; pass --force to replace it")
 
 
 def save(tok: byteweld.Tokenizer, target: Target, *, force: bool = False) -> None:
@@ -76,15 +89,24 @@ def save(tok: byteweld.Tokenizer, target: Target, *, force: bool = False) -> Non
     tok.save(target.path, format=target.format, overwrite=force)
 
 
-def save_all(tok: byteweld.Tokenizer, targets: Sequence[Target], *, force: bool) -> None:
-    """Write all targets; if one cannot be written, the new files of the others are removed."""
-    if len(targets) == 1:  # a format writes all its files or none
-        save(tok, targets[0], force=force)
-        return
-    new = [file for file in check(tok, targets, force=force) if not os.path.lexists(file)]
+def save_all(
+    made: Sequence[tuple[byteweld.Tokenizer, Sequence[Target]]],
+    reports: Sequence[tuple[byteweld.Tokenizer, byteweld.Training, Path]] = (),
+    *,
+    files: Sequence[Path],
+    force: bool,
+) -> None:
+    """Write all targets and reports; if one cannot be, the new files of the others are removed.
+
+    `files` are those that `check` said will be written, and the reports.
+    """
+    new = [file for file in files if not os.path.lexists(file)]
     try:
-        for target in targets:
-            save(tok, target, force=force)
+        for tok, targets in made:
+            for target in targets:
+                save(tok, target, force=force)
+        for tok, training, place in reports:
+            training.save(place, tok.vocab, overwrite=force)
     except BaseException:
         for file in new:
             file.unlink(missing_ok=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import dataclasses
+import importlib
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from byteweld.render import visible
 EXAMPLES = """
 byteweld count books/ --top 50
 byteweld count shard-1.jsonl --special '<|endoftext|>' --out counts-1
+byteweld count counts-1 counts-2 --special '<|endoftext|>' --out all --memory 2GB
 byteweld train counts-1 counts-2 --special '<|endoftext|>' --vocab-size 32768
 """
 
@@ -51,14 +53,16 @@ def run(
     on_error: options.OnError = "fail",
     out: Out = None,
     top: Top = 20,
+    prune: options.Prune = None,
     threads: options.Threads = None,
+    memory: options.Memory = None,
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Count the pre-tokens of a corpus: show the most common, or save them all.
 
     Counts of parts add up to the counts of the whole, so that a corpus can be counted in parts, on
-    any number of machines.
+    any number of machines. Folders of saved counts are sources, too: they are added.
     """
     chosen = options.make_recipe(
         recipe,
@@ -70,7 +74,7 @@ def run(
     if out is not None:
         _check_out(out, force=force)
     reading = options.Reading(ext, lines, field, separator, on_error)
-    counted = _corpus.count(source, chosen, reading, threads)
+    counted = _corpus.count(source, chosen, reading, threads, memory=memory, prune=prune)
     counts = counted.counts
     _output.say(counted.sentence())
     if out is not None:
@@ -86,6 +90,7 @@ def run(
                 "pretokens": counts.total,
                 "distinct_pretokens": len(counts),
                 "skipped_documents": counts.skipped_documents,
+                "pruning": None if counts.pruning is None else dataclasses.asdict(counts.pruning),
                 "most_common": [
                     {"bytes": pretoken.hex(), "text": visible(pretoken), "count": count}
                     for pretoken, count in counts.most_common(top)
@@ -103,7 +108,9 @@ def _check_out(out: str, *, force: bool) -> None:
     """Find out before the work what would only show after it."""
     if byteweld.Counts.is_saved_at(out) and not force:
         raise FileExistsError(f"{out} holds counts already; pass --force to replace them")
-    if importlib.util.find_spec("pyarrow") is None:
+    try:
+        importlib.import_module("pyarrow.parquet")  # now, so that a memory budget knows of it
+    except ImportError as error:
         raise ImportError(
             "saved counts are Parquet files; install pyarrow with: pip install 'byteweld[arrow]'"
-        )
+        ) from error

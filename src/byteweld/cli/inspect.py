@@ -185,6 +185,7 @@ def _overview(tok: byteweld.Tokenizer, seen: _Seen) -> Iterator[str]:
         ("roles", _list(f"{role} {token_id}" for role, token_id in vocab.roles.items())),
         *([("template", _template(vocab))] if vocab.template != ((), ()) else []),
         ("fingerprint", vocab.fingerprint),
+        *([("training", words)] if (words := _training_words(tok, seen.path)) else []),
     ]:
         yield f"  {name:<12} {value}"
     yield ""
@@ -195,6 +196,30 @@ def _overview(tok: byteweld.Tokenizer, seen: _Seen) -> Iterator[str]:
         yield f"  {token_id:>8}  {size:>9}  {_output.shortened(visible(token[:200]))}"
     yield ""
     yield from _unreachable_lines(tok, seen.unreachable)
+
+
+def _training_words(tok: byteweld.Tokenizer, path: str) -> str | None:
+    """What the report beside the file says; None where there is none."""
+    report = byteweld.report_path(path)
+    if not report.is_file():
+        return None
+    training = tok.training
+    if training is None:
+        return f"{report} is not the report of this vocabulary, and is passed over"
+    files = "" if training.files is None else f" of {_output.amount(training.files, 'file')}"
+    return (
+        f"recipe {training.recipe.name}, {_output.size(training.total_bytes)}{files}; {training}"
+        f" ({report})"
+    )
+
+
+def _training_to_dict(training: byteweld.Training) -> dict[str, Any]:
+    names = ("vocab_size", "merges_learned", "merges_planned", "stop", "files", "file_bytes")
+    others = ("total_bytes", "total_pretokens", "distinct_pretokens", "bytes_per_token", "version")
+    return {
+        "recipe": training.recipe.name,
+        **{name: getattr(training, name) for name in (*names, *others)},
+    }
 
 
 def _longer(tok: byteweld.Tokenizer) -> int:
@@ -306,6 +331,7 @@ def _to_dict(tok: byteweld.Tokenizer, seen: _Seen) -> dict[str, Any]:
         "template": [list(ids) for ids in vocab.template],
         "roles": dict(vocab.roles),
         "fingerprint": vocab.fingerprint,
+        "training": None if tok.training is None else _training_to_dict(tok.training),
         "longest": [
             {"id": i, "bytes": vocab.tokens[i].hex(), "text": visible(vocab.tokens[i])}
             for i in _longest(tok)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import itertools
 import time
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -11,25 +16,83 @@ import typer
 import byteweld
 from byteweld.cli import _corpus, _errors, _input, _output, _targets
 from byteweld.cli import _options as options
+from byteweld.render import visible
 
 EXAMPLES = """
 byteweld train books/ --vocab-size 32768
-byteweld train 'data/*.jsonl.zst' --field text --vocab-size 65536 --special '<|endoftext|>'
+byteweld train 'data/*.jsonl.zst' --field text --vocab-size 64k --special '<|endoftext|>'
+byteweld train books/ --sizes 8k,16k,32k --out books.json
+byteweld train letters/ --start books-8k.json --vocab-size 10k --out letters.json
+byteweld train huge/ --vocab-size 128k --checkpoint huge.checkpoint
 byteweld train tiny.txt --recipe from-scratch --vocab-size 500 --out tiny.json
 byteweld train drawings/ --recipe ck --vocab-size 320 --out tokenizer.json --binary-out export/
 cat corpus.txt | byteweld train - --vocab-size 8192 --out corpus.tiktoken
 """
 
 _CK_VOCAB_SIZE = 1024  # the ck seed's own default; its users rely on it
+_LONGEST = 5  # tokens that people see
+_MANY = 2**60  # more than any minimum frequency that makes sense
 
 VocabSize = Annotated[
     int | None,
     typer.Option(
         "--vocab-size",
         metavar="N",
-        parser=options.whole_number("--vocab-size"),
-        help=f"How many tokens. Needed, except with recipe ck, where it is {_CK_VOCAB_SIZE}.",
+        parser=options.vocab_size("--vocab-size"),
+        help="How many tokens; 32k is 32 times 1024. Needed, unless --sizes is given, except with "
+        f"recipe ck, where it is {_CK_VOCAB_SIZE}.",
         rich_help_panel="Recipe",
+    ),
+]
+Sizes = Annotated[
+    str | None,
+    typer.Option(
+        "--sizes",
+        metavar="LIST",
+        help="Several sizes from one training, such as 8k,16k,32k: writes tokenizer-8k.json and so "
+        "on, each the same as if it were trained alone.",
+        rich_help_panel="Recipe",
+    ),
+]
+RecipeName = Annotated[
+    str | None,
+    typer.Option(
+        "--recipe",
+        metavar="NAME",
+        help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern, or that of --start "
+        "where its training report is there.",
+        callback=options.choice(list(byteweld.RECIPES), "--recipe"),
+        rich_help_panel="Recipe",
+    ),
+]
+StartPath = Annotated[
+    str | None,
+    typer.Option(
+        "--start",
+        metavar="PATH",
+        help="A tokenizer to extend: all its ids and merges stay, further merges are learned with "
+        "its pattern and get the next ids. The size counts its tokens, too.",
+        rich_help_panel="Recipe",
+    ),
+]
+CheckpointPath = Annotated[
+    str | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="DIR",
+        help="Keep the counts and the merges so far in this folder. If the training is killed, the "
+        "same command goes on from there; when all is written, the folder is removed.",
+        rich_help_panel="Writing",
+    ),
+]
+ProgressKind = Annotated[
+    str | None,
+    typer.Option(
+        "--progress",
+        metavar="json",
+        help="Show progress as JSON lines on stderr: stage, done, total, rate, time left. "
+        "Default: a bar on a terminal, now and then a line elsewhere.",
+        callback=options.choice(["json"], "--progress"),
     ),
 ]
 Out = Annotated[
@@ -61,10 +124,29 @@ BinaryOut = Annotated[
 ]
 
 
+class _Size(NamedTuple):
+    """A size to write, and where."""
+
+    label: str
+    vocab_size: int
+    targets: list[_targets.Target]
+
+
+class _Made(NamedTuple):
+    """What came out for a size."""
+
+    size: _Size
+    tok: byteweld.Tokenizer
+    training: byteweld.Training
+    bytes_per_token: float | None
+
+
 def run(
     source: options.Sources,
     vocab_size: VocabSize = None,
-    recipe: options.RecipeName = "modern",
+    sizes: Sizes = None,
+    recipe: RecipeName = None,
+    start: StartPath = None,
     pattern: options.PatternText = None,
     encode_pattern: options.EncodePattern = None,
     special: options.Special = None,
@@ -76,6 +158,7 @@ def run(
     out: Out = "tokenizer.json",
     format: OutFormat = None,
     binary_out: BinaryOut = None,
+    checkpoint: CheckpointPath = None,
     force: Annotated[
         bool,
         typer.Option("--force", help="Replace files that exist.", rich_help_panel="Writing"),
@@ -85,17 +168,23 @@ def run(
     field: options.Field = None,
     separator: options.Separator = None,
     on_error: options.OnError = "fail",
+    prune: options.Prune = None,
     threads: options.Threads = None,
+    memory: options.Memory = None,
+    progress: ProgressKind = None,
     json: options.Json = False,
 ) -> None:
-    """Learn a vocabulary from a corpus and write it.
+    """Learn a vocabulary from a corpus and write it, with a report of the training beside it.
 
     The result depends on the documents, the recipe and the size, and on nothing else: not on the
     number of threads or the order of the files. Folders of saved counts (see `byteweld count`) are
-    sources, too.
+    sources, too. The report, tokenizer.training.json, holds the corpus's figures, the recipe, the
+    count of every merge and the times.
     """
-    chosen = options.make_recipe(
+    started = time.perf_counter()
+    trial, start_tok = _trial(
         recipe,
+        start,
         pattern=pattern,
         special=special,
         specials_file=specials_file,
@@ -105,39 +194,227 @@ def run(
         max_token_bytes=max_token_bytes,
         tie_break=tie_break,
     )
-    if vocab_size is None:
-        if chosen.name not in ("ck", "ck-ascii"):
-            raise _errors.UsageError(f"recipe {chosen.name!r} needs a size; pass --vocab-size N")
-        vocab_size = _CK_VOCAB_SIZE
-    targets = [_targets.Target(out, format)]
-    if binary_out is not None:
-        # Never max_piece_bytes: ck's limit counts bytes as rendered, ours those of the text.
-        targets.append(_targets.Target(binary_out, "ck"))
-    options.check_size(vocab_size, chosen)
-    _targets.check(_targets.trial(chosen), targets, force=force)
+    assert trial.training is not None  # it was trained just now
+    chosen = trial.training.recipe
+    plan = _sizes(vocab_size, sizes, chosen, out, format, binary_out, start_tok)
+    largest = max(size.vocab_size for size in plan)
+    files = _check(trial, plan, force=force)
 
     reading = options.Reading(ext, lines, field, separator, on_error)
-    counted = _corpus.count(source, chosen, reading, threads)
-    _output.say(counted.sentence())
-    tok, merge_seconds = _train(counted.counts, vocab_size, chosen)
-    bytes_per_token = measure(tok, counted.counts, threads)
-    _targets.save_all(tok, targets, force=force)
-    _conclude(tok, counted, merge_seconds, bytes_per_token, targets, json=json)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_output.progress_as_json(progress == "json"))
+        point = stack.enter_context(
+            _checkpoint(checkpoint, source, chosen, reading, largest, start_tok, prune)
+        )
+        resources: dict[str, Any] = {"threads": threads, "memory": memory}
+        counted = _count(source, chosen, reading, point, prune=prune, **resources)
+        _output.say(counted.sentence())
+        tok = _train(counted.counts, largest, chosen, start_tok, point, **resources)
+        made = [_cut(tok, size, counted, threads) for size in plan]
+        _write(made, files, force=force)
+        if point is not None:
+            point.remove()
+        _conclude(made, counted, time.perf_counter() - started)
+    if json:
+        _output.report(_report(made, counted))
+
+
+# ---------------------------------------------------------------------------- before the work
+
+
+def _trial(
+    name: str | None, start: str | None, **flags: Any
+) -> tuple[byteweld.Tokenizer, byteweld.Tokenizer | None]:
+    """What there may be at the least, with its recipe; and the tokenizer to start from."""
+    if start is None:
+        return _targets.trial(options.make_recipe(name or "modern", **flags)), None
+    if flags["ascii_only"]:
+        raise _errors.UsageError("--ascii-only has no effect with --start, whose alphabet stays")
+    tok = options.load_tokenizer(start, format=None, pattern=None, special=None, no_special=False)
+    known = byteweld.RECIPES["modern"] if tok.training is None else tok.training.recipe
+    recipe = known if name is None else byteweld.RECIPES[name]
+    trial = byteweld.train(
+        byteweld.Counts({_new_pair(tok): _MANY}),
+        vocab_size=len(tok) + 1,
+        start=tok,
+        recipe=recipe,
+        **options.recipe_changes(recipe, **flags),
+    )
+    return trial, tok
+
+
+def _new_pair(tok: byteweld.Tokenizer) -> bytes:
+    """Two bytes that are no token yet: the first merge must not make a format say no too late."""
+    pairs = (bytes(pair) for pair in itertools.product(b"~\t zqx", repeat=2))
+    return next((pair for pair in pairs if pair not in tok.vocab.ids), b"~~")
+
+
+def _sizes(
+    vocab_size: int | None,
+    sizes: str | None,
+    recipe: byteweld.Recipe,
+    out: str,
+    format: str | None,
+    binary_out: str | None,
+    start: byteweld.Tokenizer | None,
+) -> list[_Size]:
+    if vocab_size is not None and sizes is not None:
+        raise _errors.UsageError("--vocab-size and --sizes exclude each other; pass one of them")
+    if sizes is None:
+        if vocab_size is None:
+            if recipe.name not in ("ck", "ck-ascii") or start is not None:
+                raise _errors.UsageError(
+                    f"recipe {recipe.name!r} needs a size; pass --vocab-size N"
+                )
+            vocab_size = _CK_VOCAB_SIZE
+        given = {"": vocab_size}
+    else:
+        read = options.vocab_size("--sizes")
+        given = {label: read(label) for label in map(str.strip, sizes.split(","))}
+        twice = len(set(given.values())) < len(sizes.split(","))
+        if twice:
+            raise _errors.UsageError(f"--sizes is {sizes!r}; a size is given twice")
+    for size in given.values():
+        byteweld.train(byteweld.Counts({}), vocab_size=size, recipe=recipe, start=start)
+    # Never max_piece_bytes: ck's limit counts bytes as rendered, ours those of the text.
+    wanted = [(out, format)] + ([] if binary_out is None else [(binary_out, "ck")])
+    return [
+        _Size(label, size, [_targets.Target(_named(path, label), kind) for path, kind in wanted])
+        for label, size in given.items()
+    ]
+
+
+def _named(path: str, label: str) -> str:
+    """`tokenizer-8k.json` for `tokenizer.json` and `8k`."""
+    if not label:
+        return path
+    place = Path(path)
+    end = "/" if path.endswith("/") else ""
+    return str(place.with_name(f"{place.stem}-{label}{place.suffix}")) + end
+
+
+def _check(trial: byteweld.Tokenizer, plan: list[_Size], *, force: bool) -> list[Path]:
+    """Refuse, before the work, what cannot be written; returns all files that will be."""
+    files: list[Path] = []
+    for size in plan:
+        files += _targets.check(trial, size.targets, force=force)
+        files.append(_targets.report_place(size.targets[0]))
+    _targets.check_free(files, force=force)
+    return files
+
+
+@contextlib.contextmanager
+def _checkpoint(
+    path: str | None,
+    sources: Sequence[str],
+    recipe: byteweld.Recipe,
+    reading: options.Reading,
+    vocab_size: int,
+    start: byteweld.Tokenizer | None,
+    prune: int | None,
+) -> Iterator[byteweld.Checkpoint | None]:
+    """The checkpoint, if one is asked for; an interrupt says how to go on from it."""
+    if path is None:
+        yield None
+        return
+    if _input.STDIN in sources:
+        raise _errors.UsageError(
+            "--checkpoint does not go with standard input (-), which cannot be read again; "
+            "give the name of a file"
+        )
+    point = byteweld.Checkpoint.of(
+        path,
+        recipe=recipe,
+        vocab_size=vocab_size,
+        start=None if start is None else start.vocab,
+        files=_corpus.files(sources, recipe, reading),
+        reading=reading._asdict(),
+        prune=prune,
+    )
+    try:
+        yield point
+    except KeyboardInterrupt:
+        _output.say(f"interrupted; the same command goes on from the checkpoint {path}")
+        raise
+    finally:
+        point.close()
+
+
+# ---------------------------------------------------------------------------- the work
+
+
+def _count(
+    sources: Sequence[str],
+    recipe: byteweld.Recipe,
+    reading: options.Reading,
+    checkpoint: byteweld.Checkpoint | None,
+    *,
+    prune: int | None,
+    threads: int | None,
+    memory: str | None,
+) -> _corpus.Counted:
+    started = time.perf_counter()
+    counts = None if checkpoint is None else checkpoint.counts(memory=memory)
+    if checkpoint is None or counts is None:
+        counted = _corpus.count(sources, recipe, reading, threads, memory=memory, prune=prune)
+        if checkpoint is not None:
+            checkpoint.keep_counts(counted.counts)
+        return counted
+    _output.say(
+        f"going on from the checkpoint {checkpoint.path}: the corpus is counted, "
+        f"{_output.amount(len(checkpoint.merges), 'merge')} learned"
+    )
+    return _corpus.counted_before(
+        counts, sources, recipe, reading, seconds=time.perf_counter() - started
+    )
 
 
 def _train(
-    counts: byteweld.Counts, vocab_size: int, recipe: byteweld.Recipe
-) -> tuple[byteweld.Tokenizer, float]:
-    planned = vocab_size - recipe.minimum_size
-    started = time.perf_counter()
-    with _output.progress("merging", planned, "merges") as advance:
-        tok = byteweld.train(
+    counts: byteweld.Counts,
+    vocab_size: int,
+    recipe: byteweld.Recipe,
+    start: byteweld.Tokenizer | None,
+    checkpoint: byteweld.Checkpoint | None,
+    *,
+    threads: int | None,
+    memory: str | None,
+) -> byteweld.Tokenizer:
+    with contextlib.ExitStack() as stack:
+        advance = None
+
+        def hear(event: byteweld.TrainingEvent) -> None:
+            nonlocal advance
+            if advance is None:
+                shown = _output.progress("merging", event.total, "merges", already=event.done)
+                advance = stack.enter_context(shown)
+            advance(event.done)
+
+        return byteweld.train(
             counts,
             vocab_size=vocab_size,
             recipe=recipe,
-            progress=lambda event: advance(event.merges_completed),
+            start=start,
+            checkpoint=checkpoint,
+            num_threads=threads,
+            memory=memory,
+            progress=hear,
         )
-    return tok, time.perf_counter() - started
+
+
+def _cut(
+    trained: byteweld.Tokenizer, size: _Size, counted: _corpus.Counted, threads: int | None
+) -> _Made:
+    assert trained.training is not None  # it was trained just now
+    is_whole = size.vocab_size == trained.training.vocab_size
+    tok = trained if is_whole else trained.cut(size.vocab_size)
+    assert tok.training is not None  # a cut has what it is cut from
+    training = dataclasses.replace(
+        tok.training,
+        files=counted.files,
+        file_bytes=counted.bytes_read,
+        count_seconds=counted.seconds,
+    )
+    return _Made(size, tok, training, measure(tok, counted.counts, threads))
 
 
 def measure(
@@ -145,75 +422,76 @@ def measure(
 ) -> float | None:
     """Bytes per token of the training corpus as encoded, exactly; None for an empty corpus.
 
-    A pre-token is encoded once and weighed by its count. Where the pattern of the training is also
-    that of the encoding, pre-tokens must not be cut again: away from its neighbours, one may match
-    otherwise.
+    Where the pattern of the training is also that of the encoding, the training knows. Else a
+    pre-token is encoded once and weighed by its count.
     """
-    vocab = tok.vocab
-    if vocab.pattern is not None and vocab.pattern == counts.pattern:
-        tok = byteweld.Tokenizer(
-            byteweld.Vocabulary(
-                vocab.tokens,
-                vocab.merge_ids,
-                special_tokens=vocab.special_tokens,
-                pattern=None,
-                roles=vocab.roles,
-                alphabet=vocab.alphabet,
-            )
-        )
-    weights = dict(counts.items())
+    if tok.training is not None and tok.vocab.pattern == tok.training.recipe.pattern:
+        return tok.training.bytes_per_token
     num_bytes = num_tokens = 0
-    for batch in _input.batches(weights):
+    for batch, weight in counts.batches():
         _, offsets = tok.encode_ragged(batch, num_threads=threads, disallowed_special=())
-        weight = np.array([weights[pretoken] for pretoken in batch], np.uint64)
         lengths = np.array([len(pretoken) for pretoken in batch], np.uint64)
         num_tokens += int(np.dot(np.diff(offsets).astype(np.uint64), weight))
         num_bytes += int(np.dot(lengths, weight))
     return num_bytes / num_tokens if num_tokens else None
 
 
-def _conclude(
-    tok: byteweld.Tokenizer,
-    counted: _corpus.Counted,
-    merge_seconds: float,
-    bytes_per_token: float | None,
-    targets: list[_targets.Target],
-    *,
-    json: bool,
-) -> None:
-    training = tok.training
-    assert training is not None  # it was trained just now
+def _write(made: list[_Made], files: list[Path], *, force: bool) -> None:
+    with _output.progress("writing", len(files), "files") as advance:
+        _targets.save_all(
+            [(one.tok, one.size.targets) for one in made],
+            [(one.tok, one.training, _targets.report_place(one.size.targets[0])) for one in made],
+            files=files,
+            force=force,
+        )
+        advance(len(files))
+
+
+# ---------------------------------------------------------------------------- after the work
+
+
+def _conclude(made: list[_Made], counted: _corpus.Counted, elapsed: float) -> None:
+    largest = max(made, key=lambda one: one.size.vocab_size)
+    training, vocab = largest.training, largest.tok.vocab
     if training.stop == "size":
         said = f"learned {_output.amount(training.merges_learned, 'merge')}"
     else:
         said = str(training)
-    _output.say(f"{said} ({_output.seconds(merge_seconds)})")
-    rate = "" if bytes_per_token is None else f", {bytes_per_token:.2f} bytes per token"
-    if tok.vocab.pattern != training.recipe.pattern and rate:
-        rate += f" as encoded with pattern {options.pattern_words(tok.vocab.pattern)}"
-    places = " and ".join(target.path for target in targets)
-    _output.say(f"wrote {places}: {_output.amount(len(tok), 'token')}{rate}")
-    if json:
-        _output.report(_report(tok, training, counted, merge_seconds, bytes_per_token, targets))
+    _output.say(f"{said} ({_output.seconds(training.merge_seconds)})")
+    longest = sorted(vocab.ordinary(), key=lambda item: (-len(item[1]), item[0]))[:_LONGEST]
+    shown = (_output.shortened(visible(token[:200]), 40) for _, token in longest if len(token) > 1)
+    words = "  ".join(shown)
+    if words:
+        _output.say(f"longest tokens: {words}")
+    pace = f", {_output.size(round(counted.bytes_read / elapsed))}/s" if counted.bytes_read else ""
+    memory = training.peak_memory_bytes
+    peak = "" if memory is None else f", at most {_output.size(memory)} of memory"
+    _output.say(f"in all {_output.seconds(elapsed)}{pace}{peak}")
+    if len(made) > 1:
+        _say_table(made)
+    how = ""
+    if vocab.pattern != training.recipe.pattern:
+        how = f" as encoded with pattern {options.pattern_words(vocab.pattern)}"
+    for one in made:
+        rate = one.bytes_per_token
+        words = "" if rate is None else f", {rate:.2f} bytes per token{how}"
+        places = " and ".join(target.path for target in one.size.targets)
+        _output.say(f"wrote {places}: {_output.amount(len(one.tok), 'token')}{words}")
 
 
-def _report(
-    tok: byteweld.Tokenizer,
-    training: byteweld.Training,
-    counted: _corpus.Counted,
-    merge_seconds: float,
-    bytes_per_token: float | None,
-    targets: list[_targets.Target],
-) -> dict[str, Any]:
-    return {
-        "out": targets[0].path,
-        "binary_out": targets[1].path if len(targets) > 1 else None,
+def _say_table(made: list[_Made]) -> None:
+    width = max(len("size"), *(len(one.size.label) for one in made))
+    _output.say(f"  {'size':>{width}}  {'tokens':>9}  {'merges':>9}  bytes per token")
+    for one in made:
+        rate = "-" if one.bytes_per_token is None else f"{one.bytes_per_token:.3f}"
+        merges = one.training.merges_learned
+        _output.say(f"  {one.size.label:>{width}}  {len(one.tok):>9}  {merges:>9}  {rate:>15}")
+
+
+def _report(made: list[_Made], counted: _corpus.Counted) -> dict[str, Any]:
+    training = made[0].training
+    common = {
         "recipe": training.recipe.name,
-        "tokens": len(tok),
-        "merges": training.merges_learned,
-        "stop": training.stop,
-        "bytes_per_token": bytes_per_token,
-        "fingerprint": tok.vocab.fingerprint,
         "corpus": {
             "files": counted.files,
             "bytes": counted.bytes_read,
@@ -221,5 +499,25 @@ def _report(
             "distinct_pretokens": len(counted.counts),
             "skipped_documents": counted.counts.skipped_documents,
         },
-        "seconds": {"count": counted.seconds, "merge": merge_seconds},
+        "seconds": {"count": counted.seconds, "merge": training.merge_seconds},
+        "peak_memory_bytes": training.peak_memory_bytes,
+    }
+    results = [_result(one) for one in made]
+    if not made[0].size.label:
+        return results[0] | common
+    return common | {"sizes": results}
+
+
+def _result(one: _Made) -> dict[str, Any]:
+    targets = one.size.targets
+    return {
+        "out": targets[0].path,
+        "report": str(_targets.report_place(targets[0])),
+        "binary_out": targets[1].path if len(targets) > 1 else None,
+        "vocab_size": one.size.vocab_size,
+        "tokens": len(one.tok),
+        "merges": one.training.merges_learned,
+        "stop": one.training.stop,
+        "bytes_per_token": one.bytes_per_token,
+        "fingerprint": one.tok.vocab.fingerprint,
     }

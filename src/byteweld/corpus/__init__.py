@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +40,8 @@ class Corpus:
 
     @property
     def total_bytes(self) -> int:
-        """How many bytes the files have on disk."""
-        return sum(file.stat().st_size for file in self.files)
+        """How many bytes the files have on disk; one that is gone has none."""
+        return sum(map(_size, self.files))
 
     def documents(self) -> Iterator[bytes]:
         """Read the documents, one after another."""
@@ -109,21 +110,40 @@ def _resolve(source: Source, extensions: frozenset[str]) -> Iterable[Path]:
         if files:
             return files
         raise FileNotFoundError(f"no file matches {text!r}")
+    if path.is_symlink():
+        target = os.fspath(path.readlink())
+        raise FileNotFoundError(f"{text}: the link leads to {target!r}, which is no file")
     raise FileNotFoundError(f"{text}: no such file or folder")
 
 
 def _folder(folder: Path, extensions: frozenset[str]) -> list[Path]:
-    found: list[Path] = []
-    for parent, folders, names in os.walk(folder):  # does not follow links to folders
-        folders.sort()
-        for name in names:
-            file = Path(parent, name)
-            if extensions and _extension(name) not in extensions:
-                continue
-            if file.is_symlink() or not file.is_file() or file.stat().st_size == 0:
-                continue
-            found.append(file)
-    return sorted(found, key=os.fsencode)
+    """The files below a folder. One that cannot be looked into is an error, not nothing."""
+    found: list[str] = []
+    waiting = [os.fspath(folder)]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif (not extensions or _extension(entry.name) in extensions) and _has_text(entry):
+                    found.append(entry.path)
+    return [Path(name) for name in sorted(found, key=os.fsencode)]
+
+
+def _has_text(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a file with something in it; a link, a pipe or what just vanished is none."""
+    try:
+        state = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(state.st_mode) and state.st_size > 0
+
+
+def _size(file: Path) -> int:
+    try:
+        return os.stat(file).st_size  # noqa: PTH116 (there may be millions)
+    except OSError:
+        return 0
 
 
 def _extension(name: str) -> str:
@@ -131,4 +151,5 @@ def _extension(name: str) -> str:
     lowered = name.lower()
     for suffix in _COMPRESSED:
         lowered = lowered.removesuffix(suffix)
-    return Path(lowered).suffix
+    dot = lowered.rfind(".")
+    return lowered[dot:] if 0 < dot < len(lowered) - 1 else ""

@@ -118,10 +118,12 @@ def write_merges(vocab: Vocabulary) -> tuple[list[tuple[str, str]], bool]:
     """
     spell = spelling(vocab)
     if vocab.ranking == "merges":
-        return [(spell(left), spell(right)) for left, right in vocab.merges], vocab.ignore_merges
+        texts = {i: spell(token) for i, token in vocab.ordinary()}
+        merges = [(texts[left], texts[right]) for left, right, _ in vocab.merge_ids]
+        return merges, vocab.ignore_merges
     if vocab.alphabet != "bytes":
         raise unsupported(f"it is ranked by id with the alphabet {vocab.alphabet!r}")
-    merges: list[tuple[str, str]] = []
+    merges = []
     for _, token in vocab.ordinary():
         middle = _last_cut(token, vocab.ids)
         if middle is not None:

@@ -247,7 +247,7 @@ def _render(
 ) -> bytes:
     """Write JSON with one token and one merge a line, as people and `diff` like to read it."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
-    quote = json.JSONEncoder(ensure_ascii=False).encode
+    quote = json.encoder.encode_basestring  # what the encoder without ensure_ascii calls
     lines = ",\n".join(f"      {quote(key)}: {token_id}" for key, token_id in keys.items())
     pairs = ",\n".join(f"      [{quote(left)}, {quote(right)}]" for left, right in merges)
     # These two cannot occur inside a string, where the quotes would be escaped.

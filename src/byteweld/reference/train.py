@@ -112,11 +112,12 @@ def train(
     watch: Callable[[TrainStep], object] = lambda step: None,
 ) -> Training:
     """Train on documents, or on counts of pre-tokens; `watch` is called after every merge."""
+    counts = corpus if isinstance(corpus, Mapping) else count_pretokens(corpus, recipe)
+    recipe = recipe.with_letters({byte for p, count in counts.items() if count for byte in p})
     room = vocab_size - recipe.minimum_size  # how many ids the merges may take
     if room < 0:
         hint = _size_hint(recipe)
         raise ValueError(f"vocab_size must be >= {recipe.minimum_size}, got {vocab_size}{hint}")
-    counts = corpus if isinstance(corpus, Mapping) else count_pretokens(corpus, recipe)
     tokens, byte_ids, special_ids = _lay_out_ids(recipe)
     longest = _longest_token_bytes(recipe)
 
@@ -155,7 +156,7 @@ def train(
         special_tokens=special_ids,
         pattern=recipe.encode_pattern,
         roles={role: special_ids[text] for role, text in recipe.roles},
-        alphabet="ascii" if recipe.alphabet == "ascii" else "bytes",
+        alphabet=recipe.vocab_alphabet,
     )
     return Training(vocab, tuple(merges), stopped)
 
@@ -164,14 +165,14 @@ def _size_hint(recipe: Recipe) -> str:
     """Say what the smallest size is made of; but bpetite's message ends before (its FR-9)."""
     if recipe.name == "bpetite":
         return ""
-    alphabet = len(ALPHABETS[recipe.alphabet])
+    alphabet = len(recipe.letters)
     specials = recipe.minimum_size - alphabet
     return f" ({alphabet} tokens for the alphabet, {specials} for special tokens)"
 
 
 def _lay_out_ids(recipe: Recipe) -> tuple[dict[int, bytes], dict[int, int], dict[str, int]]:
     """Return tokens by id before any merge, byte -> id, and special token -> id (none if last)."""
-    alphabet = ALPHABETS[recipe.alphabet]
+    alphabet = recipe.letters
     specials = () if recipe.special_ids == "last" else recipe.all_specials
     first_byte = len(specials) if recipe.special_ids == "first" else 0
     first_special = 0 if recipe.special_ids == "first" else len(alphabet)
@@ -180,7 +181,7 @@ def _lay_out_ids(recipe: Recipe) -> tuple[dict[int, bytes], dict[int, int], dict
     tokens = {token_id: bytes([byte]) for byte, token_id in byte_ids.items()}
     tokens |= {token_id: text.encode() for text, token_id in special_ids.items()}
     if recipe.alphabet == "huggingface":
-        for byte in alphabet:
+        for byte in ALPHABETS[recipe.alphabet]:
             _shared_special(bytes([byte]), special_ids)  # refuses a special token such as "a"
     return tokens, byte_ids, special_ids
 

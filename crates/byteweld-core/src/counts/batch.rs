@@ -7,8 +7,9 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
+use super::spill::Limit;
 use super::table::{Key, Table, pack, pack_chunk};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How many pre-tokens are added at once: enough to wait together, and they stay in the nearest cache.
 pub(super) const BATCH: usize = 128;
@@ -24,6 +25,8 @@ struct Item {
 pub(super) struct Batch<'t> {
     table: &'t mut Table,
     hasher: &'t RandomState,
+    /// Where the table goes when it is full.
+    limit: Option<&'t Limit>,
     items: [Item; BATCH],
     /// How many of the items wait.
     filled: usize,
@@ -31,7 +34,16 @@ pub(super) struct Batch<'t> {
 
 impl<'t> Batch<'t> {
     pub(super) fn new(table: &'t mut Table, hasher: &'t RandomState) -> Self {
-        Self { table, hasher, items: [Item::default(); BATCH], filled: 0 }
+        Self::within(None, table, hasher)
+    }
+
+    /// Keeps the table within a limit: a full one is spilled.
+    pub(super) fn within(
+        limit: Option<&'t Limit>,
+        table: &'t mut Table,
+        hasher: &'t RandomState,
+    ) -> Self {
+        Self { table, hasher, limit, items: [Item::default(); BATCH], filled: 0 }
     }
 
     /// Adds one of the pre-token `text[start..end]`.
@@ -85,13 +97,43 @@ impl<'t> Batch<'t> {
     fn add_long(&mut self, pretoken: &[u8], hash: u64, count: u64) -> Result<()> {
         if self.table.get(pretoken, hash) == 0 {
             self.flush()?;
+            if !self.make_room(1, pretoken.len())? {
+                return self.spill_alone(pretoken, count);
+            }
         }
         self.table.add(pretoken, hash, count, self.hasher)
+    }
+
+    /// Sees to it that the table stays within its limit; false if it cannot, even if it is empty.
+    #[inline]
+    fn make_room(&mut self, entries: usize, long: usize) -> Result<bool> {
+        match self.limit {
+            Some(limit) if !self.table.can_take(entries, long, limit.table_bytes) => {
+                if !self.table.entries().is_empty() {
+                    self.table.spill(&*limit.spill)?;
+                }
+                Ok(self.table.empty(entries, long, limit.table_bytes))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Makes a run of one pre-token, which is too long for the table.
+    #[cold]
+    fn spill_alone(&self, pretoken: &[u8], count: u64) -> Result<()> {
+        match self.limit {
+            Some(limit) => {
+                limit.spill.write(&mut std::iter::once((pretoken, count))).map_err(Error::Source)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Counts what waits.
     #[inline(never)]
     pub(super) fn flush(&mut self) -> Result<()> {
+        // A limit below what a batch needs is passed by that little.
+        self.make_room(self.filled, 0)?;
         let items = &self.items[..self.filled];
         self.filled = 0;
         self.table.reserve(items.len(), self.hasher)?;

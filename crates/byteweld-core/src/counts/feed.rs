@@ -54,6 +54,8 @@ pub(super) trait Pieces {
 /// A source, with the start of a document that no worker could take yet.
 pub(super) struct SourceFeed<'s> {
     source: &'s mut dyn DocumentSource,
+    /// How long a text may be that cannot be cut.
+    most_bytes: usize,
     pending: Vec<u8>,
     ended: bool,
 }
@@ -74,8 +76,8 @@ impl Pieces for ReadBlock {
 }
 
 impl<'s> SourceFeed<'s> {
-    pub(super) fn new(source: &'s mut dyn DocumentSource) -> Self {
-        Self { source, pending: Vec::new(), ended: false }
+    pub(super) fn new(source: &'s mut dyn DocumentSource, most_bytes: usize) -> Self {
+        Self { source, most_bytes, pending: Vec::new(), ended: false }
     }
 
     fn check_alphabet(&self, bytes: &[u8], options: &CountOptions<'_>) -> Result<()> {
@@ -83,6 +85,16 @@ impl<'s> SourceFeed<'s> {
         let (path, start) = self.source.place();
         let offset = start.map(|start| start + at as u64);
         Err(Error::ForbiddenByte { byte, offset, path })
+    }
+
+    #[cold]
+    fn too_long(&self, bytes: usize) -> Error {
+        let (path, _) = self.source.place();
+        let place = path.map_or(String::new(), |path| format!("{path}: "));
+        Error::Memory(format!(
+            "{place}a text of more than {bytes} bytes has no place where it can be cut and must be in \
+             memory whole; give a larger memory budget, a pattern, or shorter documents"
+        ))
     }
 }
 
@@ -109,6 +121,9 @@ impl Feed for SourceFeed<'_> {
                     let cut = options.cut(&block.bytes[piece_start..]).map(|at| piece_start + at);
                     if cut.is_none() && piece_start == 0 {
                         try_at = 2 * open; // so that all tries together stay linear
+                        if try_at > self.most_bytes {
+                            return Err(self.too_long(open));
+                        }
                         continue;
                     }
                     let cut = cut.unwrap_or(piece_start);

@@ -1,7 +1,10 @@
 //! Counts: pre-token bytes and how many of them (64-bit). Adding two tables is associative and commutative.
 
 mod batch;
+mod dropped;
 mod feed;
+mod order;
+mod spill;
 mod stream;
 mod table;
 #[cfg(test)]
@@ -11,12 +14,15 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
+pub use dropped::Dropped;
 pub use feed::{DocumentSource, Read};
+pub use order::Order;
+pub use spill::{Limit, Spill};
 pub use stream::{CountOptions, Counter};
 
 use crate::error::{Error, Result};
 use batch::{Batch, part_of};
-use table::{Table, pack};
+use table::{Key, Table, pack, table_bytes};
 
 /// A table of counts.
 pub struct Counts {
@@ -52,6 +58,16 @@ impl Counts {
     /// How many pre-tokens were counted in all.
     pub fn total(&self) -> u128 {
         self.iter().map(|(_, count)| u128::from(count)).sum()
+    }
+
+    /// How many bytes the counted pre-tokens have in all.
+    pub fn total_bytes(&self) -> u128 {
+        self.iter().map(|(bytes, count)| bytes.len() as u128 * u128::from(count)).sum()
+    }
+
+    /// How many bytes of memory a table takes that has so many distinct pre-tokens with so many bytes, at most.
+    pub fn memory_needed(distinct: usize, distinct_bytes: usize) -> usize {
+        table_bytes(distinct, distinct_bytes)
     }
 
     /// Adds `count` occurrences of a pre-token. One that does not occur is not in the table.
@@ -95,6 +111,18 @@ impl Counts {
         let mut all: Vec<_> = self.iter().collect();
         all.sort_unstable();
         all
+    }
+
+    /// The entry at a place of an [`Order`].
+    fn at(&self, (table, entry): (u32, u32)) -> (&[u8], u64) {
+        let table = &self.tables[table as usize];
+        let entry = &table.entries()[entry as usize];
+        (table.bytes(entry), entry.count)
+    }
+
+    fn sort_key(&self, (table, entry): (u32, u32)) -> Key {
+        let table = &self.tables[table as usize];
+        table.sort_key(&table.entries()[entry as usize])
     }
 
     fn hash(&self, pretoken: &[u8]) -> u64 {

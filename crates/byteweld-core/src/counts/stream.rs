@@ -15,7 +15,8 @@ use foldhash::fast::RandomState;
 use super::Counts;
 use super::batch::Batch;
 use super::feed::{DocumentSource, Feed, MemoryFeed, Pieces, SourceFeed};
-use super::table::Table;
+use super::spill::Limit;
+use super::table::{Table, table_bytes};
 use crate::cut;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
@@ -84,6 +85,7 @@ impl CountOptions<'_> {
 /// Counts documents as they come. After an error it is not known what was counted: drop it then.
 pub struct Counter {
     threads: NonZeroUsize,
+    limit: Option<Limit>,
     /// One for each worker so far.
     counts: Vec<Counts>,
 }
@@ -91,7 +93,12 @@ pub struct Counter {
 impl Counter {
     /// A counter that uses so many threads while it is at work.
     pub fn new(threads: NonZeroUsize) -> Self {
-        Self { threads, counts: Vec::new() }
+        Self { threads, limit: None, counts: Vec::new() }
+    }
+
+    /// A counter that keeps within a limit: what is too large for memory is spilled.
+    pub fn within(limit: Limit, threads: NonZeroUsize) -> Self {
+        Self { threads, limit: Some(limit), counts: Vec::new() }
     }
 
     /// Counts documents that are in memory.
@@ -114,7 +121,8 @@ impl Counter {
         options: &CountOptions<'_>,
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<()> {
-        self.count(SourceFeed::new(source), self.threads.get(), options, progress)
+        let most = self.limit.as_ref().map_or(usize::MAX, |limit| limit.text_bytes);
+        self.count(SourceFeed::new(source, most), self.threads.get(), options, progress)
     }
 
     fn count<F: Feed>(
@@ -129,8 +137,9 @@ impl Counter {
             stop: AtomicBool::new(false),
             idle: Mutex::new(std::mem::take(&mut self.counts)),
         };
+        let limit = self.limit.as_ref();
         let work = |progress: &mut dyn FnMut() -> ControlFlow<()>| {
-            let worked = shared.work(options, progress);
+            let worked = shared.work(options, limit, progress);
             if worked.is_err() {
                 shared.stop.store(true, Ordering::Relaxed);
             }
@@ -149,6 +158,32 @@ impl Counter {
         }
         add_up(&self.counts, self.threads.get())
     }
+
+    /// The sum of all that was counted, if it takes at most so many bytes and can be made within the limit;
+    /// else all of it is spilled.
+    pub fn finish_within(mut self, bytes: usize) -> Result<Option<Counts>> {
+        let Some(limit) = self.limit.take() else { return self.finish().map(Some) };
+        let tables = || self.counts.iter().flat_map(|counts| &counts.tables);
+        let entries = tables().map(|table| table.entries().len()).sum();
+        let arena = tables().map(Table::arena_bytes).sum();
+        let needed = table_bytes(entries, arena);
+        let has: usize = tables().map(Table::memory).sum();
+        let most = limit.table_bytes.saturating_mul(self.threads.get());
+        if needed <= bytes && (self.counts.len() <= 1 || needed.saturating_add(has) <= most) {
+            return self.finish().map(Some);
+        }
+        let waiting = Mutex::new(self.counts);
+        let work = || {
+            loop {
+                let Some(mut counts) = lock(&waiting).pop() else { return Ok(()) };
+                for table in counts.tables.iter_mut().filter(|table| !table.entries().is_empty()) {
+                    table.spill(&*limit.spill)?;
+                }
+            }
+        };
+        first_cause(on_threads(self.threads.get(), &work, work))?;
+        Ok(None)
+    }
 }
 
 /// What the workers of one counting share.
@@ -164,6 +199,7 @@ impl<F: Feed> Shared<F> {
     fn work(
         &self,
         options: &CountOptions<'_>,
+        limit: Option<&Limit>,
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<()> {
         let mut block = F::Block::default();
@@ -172,7 +208,7 @@ impl<F: Feed> Shared<F> {
         }
         let mut counts = lock(&self.idle).pop().unwrap_or_default();
         let Counts { tables, hasher } = &mut counts;
-        let mut batch = Batch::new(&mut tables[0], hasher);
+        let mut batch = Batch::within(limit, &mut tables[0], hasher);
         loop {
             for (text, piece) in block.pieces() {
                 options.count_piece(text, piece, &mut batch)?;

@@ -5,12 +5,16 @@
 //! bytes: half of a slot or so says which entry it is, the rest is a part of the hash that spares most vain
 //! looks. Frequent pre-tokens are met early, so their entries share few cache lines, and their slots lie
 //! where the hash says. An entry takes 24 bytes and its share of the slots 6 to 13.
+//!
+//! What a table takes is known exactly, so that it can be kept within a limit: see [`Table::can_take`].
 
+use std::cmp::Ordering;
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
 use super::overflow;
+use super::spill::Spill;
 use crate::error::{Error, Result};
 
 /// The longest pre-token that stands in its entry.
@@ -77,6 +81,31 @@ impl Entry {
     pub(super) fn is_long(&self) -> bool {
         self.key[SHORT] == LONG
     }
+
+    /// The bytes of an entry whose table has this arena.
+    fn bytes<'t>(&'t self, arena: &'t [u8]) -> &'t [u8] {
+        if !self.is_long() {
+            return &self.key[..usize::from(self.key[SHORT])];
+        }
+        let start = self.key() as u64;
+        let length = (self.key() >> 64) as u64 & !(u64::from(LONG) << 56);
+        &arena[start as usize..][..length as usize]
+    }
+
+    /// The order of the bytes. Of two short keys as numbers, the first byte on top, it is the same: where
+    /// one is the start of the other it has zeros, and then the smaller length.
+    fn compare(&self, other: &Entry, arena: &[u8]) -> Ordering {
+        if self.is_long() || other.is_long() {
+            self.bytes(arena).cmp(other.bytes(arena))
+        } else {
+            self.sort_key().cmp(&other.sort_key())
+        }
+    }
+
+    /// A number that has the order of the bytes, as far as the first 15 of them decide.
+    fn sort_key(&self) -> Key {
+        Key::from_be_bytes(self.key)
+    }
 }
 
 pub(super) struct Table {
@@ -85,6 +114,8 @@ pub(super) struct Table {
     slots: Vec<u32>,
     /// A hash has its slot at its highest bits: it is shifted by so many.
     shift: u32,
+    /// How many entries there may be before the table grows: five eighths of the slots or fewer.
+    most: usize,
     /// The bytes of long pre-tokens, back to back.
     arena: Vec<u8>,
 }
@@ -92,7 +123,7 @@ pub(super) struct Table {
 impl Default for Table {
     fn default() -> Self {
         let mut table =
-            Self { entries: Vec::new(), slots: Vec::new(), shift: 0, arena: Vec::new() };
+            Self { entries: Vec::new(), slots: Vec::new(), shift: 0, most: 0, arena: Vec::new() };
         table.set_slots(FIRST_SLOTS);
         table
     }
@@ -111,12 +142,23 @@ impl Table {
 
     /// The bytes of an entry of this table.
     pub(super) fn bytes<'t>(&'t self, entry: &'t Entry) -> &'t [u8] {
+        entry.bytes(&self.arena)
+    }
+
+    /// A number that has the order of an entry's bytes, as far as the first 15 of them decide.
+    pub(super) fn sort_key(&self, entry: &Entry) -> Key {
         if !entry.is_long() {
-            return &entry.key[..usize::from(entry.key[SHORT])];
+            return entry.sort_key();
         }
-        let start = entry.key() as u64;
-        let length = (entry.key() >> 64) as u64 & !(u64::from(LONG) << 56);
-        &self.arena[start as usize..][..length as usize]
+        let mut key = [0; SHORT + 1];
+        key[..SHORT].copy_from_slice(&self.bytes(entry)[..SHORT]);
+        key[SHORT] = SHORT as u8 + 1; // after the one that ends here
+        Key::from_be_bytes(key)
+    }
+
+    /// How many bytes the long pre-tokens have.
+    pub(super) fn arena_bytes(&self) -> usize {
+        self.arena.len()
     }
 
     /// The hash of an entry of this table.
@@ -145,7 +187,7 @@ impl Table {
     #[inline]
     pub(super) fn reserve(&mut self, more: usize, hasher: &RandomState) -> Result<()> {
         let needed = self.entries.len() + more;
-        if needed > most_entries(self.slots.len()) { self.grow(needed, hasher) } else { Ok(()) }
+        if needed > self.most { self.grow(needed, hasher) } else { Ok(()) }
     }
 
     /// What stands in the slot where a hash belongs; for [`Table::count_up`].
@@ -250,25 +292,24 @@ impl Table {
     }
 
     fn set_slots(&mut self, slots: usize) {
-        self.slots.clear();
+        self.slots = Vec::new(); // before the new ones are there: both together might be too much
         self.slots.resize(slots, VACANT);
         self.shift = u64::BITS - slots.trailing_zeros();
+        self.most = most_entries(slots);
     }
 
     /// Takes as many slots as the entries need, and finds each entry's anew.
     #[cold]
     fn grow(&mut self, entries: usize, hasher: &RandomState) -> Result<()> {
-        let mut slots = self.slots.len();
-        while most_entries(slots) < entries {
-            if slots as u64 >= MOST_SLOTS {
-                return Err(Error::Overflow(format!(
-                    "more than {} distinct pre-tokens in one table; count parts of the corpus",
-                    most_entries(slots)
-                )));
-            }
-            slots *= 2;
+        let slots = slots_for(entries).max(self.slots.len());
+        if slots as u64 > MOST_SLOTS {
+            return Err(Error::Overflow(format!(
+                "more than {} distinct pre-tokens in one table; count parts of the corpus",
+                most_entries(MOST_SLOTS as usize)
+            )));
         }
         self.set_slots(slots);
+        self.entries.reserve_exact(self.most - self.entries.len());
         for index in 0..self.entries.len() {
             let hash = self.hash(&self.entries[index], hasher);
             if let Place::Vacant(slot) = self.find(hash, |_| false) {
@@ -283,4 +324,135 @@ impl Table {
 #[inline]
 fn most_entries(slots: usize) -> usize {
     slots / 8 * 5
+}
+
+/// How many slots so many entries need.
+fn slots_for(entries: usize) -> usize {
+    let mut slots = FIRST_SLOTS;
+    while most_entries(slots) < entries && slots < 1 << (usize::BITS - 1) {
+        slots *= 2;
+    }
+    slots
+}
+
+// ---------------------------------------------------------------------- within a limit
+
+/// How much of a limit is for long pre-tokens at least: one over this.
+const ARENA_SHARE: usize = 16;
+/// Whether to go on is asked after so many entries.
+const ASK_EVERY: usize = 1 << 16;
+
+/// How many bytes so many slots, entries and bytes of long pre-tokens take.
+fn footprint(slots: usize, entries: usize, arena: usize) -> usize {
+    (size_of::<u32>().saturating_mul(slots))
+        .saturating_add(size_of::<Entry>().saturating_mul(entries))
+        .saturating_add(arena)
+}
+
+/// How many bytes a table of so many entries takes, once it has grown to them.
+pub(super) fn table_bytes(entries: usize, arena: usize) -> usize {
+    let slots = slots_for(entries);
+    footprint(slots, most_entries(slots), arena.saturating_mul(2))
+}
+
+impl Table {
+    /// How many bytes the table takes.
+    pub(super) fn memory(&self) -> usize {
+        footprint(self.slots.len(), self.entries.capacity(), self.arena.capacity())
+    }
+
+    /// Whether so many more entries, with so many bytes of long pre-tokens, keep the table within a limit,
+    /// also while it grows.
+    ///
+    /// Growing, a vector may be copied: then the old one and the used half of the new one are there, which
+    /// is what the new one takes when it is full.
+    #[inline]
+    pub(super) fn can_take(&self, entries: usize, long: usize, limit: usize) -> bool {
+        let (entries, arena) = (self.entries.len() + entries, self.arena.len() + long);
+        (entries <= self.most && arena <= self.arena.capacity())
+            || self.can_grow(entries, arena, limit)
+    }
+
+    #[cold]
+    fn can_grow(&self, entries: usize, arena: usize, limit: usize) -> bool {
+        let (mut slots, mut most) = (self.slots.len(), self.most);
+        if entries > most {
+            slots = slots.max(slots_for(entries));
+            most = most_entries(slots);
+        }
+        let mut capacity = self.arena.capacity();
+        if arena > capacity {
+            capacity = arena.max(capacity.saturating_mul(2)); // as a vector grows
+        }
+        footprint(slots, most, capacity) <= limit
+    }
+
+    /// Hands all entries over in order of their parts and bytes. What is left can only be emptied.
+    pub(super) fn spill(&mut self, spill: &dyn Spill) -> Result<()> {
+        self.sort_by_part(spill)?;
+        let Self { entries, arena, .. } = self;
+        let mut run = entries.iter().map(|entry| (entry.bytes(arena), entry.count));
+        spill.write(&mut run).map_err(Error::Source)
+    }
+
+    /// Sorts the entries where they are: nothing else is allocated.
+    fn sort_by_part(&mut self, spill: &dyn Spill) -> Result<()> {
+        let Self { entries, arena, .. } = self;
+        let part_of = |entry: &Entry| spill.part(entry.bytes(arena));
+        let mut starts = vec![0; spill.parts() + 1];
+        for some in entries.chunks(ASK_EVERY) {
+            spill.go_on().map_err(Error::Source)?;
+            for entry in some {
+                starts[part_of(entry) + 1] += 1;
+            }
+        }
+        for part in 1..starts.len() {
+            starts[part] += starts[part - 1];
+        }
+        // Each entry goes to the next free place of its part; what stood there is looked at next.
+        let mut next = starts.clone();
+        let mut moved = 0_usize;
+        for part in 0..spill.parts() {
+            while next[part] < starts[part + 1] {
+                let own = part_of(&entries[next[part]]);
+                if own != part {
+                    entries.swap(next[part], next[own]);
+                }
+                next[own] += 1;
+                moved += 1;
+                if moved.is_multiple_of(ASK_EVERY) {
+                    spill.go_on().map_err(Error::Source)?;
+                }
+            }
+            spill.go_on().map_err(Error::Source)?;
+            entries[starts[part]..starts[part + 1]].sort_unstable_by(|a, b| a.compare(b, arena));
+        }
+        Ok(())
+    }
+
+    /// Empties the table and gives it the shape that makes the most of a limit, if entries go on to be as
+    /// long as they were; false if no table within the limit can take a pre-token of so many bytes.
+    pub(super) fn empty(&mut self, entries: usize, long: usize, limit: usize) -> bool {
+        let usual = self.arena.len().div_ceil(self.entries.len().max(1));
+        (self.entries, self.slots, self.arena) = (Vec::new(), Vec::new(), Vec::new());
+        let least_arena = (limit / ARENA_SHARE).max(long);
+        let room = limit.saturating_sub(least_arena);
+        let each = size_of::<Entry>() + usual;
+        let fitting = |slots: usize| {
+            most_entries(slots).min(room.saturating_sub(footprint(slots, 0, 0)) / each)
+        };
+        let mut slots = FIRST_SLOTS;
+        while fitting(2 * slots) > fitting(slots) && (slots as u64) < MOST_SLOTS {
+            slots *= 2;
+        }
+        let most = fitting(slots);
+        self.set_slots(slots);
+        if most < entries {
+            return false; // the table stays empty and small, and grows if it is used
+        }
+        self.most = most;
+        self.entries.reserve_exact(most);
+        self.arena.reserve_exact(limit.saturating_sub(footprint(slots, most, 0)));
+        true
+    }
 }

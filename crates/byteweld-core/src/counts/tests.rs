@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
 
+use super::batch::Batch;
 use super::stream::add_up;
-use super::table::{SHORT, pack, pack_chunk};
-use super::{CountOptions, Counter, Counts, DocumentSource, Read};
+use super::table::{SHORT, Table, pack, pack_chunk, table_bytes};
+use super::{CountOptions, Counter, Counts, DocumentSource, Dropped, Limit, Order, Read, Spill};
 use crate::error::Error;
 use crate::pretoken::Pretokenizer;
 use crate::specials::Specials;
@@ -413,5 +415,197 @@ fn counting_stops_when_it_is_told_to() {
         // With other threads at work the caller's may not see a second block.
         assert!(matches!(counted, Err(Error::Interrupted)) || (number > 1 && calls < 2));
         assert!(calls <= 2);
+    }
+}
+
+// ---------------------------------------------------------------------- within a limit
+
+/// Keeps runs in memory and looks at their order.
+#[derive(Default)]
+struct Runs(Mutex<Vec<Run>>);
+
+type Run = Vec<(Vec<u8>, u64)>;
+
+impl Spill for Runs {
+    fn parts(&self) -> usize {
+        5
+    }
+
+    fn part(&self, pretoken: &[u8]) -> usize {
+        pretoken.iter().map(|&byte| usize::from(byte)).sum::<usize>() % 5
+    }
+
+    fn write(
+        &self,
+        run: &mut dyn Iterator<Item = (&[u8], u64)>,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let run: Run = run.map(|(bytes, count)| (bytes.to_vec(), count)).collect();
+        assert!(
+            run.is_sorted_by(|(a, _), (b, _)| (self.part(a), a) < (self.part(b), b)),
+            "a run is not in order"
+        );
+        self.0.lock().unwrap().push(run);
+        Ok(())
+    }
+}
+
+impl Runs {
+    fn sum(&self) -> BTreeMap<Vec<u8>, u64> {
+        let mut sum = BTreeMap::new();
+        for (bytes, count) in self.0.lock().unwrap().iter().flatten() {
+            *sum.entry(bytes.clone()).or_default() += count;
+        }
+        sum
+    }
+}
+
+fn limit(table_bytes: usize) -> (Arc<Runs>, Limit) {
+    let runs = Arc::new(Runs::default());
+    let spill: Arc<dyn Spill> = Arc::<Runs>::clone(&runs);
+    (runs, Limit { table_bytes, text_bytes: usize::MAX, spill })
+}
+
+#[test]
+fn a_table_stays_within_its_limit_and_its_runs_add_up() {
+    for table_bytes in [6_000, 10_000, 33_333, 200_000, 5_000_000] {
+        let mut numbers = Numbers(table_bytes as u64);
+        let (runs, limit) = limit(table_bytes);
+        let hasher = foldhash::fast::RandomState::default();
+        let mut table = Table::default();
+        let mut expected: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+        for _ in 0..400 {
+            let mut ends = vec![0];
+            let mut text = Vec::new();
+            for _ in 0..100 {
+                let pretoken = match numbers.below(4) {
+                    0 => numbers.pretoken(),
+                    _ => (0..numbers.below(9)).map(|_| numbers.below(250) as u8).collect(),
+                };
+                text.extend_from_slice(&pretoken);
+                ends.push(text.len());
+                *expected.entry(pretoken).or_default() += 1;
+            }
+            let mut batch = Batch::within(Some(&limit), &mut table, &hasher);
+            for ends in ends.windows(2) {
+                batch.add(&text, ends[0], ends[1]).unwrap();
+            }
+            batch.flush().unwrap();
+            assert!(table.memory() <= table_bytes, "{} of {table_bytes}", table.memory());
+        }
+        if table_bytes < 1_000_000 {
+            assert!(!runs.0.lock().unwrap().is_empty(), "nothing was spilled");
+        }
+        table.spill(&*runs).unwrap();
+        assert_eq!(runs.sum(), expected);
+    }
+}
+
+#[test]
+fn a_full_table_makes_good_use_of_its_limit() {
+    let (runs, limit) = limit(1 << 20);
+    let hasher = foldhash::fast::RandomState::default();
+    let mut table = Table::default();
+    let mut batch = Batch::within(Some(&limit), &mut table, &hasher);
+    for n in 0..200_000_u32 {
+        batch.add(&n.to_le_bytes(), 0, 4).unwrap();
+    }
+    batch.flush().unwrap();
+    let runs = runs.0.lock().unwrap();
+    // An entry and its slots take 30 bytes or more; a sixteenth is kept for long pre-tokens.
+    assert!(runs[1..].iter().all(|run| run.len() > (1 << 20) * 6 / 10 / 30), "{}", runs[1].len());
+}
+
+#[test]
+fn a_pretoken_longer_than_the_table_is_a_run_of_its_own() {
+    let (runs, limit) = limit(8_000);
+    let hasher = foldhash::fast::RandomState::default();
+    let mut table = Table::default();
+    let mut batch = Batch::within(Some(&limit), &mut table, &hasher);
+    let long = vec![7; 100_000];
+    for _ in 0..3 {
+        batch.add(&long, 0, long.len()).unwrap();
+        batch.add(b"ab", 0, 1).unwrap();
+        batch.add(b"ab", 1, 2).unwrap();
+    }
+    batch.flush().unwrap();
+    table.spill(&*runs).unwrap();
+    let expected = BTreeMap::from([(long, 3), (b"a".to_vec(), 3), (b"b".to_vec(), 3)]);
+    assert_eq!(runs.sum(), expected);
+}
+
+#[test]
+fn a_counter_within_a_limit_keeps_or_spills_all() {
+    let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
+    let boundaries = Specials::new(&[] as &[String]).unwrap();
+    let options =
+        CountOptions { pretokenizer: &pretokenizer, boundaries: &boundaries, alphabet: None };
+    let mut numbers = Numbers(3);
+    let documents: Vec<Vec<u8>> =
+        (0..300).map(|_| (0..2000).map(|_| b"abcdefgh  "[numbers.below(10)]).collect()).collect();
+    let mut plain = Counter::new(NonZeroUsize::MIN);
+    plain.count_documents(&documents, &options).unwrap();
+    let expected = map_of(&plain.finish().unwrap());
+    for threads in [1, 2, 7] {
+        let threads = NonZeroUsize::new(threads).unwrap();
+        let (runs, small) = limit(20_000);
+        let mut counter = Counter::within(small, threads);
+        counter.count_documents(&documents, &options).unwrap();
+        assert!(counter.finish_within(0).unwrap().is_none());
+        assert_eq!(runs.sum(), expected);
+
+        let (runs, large) = limit(64 << 20);
+        let mut counter = Counter::within(large, threads);
+        counter.count_documents(&documents, &options).unwrap();
+        let counts = counter.finish_within(64 << 20).unwrap().unwrap();
+        assert_eq!(map_of(&counts), expected);
+        assert!(runs.0.lock().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn the_order_is_by_part_and_bytes() {
+    let mut numbers = Numbers(9);
+    let mut counts = Counts::new();
+    for _ in 0..5_000 {
+        counts.add(&numbers.pretoken(), 1).unwrap();
+    }
+    let part_of = |bytes: &[u8]| bytes.len() % 3;
+    let order = Order::new(&counts, 3, part_of);
+    for part in 0..3 {
+        let mut expected = counts.sorted();
+        expected.retain(|(bytes, _)| part_of(bytes) == part);
+        let found: Vec<_> = order.part(&counts, part, 0).collect();
+        assert_eq!(found, expected);
+        assert_eq!(order.part(&counts, part, 7).collect::<Vec<_>>(), expected[7..]);
+    }
+}
+
+#[test]
+fn what_is_left_out_takes_most_from_one_pair_of_bytes() {
+    let mut dropped = Dropped::default();
+    assert_eq!(dropped.pair_error(), 0);
+    for (bytes, count) in [(b"lower".as_slice(), 2), (b"aaa", 1), (&[9; 30], 1), (b"x", 7)] {
+        dropped.add(bytes, count);
+    }
+    assert_eq!((dropped.distinct, dropped.occurrences, dropped.bytes), (4, 11, 50));
+    assert_eq!(dropped.pair_error(), 29);
+}
+
+#[test]
+fn the_memory_that_a_table_needs_is_an_upper_bound() {
+    for amount in [0, 1, 10, 11, 1000, 100_000] {
+        let mut table = Table::default();
+        let hasher = foldhash::fast::RandomState::default();
+        let mut bytes = 0;
+        for n in 0..amount {
+            let pretoken = vec![n as u8; 1 + n % 40];
+            let mut pretoken = pretoken;
+            pretoken.extend_from_slice(&n.to_le_bytes());
+            bytes += pretoken.len();
+            let mut batch = Batch::new(&mut table, &hasher);
+            batch.add(&pretoken, 0, pretoken.len()).unwrap();
+            batch.flush().unwrap();
+        }
+        assert!(table.memory() <= table_bytes(amount, bytes), "{amount}");
     }
 }

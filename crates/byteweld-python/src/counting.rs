@@ -1,0 +1,212 @@
+//! The builder that fills counts from documents and files.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use byteweld_core::counts as core;
+use byteweld_core::pretoken::Pretokenizer;
+use byteweld_core::specials::Specials;
+use byteweld_corpus::Reader;
+use pyo3::prelude::*;
+
+use crate::convert::{texts, threads};
+use crate::corpus::{Source, options};
+use crate::counts::{Counts, Table, merge_runs};
+use crate::error::raise;
+use crate::limit::{MemoryLimit, SpilledRuns, Watch, spool};
+
+/// Counts documents as they come. An error loses what was counted.
+#[pyclass(frozen, module = "byteweld._native")]
+pub(crate) struct CountBuilder {
+    pretokenizer: Pretokenizer,
+    boundaries: Specials,
+    alphabet: Option<[bool; 256]>,
+    threads: std::num::NonZeroUsize,
+    limit: Option<(Py<MemoryLimit>, Arc<SpilledRuns>)>,
+    /// What was counted so far: by one counter, or by more if several threads of Python count at once.
+    counters: Mutex<Vec<core::Counter>>,
+}
+
+impl CountBuilder {
+    fn options(&self) -> core::CountOptions<'_> {
+        core::CountOptions {
+            pretokenizer: &self.pretokenizer,
+            boundaries: &self.boundaries,
+            alphabet: self.alphabet.as_ref(),
+        }
+    }
+
+    fn new_counter(&self) -> core::Counter {
+        let Some((limit, runs)) = &self.limit else { return core::Counter::new(self.threads) };
+        let MemoryLimit { table_bytes, text_bytes, .. } = *limit.get();
+        let spill: Arc<dyn core::Spill> = Arc::<SpilledRuns>::clone(runs);
+        core::Counter::within(core::Limit { table_bytes, text_bytes, spill }, self.threads)
+    }
+
+    /// Tells threads that are spilling that the work has ended.
+    fn stop(&self) {
+        if let Some((_, runs)) = &self.limit {
+            runs.stop();
+        }
+    }
+
+    /// What Python raised while a table was spilled, before what came of it.
+    fn cause(&self, error: PyErr) -> PyErr {
+        self.limit.as_ref().and_then(|(_, runs)| runs.failure()).unwrap_or(error)
+    }
+
+    fn counters(&self) -> MutexGuard<'_, Vec<core::Counter>> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on with a counter that nobody uses. The lock is not held meanwhile: `work` may call Python.
+    fn with_counter(
+        &self,
+        work: impl FnOnce(&mut core::Counter) -> byteweld_core::Result<()>,
+    ) -> byteweld_core::Result<()> {
+        let idle = self.counters().pop();
+        let mut counter = idle.unwrap_or_else(|| self.new_counter());
+        work(&mut counter)?;
+        self.counters().push(counter);
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl CountBuilder {
+    #[new]
+    #[pyo3(signature = (*, pattern, boundaries, alphabet, num_threads, limit))]
+    fn new(
+        py: Python<'_>,
+        pattern: Option<&str>,
+        boundaries: Vec<String>,
+        alphabet: Option<Vec<u8>>,
+        num_threads: Option<i128>,
+        limit: Option<Py<MemoryLimit>>,
+    ) -> PyResult<Self> {
+        // A special token may hold other bytes; then it is left to the trainer to find them elsewhere.
+        let alphabet = alphabet.filter(|bytes| {
+            boundaries.iter().all(|text| text.bytes().all(|byte| bytes.contains(&byte)))
+        });
+        let alphabet = alphabet.map(|bytes| {
+            let mut known = [false; 256];
+            for byte in bytes {
+                known[byte as usize] = true;
+            }
+            known
+        });
+        // The file is made at once: a folder that cannot be written to shows before the work.
+        let limit = match limit {
+            None => None,
+            Some(limit) => {
+                let spool = spool(Some(limit.get())).map_err(|e| raise(py, e))?;
+                Some((limit, Arc::new(SpilledRuns::new(spool))))
+            }
+        };
+        Ok(Self {
+            pretokenizer: Pretokenizer::new(pattern).map_err(|e| raise(py, e))?,
+            boundaries: Specials::new(&boundaries).map_err(|e| raise(py, e))?,
+            alphabet,
+            threads: threads(num_threads)?,
+            limit,
+            counters: Mutex::default(),
+        })
+    }
+
+    /// Counts documents that are in memory.
+    fn add_documents(&self, py: Python<'_>, documents: &Bound<'_, PyAny>) -> PyResult<()> {
+        let documents = texts(documents)?;
+        let counted = py.detach(|| {
+            self.with_counter(|counter| counter.count_documents(&documents, &self.options()))
+        });
+        counted.map_err(|e| self.cause(raise(py, e)))
+    }
+
+    /// Counts the documents of files; returns how many were skipped. `progress` hears of bytes read.
+    #[pyo3(signature = (files, *, unit, separator, field, on_error, progress))]
+    #[expect(clippy::too_many_arguments, reason = "keyword-only in Python")]
+    fn add_files(
+        &self,
+        py: Python<'_>,
+        files: Vec<PathBuf>,
+        unit: &str,
+        separator: Option<Vec<u8>>,
+        field: String,
+        on_error: &str,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<u64> {
+        let reader = Reader::new(files, options(unit, separator, field, on_error)?);
+        let consumed = reader.consumed();
+        let mut source = Source(reader);
+        let mut watch = Watch::default();
+        let counted = py.detach(|| {
+            let mut report = || {
+                let bytes = consumed.load(Ordering::Relaxed);
+                let answer = watch.go_on(|py| {
+                    progress.as_ref().map_or(Ok(()), |call| call.call1(py, (bytes,)).map(drop))
+                });
+                if answer.is_break() {
+                    self.stop();
+                }
+                answer
+            };
+            self.with_counter(|counter| {
+                counter.count_source(&mut source, &self.options(), &mut report)
+            })
+        });
+        watch.result(py, counted).map_err(|error| self.cause(error))?;
+        // The caller's thread may have counted nothing, so it tells the end in any case.
+        if let Some(call) = &progress {
+            call.call1(py, (consumed.load(Ordering::Relaxed),))?;
+        }
+        Ok(source.0.skipped())
+    }
+
+    /// The sum so far; the builder starts anew.
+    fn finish(&self, py: Python<'_>) -> PyResult<Counts> {
+        let counters = std::mem::take(&mut *self.counters());
+        let mut watch = Watch::default();
+        let sum = py.detach(|| match &self.limit {
+            None => add_up(counters).map(Table::from),
+            Some((limit, runs)) => {
+                let limit = limit.get();
+                // What is on disk already cannot be added to in memory.
+                let is_small = runs.runs.written() == 0 && counters.len() <= 1;
+                let keep_bytes = if is_small { limit.keep_bytes } else { 0 };
+                for counter in counters {
+                    if let Some(counts) = counter.finish_within(keep_bytes)? {
+                        return Ok(counts.into());
+                    }
+                }
+                merge_runs(&runs.runs, limit, self.threads, &mut || watch.go_on(|_| Ok(())))
+            }
+        });
+        let table = watch.result(py, sum).map_err(|error| self.cause(error))?;
+        Ok(Counts { table })
+    }
+
+    /// How many runs were written to disk.
+    #[getter]
+    fn runs(&self) -> u64 {
+        self.limit.as_ref().map_or(0, |(_, runs)| runs.runs.written())
+    }
+
+    /// Which engine runs the pattern: "whole", "automaton" or "backtracking".
+    #[getter]
+    fn engine(&self) -> &'static str {
+        self.pretokenizer.engine().name()
+    }
+}
+
+fn add_up(counters: Vec<core::Counter>) -> byteweld_core::Result<core::Counts> {
+    let mut sum: Option<core::Counts> = None;
+    for counter in counters {
+        let counts = counter.finish()?;
+        match &mut sum {
+            Some(sum) => sum.merge(&counts)?,
+            None => sum = Some(counts),
+        }
+    }
+    Ok(sum.unwrap_or_default())
+}

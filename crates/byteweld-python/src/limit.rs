@@ -1,0 +1,187 @@
+//! A memory limit, the disk behind it, and how Python is heard while the engine works.
+
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use byteweld_core::Error;
+use byteweld_core::counts as core;
+use byteweld_spill::{MergeOptions, PARTS, Runs, Spool, part_of};
+use pyo3::prelude::*;
+
+/// Python is asked for signals and told of progress about this often; each time may wait for its lock.
+const REPORT_EVERY: Duration = Duration::from_millis(20);
+
+/// It is asked whether to go on after so many pre-tokens.
+const ASK_EVERY: usize = 1 << 14;
+
+/// What merging takes where no limit was given.
+const USUAL_MERGE_BYTES: usize = 64 << 20;
+
+/// How much memory counts may take, in bytes, and the folder for what does not fit.
+#[pyclass(frozen, module = "byteweld._native")]
+pub(crate) struct MemoryLimit {
+    folder: PathBuf,
+    pub(crate) table_bytes: usize,
+    pub(crate) text_bytes: usize,
+    merge_bytes: usize,
+    pub(crate) keep_bytes: usize,
+}
+
+#[pymethods]
+impl MemoryLimit {
+    #[new]
+    #[pyo3(signature = (folder, *, table_bytes, text_bytes, merge_bytes, keep_bytes))]
+    fn new(
+        folder: PathBuf,
+        table_bytes: usize,
+        text_bytes: usize,
+        merge_bytes: usize,
+        keep_bytes: usize,
+    ) -> Self {
+        Self { folder, table_bytes, text_bytes, merge_bytes, keep_bytes }
+    }
+
+    /// Whether counts of so many distinct pre-tokens with so many bytes may stay in memory.
+    fn can_keep(&self, distinct: u128, distinct_bytes: u128) -> bool {
+        match (usize::try_from(distinct), usize::try_from(distinct_bytes)) {
+            (Ok(distinct), Ok(bytes)) => {
+                core::Counts::memory_needed(distinct, bytes) <= self.keep_bytes
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A new temporary file, in the limit's folder.
+pub(crate) fn spool(limit: Option<&MemoryLimit>) -> byteweld_core::Result<Arc<Spool>> {
+    let folder = limit.map_or_else(std::env::temp_dir, |limit| limit.folder.clone());
+    Spool::new(&folder).map(Arc::new).map_err(core_error)
+}
+
+/// How to merge within a limit.
+pub(crate) fn merge_options(limit: Option<&MemoryLimit>, threads: NonZeroUsize) -> MergeOptions {
+    let bytes = limit.map_or(USUAL_MERGE_BYTES, |limit| limit.merge_bytes);
+    MergeOptions { bytes, threads }
+}
+
+/// Runs as what counting spills to. Sorting and writing a large table takes seconds: Python is heard
+/// meanwhile, and when it ends the work on one thread, the others are told.
+pub(crate) struct SpilledRuns {
+    pub(crate) runs: Runs,
+    watch: Mutex<Watch>,
+    stopped: AtomicBool,
+}
+
+impl SpilledRuns {
+    pub(crate) fn new(spool: Arc<Spool>) -> Self {
+        Self { runs: Runs::new(spool), watch: Mutex::default(), stopped: AtomicBool::new(false) }
+    }
+
+    /// Ends the work of all threads.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// What Python raised while a table was spilled.
+    pub(crate) fn failure(&self) -> Option<PyErr> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner).failure.take()
+    }
+
+    fn ask(&self) -> ControlFlow<()> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        // One thread asks at a time; another goes on meanwhile.
+        let Ok(mut watch) = self.watch.try_lock() else { return ControlFlow::Continue(()) };
+        let answer = watch.go_on(|_| Ok(()));
+        if answer.is_break() {
+            self.stop();
+        }
+        answer
+    }
+}
+
+impl core::Spill for SpilledRuns {
+    fn parts(&self) -> usize {
+        PARTS
+    }
+
+    fn part(&self, pretoken: &[u8]) -> usize {
+        part_of(pretoken)
+    }
+
+    fn go_on(&self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        match self.ask() {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Box::new(byteweld_spill::Error::Interrupted)),
+        }
+    }
+
+    fn write(
+        &self,
+        run: &mut dyn Iterator<Item = (&[u8], u64)>,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let mut written = 0_usize;
+        let mut is_stopped = false;
+        let mut run = run.take_while(|_| {
+            written += 1;
+            is_stopped = written.is_multiple_of(ASK_EVERY) && self.ask().is_break();
+            !is_stopped
+        });
+        self.runs.write(&mut run, &mut || self.ask())?;
+        if is_stopped { Err(Box::new(byteweld_spill::Error::Interrupted)) } else { Ok(()) }
+    }
+}
+
+/// The core's error for one of the disk's.
+pub(crate) fn core_error(error: byteweld_spill::Error) -> Error {
+    match error {
+        byteweld_spill::Error::Overflow(message) => Error::Overflow(message),
+        byteweld_spill::Error::Memory(message) => Error::Memory(message),
+        byteweld_spill::Error::Interrupted => Error::Interrupted,
+        other => Error::Source(Box::new(other)),
+    }
+}
+
+/// Lets Python speak while the engine works without its lock: signals, and what else there is to say.
+#[derive(Default)]
+pub(crate) struct Watch {
+    last: Option<Instant>,
+    failure: Option<PyErr>,
+}
+
+impl Watch {
+    /// Attaches to Python if it was not for a while; what it raises stops the work.
+    pub(crate) fn go_on(
+        &mut self,
+        say: impl FnOnce(Python<'_>) -> PyResult<()>,
+    ) -> ControlFlow<()> {
+        if self.last.is_some_and(|last| last.elapsed() < REPORT_EVERY) {
+            return ControlFlow::Continue(());
+        }
+        self.last = Some(Instant::now());
+        let outcome = Python::attach(|py| {
+            py.check_signals()?;
+            say(py)
+        });
+        match outcome {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// What Python raised, before what the engine says of it.
+    pub(crate) fn result<T>(self, py: Python<'_>, result: byteweld_core::Result<T>) -> PyResult<T> {
+        match self.failure {
+            Some(error) => Err(error),
+            None => result.map_err(|error| crate::error::raise(py, error)),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Pre-tokens with their counts in order of the bytes, in the chunks of a spool.
+//!
+//! A record is the length of the pre-token, its bytes, and the count; numbers are written in seven bits a
+//! byte, the low ones first (LEB128). Records go on across chunks.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::spool::{CHUNK_BYTES, Spool};
+
+/// The most bytes that a number takes.
+const NUMBER_BYTES: usize = 10;
+/// A reader's buffer is at least this long.
+pub(crate) const LEAST_BUFFER: usize = 4 << 10;
+/// The starts of records are remembered about this far apart, and further if there are too many.
+const FIRST_STRIDE: u64 = 64 << 10;
+const MOST_STARTS: usize = 4096;
+
+/// Where a sorted part of a run is, and what it holds.
+#[derive(Default)]
+pub struct Section {
+    chunks: Vec<u64>,
+    bytes: u64,
+    /// The bytes of the longest record.
+    longest: usize,
+    /// Where some of the records start: what makes looking one up quick.
+    starts: Vec<u64>,
+    stride: u64,
+    distinct: u64,
+    distinct_bytes: u64,
+    total: u128,
+    total_bytes: u128,
+}
+
+impl Section {
+    /// How many pre-tokens it holds.
+    pub fn distinct(&self) -> u64 {
+        self.distinct
+    }
+
+    /// How many bytes these have.
+    pub fn distinct_bytes(&self) -> u64 {
+        self.distinct_bytes
+    }
+
+    /// The sum of their counts.
+    pub fn total(&self) -> u128 {
+        self.total
+    }
+
+    /// How many bytes there are if each is taken as often as it was counted.
+    pub fn total_bytes(&self) -> u128 {
+        self.total_bytes
+    }
+
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    pub(crate) fn starts(&self) -> &[u64] {
+        &self.starts
+    }
+
+    pub(crate) fn give_back(self, spool: &Spool) {
+        spool.give_back(&self.chunks);
+    }
+
+    fn add(&mut self, start: u64, key: &[u8], count: u64, record: usize) {
+        self.longest = self.longest.max(record);
+        self.distinct += 1;
+        self.distinct_bytes += key.len() as u64;
+        self.total += u128::from(count);
+        self.total_bytes += key.len() as u128 * u128::from(count);
+        let is_far = self.starts.last().is_none_or(|last| start - last >= self.stride);
+        if is_far {
+            self.starts.push(start);
+        }
+        if self.starts.len() > MOST_STARTS {
+            let mut number = 0;
+            self.starts.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.stride *= 2;
+        }
+    }
+}
+
+// ---------------------------------------------------------------------- writing
+
+/// Writes a section. The caller gives pre-tokens in order, each once.
+pub struct Writer {
+    spool: Arc<Spool>,
+    section: Section,
+    /// What waits for its chunk to be full.
+    buffer: Vec<u8>,
+}
+
+impl Writer {
+    /// Starts a section.
+    pub fn new(spool: Arc<Spool>) -> Self {
+        let section = Section { stride: FIRST_STRIDE, ..Section::default() };
+        Self { spool, section, buffer: Vec::with_capacity(CHUNK_BYTES) }
+    }
+
+    /// Adds a pre-token, which occurs at least once.
+    pub fn push(&mut self, key: &[u8], count: u64) -> Result<()> {
+        let start = self.section.bytes;
+        self.push_number(key.len() as u64)?;
+        self.push_bytes(key)?;
+        self.push_number(count)?;
+        let record = (self.section.bytes - start) as usize;
+        self.section.add(start, key, count, record);
+        Ok(())
+    }
+
+    /// Ends the section.
+    pub fn finish(mut self) -> Result<Section> {
+        if !self.buffer.is_empty() {
+            self.write_chunk()?;
+        }
+        Ok(self.section)
+    }
+
+    fn push_number(&mut self, mut number: u64) -> Result<()> {
+        let mut bytes = [0; NUMBER_BYTES];
+        let mut length = 0;
+        loop {
+            bytes[length] = number as u8 & 0x7F;
+            number >>= 7;
+            length += 1;
+            if number == 0 {
+                return self.push_bytes(&bytes[..length]);
+            }
+            bytes[length - 1] |= 0x80;
+        }
+    }
+
+    fn push_bytes(&mut self, mut bytes: &[u8]) -> Result<()> {
+        self.section.bytes += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.buffer.len()));
+            self.buffer.extend_from_slice(now);
+            bytes = later;
+            if self.buffer.len() == CHUNK_BYTES {
+                self.write_chunk()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_chunk(&mut self) -> Result<()> {
+        let chunk = self.spool.take();
+        self.section.chunks.push(chunk);
+        self.spool.write(chunk, &self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+// ---------------------------------------------------------------------- reading
+
+/// Reads a section, record after record.
+pub struct Reader<'s> {
+    spool: &'s Spool,
+    section: &'s Section,
+    /// Bytes that were read; those before `start` were given out.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Where in the section the buffer ends.
+    position: u64,
+    key: Range<usize>,
+    count: u64,
+}
+
+impl<'s> Reader<'s> {
+    /// Reads from the start of a record on. The buffer gets larger only for a record that is.
+    pub fn new(spool: &'s Spool, section: &'s Section, offset: u64, buffer_bytes: usize) -> Self {
+        let rest = section.bytes.saturating_sub(offset);
+        let bytes = rest.min(buffer_bytes.max(LEAST_BUFFER) as u64) as usize;
+        let position = offset.min(section.bytes);
+        let (start, end, count) = (0, 0, 0);
+        Self { spool, section, buffer: vec![0; bytes], start, end, position, key: 0..0, count }
+    }
+
+    /// Goes on to the next record; false if there is none.
+    #[expect(clippy::should_implement_trait, reason = "the record is lent, not given")]
+    pub fn next(&mut self) -> Result<bool> {
+        self.fill(2 * NUMBER_BYTES)?;
+        if self.start == self.end {
+            return Ok(false);
+        }
+        let length = self.number()?;
+        if length > (self.end - self.start) as u64 + (self.section.bytes - self.position) {
+            return Err(self.spool.damaged());
+        }
+        let length = length as usize;
+        self.fill(length + NUMBER_BYTES)?;
+        if length > self.end - self.start {
+            return Err(self.spool.damaged());
+        }
+        self.key = self.start..self.start + length;
+        self.start += length;
+        self.count = self.number()?;
+        if self.count == 0 {
+            return Err(self.spool.damaged()); // never written: a hole in the file reads as zeros
+        }
+        Ok(true)
+    }
+
+    /// The bytes of the pre-token.
+    pub fn key(&self) -> &[u8] {
+        &self.buffer[self.key.clone()]
+    }
+
+    /// Its count.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Where in the section the next record starts.
+    pub fn offset(&self) -> u64 {
+        self.position - (self.end - self.start) as u64
+    }
+
+    fn number(&mut self) -> Result<u64> {
+        let mut number = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let Some(&byte) = self.buffer[..self.end].get(self.start) else { break };
+            self.start += 1;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(self.spool.damaged())
+    }
+
+    /// Has so many bytes in the buffer, or all that are left.
+    #[inline]
+    fn fill(&mut self, want: usize) -> Result<()> {
+        let is_enough = self.end - self.start >= want || self.position == self.section.bytes;
+        if is_enough { Ok(()) } else { self.fill_more(want) }
+    }
+
+    #[cold]
+    fn fill_more(&mut self, want: usize) -> Result<()> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        let left = self.end as u64 + (self.section.bytes - self.position);
+        let least = left.min(want as u64) as usize;
+        if least > self.buffer.len() {
+            self.buffer.resize(least, 0);
+        }
+        while self.end < self.buffer.len() && self.position < self.section.bytes {
+            let within = (self.position % CHUNK_BYTES as u64) as usize;
+            let length = (self.buffer.len() - self.end)
+                .min(CHUNK_BYTES - within)
+                .min((self.section.bytes - self.position).min(usize::MAX as u64) as usize);
+            let chunk = self.section.chunks[(self.position / CHUNK_BYTES as u64) as usize];
+            self.spool.read(chunk, within, &mut self.buffer[self.end..self.end + length])?;
+            self.end += length;
+            self.position += length as u64;
+        }
+        Ok(())
+    }
+}

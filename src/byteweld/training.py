@@ -1,0 +1,272 @@
+"""Training: what a training did, and the report of it that lies beside a vocabulary.
+
+`tokenizer.json` has its report in `tokenizer.training.json`: corpus, recipe, the count of every
+merge, times, and the fingerprint of the vocabulary. The vocabulary's own file knows none of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from byteweld._files import write_atomic
+from byteweld.errors import FormatError
+from byteweld.formats import _json
+from byteweld.recipes import Recipe
+from byteweld.vocab import MAX_ID, Vocabulary
+
+Stop = Literal["size", "no pairs", "min frequency"]
+Stage = Literal["count", "merge"]
+
+_FORMAT = "byteweld training 1"
+_SUFFIX = ".training.json"
+_IN_FOLDER = "training.json"
+_TOO_LARGE = 2**128  # counts have 64 bits, their sum may have more
+
+
+class TrainingEvent(NamedTuple):
+    """What `progress` hears, first of counting, then of merging.
+
+    Kind `count` comes while files are read; then, as in bpetite, `start`, `merge` after every 100
+    merges, and `complete`. `done` of `total` are bytes of the files, or merges.
+    """
+
+    kind: Literal["count", "start", "merge", "complete"]
+    merges_completed: int
+    merges_planned: int
+    bytes_done: int = 0
+    bytes_total: int | None = None
+
+    @property
+    def stage(self) -> Stage:
+        """What is being done: `count` (files are read and counted) or `merge`."""
+        return "count" if self.kind == "count" else "merge"
+
+    @property
+    def done(self) -> int:
+        """How much of the stage is done: bytes of the files as they lie on disk, or merges."""
+        return self.bytes_done if self.kind == "count" else self.merges_completed
+
+    @property
+    def total(self) -> int | None:
+        """How much there is; None where it is not known."""
+        return self.bytes_total if self.kind == "count" else self.merges_planned
+
+
+class Start(NamedTuple):
+    """The vocabulary that a training went on from: its ids stay, new ones come after them."""
+
+    fingerprint: str
+    tokens: int
+    merges: int
+    first_new_id: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What a training did. What is not known of it is None."""
+
+    recipe: Recipe
+    vocab_size: int
+    merges_learned: int
+    merges_planned: int
+    stop: Stop
+    merge_counts: tuple[int, ...]  # of each learned merge: how often its pair occurred,
+    removed_tokens: tuple[int, ...]  # and by how many tokens it made the corpus shorter
+    first_tokens: int  # how many tokens the corpus had before the first merge
+    total_bytes: int  # of all pre-tokens
+    distinct_pretokens: int
+    total_pretokens: int
+    skipped_documents: int
+    count_seconds: float
+    merge_seconds: float
+    files: int | None = None
+    file_bytes: int | None = None
+    peak_memory_bytes: int | None = None  # of the process, when the training was done
+    version: str | None = None  # of byteweld
+    start: Start | None = None
+
+    def __str__(self) -> str:
+        reasons = {
+            "size": "the vocabulary has the asked size",
+            "no pairs": "no pair was left to merge",
+            "min frequency": f"the best pair occurred less than {self.recipe.min_frequency} times",
+        }
+        return (
+            f"learned {self.merges_learned} of {self.merges_planned} merges; "
+            f"stopped because {reasons[self.stop]}"
+        )
+
+    @property
+    def total_tokens(self) -> int:
+        """How many tokens the corpus has, cut as it was in the training."""
+        return self.first_tokens - sum(self.removed_tokens)
+
+    @property
+    def bytes_per_token(self) -> float | None:
+        """Of the corpus, cut as it was in the training; None if that is empty."""
+        tokens = self.total_tokens
+        return self.total_bytes / tokens if tokens else None
+
+    # ------------------------------------------------------------------ the report
+
+    def save(
+        self, path: str | os.PathLike[str], vocab: Vocabulary, *, overwrite: bool = False
+    ) -> None:
+        """Write the report of the training that made `vocab`; `report_path` says where it is found.
+
+        The file is JSON, and is written whole or not at all.
+        """
+        facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        lists = {name: facts.pop(name) for name in _LISTS}
+        facts["recipe"] = dataclasses.asdict(self.recipe)
+        facts["start"] = None if self.start is None else self.start._asdict()
+        report = {
+            "format": _FORMAT,
+            "fingerprint": vocab.fingerprint,
+            "tokens": len(vocab),
+            "bytes_per_token": self.bytes_per_token,
+            **facts,
+            **lists,
+        }
+        # One field a line, for people; the long ones come last.
+        fields = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in report.items())
+        write_atomic(path, f"{{\n{fields}\n}}\n".encode(), overwrite=overwrite)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], vocab: Vocabulary) -> Training:
+        """Read the report of the training that made `vocab`; the report of another is refused."""
+        file = Path(path)
+        report = _json.parse_object(_json.read_file(file), file)
+        found = _json.require(report, "format", file, "the report")
+        if found != _FORMAT:
+            raise FormatError(f"the format is {_json.show(found)}; expected {_FORMAT!r}", path=file)
+        fingerprint = _json.require(report, "fingerprint", file, "the report")
+        if fingerprint != vocab.fingerprint:
+            raise FormatError(
+                f"this is the report of the vocabulary {_json.show(fingerprint)}; "
+                f"expected that of {vocab.fingerprint!r}",
+                path=file,
+            )
+        return _read(report, len(vocab.merge_ids), file)
+
+
+def report_path(path: str | os.PathLike[str]) -> Path:
+    """Where the report of a vocabulary's file or folder lies.
+
+    >>> str(report_path("out/tokenizer.json"))
+    'out/tokenizer.training.json'
+    """
+    place = Path(path)
+    if place.is_dir() or os.fspath(path).endswith(os.sep):
+        return place / _IN_FOLDER
+    return place.with_name(place.stem + _SUFFIX)
+
+
+def load_report(path: str | os.PathLike[str], vocab: Vocabulary) -> Training | None:
+    """The report beside a vocabulary's file; None where there is none, or not that vocabulary's."""
+    try:
+        return Training.load(report_path(path), vocab)
+    except (OSError, FormatError):
+        return None
+
+
+# ---------------------------------------------------------------------------- reading
+
+_NUMBERS = (
+    *("vocab_size", "merges_learned", "merges_planned", "distinct_pretokens", "total_pretokens"),
+    *("skipped_documents", "first_tokens", "total_bytes"),
+)
+# What the report says for its readers, and the vocabulary and the other fields say as well.
+_SAID_BY_OTHERS = {"format", "fingerprint", "tokens", "bytes_per_token"}
+_LISTS = ("merge_counts", "removed_tokens")
+_SECONDS = ("count_seconds", "merge_seconds")
+_NUMBERS_OR_NONE = ("files", "file_bytes", "peak_memory_bytes")
+
+
+def _read(report: dict[str, object], merges: int, file: Path) -> Training:
+    names = {field.name for field in dataclasses.fields(Training)}
+    unknown = report.keys() - names - _SAID_BY_OTHERS
+    if unknown:
+        raise FormatError(f"the report has the unknown key {min(unknown)!r}", path=file)
+    given: dict[str, Any] = {
+        name: _json.require(report, name, file, "the report") for name in sorted(names)
+    }
+    for name in _NUMBERS:
+        given[name] = _whole(given[name], name, file)
+    for name in _NUMBERS_OR_NONE:
+        given[name] = None if given[name] is None else _whole(given[name], name, file)
+    for name in _SECONDS:
+        given[name] = _number(given[name], name, file)
+    if given["stop"] not in get_args(Stop):
+        raise FormatError(
+            f"stop is {_json.show(given['stop'])}; expected one of {', '.join(get_args(Stop))}",
+            path=file,
+        )
+    if given["version"] is not None and not isinstance(given["version"], str):
+        raise FormatError(f"version is {_json.show(given['version'])}; expected text", path=file)
+    given["recipe"] = _recipe(given["recipe"], file)
+    given["start"] = None if given["start"] is None else _start(given["start"], file)
+    before = given["start"].merges if given["start"] else 0
+    for name in _LISTS:
+        numbers = _json.read_list(given[name], name, file)
+        if not len(numbers) == given["merges_learned"] == merges - before:
+            raise FormatError(
+                f"{name} has {len(numbers)} numbers and merges_learned is "
+                f"{given['merges_learned']}; the vocabulary has {merges - before} such merges",
+                path=file,
+            )
+        given[name] = tuple(_whole(number, name, file) for number in numbers)
+    if sum(given["removed_tokens"]) > given["first_tokens"]:
+        raise FormatError("more tokens were removed than there were", path=file)
+    return Training(**given)
+
+
+def _whole(value: object, what: str, file: Path) -> int:
+    if type(value) is not int or not 0 <= value < _TOO_LARGE:
+        raise FormatError(f"{what} is {_json.show(value)}; expected a whole number", path=file)
+    return value
+
+
+def _number(value: object, what: str, file: Path) -> float:
+    if type(value) not in (int, float) or not 0 <= float(str(value)) < float("inf"):
+        raise FormatError(f"{what} is {_json.show(value)}; expected a number", path=file)
+    return float(str(value))
+
+
+def _recipe(value: object, file: Path) -> Recipe:
+    """Read a recipe: its own checks, and that every field has the kind of value it should have."""
+    usual = Recipe()
+    given: dict[str, Any] = {}
+    for name, item in _json.read_object(value, "recipe", file).items():
+        if isinstance(item, list):
+            item = tuple(tuple(part) if isinstance(part, list) else part for part in item)
+        kinds = {type(getattr(usual, name, None)), type(None)}
+        if kinds == {type(None)}:  # may be missing, and then says nothing about its kind
+            kinds |= {str, int, tuple}
+        if type(item) not in kinds:
+            raise FormatError(f"the recipe's {name} is {_json.show(item)}", path=file)
+        given[name] = item
+    try:
+        return Recipe(**given)
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"the recipe cannot be read: {error}", path=file) from None
+
+
+def _start(value: object, file: Path) -> Start:
+    fields = _json.read_object(value, "start", file)
+    if fields.keys() != set(Start._fields):
+        raise FormatError(
+            f"start has the keys {sorted(fields)}; expected {sorted(Start._fields)}", path=file
+        )
+    fingerprint = fields["fingerprint"]
+    if not isinstance(fingerprint, str):
+        raise FormatError(f"start's fingerprint is {_json.show(fingerprint)}", path=file)
+    numbers = [_whole(fields[name], f"start's {name}", file) for name in Start._fields[1:]]
+    if max(numbers) > MAX_ID + 1:
+        raise FormatError(f"start is {_json.show(fields)}; expected numbers of tokens", path=file)
+    return Start(fingerprint, *numbers)

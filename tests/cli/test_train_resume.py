@@ -1,0 +1,228 @@
+"""`byteweld train --checkpoint`: killed at any moment, it goes on and writes the same bytes.
+
+Also Ctrl-C: how soon it answers in each stage, and what it says.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import byteweld
+
+pytest.importorskip("pyarrow", reason="a checkpoint holds counts, which are Parquet files")
+
+LINE = ("train", "corpus.txt", "--vocab-size", "6000", "--threads", "2")
+INTERRUPTED = 130
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    """About 8 MB of made-up words: long enough to be killed while it is read."""
+    letters = random.Random(4)
+    words = [
+        "".join(letters.choices("etaoinshrdlu", k=letters.randint(2, 9))) for _ in range(60_000)
+    ]
+    return " ".join(letters.choices(words, k=1_300_000)).encode()
+
+
+@pytest.fixture
+def expected(corpus, tmp_path, program):
+    (tmp_path / "corpus.txt").write_bytes(corpus)
+    assert program(*LINE, "--out", "whole.json").code == 0
+    return (tmp_path / "whole.json").read_bytes()
+
+
+def start(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "byteweld", *LINE, "--checkpoint", "point", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+
+
+def wait_for(process, moment):
+    """Wait until something is true or the process has ended; looks very often."""
+    while process.poll() is None and not moment():
+        time.sleep(0.0005)
+
+
+def size(path):
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return -1
+
+
+def moments(folder, seed):
+    """Ten moments to die at: three at random, the others in stages that would be hard to hit."""
+    chance = random.Random(seed)
+    point = folder / "point"
+    started = time.monotonic()
+    for seconds in sorted(chance.uniform(0.1, 1.2) for _ in range(3)):
+        yield lambda started=started, seconds=seconds: time.monotonic() - started > seconds
+        started = time.monotonic()
+    yield lambda: (point / "checkpoint.json").exists()
+    yield lambda: (point / "counts.new").exists()
+    yield lambda: (point / "counts").exists()
+    for merges in sorted(chance.randrange(1, 5700) for _ in range(3)):
+        yield lambda merges=merges: size(point / "merges.log") >= 16 + 32 * merges
+    yield lambda: (folder / "tokenizer.json").exists()
+
+
+def test_killed_at_ten_moments_it_writes_what_an_uninterrupted_training_does(expected, tmp_path):
+    killed = 0
+    for moment in moments(tmp_path, seed=11):
+        process = start("--force")
+        wait_for(process, moment)
+        process.kill()
+        process.communicate()
+        killed += process.returncode == -signal.SIGKILL
+    assert killed >= 8  # a moment may be missed on a machine that is busy
+    process = start("--force")
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert (tmp_path / "tokenizer.json").read_bytes() == expected
+    assert not (tmp_path / "point").exists()
+
+
+def test_a_torn_end_of_the_log_is_dropped(expected, tmp_path):
+    process = start()
+    log = tmp_path / "point" / "merges.log"
+    wait_for(process, lambda: size(log) >= 16 + 32 * 1000)
+    process.kill()
+    process.communicate()
+    whole = (size(log) - 16) // 32
+    assert whole >= 1000
+    torn = bytearray(log.read_bytes()[: 16 + 32 * whole])
+    torn[-40] ^= 1  # in the last record but one
+    log.write_bytes(bytes(torn) + b"torn")
+    process = start()
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert f"{whole - 2} merges learned" in said.decode()
+    assert (tmp_path / "tokenizer.json").read_bytes() == expected
+
+
+def test_another_training_is_refused_with_what_differs(run, expected, tmp_path):
+    process = start()
+    wait_for(process, lambda: (tmp_path / "point" / "counts").exists())
+    process.kill()
+    process.communicate()
+    line = (*LINE, "--checkpoint", "point")
+    for change, words in [
+        (("--vocab-size", "6001"), "vocab_size was 6000, now it is 6001"),
+        (("--min-frequency", "3"), "min_frequency was 2, now it is 3"),
+        (("--lines",), "lines was False, now it is True"),
+    ]:
+        result = run(*line, *change)
+        assert result.code == 2
+        assert result.err.startswith("byteweld: point is the checkpoint of another training: ")
+        assert words in result.err
+    os.utime(tmp_path / "corpus.txt", ns=(1, 1))
+    assert "the file 'corpus.txt' was changed meanwhile" in run(*line).err
+    with (tmp_path / "corpus.txt").open("ab") as file:
+        file.write(b" more")
+    assert "the file 'corpus.txt' had " in run(*line).err
+    assert not (tmp_path / "tokenizer.json").exists()
+
+
+def test_a_folder_of_somebody_elses_is_left_alone(run, tmp_path):
+    (tmp_path / "corpus.txt").write_bytes(b"ab ab")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    line = ("train", "corpus.txt", "--vocab-size", "257", "--checkpoint", "mine")
+    assert run(*line) == (
+        2,
+        b"",
+        "byteweld: mine is not empty and holds no checkpoint (there is 'letter.txt'); "
+        "give a folder of its own\n",
+    )
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
+
+
+def test_standard_input_has_no_checkpoint(run):
+    result = run("train", "-", "--vocab-size", "257", "--checkpoint", "point", stdin=b"ab")
+    assert result.code == 2
+    assert "--checkpoint does not go with standard input" in result.err
+
+
+STAGES = {
+    "reading": lambda folder: (folder / "point" / "merges.log").exists(),
+    "saving counts": lambda folder: (folder / "point" / "counts.new").exists(),
+    "merging": lambda folder: size(folder / "point" / "merges.log") > 16 + 32 * 500,
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_ctrl_c_answers_at_once_and_says_how_to_go_on(expected, tmp_path, stage):
+    for _ in range(10):  # on a busy machine, the training may be done before the signal comes
+        process = start("--force")
+        wait_for(process, lambda: STAGES[stage](tmp_path))
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+        answered = time.monotonic() - began
+        if process.returncode != 0:
+            break
+    assert process.returncode == INTERRUPTED, said
+    assert said.decode().endswith(
+        "interrupted; the same command goes on from the checkpoint point\n"
+    )
+    assert answered < 1.0  # with the end of the process, and on a busy machine
+    process = start("--force")
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert (tmp_path / "tokenizer.json").read_bytes() == expected
+
+
+class Alarm(Exception):
+    """What stands for Ctrl-C, which pytest keeps for itself."""
+
+
+def seconds_to_answer(work, after):
+    """How long work goes on after a signal that comes in the middle of it."""
+    came = 0.0
+
+    def ring(signum, frame):
+        nonlocal came
+        came = time.monotonic()
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    began = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, after)
+    try:
+        with pytest.raises(Alarm):
+            work()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    # From when it was due: the handler itself runs only when the engine looks up.
+    return max(time.monotonic() - came, time.monotonic() - (began + after))
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
+def test_a_signal_comes_through_reading_and_merging_within_a_tenth_of_a_second(corpus, tmp_path):
+    (tmp_path / "corpus.txt").write_bytes(corpus)
+    many = [tmp_path / "corpus.txt"] * 40
+    reading = [
+        seconds_to_answer(lambda n=n: byteweld.train(many, vocab_size=300, num_threads=n), 0.2)
+        for n in (1, 2, 2)
+    ]
+    words = {f"{n * 7919 % 999983}abcdefgh{n}".encode(): n % 97 + 1 for n in range(200_000)}
+    counts = byteweld.Counts(words)
+    merging = [
+        seconds_to_answer(lambda: byteweld.train(counts, vocab_size=60_000, recipe="plain"), after)
+        for after in (0.02, 0.1, 0.15)
+    ]
+    # The middle one of three: the machine may be busy with something else.
+    assert sorted(reading)[1] < 0.1, reading
+    assert sorted(merging)[1] < 0.1, merging

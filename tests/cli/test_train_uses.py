@@ -1,0 +1,185 @@
+"""`byteweld train`: several sizes at once, a tokenizer to start from, the report, JSON progress."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import byteweld
+
+TEXT = "low low low low low lower lower newest newest newest widest widest the widths\n" * 20
+
+
+@pytest.fixture(autouse=True)
+def corpus(tmp_path):
+    (tmp_path / "a.txt").write_text(TEXT)
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+# ---------------------------------------------------------------------------- sizes
+
+
+def test_several_sizes_are_written_from_one_training_with_a_table(run, tmp_path):
+    result = run("train", "a.txt", "--sizes", "260,265,270", "--out", "t.json")
+    assert result.code == 0, result.err
+    assert result.err.splitlines()[4:] == [
+        "  size     tokens     merges  bytes per token",
+        "   260        260          4            1.472",
+        "   265        265          9            2.167",
+        "   270        270         14            3.391",
+        "wrote t-260.json: 260 tokens, 1.47 bytes per token",
+        "wrote t-265.json: 265 tokens, 2.17 bytes per token",
+        "wrote t-270.json: 270 tokens, 3.39 bytes per token",
+    ]
+    made = [f"t-{size}{end}" for size in (260, 265, 270) for end in (".json", ".training.json")]
+    assert files(tmp_path) == sorted(["a.txt", *made])
+    for size in ("260", "265", "270"):
+        assert run("train", "a.txt", "--vocab-size", size, "--out", f"alone-{size}.json").code == 0
+        alone = (tmp_path / f"alone-{size}.json").read_bytes()
+        assert (tmp_path / f"t-{size}.json").read_bytes() == alone
+        assert byteweld.load(f"t-{size}.json").training.vocab_size == int(size)
+
+
+def test_sizes_may_be_said_in_kilos_of_1024_and_name_the_files_so(run, tmp_path):
+    result = run("train", "a.txt", "--sizes", "1k, 300", "--json")
+    report = json.loads(result.out)
+    assert [size["out"] for size in report["sizes"]] == ["tokenizer-1k.json", "tokenizer-300.json"]
+    assert [size["vocab_size"] for size in report["sizes"]] == [1024, 300]
+    assert report["sizes"][0]["stop"] == "no pairs"
+    assert report["corpus"]["files"] == 1
+    assert run("train", "a.txt", "--vocab-size", "1k", "--out", "one.json", "--json").code == 0
+    one = (tmp_path / "one.json").read_bytes()
+    assert (tmp_path / "tokenizer-1k.json").read_bytes() == one
+
+
+def test_other_targets_have_their_sizes_too(run, tmp_path):
+    line = ("train", "a.txt", "--recipe", "ck", "--sizes", "262,264", "--binary-out", "export/")
+    assert run(*line, "--out", "out/t.json").code == 0
+    assert {"export-262", "export-264"} <= set(files(tmp_path))
+    assert len(byteweld.load("export-264")) == 264
+    assert len(byteweld.load("out/t-262.json")) == 262
+    assert run("train", "a.txt", "--sizes", "260,261", "--format", "gpt2", "--out", "g").code == 0
+    assert (tmp_path / "g-261" / "training.json").is_file()
+
+
+@pytest.mark.parametrize("there", ["t-265.json", "t-270.training.json", "t-260.json.byteweld.json"])
+def test_if_one_of_the_files_is_there_nothing_is_read_or_written(run, tmp_path, there):
+    (tmp_path / there).write_text("mine")
+    line = ("train", "nowhere", "--sizes", "260,265,270", "--out", "t.json")
+    assert run(*line) == (2, b"", f"byteweld: {there} exists; pass --force to replace it\n")
+    assert files(tmp_path) == sorted(["a.txt", there])
+    assert run("train", "a.txt", *line[2:], "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--sizes", "300", "--vocab-size", "300"), "--vocab-size and --sizes exclude each other; pass one of them"),  # noqa: E501
+        (("--sizes", "300,300"), "--sizes is '300,300'; a size is given twice"),
+        (("--sizes", "1k,1024"), "--sizes is '1k,1024'; a size is given twice"),
+        (("--sizes", "300,many"), "--sizes is 'many'; expected a whole number, or one with k for 1024"),  # noqa: E501
+        (("--sizes", ""), "--sizes is ''; expected a whole number, or one with k for 1024"),
+        (("--sizes", "300,"), "--sizes is ''; expected a whole number, or one with k for 1024"),
+        (("--sizes", "300,100"), "--vocab-size is 100; it must be at least 256: 256 bytes and 0 special tokens"),  # noqa: E501
+        (("--vocab-size", "1m"), "--vocab-size is '1m'; expected a whole number, or one with k for 1024"),  # noqa: E501
+        (("--vocab-size", "300", "--progress", "bar"), "--progress is 'bar'; it must be one of json"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_a_wrong_size_is_said_in_one_line(run, tmp_path, flags, message):
+    assert run("train", "a.txt", *flags) == (2, b"", f"byteweld: {message}\n")
+    assert files(tmp_path) == ["a.txt"]
+
+
+# ---------------------------------------------------------------------------- start
+
+
+def test_a_tokenizer_can_be_extended(run, tmp_path):
+    (tmp_path / "b.txt").write_text("größer größer newest " * 20)
+    assert run("train", "a.txt", "--vocab-size", "265", "--special", "<|x|>").code == 0
+    line = ("train", "b.txt", "--start", "tokenizer.json", "--out", "longer.json")
+    result = run(*line, "--vocab-size", "270", "--json")
+    assert result.code == 0, result.err
+    start, longer = byteweld.load("tokenizer.json"), byteweld.load("longer.json")
+    assert len(longer) == 270
+    assert longer.vocab.special_tokens == {"<|x|>": 264}
+    assert longer.vocab.merge_ids[:8] == start.vocab.merge_ids
+    assert json.loads(result.out)["merges"] == 5
+    assert longer.training.start.fingerprint == start.vocab.fingerprint
+    tokens = longer.count((tmp_path / "b.txt").read_text())
+    size = (tmp_path / "b.txt").stat().st_size
+    assert json.loads(result.out)["bytes_per_token"] == pytest.approx(size / tokens)
+    again = run(*line[:-1], "sized.json", "--sizes", "266,270")
+    assert again.code == 0
+    assert (tmp_path / "sized-270.json").read_bytes() == (tmp_path / "longer.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--vocab-size", "264"), "--vocab-size is 264; it must be at least 265, the size of the tokenizer to start from"),  # noqa: E501
+        (("--vocab-size", "300", "--pattern", "gpt2"), "the tokenizer to start from cuts text with pattern 'o200k', but the recipe has 'gpt2'; leave --pattern out to keep its own"),  # noqa: E501
+        (("--vocab-size", "300", "--special", "<y>"), "special token '<y>' is none of the tokenizer to start from, and extending adds none; leave --special out to keep its own"),  # noqa: E501
+        (("--vocab-size", "300", "--ascii-only"), "--ascii-only has no effect with --start, whose alphabet stays"),  # noqa: E501
+        (("--recipe", "ck"), "recipe 'ck' needs a size; pass --vocab-size N"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_with_a_start_is_refused(run, flags, words):
+    assert run("train", "a.txt", "--vocab-size", "265").code == 0
+    line = ("train", "nowhere", "--start", "tokenizer.json", "--out", "longer.json")
+    assert run(*line, *flags) == (2, b"", f"byteweld: {words}\n")
+
+
+def test_a_format_that_cannot_hold_the_extended_one_says_so_before_the_work(run):
+    line = ("train", "a.txt", "--recipe", "bpetite", "--format", "bpetite", "--vocab-size", "260")
+    assert run(*line, "--out", "small.json").code == 0
+    start = ("--start", "small.json", "--format", "bpetite", "--out", "large.json")
+    result = run("train", "a.txt", *start, "--vocab-size", "265")
+    assert result.code == 2
+    assert result.err == (
+        "byteweld: a bpetite artifact cannot hold this vocabulary: merge 4 makes id 261, not 260\n"
+    )
+
+
+# ---------------------------------------------------------------------------- the report
+
+
+def test_the_report_lies_beside_and_is_shown_by_inspect(run, tmp_path):
+    assert run("train", "a.txt", "--vocab-size", "265").code == 0
+    report = json.loads((tmp_path / "tokenizer.training.json").read_text())
+    assert report["files"] == 1
+    assert report["file_bytes"] == report["total_bytes"] == len(TEXT)
+    assert len(report["merge_counts"]) == 9
+    assert report["count_seconds"] > 0
+    shown = run("inspect", "tokenizer.json").text
+    assert "  training     recipe modern, 1.6 kB of 1 file; learned 9 of 9 merges; " in shown
+    assert json.loads(run("inspect", "tokenizer.json", "--json").out)["training"]["files"] == 1
+    byteweld.load("tokenizer.json").cut(260).save("tokenizer.json", overwrite=True)
+    shown = run("inspect", "tokenizer.json").text
+    assert "training.json is not the report of this vocabulary, and is passed over" in shown
+
+
+def test_two_runs_write_the_same_vocabulary(run, tmp_path):
+    assert run("train", "a.txt", "--vocab-size", "265", "--out", "a.json").code == 0
+    assert run("train", "a.txt", "--vocab-size", "265", "--out", "b.json").code == 0
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+# ---------------------------------------------------------------------------- progress
+
+
+def test_progress_can_be_json_lines(run):
+    result = run("train", "a.txt", "--vocab-size", "265", "--progress", "json")
+    lines = [json.loads(line) for line in result.err.splitlines()]
+    stages = [line["stage"] for line in lines if "stage" in line]
+    assert list(dict.fromkeys(stages)) == ["count", "merge", "write"]
+    for stage, total in (("count", len(TEXT)), ("merge", 9), ("write", 2)):
+        last = [line for line in lines if line.get("stage") == stage][-1]
+        assert (last["done"], last["total"]) == (total, total)
+        assert last["seconds"] >= 0 and last["seconds_left"] in (0, None)
+    said = [line["message"] for line in lines if "message" in line]
+    assert said[-1] == "wrote tokenizer.json: 265 tokens, 2.17 bytes per token"
+    assert run("train", "a.txt", "--vocab-size", "265", "--force").err.startswith("counted ")

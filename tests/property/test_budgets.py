@@ -1,0 +1,189 @@
+"""Memory budgets change nothing: counts, artifacts and tokenizers are the same at every limit."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import as_bytes, corpora, examples, recipes
+
+import byteweld
+from byteweld import Counts
+from byteweld._memory import memory_limit
+from byteweld.counts import count_within
+
+# Down to tables that hold one batch of pre-tokens, and to merging two runs at once.
+limits = st.builds(
+    memory_limit,
+    table_bytes=st.sampled_from([1, 2_000, 6_000, 20_000, 100_000]),
+    text_bytes=st.just(1 << 20),
+    merge_bytes=st.sampled_from([300_000, 400_000, 4 << 20]),
+    keep_bytes=st.sampled_from([0, 0, 5_000, 1 << 20]),
+)
+
+
+def tiny(**changes):
+    sizes = {"table_bytes": 20_000, "text_bytes": 1 << 20, "merge_bytes": 1 << 20, "keep_bytes": 0}
+    return memory_limit(**sizes | changes)
+
+
+def varied_documents(seed, amount):
+    """Documents with many distinct pre-tokens, some of them long."""
+    choose = random.Random(seed)
+    letters = "abcdefghij"
+    for _ in range(amount):
+        words = []
+        for _ in range(choose.randint(1, 60)):
+            length = choose.choice([1, 2, 3, 3, 4, 5, 15, 16, 17, 40])
+            words.append("".join(choose.choice(letters) for _ in range(length)))
+        yield " ".join(words)
+
+
+@examples(60)
+@given(st.data())
+def test_counts_are_the_same_at_every_limit_and_number_of_threads(data):
+    recipe = data.draw(recipes())
+    documents = data.draw(corpora(recipe))
+    expected = byteweld.count(iter(documents), recipe=recipe)
+    for threads in (1, 2, 7):
+        limit = data.draw(limits)
+        counts = count_within(limit, iter(documents), recipe, num_threads=threads)
+        assert counts == expected
+        assert counts.items() == expected.items()
+        assert (counts.total, counts.total_bytes) == (expected.total, expected.total_bytes)
+
+
+@examples(10)
+@given(st.integers(0, 1 << 30), st.data())
+def test_many_runs_add_up_to_the_same_counts_and_the_same_tokenizer(seed, data):
+    documents = list(varied_documents(seed, 300))
+    recipe = byteweld.RECIPES[data.draw(st.sampled_from(["modern", "from-scratch", "plain"]))]
+    expected = byteweld.count(iter(documents), recipe=recipe)
+    tok = byteweld.train(expected, vocab_size=400, recipe=recipe)
+    for threads in (1, 2, 7):
+        counts = count_within(
+            data.draw(limits), iter(documents), recipe, num_threads=threads, batch_bytes=20_000
+        )
+        assert counts == expected
+        trained = byteweld.train(counts, vocab_size=400, recipe=recipe)
+        assert trained.vocab.fingerprint == tok.vocab.fingerprint
+        assert trained.training.merge_counts == tok.training.merge_counts
+
+
+def test_files_count_alike_at_every_limit(tmp_path):
+    documents = list(varied_documents(5, 3000))
+    for n in range(3):
+        (tmp_path / f"{n}.txt").write_text("\n".join(documents[n::3]))
+    expected = byteweld.count(tmp_path)
+    corpus = byteweld.open_corpus(tmp_path)
+    for threads in (1, 2, 7):
+        for table_bytes in (5_000, 50_000, 1 << 20):
+            limit = tiny(table_bytes=table_bytes)
+            counts = count_within(limit, corpus, byteweld.RECIPES["modern"], num_threads=threads)
+            assert counts.is_on_disk and counts == expected
+
+
+def test_counts_on_disk_are_counts(tmp_path):
+    documents = list(varied_documents(1, 2000))
+    expected = byteweld.count(iter(documents))
+    counts = count_within(tiny(), iter(documents), byteweld.RECIPES["modern"])
+    assert counts.is_on_disk and not expected.is_on_disk
+    assert len(counts) == len(expected) and repr(counts) == repr(expected)
+    assert list(counts) == list(expected)
+    assert counts.items() == expected.items()
+    for n in (0, 1, 7, None):
+        assert counts.most_common(n) == expected.most_common(n)
+    for pretoken, count in expected.items()[::97]:
+        assert counts[pretoken] == count and pretoken in counts
+    assert counts[b"absent"] == 0 and b"absent" not in counts and counts[b""] == 0
+    assert pickle.loads(pickle.dumps(counts)) == expected
+    assert counts + expected == expected + counts == Counts.merge([expected, expected])
+    assert (counts + counts).is_on_disk
+    assert sum(int(n.sum()) for _, n in counts.batches()) == expected.total
+    assert dict(
+        item for batch, n in counts.batches() for item in zip(batch, n.tolist(), strict=True)
+    ) == dict(expected.items())
+    pruned = counts.prune(3)
+    assert pruned == expected.prune(3) and pruned.pruning == expected.prune(3).pruning
+
+
+def test_a_pretoken_larger_than_the_table_is_counted(tmp_path):
+    documents = [b"x" * 50_000, b"y" * 30_000, b"short", b"x" * 50_000]
+    recipe = byteweld.RECIPES["plain"]
+    expected = byteweld.count(iter(documents), recipe=recipe)
+    for table_bytes in (1, 1_000, 40_000, 200_000):
+        limit = tiny(table_bytes=table_bytes)
+        assert count_within(limit, iter(documents), recipe, num_threads=1) == expected
+
+
+# ---------------------------------------------------------------------- trees of merges
+
+
+def test_counts_merged_in_random_trees_give_the_same_folder_byte_for_byte(tmp_path):
+    pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
+    documents = list(varied_documents(3, 900))
+    recipe = byteweld.RECIPES["modern"]
+    byteweld.count(iter(documents)).save(tmp_path / "expected")
+    expected = content(tmp_path / "expected")
+    for seed in range(6):
+        choose = random.Random(seed)
+        shuffled = choose.sample(documents, len(documents))
+        pile = []
+        for n in range(9):
+            limit = choose.choice([None, tiny(), tiny(table_bytes=3_000)])
+            pile.append(count_within(limit, iter(shuffled[n::9]), recipe))
+        step = 0
+        while len(pile) > 1:
+            choose.shuffle(pile)
+            take = choose.randint(2, 4)
+            together, pile = pile[:take], pile[take:]
+            memory = choose.choice([None, "1GB"])
+            merged = Counts.merge(together, memory=memory)
+            if choose.random() < 0.5:
+                step += 1
+                merged.save(tmp_path / f"{seed}-{step}")
+                pile.append(tmp_path / f"{seed}-{step}")
+            else:
+                pile.append(merged)
+        Counts.merge(pile).save(tmp_path / f"{seed}")
+        assert content(tmp_path / f"{seed}") == expected
+
+
+def content(folder):
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+# ---------------------------------------------------------------------- the bound of pruning
+
+
+@examples(60)
+@given(
+    st.dictionaries(st.binary(min_size=1, max_size=8), st.integers(1, 9), max_size=40),
+    st.integers(1, 10),
+)
+def test_no_pair_loses_more_than_the_bound(table, threshold):
+    counts = Counts(table)
+    pruned = counts.prune(threshold)
+    bound = pruned.pruning
+    dropped = {word: n for word, n in table.items() if n < threshold}
+    assert dict(pruned.items()) == {w: n for w, n in table.items() if n >= threshold}
+    assert (bound.distinct, bound.occurrences) == (len(dropped), sum(dropped.values()))
+    assert bound.bytes == sum(len(word) * n for word, n in dropped.items())
+    assert all(n <= bound.word_error for n in dropped.values())
+    lost: dict[bytes, int] = {}
+    for word, n in dropped.items():
+        for at in range(len(word) - 1):
+            lost[word[at : at + 2]] = lost.get(word[at : at + 2], 0) + n
+    assert bound.pair_error == max(lost.values(), default=0)
+
+
+@examples(30)
+@given(st.data())
+def test_documents_of_any_kind_are_counted_alike_with_a_budget(data):
+    documents = data.draw(corpora(byteweld.RECIPES["modern"]))
+    counts = byteweld.count(iter(documents), memory="2GB")
+    assert counts == byteweld.count(iter(documents))
+    assert counts.total_bytes == sum(len(as_bytes(document)) for document in documents)

@@ -1,0 +1,255 @@
+"""One training, many uses, for any recipe: cuts, trainings that go on, extended tokenizers.
+
+A cut is the smaller training; a training that was killed ends as if it had not been; extending
+keeps all that was there, and learns what the plain algorithm would.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import as_bytes, corpora, examples, recipes, texts
+
+import byteweld
+from byteweld import RECIPES, Counts, UnsupportedError
+from byteweld.extend import check_order
+from byteweld.reference.train import count_pairs, merge, pick
+
+MORE = 25  # merges
+LOG_HEAD, LOG_RECORD = 16, 32  # bytes
+
+
+def facts(tok):
+    """All that a training did, but for times and memory."""
+    plain = dataclasses.replace(
+        tok.training, count_seconds=0.0, merge_seconds=0.0, peak_memory_bytes=None
+    )
+    return tok.vocab, plain
+
+
+def settled(recipe, counts):
+    """The recipe with the bytes of the corpus in its alphabet, where that is open."""
+    return recipe.with_letters({byte for pretoken, n in counts.items() if n for byte in pretoken})
+
+
+def train_or_skip(counts, size, recipe, **options):
+    try:
+        return byteweld.train(counts, vocab_size=size, recipe=recipe, **options)
+    except UnsupportedError:  # a special token that Hugging Face would confuse with a learned one
+        assume(False)
+
+
+# ---------------------------------------------------------------------- cuts
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@examples(20)
+@given(st.data())
+def test_every_cut_is_the_smaller_training_in_all_that_it_says(name, data):
+    recipe = data.draw(recipes(name))
+    counts = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
+    recipe = settled(recipe, counts)
+    tok = train_or_skip(counts, recipe.minimum_size + MORE, recipe)
+    for size in range(recipe.minimum_size, recipe.minimum_size + MORE + 1):
+        trained = byteweld.train(counts, vocab_size=size, recipe=recipe)
+        assert facts(tok.cut(size)) == facts(trained)
+
+
+@examples(40)
+@given(st.data())
+def test_cuts_are_right_where_special_tokens_are_learned(data):
+    # In Hugging Face a learned token that is spelt like a special one takes its id, and no new one.
+    specials = data.draw(st.lists(st.sampled_from(["ab", "abc", "bc", "aa"]), unique=True))
+    recipe = RECIPES["huggingface"].replace(special_tokens=specials, pattern=None)
+    document = data.draw(st.text(alphabet="abc", min_size=5, max_size=80))
+    counts = byteweld.count(iter([document]), recipe=recipe)
+    tok = byteweld.train(counts, vocab_size=recipe.minimum_size + MORE, recipe=recipe)
+    for more in range(MORE + 1):
+        size = recipe.minimum_size + more
+        trained = byteweld.train(counts, vocab_size=size, recipe=recipe)
+        assert facts(tok.cut(size)) == facts(trained)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@examples(10)
+@given(st.data())
+def test_tokens_and_bytes_are_those_of_the_corpus_encoded(name, data):
+    recipe = data.draw(recipes(name))
+    recipe = recipe.replace(encode_pattern=recipe.pattern)
+    counts = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
+    recipe = settled(recipe, counts)
+    tok = train_or_skip(counts, recipe.minimum_size + MORE, recipe)
+    assert tok.training.total_bytes == sum(len(p) * n for p, n in counts.items())
+    bare = without_pattern(tok.vocab)
+    tokens = sum(len(bare.encode_ordinary(p)) * n for p, n in counts.items())
+    assert tok.training.total_tokens == tokens
+
+
+def without_pattern(vocab):
+    """A pre-token must not be cut again: away from its neighbours, it may match otherwise."""
+    return byteweld.Tokenizer(
+        byteweld.Vocabulary(
+            vocab.tokens,
+            vocab.merge_ids,
+            added_tokens=vocab.added_tokens,
+            roles=vocab.roles,
+            alphabet=vocab.alphabet,
+        )
+    )
+
+
+# ---------------------------------------------------------------------- going on
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@examples(5)
+@given(st.data())
+def test_a_training_that_was_killed_ends_as_if_it_had_not_been(name, data):
+    pytest.importorskip("pyarrow", reason="a checkpoint holds counts, which are Parquet files")
+    recipe = data.draw(recipes(name))
+    counts = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
+    recipe = settled(recipe, counts)
+    size = recipe.minimum_size + MORE
+    whole = train_or_skip(counts, size, recipe)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "point", "merges.log")
+        for _ in range(3):
+            again = byteweld.train(counts, vocab_size=size, recipe=recipe, checkpoint=log.parent)
+            assert facts(again) == facts(whole)
+            # As if it had been killed in the middle of writing a record.
+            log.write_bytes(log.read_bytes()[: data.draw(st.integers(0, log.stat().st_size))])
+
+
+# ---------------------------------------------------------------------- extending
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@examples(10)
+@given(st.data())
+def test_extending_with_the_same_text_is_training_on(name, data):
+    # A vocabulary without some bytes cannot be extended.
+    recipe = data.draw(recipes(name)).replace(initial_alphabet=None)
+    counts = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
+    first = data.draw(st.integers(0, MORE))
+    whole = train_or_skip(counts, recipe.minimum_size + MORE, recipe)
+    start = byteweld.train(counts, vocab_size=recipe.minimum_size + first, recipe=recipe)
+    longer = byteweld.train(counts, vocab_size=recipe.minimum_size + MORE, start=start)
+    assert longer.vocab.merges == whole.vocab.merges
+    assert longer.training.stop == whole.training.stop
+    assert start.training.merge_counts + longer.training.merge_counts == whole.training.merge_counts
+    assert longer.training.total_tokens == whole.training.total_tokens
+    assert longer.training.total_bytes == whole.training.total_bytes
+    if recipe.special_ids != "last" or not recipe.all_specials:
+        assert longer.vocab == whole.vocab
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@examples(10)
+@given(st.data())
+def test_extending_keeps_every_id_and_learns_what_the_plain_algorithm_does(name, data):
+    # A vocabulary without some bytes cannot be extended.
+    recipe = data.draw(recipes(name)).replace(initial_alphabet=None)
+    old = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
+    new = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
+    start = train_or_skip(old, recipe.minimum_size + data.draw(st.integers(0, MORE)), recipe)
+    size = recipe.minimum_size + MORE + data.draw(st.integers(0, MORE))
+    try:
+        longer = byteweld.train(new, vocab_size=size, start=start)
+    except UnsupportedError:  # as above
+        assume(False)
+    kept = {i: token for i, token in longer.vocab.tokens.items() if i <= max(start.vocab.tokens)}
+    assert kept == dict(start.vocab.tokens)
+    assert longer.vocab.added_tokens == start.vocab.added_tokens
+    assert longer.vocab.merge_ids[: len(start.vocab.merge_ids)] == start.vocab.merge_ids
+    assert longer.vocab.merge_ids[len(start.vocab.merge_ids) :] == learn_on(start, new, size)
+    for smaller in range(len(start.vocab), len(longer.vocab) + 1, 3):
+        if recipe.size_counts_specials:
+            extended = byteweld.train(new, vocab_size=smaller, start=start)
+            assert facts(longer.cut(smaller)) == facts(extended)
+
+
+def learn_on(start, counts, size):
+    """The merges that the readable algorithm learns, from pre-tokens as the start encodes them."""
+    recipe, vocab = start.training.recipe, start.vocab
+    tokens = dict(vocab.tokens)
+    bare = without_pattern(vocab)
+    words = {}
+    for pretoken, count in counts.items():
+        ids = tuple(bare.encode_ordinary(pretoken))
+        words[ids] = words.get(ids, 0) + count
+    specials = 0 if recipe.size_counts_specials else len(vocab.special_tokens)
+    room = size - (len(vocab) - specials)
+    longest = recipe.max_token_bytes or 10**9
+    shares_specials = recipe.alphabet == "huggingface" and recipe.special_ids != "last"
+    if recipe.alphabet == "huggingface":
+        longest = max(2, longest - 1)
+    learned = []
+    while room:
+        pairs = {
+            pair: count
+            for pair, count in count_pairs(words).items()
+            if len(tokens[pair[0]] + tokens[pair[1]]) <= longest
+        }
+        if not pairs:
+            break
+        pair = pick(pairs, tokens, recipe.tie_break)
+        if pairs[pair] < recipe.min_frequency:
+            break
+        token = tokens[pair[0]] + tokens[pair[1]]
+        new = vocab.special_tokens.get(token.decode("latin-1")) if shares_specials else None
+        if new is None:
+            new = max(tokens) + 1
+            room -= 1
+        tokens[new] = token
+        words = {merge(ids, pair, new): n for ids, n in words.items()}
+        learned.append((*pair, new))
+    return tuple(learned)
+
+
+@examples(40)
+@given(st.lists(texts, max_size=4), st.lists(texts, max_size=4), texts)
+def test_an_extended_tokenizer_encodes_by_the_old_merges_first(old, new, text):
+    start = byteweld.train(iter(old), vocab_size=290, min_frequency=1, special_tokens=["<s>"])
+    longer = byteweld.train(iter(new), vocab_size=330, start=start)
+    parts = {new: (left, right) for left, right, new in longer.vocab.merge_ids}
+    pending, found = list(reversed(longer.encode_ordinary(text))), []
+    while pending:
+        token_id = pending.pop()
+        if token_id > max(start.vocab.tokens):
+            pending += reversed(parts[token_id])
+        else:
+            found.append(token_id)
+    assert found == start.encode_ordinary(text)
+
+
+@examples(60)
+@given(st.integers(0, 10**9))
+def test_a_list_that_training_cannot_have_made_is_refused(seed):
+    # Merges in another order make other ids, where a part comes after the whole.
+    tok = byteweld.train(iter(["abcabcabd abdabc " * 3]), vocab_size=266, recipe="plain")
+    merges = list(tok.vocab.merge_ids)
+    random.Random(seed).shuffle(merges)
+    vocab = byteweld.Vocabulary(tok.vocab.tokens, merges)
+    made = [{97, 98, 99, 100, 32}]
+    for one in merges:
+        made.append(made[-1] | {one.new})
+    in_order = all({m.left, m.right} <= before for m, before in zip(merges, made, strict=False))
+    if in_order:
+        check_order(vocab)
+    else:
+        with pytest.raises(UnsupportedError, match=r"merge \d+ needs token \d+, which merge"):
+            check_order(vocab)
+
+
+def test_counts_of_any_size_are_extended():
+    big = Counts({b"abab": 2**40, b"abc": 2**33, b"xy": 1})
+    start = byteweld.train(big, vocab_size=257, recipe="plain")
+    longer = byteweld.train(big, vocab_size=260, start=start)
+    assert longer.vocab == byteweld.train(big, vocab_size=260, recipe="plain").vocab
+    assert as_bytes("ab") == longer.vocab.tokens[256]

@@ -1,0 +1,290 @@
+"""Fast == readable: the engine learns what `byteweld.reference` learns, by every recipe and rule.
+
+Merges, ids, counts and the reason to stop. Thousands of small corpora in which pairs tie, overlap
+and run; long texts without a pattern; counts up to the limit of 64 bits.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import as_bytes, corpora, examples, recipes
+
+import byteweld
+from byteweld import RECIPES, Counts, Recipe, UnsupportedError, _native, reference
+from byteweld.errors import ByteweldError
+from byteweld.reference.train import count_pairs, merge, pick
+
+TIES = ["smallest-ids", "greatest-bytes", "smallest-bytes"]
+BYTE_IDS = list(range(256))
+# The greatest sum of count x length that trains.
+MOST_BYTES = 2**63 - 1
+
+
+def trained(documents, size, recipe, **options):
+    """What a training gives, in a form in which two can be compared."""
+    try:
+        tok = byteweld.train(iter(documents), vocab_size=size, recipe=recipe, **options)
+    except (ByteweldError, ValueError) as error:
+        return type(error)
+    return tok.vocab, tok.training.merge_counts, tok.training.stop
+
+
+def trained_by_reference(documents, size, recipe):
+    try:
+        training = reference.train([as_bytes(d) for d in documents], size, recipe)
+    except (ByteweldError, ValueError) as error:
+        return type(error)
+    return training.vocab, tuple(m.pair_count for m in training.merges), training.stopped
+
+
+def check_counts(counts, size, recipe):
+    tok = byteweld.train(Counts(counts), vocab_size=size, recipe=recipe)
+    expected = reference.train(counts, size, recipe)
+    assert tok.vocab == expected.vocab
+    assert tok.training.merge_counts == tuple(merge.pair_count for merge in expected.merges)
+    assert tok.training.stop == expected.stopped
+    return tok
+
+
+# ---------------------------------------------------------------------- recipes
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@examples(150)
+@given(st.data())
+def test_a_recipe_with_any_fields_changed_trains_as_the_reference_does(name, data):
+    recipe = data.draw(recipes(name))
+    documents = data.draw(corpora(recipe))
+    size = recipe.minimum_size + data.draw(st.integers(0, 40))
+    assert trained(documents, size, recipe) == trained_by_reference(documents, size, recipe)
+
+
+@pytest.mark.parametrize("tie_break", TIES)
+@pytest.mark.parametrize("name", RECIPES)
+@examples(60)
+@given(
+    documents=st.lists(st.text(alphabet="ab \n", max_size=80), max_size=4),
+    min_frequency=st.integers(0, 3),
+    max_token_bytes=st.sampled_from([None, 2, 3, 5]),
+)
+def test_every_recipe_and_tie_rule_trains_as_the_reference_does(
+    name, tie_break, documents, min_frequency, max_token_bytes
+):
+    recipe = RECIPES[name].replace(
+        tie_break=tie_break, min_frequency=min_frequency, max_token_bytes=max_token_bytes
+    )
+    size = recipe.minimum_size + 60
+    assert trained(documents, size, recipe) == trained_by_reference(documents, size, recipe)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_trains_on_the_small_texts_as_the_reference_does(name, data):
+    recipe = RECIPES[name]
+    documents = [(data / file).read_bytes() for file in ("prose.txt", "code.txt", "many.txt")]
+    if recipe.alphabet == "ascii":
+        documents = [document.decode().encode("ascii", "ignore") for document in documents]
+    size = recipe.minimum_size + 120
+    expected = trained_by_reference(documents, size, recipe)
+    for num_threads in (1, 2, 7):
+        assert trained(documents, size, recipe, num_threads=num_threads) == expected
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@examples(25)
+@given(st.data())
+def test_any_number_of_threads_trains_as_the_reference_does(name, data):
+    recipe = data.draw(recipes(name))
+    documents = data.draw(corpora(recipe)) * 5
+    size = recipe.minimum_size + 30
+    expected = trained_by_reference(documents, size, recipe)
+    for num_threads in (1, 2, 7):
+        assert trained(documents, size, recipe, num_threads=num_threads) == expected
+
+
+# ---------------------------------------------------------------------- shapes that bite
+
+words = st.one_of(
+    st.text("a", min_size=1, max_size=40),
+    st.text("ab", min_size=1, max_size=30),
+    st.text("abc\x00ÿ", min_size=1, max_size=12),
+    # A short piece over and over: every overlap of it with itself.
+    st.tuples(st.text("ab", min_size=1, max_size=4), st.integers(1, 20)).map(lambda p: p[0] * p[1]),
+).map(lambda text: text.encode("latin-1"))
+tables = st.one_of(
+    st.dictionaries(words, st.just(1), max_size=20),  # all counts tie
+    st.dictionaries(words, st.integers(0, 4), max_size=20),
+    st.dictionaries(words, st.integers(0, 45).map(lambda power: 2**power), max_size=12),
+)
+
+
+@pytest.mark.parametrize("tie_break", TIES)
+@examples(400)
+@given(
+    counts=tables,
+    merges=st.sampled_from([0, 1, 2, 5, 30, 200]),
+    min_frequency=st.sampled_from([0, 1, 2, 3, 2**32]),
+    max_token_bytes=st.sampled_from([None, None, 1, 2, 3, 6]),
+)
+def test_runs_overlaps_and_ties_train_as_the_reference_does(
+    tie_break, counts, merges, min_frequency, max_token_bytes
+):
+    recipe = Recipe(
+        tie_break=tie_break, min_frequency=min_frequency, max_token_bytes=max_token_bytes
+    )
+    check_counts(counts, 256 + merges, recipe)
+
+
+@examples(60)
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 40), st.sampled_from(TIES))
+def test_blocks_of_two_letters_train_as_the_reference_does(x, y, times, tie_break):
+    documents = [("a" * x + "b" * y) * times, "a" * times, ("ab" * x + "a" * y) * 3]
+    recipe = RECIPES["plain"].replace(tie_break=tie_break)
+    assert trained(documents, 300, recipe) == trained_by_reference(documents, 300, recipe)
+
+
+@pytest.mark.parametrize("tie_break", TIES)
+@pytest.mark.parametrize("letters", ["a", "ab", "aab", "abcdefgh", "a <|é"])
+@examples(4)
+@given(seed=st.integers(0, 2**32), special=st.booleans())
+def test_one_giant_document_without_a_pattern_trains_as_the_reference_does(
+    tie_break, letters, seed, special
+):
+    choose = random.Random(seed)
+    runs = (choose.choice(letters) * choose.choice([1, 1, 2, 3, 5, 40]) for _ in range(1500))
+    recipe = RECIPES["plain"].replace(
+        tie_break=tie_break, special_tokens=["<|"] if special else [], pattern=None
+    )
+    document = "".join(runs)
+    size = recipe.minimum_size + 40
+    expected = trained_by_reference([document], size, recipe)
+    for num_threads in (1, 2, 7):
+        assert trained([document], size, recipe, num_threads=num_threads) == expected
+
+
+# ---------------------------------------------------------------------- 64 bits
+
+
+@examples(200)
+@given(
+    counts=st.dictionaries(
+        st.binary(min_size=1, max_size=12).map(lambda b: bytes(x % 4 + 97 for x in b)),
+        st.one_of(st.integers(0, 4), st.integers(2**31 - 2, 2**33), st.integers(2**40, 2**45)),
+        max_size=12,
+    ),
+    tie_break=st.sampled_from(TIES),
+    min_frequency=st.sampled_from([0, 1, 3, 2**32, 2**41]),
+)
+def test_counts_of_any_size_train_as_the_reference_does(counts, tie_break, min_frequency):
+    check_counts(counts, 290, Recipe(tie_break=tie_break, min_frequency=min_frequency))
+
+
+@pytest.mark.parametrize("most", [2**31, 2**32, 2**40, 2**53, 2**59])
+def test_counts_around_every_width_of_a_number_are_exact(most):
+    # (a, b) leads by one, then (c, d) by one: a float or a narrower integer would see ties.
+    counts = {b"ab": most + 1, b"cd": most, b"abab": 1, b"ef": most + 2, b"gh": most - 1}
+    tok = check_counts(counts, 260, Recipe(tie_break="greatest-bytes"))
+    assert tok.training.merge_counts == (most + 3, most + 2, most, most - 1)
+    assert tok.vocab.merges == [(b"a", b"b"), (b"e", b"f"), (b"c", b"d"), (b"g", b"h")]
+
+
+@pytest.mark.parametrize("name", ["modern", "from-scratch", "ck", "huggingface", "rustbpe"])
+def test_a_corpus_counted_and_added_up_a_trillion_times_learns_the_same_merges(name, data):
+    counts = byteweld.count(data / "prose.txt", recipe=name)
+    many = counts
+    for _ in range(40):
+        many = Counts.merge([many, many])
+    assert many.total == counts.total << 40
+    size = RECIPES[name].minimum_size + 200
+    once = byteweld.train(counts, vocab_size=size, recipe=name, min_frequency=1)
+    often = byteweld.train(many, vocab_size=size, recipe=name, min_frequency=1)
+    assert often.vocab == once.vocab
+    assert often.training.merge_counts == tuple(n << 40 for n in once.training.merge_counts)
+    assert min(often.training.merge_counts) >= 2**40
+
+
+@examples(60)
+@given(st.lists(words, min_size=1, max_size=5, unique=True), st.integers(0, 3))
+def test_counts_train_up_to_the_limit_and_are_refused_beyond_it(pretokens, below):
+    length = sum(map(len, pretokens))
+    most = MOST_BYTES // length
+    counts = {pretoken: most - below for pretoken in pretokens}
+    check_counts(counts, 280, Recipe())
+    over = counts | {pretokens[0]: most + MOST_BYTES // len(pretokens[0])}
+    with pytest.raises(UnsupportedError, match=r"more than 9223372036854775807; divide all counts"):
+        byteweld.train(Counts(over), vocab_size=280, recipe=Recipe())
+
+
+def test_a_sum_of_counts_beyond_64_bits_is_refused():
+    most = Counts({b"ab": 2**64 - 1})
+    assert (most + Counts({b"cd": 2**64 - 1})).total == 2**65 - 2
+    with pytest.raises(OverflowError):
+        Counts.merge([most, Counts({b"ab": 1})])
+    with pytest.raises(ValueError, match="below 2\\^64"):
+        Counts({b"ab": 2**64})
+
+
+# ---------------------------------------------------------------------- known merges
+
+
+def learn(counts, tie_break, *, known=(), first_id=256, merges=30, min_frequency=0):
+    """Ask the engine itself, whose bytes have their own values as ids."""
+    learned, stop, _ = _native.train(
+        Counts(counts)._table,
+        base_ids=BYTE_IDS,
+        first_id=first_id,
+        max_new_ids=merges,
+        reserved=[],
+        known=list(known),
+        tie_break=tie_break,
+        min_frequency=min_frequency,
+        max_token_bytes=None,
+        num_threads=None,
+        progress=None,
+    )
+    return [tuple(merge[:4]) for merge in learned], stop
+
+
+@examples(400)
+@given(tables, st.sampled_from(TIES), st.integers(0, 30), st.sampled_from([0, 2, 3]))
+def test_a_training_that_goes_on_from_its_first_merges_learns_the_rest(
+    counts, tie_break, done, min_frequency
+):
+    whole, stop = learn(counts, tie_break, min_frequency=min_frequency)
+    done = min(done, len(whole))
+    rest = learn(
+        counts,
+        tie_break,
+        known=[merge[:3] for merge in whole[:done]],
+        first_id=256 + done,
+        merges=30 - done,
+        min_frequency=min_frequency,
+    )
+    assert rest == (whole[done:], stop)
+
+
+@examples(400)
+@given(tables, tables, st.sampled_from(TIES), st.integers(0, 25))
+def test_merges_of_other_text_are_made_first_in_their_order(before, counts, tie_break, merges):
+    known = [merge[:3] for merge in learn(before, tie_break, merges=merges)[0]]
+    # The specification: make the known merges one after another, then learn as always.
+    tokens = {byte: bytes([byte]) for byte in range(256)}
+    now = {}
+    for pretoken, count in counts.items():
+        ids = tuple(pretoken)
+        for left, right, new in known:
+            tokens[new] = tokens[left] + tokens[right]
+            ids = merge(ids, (left, right), new)
+        if count:
+            now[ids] = now.get(ids, 0) + count
+    expected = []
+    while len(expected) < 20 and (pairs := count_pairs(now)):
+        pair = pick(pairs, tokens, tie_break)
+        new = 1000 + len(expected)
+        tokens[new] = tokens[pair[0]] + tokens[pair[1]]
+        now = {merge(ids, pair, new): count for ids, count in now.items()}
+        expected.append((*pair, new, pairs[pair]))
+    assert learn(counts, tie_break, known=known, first_id=1000, merges=20)[0] == expected

@@ -1,0 +1,234 @@
+"""Checkpoints from Python: what a training goes on from, what it refuses, what it tells."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+import byteweld
+from byteweld import Checkpoint, Counts, FormatError, TrainingEvent
+
+pytest.importorskip("pyarrow", reason="a checkpoint holds counts, which are Parquet files")
+
+HEAD, RECORD = 16, 32  # bytes of the log
+DOCUMENT = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "a.txt").write_text(DOCUMENT)
+    (tmp_path / "b.txt").write_text(DOCUMENT[::-1])
+    return [tmp_path / "a.txt", tmp_path / "b.txt"]
+
+
+def train(source, point=None, **options):
+    options = {"vocab_size": 600, "min_frequency": 1} | options
+    return byteweld.train(source, checkpoint=point, **options)
+
+
+class Killed(Exception):
+    """What stands for a kill."""
+
+
+def kill_after(merges):
+    def progress(event):
+        if event.kind == "merge" and event.merges_completed >= merges:
+            raise Killed
+
+    return progress
+
+
+def test_a_training_goes_on_after_the_merges_that_were_written_down(corpus, tmp_path):
+    whole = train(corpus)
+    point = tmp_path / "point"
+    with pytest.raises(Killed):
+        train(corpus, point, progress=kill_after(200))
+    assert sorted(path.name for path in point.iterdir()) == [
+        *("checkpoint.json", "counts", "merges.log")
+    ]
+    written = ((point / "merges.log").stat().st_size - HEAD) // RECORD
+    assert written >= 200
+    heard: list[TrainingEvent] = []
+    again = train(corpus, point, progress=heard.append)
+    assert again.vocab == whole.vocab
+    assert again.training.merge_counts == whole.training.merge_counts
+    assert again.training.total_tokens == whole.training.total_tokens
+    assert (heard[0].kind, heard[0].merges_completed) == ("start", written)  # nothing is read
+    assert heard[-1].kind == "complete"
+
+
+def test_a_training_that_was_done_is_there_at_once(corpus, tmp_path):
+    whole = train(corpus, tmp_path / "point")
+    heard: list[TrainingEvent] = []
+    again = train(corpus, tmp_path / "point", progress=heard.append)
+    assert again.vocab == whole.vocab
+    assert again.training.stop == whole.training.stop
+    assert [event.kind for event in heard] == ["start", "complete"]
+
+
+def test_half_written_counts_are_ignored(corpus, tmp_path):
+    whole = train(corpus)
+    point = tmp_path / "point"
+    with pytest.raises(Killed):
+        train(corpus, point, progress=kill_after(100))
+    (point / "counts").rename(point / "counts.new")
+    for file in (point / "counts.new").rglob("*.parquet"):
+        file.write_bytes(file.read_bytes()[:100])
+    (point / "merges.log").write_bytes(b"byteweld")
+    assert train(corpus, point).vocab == whole.vocab
+
+
+def test_counts_can_be_given_and_must_be_the_same(corpus, tmp_path):
+    counts = byteweld.count(corpus)
+    whole = train(corpus)
+    point = tmp_path / "point"
+    with pytest.raises(Killed):
+        train(counts, point, progress=kill_after(100))
+    others = Counts(
+        {pretoken[::-1]: count for pretoken, count in counts.items()},
+        pattern=counts.pattern,
+        boundaries=counts.boundaries,
+    )
+    with pytest.raises(ValueError, match="from other counts"):
+        train(others, point)
+    with pytest.raises(ValueError, match=r"total was \d+, now it is \d+"):
+        train(counts + counts, point)
+    assert train(counts, point).vocab == whole.vocab
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"vocab_size": 601}, "vocab_size was 600, now it is 601"),
+        ({"min_frequency": 2}, "min_frequency was 1, now it is 2"),
+        ({"tie_break": "smallest-bytes"}, "tie_break was 'smallest-ids'"),
+        ({"special_tokens": ["<x>"]}, "special_tokens was []"),
+        ({"lines": True}, "unit was 'file', now it is 'line'"),
+    ],
+    ids=str,
+)
+def test_other_arguments_are_refused_by_name(corpus, tmp_path, change, words):
+    train(corpus, tmp_path / "point", vocab_size=600)
+    with pytest.raises(ValueError, match="is the checkpoint of another training") as caught:
+        train(corpus, tmp_path / "point", **change)
+    assert words in str(caught.value)
+
+
+def test_other_files_are_refused_by_name(corpus, tmp_path):
+    point = tmp_path / "point"
+    train(corpus, point)
+    with pytest.raises(ValueError, match="there were 2 files, now there are 1"):
+        train(corpus[:1], point)
+    with pytest.raises(ValueError, match=r"there was the file .*a\.txt.*, now there is .*b\.txt"):
+        train(corpus[::-1], point)
+    os.utime(corpus[1], ns=(5, 5))
+    with pytest.raises(ValueError, match=r"b\.txt' was changed meanwhile"):
+        train(corpus, point)
+    corpus[0].write_text("shorter")
+    with pytest.raises(ValueError, match=r"a\.txt' had \d+ bytes, now it has 7"):
+        train(corpus, point)
+
+
+def test_another_start_is_refused(corpus, tmp_path):
+    start = byteweld.train(corpus, vocab_size=300)
+    point = tmp_path / "point"
+    with pytest.raises(Killed):
+        train(corpus, point, vocab_size=700, start=start, progress=kill_after(100))
+    with pytest.raises(ValueError, match="start was "):
+        train(corpus, point, vocab_size=700, start=start.cut(290))
+    again = train(corpus, point, vocab_size=700, start=start)
+    assert again.vocab == train(corpus, vocab_size=700, start=start).vocab
+
+
+def test_documents_that_cannot_be_known_again_are_refused(tmp_path):
+    with pytest.raises(TypeError, match="a checkpoint needs files or Counts"):
+        train(iter([DOCUMENT]), tmp_path / "point")
+    assert not (tmp_path / "point").exists()
+
+
+def test_a_checkpoint_is_used_by_one_training_at_a_time(tmp_path):
+    pytest.importorskip("fcntl", reason="there are no such locks on Windows")
+    point = Checkpoint(tmp_path / "point", {})
+    with pytest.raises(ValueError, match="another training is using the checkpoint"):
+        Checkpoint(tmp_path / "point", {})
+    point.close()
+    Checkpoint(tmp_path / "point", {}).close()
+
+
+def test_what_is_no_checkpoint_is_refused(tmp_path):
+    (tmp_path / "checkpoint.json").write_text("not json")
+    with pytest.raises(FormatError, match="expected JSON"):
+        Checkpoint(tmp_path, {})
+    (tmp_path / "checkpoint.json").write_text('{"format": "byteweld checkpoint 9"}')
+    with pytest.raises(ValueError, match="format was 'byteweld checkpoint 9'"):
+        Checkpoint(tmp_path, {})
+    (tmp_path / "checkpoint.json").write_text('{"format": "byteweld checkpoint 1"}')
+    (tmp_path / "merges.log").write_bytes(b"something else\n\n\n\n")
+    with pytest.raises(FormatError, match="expected a log of merges"):
+        Checkpoint(tmp_path, {})
+
+
+def test_any_end_of_the_log_is_understood(tmp_path):
+    merges = [(97, 98, 256 + n, 1000 - n, n) for n in range(20)]
+    point = Checkpoint(tmp_path / "point", {"a": 1})
+    point.append(merges)
+    point.close()
+    log = tmp_path / "point" / "merges.log"
+    whole = log.read_bytes()
+    assert len(whole) == HEAD + 20 * RECORD
+    for length in range(len(whole) + 1):
+        log.write_bytes(whole[:length])
+        point = Checkpoint(tmp_path / "point", {"a": 1})
+        kept = max(0, length - HEAD) // RECORD
+        assert point.merges == merges[:kept]
+        point.append(merges[kept:])
+        point.finish("size", 5)
+        point.close()
+        assert log.read_bytes()[: len(whole)] == whole
+    again = Checkpoint(tmp_path / "point", {"a": 1})
+    assert (again.merges, again.stop, again.first_tokens) == (merges, "size", 5)
+    again.remove()
+    assert not (tmp_path / "point").exists()
+
+
+def test_any_flipped_bit_of_the_log_is_found(tmp_path):
+    merges = [(97, 98, 256 + n, 1000 - n, n) for n in range(4)]
+    point = Checkpoint(tmp_path / "point", {})
+    point.append(merges)
+    point.close()
+    log = tmp_path / "point" / "merges.log"
+    whole = log.read_bytes()
+    for place in range(HEAD, len(whole)):
+        spoilt = bytearray(whole)
+        spoilt[place] ^= 1 << (place % 8)
+        log.write_bytes(spoilt)
+        point = Checkpoint(tmp_path / "point", {})
+        assert point.merges == merges[: (place - HEAD) // RECORD]
+        point.close()
+    log.write_bytes(whole[:HEAD] + whole[HEAD + RECORD :])  # a record that is lost
+    point = Checkpoint(tmp_path / "point", {})
+    assert point.merges == []
+    point.close()
+
+
+def test_removing_leaves_what_is_not_the_checkpoints(tmp_path):
+    point = Checkpoint(tmp_path / "point", {})
+    (tmp_path / "point" / "notes.txt").write_text("mine")
+    point.remove()
+    assert [path.name for path in (tmp_path / "point").iterdir()] == ["notes.txt"]
+
+
+def test_very_many_files_are_remembered_by_a_digest(tmp_path, monkeypatch):
+    monkeypatch.setattr("byteweld.checkpoint._MANY_FILES", 3)
+    for n in range(5):
+        (tmp_path / f"{n}.txt").write_text(DOCUMENT[: 50 + n])
+    files = sorted(tmp_path.glob("*.txt"))
+    train(files, tmp_path / "point")
+    facts = json.loads((tmp_path / "point" / "checkpoint.json").read_text())
+    assert facts["files"].startswith("5 files with digest ")
+    train(files, tmp_path / "point")
+    files[2].write_text("changed")
+    with pytest.raises(ValueError, match="files was '5 files with digest"):
+        train(files, tmp_path / "point")

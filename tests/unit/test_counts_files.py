@@ -1,0 +1,493 @@
+"""The counts artifact: sixteen files, written the same every time and checked row by row."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+
+import pytest
+
+import byteweld
+from byteweld import PATTERNS, Counts, FormatError, Pruning, counts_files
+from byteweld._memory import memory_limit
+
+pyarrow = pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+NAMES = [f"part-{part:02}.parquet" for part in range(16)]
+MANY = {b"%d" % n: n % 7 + 1 for n in range(500)} | {b"ab": 2**40, b"\x00\xff": 1, b"a" * 5000: 3}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    counts = Counts(MANY, pattern=PATTERNS["gpt2"])
+    counts.save(tmp_path / "counts")
+    return counts, tmp_path / "counts"
+
+
+def content(folder):
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+def rows(file):
+    return parquet.read_table(file).to_pydict()
+
+
+def rewrite(file, columns=None, metadata=None, schema=None):
+    """Write a part anew with other rows, or with its footer changed (None removes a key)."""
+    before = parquet.ParquetFile(file)
+    found = {key.decode(): value.decode() for key, value in before.metadata.metadata.items()}
+    found |= metadata or {}
+    kept = {key: value for key, value in found.items() if value is not None}
+    schema = schema or before.schema_arrow
+    table = pyarrow.table(rows(file) if columns is None else columns, schema=schema)
+    with parquet.ParquetWriter(file, schema, store_schema=False) as writer:
+        writer.add_key_value_metadata(kept)
+        writer.write_table(table)
+
+
+def refusal(folder):
+    with pytest.raises(FormatError) as caught:
+        Counts.load(folder)
+    return caught.value
+
+
+# ---------------------------------------------------------------------- there and back
+
+
+def test_saved_counts_are_read_back(saved):
+    counts, folder = saved
+    loaded = Counts.load(folder)
+    assert loaded == counts and loaded.pattern == PATTERNS["gpt2"]
+    assert loaded.items() == counts.items() == sorted(MANY.items())
+    assert Counts.load(str(folder)) == counts
+    assert Counts.is_saved_at(folder)
+    assert not Counts.is_saved_at(folder.parent)
+
+
+def test_all_that_is_known_of_counts_is_kept(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a b a<x>c"}\nbroken\n{"text": "long a"}\n')
+    counts = byteweld.count(
+        tmp_path / "a.jsonl", recipe="ck-ascii", special_tokens=["<x>"], on_error="skip", prune=1
+    )
+    counts.save(tmp_path / "counts")
+    loaded = Counts.load(tmp_path / "counts")
+    for name in (
+        "pattern",
+        "boundaries",
+        "alphabet",
+        "skipped_documents",
+        "pruning",
+        "total_bytes",
+    ):
+        assert getattr(loaded, name) == getattr(counts, name), name
+    assert loaded.alphabet == "ascii" and loaded.skipped_documents == 1
+
+
+def test_saved_counts_are_a_source(saved):
+    counts, folder = saved
+    tok = byteweld.train(folder, vocab_size=300, recipe="from-scratch")
+    assert tok.vocab == byteweld.train(counts, vocab_size=300, recipe="from-scratch").vocab
+    assert byteweld.count(folder, recipe="from-scratch") == counts
+    with pytest.raises(ValueError, match="pass pattern="):
+        byteweld.train(folder, vocab_size=300, recipe="modern")
+
+
+def test_a_part_has_two_columns_and_a_footer_that_says_what_it_is(saved):
+    counts, folder = saved
+    assert sorted(file.name for file in folder.iterdir()) == NAMES
+    file = parquet.ParquetFile(folder / "part-03.parquet")
+    assert str(file.schema_arrow.field("bytes")) == "pyarrow.Field<bytes: binary not null>"
+    assert str(file.schema_arrow.field("count")) == "pyarrow.Field<count: uint64 not null>"
+    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+    footer = {k.decode(): v.decode() for k, v in file.metadata.metadata.items()}
+    part = rows(folder / "part-03.parquet")
+    assert part["bytes"] == sorted(part["bytes"])
+    assert footer == {
+        "format": "byteweld counts",
+        "version": "1",
+        "partition": "xxh3_64(bytes) % 16",
+        "parts": "16",
+        "part": "3",
+        "pattern": json.dumps(PATTERNS["gpt2"]),
+        "canonical_pattern": footer["canonical_pattern"],
+        "boundaries": "null",
+        "alphabet": "null",
+        "skipped_documents": "0",
+        "pruning": "null",
+        "distinct": str(len(counts)),
+        "total": str(counts.total),
+        "total_bytes": str(counts.total_bytes),
+        "part_distinct": str(len(part["bytes"])),
+        "part_total": str(sum(part["count"])),
+        "part_total_bytes": str(
+            sum(len(b) * n for b, n in zip(part["bytes"], part["count"], strict=True))
+        ),
+    }
+
+
+def test_the_part_of_a_pretoken_is_fixed_for_ever(tmp_path):
+    # From xxHash itself: XXH3_64bits("a") = 0xe6c632b61e964e1f, of "abc" 0x78af5f94892f3950.
+    Counts({b"a": 1, b"abc": 2}).save(tmp_path / "counts")
+    assert rows(tmp_path / "counts" / "part-15.parquet") == {"bytes": [b"a"], "count": [1]}
+    assert rows(tmp_path / "counts" / "part-00.parquet") == {"bytes": [b"abc"], "count": [2]}
+
+
+def test_empty_counts_are_sixteen_empty_parts(tmp_path):
+    Counts({}).save(tmp_path / "counts")
+    assert sorted(content(tmp_path / "counts")) == NAMES
+    assert Counts.load(tmp_path / "counts") == Counts({})
+
+
+def test_the_same_counts_make_the_same_files_whatever_they_were_added_up_from(saved, tmp_path):
+    counts, folder = saved
+    counts.save(tmp_path / "again")
+    assert content(tmp_path / "again") == content(folder)
+    one = {pretoken: 1 for pretoken in MANY}
+    rest = {pretoken: count - 1 for pretoken, count in MANY.items()}
+    halves = [Counts(table, pattern=PATTERNS["gpt2"]) for table in (one, rest)]
+    for name, half in zip("ab", halves, strict=True):
+        half.save(tmp_path / name)
+    for n, sources in enumerate(
+        [halves, halves[::-1], [tmp_path / "a", tmp_path / "b"], [tmp_path / "b", halves[0]]]
+    ):
+        Counts.merge(sources).save(tmp_path / f"sum-{n}")
+        assert content(tmp_path / f"sum-{n}") == content(folder)
+
+
+def test_many_rows_are_several_row_groups_of_bounded_size(tmp_path):
+    counts = Counts({b"%07d" % n: 1 for n in range(1_300_000)})
+    counts.save(tmp_path / "counts")
+    metadata = parquet.ParquetFile(tmp_path / "counts" / "part-00.parquet").metadata
+    groups = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+    assert len(groups) == 2 and groups[0] == 1 << 16
+    assert Counts.load(tmp_path / "counts") == counts
+
+
+@pytest.mark.parametrize("big", [2**32 - 1, 2**32, 2**40 + 1, 2**56])
+def test_counts_beyond_32_and_40_bits_survive_saving_merging_and_training(big, tmp_path):
+    table = {b"ab": big, b"cd": big + 1, b"abcd": 1, b"xy": 2**31}
+    Counts(table).save(tmp_path / "a")
+    merged = Counts.merge([tmp_path / "a", tmp_path / "a", Counts({b"cd": 1})])
+    assert merged[b"ab"] == 2 * big and merged[b"cd"] == 2 * big + 3
+    merged.save(tmp_path / "b")
+    tok = byteweld.train(tmp_path / "b", vocab_size=259, recipe="plain")
+    assert tok.vocab.merges == [(b"c", b"d"), (b"a", b"b"), (b"x", b"y")]
+    assert tok.training.merge_counts == (2 * big + 5, 2 * big + 2, 2**32)
+
+
+def test_a_sum_beyond_64_bits_is_refused_by_name(tmp_path):
+    Counts({b"ab": 2**64 - 1}).save(tmp_path / "a")
+    assert Counts.load(tmp_path / "a")[b"ab"] == 2**64 - 1
+    with pytest.raises(OverflowError, match='"ab"'):
+        Counts.merge([tmp_path / "a", Counts({b"ab": 1})])
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def test_saved_counts_are_not_overwritten_unless_told(saved):
+    counts, folder = saved
+    with pytest.raises(FileExistsError, match="overwrite"):
+        Counts({b"x": 1}).save(folder)
+    assert Counts.load(folder) == counts
+    Counts({b"x": 1}).save(folder, overwrite=True)
+    assert Counts.load(folder) == Counts({b"x": 1})
+    assert [file.name for file in folder.parent.iterdir()] == ["counts"]
+
+
+def test_an_empty_folder_and_folders_that_are_not_there_are_made_use_of(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", tmp_path / "a" / "b"):
+        Counts({b"x": 1}).save(folder)
+        assert Counts.load(folder) == Counts({b"x": 1})
+
+
+def test_a_folder_with_other_files_is_never_replaced(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    for overwrite in (False, True):
+        with pytest.raises(FileExistsError, match="other files"):
+            Counts({b"x": 1}).save(tmp_path / "mine", overwrite=overwrite)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FileExistsError, match="no folder"):
+        Counts({b"x": 1}).save(tmp_path / "file", overwrite=True)
+    assert content(tmp_path / "mine") == {"thesis.txt": b"x"}
+
+
+def test_a_save_that_fails_halfway_changes_nothing(saved, monkeypatch):
+    _, folder = saved
+    before = content(folder)
+    write_part = counts_files._write_part
+
+    def fail_at_nine(file, table, part, metadata):
+        if part == 9:
+            raise OSError(28, "No space left on device")
+        write_part(file, table, part, metadata)
+
+    monkeypatch.setattr(counts_files, "_write_part", fail_at_nine)
+    with pytest.raises(OSError, match="No space"):
+        Counts({b"x": 1}).save(folder, overwrite=True)
+    with pytest.raises(OSError, match="No space"):
+        Counts({b"x": 1}).save(folder.parent / "new")
+    assert content(folder) == before
+    assert [file.name for file in folder.parent.iterdir()] == ["counts"]
+
+
+def test_without_pyarrow_saving_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match="pip install"):
+        Counts({b"a": 1}).save(tmp_path / "counts")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------------- parts that do not fit
+
+
+def test_a_missing_artifact_is_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        Counts.load(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match=r"part-00\.parquet"):
+        Counts.load(tmp_path)
+
+
+def test_a_missing_part_is_named(saved):
+    _, folder = saved
+    for name in ("part-15.parquet", "part-00.parquet"):
+        (folder / name).unlink()
+        error = refusal(folder)
+        assert error.path == str(folder / name) and "missing" in str(error)
+        assert Counts.is_saved_at(folder)
+
+
+def test_a_parquet_file_too_many_is_named(saved):
+    _, folder = saved
+    for name in ("part-16.parquet", "part-1.parquet", "counts.parquet"):
+        shutil.copy(folder / "part-01.parquet", folder / name)
+        error = refusal(folder)
+        assert error.path == str(folder / name) and "no other" in str(error)
+        (folder / name).unlink()
+    (folder / "notes.txt").write_text("what this is")
+    assert len(Counts.load(folder)) == len(MANY)
+
+
+def test_parts_under_each_others_names_are_refused(saved):
+    _, folder = saved
+    shutil.copy(folder / "part-01.parquet", folder / "part-02.parquet")
+    assert "it is part 1 of 16; its name says 2" in str(refusal(folder))
+
+
+def test_a_part_of_other_counts_is_refused(saved):
+    counts, folder = saved
+    other = folder.parent / "other"
+    Counts(MANY | {b"more": 1}, pattern=PATTERNS["gpt2"]).save(other)
+    for name in NAMES[:3]:
+        shutil.copy(other / name, folder / name)
+    error = refusal(folder)
+    assert "different counts" in str(error) and error.path == str(folder / "part-03.parquet")
+    # A part of counts with another pattern.
+    Counts(MANY, pattern="x+").save(other, overwrite=True)
+    counts.save(folder, overwrite=True)
+    shutil.copy(other / NAMES[7], folder / NAMES[7])
+    error = refusal(folder)
+    assert "its pattern is" in str(error) and error.path == str(folder / NAMES[7])
+
+
+def test_parts_whose_sums_are_not_the_whole_are_refused(saved):
+    _, folder = saved
+    for name in NAMES:
+        rewrite(folder / name, metadata={"total": "5"})
+    assert f"total {sum(MANY.values())} together, but say 5" in str(refusal(folder))
+
+
+# ---------------------------------------------------------------------- parts that are wrong
+
+
+def test_a_damaged_part_is_a_format_error(saved):
+    _, folder = saved
+    file = folder / "part-04.parquet"
+    whole = file.read_bytes()
+    cuts = [whole[:n] for n in range(0, len(whole), 97)]
+    for damaged in (b"PAR1", whole[:-1], b"x" * len(whole), *cuts):
+        file.write_bytes(damaged)
+        assert refusal(folder).path == str(file)
+
+
+def test_a_flipped_bit_is_an_error_or_changes_nothing(saved):
+    counts, folder = saved
+    file = folder / "part-04.parquet"
+    whole = file.read_bytes()
+    for at in range(0, len(whole), 41):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        try:
+            loaded = Counts.load(folder)
+        except FormatError as error:
+            assert str(folder) in str(error)
+        else:
+            assert loaded == counts
+
+
+@pytest.mark.parametrize(
+    ("schema", "columns"),
+    [
+        ([("text", pyarrow.string())], {"text": ["a"]}),
+        (
+            [("bytes", pyarrow.string()), ("count", pyarrow.uint64())],
+            {"bytes": ["a"], "count": [1]},
+        ),
+        (
+            [("bytes", pyarrow.binary()), ("count", pyarrow.int64())],
+            {"bytes": [b"a"], "count": [1]},
+        ),
+        (
+            [("bytes", pyarrow.binary()), ("count", pyarrow.uint64())],
+            {"bytes": [None], "count": [1]},
+        ),
+        (
+            [("count", pyarrow.uint64()), ("bytes", pyarrow.binary())],
+            {"count": [1], "bytes": [b"a"]},
+        ),
+    ],
+    ids=["other", "text", "signed", "nullable", "order"],
+)
+def test_other_columns_are_refused(saved, schema, columns):
+    _, folder = saved
+    rewrite(folder / "part-02.parquet", columns, schema=pyarrow.schema(schema))
+    error = refusal(folder)
+    assert "bytes: binary not null, count: uint64 not null" in str(error)
+    assert error.path == str(folder / "part-02.parquet")
+
+
+def test_a_foreign_parquet_file_is_a_format_error(saved):
+    _, folder = saved
+    parquet.write_table(pyarrow.table({"text": ["a"]}), folder / "part-00.parquet")
+    assert "expected counts of format 'byteweld counts', version 1, found None" in str(
+        refusal(folder)
+    )
+    Counts(MANY).save(folder, overwrite=True)
+    rewrite(folder / "part-00.parquet", metadata={"version": "2"})
+    assert "version '2'" in str(refusal(folder))
+
+
+def changed(part, change):
+    pairs = list(zip(part["bytes"], part["count"], strict=True))
+    pairs = change(pairs)
+    return {"bytes": [pair[0] for pair in pairs], "count": [pair[1] for pair in pairs]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: [rows[0], rows[2], rows[1], *rows[3:]], "row 2: .* not in order"),
+        (lambda rows: [rows[0], rows[0], *rows[2:]], "row 1: .* twice"),
+        (lambda rows: [*rows[:-1], (rows[-1][0], 0)], "row [0-9]+: .* count 0"),
+        (lambda rows: [(b"", 1), *rows[1:]], "row 0: an empty pre-token"),
+        (lambda rows: [*rows[:5], (rows[5][0] + b"x", 1), *rows[6:]], "row 5: .* belongs to part"),
+        (lambda rows: [(rows[0][0], rows[0][1] + 1), *rows[1:]], "rows have total"),
+        (lambda rows: rows[:-1], "rows, but its footer says"),
+    ],
+    ids=["order", "twice", "zero", "empty", "part", "total", "rows"],
+)
+def test_a_row_that_is_wrong_is_named(saved, change, message):
+    _, folder = saved
+    file = folder / "part-06.parquet"
+    rewrite(file, changed(rows(file), change))
+    error = refusal(folder)
+    assert error.path == str(file)
+    with pytest.raises(FormatError, match=message):
+        Counts.load(folder)
+    limit = memory_limit(table_bytes=0, text_bytes=0, merge_bytes=1 << 20, keep_bytes=0)
+    with pytest.raises(FormatError, match=message):  # the same where the rows go to disk
+        counts_files.read_folder(counts_files.open_folder(folder), limit)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"pattern": None}, "lacks 'pattern'"),
+        ({"part_total": None, "part": None}, "lacks 'part', 'part_total'"),
+        ({"part_distinct": "-1"}, "part_distinct is '-1'"),
+        ({"total": "9" * 99}, "total is"),
+        ({"pattern": "5"}, "pattern is 5"),
+        ({"pattern": "{"}, "cannot be read"),
+        ({"boundaries": '"x"'}, "boundaries is 'x'"),
+        ({"boundaries": "[1]"}, "boundaries is"),
+        ({"alphabet": '"latin"'}, "alphabet is 'latin'"),
+        ({"pruning": "{}"}, "pruning is {}"),
+        ({"pruning": '{"threshold": true}'}, "pruning is"),
+        ({"parts": "8"}, "of 8"),
+        ({"part_total_bytes": "1"}, "total_bytes [0-9]+ together"),
+    ],
+)
+def test_a_footer_that_cannot_be_believed_is_refused(saved, metadata, message):
+    _, folder = saved
+    rewrite(folder / "part-00.parquet", metadata=metadata)
+    with pytest.raises(FormatError, match=message):
+        Counts.load(folder)
+
+
+# ---------------------------------------------------------------------- merging
+
+
+def test_folders_of_different_patterns_or_special_tokens_do_not_add_up(saved, tmp_path):
+    _, folder = saved
+    Counts({b"a": 1}, pattern="x+").save(tmp_path / "x")
+    with pytest.raises(ValueError, match="different patterns"):
+        Counts.merge([folder, tmp_path / "x"])
+    Counts({b"a": 1}, pattern=PATTERNS["gpt2"], boundaries=["<s>"]).save(tmp_path / "y")
+    with pytest.raises(ValueError, match="different special tokens"):
+        Counts.merge([folder, tmp_path / "y"])
+
+
+def test_two_spellings_of_one_pattern_add_up_and_train(tmp_path):
+    other = PATTERNS["gpt2"].replace("[sdmt]", "[tmds]")
+    assert other != PATTERNS["gpt2"]
+    a = Counts({b"ab": 1}, pattern=PATTERNS["gpt2"])
+    b = Counts({b"ab": 2}, pattern=other)
+    assert a + b == b + a
+    assert (a + b).pattern in (other, PATTERNS["gpt2"])
+    assert byteweld.train(b, vocab_size=257, recipe="modern", pattern="gpt2").vocab.merges
+
+
+# ---------------------------------------------------------------------- pruning
+
+
+def test_pruning_leaves_out_the_rare_and_says_what_that_can_cost(tmp_path):
+    counts = Counts({b"low": 5, b"lower": 2, b"aaa": 1, b"x": 2})
+    pruned = counts.prune(3)
+    assert pruned.items() == [(b"low", 5)]
+    # (l,o) (o,w) (w,e) (e,r) stood there twice, (a,a) at two places of one.
+    assert pruned.pruning == Pruning(
+        threshold=3, distinct=3, occurrences=5, bytes=15, word_error=2, pair_error=2
+    )
+    assert counts.pruning is None and counts.prune(1).pruning.occurrences == 0
+    pruned.save(tmp_path / "counts")
+    assert Counts.load(tmp_path / "counts").pruning == pruned.pruning
+    assert byteweld.count(iter(["ab ab cd"]), recipe="bpetite", prune=1).pruning.distinct == 0
+    assert byteweld.count(tmp_path / "counts", prune=6).items() == []
+
+
+def test_bounds_of_pruned_counts_add_up_in_any_order(tmp_path):
+    a = Counts({b"low": 5, b"lower": 2}).prune(3)
+    b = Counts({b"xlo": 3, b"lower": 9}).prune(4)
+    c = Counts({b"c": 1})
+    expected = Pruning(threshold=4, distinct=2, occurrences=5, bytes=19, word_error=5, pair_error=5)
+    a.save(tmp_path / "a")
+    for tables in ([a, b, c], [c, b, a], [b, c, tmp_path / "a"], [a + b, c], [a, c + b]):
+        merged = Counts.merge(tables)
+        assert merged.pruning == expected
+        assert merged.items() == [(b"c", 1), (b"low", 5), (b"lower", 9)]
+    assert merged.prune(2).pruning.occurrences == 6
+
+
+@pytest.mark.parametrize("threshold", [0, -1, 2**64])
+def test_a_threshold_out_of_range_is_a_value_error(threshold):
+    with pytest.raises(ValueError, match="threshold"):
+        Counts({b"a": 1}).prune(threshold)
+
+
+@pytest.mark.parametrize("threshold", [True, 1.5, "2"])
+def test_a_threshold_that_is_no_number_is_a_type_error(threshold):
+    with pytest.raises(TypeError, match="threshold"):
+        Counts({b"a": 1}).prune(threshold)

@@ -1,0 +1,154 @@
+"""The report of a training: written, read, found beside the vocabulary, refused where wrong."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+
+import byteweld
+from byteweld import FormatError, Training, TrainingEvent, UnsupportedError, report_path
+
+TEXTS = ("low low low low low lower lower newest newest", "widest <|x|> widest", "naïve\r\n\r\n")
+
+
+@pytest.fixture
+def tok():
+    return byteweld.train(iter(TEXTS), vocab_size=275, special_tokens=["<|x|>"])
+
+
+@pytest.fixture
+def saved(tok, tmp_path):
+    tok.save(tmp_path / "t.json")
+    tok.training.save(tmp_path / "t.training.json", tok.vocab)
+    return tmp_path / "t.json"
+
+
+@pytest.mark.parametrize("name", byteweld.RECIPES)
+def test_a_report_comes_back_as_it_was(name, tmp_path):
+    recipe = byteweld.RECIPES[name]
+    texts = (text.encode("ascii", "ignore") for text in TEXTS)
+    tok = byteweld.train(texts, vocab_size=recipe.minimum_size + 9, recipe=recipe)
+    path = tmp_path / "report.json"
+    tok.training.save(path, tok.vocab)
+    assert Training.load(path, tok.vocab) == tok.training
+    written = json.loads(path.read_text())
+    assert written["fingerprint"] == tok.vocab.fingerprint
+    assert written["merge_counts"] == list(tok.training.merge_counts)
+    assert written["bytes_per_token"] == tok.training.bytes_per_token
+    assert written["version"] == byteweld.__version__
+    assert written["peak_memory_bytes"] > 1_000_000
+
+
+def test_the_report_of_an_extended_training_says_where_it_started(tok, tmp_path):
+    longer = byteweld.train(iter(TEXTS), start=tok, vocab_size=280)
+    longer.training.save(tmp_path / "r.json", longer.vocab)
+    training = Training.load(tmp_path / "r.json", longer.vocab)
+    assert training == longer.training
+    assert training.start == (tok.vocab.fingerprint, 272, len(tok.vocab.merge_ids), 272)
+
+
+def test_a_report_is_not_replaced_unless_told(saved, tok):
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        tok.training.save(report_path(saved), tok.vocab)
+    tok.training.save(report_path(saved), tok.vocab, overwrite=True)
+
+
+def test_a_report_lies_beside_a_file_and_in_a_folder(tmp_path):
+    (tmp_path / "folder").mkdir()
+    assert report_path("a/tokenizer.json").as_posix() == "a/tokenizer.training.json"
+    assert report_path("corpus.tiktoken").as_posix() == "corpus.training.json"
+    assert report_path(tmp_path / "folder") == tmp_path / "folder" / "training.json"
+    assert report_path("new/").as_posix() == "new/training.json"
+
+
+def test_loading_finds_the_report_and_can_cut(saved, tok):
+    loaded = byteweld.load(saved)
+    assert loaded.training == tok.training
+    assert loaded.cut(262) == tok.cut(262)
+    assert pickle.loads(pickle.dumps(loaded)).training == tok.training
+
+
+def test_loading_passes_over_the_report_of_another_vocabulary(saved, tok):
+    tok.cut(270).save(saved, overwrite=True)
+    loaded = byteweld.load(saved)
+    assert loaded.training is None
+    with pytest.raises(UnsupportedError, match="loaded with its report"):
+        loaded.cut(262)
+    with pytest.raises(FormatError, match="this is the report of the vocabulary"):
+        Training.load(report_path(saved), loaded.vocab)
+
+
+def test_without_a_report_nothing_is_known(tok, tmp_path):
+    tok.save(tmp_path / "t.json")
+    assert byteweld.load(tmp_path / "t.json").training is None
+
+
+BROKEN = {
+    "merges_learned": [-1, 1.5, True, "1", None, 10**40],
+    "count_seconds": [-1, "now", None, True],
+    "stop": ["tired", None, 3],
+    "recipe": [None, {"name": 5}, {"colour": "red"}, {"min_frequency": "2"}, []],
+    "merge_counts": [None, [1], ["1"], {}, 3],
+    "removed_tokens": [None, [1]],
+    "first_tokens": [0, None],
+    "start": [5, {}, {"fingerprint": 1, "tokens": 1, "merges": 1, "first_new_id": 1}],
+    "version": [7],
+    "files": [-1, "many"],
+    "format": ["byteweld training 9", None],
+    "another key": [1],
+}
+
+
+@pytest.mark.parametrize("key", BROKEN)
+def test_a_broken_report_is_refused_by_name_and_passed_over_when_loading(saved, tok, key):
+    path = report_path(saved)
+    whole = json.loads(path.read_text())
+    for wrong in BROKEN[key]:
+        path.write_text(json.dumps(whole | {key: wrong}))
+        with pytest.raises(FormatError) as caught:
+            Training.load(path, tok.vocab)
+        assert str(path) in str(caught.value)
+        assert byteweld.load(saved).training is None
+    if key in whole:
+        del whole[key]
+        path.write_text(json.dumps(whole))
+        with pytest.raises(FormatError, match=key):
+            Training.load(path, tok.vocab)
+
+
+def test_a_report_that_is_cut_anywhere_is_refused(saved, tok):
+    path = report_path(saved)
+    whole = path.read_bytes()
+    for length in range(0, len(whole) - 2, 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises(FormatError):
+            Training.load(path, tok.vocab)
+
+
+def test_events_tell_of_reading_and_then_of_merging(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"low lower lowest " * 100_000)
+    heard: list[TrainingEvent] = []
+    byteweld.train(tmp_path / "a.txt", vocab_size=262, progress=heard.append)
+    stages = [event.stage for event in heard]
+    assert stages == sorted(stages)  # count, then merge
+    counting = [event for event in heard if event.stage == "count"]
+    assert {event.total for event in counting} == {1_700_000}
+    assert counting[-1].done == 1_700_000
+    assert [event.done for event in counting] == sorted(event.done for event in counting)
+    assert [event.kind for event in heard[len(counting) :]] == ["start", "complete"]
+    assert {event.merges_planned for event in heard} == {6}
+
+
+def test_bytes_of_compressed_files_are_those_on_disk(tmp_path):
+    import gzip
+
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"low lower lowest " * 100_000))
+    size = (tmp_path / "a.txt.gz").stat().st_size
+    heard: list[TrainingEvent] = []
+    tok = byteweld.train(tmp_path / "a.txt.gz", vocab_size=262, progress=heard.append)
+    counting = [event for event in heard if event.stage == "count"]
+    assert (counting[-1].done, counting[-1].total) == (size, size)
+    assert (tok.training.files, tok.training.file_bytes) == (1, size)
+    assert tok.training.total_bytes == 1_700_000
