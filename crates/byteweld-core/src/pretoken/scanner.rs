@@ -177,8 +177,8 @@ impl Scanner {
         self.blocks.as_ref()?;
         let from = limit.saturating_sub(CUT_WITHIN);
         let window = text.get(from..=limit)?;
-        let at = window.array_windows().rposition(|[before, after]| {
-            before.is_ascii_alphanumeric() && matches!(after, b'\t'..=b'\r' | b' ')
+        let at = window.windows(2).rposition(|two| {
+            two[0].is_ascii_alphanumeric() && matches!(two[1], b'\t'..=b'\r' | b' ')
         })?;
         Some(from + at + 1)
     }
