@@ -7,7 +7,7 @@
 //! What is not here: files, printing, environment variables, Python, a global thread pool. Work is done on
 //! the caller's thread, or on as many scoped threads as the caller asks for, which end with the call.
 
-// Only `pretoken/masks.rs` may: it asks for instructions that not all processors have.
+// Only `pretoken/masks.rs` and `prefetch.rs` may: they ask for instructions that Rust has no words for.
 #![deny(unsafe_code)]
 
 pub mod counts;
@@ -15,6 +15,7 @@ mod cut;
 pub mod decode;
 pub mod encode;
 pub mod error;
+mod prefetch;
 pub mod pretoken;
 pub mod rewrite;
 pub mod specials;

@@ -1,7 +1,7 @@
 //! Adding many pre-tokens: first all are hashed, then all their slots are read, then all are counted.
 //!
-//! A slot or an entry that is not in the cache takes as long to come as ten pre-tokens take otherwise. In
-//! loops without jumps the processor waits for many of them at once.
+//! A slot or an entry that is not in the cache takes as long to come as ten pre-tokens take otherwise. So
+//! each is asked for well before it is needed, and the processor waits for many of them at once.
 
 use std::hash::BuildHasher;
 
@@ -86,6 +86,7 @@ impl<'t> Batch<'t> {
         if self.filled == BATCH {
             self.flush()?;
         }
+        self.table.prefetch(item.hash);
         self.items[self.filled] = item;
         self.filled += 1;
         Ok(())

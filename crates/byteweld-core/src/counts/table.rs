@@ -16,6 +16,7 @@ use foldhash::fast::RandomState;
 use super::overflow;
 use super::spill::Spill;
 use crate::error::{Error, Result};
+use crate::prefetch::prefetch;
 
 /// The longest pre-token that stands in its entry.
 pub(super) const SHORT: usize = 15;
@@ -190,10 +191,18 @@ impl Table {
         if needed > self.most { self.grow(needed, hasher) } else { Ok(()) }
     }
 
-    /// What stands in the slot where a hash belongs; for [`Table::count_up`].
+    /// The slot where a hash belongs will soon be asked for.
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u64) {
+        prefetch(&self.slots, (hash >> self.shift) as usize);
+    }
+
+    /// What stands in the slot where a hash belongs, for [`Table::count_up`], which will soon be called.
     #[inline]
     pub(super) fn slot(&self, hash: u64) -> u32 {
-        self.slots[(hash >> self.shift) as usize]
+        let slot = self.slots[(hash >> self.shift) as usize];
+        prefetch(&self.entries, slot as usize & (self.slots.len() - 1));
+        slot
     }
 
     /// Counts a short pre-token whose slot is known; false if that slot is not its own or its count would
