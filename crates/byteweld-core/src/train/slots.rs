@@ -23,6 +23,7 @@ use super::neighbours::Neighbours;
 use super::pairs::Pair;
 use super::tokens::{EDGE, Token, Tokens};
 use crate::error::Result;
+use crate::prefetch::prefetch;
 use crate::threads::{self, Stop};
 
 /// Work on more places, or slots, is asked now and then whether it shall go on.
@@ -307,6 +308,9 @@ impl<S: Symbol> Text<'_, S> {
                 break;
             }
             let end = places.len().min(start + BATCH);
+            for &place in places[end..].iter().take(BATCH) {
+                prefetch(self.slots, place as usize - self.first); // for the next batch
+            }
             let found = self.sift(merge, &places[start..end], &mut batch);
             for &place in &batch[..found] {
                 let start = place as usize - self.first;
