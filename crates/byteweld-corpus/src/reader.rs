@@ -220,14 +220,20 @@ impl OpenFile {
 
     /// Reads more into the window; true if something came.
     fn fill(&mut self, want: usize) -> Result<bool> {
+        let mut window = std::mem::take(&mut self.window);
+        window.drain(..self.start);
+        self.start = 0;
+        let read = self.read_into(&mut window, want);
+        self.window = window;
+        read
+    }
+
+    /// Appends more of the file; true if something came.
+    fn read_into(&mut self, buffer: &mut Vec<u8>, want: usize) -> Result<bool> {
         if self.at_end {
             return Ok(false);
         }
-        if self.start > 0 {
-            self.window.drain(..self.start);
-            self.start = 0;
-        }
-        let read = self.input.by_ref().take(want as u64).read_to_end(&mut self.window);
+        let read = self.input.by_ref().take(want as u64).read_to_end(buffer);
         self.at_end = matches!(read, Ok(0));
         if self.at_end || read.is_err() {
             // An archive that was cut short meanwhile is not damaged: say what happened to it.
@@ -251,7 +257,17 @@ impl OpenFile {
         unit: &Unit,
         replace: bool,
     ) -> Result<Step> {
-        if self.start == self.window.len() && !self.fill(want.clamp(1 << 12, 16 << 20))? {
+        let want = want.clamp(1 << 12, 16 << 20);
+        if matches!(unit, Unit::File) && !replace && self.start == self.window.len() {
+            // Nothing is looked for in it: it need not go through the window.
+            let before = buffer.len();
+            if self.read_into(buffer, want)? {
+                self.offset += (buffer.len() - before) as u64;
+                self.begun = true;
+                return Ok(Step::More);
+            }
+        }
+        if self.start == self.window.len() && !self.fill(want)? {
             // The end of the file ends a document that was begun; and a file is one even if it is empty.
             let is_document = self.begun || (matches!(unit, Unit::File) && self.documents == 0);
             return Ok(if is_document { self.end_document() } else { Step::FileEnd });
