@@ -8,7 +8,7 @@ use super::births::{Birth, Census};
 use super::neighbours::Neighbours;
 use super::pairs::Pair;
 use super::slots::{LONG, Merge, Slots, Symbol};
-use super::tokens::{Token, Tokens};
+use super::tokens::{EDGE, Token, Tokens};
 use crate::error::Result;
 use crate::threads::{self, Stop};
 
@@ -116,7 +116,7 @@ impl Crew {
         tokens: &Tokens,
         goes_on: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Vec<Census>> {
-        let ranges = slots.ranges(self.parts_for(slots.len()));
+        let ranges = slots.ranges(self.parts_for(slots.len()), tokens.next() == EDGE + 1);
         let mut parts: Vec<Census> = ranges.into_iter().map(Census::new).collect();
         let work = parts.iter_mut().collect();
         let is_long = slots.len() > LONG;

@@ -109,8 +109,8 @@ impl<S: Symbol> Slots<S> {
     }
 
     /// So many ranges of slots, about equal, each starting with a token or an edge. Fewer where there is no edge
-    /// to be found soon.
-    pub(super) fn ranges(&self, parts: usize) -> Vec<Range<usize>> {
+    /// to be found soon, unless every slot is a token since nothing was merged.
+    pub(super) fn ranges(&self, parts: usize, is_unmerged: bool) -> Vec<Range<usize>> {
         let mut starts = vec![0];
         for part in 1..parts {
             let from = self.slots.len() / parts * part;
@@ -118,6 +118,8 @@ impl<S: Symbol> Slots<S> {
             // What is left of older tokens is never an edge.
             if let Some(at) = near.iter().position(|slot| slot.token() == EDGE) {
                 starts.push(from + at);
+            } else if is_unmerged {
+                starts.push(from);
             }
         }
         starts.dedup();
