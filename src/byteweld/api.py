@@ -82,7 +82,8 @@ def train(
     check_pattern(chosen)
     started = time.perf_counter()
     reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
-    corpus = _open(source, chosen, memory, on_error=on_error, **reading)
+    own = checkpoint.path if isinstance(checkpoint, Checkpoint) else checkpoint
+    corpus = _open(source, chosen, memory, own, on_error=on_error, **reading)
     files = len(corpus.files) if isinstance(corpus, Corpus) else None
     file_bytes = corpus.total_bytes if isinstance(corpus, Corpus) else None
     planned = planned_merges(vocab_size, chosen, before)
@@ -211,12 +212,21 @@ def count(
     """
     chosen = find_recipe(recipe).replace(**changes)
     reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
-    corpus = _open(source, chosen, memory, on_error=on_error, **reading)
+    corpus = _open(source, chosen, memory, None, on_error=on_error, **reading)
     return _count(corpus, chosen, _Resources(num_threads, memory), prune, progress, None)
 
 
-def _open(source: Source, recipe: Recipe, memory: Memory | None, **reading: Any) -> Any:
-    """What is to be counted: a Corpus of files, Counts, or an iterable of documents."""
+def _open(
+    source: Source,
+    recipe: Recipe,
+    memory: Memory | None,
+    checkpoint: Path_ | None,
+    **reading: Any,
+) -> Any:
+    """What is to be counted: a Corpus of files, Counts, or an iterable of documents.
+
+    A checkpoint that lies in a folder of the corpus is no part of it.
+    """
     if isinstance(source, str | os.PathLike) and Counts.is_saved_at(source):
         source = Counts.load(source, memory=memory)
     if _is_paths(source):
@@ -225,6 +235,7 @@ def _open(source: Source, recipe: Recipe, memory: Memory | None, **reading: Any)
             source,
             ext=recipe.extensions if ext is None else ext,
             unit="line" if lines else recipe.document_unit,
+            without=checkpoint,
             **reading,
         )
     usual = {"ext": None, "lines": False, "separator": None, "field": "text", "on_error": "fail"}

@@ -226,3 +226,25 @@ def test_a_signal_comes_through_reading_and_merging_within_a_tenth_of_a_second(c
     # The middle one of three: the machine may be busy with something else.
     assert sorted(reading)[1] < 0.1, reading
     assert sorted(merging)[1] < 0.1, merging
+
+
+def test_a_checkpoint_in_the_folder_of_the_corpus_is_no_part_of_it(tmp_path, program, monkeypatch):
+    (tmp_path / "books").mkdir()
+    (tmp_path / "books" / "a.txt").write_text("low lower lowest newer newest wider widest " * 9)
+    monkeypatch.chdir(tmp_path / "books")
+    line = ("train", ".", "--ext", "*", "--vocab-size", "280")
+    assert program(*line, "--out", "../plain.json").code == 0
+    found = program(*line, "--out", "../kept.json", "--checkpoint", "point")
+    assert found.code == 0
+    assert "in 1 file," in found.err
+    plain = (tmp_path / "plain.json").read_bytes()
+    assert (tmp_path / "kept.json").read_bytes() == plain
+    killed = "import os, byteweld; byteweld.Checkpoint.remove = lambda self: os._exit(9)\n"
+    killed += "from byteweld.cli import main; main()"
+    rest = (*line, "--out", "../first.json", "--checkpoint", "point")
+    assert subprocess.run([sys.executable, "-c", killed, *rest], check=False).returncode == 9
+    found = program(*line, "--out", "../second.json", "--checkpoint", "point")
+    assert found.code == 0
+    assert "going on from the checkpoint point" in found.err
+    assert "in 1 file," in found.err
+    assert (tmp_path / "second.json").read_bytes() == plain

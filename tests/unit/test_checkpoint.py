@@ -232,3 +232,18 @@ def test_very_many_files_are_remembered_by_a_digest(tmp_path, monkeypatch):
     files[2].write_text("changed")
     with pytest.raises(ValueError, match="files was '5 files with digest"):
         train(files, tmp_path / "point")
+
+
+@pytest.mark.parametrize("source", [".", "*", "**/*.json", "../corpus"])
+def test_a_checkpoint_in_the_folder_of_the_corpus_is_no_part_of_it(source, tmp_path, monkeypatch):
+    folder = tmp_path / "corpus"
+    (folder / "more").mkdir(parents=True)
+    (folder / "a.txt").write_text(DOCUMENT)
+    (folder / "more" / "b.json").write_text(DOCUMENT[::-1])
+    monkeypatch.chdir(folder)
+    whole = train(source, ext="*")
+    with pytest.raises(Killed):
+        train(source, "point", ext="*", progress=kill_after(100))
+    again = train(source, "point", ext="*")
+    assert again == whole
+    assert again.training.files == whole.training.files

@@ -79,8 +79,12 @@ def count(
     *,
     memory: str | None = None,
     prune: int | None = None,
+    checkpoint: Path | None = None,
 ) -> Counted:
-    """Count the pre-tokens of all sources, with progress, and add saved counts."""
+    """Count the pre-tokens of all sources, with progress, and add saved counts.
+
+    What lies in the folder of the checkpoint is no part of the corpus.
+    """
     _check_stdin(sources, reading)
     started = time.perf_counter()
     resources: dict[str, Any] = {"num_threads": threads, "memory": memory}
@@ -89,7 +93,7 @@ def count(
     paths = [s for s in sources if s != _input.STDIN and s not in saved]
     files = bytes_read = 0
     if paths:
-        corpus = _open(paths, reading, recipe.document_unit, recipe.extensions)
+        corpus = _open(paths, reading, recipe.document_unit, recipe.extensions, checkpoint)
         files, bytes_read = len(corpus.files), corpus.total_bytes
         with _output.progress("counting", bytes_read, "bytes") as advance:
             tables.append(byteweld.count(corpus, recipe=recipe, progress=advance, **resources))
@@ -113,14 +117,20 @@ def count(
     return Counted(counts, files, bytes_read, len(saved), time.perf_counter() - started)
 
 
-def files(sources: Sequence[str], recipe: byteweld.Recipe, reading: Reading) -> list[Path]:
-    """The files of all sources, those of saved counts included; standard input has none."""
+def files(
+    sources: Sequence[str], recipe: byteweld.Recipe, reading: Reading, checkpoint: Path
+) -> list[Path]:
+    """The files of all sources, those of saved counts included; standard input has none.
+
+    Those of the checkpoint are left out.
+    """
     found: list[Path] = []
     for source in sources:
         if byteweld.Counts.is_saved_at(source):
             found += sorted(path for path in Path(source).rglob("*") if path.is_file())
         elif source != _input.STDIN:
-            found += _open([source], reading, recipe.document_unit, recipe.extensions).files
+            unit, extensions = recipe.document_unit, recipe.extensions
+            found += _open([source], reading, unit, extensions, checkpoint).files
     return found
 
 
@@ -129,13 +139,14 @@ def counted_before(
     sources: Sequence[str],
     recipe: byteweld.Recipe,
     reading: Reading,
+    checkpoint: Path,
     *,
     seconds: float,
 ) -> Counted:
     """The same as `count` gave before the training was killed, for counts that were kept."""
     tables = sum(byteweld.Counts.is_saved_at(source) for source in sources)
     others = [source for source in sources if not byteweld.Counts.is_saved_at(source)]
-    found = files(others, recipe, reading)
+    found = files(others, recipe, reading, checkpoint)
     return Counted(counts, len(found), sum(file.stat().st_size for file in found), tables, seconds)
 
 
@@ -159,6 +170,7 @@ def _open(
     reading: Reading,
     unit: Literal["file", "line"] = "file",
     extensions: Sequence[str] | None = None,
+    checkpoint: Path | None = None,
 ) -> byteweld.Corpus:
     """Resolve sources; `unit` and `extensions` are the recipe's, where the user says nothing."""
     return byteweld.open_corpus(
@@ -168,4 +180,5 @@ def _open(
         separator=reading.separator,
         field="text" if reading.field is None else reading.field,
         on_error=reading.on_error,
+        without=checkpoint,
     )

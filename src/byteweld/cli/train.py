@@ -327,7 +327,7 @@ def _checkpoint(
         recipe=recipe,
         vocab_size=vocab_size,
         start=None if start is None else start.vocab,
-        files=_corpus.files(sources, recipe, reading),
+        files=_corpus.files(sources, recipe, reading, Path(path)),
         reading=reading._asdict(),
         prune=prune,
     )
@@ -356,7 +356,15 @@ def _count(
     started = time.perf_counter()
     counts = None if checkpoint is None else checkpoint.counts(memory=memory)
     if checkpoint is None or counts is None:
-        counted = _corpus.count(sources, recipe, reading, threads, memory=memory, prune=prune)
+        counted = _corpus.count(
+            sources,
+            recipe,
+            reading,
+            threads,
+            memory=memory,
+            prune=prune,
+            checkpoint=None if checkpoint is None else checkpoint.path,
+        )
         if checkpoint is not None:
             checkpoint.keep_counts(counted.counts)
         return counted
@@ -365,7 +373,12 @@ def _count(
         f"{_output.amount(len(checkpoint.merges), 'merge')} learned"
     )
     return _corpus.counted_before(
-        counts, sources, recipe, reading, seconds=time.perf_counter() - started
+        counts,
+        sources,
+        recipe,
+        reading,
+        checkpoint.path,
+        seconds=time.perf_counter() - started,
     )
 
 

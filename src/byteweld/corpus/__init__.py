@@ -65,14 +65,20 @@ def open_corpus(
     separator: str | None = None,
     field: str = "text",
     on_error: OnError = "fail",
+    without: Source | None = None,
 ) -> Corpus:
-    """Resolve paths, folders and globs to a Corpus. What names nothing is an error."""
+    """Resolve paths, folders and globs to a Corpus. What names nothing is an error.
+
+    `without`: a folder that is no part of the corpus, though it may lie in one that is.
+    """
     if isinstance(sources, str | os.PathLike):
         sources = [sources]
     extensions = _extensions(ext)
     files: list[Path] = []
     for source in sources:
         files.extend(_resolve(source, extensions))
+    if without is not None:
+        files = _outside(files, without)
     if not files:
         where = ", ".join(os.fspath(source) for source in sources) or "an empty list"
         which = f" with extension {', '.join(sorted(extensions))}" if extensions else ""
@@ -114,6 +120,21 @@ def _resolve(source: Source, extensions: frozenset[str]) -> Iterable[Path]:
         target = os.fspath(path.readlink())
         raise FileNotFoundError(f"{text}: the link leads to {target!r}, which is no file")
     raise FileNotFoundError(f"{text}: no such file or folder")
+
+
+def _outside(files: list[Path], folder: Source) -> list[Path]:
+    """Those files that do not lie in a folder or below, however the two are spelt."""
+    real = os.path.realpath(folder)
+    is_inside: dict[str, bool] = {}
+    found: list[Path] = []
+    for file in files:
+        parent = os.path.dirname(file)  # noqa: PTH120 (there may be millions)
+        if parent not in is_inside:
+            place = os.path.realpath(parent)
+            is_inside[parent] = place == real or place.startswith(real.rstrip(os.sep) + os.sep)
+        if not is_inside[parent]:
+            found.append(file)
+    return found
 
 
 def _folder(folder: Path, extensions: frozenset[str]) -> list[Path]:
