@@ -236,7 +236,9 @@ def _describe(files: Iterable[str | os.PathLike[str]]) -> object:
     known: list[list[object]] = []
     for file in files:
         status = Path(file).stat()
-        known.append([os.fspath(file), status.st_size, status.st_mtime_ns])
+        # A name may be any bytes, but JSON holds text.
+        name = os.fsencode(file).decode("utf-8", "backslashreplace")
+        known.append([name, status.st_size, status.st_mtime_ns])
     if len(known) <= _MANY_FILES:
         return known
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()

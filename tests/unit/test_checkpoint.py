@@ -247,3 +247,15 @@ def test_a_checkpoint_in_the_folder_of_the_corpus_is_no_part_of_it(source, tmp_p
     again = train(source, "point", ext="*")
     assert again == whole
     assert again.training.files == whole.training.files
+
+
+def test_a_file_whose_name_is_not_utf8_is_known_again(tmp_path):
+    name = os.fsencode(tmp_path) + b"/\xff\xfe.txt"
+    try:
+        with open(name, "wb") as file:  # noqa: PTH123 (a path of bytes)
+            file.write(DOCUMENT.encode())
+    except OSError:
+        pytest.skip("this file system has names in UTF-8 only")
+    whole = train(os.fsdecode(name))
+    for _ in range(2):
+        assert train(os.fsdecode(name), tmp_path / "point") == whole
