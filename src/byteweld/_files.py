@@ -52,8 +52,10 @@ def replace_folder(
     Raises FileExistsError when `path` exists (and is no empty folder) and `overwrite` is False, or
     when it is a folder that `is_ours` denies: what others put there is never removed.
     """
+    check_folder(path, overwrite=overwrite, is_ours=is_ours)
     target = Path(path)
-    _check_replaceable(target, overwrite=overwrite, is_ours=is_ours)
+    if target.is_dir():
+        target = target.resolve()  # a link to a folder stays, and so does what `.` is
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
@@ -61,7 +63,7 @@ def replace_folder(
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o777 & ~umask)  # mkdtemp makes private folders
-        _check_replaceable(target, overwrite=overwrite, is_ours=is_ours)  # made meanwhile?
+        check_folder(path, overwrite=overwrite, is_ours=is_ours)  # made meanwhile?
         if target.is_dir() and any(target.iterdir()):
             old = temporary.with_name(f"{temporary.name}.old")
             os.replace(target, old)
@@ -78,8 +80,13 @@ def replace_folder(
         raise
 
 
-def _check_replaceable(target: Path, *, overwrite: bool, is_ours: Callable[[Path], bool]) -> None:
+def check_folder(
+    path: str | os.PathLike[str], *, overwrite: bool, is_ours: Callable[[Path], bool]
+) -> None:
+    """Refuse what `replace_folder` would refuse, so that it can be known before the work."""
+    target = Path(path)
     if not target.exists() and not target.is_symlink():
+        check_place(target)
         return
     if not target.is_dir():
         raise FileExistsError(f"{target} exists and is no folder; name another")
@@ -89,3 +96,12 @@ def _check_replaceable(target: Path, *, overwrite: bool, is_ours: Callable[[Path
         raise FileExistsError(f"{target} holds other files; name a folder that is new or empty")
     if not overwrite:
         raise FileExistsError(f"{target} exists; pass overwrite=True (--force) to replace it")
+
+
+def check_place(target: Path) -> None:
+    """Refuse a file or folder that cannot be made: the nearest folder above it must let us."""
+    above = next(place for place in target.absolute().parents if place.exists())
+    if not above.is_dir():
+        raise NotADirectoryError(f"{target} cannot be written: {above} is no folder")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise PermissionError(f"{target} cannot be written: the folder {above} may not be changed")

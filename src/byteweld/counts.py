@@ -232,6 +232,11 @@ class Counts:
         counts_files.write_folder(path, self._table, self._facts, overwrite=overwrite)
 
     @staticmethod
+    def check_saving(path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Refuse now what `save` would refuse when all is counted."""
+        counts_files.check_target(path, overwrite=overwrite)
+
+    @staticmethod
     def load(path: str | os.PathLike[str], *, memory: Memory | None = None) -> Counts:
         """Read a folder that `save` wrote; every row is checked."""
         folder = counts_files.open_folder(path)

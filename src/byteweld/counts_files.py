@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from byteweld import _native
-from byteweld._files import replace_folder
+from byteweld._files import check_folder, replace_folder
 from byteweld.errors import FormatError
 
 PARTS = 16
@@ -73,6 +73,12 @@ def is_folder_of_counts(path: str | os.PathLike[str]) -> bool:
 
 
 # ---------------------------------------------------------------------- writing
+
+
+def check_target(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Refuse what `write_folder` would refuse, so that it can be known before the work."""
+    arrow()
+    check_folder(path, overwrite=overwrite, is_ours=_holds_only_parts)
 
 
 def write_folder(

@@ -140,3 +140,38 @@ def test_a_budget_that_cannot_be_read_or_kept_is_refused_before_the_work(verb, r
     assert result.code == 2 and "a memory budget of 1MB is too small" in result.err
     result = run(*verb, "a.txt", "--prune", "0")
     assert result.code == 2 and "--prune" in result.err
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("notes", "notes holds other files; name a folder that is new or empty"),
+        (".", ". holds other files; name a folder that is new or empty"),
+        ("a.txt", "a.txt exists and is no folder; name another"),
+        ("a.txt/counts", "a.txt/counts cannot be written: "),
+    ],
+)
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_counts_that_cannot_be_saved_are_refused_before_the_work(
+    program, tmp_path, out, message, force
+):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.txt").write_bytes(b"low low\n")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mine.txt").write_bytes(b"mine")
+    found = program("count", "a.txt", "--out", out, *force)
+    assert found.code == 2
+    assert found.err.startswith(f"byteweld: {message}")
+    assert (tmp_path / "notes" / "mine.txt").read_bytes() == b"mine"
+
+
+def test_counts_are_saved_where_a_link_leads(program, tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.txt").write_bytes(b"low low\n")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    for force in ((), ("--force",)):
+        assert program("count", "a.txt", "--out", "link", *force).code == 0
+        assert (tmp_path / "link").is_symlink()
+        assert byteweld.Counts.load(tmp_path / "real")[b"low"] == 1
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "link", "real"]

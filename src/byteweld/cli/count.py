@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from typing import Annotated
 
 import typer
@@ -108,9 +107,4 @@ def _check_out(out: str, *, force: bool) -> None:
     """Find out before the work what would only show after it."""
     if byteweld.Counts.is_saved_at(out) and not force:
         raise FileExistsError(f"{out} holds counts already; pass --force to replace them")
-    try:
-        importlib.import_module("pyarrow.parquet")  # now, so that a memory budget knows of it
-    except ImportError as error:
-        raise ImportError(
-            "saved counts are Parquet files; install pyarrow with: pip install 'byteweld[arrow]'"
-        ) from error
+    byteweld.Counts.check_saving(out, overwrite=force)  # has pyarrow here: a budget knows of it
