@@ -21,8 +21,12 @@ Memory = int | str
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_UNITS = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-_SPELLING = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(?:([KMGT]I?)?B?)\s*", re.IGNORECASE)
+_SPELLING = re.compile(
+    r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?|\.[0-9]{1,18})\s*(?:([KMGT]I?)?B?)\s*",
+    re.ASCII | re.IGNORECASE,
+)
 
+_MOST_BYTES = 2**62  # more than any machine has, and the engine can count with it
 # Measured: the engine's own state, patterns included; and of each thread the block that it counts,
 # the document that is read, its stack and the buffers of what it spills.
 _FIXED_BYTES = 8 << 20
@@ -60,7 +64,7 @@ def parse_memory(memory: Memory) -> int:
         found = int(float(number) * (_UNITS | _BINARY_UNITS)[unit])
     if found <= 0:
         raise ValueError(f"memory is {memory!r}; it must be more than nothing")
-    return found
+    return min(found, _MOST_BYTES)
 
 
 def amount(count: int) -> str:

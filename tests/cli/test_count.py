@@ -175,3 +175,12 @@ def test_counts_are_saved_where_a_link_leads(program, tmp_path):
         assert (tmp_path / "link").is_symlink()
         assert byteweld.Counts.load(tmp_path / "real")[b"low"] == 1
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "link", "real"]
+
+
+def test_counts_whose_sum_has_no_room_are_an_error_in_one_line(program, tmp_path):
+    pytest.importorskip("pyarrow")
+    pattern = byteweld.PATTERNS["o200k"]
+    byteweld.Counts({b"ab": 2**63}, pattern=pattern, boundaries=()).save(tmp_path / "counts")
+    for memory in ((), ("--memory", "1GB")):
+        found = program("count", "counts", "counts", *memory)
+        assert found == (2, b"", 'byteweld: the count of pre-token "ab" passes 2^64 - 1\n')

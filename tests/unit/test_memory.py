@@ -34,6 +34,8 @@ from byteweld._memory import parse_memory
         ("4096", 4096),
         ("4096B", 4096),
         (4096, 4096),
+        (10**30, 2**62),  # no limit
+        ("999999999T", 2**62),
     ],
 )
 def test_a_budget_is_a_number_with_a_unit(text, expected):
@@ -41,7 +43,11 @@ def test_a_budget_is_a_number_with_a_unit(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "GB", "2 XB", "two", "-2GB", "1e9", "2GBs", "1,5G", "0x10", "2iB", "1.G", "٣GB"]
+    "text",
+    [
+        *("", "GB", "2 XB", "two", "-2GB", "1e9", "2GBs", "1,5G", "0x10", "2iB", "1.G", "٣GB"),
+        *("2\u212a", "2G\u0130B", "9" * 400),  # letters that are K and i without their case
+    ],
 )
 def test_what_is_no_budget_is_a_value_error_that_shows_it(text):
     with pytest.raises(ValueError, match="such as '2GB'") as caught:

@@ -43,7 +43,7 @@ def message_for_people(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, OSError):
         return _one_line(_with_flags(_os_error(error)))
-    if isinstance(error, ByteweldError | ValueError | ImportError):
+    if isinstance(error, ByteweldError | ValueError | ImportError | OverflowError):
         return _one_line(_with_flags(str(error)))
     return None
 
