@@ -151,6 +151,11 @@ def cut_training(
             f"vocab_size is {vocab_size}; a cut is at most {training.vocab_size}, as trained"
         )
     plan = _plan(vocab_size, recipe, start)
+    if not _is_base(plan, vocab):
+        raise UnsupportedError(
+            "this tokenizer cannot be cut: the recipe in the report of its training does not start "
+            "from the tokens, special tokens and pattern that it has"
+        )
     learned = vocab._merges[len(vocab._merges) - training.merges_learned :]
     last_id = plan.first_id + plan.max_new_ids - 1
     kept = len(learned) if plan.max_new_ids else 0
@@ -169,6 +174,17 @@ def cut_training(
         removed_tokens=training.removed_tokens[:kept],
     )
     return _vocabulary(learned[:kept], recipe, plan), cut
+
+
+def _is_base(plan: _Plan, vocab: Vocabulary) -> bool:
+    """Whether a vocabulary can be what a training of this plan made."""
+    specials = {*plan.base.special_tokens, *plan.specials_after}
+    return (
+        plan.base.tokens.items() <= vocab.tokens.items()
+        and plan.base.pattern == vocab.pattern
+        and specials == vocab.special_tokens.keys()
+        and len(plan.base._merges) <= len(vocab._merges)
+    )
 
 
 def check_size(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> None:

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -186,6 +187,14 @@ _SAID_BY_OTHERS = {"format", "fingerprint", "tokens", "bytes_per_token"}
 _LISTS = ("merge_counts", "removed_tokens")
 _SECONDS = ("count_seconds", "merge_seconds")
 _NUMBERS_OR_NONE = ("files", "file_bytes", "peak_memory_bytes")
+# Fields of a recipe that may be null, and what else they may be; the others are as in any recipe.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "initial_alphabet": (tuple, type(None)),
+    "pattern": (str, type(None)),
+    "encode_pattern": (str, type(None)),
+    "max_token_bytes": (int, type(None)),
+    "extensions": (tuple, type(None)),
+}
 
 
 def _read(report: dict[str, object], merges: int, file: Path) -> Training:
@@ -245,16 +254,24 @@ def _recipe(value: object, file: Path) -> Recipe:
     for name, item in _json.read_object(value, "recipe", file).items():
         if isinstance(item, list):
             item = tuple(tuple(part) if isinstance(part, list) else part for part in item)
-        kinds = {type(getattr(usual, name, None)), type(None)}
-        if kinds == {type(None)}:  # may be missing, and then says nothing about its kind
-            kinds |= {str, int, tuple}
-        if type(item) not in kinds:
+        kinds = _KINDS.get(name, (type(getattr(usual, name, None)),))
+        is_texts = not isinstance(item, tuple) or all(map(_is_text_or_pair, item, repeat(name)))
+        if type(item) not in kinds or not is_texts:
             raise FormatError(f"the recipe's {name} is {_json.show(item)}", path=file)
         given[name] = item
+    missing = {field.name for field in dataclasses.fields(Recipe)} - given.keys()
+    if missing:
+        raise FormatError(f"the recipe has no {min(missing)!r}", path=file)
     try:
         return Recipe(**given)
     except (TypeError, ValueError) as error:
         raise FormatError(f"the recipe cannot be read: {error}", path=file) from None
+
+
+def _is_text_or_pair(item: object, name: str) -> bool:
+    if name != "roles":
+        return isinstance(item, str)
+    return isinstance(item, tuple) and list(map(type, item)) == [str, str]
 
 
 def _start(value: object, file: Path) -> Start:

@@ -152,3 +152,43 @@ def test_bytes_of_compressed_files_are_those_on_disk(tmp_path):
     assert (counting[-1].done, counting[-1].total) == (size, size)
     assert (tok.training.files, tok.training.file_bytes) == (1, size)
     assert tok.training.total_bytes == 1_700_000
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        *(("built_in", value) for value in ([1], [["a"]], None)),
+        *(("roles", value) for value in ([1], ["ab"], [["bos"]], [["bos", 1]], None)),
+        *(("extensions", value) for value in ("x", 1, [1])),
+        *(("split_specials", value) for value in (None, 1)),
+        *(("pattern", 1), ("name", None), ("max_token_bytes", "2")),
+    ],
+)
+def test_a_recipe_that_is_none_is_refused(saved, tok, field, wrong):
+    path = report_path(saved)
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps(whole | {"recipe": whole["recipe"] | {field: wrong}}))
+    with pytest.raises(FormatError, match=field):
+        Training.load(path, tok.vocab)
+    del whole["recipe"][field]
+    path.write_text(json.dumps(whole))
+    with pytest.raises(FormatError, match=field):
+        Training.load(path, tok.vocab)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"special_tokens": ["<x>"]}, {"encode_pattern": "gpt2"}, {"special_ids": "first"}]
+)
+def test_a_recipe_of_another_training_cuts_nothing(tmp_path, wrong):
+    other = {"encode_pattern": "o200k"} if "encode_pattern" in wrong else {}
+    tok = byteweld.train(
+        iter(["low lower lowest"] * 9), vocab_size=262, special_tokens=["<y>"], **other
+    )
+    tok.save(tmp_path / "tok.json")
+    path = report_path(tmp_path / "tok.json")
+    tok.training.save(path, tok.vocab)
+    assert byteweld.load(tmp_path / "tok.json").cut(259) == tok.cut(259)
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps(whole | {"recipe": whole["recipe"] | wrong}))
+    with pytest.raises(byteweld.UnsupportedError, match="cannot be cut"):
+        byteweld.load(tmp_path / "tok.json").cut(259)
