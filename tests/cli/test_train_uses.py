@@ -183,3 +183,11 @@ def test_progress_can_be_json_lines(run):
     said = [line["message"] for line in lines if "message" in line]
     assert said[-1] == "wrote tokenizer.json: 265 tokens, 2.17 bytes per token"
     assert run("train", "a.txt", "--vocab-size", "265", "--force").err.startswith("counted ")
+
+
+def test_a_place_that_cannot_be_written_to_shows_before_the_work(program, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"low lower lowest")
+    found = program("train", "a.txt", "--vocab-size", "258", "--out", "a.txt/tok.json")
+    assert found.code == 2
+    assert found.err.startswith("byteweld: a.txt/tok.json cannot be written: ")
+    assert "counted" not in found.err

@@ -77,8 +77,13 @@ def report_place(target: Target) -> Path:
 
 
 def check_free(files: Iterable[Path], *, force: bool) -> None:
-    """Refuse, unless `force`, what is there already."""
+    """Refuse, unless `force`, what is there already, and what no folder has room for."""
     for file in files:
+        above = next(place for place in file.absolute().parents if place.exists())
+        if not above.is_dir():
+            raise NotADirectoryError(f"{file} cannot be written: {above} is no folder")
+        if not os.access(above, os.W_OK | os.X_OK):
+            raise PermissionError(f"{file} cannot be written: {above} may not be changed")
         if os.path.lexists(file) and not force:
             raise FileExistsError(f"{file} exists; pass --force to replace it")
 
