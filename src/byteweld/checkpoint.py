@@ -36,7 +36,6 @@ LearnedMerge = tuple[int, int, int, int, int]  # left, right, new, count, tokens
 
 _FACTS = "checkpoint.json"
 _COUNTS = "counts"
-_NEW_COUNTS = "counts.new"
 _LOG = "merges.log"
 _FORMAT = "byteweld checkpoint 1"
 _MAGIC = b"byteweld merges\n"
@@ -120,10 +119,8 @@ class Checkpoint:
                     "same, or another folder, or remove this one"
                 )
             return
-        new = self.path / _NEW_COUNTS
-        shutil.rmtree(new, ignore_errors=True)
-        counts.save(new)
-        new.rename(self.path / _COUNTS)
+        self._remove_torn_counts()
+        counts.save(self.path / _COUNTS)
         self._counts = counts
 
     # ------------------------------------------------------------------ merges
@@ -153,13 +150,18 @@ class Checkpoint:
     def remove(self) -> None:
         """Remove the checkpoint: its result is safe elsewhere."""
         self.close()
-        for name in (_COUNTS, _NEW_COUNTS):
-            shutil.rmtree(self.path / name, ignore_errors=True)
+        self._remove_torn_counts()
+        shutil.rmtree(self.path / _COUNTS, ignore_errors=True)
         # The facts go last: without them, what is left would be a folder of nobody's.
         for file in (*self._torn_facts(), self.path / _LOG, self.path / _FACTS):
             file.unlink(missing_ok=True)
         if not any(self.path.iterdir()):
             self.path.rmdir()
+
+    def _remove_torn_counts(self) -> None:
+        """Remove what a kill in the middle of saving left: folders under other names."""
+        for folder in self.path.glob(f".{_COUNTS}.*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     # ------------------------------------------------------------------ opening
 
@@ -167,13 +169,17 @@ class Checkpoint:
         file = self.path / _FACTS
         facts = json.loads(json.dumps({"format": _FORMAT, **facts}))  # as they will be read
         if file.exists():
-            differences = list(_differences(_json.parse_object(_json.read_file(file), file), facts))
-            if differences:
+            found = _json.parse_object(_json.read_file(file), file)
+            differences = list(_differences(found, facts))
+            is_empty = found.get("format") == _FORMAT and not (self.path / _COUNTS).exists()
+            if differences and is_empty:
+                write_atomic(file, json.dumps(facts, indent=1).encode(), overwrite=True)
+            elif differences:
                 raise ValueError(
                     f"{self.path} is the checkpoint of another training: {'; '.join(differences)}; "
                     "give the same inputs and options, or another folder, or remove this one"
                 )
-            return
+            return  # one without counts has nothing to lose: it is started anew
         others = {entry.name for entry in self.path.iterdir()}
         others -= {file.name for file in self._torn_facts()}
         if others:

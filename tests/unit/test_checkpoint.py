@@ -73,11 +73,21 @@ def test_half_written_counts_are_ignored(corpus, tmp_path):
     point = tmp_path / "point"
     with pytest.raises(Killed):
         train(corpus, point, progress=kill_after(100))
-    (point / "counts").rename(point / "counts.new")
-    for file in (point / "counts.new").rglob("*.parquet"):
+    torn = point / ".counts.abc123"
+    (point / "counts").rename(torn)
+    for file in torn.rglob("*.parquet"):
         file.write_bytes(file.read_bytes()[:100])
     (point / "merges.log").write_bytes(b"byteweld")
     assert train(corpus, point).vocab == whole.vocab
+    assert not torn.exists()
+
+
+def test_a_checkpoint_without_counts_is_started_anew(corpus, tmp_path):
+    point = tmp_path / "point"
+    with pytest.raises(ValueError, match="pattern"):
+        counts = Counts({b"ab": 3}, pattern="a+")
+        train(counts, point)
+    assert train(corpus, point).vocab == train(corpus).vocab
 
 
 def test_counts_can_be_given_and_must_be_the_same(corpus, tmp_path):
