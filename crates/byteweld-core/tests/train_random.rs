@@ -225,7 +225,7 @@ fn symbols_of_16_and_of_32_bits_learn_the_same() {
     for seed in 0..3000 {
         let random = &mut Random(seed);
         let (words, mut options) = (text(random), options(random));
-        options.max_new_ids = 60_000;
+        options.max_new_ids = 40_000;
         let narrow = run(&words, &options);
         options.max_new_ids = 70_000;
         let wide = run(&words, &options);
@@ -248,7 +248,8 @@ fn a_vocabulary_beyond_65_536_tokens_goes_on_from_a_smaller_one() {
     options.reserved = Vec::new();
     options.max_token_bytes = None;
     options.min_frequency = 1;
-    for tie_break in TIES {
+    for (tie_break, threads) in TIES.into_iter().zip([1, 2, 7]) {
+        options.threads = threads;
         options.tie_break = tie_break;
         options.max_new_ids = 70_000;
         let whole = run(&words, &options);
@@ -259,5 +260,32 @@ fn a_vocabulary_beyond_65_536_tokens_goes_on_from_a_smaller_one() {
         assert_eq!(part.merges, whole.merges[..65_000]);
         let rest = run(&words, &after(&whole.merges[..65_000], &options));
         assert_eq!(rest.merges, whole.merges[65_000..]);
+    }
+}
+
+#[test]
+fn pairs_that_only_a_later_part_of_the_text_holds_are_found_by_any_number_of_threads() {
+    // Few words are frequent and most are rare, as in a language: when the floor sinks, thousands of tokens
+    // are known, and most of their pairs stand in one part of the text only.
+    for (seed, letters) in [(9, 80), (10, 30), (11, 200)] {
+        let random = &mut Random(seed);
+        let words: Words = (0..18_000)
+            .map(|number| {
+                let length = random.below(7) + 6;
+                let word = (0..length).map(|_| random.below(letters) as u8).collect();
+                (word, if number < 1000 { 10_000 } else { 1 })
+            })
+            .collect();
+        let mut options = options(random);
+        options.reserved = Vec::new();
+        options.max_token_bytes = None;
+        options.min_frequency = 1;
+        options.max_new_ids = 13_000;
+        options.threads = 1;
+        let expected = run(&words, &options);
+        for threads in [2, 3, 7] {
+            options.threads = threads;
+            assert_eq!(run(&words, &options), expected, "seed {seed}, {threads} threads");
+        }
     }
 }

@@ -273,9 +273,10 @@ impl<S: Symbol> Trainer<S> {
         for (pair, total) in others.iter_mut().flat_map(|part| &mut part.totals) {
             total.birth = sum.total(*pair).birth;
         }
-        // The first part is itself again, but for the births; what it has not is at the end.
-        sum.totals.truncate(of_first.len());
-        for ((_, total), own) in sum.totals.iter_mut().zip(of_first) {
+        // The first part is itself again, but for the births. Pairs of the others stay in it, with no place:
+        // its index would lead to nowhere without them.
+        let own = of_first.into_iter().chain(std::iter::repeat(Total::default()));
+        for ((_, total), own) in sum.totals.iter_mut().zip(own) {
             *total = Total { birth: total.birth, ..own };
         }
         self.crew.write_pairs(&self.slots, &self.tokens, parts, &mut self.births, goes_on)?;
