@@ -331,6 +331,22 @@ proptest! {
     }
 }
 
+#[test]
+fn tokens_that_take_reserved_ids_count_when_it_is_decided_how_wide_symbols_are() {
+    // All pairs of bytes become tokens, the first of them with reserved ids: more than 16 bits can number.
+    let texts: Vec<[u8; 3]> =
+        (0..=255u8).flat_map(|a| (0..=255u8).map(move |b| [a, b, b'x'])).collect();
+    let words: Vec<(&[u8], u64)> =
+        texts.iter().map(|text| (if text[0] < 254 { &text[..2] } else { &text[..] }, 2)).collect();
+    let reserved: Vec<(Vec<u8>, u32)> =
+        (0..600u32).map(|i| (texts[i as usize][..2].to_vec(), 200_000 + i)).collect();
+    let narrow = Options { reserved, ..options(65_200, TieBreak::SmallestIds) };
+    let wide = Options { max_new_ids: 100_000, ..narrow.clone() };
+    let (narrow, wide) = (run(&words, &narrow).merges, run(&words, &wide).merges);
+    assert!(narrow.len() > 65_536);
+    assert!(narrow == wide[..narrow.len()]);
+}
+
 // ---- known answers ----
 
 #[test]

@@ -170,8 +170,11 @@ pub fn train(
     options: &Options,
     progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
 ) -> Result<Trained> {
-    let tokens =
-        (EDGE as usize + 1).saturating_add(options.known.len()).saturating_add(options.max_new_ids);
+    // A learned token that takes a reserved id uses up no new one, but has a number like any other.
+    let tokens = (EDGE as usize + 1)
+        .saturating_add(options.known.len())
+        .saturating_add(options.reserved.len())
+        .saturating_add(options.max_new_ids);
     // The greatest number is not a token's.
     if tokens < usize::from(u16::MAX) {
         run::<u16>(words, options, progress)
