@@ -173,10 +173,12 @@ def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = Fal
     room = rest(max(threads, 1))
     texts = room // 4 if whole_documents else room // 16
     tables = room - texts
+    text_bytes = texts // max(threads, 1) // 2  # a buffer that grows is there twice
     limit = memory_limit(
         table_bytes=tables // max(threads, 1),
-        text_bytes=texts // max(threads, 1) // 2,  # a buffer that grows is there twice
-        merge_bytes=min(tables, _MOST_MERGE_BYTES),
+        text_bytes=text_bytes,
+        # Two texts of the greatest length must be there to be compared, and one that goes out.
+        merge_bytes=min(tables, max(_MOST_MERGE_BYTES, 4 * text_bytes)),
         keep_bytes=room // 4,
     )
     return Plan(limit, threads, min(8 << 20, max(texts // 8, 1 << 16)))

@@ -115,6 +115,15 @@ def test_a_training_that_has_no_room_is_refused_with_numbers_and_advice():
     assert tok.vocab == byteweld.train(counts, vocab_size=300, recipe="plain").vocab
 
 
+def test_texts_that_there_is_room_to_read_can_be_merged(tmp_path, monkeypatch):
+    monkeypatch.setattr(_memory, "_MOST_MERGE_BYTES", 1 << 20)  # stands for more than a test has
+    for number in range(60):
+        (tmp_path / f"{number}.txt").write_bytes(os.urandom(600_000))
+    budget = _memory.resident_bytes() + (100 << 20)
+    counts = byteweld.count(tmp_path, pattern=None, memory=budget, num_threads=1)
+    assert len(counts) == 60
+
+
 def test_a_text_that_cannot_be_cut_is_refused_by_name_where_it_has_no_room(tmp_path):
     file = tmp_path / "long.txt"
     file.write_bytes(b"a" * 60_000_000)
