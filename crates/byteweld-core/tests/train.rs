@@ -347,6 +347,21 @@ fn tokens_that_take_reserved_ids_count_when_it_is_decided_how_wide_symbols_are()
     assert!(narrow == wide[..narrow.len()]);
 }
 
+#[test]
+fn known_merges_of_one_long_text_may_be_interrupted() {
+    let text: Vec<u8> = (0..4_000_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
+    let words: [(&[u8], u64); 1] = [(&text, 1)];
+    let done = run(&words, &options(300, TieBreak::SmallestIds)).merges;
+    let options = go_on(&options(300, TieBreak::SmallestIds), &done);
+    let mut asked = 0;
+    let stopped = train(&words, &options, &mut |merges| {
+        asked += 1;
+        assert!(merges.is_empty());
+        if asked == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    assert!(matches!(stopped, Err(Error::Interrupted)));
+}
+
 // ---- known answers ----
 
 #[test]

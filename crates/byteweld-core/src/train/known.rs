@@ -63,13 +63,13 @@ impl Known {
         Ok(known)
     }
 
-    /// The rank of a pair's merge.
-    pub(super) fn rank(&self, pair: Pair) -> Option<u32> {
-        self.ranks.find(pair.hash(), |&rank| self.merges[rank as usize].0 == pair).copied()
+    /// The pairs and what they become, in the order in which they are made.
+    pub(super) fn merges(&self) -> &[(Pair, Token)] {
+        &self.merges
     }
 
-    /// What the merge of a rank makes.
-    pub(super) fn new_token(&self, rank: u32) -> Token {
-        self.merges[rank as usize].1
+    /// Whether a merge is of this pair.
+    pub(super) fn has(&self, pair: Pair) -> bool {
+        self.ranks.find(pair.hash(), |&rank| self.merges[rank as usize].0 == pair).is_some()
     }
 }

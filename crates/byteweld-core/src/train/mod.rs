@@ -50,7 +50,7 @@ use std::ops::ControlFlow;
 
 use crate::error::Result;
 use births::{Birth, Total, UNKEPT};
-use crew::Crew;
+use crew::{Crew, Merged};
 use ids::Ids;
 use known::Known;
 use layout::Layout;
@@ -58,7 +58,7 @@ use neighbours::Neighbours;
 use pairs::{Pair, Pairs};
 use queue::{Entry, Queue};
 use slots::{Merge, Slots, Symbol};
-use tokens::{EDGE, Tokens};
+use tokens::{EDGE, Token, Tokens};
 use watch::Watch;
 pub use words::Words;
 
@@ -196,8 +196,9 @@ fn run<S: Symbol>(
     let bytes = layout.bytes;
     watch.look(&merges)?;
     let slots = layout.lay_out::<S>(words)?;
-    let mut trainer = Trainer::new(slots, bytes, options)?;
+    let mut trainer = Trainer::new(slots, bytes, options);
     watch.look(&merges)?;
+    trainer.replay(options, &mut || watch.look(&merges))?;
     let first_tokens = trainer.tokens_left;
     trainer.find_pairs(&mut || watch.look(&merges))?;
     let stop = loop {
@@ -225,6 +226,8 @@ struct Trainer<S> {
     pairs: Pairs,
     queue: Queue,
     floor: u64,
+    /// While known merges are made: only their pairs are kept then.
+    known: Option<Known>,
     /// The minimum frequency, at least 1.
     min_count: u64,
     max_token_bytes: u64,
@@ -235,32 +238,50 @@ struct Trainer<S> {
 
 impl<S: Symbol> Trainer<S> {
     /// `bytes` is how many the text has, each pretoken as often as it occurs.
-    fn new(mut slots: Slots<S>, bytes: u64, options: &Options) -> Result<Self> {
+    fn new(slots: Slots<S>, bytes: u64, options: &Options) -> Self {
         let reads_bytes =
             options.tie_break != TieBreak::SmallestIds || !options.reserved.is_empty();
         let text = if reads_bytes { slots.text() } else { Vec::new() };
-        let mut tokens = Tokens::new(&options.base_ids, text);
-        let mut tokens_left = bytes;
-        if !options.known.is_empty() {
-            let known = Known::new(options, &mut tokens)?;
-            let before = slots.tokens(&tokens);
-            slots.apply(&known, &tokens);
-            tokens_left -= before - slots.tokens(&tokens);
-        }
         let min_count = options.min_frequency.max(1);
-        let expected = tokens_left / FLOOR_SHARE / (options.max_new_ids as u64).max(1);
-        Ok(Trainer {
+        Trainer {
             slots,
-            tokens,
-            tokens_left,
+            tokens: Tokens::new(&options.base_ids, text),
+            tokens_left: bytes,
             pairs: Pairs::default(),
             queue: Queue::new(options.tie_break),
-            floor: expected.max(min_count),
+            floor: min_count,
+            known: None,
             min_count,
             max_token_bytes: options.max_token_bytes.map_or(u64::MAX, |bytes| bytes as u64),
             crew: Crew::new(options.threads),
             births: Vec::new(),
-        })
+        }
+    }
+
+    /// Makes the known merges, one after another, each everywhere: that is how they were made where they
+    /// were learned. No pair is known afterwards, and the floor is where learning starts.
+    fn replay(&mut self, options: &Options, goes_on: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        if !options.known.is_empty() {
+            let known = Known::new(options, &mut self.tokens)?;
+            let merges = known.merges().to_vec();
+            self.known = Some(known);
+            self.floor = 1;
+            self.find_pairs(goes_on)?;
+            for (pair, new) in merges {
+                goes_on()?;
+                let mut places = self.pairs.take(pair);
+                if !places.is_empty() {
+                    let merge = self.merge_of(pair, new);
+                    let mut crew = std::mem::take(&mut self.crew);
+                    let merged = crew.merge(&mut self.slots, &merge, &mut places, goes_on)?;
+                    self.finish(crew, &merge, &merged, &places, goes_on)?;
+                }
+            }
+            self.known = None;
+        }
+        let expected = self.tokens_left / FLOOR_SHARE / (options.max_new_ids as u64).max(1);
+        self.floor = expected.max(self.min_count);
+        Ok(())
     }
 
     /// Makes all pairs of the text known, with their places; none is known before.
@@ -323,12 +344,7 @@ impl<S: Symbol> Trainer<S> {
         goes_on: &mut dyn FnMut() -> Result<()>,
     ) -> Result<LearnedMerge> {
         let mut places = self.pairs.take(best.pair);
-        let merge = Merge {
-            pair: best.pair,
-            new: self.tokens.next(),
-            left_length: self.tokens.length(best.pair.left),
-            right_length: self.tokens.length(best.pair.right),
-        };
+        let merge = self.merge_of(best.pair, self.tokens.next());
         let mut crew = std::mem::take(&mut self.crew);
         let merged = crew.merge(&mut self.slots, &merge, &mut places, goes_on)?;
 
@@ -338,13 +354,33 @@ impl<S: Symbol> Trainer<S> {
         let new = ids.give(self.tokens.text_at(start, length))?;
         self.tokens.push(new, start, length);
 
-        let removed = self.settle(&merge, crew.sum(&merged, merge.new));
-        self.tokens_left -= removed;
-        crew.finish(&merge, &merged, &places, &self.tokens, &mut self.births, goes_on)?;
-        self.crew = crew;
-        self.register_births();
+        let removed = self.finish(crew, &merge, &merged, &places, goes_on)?;
         let (left, right) = self.tokens.ids(best.pair);
         Ok(LearnedMerge { left, right, new, count: best.count, removed })
+    }
+
+    fn merge_of(&self, pair: Pair, new: Token) -> Merge {
+        let (left_length, right_length) =
+            (self.tokens.length(pair.left), self.tokens.length(pair.right));
+        Merge { pair, new, left_length, right_length }
+    }
+
+    /// Brings all counts up to date after a merge, and makes the new pairs known. Gives by how many tokens
+    /// the text became shorter.
+    fn finish(
+        &mut self,
+        mut crew: Crew,
+        merge: &Merge,
+        merged: &Merged,
+        places: &[u32],
+        goes_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<u64> {
+        let removed = self.settle(merge, crew.sum(merged, merge.new));
+        self.tokens_left -= removed;
+        crew.finish(merge, merged, places, &self.tokens, &mut self.births, goes_on)?;
+        self.crew = crew;
+        self.register_births();
+        Ok(removed)
     }
 
     /// Lowers the counts of the pairs that the merge broke and bears the pairs that it made. Gives the sum of
@@ -383,9 +419,14 @@ impl<S: Symbol> Trainer<S> {
         removed
     }
 
-    /// Makes room for a new pair and gives its number, or `UNKEPT` if it is rare or too long.
+    /// Makes room for a new pair and gives its number, or `UNKEPT` if it is rare or too long, or if known
+    /// merges are made and it is none of theirs.
     fn bear(&mut self, pair: Pair, total: Total) -> u32 {
-        if total.count < self.floor || !self.is_short(pair) {
+        let is_kept = match &self.known {
+            Some(known) => known.has(pair),
+            None => self.is_short(pair),
+        };
+        if total.count < self.floor || !is_kept {
             return UNKEPT;
         }
         let places = vec![0; total.places as usize]; // written by the crew
@@ -403,7 +444,9 @@ impl<S: Symbol> Trainer<S> {
     fn register_births(&mut self) {
         for birth in self.births.drain(..) {
             let Birth { pair, count, .. } = birth;
-            self.queue.push(Entry { count, pair }, &self.tokens);
+            if self.known.is_none() {
+                self.queue.push(Entry { count, pair }, &self.tokens);
+            }
             self.pairs.insert(pair, count, birth.places);
         }
     }

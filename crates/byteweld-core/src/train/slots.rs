@@ -14,11 +14,8 @@
 //! token may have become the left part of another, whose number is there now; or the right part,
 //! then `DEAD` is there or, if it had one slot only, the number of a longer token that ends there.)
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::known::Known;
 use super::neighbours::Neighbours;
 use super::pairs::Pair;
 use super::tokens::{EDGE, Token, Tokens};
@@ -218,70 +215,8 @@ impl<S: Symbol> Slots<S> {
         Ok(kept)
     }
 
-    /// Makes one token of two that lie at `start..middle` and `middle..end`.
-    fn rewrite(&mut self, start: usize, middle: usize, end: usize, new: S) {
-        rewrite(&mut self.slots, start, middle, end, new);
-    }
-
     pub(super) fn len(&self) -> usize {
         self.slots.len()
-    }
-
-    /// How many tokens the text has, each as often as its pretoken occurs; edges are none.
-    pub(super) fn tokens(&self, tokens: &Tokens) -> u64 {
-        let mut sum = 0;
-        let mut start = 0;
-        while let Some(slot) = self.slots.get(start) {
-            if slot.token() != EDGE {
-                sum += self.counts[start >> self.shift];
-            }
-            start += tokens.length(slot.token()) as usize;
-        }
-        sum
-    }
-
-    /// Makes merges that are known beforehand: in every pretoken the first in their order first, of equal
-    /// ones the leftmost. That is how they were made where they were learned.
-    pub(super) fn apply(&mut self, known: &Known, tokens: &Tokens) {
-        let mut waiting = BinaryHeap::new();
-        let mut start = 0;
-        while start < self.slots.len() {
-            let mut end = start;
-            while self.slots.get(end).is_some_and(|slot| slot.token() != EDGE) {
-                if let Some(rank) = self.known_at(end, known, tokens) {
-                    waiting.push(Reverse((rank, end)));
-                }
-                end += 1;
-            }
-            while let Some(Reverse((rank, place))) = waiting.pop() {
-                if self.known_at(place, known, tokens) != Some(rank) {
-                    continue; // another merge took one of the two
-                }
-                let left = self.slots[place].token();
-                let middle = place + tokens.length(left) as usize;
-                let behind = middle + tokens.length(self.slots[middle].token()) as usize;
-                self.rewrite(place, middle, behind, S::of(known.new_token(rank)));
-                let before = self.slots[place - 1].token();
-                let around = [place.checked_sub(tokens.length(before) as usize), Some(place)];
-                for place in around.into_iter().flatten() {
-                    if let Some(rank) = self.known_at(place, known, tokens) {
-                        waiting.push(Reverse((rank, place)));
-                    }
-                }
-            }
-            start = end + 1;
-        }
-    }
-
-    /// The rank of the known merge of the token that starts at `place` and the next one.
-    fn known_at(&self, place: usize, known: &Known, tokens: &Tokens) -> Option<u32> {
-        let left = self.slots[place];
-        if left == S::DEAD || left.token() == EDGE {
-            return None;
-        }
-        let middle = place + tokens.length(left.token()) as usize;
-        let right = self.slots.get(middle)?.token();
-        known.rank(Pair::new(left.token(), right))
     }
 }
 
