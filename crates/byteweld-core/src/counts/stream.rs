@@ -68,10 +68,13 @@ impl CountOptions<'_> {
         }
     }
 
-    /// The last place where a document's start may be cut from what follows it.
+    /// The last place where a document's start, which is where a pre-token starts, may be cut from what follows.
     pub(super) fn cut(&self, text: &[u8]) -> Option<usize> {
-        cut::last_cut(self.pretokenizer, &[self.boundaries], text)
+        let boundaries = [self.boundaries];
+        cut::last_cut(self.pretokenizer, &boundaries, text)
             .or_else(|| cut::last_special_end(self.boundaries, text))
+            .or_else(|| Some(cut::certain_end(self.pretokenizer, &boundaries, text, 0)))
+            .filter(|&place| place > 0)
     }
 
     /// The first byte that may not occur, and where it is.

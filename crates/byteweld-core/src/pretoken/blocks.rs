@@ -15,6 +15,8 @@
 //! there classes overlap; the scanner goes over it. It is also the scanner that takes what is longer than
 //! a chunk. The scanner is right by construction and is what this is tested against.
 
+use regex_syntax::hir::ClassUnicodeRange;
+
 use super::classes::{Classes, contains};
 use super::masks::{BLOCK, Masks, Tier};
 use super::spec::{Atom, ClassId, Literals, Prefix, Run, Spec, Step};
@@ -32,6 +34,7 @@ pub(super) struct Blocks {
     letter: u32,
     number: u32,
     white: u32,
+    other: u32,
     is_cased: bool,
     /// Any character but newlines may stand before a word; otherwise only a space.
     has_wide_prefix: bool,
@@ -116,10 +119,10 @@ impl Blocks {
         let contractions = match (first, suffix) {
             (None, suffix) if suffix.is_empty() => Contractions::None,
             (None, suffix) if is_cased => {
-                are_contractions(spec, suffix).then_some(Contractions::Suffix)?
+                are_contractions(spec, suffix, letter).then_some(Contractions::Suffix)?
             }
             (Some(first), suffix) if suffix.is_empty() => {
-                are_contractions(spec, first).then_some(Contractions::First)?
+                are_contractions(spec, first, letter).then_some(Contractions::First)?
             }
             _ => return None,
         };
@@ -162,6 +165,7 @@ impl Blocks {
             letter,
             number: 1 << number.body,
             white: 1 << white.class,
+            other: 1 << other.body,
             is_cased,
             has_wide_prefix,
             has_number_prefix,
@@ -182,6 +186,13 @@ impl Blocks {
     #[cfg(test)]
     pub(super) fn in_tier(self, tier: Tier) -> Self {
         Self { tier, ..self }
+    }
+
+    /// Whether a pre-token starts behind a character of some classes and before one of others, whose first byte
+    /// is `first`, in any case: a word has ended, and nothing that may belong to it follows.
+    pub(super) fn is_certain_start(&self, before: u32, after: u32, first: u8) -> bool {
+        let is_letter = before & self.letter != 0 && before & self.other == 0;
+        is_letter && after & (self.letter | self.number) == 0 && first != b'\''
     }
 
     /// Where pre-tokens start in the chunk from `at` on, where one does. `contraction_end` gives the end of a
@@ -240,6 +251,9 @@ impl Blocks {
     #[inline(always)]
     fn fill(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) -> (usize, bool) {
         let mut length = text.len().min(CHUNK);
+        if self.is_cased && !text[..length.min(BLOCK)].is_ascii() {
+            length = length.min(BLOCK); // more would be made in vain
+        }
         let (blocks, rest) = text[..length].as_chunks();
         self.tier.fill(blocks, &mut chunk.masks);
         if !rest.is_empty() {
@@ -717,18 +731,20 @@ fn is_wide_prefix(
         .all(|c| is_in(c) != is_excluded(c))
 }
 
-/// Whether all sequences are an apostrophe and one or two characters that are letters in ASCII and no
-/// apostrophes elsewhere.
-fn are_contractions(spec: &Spec, literals: &Literals) -> bool {
+/// Whether all sequences are an apostrophe and one or two letters.
+fn are_contractions(spec: &Spec, literals: &Literals, letter: u32) -> bool {
+    let is_letter = |c: char| {
+        (0..spec.classes.len()).any(|id| letter >> id & 1 != 0 && contains(&spec.classes[id], c))
+    };
     literals.iter().all(|sequence| match sequence[..] {
         [first, ref rest @ ..] if !rest.is_empty() && rest.len() <= 2 => {
+            let mut classes = rest.iter().map(|&id| spec.classes[id].ranges());
+            let is_small =
+                |range: &ClassUnicodeRange| range.end() as u32 - (range.start() as u32) < 32;
             is_exactly(spec, first, &['\''])
-                && rest.iter().all(|&id| {
-                    let ranges = spec.classes[id].ranges();
+                && classes.all(|ranges| {
                     ranges.iter().all(|range| {
-                        range.start().is_alphabetic()
-                            && range.end().is_alphabetic()
-                            && range.end() as u32 - (range.start() as u32) < 32
+                        is_small(range) && (range.start()..=range.end()).all(is_letter)
                     })
                 })
         }

@@ -200,7 +200,7 @@ impl Pretokenizer {
     pub fn last_cut(&self, text: &[u8], limit: usize) -> Option<usize> {
         let limit = limit.min(text.len().checked_sub(1)?);
         if let Kind::Scanner(scanned) = &*self.kind
-            && let Some(place) = scanned.scanner.last_white_start(text, limit)
+            && let Some(place) = scanned.scanner.last_certain_start(text, limit)
         {
             return Some(place);
         }

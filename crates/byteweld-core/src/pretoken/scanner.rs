@@ -171,16 +171,25 @@ impl Scanner {
         }
     }
 
-    /// The last place, at most `limit` and near it, where white space follows an ASCII letter or digit. In
-    /// patterns of the family that blocks know, a pre-token starts there in any case.
-    pub(super) fn last_white_start(&self, text: &[u8], limit: usize) -> Option<usize> {
-        self.blocks.as_ref()?;
+    /// The last place, at most `limit` and near it, where a pre-token starts in any case.
+    pub(super) fn last_certain_start(&self, text: &[u8], limit: usize) -> Option<usize> {
+        let blocks = self.blocks.as_ref()?;
         let from = limit.saturating_sub(CUT_WITHIN);
-        let window = text.get(from..=limit)?;
-        let at = window.windows(2).rposition(|two| {
-            two[0].is_ascii_alphanumeric() && matches!(two[1], b'\t'..=b'\r' | b' ')
-        })?;
-        Some(from + at + 1)
+        let is_first = |place: usize| !(0x80..0xC0).contains(&text[place]);
+        let mut place = limit;
+        while place > from {
+            let before = (place.saturating_sub(4)..place).rev().find(|&place| is_first(place))?;
+            if is_first(place)
+                && let Some((bits, length)) = self.classes.at(text, before)
+                && let Some((next, _)) = self.classes.at(text, place)
+                && before + length == place
+                && blocks.is_certain_start(bits, next, text[place])
+            {
+                return Some(place);
+            }
+            place = if is_first(place) { before } else { place - 1 };
+        }
+        None
     }
 
     /// The end of a contraction that starts at `at`, or `at`.

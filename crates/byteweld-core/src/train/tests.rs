@@ -19,7 +19,7 @@ fn learn(words: &[(&[u8], u64)], options: &Options) -> Trained {
 #[test]
 fn any_number_of_threads_learns_the_same() {
     let mut random = random(0x2545_F491_4F6C_DD1D);
-    for case in 0..1500 {
+    for case in 0..400 {
         let letters = 1 + random(4);
         let longest = [3, 12, 200, 2000][random(4)];
         let words: Vec<(Vec<u8>, u64)> = (0..1 + random(12))
