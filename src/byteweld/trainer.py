@@ -100,6 +100,8 @@ def train_from_counts(
         distinct_pretokens=len(counts),
         total_pretokens=counts.total,
         skipped_documents=counts.skipped_documents,
+        pruned_pretokens=counts.pruning.occurrences if counts.pruning else 0,
+        pair_error=counts.pruning.pair_error if counts.pruning else 0,
         count_seconds=count_seconds,
         merge_seconds=seconds,
         peak_memory_bytes=_peak_memory(),

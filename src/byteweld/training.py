@@ -85,6 +85,8 @@ class Training:
     skipped_documents: int
     count_seconds: float
     merge_seconds: float
+    pruned_pretokens: int = 0  # how many were left out of the counts because they are rare,
+    pair_error: int = 0  # and by how much, at most, the count of a pair is too small for that
     files: int | None = None
     file_bytes: int | None = None
     peak_memory_bytes: int | None = None  # of the process, when the training was done
@@ -180,7 +182,7 @@ def load_report(path: str | os.PathLike[str], vocab: Vocabulary) -> Training | N
 
 _NUMBERS = (
     *("vocab_size", "merges_learned", "merges_planned", "distinct_pretokens", "total_pretokens"),
-    *("skipped_documents", "first_tokens", "total_bytes"),
+    *("skipped_documents", "first_tokens", "total_bytes", "pruned_pretokens", "pair_error"),
 )
 # What the report says for its readers, and the vocabulary and the other fields say as well.
 _SAID_BY_OTHERS = {"format", "fingerprint", "tokens", "bytes_per_token"}

@@ -511,6 +511,7 @@ def _report(made: list[_Made], counted: _corpus.Counted) -> dict[str, Any]:
             "pretokens": counted.counts.total,
             "distinct_pretokens": len(counted.counts),
             "skipped_documents": counted.counts.skipped_documents,
+            "pruned_pretokens": training.pruned_pretokens,
         },
         "seconds": {"count": counted.seconds, "merge": training.merge_seconds},
         "peak_memory_bytes": training.peak_memory_bytes,

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::threads::{self, Stop};
 
 /// Fewer places, or slots, are not worth a thread.
-const WORTH_A_THREAD: usize = if cfg!(test) { 8 } else { 1 << 16 };
+const WORTH_A_THREAD: usize = if cfg!(test) { 8 } else { 1 << 17 };
 
 /// The threads, and their memory for merges, which is empty between two of them.
 #[derive(Default)]
