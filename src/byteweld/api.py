@@ -74,7 +74,7 @@ def train(
     [(b'o', b'w'), (b'l', b'ow')]
     >>> longer = train(iter(["newest newest"]), start=tok, vocab_size=262)
     >>> longer.vocab.merges[4:]
-    [(b'w', b'e'), (b's', b't')]
+    [(b'w', b'e'), (b'we', b's')]
     """
     chosen = _recipe(recipe, start, changes)
     before = None if start is None else start.vocab

@@ -345,6 +345,7 @@ def test_the_report_for_programs_has_everything(run, tmp_path):
             "pretokens": 4,
             "distinct_pretokens": 3,
             "skipped_documents": 0,
+            "pruned_pretokens": 0,
         },
     }
 

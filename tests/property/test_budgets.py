@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import as_bytes, corpora, examples, recipes
 
 import byteweld
-from byteweld import Counts
+from byteweld import Counts, _memory
 from byteweld._memory import memory_limit
 from byteweld.counts import count_within
 
@@ -140,7 +140,7 @@ def test_counts_merged_in_random_trees_give_the_same_folder_byte_for_byte(tmp_pa
             choose.shuffle(pile)
             take = choose.randint(2, 4)
             together, pile = pile[:take], pile[take:]
-            memory = choose.choice([None, "1GB"])
+            memory = choose.choice([None, _memory.resident_bytes() + (300 << 20)])
             merged = Counts.merge(together, memory=memory)
             if choose.random() < 0.5:
                 step += 1
@@ -184,6 +184,6 @@ def test_no_pair_loses_more_than_the_bound(table, threshold):
 @given(st.data())
 def test_documents_of_any_kind_are_counted_alike_with_a_budget(data):
     documents = data.draw(corpora(byteweld.RECIPES["modern"]))
-    counts = byteweld.count(iter(documents), memory="2GB")
+    counts = byteweld.count(iter(documents), memory=_memory.resident_bytes() + (2 << 30))
     assert counts == byteweld.count(iter(documents))
     assert counts.total_bytes == sum(len(as_bytes(document)) for document in documents)

@@ -242,7 +242,7 @@ for line in open("/proc/self/status"):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-@pytest.mark.parametrize(("memory", "threads"), [("150MB", 1), ("190MB", 2), ("300MB", 7)])
+@pytest.mark.parametrize(("memory", "threads"), [("220MB", 1), ("260MB", 2), ("350MB", 7)])
 def test_counting_and_saving_stay_within_the_budget(memory, threads, corpus, tmp_path):
     pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
     result = run(MEASURED, corpus, memory, threads, 0, tmp_path / "counts")
