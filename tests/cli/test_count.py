@@ -99,7 +99,7 @@ def test_folders_of_counts_and_texts_are_added(run, tmp_path):
     run("count", "a.txt", "--out", "a")
     run("count", "b.txt", "--out", "b")
     run("count", "a.txt", "b.txt", "c.txt", "--out", "expected")
-    assert run("count", "b", "a", "c.txt", "--out", "all", "--memory", "2GB") == (
+    assert run("count", "b", "a", "c.txt", "--out", "all", "--memory", "8GB") == (
         0,
         b"",
         "counted 600 pre-tokens, 5 distinct, in 1 file, 400 bytes and 2 tables of counts (TIME)\n"
@@ -108,7 +108,7 @@ def test_folders_of_counts_and_texts_are_added(run, tmp_path):
     for part in range(16):
         name = f"part-{part:02}.parquet"
         assert (tmp_path / "all" / name).read_bytes() == (tmp_path / "expected" / name).read_bytes()
-    trained = run("train", "all", "--vocab-size", "260", "--memory", "2GB", "--out", "tok.json")
+    trained = run("train", "all", "--vocab-size", "260", "--memory", "8GB", "--out", "tok.json")
     assert trained.code == 0
     run("train", "a.txt", "b.txt", "c.txt", "--vocab-size", "260", "--out", "expected.json")
     assert (tmp_path / "tok.json").read_bytes() == (tmp_path / "expected.json").read_bytes()
@@ -181,6 +181,6 @@ def test_counts_whose_sum_has_no_room_are_an_error_in_one_line(program, tmp_path
     pytest.importorskip("pyarrow")
     pattern = byteweld.PATTERNS["o200k"]
     byteweld.Counts({b"ab": 2**63}, pattern=pattern, boundaries=()).save(tmp_path / "counts")
-    for memory in ((), ("--memory", "1GB")):
+    for memory in ((), ("--memory", "8GB")):
         found = program("count", "counts", "counts", *memory)
         assert found == (2, b"", 'byteweld: the count of pre-token "ab" passes 2^64 - 1\n')

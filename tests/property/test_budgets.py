@@ -184,6 +184,6 @@ def test_no_pair_loses_more_than_the_bound(table, threshold):
 @given(st.data())
 def test_documents_of_any_kind_are_counted_alike_with_a_budget(data):
     documents = data.draw(corpora(byteweld.RECIPES["modern"]))
-    counts = byteweld.count(iter(documents), memory=_memory.resident_bytes() + (2 << 30))
+    counts = byteweld.count(iter(documents), memory=_memory.resident_bytes() + (1 << 30))
     assert counts == byteweld.count(iter(documents))
     assert counts.total_bytes == sum(len(as_bytes(document)) for document in documents)
