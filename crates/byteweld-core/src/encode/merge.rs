@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::lookup::Waiting;
 use super::pairs::{NONE, Pairs};
 use super::words::Words;
 
@@ -25,6 +26,8 @@ pub(super) struct Scratch {
     heap: BinaryHeap<Reverse<u64>>,
     /// Words that were merged before.
     pub(super) words: Words,
+    /// Words that wait to be looked up.
+    pub(super) waiting: Waiting,
 }
 
 /// Space for a longer sequence than this is not kept for the next call.

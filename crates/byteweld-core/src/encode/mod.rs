@@ -1,12 +1,14 @@
 //! Text to ids.
 //!
 //! The way of a text: special tokens are found (`specials`), the rest is cut into pre-tokens (`pretoken`), a
-//! pre-token that is a whole token is looked up (`whole`), any other is merged from its bytes
-//! (`merge`), and the tokens go into a [`Sink`]. Three rank semantics share all of this: they differ only in
+//! pre-token that was met before is remembered (`lookup`, `words`), a new one that is a whole token is looked up
+//! (`whole`), any other is merged from its bytes (`merge`), and the tokens go into a [`Sink`]. Three rank semantics share all of this: they differ only in
 //! which pairs are in the table and which tokens may be looked up whole. A vocabulary that changes text on the
 //! way (a normaliser, added tokens with flags, a chain of steps) goes by `rewritten`.
 
 mod batch;
+mod cuts;
+mod lookup;
 mod merge;
 mod pairs;
 mod recover;
@@ -17,7 +19,7 @@ mod whole;
 mod words;
 
 use std::ops::{ControlFlow, Range};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use crate::cut;
 use crate::decode::Tokens;
@@ -25,11 +27,12 @@ use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
 use crate::rewrite::{AddedToken, AddedTokens, Normaliser, Steps};
 use crate::specials::{Occurrence, Specials};
+use cuts::Cuts;
+use lookup::Lookup;
 use merge::Scratch;
 use pairs::{NONE, Pairs};
 use rewritten::Rewrites;
 use whole::WholeTokens;
-use words::{Ids, Key};
 
 pub use recover::recover_merges;
 pub use sink::{Counter, Sink, WithEnds};
@@ -121,11 +124,13 @@ pub struct Encoder {
     finder: Specials,
     /// How text is changed on the way; `None` for most vocabularies.
     rewrites: Option<Box<Rewrites>>,
+    /// Made when a text first has use for them.
+    cuts: OnceLock<Cuts>,
     /// Working space of calls that are over. What it remembers never changes an id.
-    pool: Mutex<Vec<Scratch>>,
+    pool: Mutex<Vec<Box<Scratch>>>,
 }
 
-/// At most so much working space is kept, each of a few megabytes at most; more threads at once make their own.
+/// At most so much working space is kept, each of 13 MB at most; more threads at once make their own.
 const POOLED: usize = 64;
 
 /// Which special tokens a call recognises.
@@ -200,6 +205,7 @@ impl Encoder {
             specials,
             finder,
             rewrites,
+            cuts: OnceLock::new(),
             pool: Mutex::default(),
         };
         if ranking == Ranking::Merges {
@@ -263,7 +269,7 @@ impl Encoder {
                 return Ok(());
             }
             let Some((special, id)) = special else { return Ok(()) };
-            if sink.push(id, special.end - special.start).is_break() {
+            if sink.push(id, special.start..special.end).is_break() {
                 return Ok(());
             }
             position = special.end;
@@ -278,78 +284,58 @@ impl Encoder {
         sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
-        let mut at = range.start;
-        let mut outcome: Result<ControlFlow<()>> = Ok(ControlFlow::Continue(()));
-        self.pretokenizer.for_each(&text[range], &mut |pretoken| {
-            let start = at;
-            at += pretoken.len();
-            outcome = self.encode_pretoken(text, start..at, sink, scratch);
-            match outcome {
-                Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-                _ => ControlFlow::Break(()),
-            }
+        let first = range.start;
+        let mut lookup = Lookup::new(self, text, sink, scratch);
+        self.pretokenizer.for_each_range(&text[range], &mut |start, end| {
+            lookup.push(first + start, first + end)
         })?;
-        outcome
+        lookup.finish()
     }
 
     /// Encodes the pre-token that a range of a text is.
-    #[inline(always)]
-    fn encode_pretoken<S: Sink>(
+    fn encode_pretoken(
         &self,
         text: &[u8],
         range: Range<usize>,
-        sink: &mut S,
+        sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
-        let key = words::key(text, range.start, range.end);
-        match key.and_then(|key| scratch.words.get(key)) {
-            Some(Ids::Few(ids)) => {
-                let known = ids.iter().take_while(|&&id| id != NONE);
-                Ok(self.push_all(known, sink))
-            }
-            Some(Ids::Many(ids)) => Ok(self.push_all(ids.iter(), sink)),
-            None => self.encode_new_pretoken(text, range, key, sink, scratch),
-        }
+        let mut lookup = Lookup::new(self, text, sink, scratch);
+        let _ = lookup.push(range.start, range.end); // finish knows, too
+        lookup.finish()
     }
 
-    /// Encodes a pre-token that is not remembered, and remembers it.
-    #[inline(never)]
-    fn encode_new_pretoken<S: Sink>(
+    /// Puts into `scratch.ids` what a pre-token, or a part of one that was cut, becomes. Every byte must have
+    /// a token.
+    fn encode_word(&self, word: &[u8], is_segment: bool, scratch: &mut Scratch) -> Result<()> {
+        if !is_segment && let Some(id) = self.whole.get(word, &self.tokens) {
+            scratch.ids.clear();
+            scratch.ids.push(id);
+            return Ok(());
+        }
+        self.merge_bytes(word, NONE, scratch)
+    }
+
+    /// Encodes a pre-token of an alphabet that lacks some bytes.
+    fn encode_word_with_gaps(
         &self,
         text: &[u8],
         range: Range<usize>,
-        key: Option<Key>,
-        sink: &mut S,
+        sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
-        let pretoken = &text[range.clone()];
-        if let Some(id) = self.whole.get(pretoken, &self.tokens) {
-            if let Some(key) = key {
-                scratch.words.insert(key, &[id]);
-            }
-            return Ok(sink.push(id, pretoken.len()));
+        match self.whole.get(&text[range.clone()], &self.tokens) {
+            Some(id) => Ok(sink.push(id, range)),
+            None => self.merge_pretoken(&text[range.clone()], range.start, sink, scratch),
         }
-        if self.has_gaps {
-            return self.merge_pretoken(pretoken, range.start, sink, scratch);
-        }
-        self.merge_bytes(pretoken, NONE, scratch)?;
-        if let Some(key) = key {
-            scratch.words.insert(key, &scratch.ids);
-        }
-        Ok(self.push_all(scratch.ids.iter(), sink))
     }
 
-    #[inline(always)]
-    fn push_all<'i, S: Sink>(
-        &self,
-        ids: impl Iterator<Item = &'i u32>,
-        sink: &mut S,
-    ) -> ControlFlow<()> {
-        for &id in ids {
-            let covered = if S::COVERS { self.tokens.get(id).map_or(0, <[u8]>::len) } else { 0 };
-            sink.push(id, covered)?;
+    /// The cut points for a long pre-token, if it is of a kind that should be cut.
+    fn cuts_of(&self, pretoken: &[u8]) -> Option<&Cuts> {
+        if self.has_gaps || !cuts::is_worth_it(pretoken) {
+            return None;
         }
-        ControlFlow::Continue(())
+        Some(self.cuts.get_or_init(|| Cuts::new(&self.tokens)))
     }
 
     fn merge_pretoken(
@@ -362,20 +348,21 @@ impl Encoder {
         if self.has_gaps {
             return match self.gaps {
                 Gaps::Characters => self.merge_with_gaps(pretoken, offset, sink, scratch),
-                Gaps::Bytes => self.merge_without_gaps(pretoken, sink, scratch),
+                Gaps::Bytes => self.merge_without_gaps(pretoken, offset, sink, scratch),
             };
         }
-        self.merge_run(pretoken, sink, scratch)
+        self.merge_run(pretoken, offset, sink, scratch)
     }
 
     fn merge_run(
         &self,
         run: &[u8],
+        offset: usize,
         sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
         self.merge_bytes(run, NONE, scratch)?;
-        Ok(self.push_all(scratch.ids.iter(), sink))
+        Ok(sink.push_all(&scratch.ids, offset..offset + run.len(), &self.tokens))
     }
 
     /// A pre-token of an alphabet that lacks some bytes: a character outside is one unk.
@@ -391,7 +378,8 @@ impl Encoder {
             let is_known = |byte: &u8| self.byte_ids[*byte as usize] != NONE;
             let known = pretoken[at..].iter().take_while(|byte| is_known(byte)).count();
             if known > 0 {
-                if self.merge_run(&pretoken[at..at + known], sink, scratch)?.is_break() {
+                let run = &pretoken[at..at + known];
+                if self.merge_run(run, offset + at, sink, scratch)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 at += known;
@@ -405,7 +393,7 @@ impl Encoder {
                 };
                 return Err(Error::OutsideAlphabet { character, offset: offset + at });
             };
-            if sink.push(unk, length).is_break() {
+            if sink.push(unk, offset + at..offset + at + length).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             at += length;
@@ -418,20 +406,23 @@ impl Encoder {
     fn merge_without_gaps(
         &self,
         pretoken: &[u8],
+        offset: usize,
         sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
         let is_known = |byte: &u8| self.byte_ids[*byte as usize] != NONE;
         if let Some(unk) = self.unk {
+            let mut start = offset;
             for run in pretoken.chunk_by(|a, b| is_known(a) && is_known(b)) {
                 let flow = if is_known(&run[0]) {
-                    self.merge_run(run, sink, scratch)?
+                    self.merge_run(run, start, sink, scratch)?
                 } else {
-                    sink.push(unk, 1)
+                    sink.push(unk, start..start + 1)
                 };
                 if flow.is_break() {
                     return Ok(flow);
                 }
+                start += run.len();
             }
             return Ok(ControlFlow::Continue(()));
         }
@@ -444,7 +435,7 @@ impl Encoder {
         for &id in &scratch.ids {
             at += self.tokens.get(id).map_or(0, <[u8]>::len);
             let end = places.get(at).copied().unwrap_or(pretoken.len());
-            if sink.push(id, end - covered).is_break() {
+            if sink.push(id, offset + covered..offset + end).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             covered = end;
@@ -454,16 +445,20 @@ impl Encoder {
 
     /// Puts into `scratch.ids` what `bytes` merge to. Every byte must have a token.
     fn merge_bytes(&self, bytes: &[u8], limit: u32, scratch: &mut Scratch) -> Result<()> {
-        if bytes.len() >= NONE as usize {
-            return Err(Error::Pattern(format!(
-                "a pre-token of {} bytes is too long; at most 2^32 - 2 can be merged",
-                bytes.len()
-            )));
-        }
+        self.check_length(bytes.len())?;
         scratch.ids.clear();
         scratch.ids.extend(bytes.iter().map(|&byte| self.byte_ids[byte as usize]));
         scratch.merge(&self.pairs, limit);
         Ok(())
+    }
+
+    fn check_length(&self, pretoken: usize) -> Result<()> {
+        if pretoken < NONE as usize {
+            return Ok(());
+        }
+        Err(Error::Pattern(format!(
+            "a pre-token of {pretoken} bytes is too long; at most 2^32 - 2 can be merged"
+        )))
     }
 
     // -------------------------------------------------------------------------------- specials

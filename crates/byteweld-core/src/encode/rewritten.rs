@@ -5,10 +5,13 @@
 //! the first starts at 0 and the last ends at the end, so tokens tile the text even where some of it was
 //! dropped or made up.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
+use super::lookup::Lookup;
 use super::merge::Scratch;
+use super::sink::push_each;
 use super::{Allowed, Encoder, Sink};
+use crate::decode::Tokens;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
 use crate::rewrite::{AddedToken, AddedTokens, Normaliser, Part, Permission, Rewritten, Steps};
@@ -71,38 +74,45 @@ struct Tiler<'s, S> {
 
 impl<S: Sink> Tiler<'_, S> {
     fn start(&mut self, id: u32, start: usize) -> ControlFlow<()> {
+        if !S::COVERS {
+            return self.sink.push(id, start..start);
+        }
         match self.open.replace((id, 0)) {
             None => ControlFlow::Continue(()), // the first one starts at 0
             Some((before, its_start)) => {
                 let start = start.max(its_start);
                 self.open = Some((id, start));
-                self.sink.push(before, start - its_start)
+                self.sink.push(before, its_start..start)
             }
         }
     }
 
     fn finish(self, length: usize) {
         if let Some((id, start)) = self.open {
-            let _ = self.sink.push(id, length.saturating_sub(start));
+            let _ = self.sink.push(id, start..length.max(start));
         }
     }
 }
 
-/// Takes the tokens of one pre-token.
-struct PieceSink<'t, 's, 'o, S, O> {
+/// Takes the tokens of rewritten text.
+struct RewrittenSink<'t, 's, 'o, S, O> {
     tiler: &'t mut Tiler<'s, S>,
-    /// Where in the rewritten text the next token starts, and what place that is in the caller's.
-    at: usize,
+    /// What a place in the rewritten text is in the caller's.
     origin: &'o O,
 }
 
-impl<S: Sink, O: Fn(usize) -> usize> Sink for PieceSink<'_, '_, '_, S, O> {
+impl<S: Sink, O: Fn(usize) -> usize> Sink for RewrittenSink<'_, '_, '_, S, O> {
     const COVERS: bool = S::COVERS;
 
-    fn push(&mut self, id: u32, covered: usize) -> ControlFlow<()> {
-        let start = (self.origin)(self.at);
-        self.at += covered;
-        self.tiler.start(id, start)
+    fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()> {
+        self.tiler.start(id, (self.origin)(range.start))
+    }
+
+    fn push_all(&mut self, ids: &[u32], range: Range<usize>, tokens: &Tokens) -> ControlFlow<()> {
+        if !S::COVERS {
+            return self.tiler.sink.push_all(ids, range, tokens);
+        }
+        push_each(self, ids, range, tokens)
     }
 }
 
@@ -178,29 +188,23 @@ impl Encoder {
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
         if rewrites.steps.is_empty() {
-            let mut sink = PieceSink { tiler, at: 0, origin };
-            let mut at = 0;
-            let mut outcome = Ok(ControlFlow::Continue(()));
-            self.pretokenizer.for_each(text, &mut |piece| {
-                sink.at = at;
-                at += piece.len();
-                outcome = self.encode_pretoken(text, sink.at..at, &mut sink, scratch);
-                match outcome {
-                    Ok(flow) => flow,
-                    Err(_) => ControlFlow::Break(()),
-                }
-            })?;
-            return outcome;
+            let mut sink = RewrittenSink { tiler, origin };
+            return self.encode_plain(text, 0..text.len(), &mut sink, scratch);
         }
         let (cut, pieces) = rewrites.steps.cut(text, S::COVERS)?;
         let origin = |at: usize| origin(Rewritten::origin(&cut, at));
-        let mut sink = PieceSink { tiler, at: 0, origin: &origin };
+        let mut sink = RewrittenSink { tiler, origin: &origin };
+        let mut lookup = Lookup::new(self, &cut.text, &mut sink, scratch);
+        let mut end = 0;
         for piece in pieces {
-            sink.at = piece.start;
-            if self.encode_pretoken(&cut.text, piece, &mut sink, scratch)?.is_break() {
-                return Ok(ControlFlow::Break(()));
+            // What was cut away is nobody's.
+            if (piece.start != end && lookup.flush().is_break())
+                || lookup.push(piece.start, piece.end).is_break()
+            {
+                break;
             }
+            end = piece.end;
         }
-        Ok(ControlFlow::Continue(()))
+        lookup.finish()
     }
 }

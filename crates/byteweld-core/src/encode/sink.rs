@@ -1,21 +1,50 @@
 //! Where tokens go as they are found: a list of ids, a count, a list with ends, a limit.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
-/// Takes tokens one by one, in order.
+use crate::decode::Tokens;
+
+/// Takes tokens in order.
 pub trait Sink {
-    /// Whether it looks at how many bytes a token covers; where it does not, nobody needs to find out.
+    /// Whether it looks at what a token covers; where it does not, nobody needs to find out.
     const COVERS: bool = true;
 
-    /// Takes a token and how many bytes of the text it covers; `Break` ends the encoding.
-    fn push(&mut self, id: u32, covered: usize) -> ControlFlow<()>;
+    /// Takes a token and the range of the text that it covers; `Break` ends the encoding.
+    fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()>;
+
+    /// Takes tokens whose bytes are a range of the text.
+    fn push_all(&mut self, ids: &[u32], range: Range<usize>, tokens: &Tokens) -> ControlFlow<()> {
+        push_each(self, ids, range, tokens)
+    }
+}
+
+/// Gives tokens, whose bytes are a range of the text, to a sink one by one.
+pub(super) fn push_each<S: Sink + ?Sized>(
+    sink: &mut S,
+    ids: &[u32],
+    range: Range<usize>,
+    tokens: &Tokens,
+) -> ControlFlow<()> {
+    let mut start = range.start;
+    for &id in ids {
+        let end = start + tokens.get(id).map_or(0, <[u8]>::len);
+        sink.push(id, start..end)?;
+        start = end;
+    }
+    ControlFlow::Continue(())
 }
 
 impl Sink for Vec<u32> {
     const COVERS: bool = false;
 
-    fn push(&mut self, id: u32, _: usize) -> ControlFlow<()> {
+    fn push(&mut self, id: u32, _: Range<usize>) -> ControlFlow<()> {
         Vec::push(self, id);
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn push_all(&mut self, ids: &[u32], _: Range<usize>, _: &Tokens) -> ControlFlow<()> {
+        self.extend_from_slice(ids);
         ControlFlow::Continue(())
     }
 }
@@ -30,9 +59,9 @@ pub struct WithEnds {
 }
 
 impl Sink for WithEnds {
-    fn push(&mut self, id: u32, covered: usize) -> ControlFlow<()> {
+    fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()> {
         self.ids.push(id);
-        self.ends.push(self.ends.last().unwrap_or(&0) + covered);
+        self.ends.push(range.end);
         ControlFlow::Continue(())
     }
 }
@@ -57,13 +86,23 @@ impl Counter {
 }
 
 impl Sink for Counter {
-    fn push(&mut self, _: u32, covered: usize) -> ControlFlow<()> {
+    fn push(&mut self, _: u32, range: Range<usize>) -> ControlFlow<()> {
         if self.tokens == self.limit {
             self.passed = true;
             return ControlFlow::Break(());
         }
         self.tokens += 1;
-        self.bytes += covered;
+        self.bytes += range.len();
         ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn push_all(&mut self, ids: &[u32], range: Range<usize>, tokens: &Tokens) -> ControlFlow<()> {
+        if ids.len() <= self.limit - self.tokens {
+            self.tokens += ids.len();
+            self.bytes += range.len();
+            return ControlFlow::Continue(());
+        }
+        push_each(self, ids, range, tokens) // only those before the limit count
     }
 }

@@ -7,18 +7,37 @@
 //!
 //! Each thread has a table of its own while it works ([`super::Encoder`] keeps a few for the next calls).
 
-use super::pairs::NONE;
+use std::ops::Range;
+
+use crate::prefetch::prefetch;
+
+/// How many ids a place holds; words of more are rare.
+pub(super) const FEW: usize = 4;
 
 /// The longest word that is remembered.
 pub(super) const LONGEST: usize = 31;
 /// The longest that fits one 16-byte key together with its length.
 const SHORT: usize = 15;
 
-/// Buckets for short words (64 bytes each) and long ones (128 bytes each): 2 MiB and 1 MiB.
-const SHORT_BUCKETS: usize = 1 << 15;
-const LONG_BUCKETS: usize = 1 << 13;
+/// Buckets for short words (64 bytes each) and long ones (128 bytes each): 8 MiB and 2 MiB at most.
+const SHORT_BUCKETS: usize = 1 << 17;
+const LONG_BUCKETS: usize = 1 << 14;
 /// Ids of words with more than fit their place; when there are more, all is forgotten.
-const ARENA_IDS: usize = 1 << 17;
+const ARENA_IDS: usize = 1 << 18;
+
+/// The first id of a place has the number of ids on top; this many means that they are in the arena.
+const COUNT_SHIFT: u32 = 28;
+const MANY: u32 = 15;
+
+/// What a key has on top instead of a length of 1 to 15: these stand for words that have no short key.
+pub(super) const LONG: u128 = 0x7F << 120;
+pub(super) const LONG_SEGMENT: u128 = LONG | SEGMENT;
+/// Marks a part of a pre-token. It may be merged otherwise than a pre-token of the same bytes.
+pub(super) const SEGMENT: u128 = 0x80 << 120;
+
+pub(super) fn is_segment(key: u128) -> bool {
+    key & SEGMENT != 0
+}
 
 /// By length: the bytes of a 16-byte load that belong to the word.
 const MASKS: [u128; 17] = {
@@ -38,18 +57,26 @@ pub(super) enum Key {
     Long([u128; 2]),
 }
 
-/// The key of a word; `None` if it is empty or too long.
+/// The key of a word of 1 to 15 bytes.
 #[inline(always)]
-pub(super) fn key(text: &[u8], start: usize, end: usize) -> Option<Key> {
+pub(super) fn short_key(text: &[u8], start: usize, end: usize) -> Option<u128> {
     let length = end - start;
-    match length {
-        1..=SHORT => Some(Key::Short(load(text, start, length) | (length as u128) << 120)),
-        16..=LONGEST => {
-            let high = load(text, start + 16, length - 16) | (length as u128) << 120;
-            Some(Key::Long([load(text, start, 16), high]))
-        }
-        _ => None,
+    let is_short = (1..=SHORT).contains(&length);
+    is_short.then(|| load(text, start, length) | (length as u128) << 120)
+}
+
+/// The key of the word at a range, given its short key or what stands for it; `None` if it is too long to be
+/// remembered.
+pub(super) fn key(text: &[u8], range: &Range<usize>, short: u128) -> Option<Key> {
+    if short & LONG != LONG {
+        return Some(Key::Short(short));
     }
+    let length = range.len();
+    if length > LONGEST {
+        return None;
+    }
+    let high = load(text, range.start + 16, length - 16) | (length as u128) << 120;
+    Some(Key::Long([load(text, range.start, 16), high | short & SEGMENT]))
 }
 
 /// Up to 16 bytes from `start` on, the rest zero.
@@ -69,13 +96,6 @@ fn load_at_end(text: &[u8], start: usize, length: usize) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// What is known of a word.
-pub(super) enum Ids<'w> {
-    /// Its ids, as many as there are before the first [`NONE`].
-    Few([u32; 4]),
-    Many(&'w [u32]),
-}
-
 #[derive(Default)]
 pub(super) struct Words {
     short: Table<1>,
@@ -84,35 +104,82 @@ pub(super) struct Words {
 }
 
 impl Words {
-    #[inline(always)]
-    pub(super) fn get(&mut self, key: Key) -> Option<Ids<'_>> {
-        let value = match key {
-            Key::Short(key) => self.short.get([key])?,
-            Key::Long(key) => self.long.get(key)?,
-        };
-        let ids = unpack(value);
-        if ids[0] != NONE {
-            return Some(Ids::Few(ids));
+    /// Must be called before the rest.
+    #[inline]
+    pub(super) fn prepare(&mut self) {
+        if self.short.slots.is_empty() {
+            self.short = Table::new(SHORT_BUCKETS);
+            self.long = Table::new(LONG_BUCKETS);
         }
-        let (start, length) = (ids[1] as usize, ids[2] as usize);
-        self.arena.get(start..start + length).map(Ids::Many)
     }
 
-    pub(super) fn insert(&mut self, key: Key, ids: &[u32]) {
-        let mut few = [NONE; 4];
-        if let Some(place) = few.get_mut(..ids.len()) {
-            place.copy_from_slice(ids);
-        } else {
-            if self.arena.len() + ids.len() > ARENA_IDS {
-                *self = Self::default();
+    /// The place of a short key.
+    #[inline(always)]
+    pub(super) fn place(&self, key: u128) -> u32 {
+        self.short.place([key])
+    }
+
+    /// Asks for a place that will be looked at soon.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, place: u32) {
+        prefetch(&self.short.slots, self.short.start(place));
+    }
+
+    /// The ids of the word that is in front at a place, and how many of them there are, if it has this key and
+    /// they are few.
+    #[inline(always)]
+    pub(super) fn front(&self, place: u32, key: u128) -> Option<([u32; FEW], usize)> {
+        let start = self.short.start(place);
+        let bucket: &[u128; 4] = self.short.slots.get(start..)?.first_chunk()?;
+        let ids = unpack(bucket[2]);
+        let count = ids[0] >> COUNT_SHIFT;
+        (bucket[0] == key && count <= FEW as u32).then(|| {
+            let first = ids[0] & ((1 << COUNT_SHIFT) - 1);
+            ([first, ids[1], ids[2], ids[3]], count as usize)
+        })
+    }
+
+    /// Finds a word, brings it to the front of its place, and puts its ids into `ids`.
+    pub(super) fn recall(&mut self, key: Key, place: u32, ids: &mut Vec<u32>) -> bool {
+        let value = match key {
+            Key::Short(key) => self.short.get([key], place),
+            Key::Long(key) => self.long.get(key, self.long.place(key)),
+        };
+        let Some(value) = value else { return false };
+        let mut few = unpack(value);
+        let count = few[0] >> COUNT_SHIFT;
+        few[0] &= (1 << COUNT_SHIFT) - 1;
+        ids.clear();
+        match few.get(..count as usize) {
+            Some(few) => ids.extend_from_slice(few),
+            None => {
+                let (start, length) = (few[1] as usize, few[2] as usize);
+                ids.extend_from_slice(&self.arena[start..start + length]);
             }
-            few[1] = self.arena.len() as u32;
-            few[2] = ids.len() as u32;
-            self.arena.extend_from_slice(ids);
+        }
+        true
+    }
+
+    /// Remembers a word.
+    pub(super) fn insert(&mut self, key: Key, place: u32, ids: &[u32]) {
+        let mut value = [0; FEW];
+        match value.get_mut(..ids.len()) {
+            Some(few) if ids.first().is_some_and(|&id| id >> COUNT_SHIFT == 0) => {
+                few.copy_from_slice(ids);
+                value[0] |= (ids.len() as u32) << COUNT_SHIFT;
+            }
+            _ => {
+                if self.arena.len() + ids.len() > ARENA_IDS {
+                    *self = Self::default();
+                    self.prepare();
+                }
+                value = [MANY << COUNT_SHIFT, self.arena.len() as u32, ids.len() as u32, 0];
+                self.arena.extend_from_slice(ids);
+            }
         }
         match key {
-            Key::Short(key) => self.short.insert([key], pack(few), SHORT_BUCKETS),
-            Key::Long(key) => self.long.insert(key, pack(few), LONG_BUCKETS),
+            Key::Short(key) => self.short.insert([key], place, pack(value)),
+            Key::Long(key) => self.long.insert(key, self.long.place(key), pack(value)),
         }
     }
 }
@@ -129,36 +196,49 @@ fn unpack(value: u128) -> [u32; 4] {
 /// Buckets of two places, each a key of `N` words and a value.
 #[derive(Default)]
 struct Table<const N: usize> {
-    /// Per bucket: the keys of both places, then their values, then room up to a power of two. Empty at first.
+    /// Per bucket: the keys of both places, then their values, then room up to a power of two.
     slots: Vec<u128>,
     /// The first slot that is at the start of a cache line.
     base: usize,
-    buckets: usize,
+    /// A hash has its bucket at its highest bits: it is shifted by so many.
+    shift: u32,
 }
 
 impl<const N: usize> Table<N> {
     const STRIDE: usize = (2 * N + 2).next_power_of_two();
 
-    #[inline(always)]
-    fn bucket(&mut self, key: [u128; N]) -> Option<&mut [u128]> {
-        let folded = key.iter().fold(0u64, |hash, &part| {
-            let (low, high) = (part as u64, (part >> 64) as u64);
-            (hash ^ low ^ high.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        });
-        let bucket = (folded >> 32) as usize & self.buckets.wrapping_sub(1);
-        let start = self.base + bucket * Self::STRIDE;
-        self.slots.get_mut(start..start + 2 * N + 2)
+    /// So many buckets, a power of two. Memory that is never used is never really taken.
+    fn new(buckets: usize) -> Self {
+        let slots = vec![0; buckets * Self::STRIDE + 4];
+        let base = slots.as_ptr().align_offset(64).min(4);
+        Self { slots, base, shift: u64::BITS - buckets.trailing_zeros() }
     }
 
     #[inline(always)]
-    fn get(&mut self, key: [u128; N]) -> Option<u128> {
-        let bucket = self.bucket(key)?;
-        // Word by word: comparing slices would call a function.
-        let holds = |place: &[u128]| (0..N).all(|part| place[part] == key[part]);
-        if holds(bucket) {
+    fn place(&self, key: [u128; N]) -> u32 {
+        let hash = key.iter().fold(0u64, |hash, &part| {
+            let (low, high) = (part as u64, (part >> 64) as u64);
+            (hash ^ low ^ high.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        });
+        (hash >> self.shift) as u32
+    }
+
+    #[inline(always)]
+    fn start(&self, place: u32) -> usize {
+        self.base + place as usize * Self::STRIDE
+    }
+
+    fn bucket(&mut self, place: u32) -> &mut [u128] {
+        let start = self.start(place);
+        &mut self.slots[start..start + 2 * N + 2]
+    }
+
+    fn get(&mut self, key: [u128; N], place: u32) -> Option<u128> {
+        let bucket = self.bucket(place);
+        if bucket[..N] == key {
             return Some(bucket[2 * N]);
         }
-        if !holds(&bucket[N..]) {
+        if bucket[N..2 * N] != key {
             return None;
         }
         // The one used last goes in front.
@@ -168,13 +248,8 @@ impl<const N: usize> Table<N> {
         Some(bucket[2 * N])
     }
 
-    fn insert(&mut self, key: [u128; N], value: u128, buckets: usize) {
-        if self.slots.is_empty() {
-            self.slots = vec![0; buckets * Self::STRIDE + 4];
-            self.base = self.slots.as_ptr().align_offset(64).min(4);
-            self.buckets = buckets;
-        }
-        let Some(bucket) = self.bucket(key) else { return };
+    fn insert(&mut self, key: [u128; N], place: u32, value: u128) {
+        let bucket = self.bucket(place);
         bucket.copy_within(..N, N);
         bucket[..N].copy_from_slice(&key);
         bucket[2 * N + 1] = bucket[2 * N];
@@ -186,43 +261,94 @@ impl<const N: usize> Table<N> {
 mod tests {
     use super::*;
 
+    fn key_of(text: &[u8], start: usize, end: usize) -> Option<Key> {
+        key(text, &(start..end), short_key(text, start, end).unwrap_or(LONG))
+    }
+
+    fn place_of(words: &Words, key: Key) -> u32 {
+        match key {
+            Key::Short(key) => words.place(key),
+            Key::Long(_) => 0,
+        }
+    }
+
+    fn insert(words: &mut Words, key: Key, ids: &[u32]) {
+        words.insert(key, place_of(words, key), ids);
+    }
+
     fn ids_of(words: &mut Words, key: Key) -> Option<Vec<u32>> {
-        words.get(key).map(|ids| match ids {
-            Ids::Few(few) => few.into_iter().take_while(|&id| id != NONE).collect(),
-            Ids::Many(many) => many.to_vec(),
-        })
+        let place = place_of(words, key);
+        let front = match key {
+            Key::Short(key) => words.front(place, key).map(|(ids, count)| ids[..count].to_vec()),
+            Key::Long(_) => None,
+        };
+        let mut ids = vec![9];
+        let recalled = words.recall(key, place, &mut ids).then_some(ids);
+        assert!(front.is_none() || front == recalled);
+        recalled
     }
 
     #[test]
     fn words_of_every_length_are_told_apart_even_by_nul_bytes() {
         let mut words = Words::default();
+        words.prepare();
         let text = [0; 64];
         for length in 1..=LONGEST {
             let ids: Vec<u32> = (0..length as u32).collect();
-            assert!(words.get(key(&text, 3, 3 + length).unwrap()).is_none());
-            words.insert(key(&text, 3, 3 + length).unwrap(), &ids);
+            let key = key_of(&text, 3, 3 + length).unwrap();
+            assert!(ids_of(&mut words, key).is_none());
+            insert(&mut words, key, &ids);
         }
         for length in 1..=LONGEST {
             let ids: Vec<u32> = (0..length as u32).collect();
             // The same word at the very end of a text, where nothing can be read behind it.
-            let end = key(&text, text.len() - length, text.len()).unwrap();
+            let end = key_of(&text, text.len() - length, text.len()).unwrap();
             assert_eq!(ids_of(&mut words, end), Some(ids));
         }
-        assert!(key(&text, 0, 0).is_none() && key(&text, 0, LONGEST + 1).is_none());
+        assert!(short_key(&text, 0, 0).is_none() && key_of(&text, 0, LONGEST + 1).is_none());
+    }
+
+    #[test]
+    fn a_part_is_not_a_word_of_the_same_bytes() {
+        let mut words = Words::default();
+        words.prepare();
+        let text = [7; 32];
+        for length in [4, 20] {
+            let key = key_of(&text, 0, length).unwrap();
+            let part = match key {
+                Key::Short(key) => Key::Short(key | SEGMENT),
+                Key::Long([low, high]) => Key::Long([low, high | SEGMENT]),
+            };
+            insert(&mut words, key, &[1]);
+            assert!(ids_of(&mut words, part).is_none());
+            insert(&mut words, part, &[2]);
+            assert_eq!(ids_of(&mut words, key), Some(vec![1]));
+            assert_eq!(ids_of(&mut words, part), Some(vec![2]));
+        }
+    }
+
+    #[test]
+    fn ids_that_need_all_bits_are_kept() {
+        let mut words = Words::default();
+        words.prepare();
+        let key = key_of(b"word", 0, 4).unwrap();
+        insert(&mut words, key, &[1 << COUNT_SHIFT, 5]);
+        assert_eq!(ids_of(&mut words, key), Some(vec![1 << COUNT_SHIFT, 5]));
     }
 
     #[test]
     fn a_full_table_forgets_and_never_lies() {
         let mut words = Words::default();
-        for number in 0..300_000u32 {
+        words.prepare();
+        for number in 0..900_000u32 {
             let text = format!("{number:024}");
-            let (short, long) = (key(text.as_bytes(), 12, 24), key(text.as_bytes(), 0, 24));
+            let (short, long) = (key_of(text.as_bytes(), 12, 24), key_of(text.as_bytes(), 0, 24));
             for key in [short.unwrap(), long.unwrap()] {
-                words.insert(key, &[number; 5][..1 + number as usize % 5]);
+                insert(&mut words, key, &[number; 5][..1 + number as usize % 5]);
             }
             let text = format!("{:024}", number / 2);
             let expected = vec![number / 2; 1 + number as usize / 2 % 5];
-            for key in [key(text.as_bytes(), 12, 24), key(text.as_bytes(), 0, 24)] {
+            for key in [key_of(text.as_bytes(), 12, 24), key_of(text.as_bytes(), 0, 24)] {
                 if let Some(found) = ids_of(&mut words, key.unwrap()) {
                     assert_eq!(found, expected);
                 }

@@ -62,15 +62,22 @@ impl Census {
     }
 
     /// The total of a pair; of a new pair, zero.
+    #[inline]
     pub(super) fn total(&mut self, pair: Pair) -> &mut Total {
+        let index = match cell(pair) {
+            Some(cell) if self.of_bytes[cell] != u32::MAX => self.of_bytes[cell],
+            _ => self.index(pair),
+        };
+        &mut self.totals[index as usize].1
+    }
+
+    /// The index of a pair's total, which is made if there is none.
+    fn index(&mut self, pair: Pair) -> u32 {
         // There are no more pairs than slots, so 32 bits are enough.
         let next = self.totals.len() as u32;
-        let index = if pair.left < 256 && pair.right < 256 {
-            let index = &mut self.of_bytes[(pair.left << 8 | pair.right) as usize];
-            if *index == u32::MAX {
-                *index = next;
-            }
-            *index
+        let index = if let Some(cell) = cell(pair) {
+            self.of_bytes[cell] = next;
+            next
         } else {
             let totals = &self.totals;
             let found = self.of_others.entry(
@@ -83,7 +90,7 @@ impl Census {
         if index == next {
             self.totals.push((pair, Total::default()));
         }
-        &mut self.totals[index as usize].1
+        index
     }
 
     /// Adds the totals of another part.
@@ -105,4 +112,10 @@ impl Census {
         }
         sizes
     }
+}
+
+/// The cell of a pair of single bytes.
+#[inline]
+fn cell(pair: Pair) -> Option<usize> {
+    (pair.left < 256 && pair.right < 256).then_some((pair.left << 8 | pair.right) as usize)
 }

@@ -158,17 +158,14 @@ impl Crew {
 }
 
 /// One thread's shares of the lists, by birth: what it has not yet written of each.
-struct Shares<'b>(Vec<&'b mut [u32]>);
+struct Shares<'b>(Vec<std::slice::IterMut<'b, u32>>);
 
 impl Shares<'_> {
     /// Writes the next place of a new pair, if that is kept.
     #[inline]
     fn write(&mut self, birth: u32, place: u32) {
-        if let Some(share) = self.0.get_mut(birth as usize)
-            && let Some((next, rest)) = std::mem::take(share).split_first_mut()
-        {
+        if let Some(next) = self.0.get_mut(birth as usize).and_then(Iterator::next) {
             *next = place;
-            *share = rest;
         }
     }
 }
@@ -185,7 +182,7 @@ fn share_out(
         let mut rest = &mut birth.places[..];
         for (part, shares) in shares.iter_mut().enumerate() {
             let (share, others) = rest.split_at_mut(size(part, number, birth.pair));
-            shares.0.push(share);
+            shares.0.push(share.iter_mut());
             rest = others;
         }
     }

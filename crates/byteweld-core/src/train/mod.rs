@@ -66,7 +66,7 @@ pub use words::Words;
 /// all of the same count, filled the text. In English text the last merge came out at a twentieth
 /// to a hundredth of the bytes per id; a floor that turns out too high costs one more look at the
 /// text.
-const FLOOR_SHARE: u64 = 64;
+const FLOOR_SHARE: u64 = 100;
 
 /// By how much the floor sinks when no pair above it is left.
 const FLOOR_STEP: u64 = 8;
