@@ -138,11 +138,11 @@ def test_rooms_of_the_core_crate_know_only_the_rooms_before_them() -> None:
         "pretoken": {"error"},
         "rewrite": {"error", "pretoken", "specials"},
         "cut": {"pretoken", "specials"},
-        "counts": {"cut", "error", "prefetch", "pretoken", "specials"},
+        "counts": {"cut", "error", "prefetch", "pretoken", "specials", "threads"},
         "prefetch": set(),
         "threads": {"error"},
         "train": {"counts", "error", "prefetch", "threads"},
-        "encode": {"cut", "decode", "error", "pretoken", "rewrite", "specials"},
+        "encode": {"cut", "decode", "error", "pretoken", "rewrite", "specials", "threads"},
     }
     source = PACKAGE.parent.parent / "crates" / "byteweld-core" / "src"
     rooms = {path.stem for path in source.iterdir()} - {"lib"}
@@ -154,3 +154,10 @@ def test_rooms_of_the_core_crate_know_only_the_rooms_before_them() -> None:
         text = file.read_text()
         for other in rooms - doors[room] - {room}:
             assert f"crate::{other}" not in text, f"{file.relative_to(source)} uses {other}"
+
+
+def test_threads_of_the_core_crate_are_started_in_one_room() -> None:
+    source = PACKAGE.parent.parent / "crates" / "byteweld-core" / "src"
+    files = [file for file in source.rglob("*.rs") if not file.name.endswith("tests.rs")]
+    starters = {file.name for file in files if "spawn" in file.read_text()}
+    assert starters == {"threads.rs"}

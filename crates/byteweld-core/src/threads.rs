@@ -1,8 +1,12 @@
-//! Work on several threads, which end with the call.
+//! Work on several threads, which end with the call. Nowhere else in the crate is a thread started.
+//!
+//! `each` shares out a list of items, and can be told to stop; `together` is for workers that find their
+//! work themselves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use crate::error::Result;
@@ -37,7 +41,7 @@ pub(crate) fn each<T: Send>(
         items.into_iter().for_each(|item| work(item, &stop));
         return Ok(());
     }
-    let others = threads.clamp(1, items.len().max(1)) - usize::from(!is_long);
+    let threads = threads.clamp(1, items.len().max(1));
     let items = Mutex::new(items.into_iter());
     let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
     let run = || {
@@ -45,22 +49,21 @@ pub(crate) fn each<T: Send>(
             work(item, &stop);
         }
     };
+    if !is_long {
+        together(threads, &run, run);
+        return Ok(());
+    }
     let (ended, all_ended) = channel::<()>();
     std::thread::scope(|scope| {
-        let mut started = 0;
-        for _ in 0..others {
-            let ended = ended.clone(); // dropped when the thread ends, however it does
-            let worker = || {
+        let started = start(scope, threads, || {
+            let (run, ended) = (&run, ended.clone()); // dropped when the thread ends, however it does
+            move || {
                 let _ended = ended;
                 run();
-            };
-            if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
-                break;
             }
-            started += 1;
-        }
+        });
         drop(ended);
-        if !is_long || started == 0 {
+        if started.is_empty() {
             run();
             return Ok(());
         }
@@ -72,6 +75,33 @@ pub(crate) fn each<T: Send>(
         }
         Ok(())
     })
+}
+
+/// Runs `mine` on the caller's thread and `work` on as many others as make up the number; gives what they
+/// return, the caller's first. A thread that cannot be started leaves its work to the rest; a panic in one
+/// is the caller's.
+pub(crate) fn together<R: Send>(
+    threads: usize,
+    work: &(impl Fn() -> R + Sync),
+    mine: impl FnOnce() -> R,
+) -> Vec<R> {
+    std::thread::scope(|scope| {
+        let others = start(scope, threads.saturating_sub(1), || work);
+        let mut results = vec![mine()];
+        for other in others {
+            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        results
+    })
+}
+
+/// Starts so many threads, or as many as can be started.
+fn start<'scope, R: Send + 'scope, W: FnOnce() -> R + Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    threads: usize,
+    mut worker: impl FnMut() -> W,
+) -> Vec<ScopedJoinHandle<'scope, R>> {
+    (0..threads).map_while(|_| Builder::new().spawn_scoped(scope, worker()).ok()).collect()
 }
 
 #[cfg(test)]
@@ -102,5 +132,23 @@ mod tests {
             }
         });
         assert!(matches!(outcome, Err(Error::Interrupted)));
+    }
+    #[test]
+    fn workers_work_together_and_the_callers_result_comes_first() {
+        for threads in [0, 1, 2, 7] {
+            let next = AtomicUsize::new(1);
+            let results = together(threads, &|| next.fetch_add(1, Ordering::Relaxed), || 0);
+            assert_eq!(results[0], 0);
+            let mut others = results[1..].to_vec();
+            others.sort_unstable();
+            assert_eq!(others, (1..threads.max(1)).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_panic_of_a_worker_is_the_callers() {
+        let run = || together(2, &|| std::panic::resume_unwind(Box::new("worker")), || ());
+        let panic = std::panic::catch_unwind(run).unwrap_err();
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"worker"));
     }
 }

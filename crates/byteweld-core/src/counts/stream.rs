@@ -21,6 +21,7 @@ use crate::cut;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
 use crate::specials::Specials;
+use crate::threads::together;
 
 /// Less text than this is counted on the caller's thread: starting others would take longer.
 const WORTH_A_THREAD_BYTES: usize = 64 << 10;
@@ -149,7 +150,7 @@ impl Counter {
             worked
         };
         let quietly = || work(&mut || ControlFlow::Continue(()));
-        let results = on_threads(threads, &quietly, || work(progress));
+        let results = together(threads, &quietly, || work(progress));
         self.counts = shared.idle.into_inner().unwrap_or_else(PoisonError::into_inner);
         first_cause(results)
     }
@@ -184,7 +185,7 @@ impl Counter {
                 }
             }
         };
-        first_cause(on_threads(self.threads.get(), &work, work))?;
+        first_cause(together(self.threads.get(), &work, work))?;
         Ok(None)
     }
 }
@@ -260,7 +261,7 @@ pub(super) fn add_up(all: &[Counts], threads: usize) -> Result<Counts> {
         }
     };
     let mut sums = Vec::with_capacity(parts);
-    for some in on_threads(threads.min(parts), &work, work) {
+    for some in together(threads.min(parts), &work, work) {
         sums.extend(some?);
     }
     sums.sort_unstable_by_key(|&(part, _)| part);
@@ -276,25 +277,6 @@ fn add_part(all: &[Counts], part: usize, parts: usize, hasher: &RandomState) -> 
     }
     batch.flush()?;
     Ok(sum)
-}
-
-/// Runs `mine` on the caller's thread and `work` on as many others as make up the number. A thread that
-/// cannot be started leaves its work to the rest.
-fn on_threads<R: Send>(
-    threads: usize,
-    work: &(impl Fn() -> R + Sync),
-    mine: impl FnOnce() -> R,
-) -> Vec<R> {
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads)
-            .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
-            .collect();
-        let mut results = vec![mine()];
-        for other in others {
-            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        results
-    })
 }
 
 /// A poisoned lock means that another worker panicked; its panic is what the caller sees.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{Allowed, Encoder};
 use crate::encode::merge::Scratch;
 use crate::error::Result;
+use crate::threads::together;
 
 /// Less text than this is done on the caller's thread: starting others would take longer.
 const WORTH_A_THREAD_BYTES: usize = 32 << 10;
@@ -36,18 +37,9 @@ impl Encoder {
             }
         };
         let work = || self.with_scratch(work_with);
-        let mut results = std::thread::scope(|scope| {
-            // A thread that cannot be started leaves its work to the others.
-            let others: Vec<_> = (1..threads)
-                .map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok())
-                .collect();
-            let mut results = work();
-            for other in others {
-                results
-                    .extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            results
-        });
+        let mut done = together(threads, &work, work).into_iter();
+        let mut results = done.next().unwrap_or_default();
+        results.extend(done.flatten());
         results.sort_unstable_by_key(|(at, _)| *at);
         results.into_iter().map(|(_, ids)| ids).collect()
     }
