@@ -1,8 +1,8 @@
 //! The patterns of GPT-2's family by bits: where pre-tokens start in 64 bytes at once.
 //!
-//! These patterns cut text into words (with one character before them), numbers, other characters, and
-//! white space, and every character is one of the four. So a pre-token starts where the class changes, and
-//! all else is about the few characters around a change, which is a matter of shifts:
+//! Which patterns these are, `family.rs` says: every character is a letter, a number, white space or another.
+//! So a pre-token starts where the class changes, and all else is about the few characters around a change,
+//! which is a matter of shifts:
 //!
 //! - a space, or another character that may stand before a word, belongs to what follows it;
 //! - of white space before something else, the last character is cut off; or what follows its last newline is;
@@ -15,11 +15,10 @@
 //! there classes overlap; the scanner goes over it. It is also the scanner that takes what is longer than
 //! a chunk. The scanner is right by construction and is what this is tested against.
 
-use regex_syntax::hir::ClassUnicodeRange;
-
-use super::classes::{Classes, contains};
+use super::classes::Classes;
+use super::family::{Contractions, Family, Tail};
 use super::masks::{BLOCK, Masks, Tier};
-use super::spec::{Atom, ClassId, Literals, Prefix, Run, Spec, Step};
+use super::spec::Spec;
 
 /// The blocks of a chunk.
 const BLOCKS: usize = 32;
@@ -28,44 +27,10 @@ const CHUNK: usize = BLOCKS * BLOCK;
 /// So far ahead a contraction may look.
 const MARGIN: usize = 8;
 
-/// A pattern of the family.
+/// A pattern of the family, and the instructions that run it.
 pub(super) struct Blocks {
-    /// Bits of the classes, for characters that are not ASCII.
-    letter: u32,
-    number: u32,
-    white: u32,
-    other: u32,
-    is_cased: bool,
-    /// Any character but newlines may stand before a word; otherwise only a space.
-    has_wide_prefix: bool,
-    has_number_prefix: bool,
-    /// A number has at most so many digits.
-    number_max: Option<u32>,
-    tail: Tail,
-    /// White space up to the last newline is one pre-token.
-    has_to_last: bool,
-    /// White space at the text's end is one pre-token in any case.
-    is_end_whole: bool,
-    contractions: Contractions,
+    family: Family,
     tier: Tier,
-}
-
-/// What other characters take with them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tail {
-    None,
-    Newlines,
-    NewlinesAndSlashes,
-}
-
-/// Where contractions are looked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Contractions {
-    None,
-    /// Where a pre-token starts.
-    First,
-    /// Behind a word, whose part they become.
-    Suffix,
 }
 
 /// The starts of pre-tokens in a chunk: bit by bit, from its first byte on.
@@ -88,99 +53,7 @@ pub(super) struct Chunk {
 impl Blocks {
     /// The pattern of a spec, if it is one of the family.
     pub(super) fn new(spec: &Spec, classes: &Classes) -> Option<Self> {
-        let (first, rest) = match &spec.atoms[..] {
-            [Atom::Literals(literals), rest @ ..] => (Some(literals), rest),
-            rest => (None, rest),
-        };
-        let [word, Atom::Run(number), Atom::Run(other), Atom::Space(white)] = rest else {
-            return None;
-        };
-        let ascii = Ascii { bytes: &classes.bytes };
-        let (prefix, suffix, is_cased, letter) = match word {
-            Atom::Cased(cased) => {
-                let is_split = ascii.is(cased.upper, |b| b.is_ascii_uppercase())
-                    && ascii.is(cased.lower, |b| b.is_ascii_lowercase());
-                let bits = 1 << cased.upper | 1 << cased.lower;
-                is_split.then_some(())?;
-                (cased.prefix, &cased.suffix, true, bits)
-            }
-            Atom::Run(run) if run.max.is_none() && run.tail.is_none() => {
-                ascii.is(run.body, |b| b.is_ascii_alphabetic()).then_some(())?;
-                let prefix = match run.prefix {
-                    Prefix::Optional(id) => Some(id),
-                    Prefix::None | Prefix::Required(_) => return None,
-                };
-                is_partition(spec, &[run.body, number.body, other.body, white.class])
-                    .then_some(())?;
-                (prefix, &run.suffix, false, 1 << run.body)
-            }
-            _ => return None,
-        };
-        let contractions = match (first, suffix) {
-            (None, suffix) if suffix.is_empty() => Contractions::None,
-            (None, suffix) if is_cased => {
-                are_contractions(spec, suffix, letter).then_some(Contractions::Suffix)?
-            }
-            (Some(first), suffix) if suffix.is_empty() => {
-                are_contractions(spec, first, letter).then_some(Contractions::First)?
-            }
-            _ => return None,
-        };
-        let is_number = number.tail.is_none() && number.suffix.is_empty();
-        let is_other = other.max.is_none() && other.suffix.is_empty();
-        let are_right = is_number
-            && is_other
-            && ascii.is(number.body, |b| b.is_ascii_digit())
-            && ascii.is(white.class, is_white)
-            && ascii.is(other.body, |b| !is_white(b) && !b.is_ascii_alphanumeric());
-        are_right.then_some(())?;
-        let is_space_only = |id| is_exactly(spec, id, &[' ']);
-        let prefix = prefix?;
-        let has_wide_prefix = !is_space_only(prefix);
-        if has_wide_prefix && !is_wide_prefix(spec, prefix, letter, number.body, is_cased) {
-            return None;
-        }
-        let prefixed = |run: &Run| match run.prefix {
-            Prefix::None => Some(false),
-            Prefix::Optional(id) if is_space_only(id) => Some(true),
-            _ => None,
-        };
-        prefixed(other)?.then_some(())?;
-        let is_newline = |id| is_exactly(spec, id, &['\n', '\r']);
-        let (has_to_last, is_end_whole) = match white.steps[..] {
-            [Step::AtEnd, Step::AllButOne, Step::All] => (false, true),
-            [Step::AtEnd, Step::ToLast(id), Step::AllButOne, Step::All] if is_newline(id) => {
-                (true, true)
-            }
-            [Step::ToLast(id), Step::AtEnd, Step::AllButOne, Step::All] if is_newline(id) => {
-                (true, false)
-            }
-            _ => return None,
-        };
-        let has_number_prefix = prefixed(number)?;
-        if has_number_prefix && number.max.is_some() {
-            return None;
-        }
-        Some(Self {
-            letter,
-            number: 1 << number.body,
-            white: 1 << white.class,
-            other: 1 << other.body,
-            is_cased,
-            has_wide_prefix,
-            has_number_prefix,
-            number_max: number.max,
-            tail: match other.tail {
-                None => Tail::None,
-                Some(id) if is_newline(id) => Tail::Newlines,
-                Some(id) if is_exactly(spec, id, &['\n', '\r', '/']) => Tail::NewlinesAndSlashes,
-                Some(_) => return None,
-            },
-            has_to_last,
-            is_end_whole,
-            contractions,
-            tier: Tier::best(),
-        })
+        Some(Self { family: Family::new(spec, classes)?, tier: Tier::best() })
     }
 
     #[cfg(test)]
@@ -191,8 +64,8 @@ impl Blocks {
     /// Whether a pre-token starts behind a character of some classes and before one of others, whose first byte
     /// is `first`, in any case: a word has ended, and nothing that may belong to it follows.
     pub(super) fn is_certain_start(&self, before: u32, after: u32, first: u8) -> bool {
-        let is_letter = before & self.letter != 0 && before & self.other == 0;
-        is_letter && after & (self.letter | self.number) == 0 && first != b'\''
+        let is_letter = before & self.family.letter != 0 && before & self.family.other == 0;
+        is_letter && after & (self.family.letter | self.family.number) == 0 && first != b'\''
     }
 
     /// Where pre-tokens start in the chunk from `at` on, where one does. `contraction_end` gives the end of a
@@ -208,7 +81,7 @@ impl Blocks {
         contraction_end: impl Fn(usize) -> usize,
     ) -> Result<Starts, usize> {
         let is_wide = |byte: &u8| !byte.is_ascii();
-        if self.is_cased
+        if self.family.is_cased
             && let Some(place) = text[at..].iter().take(16).position(is_wide)
         {
             return Err(place + 1);
@@ -231,11 +104,11 @@ impl Blocks {
             self.block(chunk, i, valid, next, &mut before, &mut starts, &mut certain);
         }
         starts.bits[0] |= 1;
-        if self.number_max.is_some() {
+        if self.family.number_max.is_some() {
             self.cut_numbers(classes, &text[at..at + length], chunk, &mut starts);
         }
         self.apply_contractions(chunk, at, used, &mut starts, contraction_end);
-        if is_end && self.is_end_whole {
+        if is_end && self.family.is_end_whole {
             let is_white = |place| bit(&chunk.white, place);
             if before.last_after > 0 && (before.last_after..length).all(is_white) {
                 starts.clear(before.last_after);
@@ -251,7 +124,7 @@ impl Blocks {
     #[inline(always)]
     fn fill(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) -> (usize, bool) {
         let mut length = text.len().min(CHUNK);
-        if self.is_cased && !text[..length.min(BLOCK)].is_ascii() {
+        if self.family.is_cased && !text[..length.min(BLOCK)].is_ascii() {
             length = length.min(BLOCK); // more would be made in vain
         }
         let (blocks, rest) = text[..length].as_chunks();
@@ -265,7 +138,7 @@ impl Blocks {
         for i in 0..length.div_ceil(BLOCK) {
             let masks = chunk.masks[i];
             if masks.high != 0 {
-                if self.is_cased {
+                if self.family.is_cased {
                     length = length.min(i * BLOCK + masks.high.trailing_zeros() as usize);
                 } else {
                     self.add_wide(classes, text, i * BLOCK, masks.high, &mut wide);
@@ -288,11 +161,11 @@ impl Blocks {
             let place = left.trailing_zeros() as usize;
             let (bits, len) = classes.wide(text, first + place);
             let span = ((1u128 << len) - 1) << place;
-            if bits & self.letter != 0 {
+            if bits & self.family.letter != 0 {
                 wide.letter |= span;
-            } else if bits & self.number != 0 {
+            } else if bits & self.family.number != 0 {
                 wide.number |= span;
-            } else if bits & self.white != 0 {
+            } else if bits & self.family.white != 0 {
                 wide.white |= span;
             }
             wide.inner |= span & !(1 << place);
@@ -321,7 +194,7 @@ impl Blocks {
         let all_other = valid & !(letter | number | all_white);
 
         // What other characters take with them is of no class.
-        let tail = match self.tail {
+        let tail = match self.family.tail {
             Tail::None => 0,
             Tail::Newlines => before.tail_of(all_other, newline, newline),
             Tail::NewlinesAndSlashes => {
@@ -350,7 +223,7 @@ impl Blocks {
         let white_starts = white & !after_white;
         let mut last = white & before_something;
         let (mut after_last, mut more_newlines) = (0, 0);
-        if self.has_to_last {
+        if self.family.has_to_last {
             last &= !newline;
             let plain = white & !newline;
             after_last = plain & after_newline;
@@ -386,7 +259,7 @@ impl Blocks {
         let after_alone = alone << 1 | before.alone;
         before.alone = alone >> 63;
         let mut joined = letter_starts & after_space;
-        if self.has_wide_prefix {
+        if self.family.has_wide_prefix {
             joined |= letter_starts & (after_white & !after_newline | after_alone);
             let mut wide = letter_starts & after_other & (inner << 1 | before.inner);
             while wide != 0 {
@@ -404,7 +277,7 @@ impl Blocks {
         before.inner = inner >> 63;
         before.alone_bits = alone;
         found |= letter_starts & !joined;
-        if self.is_cased {
+        if self.family.is_cased {
             let small = letter & chunk.masks[i].bit_5;
             found |= letter & !small & (small << 1 | before.small);
             before.small = small >> 63;
@@ -412,7 +285,11 @@ impl Blocks {
 
         // Numbers and others.
         let number_starts = number & !after_number;
-        found |= if self.has_number_prefix { number_starts & !after_space } else { number_starts };
+        found |= if self.family.has_number_prefix {
+            number_starts & !after_space
+        } else {
+            number_starts
+        };
         found |= other & !after_other & !after_space;
 
         starts.bits[i] |= found;
@@ -421,8 +298,11 @@ impl Blocks {
             more_newlines &= more_newlines - 1;
         }
         // A contraction may become a part of the word before it.
-        let uncertain =
-            if self.contractions == Contractions::Suffix { chunk.masks[i].apostrophe } else { 0 };
+        let uncertain = if self.family.contractions == Contractions::Suffix {
+            chunk.masks[i].apostrophe
+        } else {
+            0
+        };
         certain[i] = white_starts
             | other & !after_other & !uncertain & (after_letter | after_number)
             | number & after_letter
@@ -432,7 +312,7 @@ impl Blocks {
     /// Cuts numbers that are too long.
     #[inline(always)]
     fn cut_numbers(&self, classes: &Classes, text: &[u8], chunk: &Chunk, starts: &mut Starts) {
-        let Some(max) = self.number_max else { return };
+        let Some(max) = self.family.number_max else { return };
         let mut before = 0; // numbers at the end of the block before
         for i in 0..text.len().div_ceil(BLOCK) {
             let number = chunk.number[i];
@@ -468,19 +348,19 @@ impl Blocks {
         starts: &mut Starts,
         contraction_end: impl Fn(usize) -> usize,
     ) {
-        if self.contractions == Contractions::None {
+        if self.family.contractions == Contractions::None {
             return;
         }
         let mut last_end = 0;
         for i in 0..used {
-            let mut found = match self.contractions {
+            let mut found = match self.family.contractions {
                 Contractions::Suffix => chunk.masks[i].apostrophe,
                 _ => chunk.masks[i].apostrophe & starts.bits[i],
             };
             while found != 0 {
                 let place = i * BLOCK + found.trailing_zeros() as usize;
                 found &= found - 1;
-                let is_there = match self.contractions {
+                let is_there = match self.family.contractions {
                     Contractions::Suffix => {
                         place > last_end && place > 0 && bit(&chunk.letter, place - 1)
                     }
@@ -493,8 +373,11 @@ impl Blocks {
                 if end == place {
                     continue;
                 }
-                let from =
-                    if self.contractions == Contractions::Suffix { place } else { place + 1 };
+                let from = if self.family.contractions == Contractions::Suffix {
+                    place
+                } else {
+                    place + 1
+                };
                 for inside in from..end.min(CHUNK) {
                     starts.clear(inside);
                 }
@@ -659,95 +542,4 @@ fn last_bit_before(bits: &[u64; BLOCKS], place: usize) -> usize {
         }
     }
     0
-}
-
-// ---------------------------------------------------------------------- which patterns
-
-/// The ASCII part of classes.
-struct Ascii<'c> {
-    bytes: &'c [u32; 256],
-}
-
-impl Ascii<'_> {
-    fn is(&self, class: ClassId, is_in: impl Fn(u8) -> bool) -> bool {
-        (0..0x80u8).all(|byte| (self.bytes[byte as usize] >> class & 1 != 0) == is_in(byte))
-    }
-}
-
-fn is_white(byte: u8) -> bool {
-    matches!(byte, b'\t'..=b'\r' | b' ')
-}
-
-/// Whether a class is these characters, ascending, and no others.
-fn is_exactly(spec: &Spec, class: ClassId, characters: &[char]) -> bool {
-    let all = spec.classes[class].ranges().iter().flat_map(|range| range.start()..=range.end());
-    all.take(characters.len() + 1).eq(characters.iter().copied())
-}
-
-/// Whether every character is in exactly one of the classes.
-fn is_partition(spec: &Spec, classes: &[ClassId]) -> bool {
-    let mut ranges: Vec<_> =
-        classes.iter().flat_map(|&class| spec.classes[class].ranges()).copied().collect();
-    ranges.sort_unstable_by_key(|range| range.start());
-    let mut next = Some('\0');
-    for range in ranges {
-        if next != Some(range.start()) {
-            return false;
-        }
-        next = match range.end() {
-            '\u{D7FF}' => Some('\u{E000}'),
-            end => char::from_u32(end as u32 + 1),
-        };
-    }
-    next.is_none()
-}
-
-/// Whether a class is all that is no letter, number or newline.
-fn is_wide_prefix(
-    spec: &Spec,
-    class: ClassId,
-    letter: u32,
-    number: ClassId,
-    is_cased: bool,
-) -> bool {
-    let letters = (0..spec.classes.len()).filter(|id| letter >> id & 1 != 0);
-    let excluded: Vec<ClassId> = letters.chain([number]).collect();
-    let is_in = |c: char| contains(&spec.classes[class], c);
-    let is_excluded = |c: char| {
-        matches!(c, '\n' | '\r') || excluded.iter().any(|&id| contains(&spec.classes[id], c))
-    };
-    if is_cased {
-        // Only ASCII is looked at.
-        return ('\0'..='\x7F').all(|c| is_in(c) != is_excluded(c));
-    }
-    // Classes change only at the edges of their ranges.
-    excluded
-        .iter()
-        .chain([&class])
-        .flat_map(|&id| spec.classes[id].ranges())
-        .flat_map(|range| [Some(range.start()), char::from_u32(range.end() as u32 + 1)])
-        .flatten()
-        .chain(['\0', '\n', '\x0B', '\r', '\x0E', '\u{E000}'])
-        .all(|c| is_in(c) != is_excluded(c))
-}
-
-/// Whether all sequences are an apostrophe and one or two letters.
-fn are_contractions(spec: &Spec, literals: &Literals, letter: u32) -> bool {
-    let is_letter = |c: char| {
-        (0..spec.classes.len()).any(|id| letter >> id & 1 != 0 && contains(&spec.classes[id], c))
-    };
-    literals.iter().all(|sequence| match sequence[..] {
-        [first, ref rest @ ..] if !rest.is_empty() && rest.len() <= 2 => {
-            let mut classes = rest.iter().map(|&id| spec.classes[id].ranges());
-            let is_small =
-                |range: &ClassUnicodeRange| range.end() as u32 - (range.start() as u32) < 32;
-            is_exactly(spec, first, &['\''])
-                && classes.all(|ranges| {
-                    ranges.iter().all(|range| {
-                        is_small(range) && (range.start()..=range.end()).all(is_letter)
-                    })
-                })
-        }
-        _ => false,
-    })
 }

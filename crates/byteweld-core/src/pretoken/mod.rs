@@ -18,6 +18,7 @@ mod backtrack;
 mod blocks;
 mod canonical;
 mod classes;
+mod family;
 mod lanes;
 mod lazy;
 mod masks;

@@ -1,0 +1,237 @@
+//! Which patterns are of GPT-2's family, and what tells one from another.
+//!
+//! They cut text into words (with one character before them), numbers, other characters, and white space, and
+//! every character is one of the four; in words of two cases, every character of ASCII. A pattern's shapes
+//! (`spec.rs`) come in; out go the few facts that `blocks.rs` needs to run it by bits. All is looked at, class
+//! by class: what differs in one character from what the bits do is not of the family.
+
+use regex_syntax::hir::ClassUnicodeRange;
+
+use super::classes::{Classes, contains};
+use super::spec::{Atom, ClassId, Literals, Prefix, Run, Spec, Step};
+
+/// A pattern of the family.
+pub(super) struct Family {
+    /// Bits of the classes, for characters that are not ASCII.
+    pub(super) letter: u32,
+    pub(super) number: u32,
+    pub(super) white: u32,
+    pub(super) other: u32,
+    pub(super) is_cased: bool,
+    /// Any character but newlines may stand before a word; otherwise only a space.
+    pub(super) has_wide_prefix: bool,
+    pub(super) has_number_prefix: bool,
+    /// A number has at most so many digits.
+    pub(super) number_max: Option<u32>,
+    pub(super) tail: Tail,
+    /// White space up to the last newline is one pre-token.
+    pub(super) has_to_last: bool,
+    /// White space at the text's end is one pre-token in any case.
+    pub(super) is_end_whole: bool,
+    pub(super) contractions: Contractions,
+}
+
+/// What other characters take with them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tail {
+    None,
+    Newlines,
+    NewlinesAndSlashes,
+}
+
+/// Where contractions are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contractions {
+    None,
+    /// Where a pre-token starts.
+    First,
+    /// Behind a word, whose part they become.
+    Suffix,
+}
+
+impl Family {
+    /// The pattern of a spec, if it is one of the family.
+    pub(super) fn new(spec: &Spec, classes: &Classes) -> Option<Self> {
+        let (first, rest) = match &spec.atoms[..] {
+            [Atom::Literals(literals), rest @ ..] => (Some(literals), rest),
+            rest => (None, rest),
+        };
+        let [word, Atom::Run(number), Atom::Run(other), Atom::Space(white)] = rest else {
+            return None;
+        };
+        let ascii = Ascii { bytes: &classes.bytes };
+        let (prefix, suffix, is_cased, letter) = match word {
+            Atom::Cased(cased) => {
+                let is_split = ascii.is(cased.upper, |b| b.is_ascii_uppercase())
+                    && ascii.is(cased.lower, |b| b.is_ascii_lowercase());
+                let bits = 1 << cased.upper | 1 << cased.lower;
+                is_split.then_some(())?;
+                (cased.prefix, &cased.suffix, true, bits)
+            }
+            Atom::Run(run) if run.max.is_none() && run.tail.is_none() => {
+                ascii.is(run.body, |b| b.is_ascii_alphabetic()).then_some(())?;
+                let prefix = match run.prefix {
+                    Prefix::Optional(id) => Some(id),
+                    Prefix::None | Prefix::Required(_) => return None,
+                };
+                is_partition(spec, &[run.body, number.body, other.body, white.class])
+                    .then_some(())?;
+                (prefix, &run.suffix, false, 1 << run.body)
+            }
+            _ => return None,
+        };
+        let contractions = match (first, suffix) {
+            (None, suffix) if suffix.is_empty() => Contractions::None,
+            (None, suffix) if is_cased => {
+                are_contractions(spec, suffix, letter).then_some(Contractions::Suffix)?
+            }
+            (Some(first), suffix) if suffix.is_empty() => {
+                are_contractions(spec, first, letter).then_some(Contractions::First)?
+            }
+            _ => return None,
+        };
+        let is_number = number.tail.is_none() && number.suffix.is_empty();
+        let is_other = other.max.is_none() && other.suffix.is_empty();
+        let are_right = is_number
+            && is_other
+            && ascii.is(number.body, |b| b.is_ascii_digit())
+            && ascii.is(white.class, is_white)
+            && ascii.is(other.body, |b| !is_white(b) && !b.is_ascii_alphanumeric());
+        are_right.then_some(())?;
+        let is_space_only = |id| is_exactly(spec, id, &[' ']);
+        let prefix = prefix?;
+        let has_wide_prefix = !is_space_only(prefix);
+        if has_wide_prefix && !is_wide_prefix(spec, prefix, letter, number.body, is_cased) {
+            return None;
+        }
+        let prefixed = |run: &Run| match run.prefix {
+            Prefix::None => Some(false),
+            Prefix::Optional(id) if is_space_only(id) => Some(true),
+            _ => None,
+        };
+        prefixed(other)?.then_some(())?;
+        let is_newline = |id| is_exactly(spec, id, &['\n', '\r']);
+        let (has_to_last, is_end_whole) = match white.steps[..] {
+            [Step::AtEnd, Step::AllButOne, Step::All] => (false, true),
+            [Step::AtEnd, Step::ToLast(id), Step::AllButOne, Step::All] if is_newline(id) => {
+                (true, true)
+            }
+            [Step::ToLast(id), Step::AtEnd, Step::AllButOne, Step::All] if is_newline(id) => {
+                (true, false)
+            }
+            _ => return None,
+        };
+        let has_number_prefix = prefixed(number)?;
+        if has_number_prefix && number.max.is_some() {
+            return None;
+        }
+        Some(Self {
+            letter,
+            number: 1 << number.body,
+            white: 1 << white.class,
+            other: 1 << other.body,
+            is_cased,
+            has_wide_prefix,
+            has_number_prefix,
+            number_max: number.max,
+            tail: match other.tail {
+                None => Tail::None,
+                Some(id) if is_newline(id) => Tail::Newlines,
+                Some(id) if is_exactly(spec, id, &['\n', '\r', '/']) => Tail::NewlinesAndSlashes,
+                Some(_) => return None,
+            },
+            has_to_last,
+            is_end_whole,
+            contractions,
+        })
+    }
+}
+
+/// The ASCII part of classes.
+struct Ascii<'c> {
+    bytes: &'c [u32; 256],
+}
+
+impl Ascii<'_> {
+    fn is(&self, class: ClassId, is_in: impl Fn(u8) -> bool) -> bool {
+        (0..0x80u8).all(|byte| (self.bytes[byte as usize] >> class & 1 != 0) == is_in(byte))
+    }
+}
+
+fn is_white(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | b' ')
+}
+
+/// Whether a class is these characters, ascending, and no others.
+fn is_exactly(spec: &Spec, class: ClassId, characters: &[char]) -> bool {
+    let all = spec.classes[class].ranges().iter().flat_map(|range| range.start()..=range.end());
+    all.take(characters.len() + 1).eq(characters.iter().copied())
+}
+
+/// Whether every character is in exactly one of the classes.
+fn is_partition(spec: &Spec, classes: &[ClassId]) -> bool {
+    let mut ranges: Vec<_> =
+        classes.iter().flat_map(|&class| spec.classes[class].ranges()).copied().collect();
+    ranges.sort_unstable_by_key(|range| range.start());
+    let mut next = Some('\0');
+    for range in ranges {
+        if next != Some(range.start()) {
+            return false;
+        }
+        next = match range.end() {
+            '\u{D7FF}' => Some('\u{E000}'),
+            end => char::from_u32(end as u32 + 1),
+        };
+    }
+    next.is_none()
+}
+
+/// Whether a class is all that is no letter, number or newline.
+fn is_wide_prefix(
+    spec: &Spec,
+    class: ClassId,
+    letter: u32,
+    number: ClassId,
+    is_cased: bool,
+) -> bool {
+    let letters = (0..spec.classes.len()).filter(|id| letter >> id & 1 != 0);
+    let excluded: Vec<ClassId> = letters.chain([number]).collect();
+    let is_in = |c: char| contains(&spec.classes[class], c);
+    let is_excluded = |c: char| {
+        matches!(c, '\n' | '\r') || excluded.iter().any(|&id| contains(&spec.classes[id], c))
+    };
+    if is_cased {
+        // Only ASCII is looked at.
+        return ('\0'..='\x7F').all(|c| is_in(c) != is_excluded(c));
+    }
+    // Classes change only at the edges of their ranges.
+    excluded
+        .iter()
+        .chain([&class])
+        .flat_map(|&id| spec.classes[id].ranges())
+        .flat_map(|range| [Some(range.start()), char::from_u32(range.end() as u32 + 1)])
+        .flatten()
+        .chain(['\0', '\n', '\x0B', '\r', '\x0E', '\u{E000}'])
+        .all(|c| is_in(c) != is_excluded(c))
+}
+
+/// Whether all sequences are an apostrophe and one or two letters.
+fn are_contractions(spec: &Spec, literals: &Literals, letter: u32) -> bool {
+    let is_letter = |c: char| {
+        (0..spec.classes.len()).any(|id| letter >> id & 1 != 0 && contains(&spec.classes[id], c))
+    };
+    literals.iter().all(|sequence| match sequence[..] {
+        [first, ref rest @ ..] if !rest.is_empty() && rest.len() <= 2 => {
+            let mut classes = rest.iter().map(|&id| spec.classes[id].ranges());
+            let is_small =
+                |range: &ClassUnicodeRange| range.end() as u32 - (range.start() as u32) < 32;
+            is_exactly(spec, first, &['\''])
+                && classes.all(|ranges| {
+                    ranges.iter().all(|range| {
+                        is_small(range) && (range.start()..=range.end()).all(is_letter)
+                    })
+                })
+        }
+        _ => false,
+    })
+}
