@@ -54,7 +54,7 @@ DOORS: dict[str, set[str]] = {
         *("api", "checkpoint", "corpus", "counts", "encodings", "errors", "explain", "formats"),
         *("patterns", "recipes", "streams", "tokenizer", "training", "vocab", "_native"),
     },
-    "cli": {"__init__", "errors", "formats", "render", "proof", "peers"},
+    "cli": {"__init__", "errors", "formats", "render", "proof", "peers", "_files"},
     "__main__": {"cli"},
 }
 

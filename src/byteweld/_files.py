@@ -16,8 +16,8 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool =
     Raises FileExistsError when `path` exists and `overwrite` is False; then nothing is touched.
     """
     target = Path(path)
-    if not overwrite and (target.exists() or target.is_symlink()):
-        raise FileExistsError(f"{target} exists; pass overwrite=True (--force) to replace it")
+    if not overwrite and os.path.lexists(target):
+        raise _exists(target)
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -34,9 +34,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool =
             os.unlink(temporary)
     except FileExistsError:
         os.unlink(temporary)
-        raise FileExistsError(
-            f"{target} exists; pass overwrite=True (--force) to replace it"
-        ) from None
+        raise _exists(target) from None
     except BaseException:
         if os.path.exists(temporary):
             os.unlink(temporary)
@@ -95,13 +93,31 @@ def check_folder(
     if not is_ours(target):
         raise FileExistsError(f"{target} holds other files; name a folder that is new or empty")
     if not overwrite:
-        raise FileExistsError(f"{target} exists; pass overwrite=True (--force) to replace it")
+        raise _exists(target)
+
+
+def check_file(path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Refuse a file that cannot be written, or is there already, before the work."""
+    target = Path(path)
+    check_place(target)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; name a file")
+    if not overwrite and os.path.lexists(target):
+        raise _exists(target)
 
 
 def check_place(target: Path) -> None:
     """Refuse a file or folder that cannot be made: the nearest folder above it must let us."""
     above = next(place for place in target.absolute().parents if place.exists())
     if not above.is_dir():
-        raise NotADirectoryError(f"{target} cannot be written: {above} is no folder")
+        raise NotADirectoryError(
+            f"{target} cannot be written: {above} is no folder; name another place"
+        )
     if not os.access(above, os.W_OK | os.X_OK):
-        raise PermissionError(f"{target} cannot be written: the folder {above} may not be changed")
+        raise PermissionError(
+            f"{target} cannot be written: the folder {above} may not be changed; name another place"
+        )
+
+
+def _exists(target: Path) -> FileExistsError:
+    return FileExistsError(f"{target} exists; pass overwrite=True (--force) to replace it")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import byteweld
+from byteweld._files import check_file
 
 # What lies beside a file of ours and speaks for it: a new file must not find an old one.
 _SIDECAR_SUFFIX = ".byteweld.json"
@@ -79,13 +80,7 @@ def report_place(target: Target) -> Path:
 def check_free(files: Iterable[Path], *, force: bool) -> None:
     """Refuse, unless `force`, what is there already, and what no folder has room for."""
     for file in files:
-        above = next(place for place in file.absolute().parents if place.exists())
-        if not above.is_dir():
-            raise NotADirectoryError(f"{file} cannot be written: {above} is no folder")
-        if not os.access(above, os.W_OK | os.X_OK):
-            raise PermissionError(f"{file} cannot be written: {above} may not be changed")
-        if os.path.lexists(file) and not force:
-            raise FileExistsError(f"{file} exists; pass --force to replace it")
+        check_file(file, overwrite=force)
 
 
 def save(tok: byteweld.Tokenizer, target: Target, *, force: bool = False) -> None:
