@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may fail as tests do")]
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
-use byteweld_core::error::Error;
-use byteweld_core::train::{KnownMerge, LearnedMerge, Options, Stop, TieBreak, Trained};
+use byteweld_core::error::{Error, Result};
+use byteweld_core::train::{KnownMerge, LearnedMerge, Options, Stop, TieBreak, Trained, Words};
 use proptest::prelude::*;
 
 const TIES: [TieBreak; 3] =
@@ -35,7 +37,7 @@ fn train(
     words: &[(&[u8], u64)],
     options: &Options,
     progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
-) -> byteweld_core::Result<Trained> {
+) -> Result<Trained> {
     byteweld_core::train::train(&words, options, progress)
 }
 
@@ -360,6 +362,46 @@ fn known_merges_of_one_long_text_may_be_interrupted() {
         if asked == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     assert!(matches!(stopped, Err(Error::Interrupted)));
+}
+
+/// Words that take their time, and remember how many of them were taken in each walk.
+struct SlowWords {
+    taken: RefCell<Vec<usize>>,
+}
+
+impl SlowWords {
+    const MANY: usize = 100;
+}
+
+impl Words for SlowWords {
+    fn for_each(&self, each: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
+        let word = [b'a'; 1 << 16];
+        self.taken.borrow_mut().push(0);
+        for taken in 1..=Self::MANY {
+            each(&word, 1)?;
+            *self.taken.borrow_mut().last_mut().unwrap() = taken;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn training_can_be_stopped_while_words_are_laid_out() {
+    for walk in [1, 2] {
+        let words = SlowWords { taken: RefCell::default() };
+        let mut progress = |_: &[LearnedMerge]| {
+            let is_early = words.taken.borrow().len() < walk;
+            if is_early { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let options = options(9, TieBreak::SmallestIds);
+        let stopped = byteweld_core::train::train(&words, &options, &mut progress);
+        assert!(matches!(stopped, Err(Error::Interrupted)));
+        let taken = words.taken.borrow();
+        assert_eq!(taken.len(), walk);
+        assert_eq!(taken[..walk - 1], [SlowWords::MANY][..walk - 1]);
+        assert!(taken[walk - 1] < SlowWords::MANY, "stopped after walk {walk}, not in it");
+    }
 }
 
 // ---- known answers ----

@@ -45,14 +45,14 @@ impl From<core::Counts> for Table {
 }
 
 impl Words for Table {
-    fn for_each(&self, each: &mut dyn FnMut(&[u8], u64)) -> Result<()> {
+    fn for_each(&self, each: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
         match self {
             Table::Memory(counts, _) => counts.for_each(each),
             Table::Spilled(sorted) => {
                 for part in 0..PARTS {
                     let mut reader = sorted.part(part, 0);
                     while reader.next().map_err(core_error)? {
-                        each(reader.key(), reader.count());
+                        each(reader.key(), reader.count())?;
                     }
                 }
                 Ok(())
@@ -427,11 +427,12 @@ fn most_common(table: &Table, n: usize) -> Result<Vec<(Vec<u8>, u64)>> {
                 count > *least || (count == *least && pretoken < greatest.as_slice())
             });
             if !is_better {
-                return;
+                return Ok(());
             }
             best.pop();
         }
         best.push((Reverse(count), pretoken.to_vec()));
+        Ok(())
     })?;
     Ok(best.into_sorted_vec().into_iter().map(|(Reverse(count), bytes)| (bytes, count)).collect())
 }

@@ -19,6 +19,9 @@ use crate::error::{Error, Result};
 const MAX_SHIFT: u32 = 6;
 const MIN_SHIFT: u32 = 2;
 
+/// The caller is asked whether to go on after so many bytes of words: some milliseconds.
+const ASK_EVERY: usize = 1 << 16;
+
 /// What the first walk finds.
 pub(super) struct Layout {
     /// By count: how many slots its words take.
@@ -30,11 +33,11 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Walks the words once.
-    pub(super) fn of(words: &dyn Words) -> Result<Self> {
+    pub(super) fn of(words: &dyn Words, goes_on: &mut dyn FnMut() -> Result<()>) -> Result<Self> {
         let mut rooms: HashMap<u64, u64> = HashMap::new();
         let mut occurs = [false; 256];
         let mut total: u128 = 0;
-        words.for_each(&mut |word, count| {
+        walk(words, goes_on, |word, count| {
             if count == 0 {
                 return;
             }
@@ -64,7 +67,11 @@ impl Layout {
     }
 
     /// Walks the words again and puts each into its place.
-    pub(super) fn lay_out<S: Symbol>(self, words: &dyn Words) -> Result<Slots<S>> {
+    pub(super) fn lay_out<S: Symbol>(
+        self,
+        words: &dyn Words,
+        goes_on: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Slots<S>> {
         let mut rooms: Vec<(u64, u64)> = self.rooms.into_iter().collect();
         rooms.sort_unstable_by_key(|&(count, _)| std::cmp::Reverse(count));
         let size: u128 = rooms.iter().map(|&(_, size)| u128::from(size)).sum();
@@ -90,7 +97,7 @@ impl Layout {
         }
         let mut slots = Slots::new(size as usize, counts, shift);
         let mut is_same = true;
-        words.for_each(&mut |word, count| {
+        walk(words, goes_on, |word, count| {
             if count == 0 || word.len() < 2 {
                 return;
             }
@@ -107,6 +114,24 @@ impl Layout {
         }
         Err(Error::Train("the counts changed while they were read; count again".to_owned()))
     }
+}
+
+/// Calls `each` with every word, and `goes_on` after every so many bytes of them.
+fn walk(
+    words: &dyn Words,
+    goes_on: &mut dyn FnMut() -> Result<()>,
+    mut each: impl FnMut(&[u8], u64),
+) -> Result<()> {
+    let mut since = 0;
+    words.for_each(&mut |word, count| {
+        each(word, count);
+        since += word.len() + 1;
+        if since < ASK_EVERY {
+            return Ok(());
+        }
+        since = 0;
+        goes_on()
+    })
 }
 
 /// The largest block size that wastes little; each room wastes less than one block.

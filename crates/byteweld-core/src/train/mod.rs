@@ -191,11 +191,11 @@ fn run<S: Symbol>(
     let mut ids = Ids::new(options)?;
     let mut merges = Vec::new();
     let mut watch = Watch::new(progress);
-    let layout = Layout::of(words)?;
+    let layout = Layout::of(words, &mut || watch.look(&merges))?;
     layout.check_bytes(&options.base_ids)?;
     let bytes = layout.bytes;
     watch.look(&merges)?;
-    let slots = layout.lay_out::<S>(words)?;
+    let slots = layout.lay_out::<S>(words, &mut || watch.look(&merges))?;
     let mut trainer = Trainer::new(slots, bytes, options);
     watch.look(&merges)?;
     trainer.replay(options, &mut || watch.look(&merges))?;
