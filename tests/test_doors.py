@@ -47,8 +47,8 @@ DOORS: dict[str, set[str]] = {
     # Explaining is the reference at work, shown by render.
     "explain": {"errors", "vocab", "recipes", "reference", "render"},
     "api": {
-        *("checkpoint", "corpus", "counts", "extend", "formats", "recipes", "tokenizer"),
-        *("trainer", "training"),
+        *("checkpoint", "corpus", "counts", "errors", "extend", "formats", "recipes"),
+        *("tokenizer", "trainer", "training"),
     },
     "__init__": {
         *("api", "checkpoint", "corpus", "counts", "encodings", "errors", "explain", "formats"),

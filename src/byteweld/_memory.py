@@ -78,6 +78,12 @@ def amount(count: int) -> str:
     return f"{-(-count // 10**6)}MB"
 
 
+def _in_bytes(memory: Memory) -> str:
+    """What a number without a unit is taken for: whoever writes 4 may mean 4GB."""
+    is_bare = isinstance(memory, int) or memory.strip().isdigit()
+    return " (bytes, for want of a unit)" if is_bare else ""
+
+
 def resident_bytes() -> int:
     """How much memory the process has now; where that cannot be known, the most it ever had."""
     _give_back()
@@ -164,10 +170,10 @@ def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = Fal
         needed = resident + needed * _ALLOCATOR_SHARE // (_ALLOCATOR_SHARE - 1) + _ALLOCATOR_SHARE
         fewer = "" if threads == 1 else ", or fewer threads"
         raise BudgetError(
-            f"a memory budget of {amount(budget)} is too small: the process has "
+            f"memory is {memory!r}{_in_bytes(memory)}, which is too little: the process has "
             f"{amount(resident)} already, and counting on {threads} "
             f"thread{'' if threads == 1 else 's'} needs {amount(needed)} in all; "
-            f"give at least that{fewer}",
+            f"give at least {amount(needed)!r}{fewer}",
             needed=needed,
         )
     room = rest(max(threads, 1))

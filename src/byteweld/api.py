@@ -14,6 +14,7 @@ from byteweld import formats
 from byteweld.checkpoint import Checkpoint
 from byteweld.corpus import Corpus, OnError, open_corpus
 from byteweld.counts import Counts, Memory, count_corpus, same_pattern
+from byteweld.errors import CorpusError
 from byteweld.extend import fit_recipe
 from byteweld.recipes import Recipe, find_recipe
 from byteweld.tokenizer import Tokenizer
@@ -230,6 +231,7 @@ def _open(
     if isinstance(source, str | os.PathLike) and Counts.is_saved_at(source):
         source = Counts.load(source, memory=memory)
     if _is_paths(source):
+        _check_no_counts(source)
         ext, lines = reading.pop("ext"), reading.pop("lines")
         return open_corpus(
             source,
@@ -245,6 +247,18 @@ def _open(
             f"{type(source).__name__} is no path"
         )
     return source
+
+
+def _check_no_counts(source: Path_ | Sequence[Path_]) -> None:
+    """Refuse folders of saved counts among paths: what is in them is no text."""
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    saved = next((path for path in paths if Counts.is_saved_at(path)), None)
+    if saved is not None:
+        raise CorpusError(
+            f"{os.fspath(saved)!r} is a folder of saved counts, in a list of paths to text; add "
+            "counts up first with Counts.merge([...]), which takes folders and Counts, such as "
+            "count() makes of text, and pass the sum"
+        )
 
 
 def _check_origin(counts: Counts, recipe: Recipe) -> None:

@@ -69,7 +69,7 @@ class Facts:
 def is_folder_of_counts(path: str | os.PathLike[str]) -> bool:
     """Whether a folder holds any part of counts."""
     folder = Path(path)
-    return any((folder / name).is_file() for name in _NAMES)
+    return folder.is_dir() and any((folder / name).is_file() for name in _NAMES)
 
 
 # ---------------------------------------------------------------------- writing

@@ -81,10 +81,13 @@ def test_if_one_of_the_files_is_there_nothing_is_read_or_written(run, tmp_path, 
         (("--sizes", "300", "--vocab-size", "300"), "--vocab-size and --sizes exclude each other; pass one of them"),  # noqa: E501
         (("--sizes", "300,300"), "--sizes is '300,300'; a size is given twice"),
         (("--sizes", "1k,1024"), "--sizes is '1k,1024'; a size is given twice"),
-        (("--sizes", "300,many"), "--sizes is 'many'; expected a whole number, or one with k for 1024"),  # noqa: E501
-        (("--sizes", ""), "--sizes is ''; expected a whole number, or one with k for 1024"),
-        (("--sizes", "300,"), "--sizes is ''; expected a whole number, or one with k for 1024"),
-        (("--sizes", "300,100"), "--vocab-size is 100; it must be at least 256: 256 bytes and 0 special tokens"),  # noqa: E501
+        (("--sizes", "300,many"), "--sizes is '300,many'; expected whole numbers, or ones with k for 1024, with commas between them, such as 8k,16k,32k"),  # noqa: E501
+        (("--sizes", ""), "--sizes is ''; expected whole numbers, or ones with k for 1024, with commas between them, such as 8k,16k,32k"),  # noqa: E501
+        (("--sizes", "300,"), "--sizes is '300,'; expected whole numbers, or ones with k for 1024, with commas between them, such as 8k,16k,32k"),  # noqa: E501
+        (("--sizes", "300,100"), "--sizes is '300,100'; 100 must be at least 256: 256 bytes and 0 special tokens"),  # noqa: E501
+        (("--sizes", "300,400", "--out", "."), "'.' has no name to which --sizes could add '300'; pass a name, such as tokenizer.json"),  # noqa: E501
+        (("--vocab-size", "300", "--out", ""), "the path to write to is empty; pass one, such as tokenizer.json"),  # noqa: E501
+        (("--vocab-size", "300", "--out", "."), "'.' is a folder; pass --format 'gpt2' or 'ck', which write folders, or the path of a file"),  # noqa: E501
         (("--vocab-size", "1m"), "--vocab-size is '1m'; expected a whole number, or one with k for 1024"),  # noqa: E501
         (("--vocab-size", "300", "--progress", "bar"), "--progress is 'bar'; it must be one of json"),  # noqa: E501
     ],
@@ -183,6 +186,25 @@ def test_progress_can_be_json_lines(run):
     said = [line["message"] for line in lines if "message" in line]
     assert said[-1] == "wrote tokenizer.json: 265 tokens, 2.17 bytes per token"
     assert run("train", "a.txt", "--vocab-size", "265", "--force").err.startswith("counted ")
+
+
+@pytest.mark.parametrize(
+    ("flags", "start"),
+    [
+        (("a.txt", "--vocab-size", "3", "--progress", "json"), "--vocab-size is 3; "),
+        (("a.txt", "--vocab-size", "many", "--progress=json"), "--vocab-size is 'many'; "),
+        (("a.txt", "--progress", "json", "--vocab-sise", "3"), "train has no option '--vocab-sise"),
+        (("none.txt", "--vocab-size", "300", "--progress", "json"), "none.txt: no such file"),
+        (("a.txt", "--vocab-size", "300", "--memory", "1", "--progress", "json"), "--memory is "),
+    ],
+)  # fmt: skip
+def test_among_json_lines_the_final_error_is_one_too(run, flags, start):
+    result = run("train", *flags)
+    lines = [json.loads(line) for line in result.err.splitlines()]
+    assert result.code == 2
+    assert list(lines[-1]) == ["error"] and lines[-1]["error"].startswith(start)
+    # It is the wish of one command.
+    assert run("train", "none.txt", "--vocab-size", "300").err.startswith("byteweld: none.txt")
 
 
 def test_a_place_that_cannot_be_written_to_shows_before_the_work(program, tmp_path):

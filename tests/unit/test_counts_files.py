@@ -491,3 +491,19 @@ def test_a_threshold_out_of_range_is_a_value_error(threshold):
 def test_a_threshold_that_is_no_number_is_a_type_error(threshold):
     with pytest.raises(TypeError, match="threshold"):
         Counts({b"a": 1}).prune(threshold)
+
+
+def test_saved_counts_among_paths_are_refused_and_their_sum_is_not(tmp_path):
+    text, first, second = tmp_path / "a.txt", tmp_path / "first", tmp_path / "second"
+    text.write_bytes(b"low lower")
+    for folder in (first, second):
+        byteweld.count(iter(["low low low"])).save(folder)
+    for source in ([first, second], [str(first)], [text, first]):
+        expected = rf"{str(first)!r} is a folder of saved counts, .* with Counts\.merge"
+        with pytest.raises(byteweld.CorpusError, match=expected):
+            byteweld.train(source, vocab_size=258)
+        with pytest.raises(byteweld.CorpusError, match=expected):
+            byteweld.count(source)
+    counts = Counts.merge([first, second, byteweld.count(text)])
+    assert counts[b" low"] == 4
+    assert len(byteweld.train(counts, vocab_size=258)) == 258

@@ -58,8 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if message is None:  # our bug: the traceback is what a report needs
             raise
         _output.flush()
-        _output.say(f"byteweld: {message}")
+        _output.say_error(message)
         return FAILED
+    finally:
+        _output.progress_as_json(False)
 
 
 def _run(arguments: list[str]) -> int:

@@ -27,6 +27,7 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"\bpattern='(\w+)'", r"--pattern \1"),
     (r"\bmax_pretoken_bytes\b", "--max-pretoken-bytes"),
     (r"^vocab_size is\b", "--vocab-size is"),
+    (r"^memory is\b", "--memory is"),
     (r"\bwith the same special_tokens\b", "with the same --special"),
     (r"\bleave pattern out\b", "leave --pattern out"),
     (r"\bleave special_tokens out\b", "leave --special out"),

@@ -67,6 +67,12 @@ def say(message: str) -> None:
     _say(message)
 
 
+def say_error(message: str) -> None:
+    """Say why the work ends here."""
+    as_json = json.dumps({"error": message}, ensure_ascii=False)
+    _say(as_json if _progress_as_json else f"byteweld: {message}")
+
+
 def _say(line: str) -> None:
     with contextlib.suppress(BrokenPipeError):
         sys.stderr.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
@@ -150,15 +156,10 @@ _STAGES = {"counting": "count", "merging": "merge", "writing": "write"}
 _progress_as_json = False
 
 
-@contextlib.contextmanager
-def progress_as_json(is_wanted: bool) -> Iterator[None]:
-    """While this lasts, progress and talk are JSON lines on stderr, if that is wanted."""
+def progress_as_json(is_wanted: bool) -> None:
+    """From now on progress, talk and errors are JSON lines on stderr, or are not."""
     global _progress_as_json
     _progress_as_json = is_wanted
-    try:
-        yield
-    finally:
-        _progress_as_json = False
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import byteweld
 from byteweld._files import check_file
+from byteweld.cli import _errors
 
 # What lies beside a file of ours and speaks for it: a new file must not find an old one.
 _SIDECAR_SUFFIX = ".byteweld.json"
@@ -51,6 +52,8 @@ def saved_aside(
 
     Refuses what `check` refuses; errors name the real target.
     """
+    if not target.path:
+        raise _errors.UsageError("the path to write to is empty; pass one, such as tokenizer.json")
     place = Path(target.path)
     if place.name in ("", ".."):
         place = place.resolve()

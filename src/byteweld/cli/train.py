@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -141,6 +142,13 @@ class _Made(NamedTuple):
     bytes_per_token: float | None
 
 
+def prepare(arguments: list[str]) -> list[str]:
+    """Whether an error of the arguments themselves is a JSON line must be known before it."""
+    pairs = itertools.pairwise(arguments)
+    _output.progress_as_json("--progress=json" in arguments or ("--progress", "json") in pairs)
+    return arguments
+
+
 def run(
     source: options.Sources,
     vocab_size: VocabSize = None,
@@ -182,6 +190,7 @@ def run(
     count of every merge and the times.
     """
     started = time.perf_counter()
+    _output.progress_as_json(progress == "json")
     trial, start_tok = _trial(
         recipe,
         start,
@@ -202,7 +211,6 @@ def run(
 
     reading = options.Reading(ext, lines, field, separator, on_error)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_output.progress_as_json(progress == "json"))
         point = stack.enter_context(
             _checkpoint(checkpoint, source, chosen, reading, largest, start_tok, prune)
         )
@@ -269,13 +277,15 @@ def _sizes(
             vocab_size = _CK_VOCAB_SIZE
         given = {"": vocab_size}
     else:
-        read = options.vocab_size("--sizes")
-        given = {label: read(label) for label in map(str.strip, sizes.split(","))}
-        twice = len(set(given.values())) < len(sizes.split(","))
-        if twice:
-            raise _errors.UsageError(f"--sizes is {sizes!r}; a size is given twice")
+        given = _read_sizes(sizes)
     for size in given.values():
-        byteweld.train(byteweld.Counts({}), vocab_size=size, recipe=recipe, start=start)
+        try:
+            byteweld.train(byteweld.Counts({}), vocab_size=size, recipe=recipe, start=start)
+        except ValueError as error:
+            if sizes is None:
+                raise
+            wrong = re.sub(r"^vocab_size is (-?\d+); it must", r"\1 must", str(error))
+            raise _errors.UsageError(f"--sizes is {sizes!r}; {wrong}") from None
     # Never max_piece_bytes: ck's limit counts bytes as rendered, ours those of the text.
     wanted = [(out, format)] + ([] if binary_out is None else [(binary_out, "ck")])
     return [
@@ -284,11 +294,32 @@ def _sizes(
     ]
 
 
+def _read_sizes(sizes: str) -> dict[str, int]:
+    """Sizes by what the user calls them."""
+    labels = [label.strip() for label in sizes.split(",")]
+    read = options.vocab_size("--sizes")
+    try:
+        given = {label: read(label) for label in labels}
+    except _errors.UsageError:
+        raise _errors.UsageError(
+            f"--sizes is {sizes!r}; expected whole numbers, or ones with k for 1024, with commas "
+            "between them, such as 8k,16k,32k"
+        ) from None
+    if len(set(given.values())) < len(labels):
+        raise _errors.UsageError(f"--sizes is {sizes!r}; a size is given twice")
+    return given
+
+
 def _named(path: str, label: str) -> str:
     """`tokenizer-8k.json` for `tokenizer.json` and `8k`."""
     if not label:
         return path
     place = Path(path)
+    if place.name in ("", ".."):
+        raise _errors.UsageError(
+            f"{path!r} has no name to which --sizes could add {label!r}; "
+            "pass a name, such as tokenizer.json"
+        )
     end = "/" if path.endswith("/") else ""
     return str(place.with_name(f"{place.stem}-{label}{place.suffix}")) + end
 
