@@ -8,21 +8,21 @@
 use std::ops::{ControlFlow, Range};
 
 use super::merge::Scratch;
-use super::words::{self, FEW};
+use super::words::{self, FEW, Words};
 use super::{Encoder, Sink};
 use crate::error::Result;
 
-/// How many words are looked up at once.
-const BATCH: usize = 256;
+/// How many words are looked up at once: enough to wait together, and few enough for their places to stay in
+/// the nearest cache until they are looked at.
+const BATCH: usize = 128;
 
 /// A word that waits to be looked up.
 #[derive(Clone, Copy, Default)]
 struct Item {
     /// The key of a short word, [`words::LONG`] or [`words::LONG_SEGMENT`].
     key: u128,
-    start: usize,
-    /// Shorter than 4 GiB: longer pre-tokens are refused.
-    length: u32,
+    /// Where it ends; it starts where the one before ends.
+    end: usize,
     /// Its place in the memory of words.
     place: u32,
 }
@@ -31,12 +31,70 @@ struct Item {
 pub(super) struct Waiting {
     items: [Item; BATCH],
     filled: usize,
+    /// Where the first one starts.
+    start: usize,
+    /// So many ids are found, the bytes of each from low to high.
+    count: usize,
+    found: [u8; BATCH * FEW * ID],
     ids: [u32; BATCH * FEW],
 }
 
+/// The bytes of an id.
+const ID: usize = size_of::<u32>();
+
 impl Default for Waiting {
     fn default() -> Self {
-        Self { items: [Item::default(); BATCH], filled: 0, ids: [0; BATCH * FEW] }
+        Self {
+            items: [Item::default(); BATCH],
+            filled: 0,
+            start: 0,
+            count: 0,
+            found: [0; BATCH * FEW * ID],
+            ids: [0; BATCH * FEW],
+        }
+    }
+}
+
+impl Waiting {
+    /// Looks up words from one on, up to the first that is not in front at its place; gives which that is.
+    #[inline(always)]
+    fn find(&mut self, words: &Words, from: usize) -> usize {
+        let buckets = words.buckets();
+        let mut count = self.count;
+        let mut at = from;
+        for item in &self.items[from..self.filled] {
+            let Some((few, length)) = words::front(buckets, item.place, item.key) else { break };
+            // All four are written, however many there are: what comes next overwrites the rest.
+            let Some(room) = self.found.get_mut(count * ID..(count + FEW) * ID) else { break };
+            room.copy_from_slice(&few);
+            count += length;
+            at += 1;
+        }
+        self.count = count;
+        at
+    }
+
+    /// Adds a few ids.
+    fn add(&mut self, ids: &[u32]) {
+        for id in ids {
+            self.found[self.count * ID..(self.count + 1) * ID].copy_from_slice(&id.to_le_bytes());
+            self.count += 1;
+        }
+    }
+
+    /// Takes all ids that are found.
+    fn take(&mut self) -> &[u32] {
+        let count = std::mem::take(&mut self.count);
+        let (found, _) = self.found.as_chunks();
+        for (id, bytes) in self.ids[..count].iter_mut().zip(found) {
+            *id = u32::from_le_bytes(*bytes);
+        }
+        &self.ids[..count]
+    }
+
+    fn range(&self, at: usize) -> Range<usize> {
+        let start = if at == 0 { self.start } else { self.items[at - 1].end };
+        start..self.items[at].end
     }
 }
 
@@ -56,7 +114,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
         sink: &'e mut S,
         scratch: &'e mut Scratch,
     ) -> Self {
-        scratch.waiting.filled = 0; // what waits is left there after a break
+        (scratch.waiting.filled, scratch.waiting.count) = (0, 0); // after a break some are left
         scratch.words.prepare();
         Self { encoder, text, sink, scratch, failure: Ok(()) }
     }
@@ -74,10 +132,12 @@ impl<'e, S: Sink> Lookup<'e, S> {
     #[inline(always)]
     fn wait(&mut self, key: u128, start: usize, end: usize) -> ControlFlow<()> {
         let Scratch { words, waiting, .. } = &mut *self.scratch;
-        let place = words.place(key);
+        let place = Words::place(key);
         words.prefetch(place);
-        let item = Item { key, start, length: (end - start) as u32, place };
-        waiting.items[waiting.filled % BATCH] = item;
+        if waiting.filled == 0 {
+            waiting.start = start;
+        }
+        waiting.items[waiting.filled % BATCH] = Item { key, end, place };
         waiting.filled += 1;
         if waiting.filled == BATCH { self.flush() } else { ControlFlow::Continue(()) }
     }
@@ -118,91 +178,71 @@ impl<'e, S: Sink> Lookup<'e, S> {
     /// Looks up what waits.
     #[inline(never)]
     pub(super) fn flush(&mut self) -> ControlFlow<()> {
-        let filled = std::mem::take(&mut self.scratch.waiting.filled);
-        let mut count = 0;
-        // Where the text of the ids starts that the sink has not got yet.
-        let mut from = self.scratch.waiting.items[0].start;
-        for at in 0..filled {
-            let Scratch { words, waiting, .. } = &mut *self.scratch;
-            let item = &waiting.items[at];
-            if let Some((few, length)) = words.front(item.place, item.key) {
-                // All four are written, however many there are: what comes next overwrites the rest.
-                waiting.ids[count..count + FEW].copy_from_slice(&few);
-                count += length;
-                continue;
+        let (mut at, mut from) = (0, self.scratch.waiting.start);
+        loop {
+            at = self.scratch.waiting.find(&self.scratch.words, at);
+            if at == self.scratch.waiting.filled {
+                break;
             }
-            let item = *item;
-            match self.look_further(&item, from, count) {
-                Ok(ControlFlow::Continue(new_count)) => count = new_count,
+            match self.look_further(at, &mut from) {
+                Ok(ControlFlow::Continue(())) => at += 1,
                 Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
                 Err(error) => {
                     self.failure = Err(error);
                     return ControlFlow::Break(());
                 }
             }
-            if count == 0 {
-                from = item.start + item.length as usize;
-            }
         }
-        if count == 0 {
-            return ControlFlow::Continue(());
-        }
-        let last = &self.scratch.waiting.items[filled - 1];
-        let end = last.start + last.length as usize;
-        self.sink.push_all(&self.scratch.waiting.ids[..count], from..end, &self.encoder.tokens)
+        let waiting = &mut self.scratch.waiting;
+        let filled = std::mem::take(&mut waiting.filled);
+        let end = filled.checked_sub(1).map_or(from, |last| waiting.items[last].end);
+        self.hand_over(from..end)
     }
 
-    /// Looks up a word that is not in front at its place. So many ids wait, for the text from `from` on; gives
-    /// how many there are then. None means that the sink has got them all.
+    /// Gives the ids that are found, those of a range of the text, to the sink.
+    fn hand_over(&mut self, range: Range<usize>) -> ControlFlow<()> {
+        if self.scratch.waiting.count == 0 {
+            return ControlFlow::Continue(());
+        }
+        self.sink.push_all(self.scratch.waiting.take(), range, &self.encoder.tokens)
+    }
+
+    /// Looks up a word that is not in front at its place. `from` is where the text starts whose ids the sink has
+    /// not got yet.
     #[inline(never)]
-    fn look_further(
-        &mut self,
-        item: &Item,
-        from: usize,
-        count: usize,
-    ) -> Result<ControlFlow<(), usize>> {
-        let range = item.start..item.start + item.length as usize;
-        let (encoder, key) = (self.encoder, words::key(self.text, &range, item.key));
+    fn look_further(&mut self, at: usize, from: &mut usize) -> Result<ControlFlow<()>> {
+        let Item { key: short, place, .. } = self.scratch.waiting.items[at];
+        let range = self.scratch.waiting.range(at);
+        let (encoder, key) = (self.encoder, words::key(self.text, &range, short));
         let Scratch { words, ids, .. } = &mut *self.scratch;
-        if !key.is_some_and(|key| words.recall(key, item.place, ids)) {
+        if !key.is_some_and(|key| words.recall(key, place, ids)) {
             if encoder.has_gaps {
-                return self.encode_with_gaps(range, from, count);
+                if self.hand_over(*from..range.start).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                *from = range.end;
+                return encoder.encode_word_with_gaps(self.text, range, self.sink, self.scratch);
             }
-            let is_segment = words::is_segment(item.key);
-            encoder.encode_word(&self.text[range.clone()], is_segment, self.scratch)?;
+            encoder.encode_word(
+                &self.text[range.clone()],
+                words::is_segment(short),
+                self.scratch,
+            )?;
             let Scratch { words, ids, .. } = &mut *self.scratch;
             if let Some(key) = key {
-                words.insert(key, item.place, ids);
+                words.insert(key, place, ids);
             }
         }
         let Scratch { waiting, ids, .. } = &mut *self.scratch;
         if ids.len() <= FEW {
-            // There is room for as many for each word of the batch.
-            waiting.ids[count..count + ids.len()].copy_from_slice(ids);
-            return Ok(ControlFlow::Continue(count + ids.len()));
+            waiting.add(ids);
+            return Ok(ControlFlow::Continue(()));
         }
-        let before = from..range.start;
-        if self.sink.push_all(&waiting.ids[..count], before, &encoder.tokens).is_break()
-            || self.sink.push_all(ids, range, &encoder.tokens).is_break()
-        {
+        if self.hand_over(*from..range.start).is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        Ok(ControlFlow::Continue(0))
-    }
-
-    /// A word of a vocabulary that lacks some bytes.
-    fn encode_with_gaps(
-        &mut self,
-        range: Range<usize>,
-        from: usize,
-        count: usize,
-    ) -> Result<ControlFlow<(), usize>> {
-        let waiting = &self.scratch.waiting.ids[..count];
-        if self.sink.push_all(waiting, from..range.start, &self.encoder.tokens).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-        let flow = self.encoder.encode_word_with_gaps(self.text, range, self.sink, self.scratch)?;
-        Ok(flow.map_continue(|()| 0))
+        *from = range.end;
+        Ok(self.sink.push_all(&self.scratch.ids, range, &encoder.tokens))
     }
 
     /// Looks up what waits, and says how all went.

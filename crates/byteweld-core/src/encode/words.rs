@@ -19,9 +19,9 @@ pub(super) const LONGEST: usize = 31;
 /// The longest that fits one 16-byte key together with its length.
 const SHORT: usize = 15;
 
-/// Buckets for short words (64 bytes each) and long ones (128 bytes each): 8 MiB and 2 MiB at most.
-const SHORT_BUCKETS: usize = 1 << 17;
-const LONG_BUCKETS: usize = 1 << 14;
+/// Bits of a bucket's number, for short words (64 bytes each) and long ones (128 bytes each): 8 and 2 MiB.
+const SHORT_BITS: u32 = 17;
+const LONG_BITS: u32 = 14;
 /// Ids of words with more than fit their place; when there are more, all is forgotten.
 const ARENA_IDS: usize = 1 << 18;
 
@@ -98,8 +98,8 @@ fn load_at_end(text: &[u8], start: usize, length: usize) -> u128 {
 
 #[derive(Default)]
 pub(super) struct Words {
-    short: Table<1>,
-    long: Table<2>,
+    short: Table<1, SHORT_BITS>,
+    long: Table<2, LONG_BITS>,
     arena: Vec<u32>,
 }
 
@@ -108,15 +108,15 @@ impl Words {
     #[inline]
     pub(super) fn prepare(&mut self) {
         if self.short.slots.is_empty() {
-            self.short = Table::new(SHORT_BUCKETS);
-            self.long = Table::new(LONG_BUCKETS);
+            self.short = Table::new();
+            self.long = Table::new();
         }
     }
 
     /// The place of a short key.
     #[inline(always)]
-    pub(super) fn place(&self, key: u128) -> u32 {
-        self.short.place([key])
+    pub(super) fn place(key: u128) -> u32 {
+        Table::<1, SHORT_BITS>::place([key])
     }
 
     /// Asks for a place that will be looked at soon.
@@ -125,25 +125,17 @@ impl Words {
         prefetch(&self.short.slots, self.short.start(place));
     }
 
-    /// The ids of the word that is in front at a place, and how many of them there are, if it has this key and
-    /// they are few.
+    /// The places of short words, for [`front`].
     #[inline(always)]
-    pub(super) fn front(&self, place: u32, key: u128) -> Option<([u32; FEW], usize)> {
-        let start = self.short.start(place);
-        let bucket: &[u128; 4] = self.short.slots.get(start..)?.first_chunk()?;
-        let ids = unpack(bucket[2]);
-        let count = ids[0] >> COUNT_SHIFT;
-        (bucket[0] == key && count <= FEW as u32).then(|| {
-            let first = ids[0] & ((1 << COUNT_SHIFT) - 1);
-            ([first, ids[1], ids[2], ids[3]], count as usize)
-        })
+    pub(super) fn buckets(&self) -> &[Bucket] {
+        self.short.slots.get(self.short.base..).unwrap_or_default().as_chunks().0
     }
 
     /// Finds a word, brings it to the front of its place, and puts its ids into `ids`.
     pub(super) fn recall(&mut self, key: Key, place: u32, ids: &mut Vec<u32>) -> bool {
         let value = match key {
             Key::Short(key) => self.short.get([key], place),
-            Key::Long(key) => self.long.get(key, self.long.place(key)),
+            Key::Long(key) => self.long.get(key, Table::<2, LONG_BITS>::place(key)),
         };
         let Some(value) = value else { return false };
         let mut few = unpack(value);
@@ -179,9 +171,22 @@ impl Words {
         }
         match key {
             Key::Short(key) => self.short.insert([key], place, pack(value)),
-            Key::Long(key) => self.long.insert(key, self.long.place(key), pack(value)),
+            Key::Long(key) => self.long.insert(key, Table::<2, LONG_BITS>::place(key), pack(value)),
         }
     }
+}
+
+/// Both keys of a place, then both values.
+type Bucket = [u128; 4];
+
+/// The ids of the word that is in front at a place, each from its low to its high byte, and how many of them
+/// there are, if it has this key and they are few.
+#[inline(always)]
+pub(super) fn front(buckets: &[Bucket], place: u32, key: u128) -> Option<([u8; 16], usize)> {
+    let bucket = buckets.get(place as usize)?;
+    let count = bucket[2] as u32 >> COUNT_SHIFT;
+    let ids = bucket[2] & !(u128::from(MANY) << COUNT_SHIFT);
+    (bucket[0] == key && count <= FEW as u32).then(|| (ids.to_le_bytes(), count as usize))
 }
 
 fn pack(ids: [u32; 4]) -> u128 {
@@ -193,34 +198,32 @@ fn unpack(value: u128) -> [u32; 4] {
     [value as u32, (value >> 32) as u32, (value >> 64) as u32, (value >> 96) as u32]
 }
 
-/// Buckets of two places, each a key of `N` words and a value.
+/// `1 << BITS` buckets of two places, each a key of `N` words and a value.
 #[derive(Default)]
-struct Table<const N: usize> {
+struct Table<const N: usize, const BITS: u32> {
     /// Per bucket: the keys of both places, then their values, then room up to a power of two.
     slots: Vec<u128>,
     /// The first slot that is at the start of a cache line.
     base: usize,
-    /// A hash has its bucket at its highest bits: it is shifted by so many.
-    shift: u32,
 }
 
-impl<const N: usize> Table<N> {
+impl<const N: usize, const BITS: u32> Table<N, BITS> {
     const STRIDE: usize = (2 * N + 2).next_power_of_two();
 
-    /// So many buckets, a power of two. Memory that is never used is never really taken.
-    fn new(buckets: usize) -> Self {
-        let slots = vec![0; buckets * Self::STRIDE + 4];
+    /// Memory that is never used is never really taken.
+    fn new() -> Self {
+        let slots = vec![0; (Self::STRIDE << BITS) + 4];
         let base = slots.as_ptr().align_offset(64).min(4);
-        Self { slots, base, shift: u64::BITS - buckets.trailing_zeros() }
+        Self { slots, base }
     }
 
     #[inline(always)]
-    fn place(&self, key: [u128; N]) -> u32 {
+    fn place(key: [u128; N]) -> u32 {
         let hash = key.iter().fold(0u64, |hash, &part| {
             let (low, high) = (part as u64, (part >> 64) as u64);
             (hash ^ low ^ high.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
         });
-        (hash >> self.shift) as u32
+        (hash >> (u64::BITS - BITS)) as u32
     }
 
     #[inline(always)]
@@ -265,26 +268,29 @@ mod tests {
         key(text, &(start..end), short_key(text, start, end).unwrap_or(LONG))
     }
 
-    fn place_of(words: &Words, key: Key) -> u32 {
+    fn place_of(key: Key) -> u32 {
         match key {
-            Key::Short(key) => words.place(key),
+            Key::Short(key) => Words::place(key),
             Key::Long(_) => 0,
         }
     }
 
     fn insert(words: &mut Words, key: Key, ids: &[u32]) {
-        words.insert(key, place_of(words, key), ids);
+        words.insert(key, place_of(key), ids);
     }
 
     fn ids_of(words: &mut Words, key: Key) -> Option<Vec<u32>> {
-        let place = place_of(words, key);
-        let front = match key {
-            Key::Short(key) => words.front(place, key).map(|(ids, count)| ids[..count].to_vec()),
+        let place = place_of(key);
+        let in_front: Option<Vec<u32>> = match key {
+            Key::Short(key) => front(words.buckets(), place, key).map(|(ids, count)| {
+                let (ids, _) = ids.as_chunks();
+                ids[..count].iter().map(|id| u32::from_le_bytes(*id)).collect()
+            }),
             Key::Long(_) => None,
         };
         let mut ids = vec![9];
         let recalled = words.recall(key, place, &mut ids).then_some(ids);
-        assert!(front.is_none() || front == recalled);
+        assert!(in_front.is_none() || in_front == recalled);
         recalled
     }
 

@@ -16,8 +16,8 @@
 //! a chunk. The scanner is right by construction and is what this is tested against.
 
 use super::classes::Classes;
-use super::family::{Contractions, Family, Tail};
-use super::masks::{BLOCK, Masks, Tier};
+use super::family::{Contractions, Family, Shape, Tail};
+use super::masks::{BLOCK, Masks, Tier, Work};
 use super::spec::Spec;
 
 /// The blocks of a chunk.
@@ -48,6 +48,46 @@ pub(super) struct Chunk {
     white: [u64; BLOCKS],
     /// Bytes of characters other than ASCII, but their first.
     inner: [u64; BLOCKS],
+    pub(super) starts: Starts,
+    /// Starts that are there whatever follows the chunk.
+    certain: [u64; BLOCKS],
+}
+
+/// Fills a chunk with the start of a text and marks the starts of pre-tokens.
+struct Mark<'m> {
+    blocks: &'m Blocks,
+    classes: &'m Classes,
+    text: &'m [u8],
+    chunk: &'m mut Chunk,
+}
+
+struct Marked {
+    /// How many bytes the chunk holds.
+    length: usize,
+    /// Whether the text ends there.
+    is_end: bool,
+    /// The last place where white space follows a newline.
+    last_after: usize,
+}
+
+impl Work for Mark<'_> {
+    type Result = Marked;
+
+    #[inline(always)]
+    fn run(self) -> Marked {
+        let Self { blocks, classes, text, chunk } = self;
+        let (length, is_ascii) = blocks.fill(classes, text, chunk);
+        let last_after = match (blocks.family.shape, is_ascii) {
+            // The same with what is known of the most usual patterns, so that the rest falls away.
+            (Shape::GPT2, true) => chunk.mark(Shape::GPT2, length, true),
+            (Shape::GPT2, false) => chunk.mark(Shape::GPT2, length, false),
+            (Shape::CL100K, true) => chunk.mark(Shape::CL100K, length, true),
+            (Shape::CL100K, false) => chunk.mark(Shape::CL100K, length, false),
+            (Shape::O200K, true) => chunk.mark(Shape::O200K, length, true),
+            (shape, _) => chunk.mark(shape, length, false),
+        };
+        Marked { length, is_end: length == text.len(), last_after }
+    }
 }
 
 impl Blocks {
@@ -68,63 +108,53 @@ impl Blocks {
         is_letter && after & (self.family.letter | self.family.number) == 0 && first != b'\''
     }
 
+    /// Does work with all instructions of the tier.
+    #[inline(always)]
+    pub(super) fn run<W: Work>(&self, work: W) -> W::Result {
+        self.tier.run(work)
+    }
+
     /// Where pre-tokens start in the chunk from `at` on, where one does. `contraction_end` gives the end of a
     /// contraction that starts at a place, or the place. If nothing is certain, the error is how many bytes
     /// were looked at.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn starts(
         &self,
         classes: &Classes,
         text: &[u8],
         at: usize,
         chunk: &mut Chunk,
-        contraction_end: impl Fn(usize) -> usize,
-    ) -> Result<Starts, usize> {
+        contraction_end: &dyn Fn(usize) -> usize,
+    ) -> Result<(), usize> {
         let is_wide = |byte: &u8| !byte.is_ascii();
-        if self.family.is_cased
+        if self.family.shape.is_cased
             && let Some(place) = text[at..].iter().take(16).position(is_wide)
         {
             return Err(place + 1);
         }
-        let (length, is_end) = self.fill(classes, &text[at..], chunk);
-        let mut starts = Starts { bits: [0; BLOCKS], end: length };
-        let mut certain = [0; BLOCKS];
-        let mut before = Before::default();
-        let used = length.div_ceil(BLOCK);
-        for i in 0..used {
-            let next = if i + 1 < BLOCKS {
-                chunk.letter[i + 1] | chunk.number[i + 1] | !chunk.white[i + 1]
-            } else {
-                0
-            };
-            // Behind the end stands nothing.
-            let valid = if length - i * BLOCK >= BLOCK { !0 } else { (1 << (length % BLOCK)) - 1 };
-            let has_next = (i + 1) * BLOCK < length;
-            let next = u64::from(has_next) & next;
-            self.block(chunk, i, valid, next, &mut before, &mut starts, &mut certain);
-        }
-        starts.bits[0] |= 1;
+        let Marked { length, is_end, last_after } =
+            self.run(Mark { blocks: self, classes, text: &text[at..], chunk });
         if self.family.number_max.is_some() {
-            self.cut_numbers(classes, &text[at..at + length], chunk, &mut starts);
+            self.cut_numbers(classes, &text[at..at + length], chunk);
         }
-        self.apply_contractions(chunk, at, used, &mut starts, contraction_end);
+        self.apply_contractions(chunk, at, length.div_ceil(BLOCK), contraction_end);
         if is_end && self.family.is_end_whole {
             let is_white = |place| bit(&chunk.white, place);
-            if before.last_after > 0 && (before.last_after..length).all(is_white) {
-                starts.clear(before.last_after);
+            if last_after > 0 && (last_after..length).all(is_white) {
+                chunk.starts.clear(last_after);
             }
         }
         if !is_end {
-            starts.end = last_bit_before(&certain, length.saturating_sub(MARGIN));
+            chunk.starts.end = last_bit_before(&chunk.certain, length.saturating_sub(MARGIN));
         }
-        if starts.end > 0 { Ok(starts) } else { Err(length + 1) }
+        if chunk.starts.end > 0 { Ok(()) } else { Err(length + 1) }
     }
 
-    /// Fills a chunk; gives its length, and whether the text ends with it.
+    /// Fills a chunk; gives its length, and whether it is all ASCII.
     #[inline(always)]
     fn fill(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) -> (usize, bool) {
         let mut length = text.len().min(CHUNK);
-        if self.family.is_cased && !text[..length.min(BLOCK)].is_ascii() {
+        if self.family.shape.is_cased && !text[..length.min(BLOCK)].is_ascii() {
             length = length.min(BLOCK); // more would be made in vain
         }
         let (blocks, rest) = text[..length].as_chunks();
@@ -135,10 +165,12 @@ impl Blocks {
             self.tier.fill(&last, &mut chunk.masks[blocks.len()..]);
         }
         let mut wide = Wide::default();
+        let mut high = 0;
         for i in 0..length.div_ceil(BLOCK) {
             let masks = chunk.masks[i];
+            high |= masks.high;
             if masks.high != 0 {
-                if self.family.is_cased {
+                if self.family.shape.is_cased {
                     length = length.min(i * BLOCK + masks.high.trailing_zeros() as usize);
                 } else {
                     self.add_wide(classes, text, i * BLOCK, masks.high, &mut wide);
@@ -150,7 +182,7 @@ impl Blocks {
             chunk.inner[i] = wide.inner as u64;
             wide = wide.next();
         }
-        (length, length == text.len())
+        (length, high == 0)
     }
 
     /// Adds the characters of a block, which starts at `first`, that are not ASCII.
@@ -173,149 +205,17 @@ impl Blocks {
         }
     }
 
-    /// The starts of one block. `valid` are its bytes, `next` is whether something other than white space
-    /// stands behind them.
-    #[expect(clippy::too_many_arguments, reason = "the state of one loop")]
-    #[inline(always)]
-    fn block(
-        &self,
-        chunk: &Chunk,
-        i: usize,
-        valid: u64,
-        next: u64,
-        before: &mut Before,
-        starts: &mut Starts,
-        certain: &mut [u64; BLOCKS],
-    ) {
-        let letter = chunk.letter[i] & valid;
-        let number = chunk.number[i] & valid;
-        let all_white = chunk.white[i] & valid;
-        let newline = chunk.masks[i].newline & valid;
-        let all_other = valid & !(letter | number | all_white);
-
-        // What other characters take with them is of no class.
-        let tail = match self.family.tail {
-            Tail::None => 0,
-            Tail::Newlines => before.tail_of(all_other, newline, newline),
-            Tail::NewlinesAndSlashes => {
-                before.tail_of(all_other, newline, newline | chunk.masks[i].slash & valid)
-            }
-        };
-        let (white, other) = (all_white & !tail, all_other & !tail);
-        let newline = newline & white;
-        let space = chunk.masks[i].space & valid;
-
-        let after_letter = letter << 1 | before.letter;
-        let after_number = number << 1 | before.number;
-        let after_other = other << 1 | before.other;
-        let after_white = white << 1 | before.white;
-        let after_space = space << 1 | before.space;
-        let after_newline = newline << 1 | before.newline;
-        before.letter = letter >> 63;
-        before.number = number >> 63;
-        before.other = other >> 63;
-        before.white = white >> 63;
-        before.space = space >> 63;
-        before.newline = newline >> 63;
-
-        // White space: where it starts, its last character, and what follows its last newline.
-        let before_something = (letter | number | other) >> 1 | next << 63;
-        let white_starts = white & !after_white;
-        let mut last = white & before_something;
-        let (mut after_last, mut more_newlines) = (0, 0);
-        if self.family.has_to_last {
-            last &= !newline;
-            let plain = white & !newline;
-            after_last = plain & after_newline;
-            // A bit added to a run of ones moves on behind it, into the next block if need be.
-            let (sum, goes_on) = plain.overflowing_add(after_last | before.plain_run);
-            before.plain_run = u64::from(goes_on);
-            more_newlines = sum & !plain & newline;
-            if after_last != 0 {
-                before.last_after = (i + 1) * BLOCK - 1 - after_last.leading_zeros() as usize;
-            }
-        }
-        let inner = chunk.inner[i];
-        let mut found = white_starts | after_last;
-        if last & inner == 0 {
-            found |= last;
-        } else {
-            found |= last & !inner;
-            let mut wide = last & inner;
-            while wide != 0 {
-                let place = chunk.first_byte(i * BLOCK + wide.trailing_zeros() as usize);
-                wide &= wide - 1;
-                if place / BLOCK == i {
-                    found |= 1 << (place % BLOCK);
-                } else {
-                    starts.set(place);
-                }
-            }
-        }
-
-        // Words.
-        let letter_starts = letter & !after_letter;
-        let alone = other & !after_other & !after_space; // others that would start a pre-token
-        let after_alone = alone << 1 | before.alone;
-        before.alone = alone >> 63;
-        let mut joined = letter_starts & after_space;
-        if self.family.has_wide_prefix {
-            joined |= letter_starts & (after_white & !after_newline | after_alone);
-            let mut wide = letter_starts & after_other & (inner << 1 | before.inner);
-            while wide != 0 {
-                let bit = wide & wide.wrapping_neg();
-                let place = chunk.first_byte(i * BLOCK + wide.trailing_zeros() as usize - 1);
-                wide ^= bit;
-                let is_alone = if place / BLOCK == i {
-                    alone >> (place % BLOCK) & 1 != 0
-                } else {
-                    before.alone_bits >> (place % BLOCK) & 1 != 0
-                };
-                joined |= if is_alone { bit } else { 0 };
-            }
-        }
-        before.inner = inner >> 63;
-        before.alone_bits = alone;
-        found |= letter_starts & !joined;
-        if self.family.is_cased {
-            let small = letter & chunk.masks[i].bit_5;
-            found |= letter & !small & (small << 1 | before.small);
-            before.small = small >> 63;
-        }
-
-        // Numbers and others.
-        let number_starts = number & !after_number;
-        found |= if self.family.has_number_prefix {
-            number_starts & !after_space
-        } else {
-            number_starts
-        };
-        found |= other & !after_other & !after_space;
-
-        starts.bits[i] |= found;
-        while more_newlines != 0 {
-            starts.clear_run_start(chunk, i * BLOCK + more_newlines.trailing_zeros() as usize);
-            more_newlines &= more_newlines - 1;
-        }
-        // A contraction may become a part of the word before it.
-        let uncertain = if self.family.contractions == Contractions::Suffix {
-            chunk.masks[i].apostrophe
-        } else {
-            0
-        };
-        certain[i] = white_starts
-            | other & !after_other & !uncertain & (after_letter | after_number)
-            | number & after_letter
-            | letter & after_number;
-    }
-
     /// Cuts numbers that are too long.
     #[inline(always)]
-    fn cut_numbers(&self, classes: &Classes, text: &[u8], chunk: &Chunk, starts: &mut Starts) {
+    fn cut_numbers(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) {
         let Some(max) = self.family.number_max else { return };
         let mut before = 0; // numbers at the end of the block before
         for i in 0..text.len().div_ceil(BLOCK) {
             let number = chunk.number[i];
+            if number == 0 {
+                before = 0;
+                continue;
+            }
             let next = chunk.number.get(i + 1).copied().unwrap_or(0);
             let mut long = number & !(number << 1 | before);
             before = number >> 63;
@@ -329,7 +229,7 @@ impl Blocks {
                 let mut digits = 0;
                 while place < text.len() && bit(&chunk.number, place) {
                     if digits == max {
-                        starts.set(place);
+                        chunk.starts.set(place);
                         digits = 0;
                     }
                     digits += 1;
@@ -342,47 +242,46 @@ impl Blocks {
     #[inline(always)]
     fn apply_contractions(
         &self,
-        chunk: &Chunk,
+        chunk: &mut Chunk,
         at: usize,
         used: usize,
-        starts: &mut Starts,
-        contraction_end: impl Fn(usize) -> usize,
+        contraction_end: &dyn Fn(usize) -> usize,
     ) {
-        if self.family.contractions == Contractions::None {
+        if self.family.shape.contractions == Contractions::None {
             return;
         }
         let mut last_end = 0;
         for i in 0..used {
-            let mut found = match self.family.contractions {
+            let mut found = match self.family.shape.contractions {
                 Contractions::Suffix => chunk.masks[i].apostrophe,
-                _ => chunk.masks[i].apostrophe & starts.bits[i],
+                _ => chunk.masks[i].apostrophe & chunk.starts.bits[i],
             };
             while found != 0 {
                 let place = i * BLOCK + found.trailing_zeros() as usize;
                 found &= found - 1;
-                let is_there = match self.family.contractions {
+                let is_there = match self.family.shape.contractions {
                     Contractions::Suffix => {
                         place > last_end && place > 0 && bit(&chunk.letter, place - 1)
                     }
-                    _ => starts.has(place),
+                    _ => chunk.starts.has(place),
                 };
-                if !is_there || place >= starts.end {
+                if !is_there || place >= chunk.starts.end {
                     continue;
                 }
                 let end = contraction_end(at + place) - at;
                 if end == place {
                     continue;
                 }
-                let from = if self.family.contractions == Contractions::Suffix {
+                let from = if self.family.shape.contractions == Contractions::Suffix {
                     place
                 } else {
                     place + 1
                 };
                 for inside in from..end.min(CHUNK) {
-                    starts.clear(inside);
+                    chunk.starts.clear(inside);
                 }
-                if end < starts.end {
-                    starts.set(end);
+                if end < chunk.starts.end {
+                    chunk.starts.set(end);
                 }
                 last_end = end;
             }
@@ -439,18 +338,6 @@ impl Starts {
         bit(&self.bits, place)
     }
 
-    /// Takes back the start after a newline of a run of white space that ends at another newline.
-    #[cold]
-    fn clear_run_start(&mut self, chunk: &Chunk, end: usize) {
-        let mut place = end;
-        while place > 0 && bit(&chunk.white, place - 1) && !chunk.is_newline(place - 1) {
-            place -= 1;
-        }
-        if place > 0 {
-            self.clear(place);
-        }
-    }
-
     /// Calls `each` with where every pre-token before the end starts and ends, until it says stop.
     #[inline(always)]
     pub(super) fn for_each(&self, mut each: impl FnMut(usize, usize) -> bool) -> bool {
@@ -505,7 +392,168 @@ impl Chunk {
         number: [0; BLOCKS],
         white: [0; BLOCKS],
         inner: [0; BLOCKS],
+        starts: Starts { bits: [0; BLOCKS], end: 0 },
+        certain: [0; BLOCKS],
     };
+
+    /// Marks the starts of the chunk's first bytes, so many, and gives the last place where white space follows
+    /// a newline.
+    #[inline(always)]
+    fn mark(&mut self, shape: Shape, length: usize, is_ascii: bool) -> usize {
+        let used = length.div_ceil(BLOCK);
+        self.starts.end = length;
+        self.starts.bits[..used].fill(0);
+        let mut before = Before::default();
+        for i in 0..used {
+            let next = match self.white.get(i + 1) {
+                Some(white) if (i + 1) * BLOCK < length => !white & 1,
+                _ => 0, // behind the end stands nothing
+            };
+            let valid = if length - i * BLOCK >= BLOCK { !0 } else { low_bits(length % BLOCK) };
+            self.block(shape, i, valid, next, is_ascii, &mut before);
+        }
+        self.starts.bits[0] |= 1;
+        before.last_after
+    }
+
+    /// The starts of one block. `valid` are its bytes, `next` is whether something other than white space
+    /// stands behind them.
+    #[inline(always)]
+    fn block(
+        &mut self,
+        shape: Shape,
+        i: usize,
+        valid: u64,
+        next: u64,
+        is_ascii: bool,
+        before: &mut Before,
+    ) {
+        let letter = self.letter[i] & valid;
+        let number = self.number[i] & valid;
+        let all_white = self.white[i] & valid;
+        let newline = self.masks[i].newline & valid;
+        let all_other = valid & !(letter | number | all_white);
+
+        // What other characters take with them is of no class.
+        let tail = match shape.tail {
+            Tail::None => 0,
+            Tail::Newlines => before.tail_of(all_other, newline, newline),
+            Tail::NewlinesAndSlashes => {
+                before.tail_of(all_other, newline, newline | self.masks[i].slash & valid)
+            }
+        };
+        let (white, other) = (all_white & !tail, all_other & !tail);
+        let newline = newline & white;
+        let space = self.masks[i].space & valid;
+
+        let after_letter = letter << 1 | before.letter;
+        let after_number = number << 1 | before.number;
+        let after_other = other << 1 | before.other;
+        let after_white = white << 1 | before.white;
+        let after_space = space << 1 | before.space;
+        let after_newline = newline << 1 | before.newline;
+        before.letter = letter >> 63;
+        before.number = number >> 63;
+        before.other = other >> 63;
+        before.white = white >> 63;
+        before.space = space >> 63;
+        before.newline = newline >> 63;
+
+        // White space: where it starts, its last character, and what follows its last newline.
+        let before_something = (letter | number | other) >> 1 | next << 63;
+        let white_starts = white & !after_white;
+        let mut last = white & before_something;
+        let (mut after_last, mut more_newlines) = (0, 0);
+        if shape.has_to_last {
+            last &= !newline;
+            let plain = white & !newline;
+            after_last = plain & after_newline;
+            // A bit added to a run of ones moves on behind it, into the next block if need be.
+            let (sum, goes_on) = plain.overflowing_add(after_last | before.plain_run);
+            before.plain_run = u64::from(goes_on);
+            more_newlines = sum & !plain & newline;
+            if after_last != 0 {
+                before.last_after = (i + 1) * BLOCK - 1 - after_last.leading_zeros() as usize;
+            }
+        }
+        let inner = if is_ascii { 0 } else { self.inner[i] };
+        let mut found = white_starts | after_last;
+        if last & inner == 0 {
+            found |= last;
+        } else {
+            found |= last & !inner;
+            let mut wide = last & inner;
+            while wide != 0 {
+                let place = self.first_byte(i * BLOCK + wide.trailing_zeros() as usize);
+                wide &= wide - 1;
+                if place / BLOCK == i {
+                    found |= 1 << (place % BLOCK);
+                } else {
+                    self.starts.set(place);
+                }
+            }
+        }
+
+        // Words.
+        let letter_starts = letter & !after_letter;
+        let alone = other & !after_other & !after_space; // others that would start a pre-token
+        let after_alone = alone << 1 | before.alone;
+        before.alone = alone >> 63;
+        let mut joined = letter_starts & after_space;
+        if shape.has_wide_prefix {
+            joined |= letter_starts & (after_white & !after_newline | after_alone);
+            let mut wide = letter_starts & after_other & (inner << 1 | before.inner);
+            while wide != 0 {
+                let bit = wide & wide.wrapping_neg();
+                let place = self.first_byte(i * BLOCK + wide.trailing_zeros() as usize - 1);
+                wide ^= bit;
+                let is_alone = if place / BLOCK == i {
+                    alone >> (place % BLOCK) & 1 != 0
+                } else {
+                    before.alone_bits >> (place % BLOCK) & 1 != 0
+                };
+                joined |= if is_alone { bit } else { 0 };
+            }
+        }
+        before.inner = inner >> 63;
+        before.alone_bits = alone;
+        found |= letter_starts & !joined;
+        if shape.is_cased {
+            let small = letter & self.masks[i].bit_5;
+            found |= letter & !small & (small << 1 | before.small);
+            before.small = small >> 63;
+        }
+
+        // Numbers and others.
+        let number_starts = number & !after_number;
+        found |= if shape.has_number_prefix { number_starts & !after_space } else { number_starts };
+        found |= other & !after_other & !after_space;
+
+        self.starts.bits[i] |= found;
+        while more_newlines != 0 {
+            self.clear_run_start(i * BLOCK + more_newlines.trailing_zeros() as usize);
+            more_newlines &= more_newlines - 1;
+        }
+        // A contraction may become a part of the word before it.
+        let uncertain =
+            if shape.contractions == Contractions::Suffix { self.masks[i].apostrophe } else { 0 };
+        self.certain[i] = white_starts
+            | other & !after_other & !uncertain & (after_letter | after_number)
+            | number & after_letter
+            | letter & after_number;
+    }
+
+    /// Takes back the start after a newline of a run of white space that ends at another newline.
+    #[cold]
+    fn clear_run_start(&mut self, end: usize) {
+        let mut place = end;
+        while place > 0 && bit(&self.white, place - 1) && !self.is_newline(place - 1) {
+            place -= 1;
+        }
+        if place > 0 {
+            self.starts.clear(place);
+        }
+    }
 
     fn is_newline(&self, place: usize) -> bool {
         self.masks[place / BLOCK].newline >> (place % BLOCK) & 1 != 0

@@ -17,18 +17,56 @@ pub(super) struct Family {
     pub(super) number: u32,
     pub(super) white: u32,
     pub(super) other: u32,
+    /// A number has at most so many digits.
+    pub(super) number_max: Option<u32>,
+    /// White space at the text's end is one pre-token in any case.
+    pub(super) is_end_whole: bool,
+    pub(super) shape: Shape,
+}
+
+/// What the bits of a block depend on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
     pub(super) is_cased: bool,
     /// Any character but newlines may stand before a word; otherwise only a space.
     pub(super) has_wide_prefix: bool,
     pub(super) has_number_prefix: bool,
-    /// A number has at most so many digits.
-    pub(super) number_max: Option<u32>,
     pub(super) tail: Tail,
     /// White space up to the last newline is one pre-token.
     pub(super) has_to_last: bool,
-    /// White space at the text's end is one pre-token in any case.
-    pub(super) is_end_whole: bool,
     pub(super) contractions: Contractions,
+}
+
+impl Shape {
+    /// GPT-2's pattern.
+    pub(super) const GPT2: Self = Self {
+        is_cased: false,
+        has_wide_prefix: false,
+        has_number_prefix: true,
+        tail: Tail::None,
+        has_to_last: false,
+        contractions: Contractions::First,
+    };
+
+    /// That of cl100k, and of Llama's and Qwen's.
+    pub(super) const CL100K: Self = Self {
+        is_cased: false,
+        has_wide_prefix: true,
+        has_number_prefix: false,
+        tail: Tail::Newlines,
+        has_to_last: true,
+        contractions: Contractions::First,
+    };
+
+    /// That of o200k.
+    pub(super) const O200K: Self = Self {
+        is_cased: true,
+        has_wide_prefix: true,
+        has_number_prefix: false,
+        tail: Tail::NewlinesAndSlashes,
+        has_to_last: true,
+        contractions: Contractions::Suffix,
+    };
 }
 
 /// What other characters take with them.
@@ -130,19 +168,23 @@ impl Family {
             number: 1 << number.body,
             white: 1 << white.class,
             other: 1 << other.body,
-            is_cased,
-            has_wide_prefix,
-            has_number_prefix,
             number_max: number.max,
-            tail: match other.tail {
-                None => Tail::None,
-                Some(id) if is_newline(id) => Tail::Newlines,
-                Some(id) if is_exactly(spec, id, &['\n', '\r', '/']) => Tail::NewlinesAndSlashes,
-                Some(_) => return None,
-            },
-            has_to_last,
             is_end_whole,
-            contractions,
+            shape: Shape {
+                is_cased,
+                has_wide_prefix,
+                has_number_prefix,
+                tail: match other.tail {
+                    None => Tail::None,
+                    Some(id) if is_newline(id) => Tail::Newlines,
+                    Some(id) if is_exactly(spec, id, &['\n', '\r', '/']) => {
+                        Tail::NewlinesAndSlashes
+                    }
+                    Some(_) => return None,
+                },
+                has_to_last,
+                contractions,
+            },
         })
     }
 }

@@ -39,6 +39,14 @@ impl Masks {
     };
 }
 
+/// Something to do with all instructions of a tier. Only what is made one with `run` has them, so it should be
+/// `inline(always)`; that is why it is no closure.
+pub(super) trait Work {
+    type Result;
+
+    fn run(self) -> Self::Result;
+}
+
 /// How masks are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tier {
@@ -48,7 +56,7 @@ pub(super) enum Tier {
     /// 16 bytes at once, as every x86-64 can.
     #[cfg(target_arch = "x86_64")]
     Sse2,
-    /// 32 bytes at once. Only [`Tier::best`] and [`Tier::all`] make it, where the processor can.
+    /// 32 bytes at once, and quicker looks at bits. Only [`Tier::best`] makes it, where the processor can.
     #[cfg(target_arch = "x86_64")]
     Avx2,
 }
@@ -57,7 +65,7 @@ impl Tier {
     /// The fastest that runs here.
     pub(super) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
-        return if std::arch::is_x86_feature_detected!("avx2") { Self::Avx2 } else { Self::Sse2 };
+        return if x86::has_avx2() { Self::Avx2 } else { Self::Sse2 };
         #[cfg(not(target_arch = "x86_64"))]
         return Self::Plain;
     }
@@ -72,6 +80,21 @@ impl Tier {
             all.push(Self::best());
         }
         all
+    }
+
+    /// Does work with all instructions of the tier.
+    #[inline(always)]
+    #[cfg_attr(
+        target_arch = "x86_64",
+        expect(unsafe_code, reason = "instructions not all processors have")
+    )]
+    pub(super) fn run<W: Work>(self, work: W) -> W::Result {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this tier is made only where all of these were detected.
+            Self::Avx2 => unsafe { x86::run(work) },
+            _ => work.run(),
+        }
     }
 
     /// Makes the masks of blocks, one after the other.
@@ -117,7 +140,21 @@ fn plain(blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{BLOCK, Masks};
+    use super::{BLOCK, Masks, Work};
+
+    /// Whether the processor has all that the tier of AVX2 uses.
+    pub(super) fn has_avx2() -> bool {
+        std::arch::is_x86_feature_detected!("avx2")
+            && std::arch::is_x86_feature_detected!("bmi1")
+            && std::arch::is_x86_feature_detected!("bmi2")
+            && std::arch::is_x86_feature_detected!("lzcnt")
+            && std::arch::is_x86_feature_detected!("popcnt")
+    }
+
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub(super) fn run<W: Work>(work: W) -> W::Result {
+        work.run()
+    }
 
     /// One tier: the same steps on vectors of so many bytes.
     macro_rules! tier {

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use super::blocks::{Blocks, Chunk};
 use super::classes::Classes;
 use super::lanes::Lanes;
+use super::masks::Work;
 use super::plan::{Action, Op, Plan};
 use super::spec::{self, Atom, ClassId, Prefix, Spec, Step};
 
@@ -93,6 +94,49 @@ pub(super) struct LastRun {
     last_end: usize,
 }
 
+/// Gives all pre-tokens of a text, a chunk at a time.
+struct ByBlocks<'b, F> {
+    scanner: &'b Scanner,
+    blocks: &'b Blocks,
+    text: &'b [u8],
+    each: &'b mut F,
+}
+
+impl<F: FnMut(usize, usize, bool) -> ControlFlow<()>> Work for ByBlocks<'_, F> {
+    type Result = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { scanner, blocks, text, each } = self;
+        let mut last_run = LastRun::default();
+        let mut at = 0;
+        let mut chunk = Chunk::EMPTY;
+        let mut no_chunk_before = 0;
+        while at < text.len() {
+            if at >= no_chunk_before && text.len() - at >= WORTH_A_CHUNK {
+                let contraction_end = |at| scanner.contraction_end(text, at);
+                match blocks.starts(&scanner.classes, text, at, &mut chunk, &contraction_end) {
+                    Ok(()) => {
+                        let starts = &chunk.starts;
+                        if starts.for_each(|start, end| each(at + start, at + end, true).is_break())
+                        {
+                            return;
+                        }
+                        at += starts.end;
+                        continue;
+                    }
+                    Err(examined) => no_chunk_before = at + examined,
+                }
+            }
+            let (end, is_match) = scanner.next(text, at, &mut last_run);
+            if each(at, end, is_match).is_break() {
+                return;
+            }
+            at = end;
+        }
+    }
+}
+
 impl Scanner {
     /// A scanner for a spec; `None` if its classes are too odd.
     pub(super) fn new(spec: &Spec) -> Option<Self> {
@@ -133,42 +177,34 @@ impl Scanner {
         text: &[u8],
         each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>,
     ) {
+        match &self.blocks {
+            Some(blocks) if text.len() >= WORTH_A_CHUNK => {
+                blocks.run(ByBlocks { scanner: self, blocks, text, each });
+            }
+            _ => self.for_each_by_characters(text, each),
+        }
+    }
+
+    fn for_each_by_characters(
+        &self,
+        text: &[u8],
+        each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>,
+    ) {
         let mut last_run = LastRun::default();
         let mut at = 0;
-        let mut chunk = Chunk::EMPTY;
-        let mut no_chunk_before = 0;
         while at < text.len() {
-            if let Some(blocks) = &self.blocks
-                && at >= no_chunk_before
-                && text.len() - at >= WORTH_A_CHUNK
-            {
-                let contraction_end = |at| self.contraction_end(text, at);
-                match blocks.starts(&self.classes, text, at, &mut chunk, contraction_end) {
-                    Ok(starts) => {
-                        if starts.for_each(|start, end| each(at + start, at + end, true).is_break())
-                        {
-                            return;
-                        }
-                        at += starts.end;
-                        continue;
-                    }
-                    Err(examined) => no_chunk_before = at + examined,
-                }
+            let (end, is_match) = self.next(text, at, &mut last_run);
+            if each(at, end, is_match).is_break() {
+                return;
             }
-            let end = self.match_end(text, at, &mut last_run);
-            if end > at {
-                if each(at, end, true).is_break() {
-                    return;
-                }
-                at = end;
-            } else {
-                let start = at;
-                at = self.next_match(text, at, &mut last_run);
-                if each(start, at, false).is_break() {
-                    return;
-                }
-            }
+            at = end;
         }
+    }
+
+    /// Where the pre-token that starts at a place ends, and whether it is a match.
+    fn next(&self, text: &[u8], at: usize, last_run: &mut LastRun) -> (usize, bool) {
+        let end = self.match_end(text, at, last_run);
+        if end > at { (end, true) } else { (self.next_match(text, at, last_run), false) }
     }
 
     /// The last place, at most `limit` and near it, where a pre-token starts in any case.
