@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Literal, cast
 
 # `unlike`: an engine that learns something else by design; timed for context, never compared.
-Verdict = Literal["yes", "WRONG", "error", "timeout", "unlike"]
-TIMED = frozenset({"yes", "unlike"})
+# `inexact`: an encoder whose ids are not the right ones; timed, and never the best peer.
+Verdict = Literal["yes", "WRONG", "error", "timeout", "unlike", "inexact"]
+TIMED = frozenset({"yes", "unlike", "inexact"})
+SHORT_STRINGS = 20_000  # calls of a definition with the shape `short`; worker.py makes as many
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,13 @@ class Line:
     runs: int
     median: float
     best: float
+    wall: float
     cpu: float
     megabytes_per_second: float
     peak_rss_bytes: int
     median_ratio: float | None
     best_ratio: float | None
+    mark: str = ""  # `unlike` or `inexact`: not to be compared with ours
 
 
 @dataclass(frozen=True)
@@ -247,11 +251,13 @@ def summarise_rows(rows: Sequence[Row], clock: str, ours: str) -> list[Line]:
                 runs=len(right),
                 median=median,
                 best=min(times),
+                wall=statistics.median(_times(right, "wall")),
                 cpu=statistics.median(_times(right, "cpu")),
                 megabytes_per_second=right[0].text_bytes / 1e6 / median,
                 peak_rss_bytes=max(row.peak_rss_bytes or 0 for row in right),
                 median_ratio=median / statistics.median(our_times) if our_times else None,
                 best_ratio=min(times) / min(our_times) if our_times else None,
+                mark=next((row.ok for row in right if row.ok != "yes"), ""),
             )
         )
     return lines
@@ -292,7 +298,7 @@ def plain_table(lines: Sequence[Line]) -> str:
 
 def _cells(line: Line) -> tuple[str, ...]:
     return (
-        f"{line.engine} {line.version}",
+        f"{line.engine} {line.version}" + (f" ({line.mark})" if line.mark else ""),
         str(line.runs),
         f"{line.median:.3f}",
         f"{line.best:.3f}",
@@ -333,4 +339,5 @@ def _markdown_cell(line: Line | None, ours: bool) -> str:
     if ours:
         speed = f"{line.megabytes_per_second:.1f} MB/s"
         return f"{line.median:.3f} s (best {line.best:.3f}), {speed}, {memory}"
-    return f"×{_ratio(line.median_ratio)} (best ×{_ratio(line.best_ratio)}), {memory}"
+    mark = f" ({line.mark})" if line.mark else ""
+    return f"×{_ratio(line.median_ratio)} (best ×{_ratio(line.best_ratio)}), {memory}{mark}"

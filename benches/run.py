@@ -3,7 +3,8 @@
     python benches/run.py [count|train|encode ...] [--quick] [--judge] [--repeat 5] [--only NAME]
 
 Each measurement is a fresh process (worker.py). The engines of a definition take turns, so that
-noise meets all alike. An engine whose answer is not the right one is WRONG and has no time.
+noise meets all alike. An engine whose answer is not the right one is WRONG and has no time; a peer
+that encodes inexactly is timed, marked so, and never the best peer.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from answers import Answers
 from inputs import SEPARATOR, Corpus, Inputs
 from judge import judge, markdown_judgements, plain_judgements, read_bars
 from recording import (
@@ -45,11 +47,10 @@ from worker import load_engine
 HERE = Path(__file__).resolve().parent
 WORKER = HERE / "worker.py"
 OURS = "byteweld"
-NOT_MEASURES = frozenset({"corpora", "vocabs", "patterns", "answers", "bars"})
+NOT_MEASURES = frozenset({"corpora", "vocabs", "patterns", "answers", "bars", "quick"})
 # Keys of a definition that may be lists: each combination is a definition of its own.
 AXES = ("corpus", "megabytes", "vocab", "vocab_size", "tie_rule", "pattern", "shape", "threads")
-QUICK_MEGABYTES = 1
-QUICK_VOCAB_SIZE = 1000
+REPEAT = 5  # runs of each engine, unless the definition or the command line says
 TRAINING_PATTERN = "gpt2"  # the only one that every trainer has; not part of a name
 NO_PATTERN = "none"
 
@@ -67,9 +68,15 @@ class Definition:
     at_most: Mapping[str, int]
     context: frozenset[str]
     clock: str
+    repeat: int | None  # instead of the command line's
     about: str
     corpus: Corpus
     job: dict[str, Any]
+
+    @property
+    def passes(self) -> list[str]:
+        """What a worker times one after the other; of most measures it is one call."""
+        return self.job["passes"] or [""]
 
     @property
     def name(self) -> str:
@@ -80,6 +87,8 @@ class Definition:
         """What is measured, and how."""
         parts = [self.about, f"Seconds are {self.clock} time."]
         parts += [f"At most {_runs(most)} of {name}." for name, most in self.at_most.items()]
+        if self.repeat:
+            parts.append(f"Medians of {_runs(self.repeat)}.")
         if self.context:
             parts.append(f"For context only, not compared: {', '.join(sorted(self.context))}.")
         return " ".join(parts)
@@ -87,6 +96,10 @@ class Definition:
 
 def _with_threads(subject: str, threads: int) -> str:
     return f"{subject}/{threads}-thread{'s' if threads > 1 else ''}"
+
+
+def _with_pass(name: str, which: str) -> str:
+    return f"{name}/{which}" if which else name
 
 
 def _runs(number: int) -> str:
@@ -100,6 +113,7 @@ class Engine:
     name: str
     file: Path
     variant: str | None
+    python: str  # the interpreter of the environment where it is installed
     remedy: str  # where it is not installed
     version: str | None  # None if it is not installed
     measures: frozenset[str]
@@ -134,11 +148,28 @@ def expand(
                 has = min(chosen["megabytes"], spec.get("megabytes", chosen["megabytes"]))
                 subject = _subject(whole, chosen["corpus"], has, chosen["vocab"])
                 label = _with_threads(subject, chosen["threads"])
+                if quick and not _is_quick(whole, definitions.get("quick", {})):
+                    continue
                 if quick:
-                    whole["megabytes"] = min(chosen["megabytes"], QUICK_MEGABYTES)
-                    if chosen["vocab_size"]:
-                        whole["vocab_size"] = min(chosen["vocab_size"], QUICK_VOCAB_SIZE)
+                    whole = _made_quick(whole, definitions.get("quick", {}))
                 yield {**whole, "label": label, "has": min(has, whole["megabytes"])}
+
+
+def _is_quick(table: Mapping[str, Any], quick: Mapping[str, Any]) -> bool:
+    """Whether a definition has only values that the quick form lists."""
+    keys = (key for key in ("measure", *AXES) if isinstance(quick.get(key), list))
+    return all(table[key] in quick[key] for key in keys)
+
+
+def _made_quick(table: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
+    """A definition no larger than the quick form, and with its engines only."""
+    numbers = {
+        key: min(table.get(key) or most, most)
+        for key, most in quick.items()
+        if isinstance(most, int | float) and (table.get(key) or key == "repeat")
+    }
+    engines = [name for name in table["engines"] if name in quick.get("engines", [name])]
+    return {**table, **numbers, "engines": engines}
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -191,6 +222,8 @@ def prepare(
         "shape": table["shape"],
         "vocab_size": table["vocab_size"],
         "tie_rule": table["tie_rule"],
+        "passes": table.get("passes"),
+        "vocab": table["vocab"],
         "cache": str(cache.resolve()),
     }
     vocab_name = None
@@ -203,7 +236,7 @@ def prepare(
             "pattern": vocab.pattern,
             "pattern_name": vocab.pattern_name,
         }
-    else:
+    if vocab_name is None or table["pattern"]:
         pattern_name = table["pattern"] or TRAINING_PATTERN
         job |= {"pattern": _find_pattern(pattern_name, patterns), "pattern_name": pattern_name}
     # Cut at a newline, a corpus is a little shorter than asked for; that is not worth another name.
@@ -218,6 +251,7 @@ def prepare(
         at_most=table.get("at_most", {}),
         context=frozenset(table.get("context", ())),
         clock=table["clock"],
+        repeat=table.get("repeat"),
         about=table["about"].strip(),
         corpus=corpus,
         job=job,
@@ -249,8 +283,11 @@ def stored_answer(definitions: Mapping[str, Any], definition: Definition) -> str
 # ---------------------------------------------------------------------- engines
 
 
-def find_engine(name: str, folders: Sequence[Path]) -> Engine:
-    """Read an engine's file, without importing its library."""
+def find_engine(name: str, folders: Sequence[Path], peers: Path | None = None) -> Engine:
+    """Read an engine's file, without importing its library.
+
+    `peers` is a virtual environment; an engine that is installed there runs there.
+    """
     stem, _, variant = name.partition(":")
     for folder in folders:
         file = folder / f"{stem}.py"
@@ -261,17 +298,23 @@ def find_engine(name: str, folders: Sequence[Path]) -> Engine:
         raise ValueError(f"no engine {stem!r}: expected a file {stem}.py in {where}")
     module = load_engine(file)
     measures = frozenset(key for key, value in vars(module).items() if callable(value))
-    return Engine(name, file, variant or None, _remedy(module), _version(module), measures)
+    version, python = _installation(module, peers)
+    return Engine(name, file, variant or None, python, _remedy(module), version, measures)
 
 
-def _version(module: ModuleType) -> str | None:
-    """The version of an engine's library, or its own; None if what it needs is not here."""
+def _installation(module: ModuleType, peers: Path | None) -> tuple[str | None, str]:
+    """The version of an engine's library, or its own (None if missing), and its interpreter."""
     if hasattr(module, "NEEDS"):
-        return str(module.VERSION) if shutil.which(module.NEEDS) else None
+        return (str(module.VERSION) if shutil.which(module.NEEDS) else None), sys.executable
+    if peers is not None:
+        folders = [str(folder) for folder in peers.glob("lib/python*/site-packages")]
+        found = importlib.metadata.distributions(name=module.DISTRIBUTION, path=folders)
+        for distribution in found:
+            return distribution.version, str(peers / "bin" / "python")
     try:
-        return importlib.metadata.version(module.DISTRIBUTION)
+        return importlib.metadata.version(module.DISTRIBUTION), sys.executable
     except importlib.metadata.PackageNotFoundError:
-        return None
+        return None, sys.executable
 
 
 def _remedy(module: ModuleType) -> str:
@@ -290,7 +333,7 @@ def start(engine: Engine, definition: Definition, timeout: float) -> Outcome:
         "TOKENIZERS_PARALLELISM": "true" if definition.threads > 1 else "false",
         "PYTHONHASHSEED": "0",
     }
-    command = [sys.executable, "-P", str(WORKER), str(engine.file), json.dumps(job)]
+    command = [engine.python, "-P", str(WORKER), str(engine.file), json.dumps(job)]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -312,15 +355,18 @@ class Bench:
         record: Record,
         *,
         folders: Sequence[Path],
+        peers: Path | None,
         cache: Path,
-        repeat: int,
+        repeat: int | None,
         timeout: float,
     ) -> None:
         self._record = record
         self._folders = folders
+        self._peers = peers
         self._cache = cache
         self._repeat = repeat
         self._timeout = timeout
+        self._answers = Answers(cache)
         self._ready: set[Path] = set()  # engines that have prepared themselves
         self.results: list[Result] = []
         self.figures: dict[tuple[str, str], Line] = {}  # by label and engine, for the bars
@@ -335,25 +381,34 @@ class Bench:
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
         if definition.threads > (available or os.cpu_count() or 1):
             problems = [f"not run: needs {definition.threads} processors"]
-        elif stored is None and definition.truth not in {engine.name for engine in engines}:
+        elif (stored := stored or self._ask(definition)) is None and definition.truth not in {
+            engine.name for engine in engines
+        }:
             problems = [f"not run: no answer to check against without {definition.truth}"]
         else:
             rows, problems = self._measure(definition, engines, stored)
-        lines = summarise_rows(rows, definition.clock, definition.engines[0])
-        if lines:
-            print(plain_table(lines))
+        for which in definition.passes:
+            self._tell(definition, which, rows)
         for problem in problems:
             print(f"  {problem}")
+        if problems:
+            self.results[-1].problems.extend(problems)
+
+    def _tell(self, definition: Definition, which: str, rows: Sequence[Row]) -> None:
+        """Print the table of one pass, and keep its figures."""
+        name = _with_pass(definition.name, which)
+        mine = [row for row in rows if row.definition == name]
+        lines = summarise_rows(mine, definition.clock, definition.engines[0])
+        if lines:
+            print((f"  {which}:\n" if which else "") + plain_table(lines))
         for label, line in itertools.product(definition.labels, lines):
-            self.figures[label, line.engine] = line
-        self.results.append(
-            Result(definition.name, definition.story, definition.engines, lines, problems),
-        )
+            self.figures[_with_pass(label, which), line.engine] = line
+        self.results.append(Result(name, definition.story, definition.engines, lines, []))
 
     def _installed(self, definition: Definition) -> list[Engine]:
         engines = []
         for name in definition.engines:
-            engine = find_engine(name, self._folders)
+            engine = find_engine(name, self._folders, self._peers)
             if definition.measure not in engine.measures:
                 raise ValueError(f"{engine.file}: has no function {definition.measure!r}")
             problem = self._problem(engine)
@@ -376,6 +431,23 @@ class Bench:
             self._ready.add(engine.file)
         return ""
 
+    def _ask(self, definition: Definition) -> str | None:
+        """The right ids of an encoding, which the truth is asked for once and outside the clock."""
+        if not definition.job["passes"]:
+            return None
+        truth = find_engine(definition.truth, self._folders, self._peers)
+        asked = f"{truth.name} {truth.version}"
+        key = (definition.job, definition.corpus.sha256, asked)
+        found = self._answers.find(*key)
+        if found is None and truth.version is not None:
+            print(f"  asking {asked}", file=sys.stderr, flush=True)
+            outcome = start(truth, definition, self._timeout)
+            if outcome.result is None:
+                raise RuntimeError(f"{asked}: {outcome.verdict}: {outcome.message}")
+            found = str(outcome.result["digest"])
+            self._answers.keep(*key, found)
+        return found
+
     def _measure(
         self, definition: Definition, engines: list[Engine], stored: str | None
     ) -> tuple[list[Row], list[str]]:
@@ -383,12 +455,14 @@ class Bench:
         rows: list[Row] = []
         problems: list[str] = []
         right = stored
-        for run in range(1, self._repeat + 1):
+        repeat = self._repeat or definition.repeat or REPEAT
+        for run in range(1, repeat + 1):
             most = {engine.name: definition.at_most.get(engine.name, run) for engine in engines}
             engines = [engine for engine in engines if most[engine.name] >= run]
+            engines = engines[run > 1 :] + engines[: run > 1]  # another one begins
             outcomes = []
             for engine in engines:
-                print(f"  run {run} of {self._repeat}: {engine.name}", file=sys.stderr, flush=True)
+                print(f"  run {run} of {repeat}: {engine.name}", file=sys.stderr, flush=True)
                 outcomes.append(start(engine, definition, self._timeout))
             if right is None:
                 right = _answer_of(definition.truth, engines, outcomes)
@@ -397,7 +471,7 @@ class Bench:
                 for engine, outcome in zip(engines, outcomes, strict=True)
             ]
             problems += [problem for _, problem in judged if problem]
-            round_rows = [row for row, _ in judged if row is not None]
+            round_rows = [row for rows_of_one, _ in judged for row in rows_of_one]
             self._record.add(round_rows)
             rows += round_rows
             going_on = {row.engine for row in round_rows if row.ok in TIMED}
@@ -408,38 +482,53 @@ class Bench:
 
     def _judge(
         self, definition: Definition, engine: Engine, outcome: Outcome, right: str | None, run: int
-    ) -> tuple[Row | None, str]:
-        """The row of one measurement, and what is wrong with it, if anything."""
+    ) -> tuple[list[Row], str]:
+        """The rows of one measurement, one for each pass, and what is wrong, if anything."""
         result = outcome.result
         verdict = outcome.verdict
         message = f"{verdict}: {outcome.message}"
+        is_ours = engine.name.partition(":")[0] == OURS
         if result is not None and engine.name in definition.context:
             verdict = "unlike"
         elif result is not None and right is None:
-            return None, f"{engine.name}: not timed: {definition.truth} gave no answer to check it"
+            return [], f"{engine.name}: not timed: {definition.truth} gave no answer to check it"
         elif result is not None and result["digest"] != right:
-            verdict = "WRONG"
+            verdict = "inexact" if definition.job["passes"] and not is_ours else "WRONG"
             message = f"WRONG, not timed: its answer is {result['digest']}, expected {right}"
+        rows = [
+            self._row(definition, engine, outcome, verdict, which, run)
+            for which in definition.passes
+        ]
+        if verdict in TIMED:
+            return rows, ""
+        self.ours_failed = self.ours_failed or is_ours
+        return rows, f"{engine.name} {engine.version}: {message}"
+
+    def _row(
+        self,
+        definition: Definition,
+        engine: Engine,
+        outcome: Outcome,
+        verdict: Verdict,
+        which: str,
+        run: int,
+    ) -> Row:
+        result = outcome.result
         timed = result if verdict in TIMED else None
-        row = Row(
+        return Row(
             engine=engine.name,
             version=engine.version or "",
-            definition=definition.name,
+            definition=_with_pass(definition.name, which),
             corpus_sha256=definition.corpus.sha256,
             text_bytes=definition.corpus.text_bytes,
             threads=definition.threads,
             run=run,
-            wall_seconds=timed["wall"] if timed else None,
-            cpu_seconds=timed["cpu"] if timed else None,
+            wall_seconds=timed["passes"][which]["wall"] if timed else None,
+            cpu_seconds=timed["passes"][which]["cpu"] if timed else None,
             peak_rss_bytes=timed["peak"] if timed else None,
             digest=result["digest"] if result else "",
             ok=verdict,
         )
-        if verdict in TIMED:
-            return row, ""
-        if engine.name.partition(":")[0] == OURS:
-            self.ours_failed = True
-        return row, f"{engine.name} {engine.version}: {message}"
 
 
 def _answer_of(truth: str, engines: Sequence[Engine], outcomes: Sequence[Outcome]) -> str | None:
@@ -450,13 +539,14 @@ def _answer_of(truth: str, engines: Sequence[Engine], outcomes: Sequence[Outcome
 
 
 def heading(
-    machine: Machine, *, repeat: int, standin: bool, load: float, missing: Sequence[str]
+    machine: Machine, *, repeat: int | None, standin: bool, load: float, missing: Sequence[str]
 ) -> str:
     """The first lines of a run's summary."""
+    often = _runs(repeat) if repeat else f"{_runs(REPEAT)}, or as said below"
     lines = [
         f"\n## {machine.date}, commit {machine.commit}\n",
         f"{machine.cpu}; Python {machine.python}; {machine.rustc}; load {load:.1f} at the start.",
-        f"Medians (and bests) of {repeat} interleaved run(s), each in a fresh process; ×2 is twice "
+        f"Medians (and bests) of {often}, interleaved, each in a fresh process; ×2 is twice "
         "our time. Every answer was checked; an engine with a wrong one has no time.",
     ]
     if standin:
@@ -473,22 +563,21 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("measures", nargs="*", help="count, train, ...: tables of the definitions; default all")
-    add("--quick", action="store_true", help="1 MB, 1000 tokens, one run; recorded nowhere")
+    add("--quick", action="store_true", help="[quick] of the definitions; recorded nowhere")
     add("--judge", action="store_true", help="say which bars of the definitions are met")
-    add("--repeat", type=int, help="runs of each engine (5; with --quick 1)")
+    add("--repeat", type=int, help="runs of each engine (5, or as a definition says)")
     add("--only", action="append", default=[], metavar="NAME", help="definitions with NAME in them")
     add("--list", action="store_true", help="print the names of the definitions and stop")
     add("--timeout", type=float, default=900, metavar="SECONDS", help="of one measurement (900)")
     add("--definitions", type=Path, default=HERE / "definitions.toml")
+    add("--peers", type=Path, metavar="VENV", help="an environment where peers are installed")
     add("--engines", type=Path, metavar="FOLDER", help="look here for engines first")
     add("--record", type=Path, metavar="FOLDER", help="where to record (benches/record)")
     add("--cache", type=Path, default=HERE / ".cache", metavar="FOLDER", help="for prepared input")
     add("--shared", type=Path, default=HERE.parent.parent / "shared" / "data", metavar="FOLDER")
     add("--mixed", type=Path, metavar="FOLDER", help="where the mixed corpus is, or is made")
     chosen = parser.parse_args(arguments)
-    if chosen.repeat is None:
-        chosen.repeat = 1 if chosen.quick else 5
-    if chosen.repeat < 1:
+    if chosen.repeat is not None and chosen.repeat < 1:
         parser.error(f"--repeat is {chosen.repeat}; it must be at least 1")
     if chosen.record is None and not chosen.quick:
         chosen.record = HERE / "record"
@@ -558,6 +647,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench = Bench(
         record,
         folders=folders,
+        peers=chosen.peers,
         cache=chosen.cache,
         repeat=chosen.repeat,
         timeout=chosen.timeout,
@@ -581,7 +671,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         judgements = judge(bars, bench.figures)
         record.summarise(markdown_judgements(judgements))
         print(f"\n{plain_judgements(judgements)}")
-        if chosen.quick:
+        if chosen.quick and "megabytes" in definitions.get("quick", {}):
             print("These are quick runs: the figures say nothing about the bars.")
     if record.csv is not None:
         print(f"\nadded to {record.csv} and {record.markdown}")

@@ -1,27 +1,34 @@
-"""One measurement in a process of its own: load an engine, set up, time one call, print one line.
+"""One measurement in a process of its own: load an engine, set up, time its calls, print one line.
 
 Started by run.py as `python -P worker.py ENGINE_FILE JOB_JSON`. What the engine prints goes to
-stderr; stdout is one line of JSON: seconds, peak memory, and the digest of the answer.
+stderr; stdout is one line of JSON: seconds of each pass, peak memory, and the digest of the answer.
 """
 
 from __future__ import annotations
 
 import array
 import base64
+import contextlib
 import gc
 import hashlib
 import importlib.util
 import json
 import os
+import random
 import resource
+import statistics
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 _BLOCK_BYTES = 1 << 20
+_WARM_PASSES = 3
+_WARM_SECONDS = 2.0  # a slow engine makes fewer warm passes
+_SHORT_STRINGS = 20_000
+_SHORT_SEED = 5
 
 
 class Job(SimpleNamespace):
@@ -29,7 +36,8 @@ class Job(SimpleNamespace):
 
     Keys: measure, variant, threads, corpus (a file of documents), warm_up, separator, shape,
     pattern (None for none), pattern_name, cache (a folder for what an engine builds); for training
-    vocab_size and tie_rule; with a vocabulary rank_file and tokenizer_json.
+    vocab_size and tie_rule; with a vocabulary vocab, rank_file and tokenizer_json; passes, if the
+    call is made more than once.
     """
 
     def documents(self) -> Iterator[str]:
@@ -58,7 +66,26 @@ class Job(SimpleNamespace):
 
     def _shape(self, path: str) -> list[str]:
         documents = Path(path).read_bytes().decode().split(self.separator)
-        return ["".join(documents)] if self.shape == "string" else documents
+        if self.shape == "string":
+            return ["".join(documents)]
+        if self.shape == "short":
+            return short_strings("".join(documents))
+        return documents
+
+
+def short_strings(text: str) -> list[str]:
+    """Strings of 1 to 100 characters, one after the other from a text; over again if it is short.
+
+    Only `Random.random` is used, whose numbers Python promises never to change.
+    """
+    source = random.Random(_SHORT_SEED)
+    strings = []
+    at = 0
+    while text and len(strings) < _SHORT_STRINGS:
+        size = 1 + int(source.random() * 100)
+        strings.append(text[at : at + size])
+        at = at + size if at + size < len(text) else 0
+    return strings
 
 
 def load_engine(path: Path) -> ModuleType:
@@ -108,19 +135,63 @@ def pin(threads: int) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
 
 
+def digest_ids(parts: Iterable[Any]) -> str:
+    """Digest ids in lists, arrays or bytes of uint32. Where one text ends is not told: some engines
+    give all ids in one array."""
+    state = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, list):
+            part = array.array("I", part)
+        elif hasattr(part, "astype"):
+            part = part.astype("uint32", copy=False)
+        state.update(memoryview(part).cast("B"))
+    return state.hexdigest()[:16]
+
+
 def measure(engine: ModuleType, job: Job) -> dict[str, Any]:
-    """Set up, warm up, time one call, and digest its answer outside the clock."""
-    call, answer = getattr(engine, job.measure)(job)
+    """Set up, warm up, time the call, and digest its answer outside the clock."""
     arguments: tuple[list[str], ...] = ()
+    others: tuple[list[str], ...] = ()
+    if job.shape is not None:  # text is there before the engine: it is not the engine's memory
+        arguments, others = (job.texts(),), (job.warm_up_texts(),)
+    base = forget_peak() if job.passes else 0
+    call, answer = getattr(engine, job.measure)(job)
     if job.shape is not None:
-        call(job.warm_up_texts())
-        arguments = (job.texts(),)
+        call(*others)
+    passes = {}
+    for name in job.passes or [""]:
+        result = None  # the answer before is not this pass's memory
+        repeats = _WARM_PASSES if name == "warm" else 1
+        passes[name], result = _timed(call, arguments, repeats)
+    peak = peak_bytes() - base
+    told = digest_ids if job.passes else digest
+    return {"passes": passes, "peak": peak, "digest": told(answer(result))}
+
+
+def _timed(
+    call: Callable[..., Any], arguments: tuple[Any, ...], repeats: int
+) -> tuple[dict[str, float], Any]:
+    """Medians of the seconds of a few calls, and what the last one gave."""
+    walls: list[float] = []
+    cpus: list[float] = []
+    result = None
+    while len(walls) < repeats and sum(walls) < _WARM_SECONDS:
+        result = None
+        gc.collect()
+        cpu, wall = cpu_seconds(), time.perf_counter()
+        result = call(*arguments)
+        wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
+        walls.append(wall)
+        cpus.append(cpu)
+    return {"wall": statistics.median(walls), "cpu": statistics.median(cpus)}, result
+
+
+def forget_peak() -> int:
+    """Let the high-water mark start anew where the system can do that; what is held now."""
     gc.collect()
-    cpu, wall = cpu_seconds(), time.perf_counter()
-    result = call(*arguments)
-    wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
-    peak = peak_bytes()
-    return {"wall": wall, "cpu": cpu, "peak": peak, "digest": digest(answer(result))}
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return peak_bytes()
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
-"""Ours. Counts and trains from a file; the variant `iterator` takes an iterator of documents."""
+"""Ours. Counts and trains from a file (`byteweld:iterator`: an iterator), encodes, decodes."""
 
 DISTRIBUTION = "byteweld"
 
+_PLAIN = {"disallowed_special": ()}
 _RECIPES = {"smallest-ids": "rustbpe", "huggingface": "huggingface", "ck": "ck"}
 
 
@@ -31,17 +32,34 @@ def train(job):
     return call, answer
 
 
-def encode(job):
-    import byteweld
-
-    tokenizer = byteweld.load(job.rank_file, pattern=job.pattern, special_tokens={})
+def list_out(job):
+    tokenizer = _load(job)
+    one = tokenizer.encode_ordinary
 
     def call(texts):
-        if job.threads > 1:
+        if job.shape == "batch":
             return tokenizer.encode_ordinary_batch(texts, num_threads=job.threads)
-        return [tokenizer.encode_ordinary(text) for text in texts]
+        return [one(text) for text in texts]
 
     return call, list
+
+
+def array_out(job):
+    tokenizer = _load(job)
+    one = tokenizer.encode_to_numpy
+
+    def call(texts):
+        if job.shape == "batch" or job.threads > 1:
+            return [tokenizer.encode_ragged(texts, num_threads=job.threads, **_PLAIN)[0]]
+        return [one(text, **_PLAIN) for text in texts]
+
+    return call, list
+
+
+def _load(job):
+    import byteweld
+
+    return byteweld.load(job.rank_file, pattern=job.pattern, special_tokens={})
 
 
 def _source(job):

@@ -52,12 +52,45 @@ def train(job):
     return call, answer
 
 
-def encode(job):
-    import gigatoken
-
-    tokenizer = gigatoken.Tokenizer.from_tiktoken(job.rank_file, job.pattern_name)
+def list_out(job):
+    tokenizer = _load(job)
+    one = tokenizer.backend.encode
 
     def call(texts):
-        return tokenizer.backend.encode_batch_list(texts, parallel=job.threads > 1)
+        if job.shape == "batch" or job.threads > 1:
+            return tokenizer.encode_batch_list(texts, parallel=job.threads > 1)
+        return [one(text).tolist() for text in texts]
 
     return call, list
+
+
+def array_out(job):
+    tokenizer = _load(job)
+    one = tokenizer.backend.encode
+
+    def call(texts):
+        if job.shape == "batch" or job.threads > 1:
+            return tokenizer.encode_batch(texts, parallel=job.threads > 1)
+        return [one(text) for text in texts]
+
+    return call, _flat
+
+
+def _flat(result):
+    """An awkward array of all texts, or arrays of each."""
+    if isinstance(result, list):
+        return result
+    import awkward
+
+    return [awkward.flatten(result).to_numpy()]
+
+
+def _load(job):
+    """By the name of a scheme, or of one that it finds in a tokenizer.json."""
+    from pathlib import Path
+
+    import gigatoken
+
+    if job.pattern_name in ("gpt2", "cl100k", "o200k"):
+        return gigatoken.Tokenizer.from_tiktoken(job.rank_file, job.pattern_name)
+    return gigatoken.Tokenizer.from_json(Path(job.tokenizer_json).read_bytes())

@@ -33,7 +33,7 @@ def train(job):
     return call, answer
 
 
-def encode(job):
+def list_out(job):
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(job.tokenizer_json)

@@ -1,0 +1,40 @@
+"""fastokens: encoding. Threads by RAYON_NUM_THREADS. Special tokens are split, not recognised.
+
+It has a quick way for patterns that it knows by their published spelling, so it is given that: the
+name of an encoding, or a tokenizer.json.
+"""
+
+DISTRIBUTION = "fastokens"
+
+_PLAIN = {"split_special_tokens": True}
+
+
+def list_out(job):
+    tokenizer = _load(job)
+    one = tokenizer.encode_ordinary
+
+    def call(texts):
+        if job.shape == "batch":
+            return [encoding.ids for encoding in tokenizer.encode_batch(texts, **_PLAIN)]
+        return [one(text).ids for text in texts]
+
+    return call, list
+
+
+def array_out(job):
+    flat = _load(job).encode_batch_flat
+
+    def call(texts):
+        if job.shape == "batch":
+            return [flat(texts, **_PLAIN)[0]]
+        return [flat([text], **_PLAIN)[0] for text in texts]
+
+    return call, list
+
+
+def _load(job):
+    import fastokens
+
+    if job.vocab in ("cl100k_base", "o200k_base"):
+        return fastokens.Tokenizer.from_tiktoken(job.rank_file, encoding=job.vocab)
+    return fastokens.Tokenizer.from_file(job.tokenizer_json)
