@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 # Texts that are the same however they are handed over.
-_SAME_TEXTS = {"batch": "documents", "files": "documents"}
+_SAME_TEXTS = {"batch": "documents", "file": "documents"}
 # Measures whose answers are other than ids.
 _KINDS = {"decode_array": "text", "decode_list": "text", "count_tokens": "number"}
 

@@ -85,7 +85,7 @@ class Inputs:
         if "corpus" in spec:
             within = self.corpus_name(spec["corpus"], size // spec["times"])
             return STDLIB if within == STDLIB else name
-        if "file" in spec and not (self._shared / spec["file"]).is_file():
+        if "file" in spec and not self._files(spec["file"]):
             return STDLIB
         if "big" in spec and size < _WORTH_MAKING and not sources.big_corpus_is_made(self._mixed):
             return STDLIB
@@ -136,7 +136,14 @@ class Inputs:
         if "corpus" in spec:
             once = self.corpus(spec["corpus"], size // spec["times"], warm_up=False)
             return _repeated(name, once, spec["times"])
-        return sources.from_file(name, self._shared / spec["file"])
+        files = self._files(spec["file"])
+        source = sources.from_files(name, files) if len(files) > 1 else None
+        source = source or sources.from_file(name, files[0])
+        return sources.lines_of_scripts(source, spec["scripts"]) if "scripts" in spec else source
+
+    def _files(self, pattern: str) -> list[Path]:
+        """The files of the shared data that a path, or a pattern of paths, names."""
+        return sorted(self._shared.glob(pattern))
 
     def _prepare(self, name: str, size: int, warm_up: bool) -> Corpus:
         source = self._source(name, size)

@@ -19,7 +19,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from recording import SHORT_STRINGS, Line, as_row, last_runs, newest_record, summarise_rows
+from recording import Line, as_row, last_runs, newest_record, summarise_rows
+from worker import SHORT_STRINGS
 
 HERE = Path(__file__).resolve().parent
 OURS = "byteweld"
@@ -32,7 +33,7 @@ Figures = Mapping[tuple[str, str], Line]  # by definition and engine
 class Bar:
     """One thing that is asked. Limits that are None are not asked."""
 
-    definition: str  # with `*` for many
+    definition: str  # `*` stands for any part of a name between two slashes
     engine: str = OURS
     against: str | None = None  # another engine, or BEST
     against_definition: str | None = None  # `*` stands for what it stood for in the definition
@@ -66,7 +67,7 @@ class Bar:
         if "*" not in self.definition:
             yield self
             return
-        fits = re.compile("(.*)".join(map(re.escape, self.definition.split("*"))))
+        fits = re.compile("([^/]*)".join(map(re.escape, self.definition.split("*"))))
         names = dict.fromkeys(name for name, engine in figures if engine == self.engine)
         found = [(name, match.groups()) for name in names if (match := fits.fullmatch(name))]
         for name, stars in found:
@@ -94,8 +95,27 @@ class Judgement:
 
 
 def read_bars(definitions: Mapping[str, Any]) -> list[Bar]:
-    """The bars of definitions.toml; an unknown key is an error."""
-    return [Bar(**table) for table in definitions.get("bars", [])]
+    """The bars of definitions.toml; an unknown key is an error.
+
+    `definition` may be a list of many; `faster` may say how much for each pass.
+    """
+    return [
+        Bar(**single) for table in definitions.get("bars", []) for single in _single_tables(table)
+    ]
+
+
+def _single_tables(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    many = table["definition"]
+    faster = table.get("faster")
+    for definition in many if isinstance(many, list) else [many]:
+        if not isinstance(faster, Mapping):
+            yield {**table, "definition": definition}
+            continue
+        for which, limit in faster.items():
+            names = {"definition": f"{definition}/{which}", "faster": limit}
+            if "against_definition" in table:
+                names["against_definition"] = f"{table['against_definition']}/{which}"
+            yield {**table, **names}
 
 
 def judge(bars: Iterable[Bar], figures: Figures) -> list[Judgement]:
@@ -192,21 +212,37 @@ def _memory(line: Line) -> str:
 
 
 def plain_judgements(judgements: Sequence[Judgement]) -> str:
-    """For a terminal: the bar, and below it what was asked and found; a heading for each row."""
-    lines = [_counted(judgements)]
+    """For a terminal: a heading for each row, the bar, and what was asked and found.
+
+    Rows of which nothing was measured are counted only: they are many when a part is run.
+    """
+    lines = [f"Bars: {_counted(judgements)}"]
     for row, group in groupby(judgements, key=lambda judgement: judgement.row):
         members = list(group)
-        lines += ["", f"{row}: {_counted(members)}"] if row else []
-        for judgement in members:
-            lines.append(f"  {judgement.word:<12}  {judgement.what}")
-            found = f": {judgement.found}" if judgement.found else ""
-            lines.append(f"                {judgement.asked}{found}")
+        if not row:
+            lines += [line for judgement in members for line in _two_lines(judgement)]
+        elif any(judgement.passed is not None for judgement in members):
+            lines += ["", f"{row}: {_counted(members)}"]
+            lines += _one_line_each([j for j in members if j.passed is not None])
     return "\n".join(lines)
+
+
+def _two_lines(judgement: Judgement) -> list[str]:
+    found = f": {judgement.found}" if judgement.found else ""
+    return [
+        f"  {judgement.word:<12}  {judgement.what}",
+        f"                {judgement.asked}{found}",
+    ]
+
+
+def _one_line_each(judgements: Sequence[Judgement]) -> list[str]:
+    widest = max(len(judgement.what) for judgement in judgements)
+    return [f"  {j.word}  {j.what:<{widest}}  {j.found}, {j.asked}" for j in judgements]
 
 
 def markdown_judgements(judgements: Sequence[Judgement]) -> str:
     """For the record's summary."""
-    lines = ["", _counted(judgements)]
+    lines = ["", f"Bars: {_counted(judgements)}"]
     for row, group in groupby(judgements, key=lambda judgement: judgement.row):
         members = list(group)
         lines += ["", f"{row}: {_counted(members)}"] if row else []
@@ -217,9 +253,8 @@ def markdown_judgements(judgements: Sequence[Judgement]) -> str:
 
 def _counted(judgements: Sequence[Judgement]) -> str:
     words = [judgement.word for judgement in judgements]
-    return "Bars: " + ", ".join(
-        f"{words.count(word)} {word}" for word in ("pass", "FAIL", "not measured")
-    )
+    kinds = ("pass", "FAIL", "not measured")
+    return ", ".join(f"{words.count(word)} {word}" for word in kinds)
 
 
 # ---------------------------------------------------------------------- the record

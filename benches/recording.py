@@ -21,7 +21,6 @@ from typing import Literal, cast
 # `inexact`: an encoder whose ids are not the right ones; timed, and never the best peer.
 Verdict = Literal["yes", "WRONG", "error", "timeout", "unlike", "inexact"]
 TIMED = frozenset({"yes", "unlike", "inexact"})
-SHORT_STRINGS = 20_000  # calls of a definition with the shape `short`; worker.py makes as many
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,7 @@ class Engine:
     remedy: str  # where it is not installed
     version: str | None  # None if it is not installed
     measures: frozenset[str]
+    vocabs: frozenset[str] | None = None  # None for any
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def expand(
 def _is_quick(table: Mapping[str, Any], quick: Mapping[str, Any]) -> bool:
     """Whether a definition has only values that the quick form lists."""
     keys = (key for key in ("measure", *AXES) if isinstance(quick.get(key), list))
-    return all(table[key] in quick[key] for key in keys)
+    return all((table[key] or "") in quick[key] for key in keys)
 
 
 def _made_quick(table: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,7 +224,9 @@ def prepare(
         "vocab_size": table["vocab_size"],
         "tie_rule": table["tie_rule"],
         "passes": table.get("passes"),
+        "fresh": table.get("fresh", False),
         "vocab": table["vocab"],
+        "own_pattern": table["pattern"] is not None,
         "cache": str(cache.resolve()),
     }
     vocab_name = None
@@ -299,7 +302,8 @@ def find_engine(name: str, folders: Sequence[Path], peers: Path | None = None) -
     module = load_engine(file)
     measures = frozenset(key for key, value in vars(module).items() if callable(value))
     version, python = _installation(module, peers)
-    return Engine(name, file, variant or None, python, _remedy(module), version, measures)
+    vocabs = frozenset(module.VOCABS) if hasattr(module, "VOCABS") else None
+    return Engine(name, file, variant or None, python, _remedy(module), version, measures, vocabs)
 
 
 def _installation(module: ModuleType, peers: Path | None) -> tuple[str | None, str]:
@@ -411,6 +415,8 @@ class Bench:
             engine = find_engine(name, self._folders, self._peers)
             if definition.measure not in engine.measures:
                 raise ValueError(f"{engine.file}: has no function {definition.measure!r}")
+            if engine.vocabs is not None and definition.job["vocab"] not in engine.vocabs:
+                continue
             problem = self._problem(engine)
             if problem:
                 self.missing[problem] = None

@@ -14,11 +14,12 @@ import json
 import lzma
 import platform
 import random
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,12 @@ STDLIB = "stdlib"
 
 _BLOCK_BYTES = 1 << 22
 _SEED = 7
+_SCRIPTS = {
+    "Chinese": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
+    "Japanese": "\u3040-\u30ff",
+    "Thai": "\u0e00-\u0e7f",
+    "Khmer": "\u1780-\u17ff",
+}
 _GENERATORS: Mapping[str, Callable[[], Iterator[bytes]]] = {
     "stories": stories.stories,
     "drawings": drawings.drawings,
@@ -51,7 +58,7 @@ class Source:
     def head(self, size: int) -> Iterator[bytes]:
         """The first `size` bytes, or what there is."""
         blocks = self.blocks()
-        while size > 0 and (block := next(blocks, b"")):
+        while size > 0 and (block := next(blocks, None)) is not None:
             yield block[:size]
             size -= len(block)
 
@@ -64,6 +71,30 @@ def stdlib() -> Source:
 def from_file(name: str, path: Path) -> Source:
     """A text file, plain or packed with xz or gzip."""
     return Source(name, file_sha256(path), lambda: _file_blocks(path))
+
+
+def from_files(name: str, paths: Sequence[Path]) -> Source:
+    """Text files one after the other."""
+    identity = " ".join(file_sha256(path) for path in paths)
+    return Source(name, identity, lambda: itertools.chain.from_iterable(map(_file_blocks, paths)))
+
+
+def lines_of_scripts(source: Source, scripts: Sequence[str]) -> Source:
+    """Those lines of a text that are mostly written in these scripts."""
+    letters = re.compile(f"[{''.join(_SCRIPTS[script] for script in scripts)}]")
+
+    def blocks() -> Iterator[bytes]:
+        rest = b""
+        for block in source.blocks():
+            *lines, rest = (rest + block).split(b"\n")
+            mine = [line for line in lines if _is_mostly(line.decode("utf-8", "replace"), letters)]
+            yield b"".join(line + b"\n" for line in mine)
+
+    return Source(source.name, f"{source.identity} {' '.join(scripts)}", blocks)
+
+
+def _is_mostly(line: str, letters: re.Pattern[str]) -> bool:
+    return 2 * len(letters.findall(line)) > len(line.strip()) > 0
 
 
 def from_generator(name: str, which: str) -> Source:

@@ -24,11 +24,12 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+SHORT_STRINGS = 20_000
 _BLOCK_BYTES = 1 << 20
 _WARM_PASSES = 3
 _WARM_SECONDS = 2.0  # a slow engine makes fewer warm passes
-_SHORT_STRINGS = 20_000
 _SHORT_SEED = 5
+_DECODING = ("decode_list", "decode_array")
 
 
 class Job(SimpleNamespace):
@@ -36,9 +37,13 @@ class Job(SimpleNamespace):
 
     Keys: measure, variant, threads, corpus (a file of documents), warm_up, separator, shape,
     pattern (None for none), pattern_name, cache (a folder for what an engine builds); for training
-    vocab_size and tie_rule; with a vocabulary vocab, rank_file and tokenizer_json; passes, if the
-    call is made more than once.
+    vocab_size and tie_rule; with a vocabulary vocab, rank_file, tokenizer_json and own_pattern
+    (the pattern is not the vocabulary's); passes, of encoding; fresh: set up inside the clock.
     """
+
+    probe = (
+        "The lazy dog isn't 12,345 metres\n\n  tall: naïve 日本語!"  # shows that a load went well
+    )
 
     def documents(self) -> Iterator[str]:
         """Read the corpus's documents one by one, as a data loader would."""
@@ -65,6 +70,8 @@ class Job(SimpleNamespace):
         return {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, lines)}
 
     def _shape(self, path: str) -> list[str]:
+        if self.shape == "file":
+            return [path]
         documents = Path(path).read_bytes().decode().split(self.separator)
         if self.shape == "string":
             return ["".join(documents)]
@@ -81,7 +88,7 @@ def short_strings(text: str) -> list[str]:
     source = random.Random(_SHORT_SEED)
     strings = []
     at = 0
-    while text and len(strings) < _SHORT_STRINGS:
+    while text and len(strings) < SHORT_STRINGS:
         size = 1 + int(source.random() * 100)
         strings.append(text[at : at + size])
         at = at + size if at + size < len(text) else 0
@@ -136,11 +143,13 @@ def pin(threads: int) -> None:
 
 
 def digest_ids(parts: Iterable[Any]) -> str:
-    """Digest ids in lists, arrays or bytes of uint32. Where one text ends is not told: some engines
-    give all ids in one array."""
+    """Digest ids in lists, arrays or bytes of uint32, or text. Where one ends is not told: some
+    engines give all ids in one array."""
     state = hashlib.sha256()
     for part in parts:
-        if isinstance(part, list):
+        if isinstance(part, str):
+            part = part.encode()
+        elif isinstance(part, list):
             part = array.array("I", part)
         elif hasattr(part, "astype"):
             part = part.astype("uint32", copy=False)
@@ -155,8 +164,10 @@ def measure(engine: ModuleType, job: Job) -> dict[str, Any]:
     if job.shape is not None:  # text is there before the engine: it is not the engine's memory
         arguments, others = (job.texts(),), (job.warm_up_texts(),)
     base = forget_peak() if job.passes else 0
-    call, answer = getattr(engine, job.measure)(job)
-    if job.shape is not None:
+    call, answer = _set_up(engine, job)
+    if job.measure in _DECODING:
+        arguments, others = ((_as_ids(engine, job, texts),) for (texts,) in (arguments, others))
+    if job.shape is not None and not job.fresh:
         call(*others)
     passes = {}
     for name in job.passes or [""]:
@@ -166,6 +177,33 @@ def measure(engine: ModuleType, job: Job) -> dict[str, Any]:
     peak = peak_bytes() - base
     told = digest_ids if job.passes else digest
     return {"passes": passes, "peak": peak, "digest": told(answer(result))}
+
+
+def _set_up(engine: ModuleType, job: Job) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The call to time and what makes its answer; of a `fresh` job, setting up is in the clock."""
+    make = getattr(engine, job.measure)
+    if not job.fresh:
+        call, answer = make(job)
+        return call, answer
+    made: list[Callable[..., Any]] = []
+
+    def whole(*arguments: Any) -> Any:
+        call, answer = make(job)
+        made[:] = [answer]
+        return call(*arguments)
+
+    return whole, lambda result: made[0](result)
+
+
+def _as_ids(engine: ModuleType, job: Job, texts: list[str]) -> list[Any]:
+    """An engine's own ids of texts, in what it is to decode: lists, or arrays of uint32."""
+    call, answer = engine.list_out(job)
+    ids = list(answer(call(texts)))
+    if job.measure == "decode_list":
+        return ids
+    import numpy
+
+    return [numpy.array(part, dtype=numpy.uint32) for part in ids]
 
 
 def _timed(

@@ -56,6 +56,44 @@ def array_out(job):
     return call, list
 
 
+def files_out(job):
+    tokenizer = _load(job)
+
+    def call(paths):
+        how = {"separator": job.separator, "num_threads": job.threads}
+        return [tokenizer.encode_files(paths, **how, **_PLAIN)[0]]
+
+    return call, list
+
+
+def count_tokens(job):
+    one = _load(job).count
+    return lambda texts: [one(text, **_PLAIN) for text in texts], lambda numbers: [numbers]
+
+
+def decode_list(job):
+    one = _load(job).decode
+    return lambda batch: [one(ids) for ids in batch], list
+
+
+def decode_array(job):
+    one = _load(job).decode_bytes
+    return lambda batch: [one(ids) for ids in batch], list
+
+
+def load_ranks(job):
+    return lambda: _load(job), lambda tokenizer: [tokenizer.encode_ordinary(job.probe)]
+
+
+def load_json(job):
+    import byteweld
+
+    def call():
+        return byteweld.load(job.tokenizer_json)
+
+    return call, lambda tokenizer: [tokenizer.encode_ordinary(job.probe)]
+
+
 def _load(job):
     import byteweld
 

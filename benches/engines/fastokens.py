@@ -32,9 +32,31 @@ def array_out(job):
     return call, list
 
 
+def decode_list(job):
+    one = _load(job).decode
+    return lambda batch: [one(ids) for ids in batch], list
+
+
+def load_ranks(job):
+    import fastokens  # noqa: F401
+
+    return lambda: _load(job), lambda tokenizer: [tokenizer.encode_ordinary(job.probe).ids]
+
+
+def load_json(job):
+    import fastokens
+
+    def call():
+        return fastokens.Tokenizer.from_file(job.tokenizer_json)
+
+    return call, lambda tokenizer: [tokenizer.encode_ordinary(job.probe).ids]
+
+
 def _load(job):
     import fastokens
 
+    if job.own_pattern:
+        return fastokens.Tokenizer.from_tiktoken(job.rank_file, pattern=job.pattern)
     if job.vocab in ("cl100k_base", "o200k_base"):
         return fastokens.Tokenizer.from_tiktoken(job.rank_file, encoding=job.vocab)
     return fastokens.Tokenizer.from_file(job.tokenizer_json)

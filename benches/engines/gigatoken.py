@@ -76,6 +76,48 @@ def array_out(job):
     return call, _flat
 
 
+def files_out(job):
+    tokenizer = _load(job)
+
+    def call(paths):
+        import gigatoken
+
+        source = gigatoken.TextFileSource(paths, separator=job.separator)
+        return tokenizer.encode_files(source, parallel=job.threads > 1)
+
+    return call, _flat
+
+
+def decode_list(job):
+    one = _load(job).decode
+    return lambda batch: [one(ids).decode(errors="replace") for ids in batch], list
+
+
+def decode_array(job):
+    one = _load(job).decode
+    return lambda batch: [one(ids) for ids in batch], list
+
+
+def load_ranks(job):
+    import gigatoken
+
+    def call():
+        return gigatoken.Tokenizer.from_tiktoken(job.rank_file, job.pattern_name)
+
+    return call, lambda tokenizer: [tokenizer.backend.encode(job.probe)]
+
+
+def load_json(job):
+    from pathlib import Path
+
+    import gigatoken
+
+    def call():
+        return gigatoken.Tokenizer.from_json(Path(job.tokenizer_json).read_bytes())
+
+    return call, lambda tokenizer: [tokenizer.backend.encode(job.probe)]
+
+
 def _flat(result):
     """An awkward array of all texts, or arrays of each."""
     if isinstance(result, list):

@@ -20,6 +20,45 @@ def array_out(job):
     return lambda texts: [one(text, disallowed_special=()) for text in texts], list
 
 
+def files_out(job):
+    from pathlib import Path
+
+    one = _load(job).encode_to_numpy
+
+    def call(paths):
+        documents = Path(paths[0]).read_bytes().decode().split(job.separator)
+        return [one(document, disallowed_special=()) for document in documents]
+
+    return call, list
+
+
+def count_tokens(job):
+    one = _load(job).encode_ordinary
+    return lambda texts: [len(one(text)) for text in texts], lambda numbers: [numbers]
+
+
+def decode_list(job):
+    one = _load(job).decode
+    return lambda batch: [one(ids) for ids in batch], list
+
+
+def decode_array(job):
+    """It takes arrays as sequences."""
+    one = _load(job).decode_bytes
+    return lambda batch: [one(ids) for ids in batch], list
+
+
+def load_ranks(job):
+    import tiktoken  # noqa: F401
+
+    return lambda: _load(job), lambda encoding: [encoding.encode_ordinary(job.probe)]
+
+
+def load_json(job):
+    """It reads no such file; it is asked for the right ids."""
+    return load_ranks(job)
+
+
 def _load(job):
     import tiktoken
 

@@ -45,6 +45,15 @@ def list_out(job):
     return call, list
 
 
+def load_json(job):
+    from tokenizers import Tokenizer
+
+    def call():
+        return Tokenizer.from_file(job.tokenizer_json)
+
+    return call, lambda tokenizer: [tokenizer.encode(job.probe, add_special_tokens=False).ids]
+
+
 def _bytes(token):
     """The bytes behind GPT-2's letters: a byte that cannot be shown is a letter from U+0100 on."""
     return bytes(ord(c) if ord(c) < 0x100 else _HIDDEN[ord(c) - 0x100] for c in token)

@@ -547,7 +547,7 @@ def test_a_record_is_read_by_the_last_run_of_each_definition(
         ("3", "a", "liar", 1.0, "WRONG"),
         ("3", "a", "stranger", 1.0, "unlike"),
     )
-    figures = judge_module.figures_of(newest)
+    figures = judge_module.figures_of(newest, {})
     assert {key: found.median for key, found in figures.items()} == {
         ("a", "byteweld"): 3.0,
         ("a", "stranger"): 1.0,

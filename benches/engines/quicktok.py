@@ -1,0 +1,37 @@
+"""quicktok-v1: encoding with the vocabularies that it has inside."""
+
+DISTRIBUTION = "quicktok-v1"
+VOCABS = ("cl100k_base", "o200k_base", "llama3", "qwen")
+
+
+def list_out(job):
+    one = _load(job).encode_ordinary
+    return lambda texts: [one(text) for text in texts], list
+
+
+def array_out(job):
+    """Arrays come out of its batch call only."""
+    batch = _load(job).encode_batch
+
+    def call(texts):
+        if job.shape == "batch":
+            return [batch(texts, job.threads)[0]]
+        return [batch([text], 1)[0] for text in texts]
+
+    return call, list
+
+
+def count_tokens(job):
+    one = _load(job).count
+    return lambda texts: [one(text) for text in texts], lambda numbers: [numbers]
+
+
+def decode_list(job):
+    one = _load(job).decode
+    return lambda batch: [one(ids) for ids in batch], list
+
+
+def _load(job):
+    import quicktok
+
+    return quicktok.Tokenizer("qwen3" if job.vocab == "qwen" else job.vocab, "")
