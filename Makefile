@@ -58,8 +58,9 @@ bench-train: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## counting and trainin
 bench-encode: $(VENV)/.built $(PEERS)/.installed ## encoding and decoding beside the peers, and which bars are met
 	$(BIN)/python benches/run.py --definitions benches/encoding.toml --peers $(PEERS) --judge $(ARGS)
 
-bench-table: ## write the README's table from the newest record
+bench-table: ## write the README's tables and chart from the newest record
 	$(PYTHON) benches/table.py
+	$(PYTHON) benches/speeds.py
 
 bench-curves: ## write docs/training.md's cost curves from the newest record
 	$(PYTHON) benches/curves.py

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import svg
 from recording import last_runs, newest_record
 
 HERE = Path(__file__).resolve().parent
@@ -107,25 +108,6 @@ _PANEL_WIDTH = 290
 _LABEL_GAP = 15  # between two labels at the ends of lines
 _X_TICKS = (10, 100, 300, 1000, 2000)
 
-_STYLE = """
-  text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328; }
-  .title { font-weight: 600; font-size: 14px; }
-  .tick { font-size: 12px; fill: #59636e; }
-  .grid { stroke: #d1d9e0; stroke-width: 1; }
-  .line { fill: none; stroke-width: 2.5; stroke-linejoin: round; }
-  .s0 { stroke: #0072b2; } .s1 { stroke: #b35900; } .s2 { stroke: #00704f; }
-  .f0 { fill: #0072b2; } .f1 { fill: #b35900; } .f2 { fill: #00704f; }
-  .label { font-weight: 600; }
-  .apart { fill: none; stroke-width: 2.5; }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #e6edf3; }
-    .tick { fill: #9198a1; }
-    .grid { stroke: #3d444d; }
-    .s0 { stroke: #56b4e9; } .s1 { stroke: #f0a33c; } .s2 { stroke: #3fcf9f; }
-    .f0 { fill: #56b4e9; } .f1 { fill: #f0a33c; } .f2 { fill: #3fcf9f; }
-  }
-"""
-
 
 @dataclass(frozen=True)
 class _Scale:
@@ -148,15 +130,8 @@ def plot(costs: Costs) -> str:
         _panel(_PANEL_LEFTS[1], "Peak MiB, by vocabulary", costs, lambda cost: cost.mebibytes),
     ]
     title = "What training costs: seconds and peak memory by size of corpus and vocabulary"
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'width="{_WIDTH}" height="{_HEIGHT}" role="img">',
-        f"<title>{title}</title>",
-        f"<style>{_STYLE}</style>",
-        *(line for panel in panels for line in panel),
-        "</svg>",
-    ]
-    return "\n".join(lines) + "\n"
+    lines = (line for panel in panels for line in panel)
+    return svg.document(_WIDTH, _HEIGHT, title, lines)
 
 
 def _panel(left: int, title: str, costs: Costs, value: Callable[[Cost], float]) -> list[str]:
@@ -169,12 +144,12 @@ def _panel(left: int, title: str, costs: Costs, value: Callable[[Cost], float]) 
     for tick in ticks:
         at = y(tick)
         lines.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        lines.append(_text("tick", left - 8, at + 4, f"{tick:g}", anchor="end"))
+        lines.append(svg.text("tick", left - 8, at + 4, f"{tick:g}", anchor="end"))
     for megabytes in _X_TICKS:
         shown = _megabytes(megabytes)
-        lines.append(_text("tick", x(megabytes), _HEIGHT - _BOTTOM + 20, shown, anchor="middle"))
+        lines.append(svg.text("tick", x(megabytes), _HEIGHT - _BOTTOM + 20, shown, anchor="middle"))
     for megabytes, shown in ((100, "mixed text"), (2000, "stories")):
-        lines.append(_text("tick", x(megabytes), _HEIGHT - _BOTTOM + 36, shown, anchor="middle"))
+        lines.append(svg.text("tick", x(megabytes), _HEIGHT - _BOTTOM + 36, shown, anchor="middle"))
     ends = []
     for number, size in enumerate(SIZES):
         points = {
@@ -209,12 +184,8 @@ def _labels(ends: Sequence[tuple[int, tuple[float, float]]]) -> list[str]:
     for number, (x, y) in sorted(ends, key=lambda end: -end[1][1]):
         y = min(y, lowest - _LABEL_GAP)
         lowest = y
-        lines.append(_text(f"label f{number}", x + 12, y + 4, f"{SIZES[number]:,}"))
+        lines.append(svg.text(f"label f{number}", x + 12, y + 4, f"{SIZES[number]:,}"))
     return lines
-
-
-def _text(kind: str, x: float, y: float, shown: str, anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{shown}</text>'
 
 
 def _ticks(low: float, high: float) -> list[float]:

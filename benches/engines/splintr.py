@@ -1,7 +1,6 @@
 """splintr-rs: encoding with a rank file and a pattern. Threads by RAYON_NUM_THREADS.
 
-Its regular expressions know no possessive repeats; of the published patterns it has spellings of its
-own.
+Its regular expressions know no possessive repeats; it has its own spellings of published patterns.
 """
 
 DISTRIBUTION = "splintr-rs"

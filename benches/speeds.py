@@ -1,0 +1,117 @@
+"""How fast encoding is, by kind of text: the README's chart, from the newest runs recorded.
+
+No number by hand, no library for drawing.
+
+    python benches/speeds.py
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import svg
+from recording import last_runs, newest_record
+
+HERE = Path(__file__).resolve().parent
+CHART = HERE.parent / "docs" / "encoding-speed.svg"
+
+ENGINES = ("byteweld", "fastokens", "gigatoken", "tiktoken")
+TEXTS = {
+    "English books": "prose-10MB",
+    "source code": "code-10MB",
+    "chat": "chat-8MB",
+    "many languages": "multi-10MB",
+    "Chinese, Japanese": "zh-ja-3MB",
+    "Thai, Khmer": "th-km-1.6MB",
+}
+PASSES = {"first": "Text seen for the first time, MB/s", "warm": "The same text again, MB/s"}
+VOCAB = "cl100k_base"
+
+Rows = Mapping[str, Sequence[Mapping[str, str]]]
+Speeds = Mapping[tuple[str, str, str], float]  # MB/s by text, pass and engine
+
+_WIDTH = 860
+_TOP = 74
+_BAR, _GAP, _GROUP_GAP = 12, 2, 14
+_LEFTS = (136, 506)
+_PANEL_WIDTH = 300
+
+
+def definition(corpus: str, which: str) -> str:
+    """Arrays out, a call for each document, one core."""
+    return f"array_out/{corpus}/{VOCAB}/documents/1-thread/{which}"
+
+
+def all_speeds(rows: Rows) -> dict[tuple[str, str, str], float]:
+    """Every bar of the chart that was measured, and whose ids were right."""
+    found = {}
+    for shown, corpus in TEXTS.items():
+        for which in PASSES:
+            for engine in ENGINES:
+                mine = [
+                    row
+                    for row in rows.get(definition(corpus, which), ())
+                    if row["engine"] == engine and row["ok"] == "yes"
+                ]
+                if mine:
+                    seconds = statistics.median(float(row["cpu_seconds"]) for row in mine)
+                    megabytes = int(mine[0]["text_bytes"]) / 1e6
+                    found[shown, which, engine] = megabytes / max(seconds, 1e-9)
+    return found
+
+
+def chart(speeds: Speeds) -> str:
+    """Two panels of bars, first and warm, on one scale; a group for each kind of text."""
+    texts = [shown for shown in TEXTS if any(shown == key[0] for key in speeds)]
+    group = len(ENGINES) * (_BAR + _GAP) + _GROUP_GAP
+    height = _TOP + len(texts) * group
+    most = max(speeds.values())
+    lines = list(_legend())
+    for left, (which, title) in zip(_LEFTS, PASSES.items(), strict=True):
+        lines.append(svg.text("title", left, 54, title))
+        for number, shown in enumerate(texts):
+            top = _TOP + number * group
+            if left == _LEFTS[0]:
+                middle = top + (group - _GROUP_GAP) / 2 + 4
+                lines.append(svg.text("tick", left - 10, middle, shown, anchor="end"))
+            for engine_number, engine in enumerate(ENGINES):
+                speed = speeds.get((shown, which, engine))
+                if speed is not None:
+                    y = top + engine_number * (_BAR + _GAP)
+                    lines += _bar(engine_number, left, y, speed, speed / most)
+    title = "How fast byteweld, fastokens, gigatoken and tiktoken encode, by kind of text"
+    return svg.document(_WIDTH, height, title, lines)
+
+
+def _legend() -> Iterator[str]:
+    x = _LEFTS[0]
+    for number, engine in enumerate(ENGINES):
+        yield f'<rect class="f{number}" x="{x}" y="12" width="12" height="12"/>'
+        yield svg.text("label" if number == 0 else "", x + 18, 23, engine)
+        x += 110
+
+
+def _bar(number: int, left: float, y: float, speed: float, part: float) -> list[str]:
+    """A bar and its figure behind it."""
+    width = max(part * (_PANEL_WIDTH - 40), 1)
+    return [
+        f'<rect class="f{number}" x="{left}" y="{y}" width="{width:.1f}" height="{_BAR}"/>',
+        svg.text("tick", left + width + 5, y + _BAR - 2, f"{speed:.0f}"),
+    ]
+
+
+def main() -> None:
+    """Write the chart."""
+    path = newest_record(HERE / "record")
+    speeds = all_speeds(last_runs(path)) if path else {}
+    if path is None or not speeds:
+        sys.exit("no speeds of encoding in the record yet: run `make bench-encode` first")
+    CHART.write_text(chart(speeds))
+    print(f"wrote {CHART.name} from {path.relative_to(HERE.parent)}")
+
+
+if __name__ == "__main__":
+    main()
