@@ -1,6 +1,6 @@
 """Ours and the peers, side by side: run, check the answer, print, and add to the record.
 
-    python benches/run.py [count|train|encode ...] [--quick] [--judge] [--repeat 5] [--only NAME]
+    python benches/run.py [MEASURE ...] [--quick] [--judge] [--repeat 5] [--only NAME]
 
 Each measurement is a fresh process (worker.py). The engines of a definition take turns, so that
 noise meets all alike. An engine whose answer is not the right one is WRONG and has no time; a peer
@@ -11,23 +11,29 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.metadata
 import itertools
-import json
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from answers import Answers
-from inputs import SEPARATOR, Corpus, Inputs
+from inputs import Inputs
 from judge import judge, markdown_judgements, plain_judgements, read_bars
+from launch import Engine, Outcome, find_engine, start
+from plan import (
+    NOT_MEASURES,
+    Definition,
+    expand,
+    expected_name,
+    prepare,
+    runs,
+    stored_answer,
+    with_pass,
+)
 from recording import (
     TIMED,
     Line,
@@ -45,310 +51,8 @@ from sources import STDLIB, UnavailableError
 from worker import load_engine
 
 HERE = Path(__file__).resolve().parent
-WORKER = HERE / "worker.py"
 OURS = "byteweld"
-NOT_MEASURES = frozenset({"corpora", "vocabs", "patterns", "answers", "bars", "quick"})
-# Keys of a definition that may be lists: each combination is a definition of its own.
-AXES = ("corpus", "megabytes", "vocab", "vocab_size", "tie_rule", "pattern", "shape", "threads")
 REPEAT = 5  # runs of each engine, unless the definition or the command line says
-TRAINING_PATTERN = "gpt2"  # the only one that every trainer has; not part of a name
-NO_PATTERN = "none"
-
-
-@dataclass(frozen=True)
-class Definition:
-    """One thing to measure, with its input prepared."""
-
-    measure: str
-    subject: str  # the name without the threads: what the right answer depends on
-    labels: tuple[str, ...]  # the names in definitions.toml, which bars use
-    threads: int
-    engines: tuple[str, ...]
-    truth: str
-    at_most: Mapping[str, int]
-    context: frozenset[str]
-    clock: str
-    repeat: int | None  # instead of the command line's
-    about: str
-    corpus: Corpus
-    job: dict[str, Any]
-
-    @property
-    def passes(self) -> list[str]:
-        """What a worker times one after the other; of most measures it is one call."""
-        return self.job["passes"] or [""]
-
-    @property
-    def name(self) -> str:
-        return _with_threads(self.subject, self.threads)
-
-    @property
-    def story(self) -> str:
-        """What is measured, and how."""
-        parts = [self.about, f"Seconds are {self.clock} time."]
-        parts += [f"At most {_runs(most)} of {name}." for name, most in self.at_most.items()]
-        if self.repeat:
-            parts.append(f"Medians of {_runs(self.repeat)}.")
-        if self.context:
-            parts.append(f"For context only, not compared: {', '.join(sorted(self.context))}.")
-        return " ".join(parts)
-
-
-def _with_threads(subject: str, threads: int) -> str:
-    return f"{subject}/{threads}-thread{'s' if threads > 1 else ''}"
-
-
-def _with_pass(name: str, which: str) -> str:
-    return f"{name}/{which}" if which else name
-
-
-def _runs(number: int) -> str:
-    return f"{number} run{'s' if number > 1 else ''}"
-
-
-@dataclass(frozen=True)
-class Engine:
-    """A file of engines/, or a variant of it."""
-
-    name: str
-    file: Path
-    variant: str | None
-    python: str  # the interpreter of the environment where it is installed
-    remedy: str  # where it is not installed
-    version: str | None  # None if it is not installed
-    measures: frozenset[str]
-    vocabs: frozenset[str] | None = None  # None for any
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a worker gave: a result, or why there is none."""
-
-    result: dict[str, Any] | None
-    verdict: Verdict
-    message: str = ""
-
-
-# ---------------------------------------------------------------------- definitions
-
-
-def expand(
-    definitions: Mapping[str, Any], measures: Sequence[str], *, quick: bool
-) -> Iterator[dict[str, Any]]:
-    """Yield each combination of a measure's axes as a definition with single values.
-
-    `label` is its name as written, `megabytes` what the corpus has, if it says so.
-    """
-    for measure in measures:
-        for table in definitions[measure]:
-            choices = [_as_list(table.get(axis)) for axis in AXES]
-            for values in itertools.product(*choices):
-                chosen = dict(zip(AXES, values, strict=True))
-                spec = definitions["corpora"].get(chosen["corpus"], {})
-                whole = {**table, **chosen, "measure": measure}
-                has = min(chosen["megabytes"], spec.get("megabytes", chosen["megabytes"]))
-                subject = _subject(whole, chosen["corpus"], has, chosen["vocab"])
-                label = _with_threads(subject, chosen["threads"])
-                if quick and not _is_quick(whole, definitions.get("quick", {})):
-                    continue
-                if quick:
-                    whole = _made_quick(whole, definitions.get("quick", {}))
-                yield {**whole, "label": label, "has": min(has, whole["megabytes"])}
-
-
-def _is_quick(table: Mapping[str, Any], quick: Mapping[str, Any]) -> bool:
-    """Whether a definition has only values that the quick form lists."""
-    keys = (key for key in ("measure", *AXES) if isinstance(quick.get(key), list))
-    return all((table[key] or "") in quick[key] for key in keys)
-
-
-def _made_quick(table: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
-    """A definition no larger than the quick form, and with its engines only."""
-    numbers = {
-        key: min(table.get(key) or most, most)
-        for key, most in quick.items()
-        if isinstance(most, int | float) and (table.get(key) or key == "repeat")
-    }
-    engines = [name for name in table["engines"] if name in quick.get("engines", [name])]
-    return {**table, **numbers, "engines": engines}
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _subject(table: Mapping[str, Any], corpus: str, megabytes: float, vocab: str | None) -> str:
-    """A definition's name without its threads."""
-    size = f"{megabytes:.0f}" if megabytes >= 100 else f"{megabytes:.3g}"
-    parts = [table["measure"], f"{corpus}-{size}MB"]
-    if vocab is not None:
-        parts.append(vocab)
-    parts += [str(table[axis]) for axis in ("vocab_size", "tie_rule") if table[axis]]
-    if table["pattern"] not in (None, TRAINING_PATTERN):
-        parts.append(table["pattern"])
-    if table["shape"]:
-        parts.append(table["shape"])
-    return "/".join(parts)
-
-
-def expected_name(table: Mapping[str, Any], inputs: Inputs) -> str:
-    """The name that a definition will have, told without preparing anything."""
-    size = _size(table)
-    corpus = inputs.corpus_name(table["corpus"], size)
-    vocab = None if table["vocab"] is None else inputs.vocab_name(table["vocab"])
-    return _with_threads(_subject(table, corpus, table["has"], vocab), table["threads"])
-
-
-def _size(table: Mapping[str, Any]) -> int:
-    return int(table["megabytes"] * 1_000_000)
-
-
-def prepare(
-    table: Mapping[str, Any],
-    inputs: Inputs,
-    *,
-    patterns: Mapping[str, str],
-    labels: Sequence[str],
-    cache: Path,
-) -> Definition:
-    """Prepare a definition's corpus and vocabulary, and name it after what it really uses."""
-    size = _size(table)
-    corpus = inputs.corpus(table["corpus"], size, warm_up=table["shape"] is not None)
-    job = {
-        "measure": table["measure"],
-        "threads": table["threads"],
-        "corpus": str(corpus.path),
-        "warm_up": str(corpus.warm_up),
-        "separator": SEPARATOR,
-        "shape": table["shape"],
-        "vocab_size": table["vocab_size"],
-        "tie_rule": table["tie_rule"],
-        "passes": table.get("passes"),
-        "fresh": table.get("fresh", False),
-        "vocab": table["vocab"],
-        "own_pattern": table["pattern"] is not None,
-        "cache": str(cache.resolve()),
-    }
-    vocab_name = None
-    if table["vocab"] is not None:
-        vocab = inputs.vocab(table["vocab"])
-        vocab_name = vocab.name
-        job |= {
-            "rank_file": str(vocab.rank_file),
-            "tokenizer_json": str(vocab.tokenizer_json),
-            "pattern": vocab.pattern,
-            "pattern_name": vocab.pattern_name,
-        }
-    if vocab_name is None or table["pattern"]:
-        pattern_name = table["pattern"] or TRAINING_PATTERN
-        job |= {"pattern": _find_pattern(pattern_name, patterns), "pattern_name": pattern_name}
-    # Cut at a newline, a corpus is a little shorter than asked for; that is not worth another name.
-    megabytes = table["megabytes"] if corpus.text_bytes > 0.95 * size else corpus.text_bytes / 1e6
-    return Definition(
-        measure=table["measure"],
-        subject=_subject(table, corpus.name, megabytes, vocab_name),
-        labels=tuple(labels),
-        threads=table["threads"],
-        engines=tuple(table["engines"]),
-        truth=table["truth"],
-        at_most=table.get("at_most", {}),
-        context=frozenset(table.get("context", ())),
-        clock=table["clock"],
-        repeat=table.get("repeat"),
-        about=table["about"].strip(),
-        corpus=corpus,
-        job=job,
-    )
-
-
-def _find_pattern(name: str, patterns: Mapping[str, str]) -> str | None:
-    """A pattern of definitions.toml, or of ours; None if none is meant."""
-    if name == NO_PATTERN:
-        return None
-    if name in patterns:
-        return patterns[name]
-    import byteweld
-
-    if name not in byteweld.PATTERNS:
-        known = ", ".join([NO_PATTERN, *patterns, *byteweld.PATTERNS])
-        raise ValueError(f"unknown pattern {name!r}; known are {known}")
-    return byteweld.PATTERNS[name]
-
-
-def stored_answer(definitions: Mapping[str, Any], definition: Definition) -> str | None:
-    """The digest of the right answer, if definitions.toml has it for this very corpus."""
-    answer = definitions.get("answers", {}).get(definition.subject)
-    if answer and definition.corpus.sha256.startswith(answer["corpus"]):
-        return str(answer["digest"])
-    return None
-
-
-# ---------------------------------------------------------------------- engines
-
-
-def find_engine(name: str, folders: Sequence[Path], peers: Path | None = None) -> Engine:
-    """Read an engine's file, without importing its library.
-
-    `peers` is a virtual environment; an engine that is installed there runs there.
-    """
-    stem, _, variant = name.partition(":")
-    for folder in folders:
-        file = folder / f"{stem}.py"
-        if file.is_file():
-            break
-    else:
-        where = ", ".join(str(folder) for folder in folders)
-        raise ValueError(f"no engine {stem!r}: expected a file {stem}.py in {where}")
-    module = load_engine(file)
-    measures = frozenset(key for key, value in vars(module).items() if callable(value))
-    version, python = _installation(module, peers)
-    vocabs = frozenset(module.VOCABS) if hasattr(module, "VOCABS") else None
-    return Engine(name, file, variant or None, python, _remedy(module), version, measures, vocabs)
-
-
-def _installation(module: ModuleType, peers: Path | None) -> tuple[str | None, str]:
-    """The version of an engine's library, or its own (None if missing), and its interpreter."""
-    if hasattr(module, "NEEDS"):
-        return (str(module.VERSION) if shutil.which(module.NEEDS) else None), sys.executable
-    if peers is not None:
-        folders = [str(folder) for folder in peers.glob("lib/python*/site-packages")]
-        found = importlib.metadata.distributions(name=module.DISTRIBUTION, path=folders)
-        for distribution in found:
-            return distribution.version, str(peers / "bin" / "python")
-    try:
-        return importlib.metadata.version(module.DISTRIBUTION), sys.executable
-    except importlib.metadata.PackageNotFoundError:
-        return None, sys.executable
-
-
-def _remedy(module: ModuleType) -> str:
-    if hasattr(module, "NEEDS"):
-        return f"it needs {module.NEEDS}"
-    return f"pip install {module.DISTRIBUTION}"
-
-
-def start(engine: Engine, definition: Definition, timeout: float) -> Outcome:
-    """Measure once, in a process of its own."""
-    job = definition.job | {"variant": engine.variant}
-    threads = str(definition.threads)
-    environment = os.environ | {
-        "RAYON_NUM_THREADS": threads,
-        "OMP_NUM_THREADS": threads,
-        "TOKENIZERS_PARALLELISM": "true" if definition.threads > 1 else "false",
-        "PYTHONHASHSEED": "0",
-    }
-    command = [engine.python, "-P", str(WORKER), str(engine.file), json.dumps(job)]
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        return Outcome(None, "timeout", f"stopped after {timeout:.0f} s")
-    if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return Outcome(None, "error", said[-1] if said else f"exit status {done.returncode}")
-    return Outcome(json.loads(done.stdout), "yes")
-
-
-# ---------------------------------------------------------------------- running
 
 
 class Bench:
@@ -400,13 +104,13 @@ class Bench:
 
     def _tell(self, definition: Definition, which: str, rows: Sequence[Row]) -> None:
         """Print the table of one pass, and keep its figures."""
-        name = _with_pass(definition.name, which)
+        name = with_pass(definition.name, which)
         mine = [row for row in rows if row.definition == name]
         lines = summarise_rows(mine, definition.clock, definition.engines[0])
         if lines:
             print((f"  {which}:\n" if which else "") + plain_table(lines))
         for label, line in itertools.product(definition.labels, lines):
-            self.figures[_with_pass(label, which), line.engine] = line
+            self.figures[with_pass(label, which), line.engine] = line
         self.results.append(Result(name, definition.story, definition.engines, lines, []))
 
     def _installed(self, definition: Definition) -> list[Engine]:
@@ -524,7 +228,7 @@ class Bench:
         return Row(
             engine=engine.name,
             version=engine.version or "",
-            definition=_with_pass(definition.name, which),
+            definition=with_pass(definition.name, which),
             corpus_sha256=definition.corpus.sha256,
             text_bytes=definition.corpus.text_bytes,
             threads=definition.threads,
@@ -548,7 +252,7 @@ def heading(
     machine: Machine, *, repeat: int | None, standin: bool, load: float, missing: Sequence[str]
 ) -> str:
     """The first lines of a run's summary."""
-    often = _runs(repeat) if repeat else f"{_runs(REPEAT)}, or as said below"
+    often = runs(repeat) if repeat else f"{runs(REPEAT)}, or as said below"
     lines = [
         f"\n## {machine.date}, commit {machine.commit}\n",
         f"{machine.cpu}; Python {machine.python}; {machine.rustc}; load {load:.1f} at the start.",

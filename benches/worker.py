@@ -86,7 +86,7 @@ def short_strings(text: str) -> list[str]:
     Only `Random.random` is used, whose numbers Python promises never to change.
     """
     source = random.Random(_SHORT_SEED)
-    strings = []
+    strings: list[str] = []
     at = 0
     while text and len(strings) < SHORT_STRINGS:
         size = 1 + int(source.random() * 100)

@@ -1,0 +1,106 @@
+"""Engines: where they are installed, and one measurement of one in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from plan import Definition
+from recording import Verdict
+from worker import load_engine
+
+WORKER = Path(__file__).resolve().parent / "worker.py"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A file of engines/, or a variant of it."""
+
+    name: str
+    file: Path
+    variant: str | None
+    python: str  # the interpreter of the environment where it is installed
+    remedy: str  # where it is not installed
+    version: str | None  # None if it is not installed
+    measures: frozenset[str]
+    vocabs: frozenset[str] | None = None  # None for any
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a worker gave: a result, or why there is none."""
+
+    result: dict[str, Any] | None
+    verdict: Verdict
+    message: str = ""
+
+
+def find_engine(name: str, folders: Sequence[Path], peers: Path | None = None) -> Engine:
+    """Read an engine's file, without importing its library.
+
+    `peers` is a virtual environment; an engine that is installed there runs there.
+    """
+    stem, _, variant = name.partition(":")
+    for folder in folders:
+        file = folder / f"{stem}.py"
+        if file.is_file():
+            break
+    else:
+        where = ", ".join(str(folder) for folder in folders)
+        raise ValueError(f"no engine {stem!r}: expected a file {stem}.py in {where}")
+    module = load_engine(file)
+    measures = frozenset(key for key, value in vars(module).items() if callable(value))
+    version, python = _installation(module, peers)
+    vocabs = frozenset(module.VOCABS) if hasattr(module, "VOCABS") else None
+    return Engine(name, file, variant or None, python, _remedy(module), version, measures, vocabs)
+
+
+def _installation(module: ModuleType, peers: Path | None) -> tuple[str | None, str]:
+    """The version of an engine's library, or its own (None if missing), and its interpreter."""
+    if hasattr(module, "NEEDS"):
+        return (str(module.VERSION) if shutil.which(module.NEEDS) else None), sys.executable
+    if peers is not None:
+        folders = [str(folder) for folder in peers.glob("lib/python*/site-packages")]
+        found = importlib.metadata.distributions(name=module.DISTRIBUTION, path=folders)
+        for distribution in found:
+            return distribution.version, str(peers / "bin" / "python")
+    try:
+        return importlib.metadata.version(module.DISTRIBUTION), sys.executable
+    except importlib.metadata.PackageNotFoundError:
+        return None, sys.executable
+
+
+def _remedy(module: ModuleType) -> str:
+    if hasattr(module, "NEEDS"):
+        return f"it needs {module.NEEDS}"
+    return f"pip install {module.DISTRIBUTION}"
+
+
+def start(engine: Engine, definition: Definition, timeout: float) -> Outcome:
+    """Measure once, in a process of its own."""
+    job = definition.job | {"variant": engine.variant}
+    threads = str(definition.threads)
+    environment = os.environ | {
+        "RAYON_NUM_THREADS": threads,
+        "OMP_NUM_THREADS": threads,
+        "TOKENIZERS_PARALLELISM": "true" if definition.threads > 1 else "false",
+        "PYTHONHASHSEED": "0",
+    }
+    command = [engine.python, "-P", str(WORKER), str(engine.file), json.dumps(job)]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return Outcome(None, "timeout", f"stopped after {timeout:.0f} s")
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return Outcome(None, "error", said[-1] if said else f"exit status {done.returncode}")
+    return Outcome(json.loads(done.stdout), "yes")
