@@ -381,7 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         judgements = judge(bars, bench.figures)
         record.summarise(markdown_judgements(judgements))
         print(f"\n{plain_judgements(judgements)}")
-        if chosen.quick and "megabytes" in definitions.get("quick", {}):
+        if chosen.quick and isinstance(definitions.get("quick", {}).get("megabytes"), int | float):
             print("These are quick runs: the figures say nothing about the bars.")
     if record.csv is not None:
         print(f"\nadded to {record.csv} and {record.markdown}")
