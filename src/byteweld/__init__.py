@@ -1,16 +1,11 @@
-"""byteweld: train, encode, decode, convert and look into byte-level BPE. The public names."""
+"""byteweld: train, encode, decode, convert and look into byte-level BPE. The public names.
+
+What loading and encoding need is imported at once; the rest when it is first named.
+"""
+
+import typing as _typing
 
 from byteweld._native import __version__ as __version__
-from byteweld.api import count, load, train
-from byteweld.checkpoint import Checkpoint
-from byteweld.corpus import Corpus, open_corpus
-from byteweld.counts import Counts, Pruning
-from byteweld.encodings import (
-    encoding_for_model,
-    encoding_name_for_model,
-    get_encoding,
-    list_encoding_names,
-)
 from byteweld.errors import (
     BudgetError,
     ByteweldError,
@@ -24,14 +19,27 @@ from byteweld.errors import (
     UnsupportedError,
     VocabularyError,
 )
-from byteweld.explain import explain, explain_training, merge_tree
 from byteweld.formats import FORMATS, recognise
+from byteweld.loading import load
 from byteweld.patterns import PATTERNS
-from byteweld.recipes import RECIPES, Recipe
 from byteweld.streams import DecodeStream, EncodeStream
 from byteweld.tokenizer import Tokenizer
-from byteweld.training import Training, TrainingEvent, report_path
 from byteweld.vocab import AddedToken, Merge, Replace, Split, Vocabulary
+
+if _typing.TYPE_CHECKING:
+    from byteweld.api import count, train
+    from byteweld.checkpoint import Checkpoint
+    from byteweld.corpus import Corpus, open_corpus
+    from byteweld.counts import Counts, Pruning
+    from byteweld.encodings import (
+        encoding_for_model,
+        encoding_name_for_model,
+        get_encoding,
+        list_encoding_names,
+    )
+    from byteweld.explaining import explain, explain_training, merge_tree
+    from byteweld.recipes import RECIPES, Recipe
+    from byteweld.training import Training, TrainingEvent, report_path
 
 __all__ = [
     "FORMATS",
@@ -77,3 +85,33 @@ __all__ = [
     "report_path",
     "train",
 ]
+
+# Module -> its names, as above.
+_LATER = {
+    "api": ("count", "train"),
+    "checkpoint": ("Checkpoint",),
+    "corpus": ("Corpus", "open_corpus"),
+    "counts": ("Counts", "Pruning"),
+    "encodings": (
+        *("encoding_for_model", "encoding_name_for_model", "get_encoding", "list_encoding_names"),
+    ),
+    "explaining": ("explain", "explain_training", "merge_tree"),
+    "recipes": ("RECIPES", "Recipe"),
+    "training": ("Training", "TrainingEvent", "report_path"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for."""
+    for module, names in _LATER.items():
+        if name in names:
+            import importlib
+
+            value: object = getattr(importlib.import_module(f"byteweld.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'byteweld' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

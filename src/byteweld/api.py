@@ -7,10 +7,8 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
-from byteweld import formats
 from byteweld.checkpoint import Checkpoint
 from byteweld.corpus import Corpus, OnError, open_corpus
 from byteweld.counts import Counts, Memory, count_corpus, same_pattern
@@ -289,13 +287,3 @@ def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
     if len(kinds) > 1:
         raise TypeError("a list holds either paths (str) or documents (bytes), found both")
     return False in kinds
-
-
-def load(path: Path_, *, format: str | None = None, **options: Any) -> Tokenizer:
-    """Load a tokenizer from a file or folder of any format; the format is recognised by content.
-
-    `options` are the format's own: `pattern` and `special_tokens` for a rank file, say. If the
-    report of its training lies beside it, `tok.training` shows it; the report of another
-    vocabulary is passed over.
-    """
-    return Tokenizer._loaded(formats.load(path, format=format, **options), Path(path))

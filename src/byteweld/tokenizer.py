@@ -98,11 +98,12 @@ class Tokenizer:
         ranking: Literal["merges", "merges-after-lookup", "ids"] = "merges"
         if vocab.ranking == "ranks":
             ranking = "ids"
-        elif vocab.ignore_merges:
+        elif vocab.ignore_merges or vocab._makes_every_token:
             ranking = "merges-after-lookup"
+        table = vocab._table
         return _native.Encoder(
-            tokens=list(vocab.ordinary()),
-            merges=vocab._merges,
+            tokens=list(vocab.ordinary()) if table is None else table,
+            merges=vocab._merges if table is None else (),
             ranking=ranking,
             added=vocab.added_tokens,
             added_bytes=list(vocab.not_ordinary()),

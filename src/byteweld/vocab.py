@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 from types import MappingProxyType
-from typing import Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from byteweld.errors import VocabularyError
 from byteweld.patterns import resolve_pattern
+
+if TYPE_CHECKING:
+    from byteweld import _native
 
 Ranking = Literal["merges", "ranks"]
 VocabAlphabet = Literal["bytes", "ascii", "partial"]
@@ -117,7 +120,7 @@ class Vocabulary:
 
     __slots__ = (
         "__dict__",  # for the cached properties
-        "_merges",
+        "_table",
         "added_tokens",
         "alphabet",
         "ignore_merges",
@@ -128,11 +131,9 @@ class Vocabulary:
         "special_tokens",
         "steps",
         "template",
-        "tokens",
     )
 
-    tokens: Mapping[int, bytes]
-    _merges: Sequence[tuple[int, int, int]]  # as `merge_ids`, but plain
+    _table: _native.Table | None  # tokens and merges as a fast reader left them
     special_tokens: Mapping[str, int]  # every special token, with flags or without
     added_tokens: tuple[AddedToken, ...]  # every added token, in order of id
     pattern: str | None
@@ -163,10 +164,56 @@ class Vocabulary:
         for name, value in (("tokens", tokens), ("special_tokens", special_tokens or {})):
             if not isinstance(value, Mapping):
                 raise TypeError(f"{name} must be a mapping, found {type(value).__name__}")
-        put = super().__setattr__
-        put("tokens", MappingProxyType(dict(sorted(tokens.items()))))
-        put("_merges", tuple(Merge(*merge) for merge in merge_ids))
+        self.__dict__["tokens"] = MappingProxyType(dict(sorted(tokens.items())))
+        self.__dict__["_merges"] = tuple(Merge(*merge) for merge in merge_ids)
         self.__dict__["merge_ids"] = self._merges
+        self._complete(
+            None,
+            special_tokens=special_tokens,
+            added_tokens=added_tokens,
+            pattern=pattern,
+            steps=steps,
+            normalizer=normalizer,
+            template=template,
+            roles=roles,
+            alphabet=alphabet,
+            ranking=ranking,
+            ignore_merges=ignore_merges,
+        )
+
+    @classmethod
+    def _of_table(
+        cls, table: _native.Table, *, makes_every_token: bool | None = None, **rest: Any
+    ) -> Vocabulary:
+        """The same of a table, with the other arguments as in `__init__`: the fast readers' door.
+
+        The checks are the same; the engine does the long ones. Tokens and merges become Python's
+        own when they are first asked for. `makes_every_token` is told where it is known.
+        """
+        vocab = cls.__new__(cls)
+        vocab._complete(table, **rest)
+        if makes_every_token is not None:
+            vocab.__dict__["_makes_every_token"] = makes_every_token
+        return vocab
+
+    def _complete(
+        self,
+        table: _native.Table | None,
+        *,
+        special_tokens: Mapping[str, int] | None = None,
+        added_tokens: Iterable[AddedToken] = (),
+        pattern: str | None = None,
+        steps: Iterable[Step] = (),
+        normalizer: Iterable[NormalizerStep] = (),
+        template: Template = ((), ()),
+        roles: Mapping[str, int] | None = None,
+        alphabet: VocabAlphabet = "bytes",
+        ranking: Ranking = "merges",
+        ignore_merges: bool = False,
+    ) -> None:
+        """Set all but tokens and merges, and check the whole."""
+        put = super().__setattr__
+        put("_table", table)
         added = [AddedToken(text, i) for text, i in (special_tokens or {}).items()]
         added += (AddedToken(*token) for token in added_tokens)
         added.sort(key=lambda token: (token.id, token.text))
@@ -192,8 +239,7 @@ class Vocabulary:
         unknown_roles = set(roles or ()) - set(ROLES)
         if unknown_roles:
             raise VocabularyError(f"unknown roles {sorted(unknown_roles)}; known are {list(ROLES)}")
-        self._check_tokens()
-        self._check_merges()
+        self._check()
 
     def _grown(
         self,
@@ -233,8 +279,9 @@ class Vocabulary:
         for name in Vocabulary.__slots__:
             if name != "__dict__":
                 put(name, getattr(self, name))
-        put("tokens", MappingProxyType(tokens))
-        put("_merges", [*self._merges, *merges])
+        put("_table", None)
+        grown.__dict__["tokens"] = MappingProxyType(tokens)
+        grown.__dict__["_merges"] = [*self._merges, *merges]
         if specials:  # new ids with their texts' own bytes: nothing else could be wrong
             twice = self.special_tokens.keys() & specials.keys()
             if twice:
@@ -254,7 +301,7 @@ class Vocabulary:
 
     # ------------------------------------------------------------------ checks
 
-    def _check_tokens(self) -> None:
+    def _check(self) -> None:
         if self.alphabet not in get_args(VocabAlphabet) or self.ranking not in get_args(Ranking):
             raise VocabularyError(
                 f"alphabet is {self.alphabet!r} and ranking {self.ranking!r}; expected "
@@ -262,19 +309,36 @@ class Vocabulary:
             )
         if self.steps and self.pattern is not None:
             raise VocabularyError(f"steps and pattern {self.pattern!r} are both given")
+        if self._table is None:
+            self._check_kinds()
+        self._check_added_tokens()
+        for role, token_id in self.roles.items():
+            if self._token(token_id) is None:
+                raise VocabularyError(f"role {role!r} is id {token_id}, which is no token")
+        for token_id in (*self.template[0], *self.template[1]):
+            if self._token(token_id) is None:
+                raise VocabularyError(f"the template holds id {token_id}, which is no token")
+        if self._table is None or not self._is_sound(self._table):
+            self._check_bytes()
+            self._check_merges()
+
+    def _is_sound(self, table: _native.Table) -> bool:
+        """Whether the checks that look at every token and merge would find nothing."""
+        if self._has_repeats or (self.ranking == "ranks" and table.num_merges):
+            return False
+        other = list(self._only_added)
+        has_bytes = self.alphabet != "bytes" or len(table.single_bytes(other)) == 256
+        return has_bytes and table.has_sound_merges(other)
+
+    def _check_kinds(self) -> None:
         for token_id, token in self.tokens.items():
             if type(token_id) is not int or not 0 <= token_id <= MAX_ID:
                 raise VocabularyError(f"token id {token_id!r} is not an integer in 0..{MAX_ID}")
             # A rank file may hold one empty token (Whisper's does); no text becomes it.
             if not isinstance(token, bytes) or (not token and self.ranking != "ranks"):
                 raise VocabularyError(f"token {token_id} is {token!r}; expected at least one byte")
-        self._check_added_tokens()
-        for role, token_id in self.roles.items():
-            if token_id not in self.tokens:
-                raise VocabularyError(f"role {role!r} is id {token_id}, which is no token")
-        for token_id in (*self.template[0], *self.template[1]):
-            if token_id not in self.tokens:
-                raise VocabularyError(f"the template holds id {token_id}, which is no token")
+
+    def _check_bytes(self) -> None:
         seen: dict[bytes, int] = {}
         for token_id, token in self.ordinary():
             if token in seen:
@@ -299,7 +363,7 @@ class Vocabulary:
             if added.text in texts:
                 raise VocabularyError(f"{kind} token {added.text!r} is given twice")
             texts.add(added.text)
-            token = self.tokens.get(added.id)
+            token = self._token(added.id)
             if token is None or (
                 added.is_plain and added.id not in self._only_added and token != _utf8(added.text)
             ):
@@ -340,6 +404,22 @@ class Vocabulary:
     # ------------------------------------------------------------------ views
 
     @cached_property
+    def tokens(self) -> Mapping[int, bytes]:
+        """Id -> bytes of every token, in order of id."""
+        return MappingProxyType({} if self._table is None else self._table.tokens())
+
+    @cached_property
+    def _merges(self) -> Sequence[tuple[int, int, int]]:
+        """As `merge_ids`, but plain."""
+        return () if self._table is None else self._table.merges()
+
+    def _token(self, token_id: int) -> bytes | None:
+        """Return a token's bytes, without making Python's own of all the others."""
+        if self._table is None or "tokens" in self.__dict__:
+            return self.tokens.get(token_id)
+        return self._table.get(token_id) if 0 <= token_id <= MAX_ID else None
+
+    @cached_property
     def merge_ids(self) -> tuple[Merge, ...]:
         """The merges in rank order, as (left id, right id, new id)."""
         return tuple(map(Merge._make, self._merges))
@@ -357,15 +437,36 @@ class Vocabulary:
                 texts.setdefault(added.id, set()).add(_utf8(added.text))
         if not texts:
             return frozenset()
-        made = {new for _, _, new in self._merges}
-        bytes_elsewhere = {t for i, t in self.tokens.items() if len(t) == 1 and i not in texts}
+        made: Collection[int]
+        if self._table is None:
+            made = {new for _, _, new in self._merges}
+            alone = {t for i, t in self.tokens.items() if len(t) == 1 and i not in texts}
+        else:
+            made = self._table.made_among(list(texts))
+            alone = {bytes([byte]) for byte in self._table.single_bytes(list(texts))}
         return frozenset(
             i
             for i, own in texts.items()
             if i not in made
-            and (token := self.tokens.get(i)) in own
-            and (len(token or b"") > 1 or token in bytes_elsewhere or self.ranking == "ranks")
+            and (token := self._token(i)) in own
+            and (len(token or b"") > 1 or token in alone or self.ranking == "ranks")
         )
+
+    @cached_property
+    def _has_repeats(self) -> bool:
+        if self._table is not None:
+            return self._table.has_repeats()
+        return len(set(self.tokens.values())) < len(self.tokens)
+
+    @cached_property
+    def _makes_every_token(self) -> bool:
+        """Whether every ordinary token is what its own bytes merge to; False if that is not known.
+
+        Then looking a pre-token up and merging it give the same.
+        """
+        if self._table is None or self.ranking == "ranks":
+            return False
+        return self._table.makes_every_token([i for i, _ in self.not_ordinary()])
 
     @cached_property
     def twins(self) -> frozenset[int]:
@@ -373,7 +474,7 @@ class Vocabulary:
 
         (Some of Hugging Face's files hold a character twice: in byte letters, and as itself.)
         """
-        if len(set(self.tokens.values())) == len(self.tokens):
+        if not self._has_repeats:
             return frozenset()
         made = {new for _, _, new in self._merges}
         made_bytes = {self.tokens.get(i) for i in made}
@@ -389,8 +490,8 @@ class Vocabulary:
 
     def not_ordinary(self) -> Iterator[tuple[int, bytes]]:
         """Yield (id, bytes) of the other tokens: added ones, and those that nothing becomes."""
-        other = self._only_added | self.twins
-        return ((i, t) for i, t in self.tokens.items() if i in other)
+        other = sorted(self._only_added | self.twins)
+        return ((i, token) for i in other if (token := self._token(i)) is not None)
 
     @property
     def extras(self) -> tuple[str, ...]:
@@ -421,7 +522,7 @@ class Vocabulary:
         return [(self.tokens[left], self.tokens[right]) for left, right, _ in self._merges]
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self.tokens) if self._table is None else len(self._table)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -442,6 +543,9 @@ class Vocabulary:
             "template": self.template,
         }
         digest.update(json.dumps(head, sort_keys=True, ensure_ascii=True).encode())
+        if self._table is not None:
+            digest.update(self._table.lines())
+            return digest.hexdigest()
         for token_id, token in self.tokens.items():
             digest.update(b"\nt %d %d " % (token_id, len(token)) + token)
         for left, right, new in self._merges:

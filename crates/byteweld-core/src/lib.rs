@@ -19,6 +19,7 @@ mod prefetch;
 pub mod pretoken;
 pub mod rewrite;
 pub mod specials;
+pub mod table;
 mod threads;
 pub mod train;
 

@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyInt, PyList};
 
 use crate::convert::{DETACH_BYTES, Text, ids, texts, threads};
 use crate::error::raise;
+use crate::table::Table;
 
 /// All ids, and where each text's ids start, with the end as last.
 type Ragged<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>);
@@ -48,6 +49,13 @@ type Added = (String, u32, bool, bool, bool, bool, bool);
 fn added_token(added: Added) -> AddedToken {
     let (text, id, special, single_word, lstrip, rstrip, normalized) = added;
     AddedToken { text, id, special, single_word, lstrip, rstrip, normalized }
+}
+
+/// The ordinary tokens; or all tokens, with the merges.
+#[derive(FromPyObject)]
+enum TokensArgument {
+    All(Py<Table>),
+    Ordinary(Vec<(u32, Vec<u8>)>),
 }
 
 /// A step of a chain: its name, or a split's pattern, behavior and invert.
@@ -206,7 +214,7 @@ impl Encoder {
     )]
     fn new(
         py: Python<'_>,
-        tokens: Vec<(u32, Vec<u8>)>,
+        tokens: TokensArgument,
         merges: Vec<(u32, u32, u32)>,
         ranking: &str,
         added: Vec<Added>,
@@ -231,6 +239,10 @@ impl Encoder {
         let steps = steps.into_iter().map(|step| step.into_step(py)).collect::<PyResult<_>>()?;
         let normaliser =
             normalizer.into_iter().map(|step| step.into_step(py)).collect::<PyResult<_>>()?;
+        let (tokens, merges) = match tokens {
+            TokensArgument::Ordinary(tokens) => (tokens, merges),
+            TokensArgument::All(table) => table.get().ordinary(&added_bytes),
+        };
         let vocabulary = core::Vocabulary {
             tokens,
             merges,

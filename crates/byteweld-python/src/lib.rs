@@ -7,6 +7,7 @@ mod counts;
 mod encoder;
 mod error;
 mod limit;
+mod table;
 mod trainer;
 
 use pyo3::prelude::*;
@@ -25,6 +26,8 @@ mod _native {
     use super::encoder::{Encoder, SpecialChoice, canonical_pattern, recover_merges};
     #[pymodule_export]
     use super::limit::MemoryLimit;
+    #[pymodule_export]
+    use super::table::{LetterModel, Table};
     #[pymodule_export]
     use super::trainer::train;
 

@@ -369,7 +369,7 @@ def load_tokenizer(
                 "special tokens; leave these options out"
             )
         return byteweld.get_encoding(path)
-    options: dict[str, object] = {}
+    options: dict[str, Any] = {}
     if pattern is not None:
         options["pattern"] = _no_pattern(pattern)
     if special and no_special:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from byteweld._byte_letters import BYTE_TO_CHAR, chars_to_bytes
 from byteweld.errors import FormatError, UnsupportedError
@@ -44,6 +44,14 @@ _SKIPPED_MERGE: Final = "#version"  # a string merge that begins so is skipped b
 _CK_BYTES: Final = (*range(0x7F, 0xA1), 0xAD)
 _CK_LETTERS: Final = {byte: chr(0x100 + byte) if byte != 0xAD else "\xad" for byte in _CK_BYTES}
 _CK_TO_GPT2: Final = {ord(_CK_LETTERS[byte]): BYTE_TO_CHAR[byte] for byte in _CK_BYTES}
+
+
+class Ids(Protocol):
+    """Texts with their ids: a dict, or the engine's."""
+
+    def __len__(self) -> int: ...
+    def __contains__(self, text: str, /) -> bool: ...
+    def get(self, text: str, /) -> int | None: ...
 
 
 class Model(NamedTuple):
@@ -128,11 +136,16 @@ def _check_merges(merges: list[tuple[str, str]], ids: Mapping[str, int], path: P
         seen[pair] = rank
 
 
+def has_ck_letters(vocab: Ids) -> bool:
+    """Say whether a model has letters that only ck-bpe-train writes, and none of GPT-2's there."""
+    return any(letter in vocab for letter in _CK_LETTERS.values()) and not any(
+        BYTE_TO_CHAR[byte] in vocab for byte in _CK_BYTES
+    )
+
+
 def undo_ck_letters(model: Model) -> Model:
     """Write a model of ck-bpe-train in GPT-2's letters; any other is returned as it is."""
-    if not any(letter in model.vocab for letter in _CK_LETTERS.values()) or any(
-        BYTE_TO_CHAR[byte] in model.vocab for byte in _CK_BYTES
-    ):
+    if not has_ck_letters(model.vocab):
         return model
     vocab = {text.translate(_CK_TO_GPT2): token_id for text, token_id in model.vocab.items()}
     if len(vocab) != len(model.vocab):
@@ -145,7 +158,7 @@ def undo_ck_letters(model: Model) -> Model:
 
 
 def read_added_tokens(
-    value: object, ids: Mapping[str, int], *, has_normalizer: bool, path: Path
+    value: object, ids: Ids, *, has_normalizer: bool, path: Path
 ) -> list[AddedToken]:
     """Return the added tokens with the ids that `tokenizers` gives them.
 
@@ -170,8 +183,9 @@ def read_added_tokens(
             raise FormatError(
                 f"{what} has the id {show(claimed)}; expected an integer in 0..{MAX_ID}", path=path
             )
-        token_id = ids.get(text, next_id)
-        next_id += text not in ids
+        known_id = ids.get(text)
+        token_id = next_id if known_id is None else known_id
+        next_id += known_id is None
         flags = {flag: read_flag(added, flag, what, path) for flag in ADDED_FLAGS}
         tokens.append(AddedToken(text, token_id, **flags))
     if not has_normalizer and all(token.normalized for token in tokens):

@@ -9,9 +9,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from byteweld.formats._json import show
 from byteweld.vocab import Merge, Vocabulary
+
+if TYPE_CHECKING:
+    from byteweld._native import Table as Table
 
 
 def to_base64(token: bytes) -> bytes:
@@ -31,6 +35,13 @@ def from_base64(text: bytes) -> bytes | None:
     except binascii.Error:
         return None
     return token if base64.b64encode(token) == text else None
+
+
+def read_ranks(data: bytes) -> Table | None:
+    """Read a rank file in one pass; None if anything is unusual, so that the plain reader does."""
+    from byteweld import _native  # as below
+
+    return _native.Table.of_ranks(data)
 
 
 def recover_merges(tokens: Mapping[int, bytes]) -> list[Merge] | None:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from byteweld._files import write_atomic
-from byteweld.errors import FormatError, VocabularyError
+from byteweld.errors import ByteweldError, FormatError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._hf_fields import BYTE_LEVEL_KEYS, check_keys, describe, refusal
 from byteweld.formats._hf_letters import without_added, write_keys, write_merges
 from byteweld.formats._hf_model import (
     ADDED_FLAGS,
+    Ids,
     check_alphabet,
     read_added_tokens,
     read_model,
@@ -27,10 +29,14 @@ from byteweld.formats._hf_model import (
     undo_ck_letters,
 )
 from byteweld.formats._hf_normalizer import read_normalizer, write_normalizer
+from byteweld.formats._hf_quick import read_letters, read_table
 from byteweld.formats._hf_steps import read_pre_tokenizer, write_byte_level, write_pre_tokenizer
 from byteweld.formats._hf_template import read_post_processor, write_post_processor
 from byteweld.formats._json import parse_object, read_file, require, show
 from byteweld.vocab import ROLES, Template, VocabAlphabet, Vocabulary
+
+if TYPE_CHECKING:
+    from byteweld.formats._hf_quick import LetterModel
 
 NAME: Final = "huggingface"
 HOLDS: Final = frozenset(
@@ -96,27 +102,47 @@ def recognise(path: Path, head: bytes) -> bool:
 def load(path: Path) -> Vocabulary:
     """Read a tokenizer.json; what cannot be encoded exactly is refused by its name."""
     data = read_file(path)
-    document = parse_object(data, path)
+    letters = read_letters(data)
+    if letters is not None:
+        try:
+            return _load(parse_object(letters.rest, path), letters, data, path)
+        except ByteweldError:
+            pass  # it is read again as below, and if it is wrong, that says so
+    return _load(parse_object(data, path), None, data, path)
+
+
+def _load(
+    document: Mapping[str, object], letters: LetterModel | None, data: bytes, path: Path
+) -> Vocabulary:
+    """Read a document; `letters` are its tokens and merges, if they are no longer in it."""
     _check_document(document, path)
     normalizer = read_normalizer(document.get("normalizer"), path)
     steps, alphabet = read_pre_tokenizer(document.get("pre_tokenizer"), path)
     template = read_post_processor(document.get("post_processor"), path)
     model = read_model(require(document, "model", path, "the file"), path)
-    if alphabet == "bytes":
+    if letters is None and alphabet == "bytes":
         model = undo_ck_letters(model)
+    ids: Ids = model.vocab if letters is None else letters
     added_tokens = read_added_tokens(
-        document.get("added_tokens", []), model.vocab, has_normalizer=bool(normalizer), path=path
+        document.get("added_tokens", []), ids, has_normalizer=bool(normalizer), path=path
     )
-    tokens = read_tokens(model, added_tokens, alphabet, path)
-    alphabet = check_alphabet(model, alphabet, path)
-    keys = model.vocab | {token.text: token.id for token in added_tokens}
-    unk_token = model.unk_token if model.unk_token in model.vocab else None
-    inferred = _infer_roles(keys, unk_token, template, alphabet)
+    make: Callable[..., Vocabulary]
+    if letters is None:
+        tokens = read_tokens(model, added_tokens, alphabet, path)
+        alphabet = check_alphabet(model, alphabet, path)
+        keys = model.vocab
+        merges = ((keys[a], keys[b], keys[a + b]) for a, b in model.merges)
+        make = partial(Vocabulary, tokens, merges)
+    else:
+        make = partial(Vocabulary._of_table, read_table(letters, model, added_tokens, alphabet))
+    unk_token = model.unk_token if model.unk_token and model.unk_token in ids else None
+    names = [*(f"<|{role}|>" for role in ROLES), *([unk_token] if unk_token else [])]
+    known = {text: token_id for text in names if (token_id := ids.get(text)) is not None}
+    known |= {token.text: token.id for token in added_tokens}
+    inferred = _infer_roles(known, unk_token, template, alphabet)
     beside = _sidecar.read(_sidecar.sidecar_path(path), data)
     try:
-        vocab = Vocabulary(
-            tokens,
-            ((keys[a], keys[b], keys[a + b]) for a, b in model.merges),
+        vocab = make(
             added_tokens=added_tokens,
             steps=steps,
             normalizer=normalizer,

@@ -8,14 +8,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._json import read_file, show
-from byteweld.formats._ranks import find_rank_obstacle, from_base64, recover_merges, to_base64
+from byteweld.formats._ranks import (
+    find_rank_obstacle,
+    from_base64,
+    read_ranks,
+    recover_merges,
+    to_base64,
+)
 from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import MAX_ID, Vocabulary
+
+if TYPE_CHECKING:
+    from byteweld.formats._ranks import Table
 
 NAME: Final = "tiktoken"
 HOLDS: Final = frozenset({"empty token", "shared ids"})
@@ -45,7 +54,8 @@ def load(
 ) -> Vocabulary:
     """Read a rank file with the pattern and special tokens given, or with those of its sidecar."""
     data = read_file(path)
-    tokens = _read_ranks(data, path)
+    table = read_ranks(data)
+    tokens = _read_ranks(data, path) if table is None else {}
     known = _sidecar.complete(
         path,
         _sidecar.sidecar_path(path),
@@ -57,6 +67,11 @@ def load(
     )
     if known.alphabet != "bytes":
         raise UnsupportedError(f"{path}: a rank file cannot have the alphabet {known.alphabet!r}")
+    if table is not None:
+        quick = _load_table(table, known)
+        if quick is not None:
+            return quick
+        tokens = _read_ranks(data, path)
     _check_bytes(tokens, path)
     merges = recover_merges(tokens)
     ranks = frozenset(tokens)
@@ -84,6 +99,28 @@ def load(
         )
     except VocabularyError as error:
         raise FormatError(str(error), path=path) from error
+
+
+def _load_table(ranks: Table, known: _sidecar.Sidecar) -> Vocabulary | None:
+    """Make the vocabulary of ranks that were read fast; None if anything is unusual."""
+    specials: dict[int, bytes] = {}
+    for text, token_id in known.special_tokens.items():
+        specials.setdefault(token_id, text.encode())  # the first of several texts of one id
+    recovered = ranks.with_merges_of_ranks()
+    try:
+        table = (recovered or ranks).with_tokens(list(specials.items()))
+        if table is None:
+            return None
+        return Vocabulary._of_table(
+            table,
+            makes_every_token=recovered is not None,
+            special_tokens=known.special_tokens,
+            pattern=known.pattern,
+            roles=known.roles,
+            ranking="ranks" if recovered is None else "merges",
+        )
+    except (VocabularyError, OverflowError, TypeError):
+        return None
 
 
 def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:

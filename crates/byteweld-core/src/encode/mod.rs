@@ -35,6 +35,7 @@ use rewritten::Rewrites;
 use whole::WholeTokens;
 
 pub use recover::recover_merges;
+pub(crate) use recover::{all_are_made, merges_of_ranks};
 pub use sink::{Counter, Sink, WithEnds};
 
 /// How merges are ranked.
@@ -117,8 +118,9 @@ pub struct Encoder {
     pairs: Pairs,
     /// Tokens that a pre-token equal to them becomes; the others can only be reached by merging.
     whole: WholeTokens,
-    /// All ordinary ids in order of their bytes.
-    by_bytes: Vec<u32>,
+    /// All ordinary ids, and, once that was asked for, in order of their bytes.
+    ordinary: Vec<u32>,
+    by_bytes: OnceLock<Vec<u32>>,
     /// Special tokens, as (text, id).
     specials: Vec<(String, u32)>,
     finder: Specials,
@@ -168,14 +170,12 @@ impl Encoder {
                 byte_ids[byte as usize] = *id;
             }
         }
-        let mut by_bytes: Vec<u32> = tokens.iter().map(|(id, _)| *id).collect();
-        let bytes_of = |id: u32| table.get(id).unwrap_or_default();
-        by_bytes.sort_unstable_by(|&a, &b| bytes_of(a).cmp(bytes_of(b)));
+        let ordinary: Vec<u32> = tokens.iter().map(|(id, _)| *id).collect();
         let pairs = match ranking {
             Ranking::Ids => Pairs::of_ranks(&tokens),
             Ranking::Merges | Ranking::MergesAfterLookup => Pairs::of_merges(&merges)?,
         };
-        let whole = WholeTokens::new(&by_bytes, &table);
+        let whole = WholeTokens::new(&ordinary, &table);
         let specials: Vec<(String, u32)> = added
             .iter()
             .filter(|token| token.special)
@@ -201,7 +201,8 @@ impl Encoder {
             unk: vocabulary.unk,
             pairs,
             whole,
-            by_bytes,
+            ordinary,
+            by_bytes: OnceLock::new(),
             specials,
             finder,
             rewrites,
@@ -217,14 +218,14 @@ impl Encoder {
     /// Looks up only tokens that merging their own bytes gives.
     fn forget_unreachable(&mut self) {
         let mut scratch = Scratch::default();
-        let mut reachable = self.by_bytes.clone();
+        let mut reachable = self.ordinary.clone();
         reachable.retain(|&id| {
             let token = self.tokens.get(id).unwrap_or_default();
             token.iter().all(|&byte| self.byte_ids[byte as usize] != NONE)
                 && self.merge_bytes(token, NONE, &mut scratch).is_ok()
                 && scratch.ids == [id]
         });
-        if reachable.len() < self.by_bytes.len() {
+        if reachable.len() < self.ordinary.len() {
             self.whole = WholeTokens::new(&reachable, &self.tokens);
         }
     }

@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use crate::error::{Error, Result};
+use crate::prefetch::prefetch;
 
 /// "No merge": ranks are lower, and no token has this id.
 pub(super) const NONE: u32 = u32::MAX;
@@ -21,6 +22,9 @@ struct Slot {
     pair: u64,
     merged: Merged,
 }
+
+/// While a table is made, so many insertions later its slot will have come from memory.
+pub(super) const AHEAD: usize = 16;
 
 const EMPTY: Slot = Slot { pair: u64::MAX, merged: Merged { rank: NONE, id: NONE } };
 
@@ -64,7 +68,8 @@ fn key(left: u32, right: u32) -> u64 {
 }
 
 impl Pairs {
-    fn with_capacity(capacity: usize) -> Self {
+    /// An empty table with room for so many pairs.
+    pub(super) fn with_capacity(capacity: usize) -> Self {
         let bits = (capacity * 2).next_power_of_two().trailing_zeros().max(4);
         Self {
             slots: vec![EMPTY; 1 << bits],
@@ -82,6 +87,9 @@ impl Pairs {
         }
         let mut pairs = Self::with_capacity(merges.len());
         for (&(left, right, id), rank) in merges.iter().zip(0..) {
+            if let Some(&(left, right, _)) = merges.get(rank as usize + AHEAD) {
+                prefetch(&pairs.slots, (pairs.hash(key(left, right)) >> pairs.shift) as usize);
+            }
             pairs.insert(left, right, Merged { rank, id });
         }
         Ok(pairs)

@@ -1,35 +1,313 @@
-//! Merges from a rank file.
+//! Merges from ranks.
 //!
 //! Merging a token's own bytes with all lower-ranked merges must leave exactly two parts: the pair that made
 //! it. If that holds for every token, the list of those pairs in rank order is the same tokenizer: while a
 //! text is merged, the parts inside the span of a token evolve as they do alone as long as nothing crosses
 //! the span's ends, and alone there is one state of two parts; so no other pair can ever make the token.
 //! (docs/algorithm.md has the argument in full.)
+//!
+//! So the pairs found for the tokens before a token are all that is needed to find its own, and nothing has to
+//! be merged: of the ways to cut it into two known tokens, the right one is that whose halves [stay apart].
+//!
+//! [stay apart]: Made::stay_apart
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use super::merge::Scratch;
-use super::pairs::NONE;
-use super::{Encoder, Ranking, Vocabulary};
+use super::pairs::{Merged, NONE, Pairs};
+use crate::decode::Tokens;
 use crate::error::Result;
 
 /// The merges of a vocabulary ranked by id, as (left, right, new) in rank order; `None` if some token is not
 /// made of exactly two parts.
-pub fn recover_merges(tokens: Vec<(u32, Vec<u8>)>) -> Result<Option<Vec<(u32, u32, u32)>>> {
-    let mut order: Vec<u32> =
-        tokens.iter().filter(|(_, token)| token.len() > 1).map(|(id, _)| *id).collect();
-    order.sort_unstable();
-    let encoder = Encoder::new(Vocabulary::new(tokens, Vec::new(), Ranking::Ids))?;
-    let mut scratch = Scratch::default();
-    let mut merges = Vec::with_capacity(order.len());
-    for id in order {
-        let token = encoder.tokens.get(id).unwrap_or_default();
-        if token.iter().any(|&byte| encoder.byte_ids[byte as usize] == NONE) {
-            return Ok(None);
+pub fn recover_merges(mut tokens: Vec<(u32, Vec<u8>)>) -> Result<Option<Vec<(u32, u32, u32)>>> {
+    Tokens::new(&tokens)?; // an id twice, or far beyond the others
+    tokens.sort_unstable_by_key(|(id, _)| *id);
+    let tokens: Vec<(u32, &[u8])> = tokens.iter().map(|(id, token)| (*id, &token[..])).collect();
+    Ok(merges_of_ranks(&tokens))
+}
+
+/// The same for tokens in order of rank, if no id is repeated.
+pub(crate) fn merges_of_ranks(tokens: &[(u32, &[u8])]) -> Option<Vec<(u32, u32, u32)>> {
+    let (bytes, longer): (Vec<_>, Vec<_>) = tokens.iter().partition(|(_, token)| token.len() == 1);
+    let mut made = Made::new(longer.len())?;
+    let mut known = Known::new(tokens.len());
+    let mut ids = vec![NONE; BYTES];
+    for (id, token) in bytes {
+        known.insert(token, u32::from(token[0]));
+        ids[usize::from(token[0])] = id;
+    }
+    for (id, token) in longer {
+        let (left, right) = if token.len() <= SHORT {
+            known.cuts(token).find(|&(left, right)| made.stay_apart(left, right))?
+        } else {
+            made.merge(token)
+                .filter(|_| token.iter().all(|&byte| ids[usize::from(byte)] != NONE))?
+        };
+        known.insert(token, made.add(left, right));
+        ids.push(id);
+    }
+    let id = |place: u32| ids[place as usize];
+    let places = made.halves.iter().zip(BYTES as u32..);
+    Some(places.map(|(&(left, right), new)| (id(left), id(right), id(new))).collect())
+}
+
+/// Whether merging its own bytes gives every token that these merges make, each by one merge alone.
+pub(crate) fn all_are_made(byte_ids: &[u32; 256], merges: &[(u32, u32, u32)]) -> bool {
+    let highest =
+        merges.iter().map(|merge| merge.2).chain(*byte_ids).filter(|&id| id != NONE).max();
+    let mut places = vec![NONE; highest.map_or(0, |id| id as usize + 1)];
+    for (&id, byte) in byte_ids.iter().zip(0..).filter(|(id, _)| **id != NONE) {
+        places[id as usize] = byte;
+    }
+    let Some(mut made) = Made::new(merges.len()) else { return false };
+    merges.iter().all(|&(left, right, new)| {
+        let place = |id: u32| places.get(id as usize).copied().filter(|&place| place != NONE);
+        let (Some(left), Some(right), None) = (place(left), place(right), place(new)) else {
+            return false;
+        };
+        let is_made = made.stay_apart(left, right);
+        places[new as usize] = made.add(left, right);
+        is_made
+    })
+}
+
+/// Bytes come first; then tokens in the order of their merges.
+const BYTES: usize = 256;
+
+/// Tokens by place: the 256 bytes, and what merges make of them, in order of rank.
+struct Made {
+    /// The two parts of each token after the bytes.
+    halves: Vec<(u32, u32)>,
+    /// What two places make, ranked by its place.
+    pairs: Pairs,
+    /// Made for the first token that is long.
+    scratch: Option<Scratch>,
+}
+
+impl Made {
+    /// Room for so many merges; `None` if they cannot be numbered.
+    fn new(merges: usize) -> Option<Self> {
+        if merges >= NONE as usize - BYTES {
+            return None;
         }
-        encoder.merge_bytes(token, id, &mut scratch)?;
-        match scratch.ids[..] {
-            [left, right] => merges.push((left, right, id)),
-            _ => return Ok(None),
+        let halves = Vec::with_capacity(merges);
+        Some(Self { halves, pairs: Pairs::with_capacity(merges), scratch: None })
+    }
+
+    /// Adds a merge; gives the place of what it makes.
+    fn add(&mut self, left: u32, right: u32) -> u32 {
+        let place = (BYTES + self.halves.len()) as u32;
+        self.halves.push((left, right));
+        self.pairs.insert(left, right, Merged { rank: place, id: place });
+        place
+    }
+
+    /// Whether the bytes of two tokens, each of which its own bytes merge to, merge to just these two.
+    ///
+    /// That is so unless something is joined across the border between them. What stands beside the border
+    /// changes when the token there is merged into a longer one, so, going back in time from the two tokens, it
+    /// is the parts of whichever was made later. A pair across the border is joined if its rank comes before the
+    /// merge that took one of the two away; of equal ranks, the leftmost goes first.
+    fn stay_apart(&self, mut left: u32, mut right: u32) -> bool {
+        let mut limit = NONE;
+        loop {
+            if self.pairs.rank(left, right) < limit {
+                return false;
+            }
+            let later = left.max(right) as usize;
+            if later < BYTES {
+                return true;
+            }
+            let halves = self.halves[later - BYTES];
+            if left > right {
+                limit = left; // the merge on the left would go before an equal one
+                left = halves.1;
+            } else {
+                limit = right + 1; // an equal one would go before the merge on the right
+                right = halves.0;
+            }
         }
     }
-    Ok(Some(merges))
+
+    /// The two parts that bytes merge to; `None` if they are not two.
+    fn merge(&mut self, bytes: &[u8]) -> Option<(u32, u32)> {
+        if bytes.len() >= NONE as usize {
+            return None;
+        }
+        let scratch = self.scratch.get_or_insert_default();
+        scratch.ids.clear();
+        scratch.ids.extend(bytes.iter().map(|&byte| u32::from(byte)));
+        scratch.merge(&self.pairs, NONE);
+        match scratch.ids[..] {
+            [left, right] => Some((left, right)),
+            _ => None,
+        }
+    }
+}
+
+/// Longer tokens are merged: they are few, and have many cuts.
+const SHORT: usize = 64;
+
+/// The places of tokens by their bytes: a polynomial of them modulo 2^61 - 1, at a point that nobody knows.
+///
+/// The bytes themselves are not compared. Should two tokens ever meet in one value, then a merge comes out whose
+/// parts are not the bytes of its result, which every vocabulary checks.
+struct Known {
+    places: HashTable<(u64, u32)>,
+    powers: [u64; SHORT + 1],
+}
+
+const PRIME: u64 = (1 << 61) - 1;
+
+fn multiply(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    reduce((product as u64 & PRIME) + (product >> 61) as u64)
+}
+
+/// A number below 2^62 modulo the prime.
+fn reduce(number: u64) -> u64 {
+    if number >= PRIME { number - PRIME } else { number }
+}
+
+/// Spreads a value over all 64 bits, as the table wants it.
+fn spread(value: u64) -> u64 {
+    value.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+impl Known {
+    fn new(tokens: usize) -> Self {
+        let point = RandomState::default().build_hasher().finish() % (PRIME - 512) + 256;
+        let mut powers = [1; SHORT + 1];
+        for exponent in 1..=SHORT {
+            powers[exponent] = multiply(powers[exponent - 1], point);
+        }
+        Self { places: HashTable::with_capacity(tokens), powers }
+    }
+
+    fn insert(&mut self, token: &[u8], place: u32) {
+        if token.len() <= SHORT {
+            let value = token.iter().fold(0, |value, &byte| self.append(value, byte));
+            self.places.insert_unique(spread(value), (value, place), |&(value, _)| spread(value));
+        }
+    }
+
+    fn append(&self, value: u64, byte: u8) -> u64 {
+        reduce(multiply(value, self.powers[1]) + u64::from(byte) + 1)
+    }
+
+    fn find(&self, value: u64) -> Option<u32> {
+        self.places.find(spread(value), |&(other, _)| other == value).map(|&(_, place)| place)
+    }
+
+    /// Every way to cut a short token into two known ones, the longest left part first.
+    fn cuts(&self, token: &[u8]) -> impl Iterator<Item = (u32, u32)> {
+        let mut values = [0; SHORT + 1];
+        for (at, &byte) in token.iter().enumerate() {
+            values[at + 1] = self.append(values[at], byte);
+        }
+        let length = token.len();
+        (1..length).rev().filter_map(move |cut| {
+            let left = self.find(values[cut])?;
+            let before = multiply(values[cut], self.powers[length - cut]);
+            let right = self.find(reduce(values[length] + PRIME - before))?;
+            Some((left, right))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{NONE, all_are_made, recover_merges};
+    use crate::encode::merge::Scratch;
+    use crate::encode::{Encoder, Ranking, Vocabulary};
+
+    type Tokens = Vec<(u32, Vec<u8>)>;
+    type Merges = Vec<(u32, u32, u32)>;
+
+    /// By the definition: every way to make a token of two tokens is in the table.
+    fn by_all_pairs(tokens: Tokens) -> Option<Merges> {
+        let order: Tokens = tokens.iter().filter(|(_, token)| token.len() > 1).cloned().collect();
+        let encoder = Encoder::new(Vocabulary::new(tokens, Vec::new(), Ranking::Ids)).unwrap();
+        let mut scratch = Scratch::default();
+        let mut merges = Vec::new();
+        for (id, token) in order {
+            encoder.merge_bytes(&token, id, &mut scratch).unwrap();
+            let [left, right] = scratch.ids[..] else { return None };
+            merges.push((left, right, id));
+        }
+        Some(merges)
+    }
+
+    /// By the definition: each merge is what is left of its token's bytes by those before it.
+    fn by_merging(tokens: &Tokens, merges: &Merges) -> bool {
+        (0..merges.len()).all(|rank| {
+            let (left, right, new) = merges[rank];
+            let before = merges[..rank].to_vec();
+            let token = &tokens.iter().find(|(id, _)| *id == new).unwrap().1;
+            let vocabulary = Vocabulary::new(tokens.clone(), before, Ranking::Merges);
+            let mut scratch = Scratch::default();
+            Encoder::new(vocabulary).unwrap().merge_bytes(token, NONE, &mut scratch).unwrap();
+            scratch.ids == [left, right]
+        })
+    }
+
+    /// Words that are mostly made of words before them, with the bytes among them at some place.
+    fn vocabularies() -> impl Strategy<Value = Tokens> {
+        let joins = prop::collection::vec((any::<u16>(), any::<u16>()), 0..20);
+        let odd = prop::collection::vec(prop::sample::select(&b"abc"[..]), 2..5);
+        (joins, prop::option::weighted(0.3, odd), any::<u16>()).prop_map(|(joins, odd, place)| {
+            let mut words: Vec<Vec<u8>> = vec![b"a".to_vec(), b"b".to_vec(), b"c".to_vec()];
+            for (left, right) in joins {
+                let joined =
+                    [&words[left as usize % words.len()][..], &words[right as usize % words.len()]];
+                let word = joined.concat();
+                if !words.contains(&word) && word.len() < 100 {
+                    words.push(word);
+                }
+            }
+            let mut longer = words.split_off(3);
+            if let Some(odd) = odd.filter(|odd| !longer.contains(odd)) {
+                longer.insert(place as usize % (longer.len() + 1), odd);
+            }
+            let place = if place % 2 == 0 { 0 } else { place as usize % (longer.len() + 1) };
+            longer.splice(place..place, words);
+            (0..).zip(longer).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+
+        #[test]
+        fn merges_are_those_of_the_definition(tokens in vocabularies()) {
+            prop_assert_eq!(recover_merges(tokens.clone()).unwrap(), by_all_pairs(tokens));
+        }
+
+        #[test]
+        fn a_list_makes_its_tokens_as_merging_does(tokens in vocabularies(), seed in any::<u64>()) {
+            // A merge for each longer token, of any two tokens that have its bytes; not always the right two.
+            let find = |part: &[u8]| tokens.iter().find(|(_, t)| t == part).map(|(id, _)| *id);
+            let mut merges = Vec::new();
+            for (id, token) in tokens.iter().filter(|(_, token)| token.len() > 1) {
+                let cuts: Vec<(u32, u32)> = (1..token.len())
+                    .filter_map(|cut| Some((find(&token[..cut])?, find(&token[cut..])?)))
+                    .collect();
+                if !cuts.is_empty() {
+                    let (left, right) = cuts[(seed >> (id % 60)) as usize % cuts.len()];
+                    merges.push((left, right, *id));
+                }
+            }
+            let mut byte_ids = [NONE; 256];
+            for (id, token) in tokens.iter().filter(|(_, token)| token.len() == 1) {
+                byte_ids[token[0] as usize] = *id;
+            }
+            prop_assert_eq!(all_are_made(&byte_ids, &merges), by_merging(&tokens, &merges));
+        }
+    }
 }

@@ -97,9 +97,14 @@ impl Encoder {
     /// Ordinary ids whose tokens start with `prefix`.
     fn tokens_with_prefix(&self, prefix: &[u8]) -> &[u32] {
         let bytes_of = |id: u32| self.tokens.get(id).unwrap_or_default();
-        let first = self.by_bytes.partition_point(|&id| bytes_of(id) < prefix);
-        let count = self.by_bytes[first..].partition_point(|&id| bytes_of(id).starts_with(prefix));
-        &self.by_bytes[first..first + count]
+        let ids = self.by_bytes.get_or_init(|| {
+            let mut ids = self.ordinary.clone();
+            ids.sort_unstable_by(|&a, &b| bytes_of(a).cmp(bytes_of(b)));
+            ids
+        });
+        let first = ids.partition_point(|&id| bytes_of(id) < prefix);
+        let count = ids[first..].partition_point(|&id| bytes_of(id).starts_with(prefix));
+        &ids[first..first + count]
     }
 
     /// Merges bytes as one pre-token.

@@ -9,8 +9,9 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::pairs::NONE;
+use super::pairs::{AHEAD, NONE};
 use crate::decode::Tokens;
+use crate::prefetch::prefetch;
 
 /// The longest token that fits a key.
 const SHORT: usize = 15;
@@ -35,7 +36,13 @@ impl WholeTokens {
             long: HashTable::new(),
             hasher: RandomState::default(),
         };
-        for &id in ids {
+        for (at, &id) in ids.iter().enumerate() {
+            let later = ids.get(at + AHEAD).and_then(|&id| pack(tokens.get(id)?));
+            if let Some(key) = later {
+                let slot = table.hasher.hash_one(key) as usize & (slots - 1);
+                prefetch(&table.keys, slot);
+                prefetch(&table.ids, slot);
+            }
             let token = tokens.get(id).unwrap_or_default();
             match pack(token) {
                 Some(key) => {

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 pub use added::AddedToken;
 pub(crate) use added::{AddedTokens, Part, Permission};
 pub use normal::{Form, NormalStep, Normaliser};
+pub(crate) use steps::byte_letter;
 pub use steps::{Behaviour, Step, Steps};
 
 /// A text that may have been rewritten.

@@ -128,7 +128,7 @@ fn letter_tiles(pattern: &Pretokenizer, piece: &[u8], start: usize) -> Result<Ve
 }
 
 /// GPT-2's letter of a byte: itself if it shows in Latin-1, else the next one from U+0100.
-fn byte_letter(byte: u8) -> char {
+pub(crate) fn byte_letter(byte: u8) -> char {
     let shows = |byte: u8| matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
     if shows(byte) {
         return char::from(byte);

@@ -1,0 +1,83 @@
+//! Rank files: a line per token, its bytes in base64, a space and its rank, which is its id.
+
+use super::Table;
+
+/// What a character of base64 stands for, or 64.
+const DIGITS: [u8; 256] = {
+    let mut digits = [64; 256];
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut value = 0;
+    while value < 64 {
+        digits[alphabet[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
+
+impl Table {
+    /// Reads a rank file; `None` unless every line is as it should be, and ranks ascend.
+    pub fn of_ranks(data: &[u8]) -> Option<Self> {
+        let data = data.strip_suffix(b"\n").unwrap_or(data);
+        let mut tokens = Vec::new();
+        let mut bytes = Vec::with_capacity(data.len() / 4 * 3);
+        let mut last = None;
+        for line in data.split(|&byte| byte == b'\n') {
+            let space = line.iter().position(|&byte| byte == b' ')?;
+            let rank = read_rank(&line[space + 1..])?;
+            if last.replace(rank).is_some_and(|last| last >= rank) {
+                return None;
+            }
+            let start = bytes.len();
+            read_base64(&line[..space], &mut bytes)?;
+            tokens.push((rank, start..bytes.len()));
+        }
+        Self::of_tokens(tokens.len(), tokens.into_iter().map(|(rank, span)| (rank, &bytes[span])))
+    }
+}
+
+/// A number without sign or leading zeros, below the last two of 32 bits.
+pub(super) fn read_rank(digits: &[u8]) -> Option<u32> {
+    if digits.is_empty() || digits.len() > 10 || (digits[0] == b'0' && digits.len() > 1) {
+        return None;
+    }
+    let mut value = 0u64;
+    for digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        value = value * 10 + u64::from(digit - b'0');
+    }
+    u32::try_from(value).ok().filter(|&id| id < u32::MAX)
+}
+
+/// Appends what base64 stands for; `None` unless it is the one way to write these bytes, and there are some.
+fn read_base64(text: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
+    let padding = text.iter().rev().take(2).take_while(|&&byte| byte == b'=').count();
+    if text.is_empty() || text.len() % 4 != 0 {
+        return None;
+    }
+    let mut groups = text.chunks_exact(4);
+    let last = groups.next_back()?;
+    for group in groups {
+        let number = join(group)?;
+        bytes.extend_from_slice(&number.to_be_bytes()[1..]);
+    }
+    let number = join(&last[..4 - padding])? << (6 * padding);
+    let kept = 3 - padding;
+    if number & ((1 << (8 * padding)) - 1) != 0 {
+        return None; // bits that nobody reads
+    }
+    bytes.extend_from_slice(&number.to_be_bytes()[1..1 + kept]);
+    Some(())
+}
+
+fn join(digits: &[u8]) -> Option<u32> {
+    let mut number = 0;
+    let mut seen = 0;
+    for &digit in digits {
+        let value = DIGITS[digit as usize];
+        seen |= value;
+        number = number << 6 | u32::from(value & 63);
+    }
+    (seen < 64).then_some(number)
+}

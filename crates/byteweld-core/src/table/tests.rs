@@ -1,0 +1,152 @@
+use super::{LetterModel, Table};
+
+const RANKS: &[u8] = b"YQ== 0\nYg== 1\nYWI= 2\nYWJh 5\n";
+
+fn tokens(table: &Table) -> Vec<(u32, &[u8])> {
+    table.tokens().collect()
+}
+
+#[test]
+fn a_rank_file_is_read_by_line_with_holes() {
+    let expected: Vec<(u32, &[u8])> = vec![(0, b"a"), (1, b"b"), (2, b"ab"), (5, b"aba")];
+    let table = Table::of_ranks(RANKS).unwrap();
+    assert_eq!(tokens(&table), expected);
+    assert_eq!(
+        (table.len(), table.get(3), table.get(6), table.get(u32::MAX)),
+        (4, None, None, None)
+    );
+    let without_end = Table::of_ranks(&RANKS[..RANKS.len() - 1]).unwrap();
+    assert_eq!(without_end, table);
+}
+
+#[test]
+fn of_a_strange_rank_file_nothing_is_said() {
+    let strange: [&[u8]; 14] = [
+        b"",
+        b"\n",
+        b"YQ==",
+        b"YQ== 0 \n",
+        b"YQ==  0\n",
+        b"YQ== 00\n",
+        b"YQ== -1\n",
+        b"YQ== 0\r\n",
+        b"YR== 0\n",
+        b"YQ= 0\n",
+        b"= 0\n",
+        b"YQ== 4294967295\n",
+        b"YQ== 1\nYg== 1\n",
+        b"YQ== 0\n\nYg== 1\n",
+    ];
+    for file in strange {
+        assert_eq!(Table::of_ranks(file), None, "{}", String::from_utf8_lossy(file));
+    }
+    assert_eq!(Table::of_ranks(b"YQ== 4294967294\n"), None); // far from dense
+}
+
+#[test]
+fn ranks_stand_for_merges() {
+    let table = Table::of_ranks(RANKS).unwrap().with_merges_of_ranks().unwrap();
+    assert_eq!(table.merges(), [(0, 1, 2), (2, 0, 5)]);
+    assert!(table.has_sound_merges(&[]) && table.makes_every_token(&[]) && !table.has_repeats());
+    assert_eq!(table.made_among(&[0, 5, 7]), [5]);
+    let more = table.with_tokens(&[(4, b"<s>".to_vec())]).unwrap();
+    assert_eq!((more.len(), more.get(4), more.get(5)), (5, Some(&b"<s>"[..]), Some(&b"aba"[..])));
+    assert!(more.has_sound_merges(&[4]) && more.makes_every_token(&[4]));
+    assert!(!more.has_sound_merges(&[2]) && !more.makes_every_token(&[]));
+    assert!(table.with_tokens(&[(2, b"<s>".to_vec())]).is_none());
+    assert!(table.with_tokens(&[(3, b"ab".to_vec())]).unwrap().has_repeats());
+}
+
+const MODEL: &str = r#"{"x": [1, "]\"", {"vocab": {}}], "model": {"merges": [["a", "Ġ"], ["aĠ", "\u0061"]],
+    "type" : "BPE", "vocab": {"a": 1, "\u0120":0, "aĠ" : 3 , "aĠa": 2, "é€": 9}}, "y": null}"#;
+
+#[test]
+fn a_model_is_read_and_the_rest_given_back() {
+    let model = LetterModel::of_json(MODEL.as_bytes()).unwrap();
+    let rest: String = model.rest().split_whitespace().collect();
+    assert_eq!(
+        rest,
+        r#"{"x":[1,"]\"",{"vocab":{}}],"model":{"merges":[],"type":"BPE","vocab":{}},"y":null}"#
+    );
+    assert_eq!((model.len(), model.id("aĠ"), model.id("b")), (5, Some(3), None));
+    assert!(model.is_made("aĠa") && !model.is_made("a"));
+    assert_eq!(model.foreign().collect::<Vec<_>>(), ["é€"]);
+    assert!(model.table(Vec::new()).is_none());
+    let table = model.table(vec![(11, b"<s>".to_vec()), (9, b"!!".to_vec())]).unwrap();
+    let expected: Vec<(u32, &[u8])> =
+        vec![(0, b" "), (1, b"a"), (2, b"a a"), (3, b"a "), (9, b"!!"), (11, b"<s>")];
+    assert_eq!(tokens(&table), expected);
+    assert_eq!(table.merges(), [(1, 0, 3), (3, 1, 2)]);
+}
+
+#[test]
+fn merges_may_be_strings() {
+    let file =
+        r##"{"model": {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["#version x y z", "a b"]}}"##;
+    let table = LetterModel::of_json(file.as_bytes()).unwrap().table(Vec::new()).unwrap();
+    assert_eq!(table.merges(), [(0, 1, 2)]);
+}
+
+#[test]
+fn of_a_strange_model_nothing_is_said() {
+    for (part, other) in [
+        (r#""a": 1"#, r#""a": 1.0"#),
+        (r#""a": 1"#, r#""a": 01"#),
+        (r#""a": 1"#, r#""a": "1""#),
+        (r#""a": 1"#, r#""a": 4294967295"#),
+        (r#""a": 1"#, r#""a": 3"#),
+        (r#""a": 1"#, r#""a": 1, "a": 7"#),
+        (r#""a": 1"#, r#""a": 1,"#),
+        (r#""a": 1"#, "\"a\n\": 1"),
+        (r#""a": 1"#, r#""\ud800": 1"#),
+        (r#""a": 1"#, r#""\udc00": 1"#),
+        (r#""a": 1"#, r#""\ud800\u0061": 1"#),
+        (r#""a": 1"#, r#""\x": 1"#),
+        (r#"["a", "Ġ"]"#, r#"["a", ""]"#),
+        (r#"["a", "Ġ"]"#, r#"["a", "Ġ", "a"]"#),
+        (r#"["a", "Ġ"]"#, r#""a Ġ""#),
+        (r#"["a", "Ġ"]"#, r#"["a", "b"]"#),
+        (r#"["a", "Ġ"]"#, r#"["a" "Ġ"]"#),
+        (r#""type""#, r#""merges": [], "type""#),
+        (r#""y": null"#, r#""model": null"#),
+        (r#""vocab": {"a""#, r#""voc": {"a""#),
+        (r#""y": null}"#, r#""y": null"#),
+        (r#"{"x""#, r#"["x""#),
+    ] {
+        assert!(MODEL.contains(part), "{part}");
+        let file = MODEL.replacen(part, other, 1);
+        assert!(LetterModel::of_json(file.as_bytes()).is_none(), "{other}");
+    }
+    let far = MODEL.replacen(r#""a": 1"#, r#""a": 4000000000"#, 1);
+    assert!(LetterModel::of_json(far.as_bytes()).is_none());
+    for length in 0..MODEL.len() {
+        assert!(LetterModel::of_json(&MODEL.as_bytes()[..length]).is_none(), "{length}");
+    }
+}
+
+#[test]
+fn a_table_is_stored_and_restored() {
+    let table = Table::of_ranks(RANKS).unwrap().with_merges_of_ranks().unwrap();
+    let data = table.store();
+    assert_eq!(Table::restore(&data), Some(table));
+    for length in 0..data.len() {
+        assert_eq!(Table::restore(&data[..length]), None, "{length}");
+    }
+    for place in 0..data.len() {
+        let mut changed = data.clone();
+        changed[place] ^= 0x81;
+        // Whatever it says, it can be asked.
+        if let Some(table) = Table::restore(&changed) {
+            let _ =
+                (table.has_repeats(), table.has_sound_merges(&[]), table.makes_every_token(&[]));
+            assert_eq!(table.tokens().count(), table.len());
+        }
+    }
+}
+
+#[test]
+fn lines_are_unambiguous() {
+    let table = Table::of_ranks(RANKS).unwrap().with_merges_of_ranks().unwrap();
+    let lines = b"\nt 0 1 a\nt 1 1 b\nt 2 2 ab\nt 5 3 aba\nm 0 1 2\nm 2 0 5";
+    assert_eq!(table.lines(), lines);
+}

@@ -1,0 +1,151 @@
+//! Vocabularies read in one pass: rank files, the model of a tokenizer.json, and what was kept of either.
+
+use std::collections::HashSet;
+
+use byteweld_core::table as core;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// (id, bytes) of ordinary tokens, and merges.
+type Ordinary = (Vec<(u32, Vec<u8>)>, Vec<(u32, u32, u32)>);
+
+/// Tokens by id and merges in rank order. Immutable.
+#[pyclass(frozen, module = "byteweld._native")]
+pub(crate) struct Table {
+    inner: core::Table,
+}
+
+impl Table {
+    /// What an encoder takes: all tokens but those that only added tokens have.
+    pub(crate) fn ordinary(&self, added: &[(u32, Vec<u8>)]) -> Ordinary {
+        let added: HashSet<u32> = added.iter().map(|(id, _)| *id).collect();
+        let tokens = self.inner.tokens().filter(|(id, _)| !added.contains(id));
+        (tokens.map(|(id, token)| (id, token.to_vec())).collect(), self.inner.merges().to_vec())
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// Reads a rank file; None if anything in it is unusual.
+    #[staticmethod]
+    fn of_ranks(py: Python<'_>, data: &[u8]) -> Option<Self> {
+        py.detach(|| core::Table::of_ranks(data)).map(|inner| Self { inner })
+    }
+
+    /// Reads what `store` made; None if it is not that.
+    #[staticmethod]
+    fn restore(py: Python<'_>, data: &[u8]) -> Option<Self> {
+        py.detach(|| core::Table::restore(data)).map(|inner| Self { inner })
+    }
+
+    fn store<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &py.detach(|| self.inner.store()))
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    fn get<'py>(&self, py: Python<'py>, id: u32) -> Option<Bound<'py, PyBytes>> {
+        self.inner.get(id).map(|token| PyBytes::new(py, token))
+    }
+
+    fn tokens<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tokens = PyDict::new(py);
+        for (id, token) in self.inner.tokens() {
+            tokens.set_item(id, PyBytes::new(py, token))?;
+        }
+        Ok(tokens)
+    }
+
+    fn merges(&self) -> Vec<(u32, u32, u32)> {
+        self.inner.merges().to_vec()
+    }
+
+    #[getter]
+    fn num_merges(&self) -> usize {
+        self.inner.merges().len()
+    }
+
+    /// What a fingerprint takes of it.
+    fn lines<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &py.detach(|| self.inner.lines()))
+    }
+
+    fn with_tokens(&self, py: Python<'_>, tokens: Vec<(u32, Vec<u8>)>) -> Option<Self> {
+        py.detach(|| self.inner.with_tokens(&tokens)).map(|inner| Self { inner })
+    }
+
+    fn with_merges_of_ranks(&self, py: Python<'_>) -> Option<Self> {
+        py.detach(|| self.inner.with_merges_of_ranks()).map(|inner| Self { inner })
+    }
+
+    fn makes_every_token(&self, py: Python<'_>, without: Vec<u32>) -> bool {
+        py.detach(|| self.inner.makes_every_token(&without))
+    }
+
+    fn made_among(&self, ids: Vec<u32>) -> Vec<u32> {
+        self.inner.made_among(&ids)
+    }
+
+    /// The bytes that are tokens by themselves, but for tokens with these ids.
+    fn single_bytes<'py>(&self, py: Python<'py>, without: Vec<u32>) -> Bound<'py, PyBytes> {
+        let ids = self.inner.byte_ids(&without);
+        let bytes: Vec<u8> =
+            (0..=255).filter(|&byte: &u8| ids[byte as usize] != u32::MAX).collect();
+        PyBytes::new(py, &bytes)
+    }
+
+    fn has_repeats(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.inner.has_repeats())
+    }
+
+    fn has_sound_merges(&self, py: Python<'_>, without: Vec<u32>) -> bool {
+        py.detach(|| self.inner.has_sound_merges(&without))
+    }
+}
+
+/// The tokens and merges of a tokenizer.json, in byte letters. Immutable.
+#[pyclass(frozen, module = "byteweld._native")]
+pub(crate) struct LetterModel {
+    inner: core::LetterModel,
+}
+
+#[pymethods]
+impl LetterModel {
+    /// Reads the file; None if anything in the two is unusual.
+    #[staticmethod]
+    fn of_json(py: Python<'_>, data: &[u8]) -> Option<Self> {
+        py.detach(|| core::LetterModel::of_json(data)).map(|inner| Self { inner })
+    }
+
+    /// The file with the two values empty.
+    #[getter]
+    fn rest(&self) -> &[u8] {
+        self.inner.rest().as_bytes()
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    fn __contains__(&self, text: &str) -> bool {
+        self.inner.id(text).is_some()
+    }
+
+    fn get(&self, text: &str) -> Option<u32> {
+        self.inner.id(text)
+    }
+
+    fn is_made(&self, text: &str) -> bool {
+        self.inner.is_made(text)
+    }
+
+    fn foreign(&self) -> Vec<&str> {
+        self.inner.foreign().collect()
+    }
+
+    fn table(&self, py: Python<'_>, given: Vec<(u32, Vec<u8>)>) -> Option<Table> {
+        py.detach(|| self.inner.table(given)).map(|inner| Table { inner })
+    }
+}

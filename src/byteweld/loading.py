@@ -1,0 +1,137 @@
+"""load(): a tokenizer from a file, and the compiled form of it that a folder may keep.
+
+A compiled form is a vocabulary as the engine has it. It is found by what it was made of (the bytes
+of the file and its sidecar, the options, this version), bears its own SHA-256, and is checked as
+any vocabulary is. One that is damaged or foreign is passed over and made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from byteweld import _native, formats
+from byteweld._files import write_atomic
+from byteweld.errors import ByteweldError
+from byteweld.formats._json import MAX_FILE_BYTES
+from byteweld.formats._sidecar import sidecar_path
+from byteweld.tokenizer import Tokenizer
+from byteweld.vocab import AddedToken, Replace, Split, Vocabulary
+
+SUFFIX: Final = ".byteweld"
+MAX_KEPT: Final = 32  # files; the oldest go
+_MAGIC: Final = b"byteweld compiled 1\n"
+_DIGEST_BYTES: Final = 32
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Tokenizer:
+    """Load a tokenizer from a file or folder of any format; the format is recognised by content.
+
+    `options` are the format's own: `pattern` and `special_tokens` for a rank file, say. If the
+    report of its training lies beside it, `tok.training` shows it; the report of another
+    vocabulary is passed over.
+
+    `cache` is a folder that keeps the vocabulary compiled, so that the next load of the same bytes
+    with the same options is faster. It is made if it is not there, and holds at most 32 files, of
+    some megabytes each. Only formats of one file are kept: rank files and tokenizer.json.
+    """
+    place = Path(path)
+    if cache is None:
+        return Tokenizer._loaded(formats.load(path, format=format, **options), place)
+    kept = _place(place, Path(cache), format, options)
+    vocab = None if kept is None else _read(kept)
+    if vocab is None:
+        vocab = formats.load(path, format=format, **options)
+        # Not if the file was changed while it was read.
+        if kept is not None and kept == _place(place, kept.parent, format, options):
+            with contextlib.suppress(OSError):  # a folder that cannot be written keeps nothing
+                _write(vocab, kept)
+    return Tokenizer._loaded(vocab, place)
+
+
+def _place(path: Path, folder: Path, format: str | None, options: dict[str, Any]) -> Path | None:
+    """Return where the compiled form of a file is kept, or None if it cannot be."""
+    digest = hashlib.sha256(_MAGIC)
+    try:
+        # The order of special tokens counts: of several with one id, the first is decoded to.
+        asked = json.dumps([_native.__version__, format, options])
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES or not path.is_file():
+            return None
+        data = path.read_bytes()
+        beside = sidecar_path(path)
+        side = beside.read_bytes() if beside.exists() else None
+    except (OSError, TypeError, ValueError):
+        return None  # loading says what is wrong
+    for part in (asked.encode(), data, side):
+        digest.update(b"none" if part is None else b"%d " % len(part) + part)
+    return folder / f"{digest.hexdigest()}{SUFFIX}"
+
+
+def _write(vocab: Vocabulary, kept: Path) -> None:
+    table = vocab._table
+    if table is None:
+        return
+    head = {
+        "added_tokens": vocab.added_tokens,
+        "pattern": vocab.pattern,
+        "steps": vocab.steps,
+        "normalizer": vocab.normalizer,
+        "template": vocab.template,
+        "roles": dict(vocab.roles),
+        "alphabet": vocab.alphabet,
+        "ranking": vocab.ranking,
+        "ignore_merges": vocab.ignore_merges,
+        "makes_every_token": vocab._makes_every_token,
+    }
+    payload = json.dumps(head).encode() + b"\n" + table.store()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    data = _MAGIC + hashlib.sha256(payload).digest() + payload
+    write_atomic(kept, data, overwrite=True)
+    _drop_oldest(kept.parent)
+
+
+def _drop_oldest(folder: Path) -> None:
+    files = [(file.stat().st_mtime_ns, file) for file in folder.glob(f"*{SUFFIX}")]
+    for _, file in sorted(files, reverse=True)[MAX_KEPT:]:
+        file.unlink(missing_ok=True)
+
+
+def _read(kept: Path) -> Vocabulary | None:
+    """Return the vocabulary of a compiled form; None if there is none, or it is not whole."""
+    try:
+        if kept.stat().st_size > MAX_FILE_BYTES:
+            return None
+        data = memoryview(kept.read_bytes())
+    except OSError:
+        return None
+    start = len(_MAGIC) + _DIGEST_BYTES
+    payload = data[start:]
+    digest = hashlib.sha256(payload).digest()
+    if bytes(data[:start]) != _MAGIC + digest:
+        return None
+    head, _, stored = bytes(payload).partition(b"\n")
+    try:
+        return _rebuild(json.loads(head), stored)
+    except (ByteweldError, ValueError, TypeError, LookupError):
+        return None
+
+
+def _rebuild(head: dict[str, Any], stored: bytes) -> Vocabulary | None:
+    table = _native.Table.restore(stored)
+    if table is None:
+        return None
+    head["added_tokens"] = [AddedToken(*token) for token in head["added_tokens"]]
+    head["steps"] = [s if isinstance(s, str) else Split(*s) for s in head["steps"]]
+    head["normalizer"] = [s if isinstance(s, str) else Replace(*s) for s in head["normalizer"]]
+    return Vocabulary._of_table(table, **head)

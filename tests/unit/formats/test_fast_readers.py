@@ -1,0 +1,216 @@
+"""The fast readers give what the plain ones give: the same vocabulary, or the same words."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import byteweld
+from byteweld import ByteweldError, Vocabulary, _native, formats
+from byteweld.formats import hf_tokenizer_json, tiktoken_ranks
+
+TEXTS = ["low lower lowest", "naïve «café» 東京", "\t x = [1, 22, 333]\n", "<|end|> <|end|>"]
+
+
+def outcome(load) -> object:
+    """What came out, whole: the vocabulary in all its parts, or the error in its own words."""
+    try:
+        vocab = load()
+    except (ByteweldError, ValueError, TypeError) as error:
+        return type(error), str(error)
+    return vocab._key(), vocab.fingerprint, dict(vocab.ids), len(vocab)
+
+
+def plainly(monkeypatch, load) -> object:
+    with monkeypatch.context() as patch:
+        patch.setattr(hf_tokenizer_json, "read_letters", lambda data: None)
+        patch.setattr(tiktoken_ranks, "read_ranks", lambda data: None)
+        return outcome(load)
+
+
+@pytest.fixture(scope="module")
+def small() -> byteweld.Tokenizer:
+    texts = [*TEXTS[:3], "the cat sat on the mat, the cat"] * 5
+    return byteweld.train(iter(texts), vocab_size=330, special_tokens=["<|end|>"])
+
+
+@pytest.fixture(scope="module")
+def files(small, tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("files")
+    made = {"ranks": folder / "small.tiktoken", "json": folder / "small.json"}
+    for path in made.values():
+        small.save(path)
+    return made
+
+
+# ---------------------------------------------------------------------- the same vocabulary
+
+
+@pytest.mark.parametrize("kind", ["ranks", "json"])
+def test_a_usual_file_is_read_fast_and_is_the_same(kind, files, small, monkeypatch):
+    vocab = formats.load(files[kind])
+    assert vocab._table is not None
+    assert "tokens" not in vars(vocab)  # not made until they are asked for
+    assert vocab == small.vocab
+    load = lambda: formats.load(files[kind])  # noqa: E731
+    assert outcome(load) == plainly(monkeypatch, load)
+    tok = byteweld.Tokenizer(vocab)
+    for text in TEXTS:
+        assert tok.encode(text, allowed_special="all") == small.encode(text, allowed_special="all")
+
+
+def real(shared: Path, kind: str, name: str) -> tuple[bytes, dict]:
+    index = json.loads((shared / "vocabs" / "index.json").read_bytes())["vocabs"]
+    (entry,) = [e for e in index if (e["kind"], e["name"]) == (kind, name)]
+    options = {}
+    if kind == "tiktoken":
+        options = {"pattern": entry["pat_str"], "special_tokens": entry["special_tokens"]}
+    return gzip.decompress((shared / "vocabs" / entry["file"]).read_bytes()), options
+
+
+SMALL = {("tiktoken", "r50k_base"), ("hf", "gpt2"), ("hf", "v_added_flags")}
+REAL = [
+    *(("tiktoken", n) for n in ("r50k_base", "p50k_edit", "cl100k_base", "o200k_harmony")),
+    *(("tiktoken", n) for n in ("llama3", "llama4", "qwen", "kimi_k2", "whisper_multilingual")),
+    *(("hf", n) for n in ("gpt2", "v_added_flags", "gpt2_legacy", "gpt4o", "llama3_2", "qwen3")),
+    *(("hf", n) for n in ("deepseek_v3", "mistral_nemo", "command_r_plus", "claude", "falcon")),
+    *(("hf", n) for n in ("gpt_neox", "modernbert", "starcoder", "clip_base", "v_prefix_space")),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [p if p in SMALL else pytest.param(*p, marks=pytest.mark.slow) for p in REAL],
+)
+def test_real_vocabularies_are_the_same(kind, name, shared, tmp_path, monkeypatch):
+    data, options = real(shared, kind, name)
+    path = tmp_path / "vocabulary"
+    path.write_bytes(data)
+    load = lambda: formats.load(path, **options)  # noqa: E731
+    assert outcome(load) == plainly(monkeypatch, load)
+
+
+# ---------------------------------------------------------------------- the same words
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"merges": [\n', '"merges": [\n      ["a", "b", "c"],\n'),
+        ('"merges": [\n', '"merges": [\n      ["the", "nothing"],\n'),
+        ('"vocab": {\n', '"vocab": {\n      "Ā€": 700,\n'),
+        ('"vocab": {\n', '"vocab": {\n      "é": 700, "é": 701,\n'),
+        ('"vocab": {\n', '"vocab": {\n      "new": 0,\n'),
+        ('"vocab": {\n', '"vocab": {\n      "new": 1.5,\n'),
+        ('"vocab": {\n', '"vocab": {\n      "new": true,\n'),
+        ('"vocab": {\n', '"vocab": {\n      "\\ud800": 700,\n'),
+        ('"vocab": {\n', '"vocab": {\n      "": 700,\n'),
+        ('"vocab": {\n', '"vocab": {\n      "far": 4000000000,\n'),
+        ('"vocab": {\n', '"vocab": {\n      "hole": 331,\n'),
+        ('"vocab": {\n', '"vocab": {\n      "東京": 700,\n'),
+        ('"ignore_merges": false', '"ignore_merges": true'),
+        ('"ignore_merges": false', '"ignore_merges": 1'),
+        ('"byte_fallback": false', '"byte_fallback": true'),
+        ('"unk_token": null', '"unk_token": "the"'),
+        ('"type": "BPE"', '"type": "WordPiece"'),
+        ('"content": "<|end|>"', '"content": "é"'),
+        ('"content": "<|end|>"', '"content": "Ġthe"'),
+        ('"special": true', '"special": false'),
+        ('"version": "1.0"', '"version": "2.0"'),
+        ('"truncation": null', '"truncation": null, "truncation": null'),
+        ('"model": {', '"model": {"vocab": {}, '),
+        ('"model": {', '"model": null, "model": {'),
+    ],
+)
+def test_an_odd_file_is_read_or_refused_in_the_same_words(old, new, files, tmp_path, monkeypatch):
+    text = files["json"].read_text("utf-8")
+    assert old in text
+    path = tmp_path / "odd.json"
+    path.write_text(text.replace(old, new, 1), "utf-8")
+    load = lambda: formats.load(path, format="huggingface")  # noqa: E731
+    assert outcome(load) == plainly(monkeypatch, load)
+
+
+BYTES = b'"{}[]:,\\ \n019aG=+ue\x00\xff'
+
+
+@given(place=st.integers(0), byte=st.sampled_from(BYTES), cut=st.booleans())
+@pytest.mark.parametrize("kind", ["ranks", "json"])
+def test_any_change_of_a_byte_has_the_same_outcome(kind, place, byte, cut, files):
+    data = bytearray(files[kind].read_bytes())
+    place %= len(data)
+    data[place] = byte
+    path = files[kind].with_name(f"changed.{kind}")
+    path.write_bytes(data[:place] if cut else data)
+    options = {"pattern": "gpt2", "special_tokens": {"<|end|>": 329}} if kind == "ranks" else {}
+    name = {"ranks": "tiktoken", "json": "huggingface"}[kind]
+    load = lambda: formats.load(path, format=name, **options)  # noqa: E731
+    assert outcome(load) == plainly(pytest.MonkeyPatch, load)
+
+
+@pytest.mark.parametrize(
+    "specials",
+    [
+        *({"<|end|>": 5000}, {"<|end|>": 400, "<|too|>": 400}, {"ab": 0}, {"<|end|>": 0}),
+        *({"": 400}, {"<|end|>": -1}, {"<|end|>": 2**32}, {"a": 400}, {}),
+    ],
+)
+def test_special_tokens_of_ranks_are_the_same(specials, files, tmp_path, monkeypatch):
+    path = tmp_path / "ranks.tiktoken"
+    path.write_bytes(files["ranks"].read_bytes())
+    load = lambda: formats.load(path, pattern=None, special_tokens=specials)  # noqa: E731
+    assert outcome(load) == plainly(monkeypatch, load)
+
+
+# ---------------------------------------------------------------------- the checks of a table
+
+
+@given(changes=st.lists(st.tuples(st.integers(0), st.integers(0, 255)), min_size=1, max_size=4))
+def test_a_table_is_checked_as_a_vocabulary_is(changes, small):
+    ordinary = dict(small.vocab.ordinary())
+    table = _native.LetterModel.of_json(letters(ordinary, small.vocab.merges)).table([])
+    data = bytearray(table.store())
+    for place, value in changes:
+        data[12 + place % (len(data) - 12)] = value
+    changed = _native.Table.restore(bytes(data))
+    if changed is not None:
+        rest = {"pattern": "gpt2", "special_tokens": {"low": 5}}
+        fast = outcome(lambda: Vocabulary._of_table(changed, **rest))
+        assert fast == outcome(lambda: Vocabulary(changed.tokens(), changed.merges(), **rest))
+
+
+def letters(tokens: dict[int, bytes], merges: list[tuple[bytes, bytes]]) -> bytes:
+    from byteweld._byte_letters import bytes_to_chars as spell
+
+    model = {
+        "vocab": {spell(token): token_id for token_id, token in tokens.items()},
+        "merges": [[spell(left), spell(right)] for left, right in merges],
+    }
+    return json.dumps({"model": model}).encode()
+
+
+def test_a_vocabulary_of_a_table_is_a_vocabulary(files):
+    import copy
+    import pickle
+
+    vocab = formats.load(files["json"])
+    plain = Vocabulary(
+        dict(vocab.tokens),
+        vocab.merge_ids,
+        special_tokens=vocab.special_tokens,
+        pattern=vocab.pattern,
+    )
+    assert vocab == plain
+    assert hash(vocab) == hash(plain)
+    assert repr(vocab) == repr(plain)
+    assert (vocab.merges, vocab.extras, vocab.twins) == (plain.merges, plain.extras, plain.twins)
+    assert list(vocab.not_ordinary()) == list(plain.not_ordinary())
+    assert pickle.loads(pickle.dumps(vocab)) == plain
+    assert copy.copy(vocab) == plain
+    with pytest.raises(AttributeError, match="immutable"):
+        vocab.tokens = {}
