@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +16,8 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool =
     target = Path(path)
     if not overwrite and os.path.lexists(target):
         raise _exists(target)
+    import tempfile  # slow to import, and only writing needs it
+
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -55,6 +55,9 @@ def replace_folder(
     if target.is_dir():
         target = target.resolve()  # a link to a folder stays, and so does what `.` is
     target.parent.mkdir(parents=True, exist_ok=True)
+    import shutil  # as above
+    import tempfile
+
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         yield temporary

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from byteweld import _native
 from byteweld._text import Text, character_offsets, span_bytes, start_of, utf8
-from byteweld.corpus import OnError, open_corpus
 from byteweld.errors import UnsupportedError, VocabularyError
 from byteweld.formats._ranks import recover_merges
 from byteweld.patterns import pattern_name
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np  # slow to import, and only arrays need it
     from numpy.typing import NDArray
 
+    from byteweld.corpus import OnError
     from byteweld.training import Training
 
     Ids = Sequence[int] | NDArray[np.uint32]
@@ -298,6 +298,8 @@ class Tokenizer:
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Encode the documents of files as `encode_ragged` does; they are read as in `train`."""
         import numpy as np
+
+        from byteweld.corpus import open_corpus
 
         id_arrays: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
         offset_arrays: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]

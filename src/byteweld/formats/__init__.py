@@ -38,6 +38,7 @@ SUFFIXES: Final[dict[str, str]] = {
 }
 
 _FOLDERS: Final = ("gpt2", "ck")  # formats of several files
+_BRACED: Final = frozenset(("ck", "bpetite", "huggingface", "tekken", "gpt2"))  # JSON objects
 
 
 def recognise(path: str | os.PathLike[str]) -> str:
@@ -48,7 +49,10 @@ def recognise(path: str | os.PathLike[str]) -> str:
     else:
         with place.open("rb") as file:
             head = file.read(HEAD_BYTES)
+    is_other = not place.is_dir() and not head.lstrip().startswith(b"{")
     for name in FORMATS:
+        if is_other and name in _BRACED:
+            continue  # not even imported
         if _module(name).recognise(place, head):
             return name
     what = "this folder" if place.is_dir() else "this file"

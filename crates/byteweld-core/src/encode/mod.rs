@@ -161,18 +161,20 @@ impl Encoder {
     pub fn new(vocabulary: Vocabulary) -> Result<Self> {
         let Vocabulary { tokens, merges, ranking, added, added_bytes, pattern, .. } = vocabulary;
         let pretokenizer = Pretokenizer::new(pattern.as_deref())?;
-        let mut every: Vec<(u32, Vec<u8>)> = tokens.clone();
+        let num_ordinary = tokens.len();
+        let mut every = tokens;
         every.extend(added_bytes);
         let table = Tokens::new(&every)?;
+        let tokens = &every[..num_ordinary];
         let mut byte_ids = [NONE; 256];
-        for (id, token) in &tokens {
+        for (id, token) in tokens {
             if let [byte] = token[..] {
                 byte_ids[byte as usize] = *id;
             }
         }
         let ordinary: Vec<u32> = tokens.iter().map(|(id, _)| *id).collect();
         let pairs = match ranking {
-            Ranking::Ids => Pairs::of_ranks(&tokens),
+            Ranking::Ids => Pairs::of_ranks(tokens),
             Ranking::Merges | Ranking::MergesAfterLookup => Pairs::of_merges(&merges)?,
         };
         let whole = WholeTokens::new(&ordinary, &table);

@@ -37,17 +37,21 @@ pub(crate) fn merges_of_ranks(tokens: &[(u32, &[u8])]) -> Option<Vec<(u32, u32, 
     let mut known = Known::new(tokens.len());
     let mut ids = vec![NONE; BYTES];
     for (id, token) in bytes {
-        known.insert(token, u32::from(token[0]));
+        known.look_at(token);
+        known.insert(u32::from(token[0]));
         ids[usize::from(token[0])] = id;
     }
     for (id, token) in longer {
-        let (left, right) = if token.len() <= SHORT {
-            known.cuts(token).find(|&(left, right)| made.stay_apart(left, right))?
+        if token.len() <= SHORT {
+            known.look_at(token);
+            let (left, right) = known.cuts().find(|&(left, right)| made.stay_apart(left, right))?;
+            known.insert(made.add(left, right));
+        } else if token.iter().all(|&byte| ids[usize::from(byte)] != NONE) {
+            let (left, right) = made.merge(token)?;
+            made.add(left, right);
         } else {
-            made.merge(token)
-                .filter(|_| token.iter().all(|&byte| ids[usize::from(byte)] != NONE))?
-        };
-        known.insert(token, made.add(left, right));
+            return None;
+        }
         ids.push(id);
     }
     let id = |place: u32| ids[place as usize];
@@ -159,6 +163,9 @@ const SHORT: usize = 64;
 struct Known {
     places: HashTable<(u64, u32)>,
     powers: [u64; SHORT + 1],
+    /// The value of each start of the token that is looked at, and its length.
+    values: [u64; SHORT + 1],
+    length: usize,
 }
 
 const PRIME: u64 = (1 << 61) - 1;
@@ -185,31 +192,33 @@ impl Known {
         for exponent in 1..=SHORT {
             powers[exponent] = multiply(powers[exponent - 1], point);
         }
-        Self { places: HashTable::with_capacity(tokens), powers }
+        let places = HashTable::with_capacity(tokens);
+        Self { places, powers, values: [0; SHORT + 1], length: 0 }
     }
 
-    fn insert(&mut self, token: &[u8], place: u32) {
-        if token.len() <= SHORT {
-            let value = token.iter().fold(0, |value, &byte| self.append(value, byte));
-            self.places.insert_unique(spread(value), (value, place), |&(value, _)| spread(value));
+    /// Takes a short token to look at.
+    fn look_at(&mut self, token: &[u8]) {
+        for (at, &byte) in token.iter().enumerate() {
+            let longer = multiply(self.values[at], self.powers[1]) + u64::from(byte) + 1;
+            self.values[at + 1] = reduce(longer);
         }
+        self.length = token.len();
     }
 
-    fn append(&self, value: u64, byte: u8) -> u64 {
-        reduce(multiply(value, self.powers[1]) + u64::from(byte) + 1)
+    /// Gives the token that is looked at a place.
+    fn insert(&mut self, place: u32) {
+        let value = self.values[self.length];
+        self.places.insert_unique(spread(value), (value, place), |&(value, _)| spread(value));
     }
 
     fn find(&self, value: u64) -> Option<u32> {
         self.places.find(spread(value), |&(other, _)| other == value).map(|&(_, place)| place)
     }
 
-    /// Every way to cut a short token into two known ones, the longest left part first.
-    fn cuts(&self, token: &[u8]) -> impl Iterator<Item = (u32, u32)> {
-        let mut values = [0; SHORT + 1];
-        for (at, &byte) in token.iter().enumerate() {
-            values[at + 1] = self.append(values[at], byte);
-        }
-        let length = token.len();
+    /// Every way to cut the token that is looked at into two known ones, the longest left part first: that is
+    /// the right one most often.
+    fn cuts(&self) -> impl Iterator<Item = (u32, u32)> {
+        let (values, length) = (&self.values, self.length);
         (1..length).rev().filter_map(move |cut| {
             let left = self.find(values[cut])?;
             let before = multiply(values[cut], self.powers[length - cut]);
