@@ -180,13 +180,16 @@ class Encoding(Tokenizer):
     def decode_bytes(self, tokens: Ids) -> bytes:
         """Decode ids to bytes; KeyError for an unknown one."""
         try:
-            return super().decode_bytes(list(tokens) if isinstance(tokens, bytes) else tokens)
+            return super().decode_bytes(_byte_ids(tokens))
         except UnknownIdError as error:
             raise KeyError(f"Invalid token for decoding: {error.id}") from None
 
     def decode(self, tokens: Ids, errors: str = "replace") -> str:
         """Decode ids to text; `errors` says what becomes of bytes that are not UTF-8."""
-        return super().decode(tokens, errors)
+        try:
+            return super().decode(_byte_ids(tokens), errors)
+        except UnknownIdError as error:
+            raise KeyError(f"Invalid token for decoding: {error.id}") from None
 
     def decode_single_token_bytes(self, token: int) -> bytes:
         """The bytes of one token; KeyError for an unknown one."""
@@ -323,6 +326,11 @@ def _only_str(text: Text) -> str:
             f"expected str, found {type(text).__name__}; a byteweld.Tokenizer takes bytes"
         )
     return text
+
+
+def _byte_ids(tokens: Ids) -> Ids:
+    """To tiktoken, bytes are ids as good as any."""
+    return list(tokens) if isinstance(tokens, bytes) else tokens
 
 
 def _characters(disallowed: Specials) -> Specials:

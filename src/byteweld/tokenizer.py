@@ -487,7 +487,7 @@ class Tokenizer:
 
     def decode(self, ids: Ids, errors: str = "replace") -> str:
         """Decode ids to text; `errors` says what becomes of bytes that are not UTF-8."""
-        return self.decode_bytes(ids).decode(errors=errors)
+        return self._encoder.decode(ids, errors)
 
     def decode_bytes(self, ids: Ids) -> bytes:
         """Decode ids to bytes. An id outside the vocabulary raises UnknownIdError."""

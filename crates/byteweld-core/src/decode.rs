@@ -1,4 +1,9 @@
 //! Ids to bytes.
+//!
+//! A token is mostly shorter than 16 bytes, and a copy of 16 bytes is one instruction where one of any length is
+//! a call: so 16 bytes are copied whatever the token's length, and the next token covers what was too much.
+
+use std::mem::MaybeUninit;
 
 use crate::error::{Error, Result};
 
@@ -6,10 +11,32 @@ use crate::error::{Error, Result};
 const MAX_SPARSENESS: usize = 64;
 const FREE_IDS: usize = 1 << 20;
 
+/// What is copied for a token that is not longer. So many bytes can be read wherever a token starts.
+const COPIED: usize = 16;
+
+/// A place for a byte: one that has a value, or one in fresh memory.
+pub trait Place: Copy {
+    /// The place when a byte is in it.
+    fn holding(byte: u8) -> Self;
+}
+
+impl Place for u8 {
+    fn holding(byte: u8) -> Self {
+        byte
+    }
+}
+
+impl Place for MaybeUninit<u8> {
+    fn holding(byte: u8) -> Self {
+        Self::new(byte)
+    }
+}
+
 /// Every token's bytes by id.
 pub struct Tokens {
     /// Where token `id` starts in `bytes`; it ends where the next one starts. Unused ids are empty.
-    starts: Vec<usize>,
+    starts: Vec<u32>,
+    /// All tokens, and [`COPIED`] bytes of nothing behind the last.
     bytes: Vec<u8>,
     /// The one token that is empty too (a rank file may hold such a one).
     empty: Option<u32>,
@@ -27,8 +54,14 @@ impl Tokens {
         }
         let mut order: Vec<&(u32, Vec<u8>)> = tokens.iter().collect();
         order.sort_unstable_by_key(|(id, _)| *id);
+        let total: usize = tokens.iter().map(|(_, token)| token.len()).sum();
+        if u32::try_from(total).is_err() {
+            return Err(Error::Vocabulary(format!(
+                "the tokens have {total} bytes; all together may have at most 2^32 - 1"
+            )));
+        }
         let mut starts = Vec::with_capacity(highest + 2);
-        let mut bytes = Vec::with_capacity(tokens.iter().map(|(_, token)| token.len()).sum());
+        let mut bytes = Vec::with_capacity(total + COPIED);
         for pair in order.windows(2) {
             if pair[0].0 == pair[1].0 {
                 return Err(Error::Vocabulary(format!("id {} is given twice", pair[0].0)));
@@ -36,7 +69,7 @@ impl Tokens {
         }
         let mut empty = None;
         for (id, token) in order {
-            starts.resize(*id as usize + 1, bytes.len());
+            starts.resize(*id as usize + 1, bytes.len() as u32);
             if token.is_empty()
                 && let Some(other) = empty.replace(*id)
             {
@@ -44,7 +77,8 @@ impl Tokens {
             }
             bytes.extend_from_slice(token);
         }
-        starts.push(bytes.len());
+        starts.push(bytes.len() as u32);
+        bytes.resize(bytes.len() + COPIED, 0);
         Ok(Self { starts, bytes, empty })
     }
 
@@ -55,23 +89,123 @@ impl Tokens {
 
     /// A token's bytes.
     pub fn get(&self, id: u32) -> Option<&[u8]> {
+        let (start, length) = self.span(id)?;
+        Some(&self.bytes[start..start + length])
+    }
+
+    /// Where a token is in `bytes`, and its length.
+    #[inline(always)]
+    fn span(&self, id: u32) -> Option<(usize, usize)> {
         let start = *self.starts.get(id as usize)?;
         let end = *self.starts.get(id as usize + 1)?;
-        (end > start || self.empty == Some(id)).then(|| &self.bytes[start..end])
+        (end > start || self.empty == Some(id)).then_some((start as usize, (end - start) as usize))
     }
 
     /// Appends the bytes of all ids to `out`. Nothing is appended if one is unknown.
     pub fn decode_into(&self, ids: &[u32], out: &mut Vec<u8>) -> Result<()> {
-        let length = out.len();
+        let start = out.len();
+        out.resize(start + self.decoded_length(ids)?, 0);
+        let is_whole = self.decode_to(ids, &mut out[start..]);
+        debug_assert!(is_whole, "nobody changes the ids meanwhile");
+        Ok(())
+    }
+
+    /// How many bytes the ids have together.
+    pub fn decoded_length(&self, ids: &[u32]) -> Result<usize> {
+        let mut total = 0usize;
         for &id in ids {
-            match self.get(id) {
-                Some(token) => out.extend_from_slice(token),
-                None => {
-                    out.truncate(length);
-                    return Err(Error::UnknownId(id));
+            let (_, length) = self.span(id).ok_or(Error::UnknownId(id))?;
+            // What does not fit in memory fails where room for it is asked for.
+            total = total.saturating_add(length);
+        }
+        Ok(total)
+    }
+
+    /// Writes the bytes of all ids to `out`, which has room for exactly these; says whether it has, and all of
+    /// it was written. (It has not if another thread changes the ids after they were measured.)
+    #[must_use]
+    pub fn decode_to<P: Place>(&self, ids: &[u32], out: &mut [P]) -> bool {
+        let mut at = 0;
+        for &id in ids {
+            let Some((start, length)) = self.span(id) else { return false };
+            let wide_to = out[at..].first_chunk_mut::<COPIED>();
+            let wide_from = self.bytes[start..].first_chunk::<COPIED>();
+            match (wide_from, wide_to) {
+                (Some(from), Some(to)) if length <= COPIED => *to = from.map(P::holding),
+                _ => {
+                    let Some(to) = out.get_mut(at..at + length) else { return false };
+                    for (to, from) in to.iter_mut().zip(&self.bytes[start..start + length]) {
+                        *to = P::holding(*from);
+                    }
                 }
             }
+            at += length;
         }
-        Ok(())
+        at == out.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tokens(of: &[&[u8]]) -> Tokens {
+        let tokens: Vec<_> = (0..).zip(of).map(|(id, token)| (2 * id, token.to_vec())).collect();
+        Tokens::new(&tokens).unwrap()
+    }
+
+    fn decode(tokens: &Tokens, ids: &[u32]) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        tokens.decode_into(ids, &mut out).map(|()| out)
+    }
+
+    /// What `decode_to` writes into room for `length` bytes, if it says that it did.
+    fn decode_to(tokens: &Tokens, ids: &[u32], length: usize) -> Option<Vec<u8>> {
+        let mut out = vec![0xAA; length];
+        tokens.decode_to(ids, &mut out).then_some(out)
+    }
+
+    #[test]
+    fn ids_between_tokens_are_unknown_and_one_token_may_be_empty() {
+        let tokens = tokens(&[b"a", b"", b"bc"]);
+        assert_eq!(tokens.end(), 5);
+        assert_eq!(decode(&tokens, &[0, 2, 4, 0]).unwrap(), b"abca");
+        for unknown in [1, 3, 5, u32::MAX] {
+            assert!(tokens.get(unknown).is_none());
+            assert!(
+                matches!(decode(&tokens, &[0, unknown]), Err(Error::UnknownId(id)) if id == unknown)
+            );
+            assert!(!tokens.decode_to::<u8>(&[unknown], &mut []));
+        }
+    }
+
+    #[test]
+    fn room_that_is_too_small_or_too_large_is_noticed() {
+        let tokens = tokens(&[b"abc", &[b'x'; 40]]);
+        for ids in [&[0u32, 0][..], &[0, 2], &[2, 0], &[2]] {
+            let expected = decode(&tokens, ids).unwrap();
+            for length in 0..expected.len() + 40 {
+                let written = decode_to(&tokens, ids, length);
+                assert_eq!(written, (length == expected.len()).then(|| expected.clone()));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn copies_of_16_bytes_give_what_plain_ones_give(
+            of in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 1..20),
+            picks in prop::collection::vec(any::<prop::sample::Index>(), 0..50),
+        ) {
+            let tokens = tokens(&of.iter().map(|token| &token[..]).collect::<Vec<_>>());
+            let picks: Vec<usize> = picks.iter().map(|pick| pick.index(of.len())).collect();
+            let ids: Vec<u32> = picks.iter().map(|&pick| 2 * pick as u32).collect();
+            let expected: Vec<u8> = picks.iter().flat_map(|&pick| of[pick].clone()).collect();
+            prop_assert_eq!(tokens.decoded_length(&ids).unwrap(), expected.len());
+            prop_assert_eq!(&decode(&tokens, &ids).unwrap(), &expected);
+            prop_assert_eq!(decode_to(&tokens, &ids, expected.len()), Some(expected));
+        }
     }
 }

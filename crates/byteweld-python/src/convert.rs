@@ -1,13 +1,15 @@
-//! Python values to Rust ones, without copies where that is possible.
+//! Arguments: ids, texts and numbers of threads as Python has them, to what Rust takes.
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
-use numpy::PyReadonlyArray1;
+use numpy::{Element, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyByteArray, PyBytes, PyString};
+use pyo3::types::{PyBytes, PyString};
+
+use crate::lists;
+use crate::text::Text;
 
 /// What `len()` says is believed up to here; what comes after must really be there.
 const TRUSTED_LENGTH: usize = 1 << 16;
@@ -21,54 +23,66 @@ const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 /// Work on less text than this is done without letting go of the GIL: that would take longer.
 pub(crate) const DETACH_BYTES: usize = 1 << 11;
 
-/// A `str`, `bytes` or `bytearray`, borrowed (a `bytearray` is copied, since it can change).
-pub(crate) enum Text {
-    Str(PyBackedStr),
-    Bytes(PyBackedBytes),
+/// Ids that a call was given: read, or where they lie in a numpy array.
+pub(crate) enum Ids<'py> {
+    Read(Vec<u32>),
+    Lying(PyReadonlyArray1<'py, u32>),
 }
 
-impl AsRef<[u8]> for Text {
-    fn as_ref(&self) -> &[u8] {
+impl Ids<'_> {
+    /// In an array, other threads may change them at any time.
+    pub(crate) fn as_slice(&self) -> &[u32] {
         match self {
-            Text::Str(text) => text.as_bytes(),
-            Text::Bytes(bytes) => bytes,
+            Ids::Read(ids) => ids,
+            // That it is one piece was seen before.
+            Ids::Lying(array) => array.as_slice().unwrap_or_default(),
         }
     }
 }
 
-impl<'py> FromPyObject<'_, 'py> for Text {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(text) = object.cast::<PyString>() {
-            // A lone surrogate raises UnicodeEncodeError; the caller decides what becomes of it.
-            return Ok(Text::Str(text.to_owned().try_into()?));
-        }
-        if let Ok(bytes) = object.cast::<PyBytes>() {
-            return Ok(Text::Bytes(bytes.to_owned().into()));
-        }
-        if let Ok(bytes) = object.cast::<PyByteArray>() {
-            return Ok(Text::Bytes(bytes.to_owned().into()));
-        }
-        let name = object.get_type().name()?;
-        Err(PyTypeError::new_err(format!("expected str or bytes, found {name}")))
-    }
-}
-
-/// Ids from a numpy array of uint32, or from any sequence of integers.
-pub(crate) fn ids(object: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
-    if let Ok(array) = object.extract::<PyReadonlyArray1<'_, u32>>() {
-        return Ok(array.as_array().to_vec());
+/// Ids from a numpy array, or from any sequence of integers.
+pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
+    // First what needs no numpy: to look for an array is to import it.
+    if let Some(ids) = lists::read(object) {
+        return Ok(Ids::Read(ids));
     }
     if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
         let name = object.get_type().name()?;
         return Err(PyTypeError::new_err(format!("expected a sequence of ids, found {name}")));
     }
+    if let Some(ids) = array(object) {
+        return Ok(ids);
+    }
     let mut ids = Vec::with_capacity(object.len().unwrap_or(0).min(TRUSTED_LENGTH));
     for id in object.try_iter()? {
         ids.push(id?.extract::<u32>()?);
     }
-    Ok(ids)
+    Ok(Ids::Read(ids))
+}
+
+/// Ids from a numpy array of one of the usual types; all others are read one by one.
+fn array<'py>(object: &Bound<'py, PyAny>) -> Option<Ids<'py>> {
+    let untyped = object.cast::<PyUntypedArray>().ok()?;
+    if let Ok(array) = object.extract::<PyReadonlyArray1<'_, u32>>() {
+        if array.as_slice().is_ok() {
+            return Some(Ids::Lying(array));
+        }
+        // With a step they are copied. Where they are not even aligned, Python reads them.
+        return untyped.is_aligned().then(|| Ids::Read(array.as_array().to_vec()));
+    }
+    let narrowed = narrow::<i64>(object).or_else(|| narrow::<i32>(object));
+    narrowed.or_else(|| narrow::<u64>(object)).or_else(|| narrow::<u16>(object)).map(Ids::Read)
+}
+
+/// The ids of an array of another type, if they all fit.
+fn narrow<T: Element + Copy + TryInto<u32>>(object: &Bound<'_, PyAny>) -> Option<Vec<u32>> {
+    let array = object.extract::<PyReadonlyArray1<'_, T>>().ok()?;
+    let wide = array.as_slice().ok()?;
+    let mut ids = Vec::with_capacity(wide.len());
+    for &id in wide {
+        ids.push(id.try_into().ok()?);
+    }
+    Some(ids)
 }
 
 /// Texts from any iterable but a text.

@@ -1,5 +1,6 @@
 //! A vocabulary made ready: text to ids and back.
 
+use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 
 use byteweld_core::encode as core;
@@ -10,12 +11,14 @@ use byteweld_core::{Error, Result};
 use numpy::{PyArray1, ToPyArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyInt, PyList};
+use pyo3::types::{PyBytes, PyList};
 
-use crate::convert::{DETACH_BYTES, Text, ids, texts, threads};
+use crate::convert::{DETACH_BYTES, ids, texts, threads};
 use crate::error::raise;
+use crate::lists::Integers;
+use crate::output::{self, Fill, known_handler};
 use crate::table::Table;
+use crate::text::Text;
 
 /// All ids, and where each text's ids start, with the end as last.
 type Ragged<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>);
@@ -123,13 +126,8 @@ fn unknown(what: &str, value: &str) -> PyErr {
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct Encoder {
     inner: core::Encoder,
-    /// A Python integer for every id, made when a long list first needs them: a list of those that are
-    /// there is several times faster than making each anew.
-    integers: PyOnceLock<Vec<Py<PyInt>>>,
+    integers: Integers,
 }
-
-/// A shorter list is not worth making all integers for.
-const WORTH_ALL_INTEGERS: usize = 1 << 12;
 
 impl Encoder {
     /// Does the work, without the GIL if there is much of it.
@@ -143,29 +141,33 @@ impl Encoder {
         result.map_err(|error| raise(py, error))
     }
 
-    /// Ids as a Python list.
-    fn list<'py>(&self, py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyList>> {
-        let integers = match self.integers.get(py) {
-            None if ids.len() >= WORTH_ALL_INTEGERS => {
-                let make = |id: u32| PyInt::new(py, id).unbind();
-                Some(
-                    self.integers
-                        .get_or_init(py, || (0..self.inner.tokens().end()).map(make).collect()),
-                )
-            }
-            known => known,
-        };
-        match integers {
-            Some(integers) => PyList::new(py, ids.iter().map(|&id| integers[id as usize].bind(py))),
-            None => PyList::new(py, ids),
-        }
-    }
-
     fn refuse(&self, text: &[u8], refused: &Option<Specials>) -> Result<()> {
         match refused {
             None | Some(Specials::All(false)) => Ok(()),
             Some(Specials::All(true)) => self.inner.refuse(text, None),
             Some(Specials::Some(choice)) => self.inner.refuse(text, Some(&choice.get().inner)),
+        }
+    }
+
+    /// Decodes ids into what `make` makes of a length and of what fills that.
+    fn decoded<'py, T>(
+        &self,
+        py: Python<'py>,
+        ids: &[u32],
+        make: impl Fn(Python<'py>, usize, &mut Fill<'_>) -> PyResult<Option<T>>,
+    ) -> PyResult<T> {
+        let tokens = self.inner.tokens();
+        let length = self.run(py, ids.len(), || tokens.decoded_length(ids))?;
+        let fill = &mut |out: &mut [MaybeUninit<u8>]| {
+            if length < DETACH_BYTES {
+                return tokens.decode_to(ids, out);
+            }
+            py.detach(|| tokens.decode_to(ids, out))
+        };
+        match make(py, length, fill)? {
+            Some(made) => Ok(made),
+            // Another thread wrote to the array that they are in: those that are copied stay.
+            None => self.decoded(py, &ids.to_vec(), make),
         }
     }
 
@@ -256,7 +258,8 @@ impl Encoder {
             unk,
         };
         let inner = py.detach(|| core::Encoder::new(vocabulary)).map_err(|e| raise(py, e))?;
-        Ok(Self { inner, integers: PyOnceLock::new() })
+        let integers = Integers::new(inner.tokens().end());
+        Ok(Self { inner, integers })
     }
 
     /// Prepares a choice of special tokens.
@@ -274,7 +277,7 @@ impl Encoder {
         allowed: Option<Specials>,
         refused: Option<Specials>,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.list(py, &self.encode_ids(py, &text, &allowed, &refused)?)
+        self.integers.list(py, &self.encode_ids(py, &text, &allowed, &refused)?)
     }
 
     fn encode_to_numpy<'py>(
@@ -296,7 +299,7 @@ impl Encoder {
         num_threads: Option<i128>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
         let lists = self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)?;
-        lists.into_iter().map(|ids| self.list(py, &ids)).collect()
+        lists.into_iter().map(|ids| self.integers.list(py, &ids)).collect()
     }
 
     /// All ids in one array, and where each text's ids start, with the end as last.
@@ -360,7 +363,7 @@ impl Encoder {
             self.inner.encode(&joined, &allowed, &mut ids)?;
             Ok(ids)
         })?;
-        self.list(py, &ids)
+        self.integers.list(py, &ids)
     }
 
     fn encode_with_unstable(
@@ -432,12 +435,23 @@ impl Encoder {
         ids: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let ids = self::ids(ids)?;
-        let bytes = self.run(py, ids.len() * 4, || {
-            let mut bytes = Vec::with_capacity(ids.len() * 4);
-            self.inner.tokens().decode_into(&ids, &mut bytes)?;
-            Ok(bytes)
-        })?;
-        Ok(PyBytes::new(py, &bytes))
+        self.decoded(py, ids.as_slice(), output::bytes)
+    }
+
+    /// Decodes to a `str`; `errors` is as in `bytes.decode`.
+    fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &Bound<'py, PyAny>,
+        errors: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(handler) = known_handler(errors) else {
+            let bytes = self.decode_bytes(py, ids)?;
+            return bytes.call_method1("decode", ("utf-8", errors));
+        };
+        let ids = self::ids(ids)?;
+        let string = |py, length, fill: &mut Fill<'_>| output::string(py, length, handler, fill);
+        Ok(self.decoded(py, ids.as_slice(), string)?.into_any())
     }
 
     /// One token's bytes.

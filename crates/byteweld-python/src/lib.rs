@@ -7,8 +7,13 @@ mod counts;
 mod encoder;
 mod error;
 mod limit;
+
+mod lists;
+mod output;
 mod table;
+mod text;
 mod trainer;
+mod utf8;
 
 use pyo3::prelude::*;
 

@@ -1,0 +1,83 @@
+//! Texts coming in: the bytes of a `str`, `bytes` or `bytearray`, without a copy where that is possible.
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::string::PyStringData;
+use pyo3::types::{PyByteArray, PyBytes, PyString};
+
+use crate::utf8::utf8;
+
+/// A text's bytes. Those of ASCII and of `bytes` are borrowed; a `bytearray` is copied, since it can change.
+pub(crate) enum Text {
+    Str(PyBackedStr),
+    Bytes(PyBackedBytes),
+    /// The UTF-8 of a `str` that Python keeps otherwise.
+    Made(Vec<u8>),
+}
+
+impl AsRef<[u8]> for Text {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Text::Str(text) => text.as_bytes(),
+            Text::Bytes(bytes) => bytes,
+            Text::Made(bytes) => bytes,
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Text {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(text) = object.cast::<PyString>() {
+            if !has_utf8(&text)
+                && let Some(bytes) = transcode(&text)?
+            {
+                return Ok(Text::Made(bytes));
+            }
+            // A lone surrogate raises UnicodeEncodeError; the caller decides what becomes of it.
+            return Ok(Text::Str(text.to_owned().try_into()?));
+        }
+        if let Ok(bytes) = object.cast::<PyBytes>() {
+            return Ok(Text::Bytes(bytes.to_owned().into()));
+        }
+        if let Ok(bytes) = object.cast::<PyByteArray>() {
+            return Ok(Text::Bytes(bytes.to_owned().into()));
+        }
+        let name = object.get_type().name()?;
+        Err(PyTypeError::new_err(format!("expected str or bytes, found {name}")))
+    }
+}
+
+/// Whether Python has the UTF-8 of a `str` already: it is ASCII, or somebody asked for it before.
+fn has_utf8(text: &Bound<'_, PyString>) -> bool {
+    let object = text.as_ptr();
+    // SAFETY: a `str` is at least a `PyASCIIObject`, which is where the flags are; one that is compact and not
+    // ASCII is a `PyCompactUnicodeObject`. Other threads may be about to set the pointer, so it is read as one
+    // that they share.
+    unsafe {
+        if ffi::PyUnicode_IS_COMPACT(object) == 0 {
+            return false;
+        }
+        if ffi::PyUnicode_IS_COMPACT_ASCII(object) != 0 {
+            return true;
+        }
+        let known = &raw mut (*object.cast::<ffi::PyCompactUnicodeObject>()).utf8;
+        !AtomicPtr::from_ptr(known).load(Ordering::Relaxed).is_null()
+    }
+}
+
+/// The UTF-8 of a `str`; none if it holds a surrogate.
+fn transcode(text: &Bound<'_, PyString>) -> PyResult<Option<Vec<u8>>> {
+    // SAFETY: a `str` does not change, and lives as long as `text`. How its flags are laid out is what the tests of
+    // all kinds of strings are for.
+    Ok(match unsafe { text.data() }? {
+        PyStringData::Ucs1(units) => utf8(units),
+        PyStringData::Ucs2(units) => utf8(units),
+        PyStringData::Ucs4(units) => utf8(units),
+    })
+}
