@@ -96,8 +96,7 @@ impl Tokens {
     /// Where a token is in `bytes`, and its length.
     #[inline(always)]
     fn span(&self, id: u32) -> Option<(usize, usize)> {
-        let start = *self.starts.get(id as usize)?;
-        let end = *self.starts.get(id as usize + 1)?;
+        let &[start, end] = self.starts.get(id as usize..)?.first_chunk::<2>()?;
         (end > start || self.empty == Some(id)).then_some((start as usize, (end - start) as usize))
     }
 
@@ -114,7 +113,7 @@ impl Tokens {
     pub fn decoded_length(&self, ids: &[u32]) -> Result<usize> {
         let mut total = 0usize;
         for &id in ids {
-            let (_, length) = self.span(id).ok_or(Error::UnknownId(id))?;
+            let Some((_, length)) = self.span(id) else { return Err(Error::UnknownId(id)) };
             // What does not fit in memory fails where room for it is asked for.
             total = total.saturating_add(length);
         }
@@ -128,20 +127,23 @@ impl Tokens {
         let mut at = 0;
         for &id in ids {
             let Some((start, length)) = self.span(id) else { return false };
-            let wide_to = out[at..].first_chunk_mut::<COPIED>();
-            let wide_from = self.bytes[start..].first_chunk::<COPIED>();
-            match (wide_from, wide_to) {
-                (Some(from), Some(to)) if length <= COPIED => *to = from.map(P::holding),
-                _ => {
-                    let Some(to) = out.get_mut(at..at + length) else { return false };
-                    for (to, from) in to.iter_mut().zip(&self.bytes[start..start + length]) {
-                        *to = P::holding(*from);
-                    }
-                }
+            if length <= COPIED && at + COPIED <= out.len() {
+                copy(&self.bytes[start..start + COPIED], &mut out[at..at + COPIED]);
+            } else {
+                let Some(to) = out.get_mut(at..at + length) else { return false };
+                copy(&self.bytes[start..start + length], to);
             }
             at += length;
         }
         at == out.len()
+    }
+}
+
+/// Copies as many bytes as there are places. Where the number is known, this is one instruction.
+#[inline(always)]
+fn copy<P: Place>(from: &[u8], to: &mut [P]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = P::holding(*from);
     }
 }
 

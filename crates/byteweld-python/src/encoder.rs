@@ -11,7 +11,7 @@ use byteweld_core::{Error, Result};
 use numpy::{PyArray1, ToPyArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBool, PyBytes, PyList};
 
 use crate::convert::{DETACH_BYTES, ids, texts, threads};
 use crate::error::raise;
@@ -30,10 +30,21 @@ pub(crate) struct SpecialChoice {
 }
 
 /// None of them, all of the vocabulary's (`True`), or a choice.
-#[derive(FromPyObject)]
 enum Specials {
     All(bool),
     Some(Py<SpecialChoice>),
+}
+
+// Derived, this would make an exception for each choice: that it is no bool.
+impl<'py> FromPyObject<'_, 'py> for Specials {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(all) = object.cast_exact::<PyBool>() {
+            return Ok(Specials::All(all.is_true()));
+        }
+        Ok(Specials::Some(object.cast::<SpecialChoice>()?.to_owned().unbind()))
+    }
 }
 
 impl Specials {

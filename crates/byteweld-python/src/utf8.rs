@@ -5,89 +5,111 @@
 /// Characters that are looked at together.
 const BLOCK: usize = 16;
 
+/// Room for the UTF-8 of a block, whatever is in it, and for the rest of a word behind it.
+const ROOM: usize = 2 * BLOCK * WORD;
+
 /// A character is written as one word of so many bytes, and the next one covers what was too much.
 const WORD: usize = 4;
 
 /// What a character is kept in.
-pub(crate) trait Unit: Copy + Into<u32> {}
-impl Unit for u8 {}
-impl Unit for u16 {}
-impl Unit for u32 {}
+pub(crate) trait Unit: Copy + Into<u32> {
+    /// How many bytes characters have in UTF-8; none if there is a surrogate among them.
+    fn utf8_length(units: &[Self]) -> Option<usize>;
+}
+
+/// `$limits` are the first characters of two, three and four bytes, as far as they fit into the type; for so many
+/// characters as `$many`, the sum of their further bytes does.
+macro_rules! unit {
+    ($type:ty, $limits:expr, $many:expr) => {
+        impl Unit for $type {
+            // Sums in the type itself are those of many characters in one instruction.
+            fn utf8_length(units: &[Self]) -> Option<usize> {
+                let mut length = units.len();
+                let mut surrogates = false;
+                for units in units.chunks($many) {
+                    let mut further: $type = 0;
+                    let mut found: $type = 0;
+                    for &unit in units {
+                        for limit in $limits {
+                            further += <$type>::from(unit >= limit);
+                        }
+                        found |= <$type>::from(u32::from(unit) & !0x7FF == 0xD800);
+                    }
+                    length += further as usize;
+                    surrogates |= found != 0;
+                }
+                (!surrogates).then_some(length)
+            }
+        }
+    };
+}
+unit!(u8, [0x80], 0xFF);
+unit!(u16, [0x80, 0x800], 0x7FFF);
+unit!(u32, [0x80, 0x800, 0x1_0000], 0x7FFF_FFFF / 3);
 
 /// The characters in UTF-8; none if there is a surrogate among them, which UTF-8 has not.
 pub(crate) fn utf8<U: Unit>(units: &[U]) -> Option<Vec<u8>> {
-    let length = utf8_length(units)?;
-    let mut out = vec![0; length + WORD];
+    let length = U::utf8_length(units)?;
+    let mut out = vec![0; length + ROOM];
     let mut at = 0;
     let (blocks, rest) = units.as_chunks::<BLOCK>();
     for block in blocks {
-        if is_ascii(block) {
-            let bytes = block.map(|unit| unit.into() as u8);
-            out[at..at + BLOCK].copy_from_slice(&bytes);
-            at += BLOCK;
+        let Some(room) = out[at..].first_chunk_mut::<ROOM>() else { break };
+        let all = block.iter().fold(0, |all, &unit| all | unit.into());
+        at += if all < 0x80 {
+            for (byte, &unit) in room.iter_mut().zip(block) {
+                *byte = unit.into() as u8;
+            }
+            BLOCK
         } else {
-            at = write(block, &mut out, at);
-        }
+            write(block.map(U::into), BLOCK, room)
+        };
     }
-    at = write(rest, &mut out, at);
+    if let Some(room) = out[at..].first_chunk_mut::<ROOM>() {
+        let mut last = [0; BLOCK];
+        for (character, &unit) in last.iter_mut().zip(rest) {
+            *character = unit.into();
+        }
+        at += write(last, rest.len(), room);
+    }
     debug_assert_eq!(at, length);
     out.truncate(length);
     Some(out)
 }
 
-/// How many bytes the characters have in UTF-8; none if there is a surrogate among them.
-fn utf8_length<U: Unit>(units: &[U]) -> Option<usize> {
-    let mut length = units.len();
-    let mut surrogates = 0;
-    // The sums of so many characters fit in 16 bits, and many such sums are one instruction.
-    for units in units.chunks(1 << 12) {
-        let mut more = 0u16;
-        let mut found = 0u16;
-        for &unit in units {
-            let character: u32 = unit.into();
-            more += u16::from(character >= 0x80);
-            more += u16::from(character >= 0x800);
-            more += u16::from(character >= 0x1_0000);
-            found |= u16::from(character & 0xFFFF_F800 == 0xD800);
-        }
-        length += usize::from(more);
-        surrogates |= found;
-    }
-    (surrogates == 0).then_some(length)
-}
-
-fn is_ascii<U: Unit>(block: &[U; BLOCK]) -> bool {
-    block.iter().fold(0, |all, &unit| all | unit.into()) < 0x80
-}
-
-/// Writes characters at a place, behind which there is room for a word more; returns the place after them.
+/// Writes the first `count` characters of a block; returns how many bytes they have.
 #[inline(always)]
-fn write<U: Unit>(units: &[U], out: &mut [u8], mut at: usize) -> usize {
-    for &unit in units {
-        let (word, length) = word(unit.into(), size_of::<U>());
-        out[at..at + WORD].copy_from_slice(&word.to_le_bytes());
+fn write(block: [u32; BLOCK], count: usize, room: &mut [u8; ROOM]) -> usize {
+    // First what each one becomes, which many lanes do at once; then one after another where it goes.
+    let mut words = [0; BLOCK];
+    let mut lengths = [0; BLOCK];
+    for (place, &character) in block.iter().enumerate() {
+        words[place] = word(character);
+        lengths[place] = length(character);
+    }
+    let mut at = 0;
+    for (word, &length) in words.iter().zip(&lengths).take(count) {
+        // A block has never more bytes than this: it shows that there is room.
+        let place = at as usize % (BLOCK * WORD);
+        room[place..place + WORD].copy_from_slice(&word.to_le_bytes());
         at += length;
     }
-    at
+    at as usize
 }
 
-/// A character's UTF-8 as a little-endian word, and its length. `size` is that of what it was kept in.
-#[inline(always)]
-fn word(character: u32, size: usize) -> (u32, usize) {
+fn length(character: u32) -> u32 {
+    1 + u32::from(character >= 0x80)
+        + u32::from(character >= 0x800)
+        + u32::from(character >= 0x1_0000)
+}
+
+/// A character's UTF-8 as a little-endian word.
+fn word(character: u32) -> u32 {
     let tail = |shift: u32| 0x80 | (character >> shift) & 0x3F;
     let two = 0xC0 | character >> 6 | tail(0) << 8;
-    if size == 1 {
-        return if character < 0x80 { (character, 1) } else { (two, 2) };
-    }
     let three = 0xE0 | character >> 12 | tail(6) << 8 | tail(0) << 16;
-    if size == 4 && character >= 0x1_0000 {
-        let four = 0xF0 | character >> 18 | tail(12) << 8 | tail(6) << 16 | tail(0) << 24;
-        return (four, 4);
-    }
-    // Chosen without a jump: in most scripts there are spaces and points between the letters.
-    let is_two = character >= 0x80;
-    let is_three = character >= 0x800;
-    let word = if is_two { two } else { character };
-    let word = if is_three { three } else { word };
-    (word, 1 + usize::from(is_two) + usize::from(is_three))
+    let four = 0xF0 | character >> 18 | tail(12) << 8 | tail(6) << 16 | tail(0) << 24;
+    let word = if character >= 0x80 { two } else { character };
+    let word = if character >= 0x800 { three } else { word };
+    if character >= 0x1_0000 { four } else { word }
 }
