@@ -205,7 +205,7 @@ impl Encoder {
         allowed: &Option<Specials>,
         refused: &Option<Specials>,
         num_threads: Option<i128>,
-    ) -> PyResult<Vec<Vec<u32>>> {
+    ) -> PyResult<core::Ragged> {
         let threads = threads(num_threads)?;
         let bytes = texts.iter().map(|text| text.as_ref().len()).sum();
         self.run(py, bytes, || {
@@ -309,8 +309,8 @@ impl Encoder {
         refused: Option<Specials>,
         num_threads: Option<i128>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
-        let lists = self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)?;
-        lists.into_iter().map(|ids| self.integers.list(py, &ids)).collect()
+        let all = self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)?;
+        all.iter().map(|ids| self.integers.list(py, ids)).collect()
     }
 
     /// All ids in one array, and where each text's ids start, with the end as last.
@@ -322,16 +322,10 @@ impl Encoder {
         refused: Option<Specials>,
         num_threads: Option<i128>,
     ) -> PyResult<Ragged<'py>> {
-        let lists = self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)?;
-        let mut offsets = Vec::with_capacity(lists.len() + 1);
-        let mut end = 0i64;
-        offsets.push(end);
-        for list in &lists {
-            end += list.len() as i64;
-            offsets.push(end);
-        }
-        let all = py.detach(|| lists.concat());
-        Ok((PyArray1::from_vec(py, all), offsets.to_pyarray(py)))
+        let all = self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)?;
+        let starts = std::iter::once(&0).chain(&all.ends);
+        let offsets: Vec<i64> = starts.map(|&end| end as i64).collect();
+        Ok((PyArray1::from_vec(py, all.ids), offsets.to_pyarray(py)))
     }
 
     /// Ids, and the byte offset where each one ends.

@@ -7,7 +7,6 @@ mod counts;
 mod encoder;
 mod error;
 mod limit;
-
 mod lists;
 mod output;
 mod table;

@@ -7,10 +7,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::lookup::Waiting;
-use super::pairs::{NONE, Pairs};
+use super::pairs::{NO_MERGE, NONE, Pairs};
 use super::words::Words;
 
-/// Sequences up to this length are merged by looking through all pairs.
+/// Sequences up to this length are merged by looking through all pairs: as many as a word has bits.
 const SHORT: usize = 64;
 
 /// Reusable space for merging.
@@ -18,9 +18,8 @@ const SHORT: usize = 64;
 pub(super) struct Scratch {
     /// The sequence: ids in, merged ids out.
     pub(super) ids: Vec<u32>,
-    /// `ranks[i]` is the rank of the pair that starts at `i`, and `made[i]` what it becomes.
+    /// `ranks[i]` is the rank of the pair that starts at `i`.
     ranks: Vec<u32>,
-    made: Vec<u32>,
     next: Vec<u32>,
     previous: Vec<u32>,
     heap: BinaryHeap<Reverse<u64>>,
@@ -50,40 +49,52 @@ impl Scratch {
         }
     }
 
+    /// For at most [`SHORT`] ids. They stay where they are; of two that merge, the right one is no longer there.
     pub(super) fn merge_short(&mut self, pairs: &Pairs, limit: u32) {
-        let Self { ids, ranks, made, .. } = self;
-        ranks.clear();
-        made.clear();
-        for pair in ids.windows(2) {
+        let symbols = &mut self.ids[..];
+        let length = symbols.len();
+        // By place: the rank of the pair that starts there, and what it becomes.
+        let mut ranks = [NONE; SHORT];
+        let mut made = [NONE; SHORT];
+        for (at, pair) in symbols.windows(2).enumerate() {
             let merged = pairs.get(pair[0], pair[1]);
-            ranks.push(merged.rank);
-            made.push(merged.id);
+            (ranks[at], made[at]) = (merged.rank, merged.id);
         }
+        // Bit by bit: the places that are there.
+        let mut there = if length < SHORT { (1u64 << length) - 1 } else { u64::MAX };
         loop {
-            let mut best = limit;
-            let mut at = usize::MAX;
-            for (i, &rank) in ranks.iter().enumerate() {
+            let (mut best, mut at) = (limit, SHORT);
+            for (place, &rank) in ranks[..length].iter().enumerate() {
                 if rank < best {
-                    best = rank;
-                    at = i;
+                    (best, at) = (rank, place);
                 }
             }
-            if at == usize::MAX {
-                return;
-            }
-            ids[at] = made[at];
-            ids.remove(at + 1);
-            ranks.remove(at);
-            made.remove(at);
-            // The pairs with its neighbours are others now.
-            for first in [at.wrapping_sub(1), at] {
-                if first < ranks.len() {
-                    let merged = pairs.get(ids[first], ids[first + 1]);
-                    ranks[first] = merged.rank;
-                    made[first] = merged.id;
-                }
+            let Some(&id) = made.get(at) else { break };
+            let behind = there & (u64::MAX - 1) << at;
+            let right = behind.trailing_zeros() as usize;
+            there &= !(1 << right);
+            symbols[at] = id;
+            ranks[right] = NONE;
+            let next = (behind & behind.wrapping_sub(1)).trailing_zeros() as usize;
+            let merged = match symbols.get(next) {
+                Some(&next) => pairs.get(id, next),
+                None => NO_MERGE,
+            };
+            (ranks[at], made[at]) = (merged.rank, merged.id);
+            let before = there & (1 << at) - 1;
+            if before != 0 {
+                let place = before.ilog2() as usize;
+                let merged = pairs.get(symbols[place], id);
+                (ranks[place], made[place]) = (merged.rank, merged.id);
             }
         }
+        let mut kept = 0;
+        while there != 0 {
+            symbols[kept] = symbols[there.trailing_zeros() as usize];
+            kept += 1;
+            there &= there - 1;
+        }
+        self.ids.truncate(kept);
     }
 
     pub(super) fn merge_heap(&mut self, pairs: &Pairs, limit: u32) {

@@ -34,6 +34,7 @@ use pairs::{NONE, Pairs};
 use rewritten::Rewrites;
 use whole::WholeTokens;
 
+pub use batch::Ragged;
 pub use recover::recover_merges;
 pub(crate) use recover::{all_are_made, merges_of_ranks};
 pub use sink::{Counter, Sink, WithEnds};

@@ -26,7 +26,10 @@ struct Slot {
 /// While a table is made, so many insertions later its slot will have come from memory.
 pub(super) const AHEAD: usize = 16;
 
-const EMPTY: Slot = Slot { pair: u64::MAX, merged: Merged { rank: NONE, id: NONE } };
+/// What a pair that does not merge becomes.
+pub(super) const NO_MERGE: Merged = Merged { rank: NONE, id: NONE };
+
+const EMPTY: Slot = Slot { pair: u64::MAX, merged: NO_MERGE };
 
 /// Open addressing, at most half full: a look costs one cache line, rarely two.
 pub(super) struct Pairs {
@@ -165,7 +168,7 @@ impl Pairs {
         let hash = self.hash(pair);
         let bit = (hash >> (self.shift - 2)) as usize;
         if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
-            return EMPTY.merged;
+            return NO_MERGE;
         }
         self.slots[self.place(pair, hash)].merged
     }

@@ -129,7 +129,8 @@ proptest! {
     #[test]
     fn short_and_heap_merging_agree(
         merges in prop::collection::vec((0u32..12, 0u32..12), 1..40),
-        ids in prop::collection::vec(0u32..4, 0..200),
+        ids in prop::collection::vec(0u32..4, 0..=64),
+        limit in prop_oneof![Just(NONE), 0u32..40],
     ) {
         let mut pairs = Pairs::default();
         for (&(left, right), rank) in merges.iter().zip(0u32..) {
@@ -138,8 +139,8 @@ proptest! {
         let (mut short, mut heap) = (Scratch::default(), Scratch::default());
         short.ids = ids.clone();
         heap.ids = ids;
-        short.merge_short(&pairs, NONE);
-        heap.merge_heap(&pairs, NONE);
+        short.merge_short(&pairs, limit);
+        heap.merge_heap(&pairs, limit);
         prop_assert_eq!(short.ids, heap.ids);
     }
 
@@ -148,7 +149,35 @@ proptest! {
         let encoder = Encoder::new(bytes_and(&[("a", "b"), ("ab", "a")])).unwrap();
         let large: Vec<String> = texts.iter().map(|t| t.repeat(500)).collect();
         let one = encoder.encode_batch(&large, &Allowed::All, NonZeroUsize::MIN).unwrap();
+        for (text, ids) in large.iter().zip(one.iter()) {
+            let mut alone = Vec::new();
+            encoder.encode(text.as_bytes(), &Allowed::All, &mut alone).unwrap();
+            prop_assert_eq!(ids, alone);
+        }
         let seven = encoder.encode_batch(&large, &Allowed::All, NonZeroUsize::new(7).unwrap()).unwrap();
         prop_assert_eq!(one, seven);
+    }
+
+    #[test]
+    fn a_long_text_is_encoded_in_pieces_as_if_it_were_whole(
+        words in prop::collection::vec("[ a-c\n'1é日<|end>]{1,12}", 1..40),
+        pattern in prop::sample::select(vec![
+            r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+            r"[a-b]+|\s+|.",
+        ]),
+    ) {
+        let mut vocabulary = bytes_and(&[("a", "b"), ("ab", "a"), (" ", "a"), ("\n", "\n")]);
+        vocabulary.pattern = Some(pattern.to_owned());
+        let encoder = Encoder::new(vocabulary).unwrap();
+        let mut text = String::new();
+        for number in 0.. {
+            text.push_str(&words[number * 7 % words.len()]);
+            if text.len() > 300_000 { break }
+        }
+        let mut whole = Vec::new();
+        encoder.encode(text.as_bytes(), &Allowed::All, &mut whole).unwrap();
+        let pieces = encoder.encode_batch(&[&text], &Allowed::All, NonZeroUsize::new(3).unwrap()).unwrap();
+        prop_assert_eq!(pieces.ids, whole);
     }
 }
