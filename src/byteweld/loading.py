@@ -50,18 +50,18 @@ def load(
         return Tokenizer._loaded(formats.load(path, format=format, **options), place)
     kept = _place(place, Path(cache), format, options)
     vocab = None if kept is None else _read(kept)
-    if vocab is None:
-        vocab = formats.load(path, format=format, **options)
-        # Not if the file was changed while it was read.
-        if kept is not None and kept == _place(place, kept.parent, format, options):
-            with contextlib.suppress(OSError):  # a folder that cannot be written keeps nothing
-                _write(vocab, kept)
-    return Tokenizer._loaded(vocab, place)
+    if vocab is not None:
+        return Tokenizer._loaded(vocab, place, is_tried=True)
+    tok = Tokenizer._loaded(formats.load(path, format=format, **options), place)
+    # Not if the file was changed while it was read.
+    if kept is not None and kept == _place(place, kept.parent, format, options):
+        with contextlib.suppress(OSError):  # a folder that cannot be written keeps nothing
+            _write(tok.vocab, kept)
+    return tok
 
 
 def _place(path: Path, folder: Path, format: str | None, options: dict[str, Any]) -> Path | None:
     """Return where the compiled form of a file is kept, or None if it cannot be."""
-    digest = hashlib.sha256(_MAGIC)
     try:
         # The order of special tokens counts: of several with one id, the first is decoded to.
         asked = json.dumps([_native.__version__, format, options])
@@ -73,8 +73,10 @@ def _place(path: Path, folder: Path, format: str | None, options: dict[str, Any]
         side = beside.read_bytes() if beside.exists() else None
     except (OSError, TypeError, ValueError):
         return None  # loading says what is wrong
-    for part in (asked.encode(), data, side):
-        digest.update(b"none" if part is None else b"%d " % len(part) + part)
+    digest = hashlib.sha256(_MAGIC)
+    for part in (asked.encode(), side, data):
+        digest.update(b"none\n" if part is None else b"%d\n" % len(part))
+        digest.update(part or b"")
     return folder / f"{digest.hexdigest()}{SUFFIX}"
 
 
@@ -112,17 +114,16 @@ def _read(kept: Path) -> Vocabulary | None:
     try:
         if kept.stat().st_size > MAX_FILE_BYTES:
             return None
-        data = memoryview(kept.read_bytes())
+        data = kept.read_bytes()
     except OSError:
         return None
     start = len(_MAGIC) + _DIGEST_BYTES
-    payload = data[start:]
-    digest = hashlib.sha256(payload).digest()
-    if bytes(data[:start]) != _MAGIC + digest:
+    digest = hashlib.sha256(memoryview(data)[start:]).digest()
+    if data[:start] != _MAGIC + digest:
         return None
-    head, _, stored = bytes(payload).partition(b"\n")
     try:
-        return _rebuild(json.loads(head), stored)
+        end = data.index(b"\n", start)
+        return _rebuild(json.loads(data[start:end]), data[end + 1 :])
     except (ByteweldError, ValueError, TypeError, LookupError):
         return None
 

@@ -72,9 +72,15 @@ class Tokenizer:
         return tok
 
     @classmethod
-    def _loaded(cls, vocab: Vocabulary, path: Path) -> Tokenizer:
-        """The tokenizer of a file or folder, which may have the report of its training beside."""
-        tok = cls(vocab, name=path.stem)
+    def _loaded(cls, vocab: Vocabulary, path: Path, *, is_tried: bool = False) -> Tokenizer:
+        """The tokenizer of a file or folder, which may have the report of its training beside.
+
+        If it was made before, and so can be, the engine waits for a text.
+        """
+        tok = cls.__new__(cls)
+        tok._set(vocab, name=path.stem)
+        if not is_tried:
+            _ = tok._encoder
         tok._beside = path.absolute()
         return tok
 
