@@ -53,7 +53,7 @@ pub(super) fn read_rank(digits: &[u8]) -> Option<u32> {
 /// Appends what base64 stands for; `None` unless it is the one way to write these bytes, and there are some.
 fn read_base64(text: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
     let padding = text.iter().rev().take(2).take_while(|&&byte| byte == b'=').count();
-    if text.is_empty() || text.len() % 4 != 0 {
+    if text.is_empty() || !text.len().is_multiple_of(4) {
         return None;
     }
     let mut groups = text.chunks_exact(4);
