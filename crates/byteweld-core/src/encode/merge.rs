@@ -81,7 +81,7 @@ impl Scratch {
                 None => NO_MERGE,
             };
             (ranks[at], made[at]) = (merged.rank, merged.id);
-            let before = there & (1 << at) - 1;
+            let before = there & ((1 << at) - 1);
             if before != 0 {
                 let place = before.ilog2() as usize;
                 let merged = pairs.get(symbols[place], id);

@@ -133,7 +133,7 @@ pub struct Encoder {
     pool: Mutex<Vec<Box<Scratch>>>,
 }
 
-/// At most so much working space is kept, each of 13 MB at most; more threads at once make their own.
+/// At most so much working space is kept, each of 12 MB at most; more threads at once make their own.
 const POOLED: usize = 64;
 
 /// Which special tokens a call recognises.
