@@ -3,8 +3,6 @@
 //! A token is mostly shorter than 16 bytes, and a copy of 16 bytes is one instruction where one of any length is
 //! a call: so 16 bytes are copied whatever the token's length, and the next token covers what was too much.
 
-use std::mem::MaybeUninit;
-
 use crate::error::{Error, Result};
 
 /// Ids may be sparse, but a table as long as the highest id must stay in proportion to the tokens.
@@ -14,28 +12,12 @@ const FREE_IDS: usize = 1 << 20;
 /// What is copied for a token that is not longer. So many bytes can be read wherever a token starts.
 const COPIED: usize = 16;
 
-/// A place for a byte: one that has a value, or one in fresh memory.
-pub trait Place: Copy {
-    /// The place when a byte is in it.
-    fn holding(byte: u8) -> Self;
-}
-
-impl Place for u8 {
-    fn holding(byte: u8) -> Self {
-        byte
-    }
-}
-
-impl Place for MaybeUninit<u8> {
-    fn holding(byte: u8) -> Self {
-        Self::new(byte)
-    }
-}
-
 /// Every token's bytes by id.
 pub struct Tokens {
     /// Where token `id` starts in `bytes`; it ends where the next one starts. Unused ids are empty.
     starts: Vec<u32>,
+    /// The same for tokens that are copied at once, in one number: start << 8 | length. 0 for all others.
+    at_once: Vec<u32>,
     /// All tokens, and [`COPIED`] bytes of nothing behind the last.
     bytes: Vec<u8>,
     /// The one token that is empty too (a rank file may hold such a one).
@@ -79,7 +61,8 @@ impl Tokens {
         }
         starts.push(bytes.len() as u32);
         bytes.resize(bytes.len() + COPIED, 0);
-        Ok(Self { starts, bytes, empty })
+        let at_once = starts.windows(2).map(|ends| at_once(ends[0], ends[1] - ends[0])).collect();
+        Ok(Self { starts, at_once, bytes, empty })
     }
 
     /// One more than the highest id.
@@ -104,9 +87,27 @@ impl Tokens {
     pub fn decode_into(&self, ids: &[u32], out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         out.resize(start + self.decoded_length(ids)?, 0);
-        let is_whole = self.decode_to(ids, &mut out[start..]);
-        debug_assert!(is_whole, "nobody changes the ids meanwhile");
+        let end = self.write(ids, &mut out[start..]).map(|(_, end)| end);
+        debug_assert_eq!(end, Ok(out.len() - start), "nobody changes the ids meanwhile");
         Ok(())
+    }
+
+    /// Writes the bytes of all ids to the start of `room`, whatever was there, and makes it larger where that is
+    /// needed; returns how many they are. This is quickest, if there is room to be had again and again.
+    pub fn decode_over(&self, ids: &[u32], room: &mut Vec<u8>) -> Result<usize> {
+        let (mut done, mut end) = (0, 0);
+        loop {
+            let (more, bytes) =
+                self.write(&ids[done..], &mut room[end..]).map_err(Error::UnknownId)?;
+            done += more;
+            end += bytes;
+            if done == ids.len() {
+                return Ok(end);
+            }
+            // At least the next token fits then.
+            let next = self.get(ids[done]).map_or(0, <[u8]>::len);
+            room.resize(2 * room.len() + next + ids.len() + COPIED, 0);
+        }
     }
 
     /// How many bytes the ids have together.
@@ -123,28 +124,48 @@ impl Tokens {
     /// Writes the bytes of all ids to `out`, which has room for exactly these; says whether it has, and all of
     /// it was written. (It has not if another thread changes the ids after they were measured.)
     #[must_use]
-    pub fn decode_to<P: Place>(&self, ids: &[u32], out: &mut [P]) -> bool {
-        let mut at = 0;
-        for &id in ids {
-            let Some((start, length)) = self.span(id) else { return false };
-            if length <= COPIED && at + COPIED <= out.len() {
-                copy(&self.bytes[start..start + COPIED], &mut out[at..at + COPIED]);
-            } else {
-                let Some(to) = out.get_mut(at..at + length) else { return false };
-                copy(&self.bytes[start..start + length], to);
-            }
-            at += length;
+    pub fn decode_to(&self, ids: &[u32], out: &mut [u8]) -> bool {
+        self.write(ids, out) == Ok((ids.len(), out.len()))
+    }
+
+    /// Writes the bytes of ids for as long as there is room; returns how many ids, and how many bytes. Else the
+    /// id that is unknown.
+    fn write(&self, ids: &[u32], out: &mut [u8]) -> std::result::Result<(usize, usize), u32> {
+        let (mut done, mut end) = (0, 0);
+        loop {
+            let (ids_done, bytes) = self.write_at_once(&ids[done..], &mut out[end..]);
+            done += ids_done;
+            end += bytes;
+            let Some(&id) = ids.get(done) else { return Ok((done, end)) };
+            let token = self.get(id).ok_or(id)?;
+            let Some(to) = out.get_mut(end..end + token.len()) else { return Ok((done, end)) };
+            to.copy_from_slice(token);
+            done += 1;
+            end += token.len();
         }
-        at == out.len()
+    }
+
+    /// The same up to the first id that is not copied at once. (By itself, all that it needs is in registers.)
+    #[inline(never)]
+    fn write_at_once(&self, ids: &[u32], out: &mut [u8]) -> (usize, usize) {
+        let (at_once, bytes) = (&self.at_once[..], &self.bytes[..]);
+        let mut end = 0;
+        for (done, &id) in ids.iter().enumerate() {
+            let packed = at_once.get(id as usize).copied().unwrap_or(0);
+            if packed == 0 || end + COPIED > out.len() {
+                return (done, end);
+            }
+            let start = (packed >> 8) as usize;
+            out[end..end + COPIED].copy_from_slice(&bytes[start..start + COPIED]);
+            end += (packed & 0xFF) as usize;
+        }
+        (ids.len(), end)
     }
 }
 
-/// Copies as many bytes as there are places. Where the number is known, this is one instruction.
-#[inline(always)]
-fn copy<P: Place>(from: &[u8], to: &mut [P]) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = P::holding(*from);
-    }
+/// The number of a token that is copied at once; 0 for one that is empty, long, or too far away.
+fn at_once(start: u32, length: u32) -> u32 {
+    if length as usize <= COPIED && start < 1 << 24 && length > 0 { start << 8 | length } else { 0 }
 }
 
 #[cfg(test)]
@@ -159,8 +180,16 @@ mod tests {
     }
 
     fn decode(tokens: &Tokens, ids: &[u32]) -> Result<Vec<u8>> {
-        let mut out = Vec::new();
-        tokens.decode_into(ids, &mut out).map(|()| out)
+        let mut out = b"before".to_vec();
+        tokens.decode_into(ids, &mut out)?;
+        assert!(out.starts_with(b"before"));
+        Ok(out.split_off(6))
+    }
+
+    fn decode_over(tokens: &Tokens, ids: &[u32], mut room: Vec<u8>) -> Result<Vec<u8>> {
+        let length = tokens.decode_over(ids, &mut room)?;
+        room.truncate(length);
+        Ok(room)
     }
 
     /// What `decode_to` writes into room for `length` bytes, if it says that it did.
@@ -179,7 +208,8 @@ mod tests {
             assert!(
                 matches!(decode(&tokens, &[0, unknown]), Err(Error::UnknownId(id)) if id == unknown)
             );
-            assert!(!tokens.decode_to::<u8>(&[unknown], &mut []));
+            assert!(!tokens.decode_to(&[unknown], &mut []));
+            assert!(decode_over(&tokens, &[0, unknown], Vec::new()).is_err());
         }
     }
 
@@ -207,6 +237,9 @@ mod tests {
             let expected: Vec<u8> = picks.iter().flat_map(|&pick| of[pick].clone()).collect();
             prop_assert_eq!(tokens.decoded_length(&ids).unwrap(), expected.len());
             prop_assert_eq!(&decode(&tokens, &ids).unwrap(), &expected);
+            for room in [0, 1, 20, 5000] {
+                prop_assert_eq!(&decode_over(&tokens, &ids, vec![0xAA; room]).unwrap(), &expected);
+            }
             prop_assert_eq!(decode_to(&tokens, &ids, expected.len()), Some(expected));
         }
     }

@@ -1,6 +1,6 @@
 //! A vocabulary made ready: text to ids and back.
 
-use std::mem::MaybeUninit;
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use byteweld_core::encode as core;
@@ -9,14 +9,14 @@ use byteweld_core::pretoken::Pretokenizer;
 use byteweld_core::rewrite::{AddedToken, Behaviour, Form, NormalStep, Normaliser, Step, Steps};
 use byteweld_core::{Error, Result};
 use numpy::{PyArray1, ToPyArray};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyList};
 
 use crate::convert::{DETACH_BYTES, ids, texts, threads};
 use crate::error::raise;
 use crate::lists::Integers;
-use crate::output::{self, Fill, known_handler};
+use crate::output::{known_handler, string, string_with};
 use crate::table::Table;
 use crate::text::Text;
 
@@ -140,6 +140,18 @@ pub(crate) struct Encoder {
     integers: Integers,
 }
 
+/// Up to so many ids are decoded into room that is there, and copied. More are measured first, and then decoded
+/// to where they will lie: that takes longer than to copy them, unless the memory is new to the processor.
+const FEW_IDS: usize = 1 << 14;
+
+/// More room than this, in bytes, is not kept.
+const KEPT_ROOM: usize = 1 << 18;
+
+thread_local! {
+    /// Taken while it is used: what Python does with wrong bytes may come here again.
+    static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 impl Encoder {
     /// Does the work, without the GIL if there is much of it.
     fn run<T: Send>(
@@ -160,26 +172,34 @@ impl Encoder {
         }
     }
 
-    /// Decodes ids into what `make` makes of a length and of what fills that.
-    fn decoded<'py, T>(
+    /// Decodes few ids into room that is kept for the next call; `make` makes of their bytes what goes out.
+    fn decode_few<T>(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         ids: &[u32],
-        make: impl Fn(Python<'py>, usize, &mut Fill<'_>) -> PyResult<Option<T>>,
+        make: impl FnOnce(&[u8]) -> PyResult<T>,
     ) -> PyResult<T> {
-        let tokens = self.inner.tokens();
-        let length = self.run(py, ids.len(), || tokens.decoded_length(ids))?;
-        let fill = &mut |out: &mut [MaybeUninit<u8>]| {
-            if length < DETACH_BYTES {
-                return tokens.decode_to(ids, out);
-            }
-            py.detach(|| tokens.decode_to(ids, out))
-        };
-        match make(py, length, fill)? {
-            Some(made) => Ok(made),
-            // Another thread wrote to the array that they are in: those that are copied stay.
-            None => self.decoded(py, &ids.to_vec(), make),
+        let mut room = ROOM.take();
+        let length =
+            self.run(py, ids.len() * 4, || self.inner.tokens().decode_over(ids, &mut room))?;
+        let made = make(&room[..length]);
+        if room.len() <= KEPT_ROOM {
+            ROOM.set(room);
         }
+        made
+    }
+
+    /// How many bytes many ids have.
+    fn decoded_length(&self, py: Python<'_>, ids: &[u32]) -> PyResult<usize> {
+        self.run(py, usize::MAX, || self.inner.tokens().decoded_length(ids))
+    }
+
+    /// Decodes many ids to where there is room for exactly their bytes.
+    fn decode_to(&self, py: Python<'_>, ids: &[u32], out: &mut [u8]) -> PyResult<()> {
+        if py.detach(|| self.inner.tokens().decode_to(ids, out)) {
+            return Ok(());
+        }
+        Err(PyRuntimeError::new_err("another thread changed the ids while they were decoded"))
     }
 
     fn encode_ids(
@@ -440,7 +460,12 @@ impl Encoder {
         ids: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let ids = self::ids(ids)?;
-        self.decoded(py, ids.as_slice(), output::bytes)
+        let ids = ids.as_slice();
+        if ids.len() <= FEW_IDS {
+            return self.decode_few(py, ids, |bytes| Ok(PyBytes::new(py, bytes)));
+        }
+        let length = self.decoded_length(py, ids)?;
+        PyBytes::new_with(py, length, |out| self.decode_to(py, ids, out))
     }
 
     /// Decodes to a `str`; `errors` is as in `bytes.decode`.
@@ -455,8 +480,13 @@ impl Encoder {
             return bytes.call_method1("decode", ("utf-8", errors));
         };
         let ids = self::ids(ids)?;
-        let string = |py, length, fill: &mut Fill<'_>| output::string(py, length, handler, fill);
-        Ok(self.decoded(py, ids.as_slice(), string)?.into_any())
+        let ids = ids.as_slice();
+        if ids.len() <= FEW_IDS {
+            return self.decode_few(py, ids, |bytes| Ok(string(py, bytes, handler)?.into_any()));
+        }
+        let length = self.decoded_length(py, ids)?;
+        let text = string_with(py, length, handler, |out| self.decode_to(py, ids, out))?;
+        Ok(text.into_any())
     }
 
     /// One token's bytes.

@@ -1,59 +1,52 @@
-//! `bytes` and `str` going out, written where they will lie: there is no second copy.
+//! Text going out: a `str` that is written where it will lie, and how Python names what to do with wrong bytes.
 
 use std::ffi::CStr;
-use std::mem::MaybeUninit;
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::PyString;
 
-/// Writes all bytes of what is being made, and says whether it has.
-pub(crate) type Fill<'a> = dyn FnMut(&mut [MaybeUninit<u8>]) -> bool + 'a;
-
-/// Makes a `bytes`. `fill` says whether it has written every byte; if it has not, there is none.
-pub(crate) fn bytes<'py>(
+/// Makes a `str` of UTF-8 in bytes. `errors` is the name of Python's handler for those that are not UTF-8.
+pub(crate) fn string<'py>(
     py: Python<'py>,
-    length: usize,
-    fill: &mut Fill<'_>,
-) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let size = size(length)?;
-    // SAFETY: the object is new, nobody else has it, and it has room for `length` bytes. (An empty one is shared,
-    // but has no byte to be written.) It is given away only when each has a value.
+    bytes: &[u8],
+    errors: &CStr,
+) -> PyResult<Bound<'py, PyString>> {
+    let size = size(bytes.len())?;
+    // SAFETY: `bytes` has `size` bytes, and `errors` ends with its zero. What comes is a `str`, or null and an error.
     unsafe {
-        let made = ffi::PyBytes_FromStringAndSize(std::ptr::null(), size);
-        let made = Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<PyBytes>();
-        let start = ffi::PyBytes_AsString(made.as_ptr()).cast();
-        let filled = fill(std::slice::from_raw_parts_mut(start, length));
-        Ok(filled.then_some(made))
+        let text = ffi::PyUnicode_DecodeUTF8(bytes.as_ptr().cast(), size, errors.as_ptr());
+        Ok(Bound::from_owned_ptr_or_err(py, text)?.cast_into_unchecked())
     }
 }
 
-/// Makes a `str` of UTF-8. `fill` says whether it has written every byte; if it has not, there is none. `errors`
-/// is the name of Python's handler for bytes that are not UTF-8.
-pub(crate) fn string<'py>(
+/// The same for bytes that `fill` writes. If they are ASCII, there is no copy.
+pub(crate) fn string_with<'py>(
     py: Python<'py>,
     length: usize,
     errors: &CStr,
-    fill: &mut Fill<'_>,
-) -> PyResult<Option<Bound<'py, PyString>>> {
+    fill: impl FnOnce(&mut [u8]) -> PyResult<()>,
+) -> PyResult<Bound<'py, PyString>> {
     const LAST_ASCII: u32 = 0x7F;
+    if length < 2 {
+        // Python keeps one object for each text of one character, and gives that.
+        let mut bytes = [0];
+        fill(&mut bytes[..length])?;
+        return string(py, &bytes[..length], errors);
+    }
     let size = size(length)?;
-    // SAFETY: as in `bytes`. What turns out not to be ASCII is only read, and dropped: it is never seen as a `str`.
+    // SAFETY: the object is new, nobody else has it, and it has room for `length` bytes, each of which is given a
+    // value before they are a slice. If they turn out not to be ASCII, they are only read, and dropped: they are
+    // never seen as a `str`.
     unsafe {
         let made = ffi::PyUnicode_New(size, LAST_ASCII);
         let made = Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<PyString>();
-        let start = ffi::PyUnicode_DATA(made.as_ptr()).cast::<MaybeUninit<u8>>();
-        if !fill(std::slice::from_raw_parts_mut(start, length)) {
-            return Ok(None);
-        }
-        let filled = std::slice::from_raw_parts(start.cast::<u8>(), length);
-        // Python keeps one object for each text of one character, and gives that.
-        if filled.is_ascii() && length > 1 {
-            return Ok(Some(made));
-        }
-        let text = ffi::PyUnicode_DecodeUTF8(filled.as_ptr().cast(), size, errors.as_ptr());
-        Ok(Some(Bound::from_owned_ptr_or_err(py, text)?.cast_into_unchecked::<PyString>()))
+        let start = ffi::PyUnicode_DATA(made.as_ptr()).cast::<u8>();
+        start.write_bytes(0, length);
+        let bytes = std::slice::from_raw_parts_mut(start, length);
+        fill(bytes)?;
+        if bytes.is_ascii() { Ok(made) } else { string(py, bytes, errors) }
     }
 }
 
