@@ -106,7 +106,7 @@ impl Tokens {
             }
             // At least the next token fits then.
             let next = self.get(ids[done]).map_or(0, <[u8]>::len);
-            room.resize(2 * room.len() + next + ids.len() + COPIED, 0);
+            room.resize(2 * room.len() + next + 4 * ids.len() + COPIED, 0);
         }
     }
 
@@ -145,21 +145,28 @@ impl Tokens {
         }
     }
 
-    /// The same up to the first id that is not copied at once. (By itself, all that it needs is in registers.)
+    /// The same up to four ids of which one is not copied at once. (By itself, all that it needs is in registers.)
     #[inline(never)]
     fn write_at_once(&self, ids: &[u32], out: &mut [u8]) -> (usize, usize) {
         let (at_once, bytes) = (&self.at_once[..], &self.bytes[..]);
-        let mut end = 0;
-        for (done, &id) in ids.iter().enumerate() {
-            let packed = at_once.get(id as usize).copied().unwrap_or(0);
-            if packed == 0 || end + COPIED > out.len() {
-                return (done, end);
+        let packed = |id: u32| at_once.get(id as usize).copied().unwrap_or(0);
+        let (mut done, mut end) = (0, 0);
+        for four in ids.as_chunks::<4>().0 {
+            let four = four.map(packed);
+            let Some(room) = out.get_mut(end..end + 4 * COPIED) else { break };
+            if four.contains(&0) {
+                break;
             }
-            let start = (packed >> 8) as usize;
-            out[end..end + COPIED].copy_from_slice(&bytes[start..start + COPIED]);
-            end += (packed & 0xFF) as usize;
+            let mut at = 0;
+            for packed in four {
+                let start = (packed >> 8) as usize;
+                room[at..at + COPIED].copy_from_slice(&bytes[start..start + COPIED]);
+                at += (packed & 0xFF) as usize;
+            }
+            end += at;
+            done += 4;
         }
-        (ids.len(), end)
+        (done, end)
     }
 }
 
