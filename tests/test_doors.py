@@ -48,6 +48,10 @@ DOORS: dict[str, set[str]] = {
     "explaining": {"errors", "vocab", "recipes", "reference", "render"},
     # A tokenizer from a file, or from what a folder keeps of it.
     "loading": {"errors", "vocab", "formats", "tokenizer", "_files", "_native"},
+    # Texts and offsets -> plain values, for the terminal and the page alike.
+    "samples": set(),
+    "compare": set(),
+    "evaluate": {"tokenizer", "training"},
     "api": {
         *("checkpoint", "corpus", "counts", "errors", "extend", "recipes"),
         *("tokenizer", "trainer", "training"),
@@ -66,7 +70,8 @@ DOORS: dict[str, set[str]] = {
             "_native",
         ),
     },
-    "cli": {"__init__", "errors", "formats", "render", "proof", "peers", "_files"},
+    "studio": {"__init__", "errors", "vocab", "samples", "compare", "evaluate", "_byte_letters"},
+    "cli": {"__init__", "errors", "formats", "render", "proof", "peers", "_files", "studio"},
     "__main__": {"cli"},
 }
 
@@ -132,6 +137,15 @@ def test_only_named_files_touch_the_engine() -> None:
         "vocab.py",
     }
     assert users == {"__init__.py"} | rooms | formats  # __init__ only for the version
+
+
+def test_only_its_verb_starts_the_studio() -> None:
+    users = {
+        file.relative_to(PACKAGE).as_posix()
+        for file in PACKAGE.rglob("*.py")
+        if "studio" in imported_rooms(file) and room_of(file) != "studio"
+    }
+    assert users == {"cli/studio.py"}
 
 
 def test_the_core_crate_has_no_python_and_no_files_in_it() -> None:

@@ -30,6 +30,7 @@ Usage: byteweld VERB [OPTIONS] ...
   explain     why these tokens: every step of encoding or training
   convert     write a tokenizer in another format, and prove it
   prove       your corpus through byteweld and the real peer
+  studio      a local page that shows tokens, merges and trainings
   quickstart  train on Python's own sources and look at it
 
 `byteweld VERB --help` shows a verb's options and examples.

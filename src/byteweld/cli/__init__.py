@@ -34,6 +34,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "explain": Verb("byteweld.cli.explain", "why these tokens: every step of encoding or training"),
     "convert": Verb("byteweld.cli.convert", "write a tokenizer in another format, and prove it"),
     "prove": Verb("byteweld.cli.prove", "your corpus through byteweld and the real peer"),
+    "studio": Verb("byteweld.cli.studio", "a local page that shows tokens, merges and trainings"),
     "quickstart": Verb("byteweld.cli.quickstart", "train on Python's own sources and look at it"),
 }
 

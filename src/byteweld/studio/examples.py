@@ -1,0 +1,123 @@
+"""What the views open on: small texts and corpora of our own that show something surprising."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from byteweld.samples import SENTENCES
+
+
+class Example(NamedTuple):
+    """A text for the Tokens and Compare views, and what to look at in it."""
+
+    name: str
+    text: str
+    note: str
+
+
+class TinyCorpus(NamedTuple):
+    """A corpus for the Training view, one document a line, and what to look at."""
+
+    name: str
+    text: str
+    recipe: str
+    merges: int
+    note: str
+
+
+_BOAT = "\n".join(SENTENCES.values())
+
+TEXTS: tuple[Example, ...] = (
+    Example(
+        "A first look",
+        "The lowest tokenizer in town untokenizes 1234567 words a minute.\n"
+        "Tokenizer, tokenizer and TOKENIZER are not the same. 🙂 costs more than a smile.",
+        "The same word is cut in three ways: a space before it, a capital letter, all capitals. "
+        "Select any token to see why.",
+    ),
+    Example(
+        "Numbers",
+        "7 77 777 7777 77777\n1234 + 8766 = 10000\n3.14159265358979 and 2026-11-16 at 07:30",
+        "Long numbers are cut, and not always where you would cut them. The pattern often allows "
+        "three digits at most.",
+    ),
+    Example(
+        "Emoji",
+        "🙂 👋🏽 👩‍🚀 🏳️‍🌈\nA family is one sign and many bytes: 👨‍👩‍👧‍👦",
+        "A character that is no token falls apart into its bytes; they are shown as ⟨f0⟩⟨9f⟩. "
+        "Some emoji are several characters, joined by one that cannot be seen.",
+    ),
+    Example(
+        "Spaces and code",
+        "def area(width, height):\n    if width < 0:\n        raise ValueError(width)\n"
+        "    return width * height\n\n\tindented with a tab\n        and with eight spaces",
+        "Indentation is text too: see how many spaces one token holds.",
+    ),
+    Example(
+        f"One sentence, {len(SENTENCES)} languages",
+        _BOAT,
+        "Every line says the same. Compare how finely the lines are cut: a language that the "
+        "training seldom saw pays more for the same meaning.",
+    ),
+    Example(
+        "Hidden characters",
+        "no\u00a0break, zero\u200bwidth, soft\u00adhyphen, a \u202eright-to-left\u202c trick, "
+        "nai\u0308ve and naïve",
+        "What cannot be seen is written out as ⟨U+200B⟩. The last two words look the same and "
+        "have different bytes.",
+    ),
+)
+
+# For Why: the view takes the last of these that greedy longest match would cut otherwise.
+SURPRISING_WORDS: tuple[str, ...] = (
+    *(" lowest", " newest", " unhappiness", " internationalisation", " reopening", " strawberry"),
+    *(" defenestration", " overestimated", " misunderstandings", " kindergarten", " butterflies"),
+    *(" counterexamples", " hyperparameters", " nationality", " instantaneous", " tokenization"),
+    *(" unbelievable", " thoughtfulness", " lighthouses", " superconductors", " tokenizer"),
+)
+
+CORPORA: tuple[TinyCorpus, ...] = (
+    TinyCorpus(
+        "low, newest, widest",
+        "low low low low low lower lower\nnewest newest newest newest newest newest\n"
+        "widest widest widest",
+        "from-scratch",
+        14,
+        "est is learned before low: its pairs occur in two words. Watch step 1, which is a tie.",
+    ),
+    TinyCorpus(
+        "I work, he works",
+        "I work\nI work\nI worked\nhe works\nhe worked",
+        "plain",
+        8,
+        "No pattern: a space is a byte like any other, and sorts before all letters. So the first "
+        "tie is won by space + w, and work is built from its space on.",
+    ),
+    TinyCorpus(
+        "Who eats?",
+        "he eats\nhe eats\nI eat\nyou eat",
+        "plain",
+        6,
+        "eat is the most common word, but never a token by itself: the space joins first.",
+    ),
+    TinyCorpus(
+        "A drawing",
+        '<svg viewBox="0 0 24 24">\n<path d="M12 2L2 22h20z" fill="#222"/>\n'
+        '<path d="M2 2h20v20H2z" fill="none"/>\n<path d="M4 12h16" stroke="#222"/>\n'
+        '<circle cx="12" cy="12" r="8" fill="none" stroke="#222"/>\n</svg>',
+        "plain",
+        40,
+        'What repeats becomes a token: the parts of a tag, then =" and " f, then all of <path d=".',
+    ),
+    TinyCorpus(
+        "A short tale",
+        "The weaver wove a net, and the net was new.\n"
+        "The fisher threw the net where the river was deep.\n"
+        "Nothing was there. The fisher waited, and the weaver waited with her.\n"
+        "Then the river gave them what the river gives to those who wait: weather.\n"
+        "They went home together, wet and laughing, with the net over their heads.",
+        "from-scratch",
+        60,
+        "the, with and without its space, comes early; then watch er and we fight for weaver.",
+    ),
+)

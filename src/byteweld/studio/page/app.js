@@ -1,0 +1,229 @@
+// The page: its state, its address, its header, and which view is open.
+
+import {ask, saved, savePage, takeToken, ApiError} from "./api.js";
+import {amount, h, put, wantsMotion} from "./dom.js";
+import {openChooser} from "./chooser.js";
+import {Panel} from "./panel.js";
+import {view as tokens} from "./tokens.js";
+import {view as why} from "./why.js";
+import {view as training} from "./training.js";
+import {view as bytes} from "./bytes.js";
+import {view as vocabulary} from "./vocabulary.js";
+import {view as compare} from "./compare.js";
+
+const VIEWS = {tokens, why, training, bytes, vocabulary, compare};
+const LONGEST_IN_ADDRESS = 2000;
+const NUMBERS = new Set(["tok", "sel", "at", "token", "step", "first"]);
+
+const place = (id) => document.getElementById(id);
+
+class App {
+  state = {};
+  start = null;
+  current = null;
+  panel = new Panel(place("panel"), this);
+
+  async open() {
+    if (!saved) takeToken();
+    this.setTheme(saved ? null : this.stored("byteweld-theme"));
+    this.start = await ask("start");
+    this.state = saved ? JSON.parse(saved.state) : this.fromAddress();
+    addEventListener("hashchange", () => this.travelled());
+    addEventListener("keydown", (event) => this.key(event));
+    this.drawHeader();
+    await this.show();
+  }
+
+  get tokenizer() {
+    return this.start.tokenizers[this.state.tok ?? 0] ?? this.start.tokenizers[0];
+  }
+
+  // The text all views share; without one, the first example.
+  get text() {
+    return this.state.text ?? this.start.examples[0].text;
+  }
+
+  // ---------------------------------------------------------------- state and address
+
+  fromAddress() {
+    const state = {};
+    for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
+      if (!NUMBERS.has(key)) state[key] = value;
+      else if (/^\d{1,10}$/.test(value)) state[key] = Number(value);
+    }
+    if (!(state.view in VIEWS)) state.view = "tokens";
+    if (!(state.tok in this.start.tokenizers)) delete state.tok;
+    if (state.long && this.state.text !== undefined) state.text = this.state.text;
+    return state;
+  }
+
+  address(state) {
+    const shown = new URLSearchParams();
+    for (const [key, value] of Object.entries(state)) {
+      if (value === undefined || value === null || key === "long") continue;
+      if (typeof value === "string" && value.length > LONGEST_IN_ADDRESS) shown.set("long", key);
+      else shown.set(key, value);
+    }
+    return `#${shown}`;
+  }
+
+  // Change the state. A new view, tokenizer or text is a step of the browser's history.
+  go(changes, {redraw = true, quiet = false} = {}) {
+    const before = this.state;
+    this.state = {...before, ...changes};
+    for (const key of Object.keys(this.state)) if (this.state[key] === undefined) delete this.state[key];
+    if (!saved) {
+      const step = !quiet && (before.view !== this.state.view || before.tok !== this.state.tok);
+      history[step ? "pushState" : "replaceState"](null, "", this.address(this.state));
+    }
+    if (!redraw) return null;
+    if (before.view !== this.state.view || before.tok !== this.state.tok) return this.show();
+    return this.current?.update?.(changes);
+  }
+
+  travelled() {
+    if (saved) return;
+    this.state = this.fromAddress();
+    this.show();
+  }
+
+  async show() {
+    const view = VIEWS[this.state.view] ?? tokens;
+    this.current?.close?.();
+    this.panel.close(false);
+    this.drawHeader();
+    document.title = `${view.title} · ${this.tokenizer.name} · byteweld studio`;
+    const root = put(place("main"));
+    root.className = `view-${this.state.view}`;
+    await this.tried(async () => {
+      this.current = view.open(root, this);
+      await this.current.ready;
+    });
+  }
+
+  // Do work whose failure is told on the page, not thrown.
+  async tried(work) {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.complain(error.message);
+    }
+  }
+
+  complain(message) {
+    place("complaint")?.remove();
+    place("main").prepend(h("p", {class: "complaint", id: "complaint", role: "alert"}, message));
+  }
+
+  content() {
+    place("complaint")?.remove();
+  }
+
+  say(words) {
+    put(place("said"), words);
+  }
+
+  // ---------------------------------------------------------------- header
+
+  drawHeader() {
+    const {name, tokens: size, pattern, fingerprint} = this.tokenizer;
+    const shownPattern = pattern.length > 24 ? "own pattern" : pattern === "none" ? "no pattern" : `pattern ${pattern}`;
+    put(place("top"),
+      h("span", {class: "brand"}, h("b", {}, "byteweld"), " studio"),
+      h("button", {
+        type: "button", class: "which", id: "which", "aria-haspopup": "dialog", disabled: Boolean(saved),
+        title: `pattern ${pattern}\nfingerprint ${fingerprint}`, onclick: () => openChooser(this),
+      },
+        h("strong", {}, name), h("span", {}, amount(size, "token")),
+        h("span", {class: "wide"}, shownPattern), h("code", {class: "wide"}, fingerprint.slice(0, 8))),
+      h("span", {class: "tools"},
+        h("button", {type: "button", id: "theme", title: "Light, dark, or as the system is", onclick: () => this.nextTheme()}, this.themeWord()),
+        saved ? h("span", {class: "stamp"}, "saved page")
+          : h("button", {type: "button", id: "save", title: "One HTML file of this view, with its data", onclick: () => this.save()}, "Save as page")));
+    put(place("views"), Object.entries(VIEWS).map(([key, view]) =>
+      h("a", {
+        href: this.address({...this.state, view: key, sel: undefined}),
+        "aria-current": key === this.state.view ? "page" : undefined,
+        onclick: (event) => {
+          if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+          event.preventDefault();
+          this.go({view: key, sel: undefined});
+        },
+      }, view.title)));
+  }
+
+  // ---------------------------------------------------------------- theme
+
+  stored(key) {
+    try {
+      return localStorage.getItem(key);
+    } catch {
+      return null;
+    }
+  }
+
+  themeWord() {
+    return {light: "Light", dark: "Dark"}[document.documentElement.dataset.theme] ?? "Auto";
+  }
+
+  setTheme(theme) {
+    if (theme) document.documentElement.dataset.theme = theme;
+    else delete document.documentElement.dataset.theme;
+  }
+
+  nextTheme() {
+    const next = {undefined: "light", light: "dark"}[document.documentElement.dataset.theme];
+    this.setTheme(next);
+    try {
+      if (next) localStorage.setItem("byteweld-theme", next);
+      else localStorage.removeItem("byteweld-theme");
+    } catch {
+      // no storage: the choice lasts as long as the page
+    }
+    put(place("theme"), this.themeWord());
+  }
+
+  // ---------------------------------------------------------------- keys, saving
+
+  key(event) {
+    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey;
+    if (event.key === "Escape" && !place("choose").open) this.panel.close(true);
+    if (typing) return;
+    const names = Object.keys(VIEWS);
+    const nth = Number(event.key) - 1;
+    if (event.key >= "1" && event.key <= "9" && names[nth]) this.go({view: names[nth], sel: undefined});
+    else if (event.key === "/" ) {
+      const first = document.querySelector("#main input, #main textarea");
+      if (first) {
+        event.preventDefault();
+        first.focus();
+      }
+    } else this.current?.key?.(event);
+  }
+
+  async save() {
+    await this.tried(async () => {
+      const title = `${VIEWS[this.state.view].title} · ${this.tokenizer.name}`;
+      const page = await savePage({...this.state, text: this.state.text}, title, async () => {
+        await ask("start");
+        await this.show();
+        await this.panel.ready;
+      });
+      const link = h("a", {
+        href: URL.createObjectURL(new Blob([page], {type: "text/html"})),
+        download: `byteweld-${this.state.view}.html`,
+      });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+      this.say("The page is saved.");
+    });
+  }
+}
+
+export const app = new App();
+document.documentElement.classList.toggle("still", !wantsMotion());
+app.open().catch((error) => {
+  app.complain(error instanceof ApiError ? error.message : `the page failed: ${error.message}`);
+  if (!(error instanceof ApiError)) throw error;
+});

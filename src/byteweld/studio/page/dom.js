@@ -1,0 +1,78 @@
+// Making elements. Text only ever becomes text nodes: nothing here reads HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties ?? {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "disabled") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  add(element, children);
+  return element;
+}
+
+export function add(element, children) {
+  for (const child of children.flat(4)) {
+    if (child === null || child === undefined || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+}
+
+// h("p", {class: "note"}, "text", other): an element; properties that start with "on" are listeners.
+export function h(tag, properties, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+export function s(tag, properties, ...children) {
+  return fill(document.createElementNS(SVG, tag), properties, children);
+}
+
+export function put(element, ...children) {
+  element.replaceChildren();
+  add(element, children);
+  return element;
+}
+
+const grouped = new Intl.NumberFormat("en");
+
+export const number = (value) => grouped.format(value);
+export const rate = (value) => (value === null ? "–" : value.toFixed(2));
+export const percent = (value) => `${value < 0.0995 ? (100 * value).toFixed(1) : Math.round(100 * value)} %`;
+
+export function amount(count, one, many = `${one}s`) {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+// Wait until calls stop coming, then make the last one.
+export function settled(milliseconds, call) {
+  let timer = 0;
+  return (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => call(...values), milliseconds);
+  };
+}
+
+export const wantsMotion = () => !matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+export function field(label, control) {
+  return h("label", {class: "field"}, h("span", {}, label), control);
+}
+
+export function select(label, choices, value, onchange) {
+  const options = choices.map(([key, words]) =>
+    h("option", {value: key, selected: key === value}, words));
+  return field(label, h("select", {onchange: (event) => onchange(event.target.value)}, options));
+}
+
+// A row of buttons of which one is pressed.
+export function segmented(label, choices, value, onchange) {
+  const buttons = choices.map(([key, words]) =>
+    h("button", {type: "button", "aria-pressed": String(key === value), onclick: () => {
+      for (const button of buttons) button.setAttribute("aria-pressed", "false");
+      buttons[choices.findIndex(([other]) => other === key)].setAttribute("aria-pressed", "true");
+      onchange(key);
+    }}, words));
+  return h("div", {class: "segmented", role: "group", "aria-label": label}, buttons);
+}

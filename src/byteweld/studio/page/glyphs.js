@@ -1,0 +1,93 @@
+// Tokens as people see them: nothing hides, nothing is interpreted. The rules are those of
+// byteweld's render.py, and a test holds both equal.
+
+import {h} from "./dom.js";
+
+const MARKS = {" ": "·", "\n": "⏎", "\t": "⇥"};
+const TAKEN = new Set("·⏎⇥⟨⟩⟦⟧◌");
+const HIDDEN = /^[\p{C}\p{Z}]$/u;
+const COMBINING = /^\p{M}/u;
+const decoder = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true});
+const TINTS = 10;
+
+export const utf8 = new TextEncoder();
+
+export function fromHex(hex) {
+  const bytes = new Uint8Array(hex.length / 2);
+  for (let n = 0; n < bytes.length; n++) bytes[n] = parseInt(hex.slice(2 * n, 2 * n + 2), 16);
+  return bytes;
+}
+
+export const hexByte = (byte) => byte.toString(16).padStart(2, "0");
+export const hexBytes = (bytes) => Array.from(bytes, hexByte).join(" ");
+
+export function decode(bytes) {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function characterLength(bytes, at) {
+  const first = bytes[at];
+  const length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  return length && at + length <= bytes.length && decode(bytes.subarray(at, at + length)) !== null ? length : 0;
+}
+
+// Bytes as a list of [what is shown, kind]: "" for text as it is, "mark", "byte" or "code".
+export function pieces(bytes) {
+  const whole = decode(bytes);
+  const found = [];
+  const push = (shown, kind) => {
+    const last = found[found.length - 1];
+    if (last && last[1] === kind && kind === "") last[0] += shown;
+    else found.push([shown, kind]);
+  };
+  const character = (c) => {
+    if (c in MARKS) push(MARKS[c], "mark");
+    else if (TAKEN.has(c) || HIDDEN.test(c)) {
+      push(`⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`, "code");
+    } else push(c, "");
+  };
+  if (whole !== null) for (const c of whole) character(c);
+  else {
+    for (let at = 0; at < bytes.length;) {
+      const length = characterLength(bytes, at);
+      if (length) character(decode(bytes.subarray(at, at + length)));
+      else push(`⟨${hexByte(bytes[at])}⟩`, "byte");
+      at += length || 1;
+    }
+  }
+  if (found.length && COMBINING.test(found[0][0])) found[0][0] = `◌${found[0][0]}`;
+  return found;
+}
+
+export const visible = (bytes) => pieces(bytes).map(([shown]) => shown).join("");
+
+export const tint = (id) => `c${(id * 7 + 3) % TINTS}`;
+
+// The text of a token as nodes. With `breaks`, a line end is followed by a real one.
+export function glyphs(bytes, breaks = false) {
+  const nodes = [];
+  for (const [shown, kind] of pieces(bytes)) {
+    nodes.push(kind ? h("i", {class: kind}, shown) : document.createTextNode(shown));
+    if (breaks && shown === "⏎") nodes.push(document.createTextNode("\n"));
+    if (breaks && shown === "⇥") nodes.push(document.createTextNode("\t"));
+  }
+  return nodes;
+}
+
+// A token that stands alone, in a list or a drawing.
+export function tile(id, bytes, properties = {}) {
+  const kind = properties.class ? ` ${properties.class}` : "";
+  return h(properties.onclick ? "button" : "span",
+    {...properties, ...(properties.onclick ? {type: "button"} : {}), class: `tile ${tint(id)}${kind}`},
+    glyphs(bytes));
+}
+
+// What a screen reader says: spaces and line ends in words.
+export function spoken(bytes) {
+  const words = {"·": " space ", "⏎": " line end ", "⇥": " tab "};
+  return pieces(bytes).map(([shown, kind]) => (kind === "mark" ? words[shown] : shown)).join("").trim();
+}

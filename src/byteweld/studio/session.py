@@ -1,0 +1,149 @@
+"""What one run of the studio holds: the open tokenizers, and what was found out about each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import byteweld
+from byteweld.evaluate import Reason, script_of, unreachable
+from byteweld.studio.request import Asked, Refused
+
+MAX_OPEN = 16
+_PATTERN_CHARACTERS = 300
+
+
+class Entry(NamedTuple):
+    """A token as the vocabulary view searches it."""
+
+    id: int
+    token: bytes
+    rank: int | None  # of the first merge that makes it
+    script: str
+    is_special: bool
+
+
+class Uses(NamedTuple):
+    """In which merges a token takes part, by rank."""
+
+    as_left: list[int]
+    as_right: list[int]
+    makes: list[int]
+
+
+class Opened:
+    """One tokenizer. What is slow to find out is found once, when it is first asked for."""
+
+    def __init__(self, tok: byteweld.Tokenizer, name: str) -> None:
+        self.tok = tok
+        self.name = name
+        self._lock = threading.RLock()
+
+    def summary(self) -> dict[str, Any]:
+        """What the header shows."""
+        vocab = self.tok.vocab
+        return {
+            "name": self.name,
+            "tokens": len(vocab),
+            "merges": len(vocab.merge_ids),
+            "ranked_by": vocab.ranking,
+            "pattern": _pattern_words(vocab),
+            "specials": list(vocab.special_tokens)[:1000],
+            "fingerprint": vocab.fingerprint,
+            "has_training": self.tok.training is not None,
+        }
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Every token, in order of id."""
+        with self._lock:
+            return self._entries
+
+    @property
+    def unreachable(self) -> Mapping[int, Reason]:
+        """Tokens that encoding their own bytes does not give."""
+        with self._lock:
+            return self._unreachable
+
+    @property
+    def uses(self) -> Mapping[int, Uses]:
+        """The merges of each token."""
+        with self._lock:
+            return self._uses
+
+    def merge_count(self, rank: int) -> int | None:
+        """How often a merge's pair occurred in the training, where that is known."""
+        training = self.tok.training
+        if training is None:
+            return None
+        place = rank - (training.start.merges if training.start else 0)
+        return training.merge_counts[place] if 0 <= place < len(training.merge_counts) else None
+
+    @cached_property
+    def _entries(self) -> list[Entry]:
+        vocab = self.tok.vocab
+        ranks = _ranks(vocab)
+        specials = set(vocab.special_tokens.values())
+        return [
+            Entry(i, token, ranks.get(i), script_of(token), i in specials)
+            for i, token in vocab.tokens.items()
+        ]
+
+    @cached_property
+    def _unreachable(self) -> Mapping[int, Reason]:
+        return unreachable(self.tok)
+
+    @cached_property
+    def _uses(self) -> Mapping[int, Uses]:
+        uses: dict[int, Uses] = {}
+        for rank, (left, right, new) in enumerate(self.tok.vocab.merge_ids):
+            for part, field in ((left, 0), (right, 1), (new, 2)):
+                uses.setdefault(part, Uses([], [], []))[field].append(rank)
+        return uses
+
+
+class Session:
+    """The tokenizers in the order they were opened. They are only ever added."""
+
+    def __init__(self, tokenizers: Iterable[tuple[str, byteweld.Tokenizer]]) -> None:
+        self.opened = [Opened(tok, name) for name, tok in tokenizers]
+        self._lock = threading.Lock()
+
+    def tokenizer(self, asked: Asked) -> Opened:
+        """The tokenizer that a request is about."""
+        return self.opened[asked.number("tokenizer", 0, 0, len(self.opened) - 1)]
+
+    def add(self, tok: byteweld.Tokenizer, name: str) -> int:
+        """Open one more, and return its place; one that is open already is not opened again."""
+        with self._lock:
+            for place, opened in enumerate(self.opened):
+                if opened.tok == tok:
+                    return place
+            if len(self.opened) >= MAX_OPEN:
+                raise Refused(
+                    409, f"{MAX_OPEN} tokenizers are open, which is the most; restart the studio"
+                )
+            self.opened.append(Opened(tok, name))
+            return len(self.opened) - 1
+
+
+def _ranks(vocab: byteweld.Vocabulary) -> dict[int, int]:
+    """The rank of each token: that of the first merge which makes it."""
+    if vocab.ranking == "ranks":
+        return {i: i for i, token in vocab.ordinary() if len(token) > 1}
+    ranks: dict[int, int] = {}
+    for rank, (_, _, new) in enumerate(vocab.merge_ids):
+        ranks.setdefault(new, rank)
+    return ranks
+
+
+def _pattern_words(vocab: byteweld.Vocabulary) -> str:
+    """A pattern by its name where it has one."""
+    if vocab.steps:
+        return f"{len(vocab.steps)} steps"
+    if vocab.pattern is None:
+        return "none"
+    names = (name for name, known in byteweld.PATTERNS.items() if known == vocab.pattern)
+    return next(names, vocab.pattern[:_PATTERN_CHARACTERS])

@@ -1,0 +1,54 @@
+"""What the page asks first; and opening one more tokenizer by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import byteweld
+from byteweld.samples import SENTENCES
+from byteweld.studio.examples import CORPORA, TEXTS
+from byteweld.studio.request import Asked, Refused
+from byteweld.studio.session import Session
+
+
+def start(session: Session, asked: Asked) -> dict[str, Any]:
+    """The open tokenizers, those that can be opened by name, and the examples."""
+    return {
+        "version": byteweld.__version__,
+        "tokenizers": [opened.summary() for opened in session.opened],
+        "names": byteweld.list_encoding_names(),
+        "examples": [example._asdict() for example in TEXTS],
+        "corpora": [corpus._asdict() for corpus in CORPORA],
+        "sentences": dict(SENTENCES),
+    }
+
+
+def open_named(session: Session, asked: Asked) -> dict[str, Any]:
+    """Open an encoding by name, from local files only: never a path, never the network."""
+    name = asked.choice("name", None, byteweld.list_encoding_names())
+    try:
+        tok = byteweld.get_encoding(name)
+    except (ValueError, OSError) as error:
+        raise Refused(404, str(error)) from None
+    place = session.add(tok, name)
+    return {"place": place, "tokenizers": [opened.summary() for opened in session.opened]}
+
+
+def companion(session: Session, asked: Asked) -> dict[str, Any]:
+    """Where only one tokenizer is open, make another to compare it with."""
+    if len(session.opened) == 1:
+        first = session.opened[0]
+        session.add(*_companion(first.tok, first.name))
+    return {"tokenizers": [opened.summary() for opened in session.opened]}
+
+
+def _companion(tok: byteweld.Tokenizer, name: str) -> tuple[byteweld.Tokenizer, str]:
+    """The same training at an eighth of its size; without a training, the bytes alone."""
+    size = len(tok) // 8
+    if tok.training is not None:
+        try:
+            return tok.cut(size), f"{name} at {size:,}"
+        except ValueError:
+            pass  # too small to be cut
+    bytes_only = {byte: bytes([byte]) for byte in range(256)}
+    return byteweld.Tokenizer(byteweld.Vocabulary(bytes_only)), "bytes"
