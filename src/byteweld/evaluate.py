@@ -106,22 +106,23 @@ def scripts(tokens: Iterable[bytes]) -> list[tuple[str, int]]:
 
 
 def unreachable(tok: Tokenizer) -> dict[int, Reason]:
-    """Tokens that encoding their own bytes does not give, and why.
+    """Tokens that encoding their own bytes does not give, and why (see `why_unreachable`)."""
+    tokens = tok.vocab.tokens
+    return {i: why_unreachable(tok, tokens[i]) for i in tok.unreachable_tokens()}
+
+
+def why_unreachable(tok: Tokenizer, token: bytes) -> Reason:
+    """Why a token is not what its own bytes become.
 
     "cut": the pattern cuts them. "part": they end inside a character, so only a longer text can
     hold them. "never merged": other merges go first. "changed": the normaliser changes them.
     """
-    found: dict[int, Reason] = {}
-    for token_id in tok.unreachable_tokens():
-        token = tok.vocab.tokens[token_id]
-        pieces = tok.pretokenize(token)
-        if b"".join(pieces) != token:
-            found[token_id] = "changed"
-        elif len(pieces) == 1:
-            found[token_id] = "never merged"
-        else:
-            found[token_id] = "cut" if _is_utf8(token) else "part"
-    return found
+    pieces = tok.pretokenize(token)
+    if b"".join(pieces) != token:
+        return "changed"
+    if len(pieces) == 1:
+        return "never merged"
+    return "cut" if _is_utf8(token) else "part"
 
 
 def _is_utf8(token: bytes) -> bool:

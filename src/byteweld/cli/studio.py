@@ -38,7 +38,7 @@ Port = Annotated[
     typer.Option(
         "--port",
         metavar="N",
-        parser=options.whole_number("--port"),
+        parser=options.whole_number("--port", 0),
         help="Where to listen, on this machine only. Default: a free port.",
     ),
 ]

@@ -25,14 +25,6 @@ class Entry(NamedTuple):
     is_special: bool
 
 
-class Uses(NamedTuple):
-    """In which merges a token takes part, by rank."""
-
-    as_left: list[int]
-    as_right: list[int]
-    makes: list[int]
-
-
 class Opened:
     """One tokenizer. What is slow to find out is found once, when it is first asked for."""
 
@@ -68,10 +60,10 @@ class Opened:
             return self._unreachable
 
     @property
-    def uses(self) -> Mapping[int, Uses]:
-        """The merges of each token."""
+    def ranks(self) -> Mapping[int, int]:
+        """The rank of each token: that of the first merge which makes it."""
         with self._lock:
-            return self._uses
+            return self._ranks
 
     def merge_count(self, rank: int) -> int | None:
         """How often a merge's pair occurred in the training, where that is known."""
@@ -84,10 +76,9 @@ class Opened:
     @cached_property
     def _entries(self) -> list[Entry]:
         vocab = self.tok.vocab
-        ranks = _ranks(vocab)
         specials = set(vocab.special_tokens.values())
         return [
-            Entry(i, token, ranks.get(i), script_of(token), i in specials)
+            Entry(i, token, self._ranks.get(i), script_of(token), i in specials)
             for i, token in vocab.tokens.items()
         ]
 
@@ -96,12 +87,13 @@ class Opened:
         return unreachable(self.tok)
 
     @cached_property
-    def _uses(self) -> Mapping[int, Uses]:
-        uses: dict[int, Uses] = {}
-        for rank, (left, right, new) in enumerate(self.tok.vocab.merge_ids):
-            for part, field in ((left, 0), (right, 1), (new, 2)):
-                uses.setdefault(part, Uses([], [], []))[field].append(rank)
-        return uses
+    def _ranks(self) -> Mapping[int, int]:
+        vocab = self.tok.vocab
+        if vocab.ranking == "ranks":
+            return {i: i for i, token in vocab.ordinary() if len(token) > 1}
+        # Backwards, so that the first merge of a token is the one that stays.
+        merges = vocab.merge_ids
+        return {merges[rank].new: rank for rank in reversed(range(len(merges)))}
 
 
 class Session:
@@ -127,16 +119,6 @@ class Session:
                 )
             self.opened.append(Opened(tok, name))
             return len(self.opened) - 1
-
-
-def _ranks(vocab: byteweld.Vocabulary) -> dict[int, int]:
-    """The rank of each token: that of the first merge which makes it."""
-    if vocab.ranking == "ranks":
-        return {i: i for i, token in vocab.ordinary() if len(token) > 1}
-    ranks: dict[int, int] = {}
-    for rank, (_, _, new) in enumerate(vocab.merge_ids):
-        ranks.setdefault(new, rank)
-    return ranks
 
 
 def _pattern_words(vocab: byteweld.Vocabulary) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byteweld.compare import align, where_most
+from byteweld.compare import align
 from byteweld.evaluate import rates
 from byteweld.samples import SENTENCES
 from byteweld.studio.request import Asked, Refused
@@ -28,7 +28,8 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
     encoded = [encode(opened.tok, text, special) for opened in _chosen(session, asked)]
     segments = align([[end for _, end in offsets] for _, offsets in encoded])
     rows = []
-    for segment in segments[:_MAX_SEGMENTS]:
+    for place in range(min(len(segments), _MAX_SEGMENTS)):
+        segment = segments[place]
         ids, lengths = [], []
         for (token_ids, offsets), (first, last) in zip(encoded, segment.tokens, strict=True):
             ids.append(token_ids[first:last])
@@ -39,9 +40,9 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
         "counts": [len(ids) for ids, _ in encoded],
         "segments": rows,
         "total_segments": len(segments),
-        "differing": sum(not segment.agrees for segment in segments),
-        "differing_bytes": sum(s.end - s.start for s in segments if not s.agrees),
-        "most": [p for p in where_most(segments, _MAX_SPOTS) if p < _MAX_SEGMENTS],
+        "differing": segments.differing,
+        "differing_bytes": segments.differing_bytes,
+        "most": [place for place in segments.where_most(_MAX_SPOTS) if place < _MAX_SEGMENTS],
     }
 
 

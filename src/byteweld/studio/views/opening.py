@@ -43,12 +43,12 @@ def companion(session: Session, asked: Asked) -> dict[str, Any]:
 
 
 def _companion(tok: byteweld.Tokenizer, name: str) -> tuple[byteweld.Tokenizer, str]:
-    """The same training at an eighth of its size; without a training, the bytes alone."""
-    size = len(tok) // 8
-    if tok.training is not None:
-        try:
-            return tok.cut(size), f"{name} at {size:,}"
-        except ValueError:
-            pass  # too small to be cut
+    """The same training at an eighth of its size, or with a quarter of its merges where that is
+    more; without a training, the bytes alone."""
+    training = tok.training
+    if training is not None and training.merges_learned:
+        base = len(tok) - training.merges_learned
+        smaller = tok.cut(max(len(tok) // 8, base + training.merges_learned // 4))
+        return smaller, f"{name} at {len(smaller):,}"
     bytes_only = {byte: bytes([byte]) for byte in range(256)}
     return byteweld.Tokenizer(byteweld.Vocabulary(bytes_only)), "bytes"

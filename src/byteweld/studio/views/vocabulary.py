@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import byteweld
-from byteweld.evaluate import lengths
+from byteweld.evaluate import Reason, lengths, script_of, why_unreachable
 from byteweld.studio.request import Asked, Refused
 from byteweld.studio.session import Entry, Opened, Session
 
@@ -55,7 +55,7 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
         "total": len(found),
         "all": len(opened.entries),
         "first": first,
-        "rows": [_row(opened, entry) for entry in rows],
+        "rows": [_row(entry, opened.unreachable.get(entry.id)) for entry in rows],
         "lengths": lengths(entry.token for entry in found),
         "scripts": by_script.most_common(),
         "unreachable": len(opened.unreachable),
@@ -63,7 +63,7 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _row(opened: Opened, entry: Entry) -> dict[str, Any]:
+def _row(entry: Entry, reason: Reason | None) -> dict[str, Any]:
     return {
         "id": entry.id,
         "bytes": entry.token[:_MAX_TOKEN_BYTES].hex(),
@@ -71,7 +71,7 @@ def _row(opened: Opened, entry: Entry) -> dict[str, Any]:
         "rank": entry.rank,
         "script": entry.script,
         "special": entry.is_special,
-        "unreachable": opened.unreachable.get(entry.id),
+        "unreachable": reason,
     }
 
 
@@ -133,60 +133,51 @@ def _regex(query: str) -> Callable[[bytes, int], bool]:
 
 
 def token_page(session: Session, asked: Asked) -> dict[str, Any]:
-    """What a token is, what it is made of, and what is made of it."""
+    """What a token is, what it is made of, and what is made of it.
+
+    It looks through the vocabulary once, and needs none of what only searches need.
+    """
     opened = session.tokenizer(asked)
     vocab = opened.tok.vocab
     token_id = asked.number("id", None, 0, 2**32)
     token = vocab.tokens.get(token_id)
     if token is None:
         raise Refused(404, f"id {token_id} is not in this vocabulary of {len(vocab):,} tokens")
-    entry = next(entry for entry in opened.entries if entry.id == token_id)
-    uses = opened.uses.get(token_id)
-    inside = [e.id for e in opened.entries if token in e.token and e.id != token_id]
-    near = range(token_id - 3, token_id + 4)
-    shown = {token_id, *inside[:_MAX_SHOWN], *(i for i in near if i in vocab.tokens)}
-    answer: dict[str, Any] = _row(opened, entry) | {
-        "name": opened.name,
-        "makes": [],
-        "as_left": [],
-        "as_right": [],
-        "total_left": 0,
-        "total_right": 0,
+    is_special = token_id in vocab.special_tokens.values()
+    alone = [token_id] if is_special else opened.tok.encode_ordinary(token)
+    reason = None if alone == [token_id] else why_unreachable(opened.tok, token)
+    entry = Entry(token_id, token, opened.ranks.get(token_id), script_of(token), is_special)
+    inside = [i for i, other in vocab.tokens.items() if token in other and i != token_id]
+    near = [i for i in range(token_id - 3, token_id + 4) if i in vocab.tokens]
+    shown = {token_id, *alone[:_MAX_SHOWN], *inside[:_MAX_SHOWN], *near}
+    answer = _row(entry, reason) | _merges_of(opened, token_id, shown)
+    answer |= {
+        "alone": alone[:_MAX_SHOWN],
         "inside": inside[:_MAX_SHOWN],
         "total_inside": len(inside),
-        "near": sorted(i for i in near if i in vocab.tokens),
-        "alone": _encoded_alone(opened, token, token_id),
+        "near": near,
         "tree": None,
     }
-    if uses is not None:
-        answer |= {
-            "makes": _merges(opened, uses.makes[:_MAX_SHOWN], shown),
-            "as_left": _merges(opened, uses.as_left[:_MAX_SHOWN], shown),
-            "as_right": _merges(opened, uses.as_right[:_MAX_SHOWN], shown),
-            "total_left": len(uses.as_left),
-            "total_right": len(uses.as_right),
-        }
     if len(token) <= _MAX_TREE_BYTES:
         tree = byteweld.merge_tree(vocab, token_id)
         answer["tree"] = tree.to_dict()
         shown |= set(tree.tokens)
-    shown |= set(answer["alone"])
     answer["tokens"] = {str(i): vocab.tokens[i][:_MAX_TOKEN_BYTES].hex() for i in sorted(shown)}
     return answer
 
 
-def _encoded_alone(opened: Opened, token: bytes, token_id: int) -> list[int]:
-    """What the token's own bytes become: itself, unless it is unreachable."""
-    if token_id not in opened.unreachable:
-        return [token_id]
-    return opened.tok.encode_ordinary(token)[:_MAX_SHOWN]
-
-
-def _merges(opened: Opened, ranks: Iterable[int], shown: set[int]) -> list[list[int | None]]:
-    """Merges as [rank, left, right, new, count]; the count where the training is known."""
-    rows: list[list[int | None]] = []
-    for rank in ranks:
-        left, right, new = opened.tok.vocab.merge_ids[rank]
-        shown |= {left, right, new}
-        rows.append([rank, left, right, new, opened.merge_count(rank)])
-    return rows
+def _merges_of(opened: Opened, token_id: int, shown: set[int]) -> dict[str, Any]:
+    """The merges a token takes part in, as [rank, left, right, new, count]."""
+    found: dict[str, list[list[int | None]]] = {"as_left": [], "as_right": [], "makes": []}
+    total: Counter[str] = Counter()
+    for rank, merge in enumerate(opened.tok.vocab.merge_ids):
+        if token_id not in merge:
+            continue
+        for name, part in zip(found, merge, strict=True):
+            if part != token_id:
+                continue
+            total[name] += 1
+            if total[name] <= _MAX_SHOWN:
+                found[name].append([rank, *merge, opened.merge_count(rank)])
+                shown |= set(merge)
+    return {**found, "total_left": total["as_left"], "total_right": total["as_right"]}

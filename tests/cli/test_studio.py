@@ -1,0 +1,95 @@
+"""`byteweld studio`: the address on stdout, talk on stderr, Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import byteweld
+
+
+def start(*arguments: str, folder: Path) -> tuple[subprocess.Popen[str], int, str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "byteweld", "studio", "--no-browser", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/#token=([\w-]{32,})\n", line)
+    if found is None:
+        process.kill()
+        pytest.fail(f"{line!r} {process.communicate()}")
+    return process, int(found[1]), found[2]
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, str]:
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    return process.returncode, err
+
+
+def ask(port: int, token: str, name: str, **fields: object):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    headers = {"X-Token": token, "Content-Type": "application/json"}
+    connection.request("POST", f"/api/{name}", json.dumps(fields), headers)
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    return answer
+
+
+def test_the_studio_opens_a_tokenizer_and_ends_with_ctrl_c(saved: Path, tiny, tmp_path: Path):
+    process, port, token = start("tokenizer.json", folder=tmp_path)
+    try:
+        answer = ask(port, token, "tokens", text="lower newest")
+    finally:
+        code, err = end(process)
+    assert answer["ids"] == tiny.encode("lower newest")
+    assert code == 130
+    assert err == "the studio is open; Ctrl-C ends it\n"
+
+
+def test_without_an_argument_the_quickstarts_tokenizer_is_trained(tmp_path: Path):
+    process, port, token = start(folder=tmp_path)
+    try:
+        (opened,) = ask(port, token, "start")["tokenizers"]
+    finally:
+        _, err = end(process)
+    assert (opened["name"], opened["tokens"], opened["has_training"]) == ("quickstart", 8192, True)
+    assert err.startswith("training the quickstart's tokenizer on Python's own sources\n")
+    assert list(tmp_path.iterdir()) == []  # it is kept in memory
+
+
+def test_the_quickstarts_own_file_is_opened_where_it_is(tiny: byteweld.Tokenizer, tmp_path: Path):
+    (tmp_path / "out" / "quickstart").mkdir(parents=True)
+    tiny.save(tmp_path / "out" / "quickstart" / "tokenizer.json")
+    process, port, token = start(folder=tmp_path)
+    try:
+        (opened,) = ask(port, token, "start")["tokenizers"]
+    finally:
+        end(process)
+    assert (opened["name"], opened["tokens"]) == ("quickstart", len(tiny))
+
+
+def test_wrong_use_is_told_in_one_line(run, tmp_path: Path):
+    missing = run("studio", "none.json")
+    assert missing.code == 2
+    assert "none.json" in missing.err
+    assert run("studio", "--port", "70000").err == (
+        "byteweld: --port is 70000; expected at most 65535\n"
+    )
+    assert run("studio", "--port", "-1").code == 2
+    assert run("studio", *["x.json"] * 17).err == (
+        "byteweld: the studio opens at most 16 tokenizers at once\n"
+    )

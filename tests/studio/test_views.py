@@ -1,0 +1,309 @@
+"""What the views answer is what the tokenizer does: exact, for every byte, and bounded."""
+
+from __future__ import annotations
+
+import byteweld
+from byteweld.samples import SENTENCES
+from byteweld.studio.examples import CORPORA, SURPRISING_WORDS, TEXTS
+
+SPECIAL = "<|endoftext|>"
+HARD = [
+    "",
+    "a",
+    "\x00\x7f\u0080",
+    "<script>alert('x')</script>",
+    "\u202eabc\u202c",
+    "🙂👩‍🚀",
+    "\ud800x",
+]
+
+
+# ---------------------------------------------------------------------------- start
+
+
+def test_the_page_learns_what_is_open(ask, trained):
+    start = ask("start")
+    small, ck = start["tokenizers"]
+    assert small["name"] == "small"
+    assert small["tokens"] == len(trained)
+    assert small["pattern"] == "o200k"
+    assert small["fingerprint"] == trained.vocab.fingerprint
+    assert small["has_training"]
+    assert ck["pattern"] == "gpt2"
+    assert len(start["sentences"]) >= 20
+
+
+def test_an_encoding_that_is_not_here_is_refused_without_the_network(post):
+    assert post("/api/open", {"name": "../../etc/passwd"}).status == 400
+    assert post("/api/open", {"name": "no-such"}).status == 400
+
+
+# ---------------------------------------------------------------------------- tokens
+
+
+def test_tokens_are_those_of_the_tokenizer_and_tile_the_text(ask, trained):
+    for text in [*HARD, *(example.text for example in TEXTS)]:
+        answer = ask("tokens", text=text)
+        assert answer["ids"] == trained.encode(text, allowed_special="all")
+        assert sum(answer["lengths"]) == len(text.encode("utf-8", "replace")) or "\ud800" in text
+
+
+def test_every_byte_value_comes_through(ask, trained):
+    text = bytes(range(256)).decode("latin-1")
+    answer = ask("tokens", text=text)
+    assert trained.decode(answer["ids"]) == text
+
+
+def test_a_special_token_is_marked_or_is_plain_text(ask, trained):
+    text = f"low{SPECIAL}low"
+    marked = ask("tokens", text=text)
+    assert [marked["ids"][place] for place in marked["special"]] == [trained.eot_token]
+    plain = ask("tokens", text=text, special=False)
+    assert plain["special"] == []
+    assert plain["ids"] == trained.encode_ordinary(text)
+
+
+def test_a_megabyte_is_answered(ask, trained):
+    text = ("the lowest tokenizer in the town\n" * 40_000)[: 1 << 20]
+    answer = ask("tokens", text=text)
+    assert len(answer["ids"]) == trained.count(text)
+
+
+# ---------------------------------------------------------------------------- why
+
+
+def test_why_explains_the_pre_token_at_a_place(ask, trained):
+    text = "the lowest tokenizer"
+    answer = ask("why", text=text, at=5)
+    assert bytes.fromhex(answer["word"]) == b" lowest"
+    assert answer["start"] == 3
+    assert answer["ids"] == trained.encode(" lowest")
+    assert answer["pretokens"][0]["steps"][-1]["parts"] == answer["ids"]
+
+
+def test_why_finds_places_between_special_tokens(ask, trained):
+    text = f"the{SPECIAL} lowest{SPECIAL}token"
+    special = ask("why", text=text, at=4)
+    assert special["ids"] == [trained.eot_token]
+    assert special["pretokens"][0]["is_special"]
+    assert bytes.fromhex(ask("why", text=text, at=17)["word"]) == b" lowest"
+    last = ask("why", text=text, at=len(text) - 1)
+    assert (bytes.fromhex(last["word"]), last["start"]) == (b"token", len(text) - 5)
+
+
+def test_why_opens_on_a_word_that_greedy_would_cut_otherwise_where_there_is_one(ask, post):
+    tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"en", 257: b"ke", 258: b"oke"}
+    merges = [(b"e", b"n"), (b"k", b"e"), (b"o", b"ke")]
+    tok = byteweld.Tokenizer.from_merges(tokens, merges)
+    from byteweld.studio.views.why import surprising_word
+
+    word = surprising_word(tok)
+    explained = byteweld.explain(tok, word).pretokens[0]
+    assert word in SURPRISING_WORDS
+    assert explained.greedy_differs_at is not None
+
+
+def test_a_pre_token_that_is_too_long_to_step_through_is_refused(post):
+    response = post("/api/why", {"text": "a" * 5000})
+    assert response.status == 413
+    assert "5,000 bytes" in response.json["error"]
+
+
+def test_why_of_nothing_and_beyond_the_end(ask):
+    assert ask("why", text="low", at=900)["word"] == b"low".hex()
+    assert ask("why", text="")["word"]
+
+
+# ---------------------------------------------------------------------------- vocabulary
+
+
+def test_the_vocabulary_is_searched_by_text_bytes_id_and_regex(ask, trained):
+    tokens = trained.vocab.tokens
+
+    def found(**fields: object) -> set[int]:
+        answer = ask("vocabulary", rows=500, **fields)
+        assert answer["total"] == len(answer["rows"])
+        return {row["id"] for row in answer["rows"]}
+
+    assert found() == set(tokens)
+    assert found(query="est") == {i for i, t in tokens.items() if b"est" in t}
+    assert found(query="·low") == {i for i, t in tokens.items() if b" low" in t}
+    assert found(query="65 73", by="bytes") == {i for i, t in tokens.items() if b"es" in t}
+    assert found(query="300-303", by="id") == {300, 301, 302, 303}
+    assert found(query="^ ?low", by="regex") == {
+        i for i, t in tokens.items() if t.startswith((b"low", b" low"))
+    }
+
+
+def test_a_regex_that_would_backtrack_for_ever_is_answered_or_refused(post):
+    for query in ("(a+)+$", "(a|a)*b", r"(.*)*\1x"):
+        assert post("/api/vocabulary", {"query": query, "by": "regex"}).status in (200, 400)
+    assert post("/api/vocabulary", {"query": "(", "by": "regex"}).status == 400
+
+
+def test_wrong_queries_say_what_was_expected(post):
+    wrong = post("/api/vocabulary", {"query": "xyz", "by": "bytes"})
+    assert wrong.json["error"] == "'xyz' is not bytes; expected hex digits, as in e2 82 ac"
+    assert post("/api/vocabulary", {"query": "one", "by": "id"}).status == 400
+    assert post("/api/vocabulary", {"sort": "size"}).status == 400
+    assert post("/api/vocabulary", {"rows": 501}).status == 400
+
+
+def test_tokens_are_sorted_and_filtered(ask, trained):
+    longest = ask("vocabulary", sort="length", descending=True, rows=5)["rows"]
+    lengths = sorted(map(len, trained.vocab.tokens.values()), reverse=True)
+    assert [row["length"] for row in longest] == lengths[:5]
+    assert {row["id"] for row in ask("vocabulary", only="special")["rows"]} == {trained.eot_token}
+    assert ask("vocabulary", only="bytes")["total"] == 256
+    assert ask("vocabulary", min_bytes=2, max_bytes=2)["lengths"][0][0] == 2
+    latin = ask("vocabulary", script="latin", rows=500)
+    assert {row["script"] for row in latin["rows"]} == {"latin"}
+
+
+def test_unreachable_tokens_are_found_with_their_reason(ask, without_pattern):
+    answer = ask("vocabulary", tokenizer=1, only="unreachable", rows=500)
+    assert [row["id"] for row in answer["rows"]] == without_pattern.unreachable_tokens()
+    assert answer["total"] > 0
+    assert "cut" in {row["unreachable"] for row in answer["rows"]}
+
+
+def test_a_tokens_page_has_its_merges_and_what_contains_it(ask, trained):
+    low = trained.vocab.ids[b" low"]
+    page = ask("token", id=low)
+    merges = trained.vocab.merge_ids
+    assert page["makes"] == [
+        [r, *m, trained.training.merge_counts[r]] for r, m in enumerate(merges) if m.new == low
+    ]
+    assert page["total_left"] == sum(merge.left == low for merge in merges)
+    assert page["rank"] == page["makes"][0][0]
+    assert (
+        page["total_inside"] == sum(b" low" in token for token in trained.vocab.tokens.values()) - 1
+    )
+    assert page["alone"] == [low]
+    assert page["unreachable"] is None
+    assert page["tree"]["nodes"][page["tree"]["roots"][0]][0] == low
+
+
+def test_an_unreachable_tokens_page_says_what_its_bytes_become(ask, without_pattern):
+    token_id = without_pattern.unreachable_tokens()[0]
+    page = ask("token", tokenizer=1, id=token_id)
+    assert page["unreachable"] is not None
+    assert page["alone"] == without_pattern.encode_ordinary(without_pattern.vocab.tokens[token_id])
+
+
+def test_every_token_has_a_page(ask, without_pattern):
+    for token_id in without_pattern.vocab.tokens:
+        assert ask("token", tokenizer=1, id=token_id)["id"] == token_id
+
+
+def test_an_id_that_is_none_is_not_found(post):
+    assert post("/api/token", {"id": 4000}).status == 404
+    assert post("/api/token", {"id": -1}).status == 400
+
+
+# ---------------------------------------------------------------------------- training
+
+
+def test_the_bundled_trainings_show_what_their_notes_say(ask):
+    by_name = {}
+    for corpus in CORPORA:
+        answer = ask("training", corpus=corpus.text, recipe=corpus.recipe, merges=corpus.merges)
+        tokens = {int(i): bytes.fromhex(token["bytes"]) for i, token in answer["tokens"].items()}
+        by_name[corpus.name] = (answer, [tokens[merge["new"]] for merge in answer["merges"]])
+        assert len(answer["steps"]) == corpus.merges, corpus.name
+    low, merged = by_name["low, newest, widest"]
+    assert low["steps"][0]["total_tied"] > 0
+    assert merged.index(b"est") < merged.index(b"low")
+    _, merged = by_name["I work, he works"]
+    assert merged[:4] == [b" w", b" wo", b" wor", b" work"]
+    _, merged = by_name["Who eats?"]
+    assert b" eat" in merged and b"eat" not in merged
+    _, merged = by_name["A drawing"]
+    assert b'<path d="M' in merged or b'<path d="' in merged
+    _, merged = by_name["A short tale"]
+    assert b" the" in merged[:8]
+
+
+def test_a_training_is_the_engines_own_and_shrinks_the_corpus(ask):
+    corpus = "low low lower newest"
+    answer = ask("training", corpus=corpus, recipe="from-scratch", merges=6)
+    tok = byteweld.train(iter([corpus]), vocab_size=262, recipe="from-scratch")
+    learned = [(m["left"], m["right"], m["new"]) for m in answer["merges"]]
+    assert learned == [tuple(merge) for merge in tok.vocab.merge_ids]
+    assert answer["tokens_after"][0] == answer["total_bytes"] == len(corpus)
+    assert answer["tokens_after"][-1] == tok.training.total_tokens
+    assert answer["tokens_after"] == sorted(answer["tokens_after"], reverse=True)
+
+
+def test_a_training_is_bounded(post):
+    assert post("/api/training", {"corpus": "x" * 50_001}).status == 413
+    assert post("/api/training", {"corpus": "low", "merges": 501}).status == 400
+    work = {"corpus": "".join(map(chr, range(0x4E00, 0x4E00 + 8000))), "merges": 500}
+    assert "too many to show" in post("/api/training", {**work, "recipe": "plain"}).json["error"]
+    assert post("/api/training", {"recipe": "huggingface"}).status == 400
+
+
+def test_an_empty_corpus_has_nothing_to_learn(ask):
+    answer = ask("training", corpus="\n\n", merges=5)
+    assert (answer["steps"], answer["stopped"]) == ([], "no pairs")
+
+
+def test_the_log_has_counts_and_a_curve_where_the_training_is_known(ask, trained):
+    log = ask("log", rows=10, first=5)
+    assert log["total"] == len(trained.vocab.merge_ids)
+    assert [row[0] for row in log["rows"]] == list(range(5, 15))
+    assert log["rows"][0][4] == trained.training.merge_counts[5]
+    merges, tokens, rate = log["training"]["curve"][-1]
+    assert (merges, tokens) == (len(trained.vocab.merge_ids), trained.training.total_tokens)
+    assert rate == trained.training.bytes_per_token
+
+
+# ---------------------------------------------------------------------------- compare
+
+
+def test_segments_are_the_text_cut_where_both_cut_it(ask, trained, without_pattern):
+    text = "the lowest tokenizer in the newest town"
+    answer = ask("compare", tokenizers=[0, 1], text=text)
+    assert answer["counts"] == [trained.count(text), without_pattern.count(text)]
+    assert sum(segment[0] for segment in answer["segments"]) == len(text)
+    for size, agrees, ids, lengths in answer["segments"]:
+        assert [sum(lane) for lane in lengths] == [size, size]
+        assert agrees == (len(ids[0]) == len(ids[1]) == 1)
+    assert [i for segment in answer["segments"] for i in segment[2][0]] == trained.encode(text)
+    assert answer["differing"] == sum(not segment[1] for segment in answer["segments"])
+
+
+def test_a_tokenizer_agrees_with_itself(ask):
+    answer = ask("compare", tokenizers=[0, 0], text="the lowest tokenizer")
+    assert (answer["differing"], answer["most"]) == (0, [])
+
+
+def test_two_to_four_tokenizers_are_compared(post):
+    for places, status in (([], 400), ([0], 200), ([0, 1, 0, 1], 200), ([0] * 5, 400), ([2], 400)):
+        assert post("/api/compare", {"tokenizers": places, "text": "low"}).status == status
+
+
+def test_languages_cost_what_they_cost(ask, trained):
+    answer = ask("languages", tokenizers=[0])
+    assert answer["names"] == list(SENTENCES)
+    assert answer["tokens"] == [[trained.count(text) for text in SENTENCES.values()]]
+    mine = ask("languages", tokenizers=[0], files={"a.txt": "low", "b.txt": ""})
+    assert mine["tokens"] == [[trained.count("low"), 0]]
+
+
+# ---------------------------------------------------------------------------- bytes
+
+
+def test_bytes_are_counted_in_text_and_in_files(ask):
+    answer = ask("bytes", text="aé\n")
+    assert answer["bytes"] == 4
+    assert [b for b, count in enumerate(answer["counts"]) if count] == [0x0A, 0x61, 0xA9, 0xC3]
+    assert answer["outside"] == 2
+    assert answer["letters"][0x20] == "Ġ"
+    assert (answer["base_full"], answer["base_ascii"]) == (260, 102)
+    assert ask("bytes", text_base64="/wD/")["counts"][255] == 2
+
+
+def test_a_file_that_is_no_base64_or_too_large_is_refused(post):
+    assert post("/api/bytes", {"text_base64": "???"}).status == 400
+    assert post("/api/bytes", {"text_base64": "A" * 1_500_000}).status == 413
