@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+
+import numpy as np
+import pytest
+
 import byteweld
 from byteweld.samples import SENTENCES
 from byteweld.studio.examples import CORPORA, SURPRISING_WORDS, TEXTS
@@ -16,6 +21,10 @@ HARD = [
     "🙂👩‍🚀",
     "\ud800x",
 ]
+
+
+def numbers(packed: str) -> list[int]:
+    return np.frombuffer(base64.b64decode(packed), "<u4").tolist()
 
 
 # ---------------------------------------------------------------------------- start
@@ -44,29 +53,54 @@ def test_an_encoding_that_is_not_here_is_refused_without_the_network(post):
 def test_tokens_are_those_of_the_tokenizer_and_tile_the_text(ask, trained):
     for text in [*HARD, *(example.text for example in TEXTS)]:
         answer = ask("tokens", text=text)
-        assert answer["ids"] == trained.encode(text, allowed_special="all")
-        assert sum(answer["lengths"]) == len(text.encode("utf-8", "replace")) or "\ud800" in text
+        ids, offsets = trained.encode_with_offsets(text, allowed_special="all")
+        assert numbers(answer["ids"]) == ids
+        assert numbers(answer["lengths"]) == [end - start for start, end in offsets]
 
 
 def test_every_byte_value_comes_through(ask, trained):
     text = bytes(range(256)).decode("latin-1")
-    answer = ask("tokens", text=text)
-    assert trained.decode(answer["ids"]) == text
+    assert trained.decode(numbers(ask("tokens", text=text)["ids"])) == text
 
 
 def test_a_special_token_is_marked_or_is_plain_text(ask, trained):
     text = f"low{SPECIAL}low"
     marked = ask("tokens", text=text)
-    assert [marked["ids"][place] for place in marked["special"]] == [trained.eot_token]
+    ids = numbers(marked["ids"])
+    assert [ids[place] for place in marked["special"]] == [trained.eot_token]
+    assert sum(numbers(marked["lengths"])) == len(text)
     plain = ask("tokens", text=text, special=False)
     assert plain["special"] == []
-    assert plain["ids"] == trained.encode_ordinary(text)
+    assert numbers(plain["ids"]) == trained.encode_ordinary(text)
 
 
 def test_a_megabyte_is_answered(ask, trained):
     text = ("the lowest tokenizer in the town\n" * 40_000)[: 1 << 20]
-    answer = ask("tokens", text=text)
-    assert len(answer["ids"]) == trained.count(text)
+    assert len(numbers(ask("tokens", text=text)["ids"])) == trained.count(text)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"normalizer": ["nfc", "lowercase"]},
+        {"steps": ["prefix-space"]},
+        {"added_tokens": [byteweld.AddedToken("<x>", 256, rstrip=True)]},
+    ],
+)
+def test_lengths_are_those_of_the_text_where_tokens_do_not_tell(options):
+    from byteweld.studio.request import Asked
+    from byteweld.studio.session import Session
+    from byteweld.studio.views.tokens import answer
+
+    tokens = {byte: bytes([byte]) for byte in range(256)}
+    if "added_tokens" in options:
+        tokens[256] = b"<x>"
+    tok = byteweld.Tokenizer(byteweld.Vocabulary(tokens, **options))
+    text = "Ne\u0301 <x>  X"
+    found = answer(Session([("odd", tok)]), Asked({"text": text}))
+    ids, offsets = tok.encode_with_offsets(text, allowed_special="all")
+    assert numbers(found["ids"]) == ids
+    assert numbers(found["lengths"]) == [end - start for start, end in offsets]
 
 
 # ---------------------------------------------------------------------------- why

@@ -5,11 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 import byteweld
 from byteweld.evaluate import Reason, script_of, unreachable
 from byteweld.studio.request import Asked, Refused
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_OPEN = 16
 _PATTERN_CHARACTERS = 300
@@ -72,6 +77,22 @@ class Opened:
             return None
         place = rank - (training.start.merges if training.start else 0)
         return training.merge_counts[place] if 0 <= place < len(training.merge_counts) else None
+
+    @property
+    def token_lengths(self) -> NDArray[np.uint32] | None:
+        """How many bytes of text each id stands for; None where that depends on the text."""
+        with self._lock:
+            return self._token_lengths
+
+    @cached_property
+    def _token_lengths(self) -> NDArray[np.uint32] | None:
+        vocab = self.tok.vocab
+        changes = {"normalizer", "prefix space", "added token flags", "shared ids"}
+        if vocab.alphabet != "bytes" or changes.intersection(vocab.extras):
+            return None
+        lengths = np.zeros(self.tok.n_vocab, np.uint32)  # ids are nearly dense
+        lengths[list(vocab.tokens)] = [len(token) for token in vocab.tokens.values()]
+        return lengths
 
     @cached_property
     def _entries(self) -> list[Entry]:

@@ -39,6 +39,14 @@ function digest(text) {
   return `${text.length}:${(4294967296 * (2097151 & low) + (high >>> 0)).toString(36)}`;
 }
 
+// Numbers that came as base64 of little-endian u32.
+export function unpacked(text) {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let n = 0; n < binary.length; n++) bytes[n] = binary.charCodeAt(n);
+  return new Uint32Array(bytes.buffer); // every browser's own order of bytes is this one
+}
+
 export class ApiError extends Error {}
 
 async function post(path, body, headers) {

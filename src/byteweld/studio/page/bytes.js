@@ -1,7 +1,7 @@
 // Bytes: which of the 256 byte values a text uses, what ASCII-only would save, GPT-2's letters.
 
 import {ask, saved} from "./api.js";
-import {amount, h, number, percent, put, segmented} from "./dom.js";
+import {amount, fact, h, number, percent, put, segmented} from "./dom.js";
 import {hexByte} from "./glyphs.js";
 
 const NAMES = {0: "NUL", 9: "TAB", 10: "LF", 13: "CR", 27: "ESC", 32: "space", 127: "DEL"};
@@ -83,7 +83,7 @@ class Bytes {
     const used = counts.filter(Boolean).length;
     put(this.title, h("b", {}, number(bytes)), bytes === 1 ? " byte" : " bytes", h("span", {}, this.file ? ` of ${this.file.name}${this.file.whole ? "" : " (its first megabyte)"}` : ""),
       h("span", {}, ` — ${number(used)} of 256 values used`),
-      h("span", {class: "more"}, h("b", {}, bytes ? percent(outside / bytes) : "–"), " outside printable ASCII"));
+      h("span", {class: "more"}, fact(bytes ? percent(outside / bytes) : "–", "outside printable ASCII")));
     const head = h("tr", {}, h("th", {}, ""), Array.from({length: 16}, (_, n) => h("th", {scope: "col"}, `_${n.toString(16).toUpperCase()}`)));
     const rows = Array.from({length: 16}, (_, row) => h("tr", {title: ROWS[row]}, h("th", {scope: "row"}, `${row.toString(16).toUpperCase()}_`),
       Array.from({length: 16}, (_, column) => this.cell(16 * row + column, letters))));

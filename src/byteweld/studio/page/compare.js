@@ -28,9 +28,10 @@ class Compare {
     this.totals = h("div", {class: "totals"});
     this.lanes = h("div", {class: "lanes", id: "lanes"});
     this.blocks = new LazyBlocks(this.lanes, (place, element) => this.fill(place, element));
+    this.cut = h("p", {class: "hint", hidden: true});
     this.spots = h("section", {class: "card"});
     this.languages = h("section", {class: "card"});
-    put(root, this.who, h("section", {class: "typing"}, this.editor), this.totals, this.lanes, h("div", {class: "two"}, this.languages, this.spots));
+    put(root, this.who, h("section", {class: "typing"}, this.editor), this.totals, this.lanes, this.cut, h("div", {class: "two"}, this.languages, this.spots));
     this.ready = this.start();
   }
 
@@ -90,6 +91,8 @@ class Compare {
       const perLine = Math.max(4, this.lanes.clientWidth / 70);
       const blocks = Math.ceil(answer.segments.length / BLOCK_SEGMENTS);
       this.lanes.style.setProperty("--lanes", this.chosen.length);
+      this.cut.hidden = answer.total_segments <= answer.segments.length;
+      this.cut.textContent = `The first ${number(answer.segments.length)} of ${number(answer.total_segments)} segments are drawn; all are counted.`;
       this.blocks.show(Array(blocks).fill(Math.ceil(BLOCK_SEGMENTS / perLine) * height));
       this.drawSpots();
     });

@@ -45,6 +45,9 @@ export function amount(count, one, many = `${one}s`) {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
+// A number with its unit, which stay on one line.
+export const fact = (value, unit) => h("span", {class: "fact"}, h("b", {}, value), ` ${unit}`);
+
 // Wait until calls stop coming, then make the last one.
 export function settled(milliseconds, call) {
   let timer = 0;

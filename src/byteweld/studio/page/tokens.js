@@ -1,7 +1,7 @@
 // Tokens: a text as it is cut. Type, drop, select; the side panel says what a token is and why.
 
-import {ask, saved} from "./api.js";
-import {amount, h, number, percent, put, rate, segmented, settled} from "./dom.js";
+import {ask, saved, unpacked} from "./api.js";
+import {amount, fact, h, number, percent, put, rate, segmented, settled} from "./dom.js";
 import {glyphs, hexBytes, spoken, tint, utf8} from "./glyphs.js";
 import {LazyBlocks} from "./lazy.js";
 
@@ -30,7 +30,7 @@ class Tokens {
     this.editor = h("textarea", {
       id: "text", class: "editor", rows: 3, spellcheck: "false", autocomplete: "off", dir: "auto",
       placeholder: "Type or drop text here", readonly: Boolean(saved), value: app.text, "aria-label": "Text to encode",
-      oninput: () => this.typed(),
+      oninput: () => this.typed(), onpaste: (event) => this.pasted(event),
     });
     this.counts = h("p", {class: "counts", id: "counts"});
     this.note = h("p", {class: "note"});
@@ -67,25 +67,36 @@ class Tokens {
     this.fit();
   }
 
+  // As tall as its text, up to a third of the screen.
   fit() {
-    // As tall as its text up to a third of the screen. Measuring a very long text would be slow.
     const {editor} = this;
+    const most = Math.max(90, innerHeight * 0.3);
+    if (editor.value.length > LONG_TEXT) {
+      // Wrapping and measuring so much text would take the browser a second.
+      editor.wrap = "off";
+      editor.style.setProperty("height", `${most}px`);
+      return;
+    }
+    editor.wrap = "soft";
     editor.style.setProperty("height", "auto");
-    const height = editor.value.length > LONG_TEXT ? 400 : editor.scrollHeight + 2;
-    editor.style.setProperty("height", `${Math.min(height, Math.max(90, innerHeight * 0.3))}px`);
+    editor.style.setProperty("height", `${Math.min(editor.scrollHeight + 2, most)}px`);
   }
 
   // ---------------------------------------------------------------- text
 
   typed() {
+    this.fit();
     if (this.editor.value.length > LONG_TEXT) this.muchLater();
-    else {
-      this.fit();
-      this.later();
-    }
+    else this.later();
+  }
+
+  pasted(event) {
+    const more = event.clipboardData?.getData("text").length ?? 0;
+    if (this.editor.value.length + more > LONG_TEXT) this.editor.wrap = "off";
   }
 
   load(text) {
+    if (text.length > LONG_TEXT) this.editor.wrap = "off";
     this.editor.value = text;
     this.fit();
     this.encode(false);
@@ -126,13 +137,10 @@ class Tokens {
   take(text, {ids, lengths, special}) {
     this.bytes = utf8.encode(text);
     this.characters = text.length > LONG_TEXT ? countCharacters(this.bytes) : [...text].length;
-    this.ids = ids;
+    this.ids = unpacked(ids);
     this.special_places = new Set(special);
-    this.ends = new Uint32Array(ids.length);
-    let end = 0;
-    lengths.forEach((length, place) => {
-      this.ends[place] = end += length;
-    });
+    this.ends = unpacked(lengths);
+    for (let place = 1; place < this.ends.length; place++) this.ends[place] += this.ends[place - 1];
     this.cut();
     this.drawCounts();
     this.lay();
@@ -204,9 +212,9 @@ class Tokens {
       h("b", {id: "count"}, number(length)), ` ${length === 1 ? "token" : "tokens"}`,
       h("span", {}, size ? ` — ${percent(saving)} fewer than its bytes` : ""),
       h("span", {class: "more"},
-        h("b", {}, rate(length ? size / length : null)), " bytes per token",
-        h("b", {}, number(this.characters)), this.characters === 1 ? " character" : " characters",
-        h("b", {}, number(size)), size === 1 ? " byte" : " bytes"));
+        fact(rate(length ? size / length : null), "bytes per token"),
+        fact(number(this.characters), this.characters === 1 ? "character" : "characters"),
+        fact(number(size), size === 1 ? "byte" : "bytes")));
   }
 
   // ---------------------------------------------------------------- selecting
@@ -258,7 +266,7 @@ class Tokens {
     this.app.go({sel: place}, {redraw: false});
     await this.app.panel.show(this.ids[place], {
       place, total: this.ids.length, from: this.start(place), to: this.ends[place],
-      times: this.ids.reduce((count, id) => count + (id === this.ids[place]), 0),
+      times: this.ids.reduce((count, id) => count + (id === this.ids[place] ? 1 : 0), 0),
       before: place ? [this.ids[place - 1], this.bytesOf(place - 1)] : null,
       after: place + 1 < this.ids.length ? [this.ids[place + 1], this.bytesOf(place + 1)] : null,
       onclose: () => {

@@ -1,7 +1,7 @@
 // Training: watch merges being learned on a small corpus; and the log of a real training.
 
 import {ask, saved} from "./api.js";
-import {amount, field, h, number, percent, put, rate, select, settled, wantsMotion} from "./dom.js";
+import {amount, fact, field, h, number, percent, put, rate, select, settled, wantsMotion} from "./dom.js";
 import {curve} from "./chart.js";
 import {fromHex, glyphs, spoken, tile, tint} from "./glyphs.js";
 import {Player} from "./player.js";
@@ -118,7 +118,7 @@ class Training {
     const {tokens_after: after, total_bytes: size, first_size: first} = this.answer;
     put(this.numbers, h("b", {id: "corpus-tokens"}, number(after[step])), " tokens in the corpus",
       h("span", {}, step ? ` — ${percent(1 - after[step] / after[0])} fewer than its ${number(size)} bytes` : " — one for each byte"),
-      h("span", {class: "more"}, h("b", {}, rate(after[step] ? size / after[step] : null)), " bytes per token", h("b", {}, number(first + step)), ` in the vocabulary, ${number(step)} learned`));
+      h("span", {class: "more"}, fact(rate(after[step] ? size / after[step] : null), "bytes per token"), fact(number(first + step), `in the vocabulary, ${number(step)} learned`)));
   }
 
   drawPairs(next) {

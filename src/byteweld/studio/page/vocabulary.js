@@ -27,6 +27,7 @@ class Vocabulary {
     this.lengths = h("div", {});
     this.scripts = h("div", {});
     this.quick = h("div", {class: "examples", role: "group", "aria-label": "Look at"});
+    this.note = h("p", {class: "note"});
     put(root, this.quick,
       h("div", {class: "bar search"}, this.query,
         segmented("Search by", [["text", "Text"], ["bytes", "Bytes"], ["id", "Id"], ["regex", "Regex"]], this.wish("by"), (by) => this.set({by}))),
@@ -35,7 +36,7 @@ class Vocabulary {
         select("Order", [["yes", "descending"], ["no", "ascending"]], this.wish("descending"), (descending) => this.set({descending})),
         select("Only", [["all", "all tokens"], ["learned", "learned"], ["special", "special"], ["unreachable", "unreachable"], ["bytes", "single bytes"]], this.wish("only"), (only) => this.set({only})),
         bound("min", "From bytes"), bound("max", "To bytes")),
-      this.summary,
+      this.summary, this.note,
       h("div", {class: "two list"},
         h("section", {class: "card"}, h("table", {class: "vocab"}, h("caption", {class: "unseen"}, "Tokens"),
           h("thead", {}, h("tr", {}, h("th", {}, "token"), h("th", {class: "n"}, "id"), h("th", {class: "n"}, "bytes"), h("th", {class: "n"}, "rank"), h("th", {}, "kind"))), this.list), this.more),
@@ -101,6 +102,10 @@ class Vocabulary {
   drawSummary(answer) {
     put(this.summary, h("b", {id: "found"}, number(answer.total)), answer.total === 1 ? " token" : " tokens",
       h("span", {}, answer.total === answer.all ? " — all there are" : ` — ${percent(answer.total / answer.all)} of ${number(answer.all)}`));
+    this.note.textContent = "What a corpus repeats becomes a token, however odd: here are the longest first. " +
+      (answer.unreachable ? `And ${amount(answer.unreachable, "token")} of this vocabulary cannot be reached by encoding ${answer.unreachable === 1 ? "its" : "their"} own bytes.`
+        : "Every token is reached by encoding its own bytes.");
+    this.note.hidden = Object.keys(DEFAULTS).some((name) => this.wish(name) !== DEFAULTS[name]);
     const quick = (words, wishes) => h("button", {type: "button", onclick: () => this.look(wishes)}, words);
     put(this.quick, saved ? null : [h("span", {}, "Look at"),
       quick("The longest", {sort: "length", descending: "yes"}), quick("The last learned", {sort: "rank", descending: "yes", only: "learned"}),

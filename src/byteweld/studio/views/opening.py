@@ -43,12 +43,13 @@ def companion(session: Session, asked: Asked) -> dict[str, Any]:
 
 
 def _companion(tok: byteweld.Tokenizer, name: str) -> tuple[byteweld.Tokenizer, str]:
-    """The same training at an eighth of its size, or with a quarter of its merges where that is
-    more; without a training, the bytes alone."""
+    """The same training at an eighth of its size, or with a quarter of its merges where that would
+    be none; without a training, the bytes alone."""
     training = tok.training
     if training is not None and training.merges_learned:
         base = len(tok) - training.merges_learned
-        smaller = tok.cut(max(len(tok) // 8, base + training.merges_learned // 4))
+        eighth = len(tok) // 8
+        smaller = tok.cut(eighth if eighth > base else base + training.merges_learned // 4)
         return smaller, f"{name} at {len(smaller):,}"
     bytes_only = {byte: bytes([byte]) for byte in range(256)}
     return byteweld.Tokenizer(byteweld.Vocabulary(bytes_only)), "bytes"
