@@ -130,7 +130,7 @@ class App {
     const {name, tokens: size, pattern, fingerprint} = this.tokenizer;
     const shownPattern = pattern.length > 24 ? "own pattern" : pattern === "none" ? "no pattern" : `pattern ${pattern}`;
     put(place("top"),
-      h("span", {class: "brand"}, h("b", {}, "byteweld"), " studio"),
+      h("h1", {class: "brand"}, h("b", {}, "byteweld"), " studio"),
       h("button", {
         type: "button", class: "which", id: "which", "aria-haspopup": "dialog", disabled: Boolean(saved),
         title: `pattern ${pattern}\nfingerprint ${fingerprint}`, onclick: () => openChooser(this),
@@ -151,6 +151,7 @@ class App {
           this.go({view: key, sel: undefined});
         },
       }, view.title)));
+    place("views").querySelector("[aria-current]")?.scrollIntoView({block: "nearest", inline: "nearest"});
   }
 
   // ---------------------------------------------------------------- theme

@@ -84,7 +84,7 @@ class Bytes {
     put(this.title, h("b", {}, number(bytes)), bytes === 1 ? " byte" : " bytes", h("span", {}, this.file ? ` of ${this.file.name}${this.file.whole ? "" : " (its first megabyte)"}` : ""),
       h("span", {}, ` — ${number(used)} of 256 values used`),
       h("span", {class: "more"}, fact(bytes ? percent(outside / bytes) : "–", "outside printable ASCII")));
-    const head = h("tr", {}, h("th", {}, ""), Array.from({length: 16}, (_, n) => h("th", {scope: "col"}, `_${n.toString(16).toUpperCase()}`)));
+    const head = h("tr", {}, h("td", {}), Array.from({length: 16}, (_, n) => h("th", {scope: "col"}, `_${n.toString(16).toUpperCase()}`)));
     const rows = Array.from({length: 16}, (_, row) => h("tr", {title: ROWS[row]}, h("th", {scope: "row"}, `${row.toString(16).toUpperCase()}_`),
       Array.from({length: 16}, (_, column) => this.cell(16 * row + column, letters))));
     put(this.grid, h("table", {class: "heat-map", role: "grid", "aria-label": "Byte values", onkeydown: (event) => this.moved(event)}, h("thead", {}, head), h("tbody", {}, rows)),
@@ -144,7 +144,7 @@ class Bytes {
   drawFacts() {
     const {outside, bytes, base_full: full, base_ascii: small} = this.answer;
     const merges = (size, base) => size - base;
-    put(this.facts, h("h3", {}, "What ASCII-only would save"),
+    put(this.facts, h("h2", {}, "What ASCII-only would save"),
       h("p", {}, `A vocabulary needs a token for each byte it may meet: ${full} with four special tokens, but ${small} with --ascii-only. Of 320 tokens that leaves `,
         h("b", {}, `${merges(320, small)} merges instead of ${merges(320, full)}`), "; of 32,768 it hardly matters."),
       bytes === 0 ? null : outside ? h("p", {class: "warning"}, h("b", {}, "This text does not fit: "), `${amount(outside, "byte")} of it ${outside === 1 ? "is" : "are"} outside tab, line ends and 0x20 to 0x7E.`)

@@ -135,7 +135,7 @@ class Compare {
 
   drawSpots() {
     const {most, segments} = this.answer;
-    put(this.spots, h("h3", {}, "Where they differ most"), most.length ? h("ol", {class: "spots"}, most.slice(0, 8).map((place) => h("li", {},
+    put(this.spots, h("h2", {}, "Where they differ most"), most.length ? h("ol", {class: "spots"}, most.slice(0, 8).map((place) => h("li", {},
       h("button", {type: "button", "aria-label": `go to ${spoken(this.bytes.subarray(this.starts[place], this.starts[place] + segments[place][0]))}`, onclick: () => this.reveal(place)},
         glyphs(this.bytes.subarray(this.starts[place], this.starts[place] + Math.min(60, segments[place][0])))),
       h("span", {class: "hint"}, segments[place][2].map((ids, n) => `${LETTERS[n]} ${ids.length}`).join(" · "), " tokens"))))
@@ -156,12 +156,12 @@ class Compare {
     const order = answer.names.map((_, n) => n).sort((a, b) => answer.tokens[0][a] - answer.tokens[0][b]);
     const most = Math.max(1, ...answer.tokens.flat());
     const picker = h("input", {type: "file", multiple: true, id: "files", class: "unseen", tabindex: -1, "aria-hidden": "true", onchange: () => this.read([...picker.files])});
-    put(this.languages, h("h3", {}, this.files ? `Your ${amount(answer.names.length, "file")}` : `One sentence, ${answer.names.length} languages`),
+    put(this.languages, h("h2", {}, this.files ? `Your ${amount(answer.names.length, "file")}` : `One sentence, ${answer.names.length} languages`),
       this.files ? null : this.dearest(answer, order),
       saved ? null : h("p", {}, picker, h("button", {type: "button", onclick: () => (this.files ? this.read([]) : picker.click())}, this.files ? "Back to the languages" : "Your own files instead…")),
       h("p", {class: "legend"}, this.chosen.map((place, n) => h("span", {}, h("i", {class: `lane-mark lane${n}`}, LETTERS[n]), tokenizers[place].name))),
       h("table", {class: "languages"}, h("caption", {class: "unseen"}, "Tokens for each text"),
-        h("thead", {}, h("tr", {}, h("th", {}, ""), h("th", {}, ""), h("th", {class: "n"}, "tokens"), h("th", {class: "n"}, "bytes per token"))), h("tbody", {}, order.map((n) => h("tr", {title: answer.texts?.[n]},
+        h("thead", {}, h("tr", {}, h("td", {}), h("td", {}), h("th", {class: "n"}, "tokens"), h("th", {class: "n"}, "bytes per token"))), h("tbody", {}, order.map((n) => h("tr", {title: answer.texts?.[n]},
         h("th", {scope: "row"}, answer.names[n]),
         h("td", {class: "dots"}, this.chosen.map((_, lane) => {
           const dot = h("i", {class: `lane-mark lane${lane}`, "aria-hidden": "true"}, LETTERS[lane]);

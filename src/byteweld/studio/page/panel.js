@@ -96,6 +96,7 @@ export class Panel {
         : `${number(answer.rank)}: ${ordinal(answer.rank + 1)} merge`],
       count === null || count === undefined ? null : ["seen", `${amount(count, "time")} when it was learned`],
       ["kind", answer.special ? "special token" : answer.script],
+      context.part ? ["part of", context.part] : null,
       context.times ? ["here", `${amount(context.times, "time")} in this text`] : null,
       context.to === undefined ? null : ["place", `bytes ${number(context.from)}–${number(context.to)}, token ${number(context.place + 1)} of ${number(context.total)}`],
     ];

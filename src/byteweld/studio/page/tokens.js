@@ -2,7 +2,7 @@
 
 import {ask, saved, unpacked} from "./api.js";
 import {amount, fact, h, number, percent, put, rate, segmented, settled} from "./dom.js";
-import {glyphs, hexBytes, spoken, tint, utf8} from "./glyphs.js";
+import {decode, glyphs, hexBytes, spoken, tint, utf8, visible} from "./glyphs.js";
 import {LazyBlocks} from "./lazy.js";
 
 const BLOCK_TOKENS = 700;
@@ -67,10 +67,10 @@ class Tokens {
     this.fit();
   }
 
-  // As tall as its text, up to a third of the screen.
+  // As tall as its text, up to a fifth of the screen.
   fit() {
     const {editor} = this;
-    const most = Math.max(90, innerHeight * 0.3);
+    const most = Math.max(90, innerHeight * 0.22);
     if (editor.value.length > LONG_TEXT) {
       // Wrapping and measuring so much text would take the browser a second.
       editor.wrap = "off";
@@ -193,7 +193,7 @@ class Tokens {
         class: `t ${special ? "special" : tint(this.ids[place])}${place === this.selected ? " selected" : ""}`,
         id: `t${place}`, role: "option", "aria-selected": String(place === this.selected),
         "aria-label": `${spoken(bytes)}, id ${this.ids[place]}${special ? ", special token" : ""}`,
-      }, glyphs(bytes, this.mode === "text"));
+      }, this.mode === "text" ? glyphs(bytes, true) : h("span", {}, glyphs(bytes)));
       if (this.mode !== "text") {
         token.append(h("small", {}, this.mode === "ids" ? this.ids[place] : hexBytes(bytes)));
       }
@@ -265,7 +265,7 @@ class Tokens {
     this.tell(place);
     this.app.go({sel: place}, {redraw: false});
     await this.app.panel.show(this.ids[place], {
-      place, total: this.ids.length, from: this.start(place), to: this.ends[place],
+      part: this.partOf(place), place, total: this.ids.length, from: this.start(place), to: this.ends[place],
       times: this.ids.reduce((count, id) => count + (id === this.ids[place] ? 1 : 0), 0),
       before: place ? [this.ids[place - 1], this.bytesOf(place - 1)] : null,
       after: place + 1 < this.ids.length ? [this.ids[place + 1], this.bytesOf(place + 1)] : null,
@@ -277,6 +277,16 @@ class Tokens {
       step: (by) => this.select(Math.max(0, Math.min(this.ids.length - 1, this.selected + by)), true),
     });
     this.same(this.ids[place]);
+  }
+
+  // The characters that a token has only a part of, where it does not begin and end with whole ones.
+  partOf(place) {
+    if (decode(this.bytesOf(place)) !== null) return "";
+    const inside = (at) => (this.bytes[at] & 0xc0) === 0x80;
+    let from = this.start(place), to = this.ends[place];
+    while (from > 0 && inside(from)) from--;
+    while (to < this.bytes.length && inside(to)) to++;
+    return visible(this.bytes.subarray(from, to));
   }
 
   mark(place, on) {
@@ -312,6 +322,7 @@ class Tokens {
       h("span", {}, "id ", h("b", {}, this.ids[place])),
       h("span", {}, amount(bytes.length, "byte"), " ", h("code", {}, hexBytes(bytes.subarray(0, 24)))),
       h("span", {}, `bytes ${number(this.start(place))}–${number(this.ends[place])}`),
+      this.partOf(place) ? h("span", {}, "part of ", h("b", {}, this.partOf(place))) : null,
       h("span", {}, `token ${number(place + 1)} of ${number(this.ids.length)}`));
   }
 

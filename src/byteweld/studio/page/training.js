@@ -81,11 +81,11 @@ class Training {
     put(this.body, this.numbers,
       h("section", {class: "card"}, this.player.element, this.said,
         h("div", {class: "two"},
-          h("div", {}, h("h3", {}, "Pairs, by how often they occur"), this.pairs),
-          h("div", {}, h("h3", {}, `The corpus: ${amount(answer.total_pretokens, "distinct pre-token")}`), this.words))),
+          h("div", {}, h("h2", {}, "Pairs, by how often they occur"), this.pairs),
+          h("div", {}, h("h2", {}, `The corpus: ${amount(answer.total_pretokens, "distinct pre-token")}`), this.words))),
       h("div", {class: "two"},
-        h("section", {class: "card"}, h("h3", {}, "The vocabulary grows"), h("p", {class: "hint"}, "In the order learned; select one to jump there."), this.learned),
-        h("section", {class: "card"}, h("h3", {}, "The corpus shrinks: more bytes in each token"), this.chart)));
+        h("section", {class: "card"}, h("h2", {}, "The vocabulary grows"), h("p", {class: "hint"}, "In the order learned; select one to jump there."), this.learned),
+        h("section", {class: "card"}, h("h2", {}, "The corpus shrinks: more bytes in each token"), this.chart)));
   }
 
   show(step, before) {
@@ -181,7 +181,7 @@ class Training {
     const page = (words, to) => h("button", {type: "button", disabled: to < 0 || to >= answer.total, onclick: () => this.app.tried(() => this.drawLog(to))}, words);
     const jump = h("input", {type: "number", min: 0, max: Math.max(0, answer.total - 1), value: first, "aria-label": "First rank shown",
       onchange: () => this.app.tried(() => this.drawLog(Math.max(0, Math.min(answer.total - 1, Number(jump.value) || 0))))});
-    put(this.log, h("h3", {}, `The real thing: ${answer.name}`), h("div", {class: "log-two"}, h("div", {}, training ? h("p", {}, `Recipe ${training.recipe}. ${capital(training.said)}. The corpus had `, h("b", {}, amount(training.total_bytes, "byte")),
+    put(this.log, h("h2", {}, `The real thing: ${answer.name}`), h("div", {class: "log-two"}, h("div", {}, training ? h("p", {}, `Recipe ${training.recipe}. ${capital(training.said)}. The corpus had `, h("b", {}, amount(training.total_bytes, "byte")),
         ` in ${amount(training.total_pretokens, "pre-token")}, ${number(training.distinct_pretokens)} of them distinct.`)
         : h("p", {class: "hint"}, answer.total ? "How this tokenizer was trained is not known, so there are no counts; train with byteweld, and the report beside the file tells them."
           : "This tokenizer is ranked by id and has no merge list."),

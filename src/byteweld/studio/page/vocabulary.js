@@ -40,7 +40,7 @@ class Vocabulary {
       h("div", {class: "two list"},
         h("section", {class: "card"}, h("table", {class: "vocab"}, h("caption", {class: "unseen"}, "Tokens"),
           h("thead", {}, h("tr", {}, h("th", {}, "token"), h("th", {class: "n"}, "id"), h("th", {class: "n"}, "bytes"), h("th", {class: "n"}, "rank"), h("th", {}, "kind"))), this.list), this.more),
-        h("div", {}, h("section", {class: "card"}, h("h3", {}, "Scripts and kinds"), this.scripts), h("section", {class: "card"}, h("h3", {}, "Lengths in bytes"), this.lengths))));
+        h("div", {}, h("section", {class: "card"}, h("h2", {}, "Scripts and kinds"), this.scripts), h("section", {class: "card"}, h("h2", {}, "Lengths in bytes"), this.lengths))));
     this.ready = this.open();
   }
 

@@ -85,7 +85,7 @@ class Why {
       this.verdict(pretoken, answer, word),
       h("section", {class: "card", "aria-label": "Merges"}, this.row, this.player.element, this.said, this.table),
       h("div", {class: "two"},
-        h("section", {class: "card"}, h("h3", {}, "The merge tree"), h("p", {class: "hint"}, "Over a box: the rank of its merge. Drag to pan; + and − zoom, 0 fits."), box),
+        h("section", {class: "card"}, h("h2", {}, "The merge tree"), h("p", {class: "hint"}, "Over a box: the rank of its merge. Drag to pan; + and − zoom, 0 fits."), box),
         this.greedy(pretoken)));
     requestAnimationFrame(() => drawTree(box, tree, this.tokens, `Merge tree of ${visible(word)}`));
   }
@@ -113,7 +113,7 @@ class Why {
       put(this.row, parts.map((id, place) => h("span", {
         class: `part ${tint(id)}${chosen && (place === chosen.at || place === chosen.at + 1) ? " next" : ""}${chosen && place === chosen.at ? " first" : ""}`,
         "data-key": this.parts[step][place],
-      }, glyphs(this.tokens.get(id)), h("small", {}, id))));
+      }, h("span", {}, glyphs(this.tokens.get(id))), h("small", {}, id))));
     });
     this.row.setAttribute("aria-label", `Parts after ${amount(step, "merge")}: ${parts.map((id) => spoken(this.tokens.get(id))).join(", ")}`);
     put(this.said, chosen
@@ -122,7 +122,7 @@ class Why {
       : h("b", {}, "No two neighbours can merge any more. These are the tokens."));
     put(this.table, pairs.length ? h("table", {},
       h("caption", {class: "unseen"}, "Pairs that may merge at this step"),
-      h("thead", {}, h("tr", {}, h("th", {}, "pair"), h("th", {}, "becomes"), h("th", {class: "n"}, "rank"), h("th", {}, ""))),
+      h("thead", {}, h("tr", {}, h("th", {}, "pair"), h("th", {}, "becomes"), h("th", {class: "n"}, "rank"), h("td", {}))),
       h("tbody", {}, pairs.slice(0, MORE_ROWS).map((pair, place) => h("tr", {class: place ? "" : "winner"},
         h("td", {}, this.still(pair.left), " ", this.still(pair.right)), h("td", {}, this.still(pair.new)),
         h("td", {class: "n"}, number(pair.rank)), h("td", {}, place ? "" : "← lowest, merges next"))))) : null,
@@ -138,7 +138,7 @@ class Why {
     const line = (ids, differs) => h("p", {class: "tiles"}, ids.map((id) => this.panelTile(id)), h("span", {class: "hint"}, amount(ids.length, "token"), differs));
     const differs = pretoken.greedy_differs_at;
     const first = pretoken.greedy_ids[0];
-    return h("section", {class: "card greedy"}, h("h3", {}, "And greedy longest match?"),
+    return h("section", {class: "card greedy"}, h("h2", {}, "And greedy longest match?"),
       h("dl", {}, h("dt", {}, "BPE, lowest rank first"), h("dd", {}, line(pretoken.ids)),
         h("dt", {}, "longest token from the left"), h("dd", {}, line(pretoken.greedy_ids))),
       differs === null || differs === undefined

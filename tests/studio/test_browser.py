@@ -1,0 +1,578 @@
+"""The studio in a real browser: every view does its work, alone, in any light and at any width.
+
+Needs playwright and a Chromium of the system (BYTEWELD_CHROMIUM, or one on the PATH).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from byteweld.render import visible
+from byteweld.studio.server import StudioServer
+
+CHROMIUM = os.environ.get("BYTEWELD_CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+if CHROMIUM is None:
+    pytest.skip("no Chromium found; install one, or set BYTEWELD_CHROMIUM", allow_module_level=True)
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="no playwright; `pip install --group browser`"
+)
+expect = playwright.expect
+
+VIEWS = ("tokens", "why", "training", "bytes", "vocabulary", "compare")
+SPECIAL = "<|endoftext|>"
+HOSTILE = (
+    "<script>window.hit=1</script><img src=x onerror=window.hit=1>\"'&amp; \u202eabc\u202c\x00"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+class Watch:
+    """What a page must never do: complain on its console, or ask anybody but its own server."""
+
+    def __init__(self, page: Any, server: StudioServer) -> None:
+        self.faults: list[str] = []
+        own = f"http://127.0.0.1:{server.port}/"
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("console", self._heard)
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith((own, "data:", "blob:"))
+                else self.faults.append(request.url)
+            ),
+        )
+
+    def _heard(self, message: Any) -> None:
+        # A refusal is shown on the page; the browser notes its status on the console as well.
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            self.faults.append(message.text)
+
+
+@pytest.fixture
+def page(browser: Any, server: StudioServer) -> Iterator[Any]:
+    """A page with the studio open; at the end it must have behaved."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    opened = context.new_page()
+    opened.set_default_timeout(20_000)
+    watch = Watch(opened, server)
+    opened.goto(server.url)
+    expect(opened.locator("#tokens .t").first).to_be_visible()
+    yield opened
+    context.close()
+    assert watch.faults == []
+
+
+def go(page: Any, view: str, fields: str = "") -> None:
+    page.evaluate("(hash) => { location.hash = hash; }", f"#view={view}{fields}")
+    page.locator(f"main.view-{view}").wait_for()
+
+
+def shown_tokens(page: Any) -> list[str]:
+    return page.eval_on_selector_all("#tokens .t", "all => all.map(t => t.textContent)")
+
+
+# ---------------------------------------------------------------------------- the page
+
+
+def test_the_token_is_taken_out_of_the_address_and_a_reload_still_works(page, server):
+    assert "token=" not in page.url
+    page.reload()
+    expect(page.locator("#tokens .t").first).to_be_visible()
+
+
+def test_without_a_token_the_page_says_what_to_do(browser, server):
+    context = browser.new_context()
+    fresh = context.new_page()
+    fresh.goto(f"http://127.0.0.1:{server.port}/")
+    expect(fresh.locator("#complaint")).to_contain_text("open the address that was printed")
+    context.close()
+
+
+def test_the_header_names_the_tokenizer_its_size_pattern_and_fingerprint(page, trained):
+    which = page.locator("#which")
+    for words in (
+        "small",
+        f"{len(trained)} tokens",
+        "pattern o200k",
+        trained.vocab.fingerprint[:8],
+    ):
+        expect(which).to_contain_text(words)
+
+
+def test_another_tokenizer_is_chosen_in_the_header(page):
+    page.click("#which")
+    page.click("#choose button:has-text('ck')")
+    expect(page.locator("#which")).to_contain_text("pattern gpt2")
+    assert "tok=1" in page.url
+    page.go_back()
+    expect(page.locator("#which")).to_contain_text("small")
+
+
+def test_a_tokenizers_file_is_opened_from_the_page(page, without_pattern, tmp_path: Path):
+    without_pattern.save(tmp_path / "given.json")
+    page.click("#which")
+    page.set_input_files("#tokenizer-file", tmp_path / "given.json")
+    expect(page.locator("#which")).to_contain_text("ck")  # it is open already, under that name
+    page.click("#which")
+    (tmp_path / "wrong.json").write_text("{}")
+    page.set_input_files("#tokenizer-file", tmp_path / "wrong.json")
+    expect(page.locator("#choose-complaint")).to_contain_text("wrong.json")
+
+
+def test_views_are_reached_by_keys_and_the_address_leads_back(page):
+    page.locator("#tokens").focus()
+    for number, view in enumerate(VIEWS, 1):
+        page.keyboard.press(str(number))
+        page.locator(f"main.view-{view}").wait_for()
+        assert f"view={view}" in page.url
+    page.go_back()
+    page.locator("main.view-vocabulary").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_view_fits_its_screen(browser, server, scheme: str, width: int):
+    context = browser.new_context(
+        viewport={"width": width, "height": 844}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    watch = Watch(page, server)
+    page.goto(server.url)
+    for view in VIEWS:
+        go(page, view)
+        page.wait_for_load_state("networkidle")
+        wide = page.evaluate("() => document.documentElement.scrollWidth")
+        assert wide <= width, f"{view} is {wide} wide"
+        paper = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        channels = [int(n) for n in re.findall(r"\d+", paper)[:3]]
+        assert (sum(channels) > 600) == (scheme == "light")
+    context.close()
+    assert watch.faults == []
+
+
+def test_the_theme_is_chosen_and_kept(page):
+    before = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    page.click("#theme")
+    page.click("#theme")
+    expect(page.locator("#theme")).to_have_text("Dark")
+    page.reload()
+    expect(page.locator("#theme")).to_have_text("Dark")
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") != before
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_accessibility_checker_finds_nothing(page, view: str, theme: str):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="no axe; `pip install --group browser`"
+    )
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    go(page, view, "&sel=2" if view == "tokens" else "")
+    page.wait_for_load_state("networkidle")
+    found = axe.Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+# ---------------------------------------------------------------------------- tokens
+
+
+def test_typing_shows_the_tokens_of_the_text_at_once(page, trained):
+    text = "the lowest tokenizer\n\tnaïve 🙂"
+    page.fill("#text", text)
+    ids = trained.encode(text)
+    expect(page.locator("#count")).to_have_text(str(len(ids)))
+    tokens = trained.decode_tokens_bytes(ids)
+    shown = [s.replace("\n", "").replace("\t", "") for s in shown_tokens(page)]
+    assert shown == [visible(token) for token in tokens]
+    expect(page.locator("#counts")).to_contain_text(f"{len(text)} characters")
+    expect(page.locator("#counts")).to_contain_text(f"{len(text.encode())} bytes")
+    page.wait_for_timeout(100)
+    assert "view=tokens" in page.url or "text=the+lowest" in page.url
+
+
+def test_parts_of_a_character_are_shown_as_bytes_and_name_it(page):
+    page.fill("#text", "🙂")
+    expect(page.locator("#tokens .t")).to_have_count(4)
+    assert shown_tokens(page) == ["⟨f0⟩", "⟨9f⟩", "⟨99⟩", "⟨82⟩"]
+    page.locator("#tokens .t").nth(1).click()
+    expect(page.locator("#panel")).to_contain_text("part of")
+    expect(page.locator("#status")).to_contain_text("🙂")
+
+
+def test_special_tokens_are_marked_or_plain(page, trained):
+    page.fill("#text", f"low{SPECIAL}low")
+    expect(page.locator("#tokens .special")).to_have_text(SPECIAL)
+    page.uncheck(".check input")
+    expect(page.locator("#tokens .special")).to_have_count(0)
+    assert "".join(shown_tokens(page)) == f"low{SPECIAL}low"
+
+
+def test_selecting_a_token_says_what_it_is(page, trained):
+    page.fill("#text", "the lowest lowest")
+    expect(page.locator("#count")).to_have_text(str(trained.count("the lowest lowest")))
+    last = trained.encode("the lowest lowest")[-1]
+    page.locator("#tokens .t").last.click()
+    panel = page.locator("#panel")
+    expect(panel).to_contain_text(f"{last}")
+    expect(panel).to_contain_text("times in this text")
+    expect(panel.locator("svg.tree")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+
+
+def test_tokens_are_walked_with_arrow_keys_and_told_to_a_screen_reader(page, trained):
+    page.fill("#text", "the lowest tokenizer")
+    ids = trained.encode("the lowest tokenizer")
+    expect(page.locator("#count")).to_have_text(str(len(ids)))
+    page.locator("#tokens").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#t1")).to_have_attribute("aria-selected", "true")
+    assert page.locator("#tokens").get_attribute("aria-activedescendant") == "t1"
+    expect(page.locator("#said")).to_contain_text(f"id {ids[1]}")
+    page.keyboard.press("Enter")
+    page.locator("main.view-why").wait_for()
+    assert page.input_value("#word").strip() in "the lowest tokenizer"
+
+
+def test_what_is_shown_can_be_ids_or_bytes(page, trained):
+    page.fill("#text", "low")
+    page.click("button:text-is('With ids')")
+    expect(page.locator("#tokens small").first).to_have_text(str(trained.encode("low")[0]))
+    page.click("button:text-is('With bytes')")
+    expect(page.locator("#tokens small").first).to_have_text(
+        trained.vocab.tokens[trained.encode("low")[0]].hex(" ")
+    )
+
+
+def test_ids_are_copied(browser, server, trained):
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(server.url)
+    page.fill("#text", "the lowest")
+    expect(page.locator("#count")).to_have_text(str(trained.count("the lowest")))
+    page.click("#copy")
+    expect(page.locator("#copy")).to_have_text("Copied")
+    copied = page.evaluate("() => navigator.clipboard.readText()")
+    assert copied == str(trained.encode("the lowest"))
+    context.close()
+
+
+def test_a_megabyte_of_text_is_shown_without_drawing_it_all(page, trained):
+    text = ("the lowest tokenizer in the town 1234\n" * 40_000)[: 1 << 20]
+    page.evaluate(
+        """(text) => {
+          const editor = document.querySelector("#text");
+          editor.wrap = "off";
+          editor.value = text;
+          editor.dispatchEvent(new Event("input"));
+        }""",
+        text,
+    )
+    expect(page.locator("#count")).to_have_text(f"{trained.count(text):,}")
+    drawn = page.locator("#tokens .t").count()
+    assert 0 < drawn < 10_000
+    page.locator("#tokens").focus()
+    page.keyboard.press("End")
+    last = trained.count(text) - 1
+    expect(page.locator(f"#t{last}")).to_be_in_viewport()
+    assert page.locator("#tokens .t").count() < 20_000
+
+
+def test_hostile_text_is_text(page, trained):
+    page.fill("#text", HOSTILE)
+    expect(page.locator("#count")).to_have_text(str(trained.count(HOSTILE)))
+    assert page.evaluate("() => window.hit") is None
+    assert page.locator("main script, main img").count() == 0
+    shown = "".join(shown_tokens(page))
+    assert "<script>" in shown.replace("·", " ")
+    assert "\u202e" not in shown and "\x00" not in shown
+    for view in VIEWS[1:]:
+        page.click(f"#views a:has-text('{view.capitalize()}')")
+        page.locator(f"main.view-{view}").wait_for()
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("() => window.hit") is None
+
+
+def test_a_dropped_file_is_read(page, trained):
+    page.evaluate(
+        """() => {
+          const data = new DataTransfer();
+          data.items.add(new File(["the newest"], "a.txt"));
+          document.querySelector("main").dispatchEvent(
+            new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
+        }"""
+    )
+    expect(page.locator("#text")).to_have_value("the newest")
+    expect(page.locator("#count")).to_have_text(str(trained.count("the newest")))
+
+
+def test_bytes_look_the_same_on_the_page_and_in_the_terminal(page, nasty_texts):
+    # The browser may know newer characters than this Python, and the other way round.
+    texts = [t for t in nasty_texts if len(t) < 2000 and "Cn" not in map(unicodedata.category, t)]
+    tokens = [bytes([byte]) for byte in range(256)]
+    tokens += [text.encode("utf-8", "surrogatepass") for text in texts]
+    tokens += [
+        "€".encode()[:2],
+        b" \xff\n",
+        "\u0301a".encode(),
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+    ]
+    shown = page.evaluate(
+        """async (all) => {
+          const {visible, fromHex} = await import("/page/glyphs.js");
+          return all.map((hex) => visible(fromHex(hex)));
+        }""",
+        [token.hex() for token in tokens],
+    )
+    for token, seen in zip(tokens, shown, strict=True):
+        assert seen == visible(token), token
+
+
+# ---------------------------------------------------------------------------- why
+
+
+def test_why_steps_through_the_merges_of_a_word(page, trained):
+    go(page, "why")
+    page.fill("#word", " lowest")
+    merges = len(b" lowest") - len(trained.encode(" lowest"))
+    expect(page.locator(".step-words")).to_have_text(f"merge {merges} of {merges}")
+    expect(page.locator(".part")).to_have_count(len(trained.encode(" lowest")))
+    page.click("button[aria-label='To the start']")
+    expect(page.locator(".part")).to_have_count(7)
+    expect(page.locator(".ranks tbody tr").first).to_contain_text("lowest, merges next")
+    ranks = page.eval_on_selector_all(".ranks td.n", "all => all.map(t => Number(t.textContent))")
+    assert ranks == sorted(ranks)
+    page.locator("main h2").first.click()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".part")).to_have_count(6)
+    assert "step=1" in page.url
+    page.click("button[aria-label='Play']")
+    expect(page.locator(".step-words")).to_have_text(f"merge {merges} of {merges}")
+
+
+def test_why_shows_what_longest_match_would_do(page):
+    go(page, "why")
+    expect(page.locator(".greedy")).to_contain_text("longest token from the left")
+    expect(page.locator(".greedy .tile").first).to_be_visible()
+
+
+def test_the_tree_is_zoomed_panned_and_fitted_by_keys(page):
+    go(page, "why", "&word=+tokenizer")
+    tree = page.locator("svg.tree")
+    fitted = tree.get_attribute("viewBox")
+    tree.focus()
+    page.keyboard.press("+")
+    zoomed = tree.get_attribute("viewBox")
+    assert zoomed != fitted
+    page.keyboard.press("ArrowLeft")
+    assert tree.get_attribute("viewBox") not in (fitted, zoomed)
+    page.keyboard.press("0")
+    assert tree.get_attribute("viewBox") == fitted
+
+
+def test_why_is_reached_from_a_token_and_leads_to_the_vocabulary(page):
+    page.fill("#text", "the lowest tokenizer")
+    page.locator("#tokens .t").nth(1).click()
+    page.click("#why-here")
+    expect(page.locator(".sentence mark")).to_have_text(" lowest")
+    page.locator(".lead .tile").last.click()
+    page.click("#panel button:has-text('In the vocabulary')")
+    page.locator("main.view-vocabulary").wait_for()
+    expect(page.locator("#panel h2")).to_be_visible()
+
+
+# ---------------------------------------------------------------------------- training
+
+
+def test_a_training_is_watched_step_by_step(page):
+    go(page, "training")
+    expect(page.locator("#corpus-tokens")).to_have_text("92")
+    expect(page.locator(".pairs tbody tr").first).to_contain_text("wins")
+    expect(page.locator(".tie")).to_contain_text("A tie with 1 other pair")
+    page.click("button[aria-label='One step on']")
+    expect(page.locator("#corpus-tokens")).to_have_text("83")
+    page.click("button[aria-label='To the end']")
+    expect(page.locator(".step-said")).to_contain_text("Stopped after 14 merges")
+    page.locator(".learned .tile").nth(2).click()
+    expect(page.locator(".step-words")).to_have_text("merge 3 of 14")
+
+
+def test_a_training_on_ones_own_corpus(page):
+    go(page, "training")
+    page.click(".own summary")
+    page.fill("#corpus", "aaa aaa aaa")
+    expect(page.locator(".pairs tbody tr").first).to_contain_text("6")
+    page.select_option(".own select", "plain")
+    expect(page.locator(".step-said")).to_contain_text("occurs 6 times")
+
+
+def test_the_merge_log_has_counts_and_a_curve(page, trained):
+    go(page, "training")
+    log = page.locator(".log")
+    expect(log).to_contain_text("The real thing: small")
+    expect(log.locator("tbody tr").first).to_contain_text(f"{trained.training.merge_counts[0]:,} ×")
+    expect(log.locator("svg.curve")).to_be_visible()
+    log.locator("input").fill("20")
+    log.locator("input").press("Enter")
+    expect(log.locator("tbody tr").first.locator("td").first).to_have_text("20")
+    log.locator("button:has-text('Earlier')").click()
+    expect(log.locator("tbody tr").first.locator("td").first).to_have_text("0")
+
+
+# ---------------------------------------------------------------------------- bytes
+
+
+def test_the_byte_map_counts_and_explains(page):
+    page.fill("#text", "aaé")
+    expect(page.locator("#tokens .t").first).to_have_text("a")
+    go(page, "bytes", "&text=aa%C3%A9")
+    expect(page.locator(".counts")).to_contain_text("4 bytes")
+    expect(page.locator("#b97")).to_have_attribute("aria-label", "byte 61 a, 2 times, very hot")
+    page.click("#b32")
+    expect(page.locator(".byte-detail")).to_contain_text("Ġ")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#b33")).to_be_focused()
+    page.click('button:text-is("GPT-2\'s letters")')
+    expect(page.locator("#b32")).to_have_text("Ġ")
+    expect(page.locator(".warning")).to_contain_text("2 bytes")
+    expect(page.locator("main")).to_contain_text("218 merges instead of 60")
+
+
+# ---------------------------------------------------------------------------- vocabulary
+
+
+def test_an_unreachable_token_is_found_in_two_clicks(page, without_pattern):
+    go(page, "vocabulary", "&tok=1")
+    count = len(without_pattern.unreachable_tokens())
+    page.click(f"button:text-is('{count} unreachable tokens')")
+    expect(page.locator("#found")).to_have_text(str(count))
+    page.locator(".vocab .tile").first.click()
+    expect(page.locator("#panel .warning")).to_contain_text("Unreachable")
+
+
+def test_the_vocabulary_is_searched_and_filtered(page, trained):
+    go(page, "vocabulary")
+    page.fill("#query", "est")
+    found = sum(b"est" in token for token in trained.vocab.tokens.values())
+    expect(page.locator("#found")).to_have_text(str(found))
+    page.click("button:text-is('Regex')")
+    page.fill("#query", "^ ?low$")
+    found = sum(token in (b"low", b" low") for token in trained.vocab.tokens.values())
+    expect(page.locator("#found")).to_have_text(str(found))
+    page.fill("#query", "(")
+    expect(page.locator("#complaint")).to_contain_text("does not compile")
+    page.fill("#query", "")
+    page.click(".bars button:text-is('digits')")
+    expect(page.locator(".vocab tbody tr").first).to_contain_text("digits")
+    assert "v_script=digits" in page.url
+
+
+def test_a_tokens_page_links_to_its_parts(page, trained):
+    low = trained.vocab.ids[b" low"]
+    go(page, "vocabulary", f"&token={low}")
+    expect(page.locator("#panel h2")).to_have_text("·low")
+    page.locator("#panel .merges .tile").first.click()
+    expect(page.locator("#panel h2")).not_to_have_text("·low")
+
+
+# ---------------------------------------------------------------------------- compare
+
+
+def test_tokenizers_are_compared_on_a_text(page, trained, without_pattern):
+    text = "the lowest tokenizer in the newest town"
+    page.fill("#text", text)
+    expect(page.locator("#count")).to_have_text(str(trained.count(text)))
+    page.click("#views a:has-text('Compare')")
+    totals = page.locator(".totals")
+    expect(totals).to_contain_text(f"{trained.count(text)} tokens")
+    expect(totals).to_contain_text(f"{without_pattern.count(text)} tokens")
+    lanes = page.eval_on_selector_all(
+        ".segment",
+        "all => all.map(s => [...s.children].map(lane => lane.textContent))",
+    )
+    assert all(first == second for first, second in lanes)
+    assert "".join(first for first, _ in lanes) == visible(text.encode())
+    expect(page.locator(".languages tbody tr")).to_have_count(29)
+
+
+def test_a_single_tokenizer_is_compared_with_itself_made_smaller(browser, trained):
+    import threading
+
+    from byteweld.studio.session import Session
+
+    with StudioServer(Session([("only", trained)])) as alone:
+        threading.Thread(target=alone.serve_forever, args=(0.02,), daemon=True).start()
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(alone.url)
+        go(page, "compare")
+        expect(page.locator(".totals")).to_contain_text("only at ")
+        context.close()
+        alone.shutdown()
+
+
+# ---------------------------------------------------------------------------- saving
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_saved_page_shows_the_same_without_any_network(page, browser, view: str, tmp_path: Path):
+    page.fill("#text", f"the lowest {HOSTILE}")
+    expect(page.locator("#tokens")).to_contain_text("script")
+    page.click(f"#views a:has-text('{view.capitalize()}')")
+    page.locator(f"main.view-{view}").wait_for()
+    if view == "tokens":
+        page.locator("#tokens .t").nth(1).click()
+        expect(page.locator("#panel h2")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    with page.expect_download() as waiting:
+        page.click("#save")
+    saved = tmp_path / "saved.html"
+    waiting.value.save_as(saved)
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900})
+    alone = context.new_page()
+    faults: list[str] = []
+    asked: list[str] = []
+    alone.on("pageerror", lambda error: faults.append(str(error)))
+    alone.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
+    alone.on("request", lambda r: asked.append(r.url) if r.url.startswith("http") else None)
+    alone.goto(saved.as_uri())
+    alone.locator(f"main.view-{view}").wait_for()
+    expect(alone.locator(".stamp")).to_have_text("saved page")
+    picked = {
+        "tokens": "#tokens",
+        "why": ".parts",
+        "training": ".pairs",
+        "bytes": ".heat-map",
+        "vocabulary": ".vocab",
+        "compare": ".lanes",
+    }[view]
+    expect(alone.locator(picked)).to_have_text(page.locator(picked).text_content())
+    assert alone.locator("#complaint").count() == 0
+    assert alone.evaluate("() => window.hit") is None
+    if view == "training":  # it can be stepped through
+        alone.click("button[aria-label='One step on']")
+        expect(alone.locator("#corpus-tokens")).to_have_text("83")
+    if view == "tokens":
+        expect(alone.locator("#panel h2")).to_have_text(page.locator("#panel h2").text_content())
+    context.close()
+    assert (faults, asked) == ([], [])
