@@ -111,6 +111,8 @@ def test_why_explains_the_pre_token_at_a_place(ask, trained):
     answer = ask("why", text=text, at=5)
     assert bytes.fromhex(answer["word"]) == b" lowest"
     assert answer["start"] == 3
+    around = [(at, bytes.fromhex(word)) for at, word in answer["around"]]
+    assert around == [(0, b"the"), (3, b" lowest"), (10, b" tokenizer")]
     assert answer["ids"] == trained.encode(" lowest")
     assert answer["pretokens"][0]["steps"][-1]["parts"] == answer["ids"]
 
@@ -164,6 +166,7 @@ def test_the_vocabulary_is_searched_by_text_bytes_id_and_regex(ask, trained):
     assert found(query="·low") == {i for i, t in tokens.items() if b" low" in t}
     assert found(query="65 73", by="bytes") == {i for i, t in tokens.items() if b"es" in t}
     assert found(query="300-303", by="id") == {300, 301, 302, 303}
+    assert found(query="0-2", by="rank") == {m.new for m in trained.vocab.merge_ids[:3]}
     assert found(query="^ ?low", by="regex") == {
         i for i, t in tokens.items() if t.startswith((b"low", b" low"))
     }
@@ -195,10 +198,14 @@ def test_tokens_are_sorted_and_filtered(ask, trained):
 
 
 def test_unreachable_tokens_are_found_with_their_reason(ask, without_pattern):
-    answer = ask("vocabulary", tokenizer=1, only="unreachable", rows=500)
-    assert [row["id"] for row in answer["rows"]] == without_pattern.unreachable_tokens()
-    assert answer["total"] > 0
-    assert "cut" in {row["unreachable"] for row in answer["rows"]}
+    never = ask("vocabulary", tokenizer=1, only="unreachable", rows=500)
+    partial = ask("vocabulary", tokenizer=1, only="partial", rows=500)
+    ids = [row["id"] for row in never["rows"] + partial["rows"]]
+    assert sorted(ids) == without_pattern.unreachable_tokens()
+    assert (never["unreachable"], never["partial"]) == (never["total"], partial["total"])
+    assert "cut" in {row["unreachable"] for row in never["rows"]}
+    assert "part" not in {row["unreachable"] for row in never["rows"]}
+    assert {row["unreachable"] for row in partial["rows"]} <= {"part"}
 
 
 def test_a_tokens_page_has_its_merges_and_what_contains_it(ask, trained):

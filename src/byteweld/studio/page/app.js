@@ -1,7 +1,7 @@
 // The page: its state, its address, its header, and which view is open.
 
 import {ask, saved, savePage, takeToken, ApiError} from "./api.js";
-import {amount, h, put, wantsMotion} from "./dom.js";
+import {amount, h, put, settled, wantsMotion} from "./dom.js";
 import {openChooser} from "./chooser.js";
 import {Panel} from "./panel.js";
 import {view as tokens} from "./tokens.js";
@@ -22,6 +22,8 @@ class App {
   start = null;
   current = null;
   panel = new Panel(place("panel"), this);
+  // A slider moves faster than a browser lets addresses change.
+  writeAddress = settled(150, () => history.replaceState(null, "", this.address(this.state)));
 
   async open() {
     if (!saved) takeToken();
@@ -68,16 +70,15 @@ class App {
   }
 
   // Change the state. A new view, tokenizer or text is a step of the browser's history.
-  go(changes, {redraw = true, quiet = false} = {}) {
+  go(changes, {redraw = true} = {}) {
     const before = this.state;
     this.state = {...before, ...changes};
     for (const key of Object.keys(this.state)) if (this.state[key] === undefined) delete this.state[key];
-    if (!saved) {
-      const step = !quiet && (before.view !== this.state.view || before.tok !== this.state.tok);
-      history[step ? "pushState" : "replaceState"](null, "", this.address(this.state));
-    }
+    const step = before.view !== this.state.view || before.tok !== this.state.tok;
+    if (!saved && step) history.pushState(null, "", this.address(this.state));
+    else if (!saved) this.writeAddress();
     if (!redraw) return null;
-    if (before.view !== this.state.view || before.tok !== this.state.tok) return this.show();
+    if (step) return this.show();
     return this.current?.update?.(changes);
   }
 
@@ -210,6 +211,7 @@ class App {
         await ask("start");
         await this.show();
         await this.panel.ready;
+        await this.current.keep?.(); // what a reader may want to select later
       });
       const link = h("a", {
         href: URL.createObjectURL(new Blob([page], {type: "text/html"})),

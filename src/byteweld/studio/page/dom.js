@@ -39,7 +39,10 @@ const grouped = new Intl.NumberFormat("en");
 
 export const number = (value) => grouped.format(value);
 export const rate = (value) => (value === null ? "–" : value.toFixed(2));
-export const percent = (value) => `${value < 0.0995 ? (100 * value).toFixed(1) : Math.round(100 * value)} %`;
+export function percent(value) {
+  if (value > 0 && value < 0.0005) return "less than 0.1 %";
+  return `${value < 0.0995 ? (100 * value).toFixed(1) : Math.round(100 * value)} %`;
+}
 
 export function amount(count, one, many = `${one}s`) {
   return `${number(count)} ${count === 1 ? one : many}`;

@@ -1,13 +1,14 @@
 // The side panel: what is this token and why. One panel for all views.
 
-import {ask, ApiError} from "./api.js";
+import {ask} from "./api.js";
 import {amount, h, number, put} from "./dom.js";
 import {fromHex, glyphs, hexByte, spoken, tile, tint, visible} from "./glyphs.js";
 import {drawTree} from "./tree.js";
 
+const MOST_KEPT = 100;
 const REASONS = {
-  "cut": "The pattern cuts its bytes, so no text can become it.",
-  "part": "It ends inside a character: only a longer text can hold it.",
+  "cut": "The pattern cuts its bytes apart before anything is merged.",
+  "part": "It begins or ends inside a character, so its own bytes are cut otherwise.",
   "never merged": "Other merges of its bytes go first, so no text becomes it alone.",
   "changed": "Its bytes are changed before they are cut.",
 };
@@ -20,20 +21,21 @@ export class Panel {
     this.ready = null;
   }
 
+  ask(id) {
+    return ask("token", {tokenizer: this.app.state.tok ?? 0, id});
+  }
+
+  // For a saved page: the answers about some tokens.
+  async keep(ids) {
+    for (const id of [...new Set(ids)].slice(0, MOST_KEPT)) await this.ask(id);
+  }
+
   // Show a token; `context` is its place in a text, where it has one.
   show(id, context = {}) {
     this.context = context;
     this.ready = this.app.tried(async () => {
-      let answer;
-      try {
-        answer = await ask("token", {tokenizer: this.app.state.tok ?? 0, id});
-      } catch (error) {
-        if (!(error instanceof ApiError)) throw error;
-        answer = null; // a saved page holds only the token that was selected
-      }
-      if (this.context !== context) return;
-      if (answer) this.draw(answer, context);
-      else this.close(false);
+      const answer = await this.ask(id);
+      if (this.context === context) this.draw(answer, context);
     });
     return this.ready;
   }
@@ -70,7 +72,7 @@ export class Panel {
       h("h2", {class: `big ${answer.special ? "special" : tint(answer.id)}`}, glyphs(bytes)),
       this.facts(answer, context),
       answer.unreachable ? h("p", {class: "warning"},
-        h("b", {}, answer.unreachable === "part" ? "Reached only in part. " : "Unreachable. "), REASONS[answer.unreachable],
+        h("b", {}, answer.unreachable === "part" ? "Reached inside longer texts only. " : "Unreachable. "), REASONS[answer.unreachable],
         answer.alone.length ? [" Alone, its bytes become ", answer.alone.map(link)] : "") : null,
       h("h3", {}, amount(answer.length, "byte")),
       h("ol", {class: "byte-row"}, Array.from(bytes.subarray(0, 48), (byte) => h("li", {},
@@ -81,6 +83,10 @@ export class Panel {
         h("h3", {}, `Inside ${amount(answer.total_inside, "longer token")}`),
         h("p", {class: "tiles"}, answer.inside.map(link), more(answer.total_inside - answer.inside.length)),
       ] : null,
+      context.before || context.after ? [h("h3", {}, "Beside it here"), h("p", {class: "tiles"},
+        context.before ? tile(...context.before, {onclick: () => context.step(-1), "aria-label": `before it: ${spoken(context.before[1])}`}) : null,
+        h("b", {class: "hint"}, "‹ it ›"),
+        context.after ? tile(...context.after, {onclick: () => context.step(1), "aria-label": `after it: ${spoken(context.after[1])}`}) : null)] : null,
       h("h3", {}, "Next to it in the vocabulary"),
       h("p", {class: "tiles"}, answer.near.map((id) => (id === answer.id ? h("b", {}, link(id)) : link(id)))));
     if (!was_open) this.element.scrollTop = 0;
@@ -97,7 +103,8 @@ export class Panel {
       count === null || count === undefined ? null : ["seen", `${amount(count, "time")} when it was learned`],
       ["kind", answer.special ? "special token" : answer.script],
       context.part ? ["part of", context.part] : null,
-      context.times ? ["here", `${amount(context.times, "time")} in this text`] : null,
+      context.times ? ["here", [`${amount(context.times, "time")} in this text`,
+        context.times > 1 ? [" ", h("button", {type: "button", class: "again", onclick: () => context.next()}, "next one")] : null]] : null,
       context.to === undefined ? null : ["place", `bytes ${number(context.from)}–${number(context.to)}, token ${number(context.place + 1)} of ${number(context.total)}`],
     ];
     const links = h("p", {class: "links"},

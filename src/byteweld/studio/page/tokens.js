@@ -274,9 +274,15 @@ class Tokens {
         this.selected = -1;
         this.same(null);
       },
+      next: () => this.select(this.nextOf(place), true),
       step: (by) => this.select(Math.max(0, Math.min(this.ids.length - 1, this.selected + by)), true),
     });
     this.same(this.ids[place]);
+  }
+
+  nextOf(place) {
+    const later = this.ids.indexOf(this.ids[place], place + 1);
+    return later < 0 ? this.ids.indexOf(this.ids[place]) : later;
   }
 
   // The characters that a token has only a part of, where it does not begin and end with whole ones.
@@ -343,6 +349,10 @@ class Tokens {
 
   update() {
     if (this.app.text !== this.editor.value) this.load(this.app.text);
+  }
+
+  keep() {
+    return this.app.panel.keep(this.ids);
   }
 
   close() {

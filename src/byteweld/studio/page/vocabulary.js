@@ -6,7 +6,7 @@ import {amount, h, number, percent, put, segmented, select, settled} from "./dom
 import {fromHex, spoken, tile} from "./glyphs.js";
 
 const PAGE = 60;
-const REASONS = {"cut": "unreachable: cut by the pattern", "part": "part of a character", "never merged": "unreachable: never merged", "changed": "unreachable: changed before"};
+const REASONS = {"cut": "unreachable: cut by the pattern", "part": "reached inside longer texts", "never merged": "unreachable: never merged", "changed": "unreachable: changed before"};
 const DEFAULTS = {by: "text", query: "", sort: "length", descending: "yes", only: "all", script: "", min: "", max: ""};
 
 export const view = {title: "Vocabulary", open: (root, app) => new Vocabulary(root, app)};
@@ -30,11 +30,11 @@ class Vocabulary {
     this.note = h("p", {class: "note"});
     put(root, this.quick,
       h("div", {class: "bar search"}, this.query,
-        segmented("Search by", [["text", "Text"], ["bytes", "Bytes"], ["id", "Id"], ["regex", "Regex"]], this.wish("by"), (by) => this.set({by}))),
+        segmented("Search by", [["text", "Text"], ["bytes", "Bytes"], ["id", "Id"], ["rank", "Rank"], ["regex", "Regex"]], this.wish("by"), (by) => this.set({by}))),
       h("div", {class: "bar"},
         select("Sort", [["length", "length"], ["id", "id"], ["rank", "rank"], ["text", "bytes"]], this.wish("sort"), (sort) => this.set({sort})),
         select("Order", [["yes", "descending"], ["no", "ascending"]], this.wish("descending"), (descending) => this.set({descending})),
-        select("Only", [["all", "all tokens"], ["learned", "learned"], ["special", "special"], ["unreachable", "unreachable"], ["bytes", "single bytes"]], this.wish("only"), (only) => this.set({only})),
+        select("Only", [["all", "all tokens"], ["learned", "learned"], ["special", "special"], ["unreachable", "unreachable"], ["partial", "reached in longer texts"], ["bytes", "single bytes"]], this.wish("only"), (only) => this.set({only})),
         bound("min", "From bytes"), bound("max", "To bytes")),
       this.summary, this.note,
       h("div", {class: "two list"},
@@ -78,7 +78,7 @@ class Vocabulary {
       if (mine !== this.asked) return;
       this.app.content();
       this.rows = afresh ? answer.rows : [...this.rows, ...answer.rows];
-      if (afresh) put(this.list);
+      if (afresh) put(this.list, answer.total ? null : h("tr", {}, h("td", {colspan: 5, class: "hint"}, "No token fits. Search less, or filter less.")));
       this.list.append(...answer.rows.map((row) => this.row(row)));
       this.more.hidden = this.rows.length >= answer.total || Boolean(saved);
       put(this.more, `${number(Math.min(PAGE, answer.total - this.rows.length))} more of ${number(answer.total - this.rows.length)}`);
@@ -103,8 +103,8 @@ class Vocabulary {
     put(this.summary, h("b", {id: "found"}, number(answer.total)), answer.total === 1 ? " token" : " tokens",
       h("span", {}, answer.total === answer.all ? " — all there are" : ` — ${percent(answer.total / answer.all)} of ${number(answer.all)}`));
     this.note.textContent = "What a corpus repeats becomes a token, however odd: here are the longest first. " +
-      (answer.unreachable ? `And ${amount(answer.unreachable, "token")} of this vocabulary cannot be reached by encoding ${answer.unreachable === 1 ? "its" : "their"} own bytes.`
-        : "Every token is reached by encoding its own bytes.");
+      (answer.unreachable ? `And ${amount(answer.unreachable, "token")} of this vocabulary ${answer.unreachable === 1 ? "is" : "are"} unreachable: encoding ${answer.unreachable === 1 ? "its" : "their"} own bytes gives other tokens.`
+        : "None is unreachable.");
     this.note.hidden = Object.keys(DEFAULTS).some((name) => this.wish(name) !== DEFAULTS[name]);
     const quick = (words, wishes) => h("button", {type: "button", onclick: () => this.look(wishes)}, words);
     put(this.quick, saved ? null : [h("span", {}, "Look at"),
@@ -112,6 +112,7 @@ class Vocabulary {
       quick("Spaces only", {by: "regex", query: "^ +$", sort: "length"}), quick("Words in capitals", {by: "regex", query: "^ ?[A-Z]{4,}$"}),
       quick("Parts of characters", {script: "part of a character"}),
       quick(answer.unreachable ? `${amount(answer.unreachable, "unreachable token")}` : "No unreachable tokens", {only: "unreachable", sort: "id", descending: "no"}),
+      answer.partial ? quick(`${number(answer.partial)} reached inside longer texts`, {only: "partial", sort: "id", descending: "no"}) : null,
       answer.specials ? quick(amount(answer.specials, "special token"), {only: "special", sort: "id", descending: "no"}) : null]);
     const chosen = this.wish("script");
     put(this.scripts, bars(answer.scripts.map(([name, value]) => ({name, value, on: name === chosen,
@@ -125,6 +126,10 @@ class Vocabulary {
     for (const [name, value] of Object.entries(wishes)) if (value !== DEFAULTS[name]) changes[`v_${name}`] = value;
     this.app.go({...changes, token: undefined}, {redraw: false});
     this.app.show();
+  }
+
+  keep() {
+    return this.app.panel.keep(this.rows.map((row) => row.id));
   }
 
   update(changes) {

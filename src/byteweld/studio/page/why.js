@@ -2,11 +2,10 @@
 
 import {ask, saved} from "./api.js";
 import {amount, h, number, put, settled} from "./dom.js";
-import {fromHex, glyphs, spoken, tile, tint, utf8, visible} from "./glyphs.js";
+import {fromHex, glyphs, spoken, tile, tint, visible} from "./glyphs.js";
 import {Player, slide} from "./player.js";
 import {drawTree} from "./tree.js";
 
-const SENTENCE_BYTES = 400;
 const MORE_ROWS = 6;
 
 export const view = {title: "Why", open: (root, app) => new Why(root, app)};
@@ -21,15 +20,16 @@ class Why {
         this.explain();
       }),
     });
-    this.sentence = h("p", {class: "sentence", "aria-label": "The text around"});
+    this.sentence = h("div", {class: "sentence", role: "group", "aria-label": "Words of the text"});
     this.body = h("div", {class: "why-body"});
-    put(root, h("div", {class: "why-top"}, h("label", {class: "field wide"}, h("span", {}, "A word, with its space before it"), this.input), this.sentence), this.body);
+    put(root, h("div", {class: "why-top"}, h("label", {class: "field wide"}, h("span", {}, "A word, with its space before it"), this.input)), this.sentence, this.body);
     this.ready = this.explain();
   }
 
   // What to explain: a place in the text, a word typed here, or, without either, a surprise.
   question() {
     const {state} = this.app;
+    if (state.at === undefined && state.word === undefined && state.text) state.at = 0;
     const tokenizer = state.tok ?? 0;
     if (state.at !== undefined) return {tokenizer, text: this.app.text, at: state.at, special: state.special !== "no"};
     return {tokenizer, text: state.word ?? "", at: 0, special: state.special !== "no"};
@@ -42,21 +42,28 @@ class Why {
       this.app.content();
       const word = fromHex(answer.word);
       if (document.activeElement !== this.input) this.input.value = new TextDecoder().decode(word);
-      this.drawSentence(question, answer, word);
+      this.drawSentence(answer);
       this.draw(answer, word);
     });
   }
 
-  drawSentence(question, answer, word) {
+  // The words of the text around this one: each leads to its own explanation.
+  drawSentence(answer) {
     if (this.app.state.at === undefined) {
       put(this.sentence);
       return;
     }
-    const bytes = utf8.encode(question.text);
-    const from = Math.max(0, answer.start - SENTENCE_BYTES / 2);
-    const shown = new TextDecoder();
-    put(this.sentence, shown.decode(bytes.subarray(from, answer.start)), h("mark", {}, shown.decode(word)),
-      shown.decode(bytes.subarray(answer.start + word.length, answer.start + word.length + SENTENCE_BYTES / 2)));
+    put(this.sentence, answer.around.map(([at, hex]) => {
+      const bytes = fromHex(hex);
+      return [h("button", {type: "button", class: "of-text", "aria-current": at === answer.start ? "true" : undefined, "aria-label": `why ${spoken(bytes)}`,
+        onclick: () => this.choose(at)}, glyphs(bytes)), bytes.includes(10) ? h("br") : document.createElement("wbr")];
+    }));
+  }
+
+  async choose(at) {
+    this.app.go({at, word: undefined, step: undefined}, {redraw: false});
+    await this.explain();
+    this.sentence.querySelector("[aria-current]")?.focus();
   }
 
   draw(answer, word) {
@@ -99,7 +106,7 @@ class Why {
     return h("p", {class: "lead"},
       h("span", {class: "tile plain"}, glyphs(word)), ` is ${amount(word.length, "byte")}. `,
       pretoken.looked_up !== null && pretoken.looked_up !== undefined
-        ? "This tokenizer looks the whole pre-token up first, and finds it. Merging alone would give what the steps show. "
+        ? `This tokenizer looks a whole pre-token up before it merges, and finds this one${same(pretoken.ids, pretoken.merged_ids) ? ". Merging gives the same" : "; merging would give the parts below instead"}: `
         : `${amount(merges, "merge")} later it is ${amount(pretoken.ids.length, "token")}: `,
       pretoken.ids.map((id) => this.panelTile(id)));
   }
@@ -160,6 +167,8 @@ class Why {
     this.player?.stop();
   }
 }
+
+const same = (ids, others) => ids.length === others.length && ids.every((id, place) => id === others[place]);
 
 // A key for each part of each step: a part that stays keeps its key, so that it can slide.
 function places(steps) {

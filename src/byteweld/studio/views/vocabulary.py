@@ -23,7 +23,7 @@ _SORTS: dict[str, Callable[[Entry], Any]] = {
     "text": lambda entry: (entry.token, entry.id),
     "rank": lambda entry: (entry.rank is None, entry.rank, entry.id),
 }
-_ONLY = ("all", "special", "unreachable", "learned", "bytes")
+_ONLY = ("all", "special", "unreachable", "partial", "learned", "bytes")
 
 
 # ---------------------------------------------------------------------------- search
@@ -32,7 +32,7 @@ _ONLY = ("all", "special", "unreachable", "learned", "bytes")
 def answer(session: Session, asked: Asked) -> dict[str, Any]:
     """A page of the tokens that fit, how many fit, and how their lengths and scripts spread."""
     opened = session.tokenizer(asked)
-    fits = _query(asked.choice("by", "text", ("text", "bytes", "id", "regex")), asked)
+    fits = _query(asked.choice("by", "text", ("text", "bytes", "id", "rank", "regex")), asked)
     script = asked.text("script", "", 40)
     shortest = asked.number("min_bytes", 1, 0, 2**31)
     longest = asked.number("max_bytes", 2**31, 0, 2**31)
@@ -40,7 +40,7 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
     before = [
         entry
         for entry in opened.entries
-        if shortest <= len(entry.token) <= longest and only(entry) and fits(entry.token, entry.id)
+        if shortest <= len(entry.token) <= longest and only(entry) and fits(entry)
     ]
     found = [entry for entry in before if not script or entry.script == script]
     sort = asked.choice("sort", "id", list(_SORTS))
@@ -51,6 +51,7 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
     first = asked.number("first", 0, 0, 2**31)
     rows = found[first : first + asked.number("rows", 100, 0, _MAX_ROWS)]
     by_script = Counter(entry.script for entry in before)
+    partial = sum(reason == "part" for reason in opened.unreachable.values())
     return {
         "total": len(found),
         "all": len(opened.entries),
@@ -58,7 +59,8 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
         "rows": [_row(entry, opened.unreachable.get(entry.id)) for entry in rows],
         "lengths": lengths(entry.token for entry in found),
         "scripts": by_script.most_common(),
-        "unreachable": len(opened.unreachable),
+        "unreachable": len(opened.unreachable) - partial,
+        "partial": partial,
         "specials": len(opened.tok.vocab.special_tokens),
     }
 
@@ -79,7 +81,9 @@ def _only(opened: Opened, only: str) -> Callable[[Entry], bool]:
     if only == "special":
         return lambda entry: entry.is_special
     if only == "unreachable":
-        return lambda entry: entry.id in opened.unreachable
+        return lambda entry: opened.unreachable.get(entry.id, "part") != "part"
+    if only == "partial":
+        return lambda entry: opened.unreachable.get(entry.id) == "part"
     if only == "learned":
         return lambda entry: entry.rank is not None
     if only == "bytes":
@@ -87,19 +91,22 @@ def _only(opened: Opened, only: str) -> Callable[[Entry], bool]:
     return lambda entry: True
 
 
-def _query(by: str, asked: Asked) -> Callable[[bytes, int], bool]:
+def _query(by: str, asked: Asked) -> Callable[[Entry], bool]:
     query = asked.text("query", "", _MAX_QUERY_BYTES)
     if not query:
-        return lambda token, token_id: True
+        return lambda entry: True
     if by == "text":
         wanted = query.translate(_MARKS).encode()
-        return lambda token, token_id: wanted in token
+        return lambda entry: wanted in entry.token
     if by == "bytes":
         part = _hex(query)
-        return lambda token, token_id: part in token
+        return lambda entry: part in entry.token
     if by == "id":
-        ids = _ids(query)
-        return lambda token, token_id: token_id in ids
+        ids = _range(query)
+        return lambda entry: entry.id in ids
+    if by == "rank":
+        ranks = _range(query)
+        return lambda entry: entry.rank in ranks
     return _regex(query)
 
 
@@ -110,15 +117,15 @@ def _hex(query: str) -> bytes:
         raise Refused(400, f"{query!r} is not bytes; expected hex digits, as in e2 82 ac") from None
 
 
-def _ids(query: str) -> range:
+def _range(query: str) -> range:
     first, dash, last = query.replace(" ", "").partition("-")
     parts = (first, last) if dash else (first, first)
     if not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts):
-        raise Refused(400, f"{query!r} is no id; expected a number, or two as in 256-300")
+        raise Refused(400, f"{query!r} is no number; expected one, or two as in 256-300")
     return range(int(parts[0]), int(parts[1]) + 1)
 
 
-def _regex(query: str) -> Callable[[bytes, int], bool]:
+def _regex(query: str) -> Callable[[Entry], bool]:
     """Search with the engine that cuts text: it runs in linear time, or stops at its limit."""
     bytes_only = {byte: bytes([byte]) for byte in range(256)}
     split = byteweld.Split(query, "removed")
@@ -126,7 +133,7 @@ def _regex(query: str) -> Callable[[bytes, int], bool]:
         matcher = byteweld.Tokenizer(byteweld.Vocabulary(bytes_only, steps=[split]))
     except (byteweld.PatternError, byteweld.VocabularyError) as error:
         raise Refused(400, str(error)) from None
-    return lambda token, token_id: sum(map(len, matcher.pretokenize(token))) < len(token)
+    return lambda entry: sum(map(len, matcher.pretokenize(entry.token))) < len(entry.token)
 
 
 # ---------------------------------------------------------------------------- one token

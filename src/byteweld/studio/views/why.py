@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import byteweld
@@ -12,6 +15,7 @@ from byteweld.studio.views.tokens import encode
 
 # All steps of n bytes have n² parts in all, which nobody steps through.
 _MAX_PRETOKEN_BYTES = 200
+_WORDS_AROUND = 40
 
 
 def answer(session: Session, asked: Asked) -> dict[str, Any]:
@@ -22,7 +26,9 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
         text = surprising_word(tok)
     data = text.encode()
     at = asked.number("at", 0, 0, MAX_TEXT_BYTES)
-    pretoken, start, is_special = _pretoken_at(tok, data, at, asked.flag("special", True))
+    start, pieces, is_special = _stretch_at(tok, data, at, asked.flag("special", True))
+    place, starts = _find(pieces, start, at)
+    pretoken, start = pieces[place], starts[place]
     if len(pretoken) > _MAX_PRETOKEN_BYTES:
         raise Refused(
             413,
@@ -33,7 +39,17 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
         explained = byteweld.explain(tok, pretoken, allowed_special="all")
     else:
         explained = byteweld.explain(tok, pretoken, disallowed_special=())
-    return {"word": pretoken.hex(), "start": start, **explained.to_dict()}
+    first, last = max(0, place - _WORDS_AROUND), place + _WORDS_AROUND + 1
+    return {
+        "word": pretoken.hex(),
+        "start": start,
+        "around": [
+            [at, piece.hex()]
+            for at, piece in zip(starts[first:last], pieces[first:last], strict=True)
+            if len(piece) <= _MAX_PRETOKEN_BYTES
+        ],
+        **explained.to_dict(),
+    }
 
 
 def surprising_word(tok: byteweld.Tokenizer) -> str:
@@ -49,13 +65,11 @@ def surprising_word(tok: byteweld.Tokenizer) -> str:
     return cut
 
 
-def _pretoken_at(
+def _stretch_at(
     tok: byteweld.Tokenizer, data: bytes, at: int, special: bool
-) -> tuple[bytes, int, bool]:
-    """The pre-token at a byte, where it starts, and whether it is a special token.
-
-    A normaliser may change lengths; then the place is only about right.
-    """
+) -> tuple[int, list[bytes], bool]:
+    """The pre-tokens between the special tokens around a byte, and where they start; or the
+    special token that is there."""
     start, end = 0, len(data)
     if special:
         special_ids = set(tok.vocab.special_tokens.values())
@@ -64,16 +78,19 @@ def _pretoken_at(
             if token_id not in special_ids:
                 continue
             if first <= at < last:
-                return data[first:last], first, True
+                return first, [data[first:last]], True
             if last <= at:
                 start = last
             else:
                 end = first
                 break
-    found, found_at = b"", start
-    for piece in tok.pretokenize(data[start:end]):
-        found, found_at = piece, start
-        start += len(piece)
-        if at < start:
-            break
-    return found, found_at, False
+    return start, tok.pretokenize(data[start:end]) or [b""], False
+
+
+def _find(pieces: Sequence[bytes], start: int, at: int) -> tuple[int, list[int]]:
+    """The place of the pre-token that holds a byte, or of the last; and where each starts.
+
+    A normaliser may change lengths; then the place is only about right.
+    """
+    starts = list(accumulate(map(len, pieces), initial=start))[:-1]
+    return max(0, bisect_right(starts, at) - 1), starts
