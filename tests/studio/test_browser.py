@@ -140,10 +140,10 @@ def test_a_tokenizers_file_is_opened_from_the_page(page, without_pattern, tmp_pa
 
 def test_views_are_reached_by_keys_and_the_address_leads_back(page):
     page.locator("#tokens").focus()
-    for number, view in enumerate(VIEWS, 1):
+    for number, view in list(enumerate(VIEWS, 1))[1:]:
         page.keyboard.press(str(number))
         page.locator(f"main.view-{view}").wait_for()
-        assert f"view={view}" in page.url
+        expect(page).to_have_url(re.compile(f"view={view}"))
     page.go_back()
     page.locator("main.view-vocabulary").wait_for()
 
@@ -395,9 +395,9 @@ def test_why_is_reached_from_a_token_and_leads_to_the_vocabulary(page):
     page.locator("#tokens .t").nth(1).click()
     page.click("#why-here")
     expect(page.locator(".sentence [aria-current]")).to_have_text("·lowest")
-    page.click(".sentence button:text-is('·tokenizer')")
+    page.click(".sentence [aria-label='why space tokenizer']")
     expect(page.locator(".lead .tile").first).to_have_text("·tokenizer")
-    page.click(".sentence button:text-is('·lowest')")
+    page.click(".sentence [aria-label='why space lowest']")
     expect(page.locator(".lead .tile").first).to_have_text("·lowest")
     page.locator(".lead .tile").last.click()
     page.click("#panel button:has-text('In the vocabulary')")
