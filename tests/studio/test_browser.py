@@ -390,8 +390,9 @@ def test_the_tree_is_zoomed_panned_and_fitted_by_keys(page):
     assert tree.get_attribute("viewBox") == fitted
 
 
-def test_why_is_reached_from_a_token_and_leads_to_the_vocabulary(page):
+def test_why_is_reached_from_a_token_and_leads_to_the_vocabulary(page, trained):
     page.fill("#text", "the lowest tokenizer")
+    expect(page.locator("#count")).to_have_text(str(trained.count("the lowest tokenizer")))
     page.locator("#tokens .t").nth(1).click()
     page.click("#why-here")
     expect(page.locator(".sentence [aria-current]")).to_have_text("·lowest")

@@ -52,11 +52,10 @@ def test_styles_are_never_attributes():
 def test_every_import_is_a_file_of_the_page_in_the_form_that_saving_knows():
     names = {module.name for module in MODULES}
     for module in MODULES:
-        for line in module.read_text().splitlines():
-            if line.startswith(("import", "} from")):
-                found = re.fullmatch(r'import \{.*\} from "\./([a-z]+\.js)";', line)
-                assert found, f"{module.name}: {line}"
-                assert found[1] in names
+        text = module.read_text()
+        found = re.findall(r'^import \{[^}]*\} from "\./([a-z]+\.js)";$', text, re.MULTILINE)
+        assert len(found) == len(re.findall(r"\bimport\b(?! \w)", text)), module.name
+        assert set(found) <= names
 
 
 def test_every_module_is_used():

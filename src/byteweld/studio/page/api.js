@@ -24,8 +24,10 @@ export function takeToken() {
 
 // A question's key. Long texts stand by their length and a digest of 53 bits.
 function keyOf(name, body) {
-  return `${name} ${JSON.stringify(body, (_, value) =>
-    typeof value === "string" && value.length > 200 ? digest(value) : value)}`;
+  return `${name} ${
+    JSON.stringify(body, (_, value) =>
+      typeof value === "string" && value.length > 200 ? digest(value) : value)
+  }`;
 }
 
 function digest(text) {
@@ -52,7 +54,11 @@ export class ApiError extends Error {}
 async function post(path, body, headers) {
   let response;
   try {
-    response = await fetch(`/api/${path}`, {method: "POST", headers: {"X-Token": token, ...headers}, body});
+    response = await fetch(`/api/${path}`, {
+      method: "POST",
+      headers: { "X-Token": token, ...headers },
+      body,
+    });
   } catch {
     throw new ApiError("the studio does not answer: is it still running in the terminal?");
   }
@@ -61,7 +67,7 @@ async function post(path, body, headers) {
   throw new ApiError(said.error ?? `the studio answered ${response.status}`);
 }
 
-const asJson = {"Content-Type": "application/json"};
+const asJson = { "Content-Type": "application/json" };
 
 export async function ask(name, body = {}) {
   const key = keyOf(name, body);
@@ -75,7 +81,10 @@ export async function ask(name, body = {}) {
 }
 
 export async function upload(file) {
-  const headers = {"Content-Type": "application/octet-stream", "X-Name": encodeURIComponent(file.name)};
+  const headers = {
+    "Content-Type": "application/octet-stream",
+    "X-Name": encodeURIComponent(file.name),
+  };
   return (await post("upload", file, headers)).json();
 }
 
@@ -85,7 +94,7 @@ export async function savePage(state, title, work) {
   try {
     await work();
     const answers = Object.fromEntries(recording);
-    const body = JSON.stringify({state: JSON.stringify(state), title, answers});
+    const body = JSON.stringify({ state: JSON.stringify(state), title, answers });
     return await (await post("page", body, asJson)).text();
   } finally {
     recording = null;

@@ -1,17 +1,17 @@
 // The page: its state, its address, its header, and which view is open.
 
-import {ask, saved, savePage, takeToken, ApiError} from "./api.js";
-import {amount, h, put, settled, wantsMotion} from "./dom.js";
-import {openChooser} from "./chooser.js";
-import {Panel} from "./panel.js";
-import {view as tokens} from "./tokens.js";
-import {view as why} from "./why.js";
-import {view as training} from "./training.js";
-import {view as bytes} from "./bytes.js";
-import {view as vocabulary} from "./vocabulary.js";
-import {view as compare} from "./compare.js";
+import { ApiError, ask, saved, savePage, takeToken } from "./api.js";
+import { amount, h, put, settled, wantsMotion } from "./dom.js";
+import { openChooser } from "./chooser.js";
+import { Panel } from "./panel.js";
+import { view as tokens } from "./tokens.js";
+import { view as why } from "./why.js";
+import { view as training } from "./training.js";
+import { view as bytes } from "./bytes.js";
+import { view as vocabulary } from "./vocabulary.js";
+import { view as compare } from "./compare.js";
 
-const VIEWS = {tokens, why, training, bytes, vocabulary, compare};
+const VIEWS = { tokens, why, training, bytes, vocabulary, compare };
 const LONGEST_IN_ADDRESS = 2000;
 const NUMBERS = new Set(["tok", "sel", "at", "token", "step", "first"]);
 
@@ -70,10 +70,12 @@ class App {
   }
 
   // Change the state. A new view, tokenizer or text is a step of the browser's history.
-  go(changes, {redraw = true} = {}) {
+  go(changes, { redraw = true } = {}) {
     const before = this.state;
-    this.state = {...before, ...changes};
-    for (const key of Object.keys(this.state)) if (this.state[key] === undefined) delete this.state[key];
+    this.state = { ...before, ...changes };
+    for (const key of Object.keys(this.state)) {
+      if (this.state[key] === undefined) delete this.state[key];
+    }
     const step = before.view !== this.state.view || before.tok !== this.state.tok;
     if (!saved && step) history.pushState(null, "", this.address(this.state));
     else if (!saved) this.writeAddress();
@@ -114,7 +116,7 @@ class App {
 
   complain(message) {
     place("complaint")?.remove();
-    place("main").prepend(h("p", {class: "complaint", id: "complaint", role: "alert"}, message));
+    place("main").prepend(h("p", { class: "complaint", id: "complaint", role: "alert" }, message));
   }
 
   content() {
@@ -128,31 +130,66 @@ class App {
   // ---------------------------------------------------------------- header
 
   drawHeader() {
-    const {name, tokens: size, pattern, fingerprint} = this.tokenizer;
-    const shownPattern = pattern.length > 24 ? "own pattern" : pattern === "none" ? "no pattern" : `pattern ${pattern}`;
-    put(place("top"),
-      h("h1", {class: "brand"}, h("b", {}, "byteweld"), " studio"),
-      h("button", {
-        type: "button", class: "which", id: "which", "aria-haspopup": "dialog", disabled: Boolean(saved),
-        title: `pattern ${pattern}\nfingerprint ${fingerprint}`, onclick: () => openChooser(this),
-      },
-        h("strong", {}, name), h("span", {}, amount(size, "token")),
-        h("span", {class: "wide"}, shownPattern), h("code", {class: "wide"}, fingerprint.slice(0, 8))),
-      h("span", {class: "tools"},
-        h("button", {type: "button", id: "theme", title: "Light, dark, or as the system is", onclick: () => this.nextTheme()}, this.themeWord()),
-        saved ? h("span", {class: "stamp"}, "saved page")
-          : h("button", {type: "button", id: "save", title: "One HTML file of this view, with its data", onclick: () => this.save()}, "Save as page")));
-    put(place("views"), Object.entries(VIEWS).map(([key, view]) =>
-      h("a", {
-        href: this.address({...this.state, view: key, sel: undefined}),
-        "aria-current": key === this.state.view ? "page" : undefined,
-        onclick: (event) => {
-          if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-          event.preventDefault();
-          this.go({view: key, sel: undefined});
+    const { name, tokens: size, pattern, fingerprint } = this.tokenizer;
+    const shownPattern = pattern.length > 24
+      ? "own pattern"
+      : pattern === "none"
+      ? "no pattern"
+      : `pattern ${pattern}`;
+    put(
+      place("top"),
+      h("h1", { class: "brand" }, h("b", {}, "byteweld"), " studio"),
+      h(
+        "button",
+        {
+          type: "button",
+          class: "which",
+          id: "which",
+          "aria-haspopup": "dialog",
+          disabled: Boolean(saved),
+          title: `pattern ${pattern}\nfingerprint ${fingerprint}`,
+          onclick: () => openChooser(this),
         },
-      }, view.title)));
-    place("views").querySelector("[aria-current]")?.scrollIntoView({block: "nearest", inline: "nearest"});
+        h("strong", {}, name),
+        h("span", {}, amount(size, "token")),
+        h("span", { class: "wide" }, shownPattern),
+        h("code", { class: "wide" }, fingerprint.slice(0, 8)),
+      ),
+      h(
+        "span",
+        { class: "tools" },
+        h("button", {
+          type: "button",
+          id: "theme",
+          title: "Light, dark, or as the system is",
+          onclick: () => this.nextTheme(),
+        }, this.themeWord()),
+        saved ? h("span", { class: "stamp" }, "saved page") : h("button", {
+          type: "button",
+          id: "save",
+          title: "One HTML file of this view, with its data",
+          onclick: () => this.save(),
+        }, "Save as page"),
+      ),
+    );
+    put(
+      place("views"),
+      Object.entries(VIEWS).map(([key, view]) =>
+        h("a", {
+          href: this.address({ ...this.state, view: key, sel: undefined }),
+          "aria-current": key === this.state.view ? "page" : undefined,
+          onclick: (event) => {
+            if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+            event.preventDefault();
+            this.go({ view: key, sel: undefined });
+          },
+        }, view.title)
+      ),
+    );
+    place("views").querySelector("[aria-current]")?.scrollIntoView({
+      block: "nearest",
+      inline: "nearest",
+    });
   }
 
   // ---------------------------------------------------------------- theme
@@ -166,7 +203,7 @@ class App {
   }
 
   themeWord() {
-    return {light: "Light", dark: "Dark"}[document.documentElement.dataset.theme] ?? "Auto";
+    return { light: "Light", dark: "Dark" }[document.documentElement.dataset.theme] ?? "Auto";
   }
 
   setTheme(theme) {
@@ -175,7 +212,7 @@ class App {
   }
 
   nextTheme() {
-    const next = {undefined: "light", light: "dark"}[document.documentElement.dataset.theme];
+    const next = { undefined: "light", light: "dark" }[document.documentElement.dataset.theme];
     this.setTheme(next);
     try {
       if (next) localStorage.setItem("byteweld-theme", next);
@@ -189,13 +226,15 @@ class App {
   // ---------------------------------------------------------------- keys, saving
 
   key(event) {
-    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey;
+    const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.ctrlKey ||
+      event.metaKey || event.altKey;
     if (event.key === "Escape" && !place("choose").open) this.panel.close(true);
     if (typing) return;
     const names = Object.keys(VIEWS);
     const nth = Number(event.key) - 1;
-    if (event.key >= "1" && event.key <= "9" && names[nth]) this.go({view: names[nth], sel: undefined});
-    else if (event.key === "/" ) {
+    if (event.key >= "1" && event.key <= "9" && names[nth]) {
+      this.go({ view: names[nth], sel: undefined });
+    } else if (event.key === "/") {
       const first = document.querySelector("#main input, #main textarea");
       if (first) {
         event.preventDefault();
@@ -207,14 +246,14 @@ class App {
   async save() {
     await this.tried(async () => {
       const title = `${VIEWS[this.state.view].title} · ${this.tokenizer.name}`;
-      const page = await savePage({...this.state, text: this.state.text}, title, async () => {
+      const page = await savePage({ ...this.state, text: this.state.text }, title, async () => {
         await ask("start");
         await this.show();
         await this.panel.ready;
         await this.current.keep?.(); // what a reader may want to select later
       });
       const link = h("a", {
-        href: URL.createObjectURL(new Blob([page], {type: "text/html"})),
+        href: URL.createObjectURL(new Blob([page], { type: "text/html" })),
         download: `byteweld-${this.state.view}.html`,
       });
       link.click();

@@ -1,18 +1,27 @@
 // Bytes: which of the 256 byte values a text uses, what ASCII-only would save, GPT-2's letters.
 
-import {ask, saved} from "./api.js";
-import {amount, fact, h, number, percent, put, segmented} from "./dom.js";
-import {hexByte} from "./glyphs.js";
+import { ask, saved } from "./api.js";
+import { amount, fact, h, number, percent, put, segmented } from "./dom.js";
+import { hexByte } from "./glyphs.js";
 
-const NAMES = {0: "NUL", 9: "TAB", 10: "LF", 13: "CR", 27: "ESC", 32: "space", 127: "DEL"};
+const NAMES = { 0: "NUL", 9: "TAB", 10: "LF", 13: "CR", 27: "ESC", 32: "space", 127: "DEL" };
 const STEP = 8; // from one heat to the next: so many times as often
 const HEATS = ["unused", "cold", "warm", "hot", "very hot"];
 const ROWS = [
-  "control characters, tab, line ends", "control characters", "space and signs", "digits and signs", "@ and capital letters", "capital letters and signs",
-  "` and small letters", "small letters and signs, DEL", ...Array(4).fill("inside a UTF-8 character"), ...Array(3).fill("first of a UTF-8 character"), "first of four, or never in UTF-8",
+  "control characters, tab, line ends",
+  "control characters",
+  "space and signs",
+  "digits and signs",
+  "@ and capital letters",
+  "capital letters and signs",
+  "` and small letters",
+  "small letters and signs, DEL",
+  ...Array(4).fill("inside a UTF-8 character"),
+  ...Array(3).fill("first of a UTF-8 character"),
+  "first of four, or never in UTF-8",
 ];
 
-export const view = {title: "Bytes", open: (root, app) => new Bytes(root, app)};
+export const view = { title: "Bytes", open: (root, app) => new Bytes(root, app) };
 
 class Bytes {
   constructor(root, app) {
@@ -23,28 +32,69 @@ class Bytes {
     const sentences = Object.values(app.start.sentences).join("\n");
     this.otherwise = sentences; // without a text of one's own: many languages use many bytes
     const sources = [
-      ["Your text", () => app.state.text ?? app.text], [`One sentence, ${Object.keys(app.start.sentences).length} languages`, () => sentences],
-      ["English only", () => app.start.sentences.English], ["A drawing (SVG)", () => app.start.corpora.find((corpus) => corpus.text.includes("<svg"))?.text ?? ""],
+      ["Your text", () => app.state.text ?? app.text],
+      [`One sentence, ${Object.keys(app.start.sentences).length} languages`, () => sentences],
+      ["English only", () => app.start.sentences.English],
+      [
+        "A drawing (SVG)",
+        () => app.start.corpora.find((corpus) => corpus.text.includes("<svg"))?.text ?? "",
+      ],
     ];
-    this.picker = h("input", {type: "file", id: "byte-file", class: "unseen", tabindex: -1, "aria-hidden": "true", onchange: () => this.read(this.picker.files[0])});
-    this.title = h("p", {class: "counts"});
-    this.grid = h("div", {class: "heat-box"});
-    this.detail = h("div", {class: "byte-detail"});
-    this.facts = h("section", {class: "card"});
-    put(root,
-      saved ? null : h("div", {class: "examples", role: "group", "aria-label": "Texts"}, h("span", {}, "Count"),
-        sources.map(([name, text]) => h("button", {type: "button", onclick: () => {
-          this.file = null;
-          app.go({bytes_text: text() === app.state.text ? undefined : text()}, {redraw: false});
-          this.count();
-        }}, name)), h("button", {type: "button", onclick: () => this.picker.click()}, "A file…"), this.picker),
+    this.picker = h("input", {
+      type: "file",
+      id: "byte-file",
+      class: "unseen",
+      tabindex: -1,
+      "aria-hidden": "true",
+      onchange: () => this.read(this.picker.files[0]),
+    });
+    this.title = h("p", { class: "counts" });
+    this.grid = h("div", { class: "heat-box" });
+    this.detail = h("div", { class: "byte-detail" });
+    this.facts = h("section", { class: "card" });
+    put(
+      root,
+      saved ? null : h(
+        "div",
+        { class: "examples", role: "group", "aria-label": "Texts" },
+        h("span", {}, "Count"),
+        sources.map(([name, text]) =>
+          h("button", {
+            type: "button",
+            onclick: () => {
+              this.file = null;
+              app.go({ bytes_text: text() === app.state.text ? undefined : text() }, {
+                redraw: false,
+              });
+              this.count();
+            },
+          }, name)
+        ),
+        h("button", { type: "button", onclick: () => this.picker.click() }, "A file…"),
+        this.picker,
+      ),
       this.title,
-      h("div", {class: "bar"}, segmented("What the cells show", [["characters", "Characters"], ["letters", "GPT-2's letters"], ["counts", "Counts"]], this.mode, (mode) => {
-        this.mode = mode;
-        app.go({cells: mode === "characters" ? undefined : mode}, {redraw: false});
-        this.draw();
-      })),
-      h("div", {class: "two heat"}, h("section", {class: "card"}, this.grid), h("div", {}, this.detail, this.facts)));
+      h(
+        "div",
+        { class: "bar" },
+        segmented(
+          "What the cells show",
+          [["characters", "Characters"], ["letters", "GPT-2's letters"], ["counts", "Counts"]],
+          this.mode,
+          (mode) => {
+            this.mode = mode;
+            app.go({ cells: mode === "characters" ? undefined : mode }, { redraw: false });
+            this.draw();
+          },
+        ),
+      ),
+      h(
+        "div",
+        { class: "two heat" },
+        h("section", { class: "card" }, this.grid),
+        h("div", {}, this.detail, this.facts),
+      ),
+    );
     root.addEventListener("dragover", (event) => event.preventDefault());
     root.addEventListener("drop", (event) => {
       event.preventDefault();
@@ -57,14 +107,21 @@ class Bytes {
     if (!file) return;
     const bytes = new Uint8Array(await file.slice(0, 1 << 20).arrayBuffer());
     let text = "";
-    for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
-    this.file = {name: file.name, base64: btoa(text), whole: file.size <= 1 << 20};
+    for (let at = 0; at < bytes.length; at += 8192) {
+      text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+    }
+    this.file = { name: file.name, base64: btoa(text), whole: file.size <= 1 << 20 };
     this.count();
   }
 
   async count() {
     await this.app.tried(async () => {
-      this.answer = await ask("bytes", this.file ? {text_base64: this.file.base64} : {text: this.app.state.bytes_text ?? this.app.state.text ?? this.otherwise});
+      this.answer = await ask(
+        "bytes",
+        this.file
+          ? { text_base64: this.file.base64 }
+          : { text: this.app.state.bytes_text ?? this.app.state.text ?? this.otherwise },
+      );
       this.app.content();
       this.most = Math.max(...this.answer.counts);
       this.draw();
@@ -79,40 +136,104 @@ class Bytes {
   }
 
   draw() {
-    const {counts, bytes, outside, letters} = this.answer;
+    const { counts, bytes, outside, letters } = this.answer;
     const used = counts.filter(Boolean).length;
-    put(this.title, h("b", {}, number(bytes)), bytes === 1 ? " byte" : " bytes", h("span", {}, this.file ? ` of ${this.file.name}${this.file.whole ? "" : " (its first megabyte)"}` : ""),
+    put(
+      this.title,
+      h("b", {}, number(bytes)),
+      bytes === 1 ? " byte" : " bytes",
+      h(
+        "span",
+        {},
+        this.file ? ` of ${this.file.name}${this.file.whole ? "" : " (its first megabyte)"}` : "",
+      ),
       h("span", {}, ` — ${number(used)} of 256 values used`),
-      h("span", {class: "more"}, fact(bytes ? percent(outside / bytes) : "–", "outside printable ASCII")));
-    const head = h("tr", {}, h("td", {}), Array.from({length: 16}, (_, n) => h("th", {scope: "col"}, `_${n.toString(16).toUpperCase()}`)));
-    const rows = Array.from({length: 16}, (_, row) => h("tr", {title: ROWS[row]}, h("th", {scope: "row"}, `${row.toString(16).toUpperCase()}_`),
-      Array.from({length: 16}, (_, column) => this.cell(16 * row + column, letters))));
-    put(this.grid, h("table", {class: "heat-map", role: "grid", "aria-label": "Byte values", onkeydown: (event) => this.moved(event)}, h("thead", {}, head), h("tbody", {}, rows)),
-      h("p", {class: "legend"}, HEATS.map((name, level) => h("span", {}, h("i", {class: `heat${level}`}), name)), h("span", {}, h("i", {class: "edge"}), "the 98 of ASCII-only")));
+      h(
+        "span",
+        { class: "more" },
+        fact(bytes ? percent(outside / bytes) : "–", "outside printable ASCII"),
+      ),
+    );
+    const head = h(
+      "tr",
+      {},
+      h("td", {}),
+      Array.from(
+        { length: 16 },
+        (_, n) => h("th", { scope: "col" }, `_${n.toString(16).toUpperCase()}`),
+      ),
+    );
+    const rows = Array.from(
+      { length: 16 },
+      (_, row) =>
+        h(
+          "tr",
+          { title: ROWS[row] },
+          h("th", { scope: "row" }, `${row.toString(16).toUpperCase()}_`),
+          Array.from({ length: 16 }, (_, column) => this.cell(16 * row + column, letters)),
+        ),
+    );
+    put(
+      this.grid,
+      h(
+        "table",
+        {
+          class: "heat-map",
+          role: "grid",
+          "aria-label": "Byte values",
+          onkeydown: (event) => this.moved(event),
+        },
+        h("thead", {}, head),
+        h("tbody", {}, rows),
+      ),
+      h(
+        "p",
+        { class: "legend" },
+        HEATS.map((name, level) => h("span", {}, h("i", { class: `heat${level}` }), name)),
+        h("span", {}, h("i", { class: "edge" }), "the 98 of ASCII-only"),
+      ),
+    );
     this.pick(this.picked ?? this.surprise(), false);
     this.drawFacts();
   }
 
   // Without a choice: the most common byte that is not ASCII, which few expect to be so common.
   surprise() {
-    const {counts} = this.answer;
+    const { counts } = this.answer;
     const high = counts.slice(128);
     return Math.max(...high) ? 128 + high.indexOf(Math.max(...high)) : counts.indexOf(this.most);
   }
 
   cell(byte, letters) {
-    const {counts, ascii} = this.answer;
+    const { counts, ascii } = this.answer;
     const plain = NAMES[byte] ?? (byte > 32 && byte < 127 ? String.fromCharCode(byte) : "");
-    const shown = this.mode === "counts" ? short(counts[byte]) : this.mode === "letters" ? letters[byte] : plain;
-    return h("td", {role: "gridcell"}, h("button", {
-      type: "button", id: `b${byte}`, tabindex: -1, class: `heat${this.heat(counts[byte])}${ascii.includes(byte) ? " edge" : ""}${shown.length > 2 ? " tight" : ""}`,
-      "aria-label": `byte ${hexByte(byte)} ${plain}, ${amount(counts[byte], "time")}, ${HEATS[this.heat(counts[byte])]}`,
-      onclick: () => this.pick(byte, true), onpointerenter: () => this.describe(byte), onpointerleave: () => this.describe(this.picked),
-    }, shown));
+    const shown = this.mode === "counts"
+      ? short(counts[byte])
+      : this.mode === "letters"
+      ? letters[byte]
+      : plain;
+    return h(
+      "td",
+      { role: "gridcell" },
+      h("button", {
+        type: "button",
+        id: `b${byte}`,
+        tabindex: -1,
+        class: `heat${this.heat(counts[byte])}${ascii.includes(byte) ? " edge" : ""}${
+          shown.length > 2 ? " tight" : ""
+        }`,
+        "aria-label": `byte ${hexByte(byte)} ${plain}, ${amount(counts[byte], "time")}, ${
+          HEATS[this.heat(counts[byte])]
+        }`,
+        onclick: () => this.pick(byte, true),
+        onpointerenter: () => this.describe(byte),
+        onpointerleave: () => this.describe(this.picked),
+      }, shown),
+    );
   }
 
   moved(event) {
-    const by = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: 16, ArrowUp: -16}[event.key];
+    const by = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 16, ArrowUp: -16 }[event.key];
     if (!by) return;
     event.preventDefault();
     this.pick((this.picked + by + 256) % 256, true);
@@ -127,28 +248,76 @@ class Bytes {
     const cell = document.getElementById(`b${byte}`);
     cell.setAttribute("tabindex", "0");
     cell.classList.add("picked");
-    if (told) this.app.go({byte: hexByte(byte)}, {redraw: false});
+    if (told) this.app.go({ byte: hexByte(byte) }, { redraw: false });
     this.describe(byte);
   }
 
   describe(byte) {
-    const {counts, bytes, letters, ascii} = this.answer;
-    const name = NAMES[byte] ?? (byte > 32 && byte < 127 ? String.fromCharCode(byte) : ROWS[byte >> 4]);
-    put(this.detail, h("p", {class: "lead"}, h("code", {}, `0x${hexByte(byte).toUpperCase()}`), ` ${name}`),
-      h("dl", {class: "facts"}, h("dt", {}, "occurs"), h("dd", {}, `${amount(counts[byte], "time")}${bytes ? `, ${percent(counts[byte] / bytes)} of all bytes` : ""}`),
-        h("dt", {}, "value"), h("dd", {}, `${byte}, in bits ${byte.toString(2).padStart(8, "0")}`),
-        h("dt", {}, "GPT-2"), h("dd", {}, h("span", {class: "letter"}, letters[byte]), letters[byte] === String.fromCharCode(byte) ? " stands for itself" : ` stands for it in tokenizer.json (U+${letters[byte].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")})`),
-        h("dt", {}, "ASCII-only"), h("dd", {}, ascii.includes(byte) ? "keeps it" : "has no token for it")));
+    const { counts, bytes, letters, ascii } = this.answer;
+    const name = NAMES[byte] ??
+      (byte > 32 && byte < 127 ? String.fromCharCode(byte) : ROWS[byte >> 4]);
+    put(
+      this.detail,
+      h("p", { class: "lead" }, h("code", {}, `0x${hexByte(byte).toUpperCase()}`), ` ${name}`),
+      h(
+        "dl",
+        { class: "facts" },
+        h("dt", {}, "occurs"),
+        h(
+          "dd",
+          {},
+          `${amount(counts[byte], "time")}${
+            bytes ? `, ${percent(counts[byte] / bytes)} of all bytes` : ""
+          }`,
+        ),
+        h("dt", {}, "value"),
+        h("dd", {}, `${byte}, in bits ${byte.toString(2).padStart(8, "0")}`),
+        h("dt", {}, "GPT-2"),
+        h(
+          "dd",
+          {},
+          h("span", { class: "letter" }, letters[byte]),
+          letters[byte] === String.fromCharCode(byte)
+            ? " stands for itself"
+            : ` stands for it in tokenizer.json (U+${
+              letters[byte].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")
+            })`,
+        ),
+        h("dt", {}, "ASCII-only"),
+        h("dd", {}, ascii.includes(byte) ? "keeps it" : "has no token for it"),
+      ),
+    );
   }
 
   drawFacts() {
-    const {outside, bytes, base_full: full, base_ascii: small} = this.answer;
+    const { outside, bytes, base_full: full, base_ascii: small } = this.answer;
     const merges = (size, base) => size - base;
-    put(this.facts, h("h2", {}, "What ASCII-only would save"),
-      h("p", {}, `A vocabulary needs a token for each byte it may meet: ${full} with four special tokens, but ${small} with --ascii-only. Of 320 tokens that leaves `,
-        h("b", {}, `${merges(320, small)} merges instead of ${merges(320, full)}`), "; of 32,768 it hardly matters."),
-      bytes === 0 ? null : outside ? h("p", {class: "warning"}, h("b", {}, "This text does not fit: "), `${amount(outside, "byte")} of it ${outside === 1 ? "is" : "are"} outside tab, line ends and 0x20 to 0x7E.`)
-        : h("p", {class: "fits"}, h("b", {}, "This text fits: "), "every byte is a tab, a line end or in 0x20 to 0x7E."));
+    put(
+      this.facts,
+      h("h2", {}, "What ASCII-only would save"),
+      h(
+        "p",
+        {},
+        `A vocabulary needs a token for each byte it may meet: ${full} with four special tokens, but ${small} with --ascii-only. Of 320 tokens that leaves `,
+        h("b", {}, `${merges(320, small)} merges instead of ${merges(320, full)}`),
+        "; of 32,768 it hardly matters.",
+      ),
+      bytes === 0 ? null : outside
+        ? h(
+          "p",
+          { class: "warning" },
+          h("b", {}, "This text does not fit: "),
+          `${amount(outside, "byte")} of it ${
+            outside === 1 ? "is" : "are"
+          } outside tab, line ends and 0x20 to 0x7E.`,
+        )
+        : h(
+          "p",
+          { class: "fits" },
+          h("b", {}, "This text fits: "),
+          "every byte is a tab, a line end or in 0x20 to 0x7E.",
+        ),
+    );
   }
 
   update() {
@@ -156,4 +325,10 @@ class Bytes {
   }
 }
 
-const short = (count) => (count < 1000 ? String(count || "") : count < 1e6 ? `${Math.round(count / 1000)}k` : `${Math.round(count / 1e6)}M`);
+const short = (
+  count,
+) => (count < 1000
+  ? String(count || "")
+  : count < 1e6
+  ? `${Math.round(count / 1000)}k`
+  : `${Math.round(count / 1e6)}M`);

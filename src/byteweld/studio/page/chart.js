@@ -1,43 +1,84 @@
 // Charts as plain SVG: bars and a curve. Every mark has its number in words beside it.
 
-import {h, number, s} from "./dom.js";
+import { h, number, s } from "./dom.js";
 
 const WIDTH = 640;
 
-// Horizontal bars: rows of {name, value, note, onclick}. The name is a button where it can be clicked.
-export function bars(rows, {label, unit = "", limit = 14} = {}) {
+// Horizontal bars: rows of {name, value, onclick}. A name that can be clicked is a button.
+export function bars(rows, { label, unit = "", limit = 14 } = {}) {
   const most = Math.max(1, ...rows.map((row) => row.value));
   const shown = rows.slice(0, limit);
-  return h("ol", {class: "bars", "aria-label": label}, shown.map((row) => {
-    const bar = h("span", {class: "bar-fill"});
-    bar.style.setProperty("width", `${Math.max(0.5, 100 * row.value / most)}%`);
-    return h("li", {class: row.on ? "on" : ""},
-      row.onclick ? h("button", {type: "button", "aria-pressed": String(Boolean(row.on)), onclick: row.onclick}, row.name) : h("span", {class: "name"}, row.name),
-      h("span", {class: "bar-track"}, bar), h("span", {class: "n"}, `${number(row.value)}${unit}`));
-  }), rows.length > limit ? h("li", {class: "hint"}, `and ${number(rows.length - limit)} more`) : null);
+  return h(
+    "ol",
+    { class: "bars", "aria-label": label },
+    shown.map((row) => {
+      const bar = h("span", { class: "bar-fill" });
+      bar.style.setProperty("width", `${Math.max(0.5, 100 * row.value / most)}%`);
+      return h(
+        "li",
+        { class: row.on ? "on" : "" },
+        row.onclick
+          ? h("button", {
+            type: "button",
+            "aria-pressed": String(Boolean(row.on)),
+            onclick: row.onclick,
+          }, row.name)
+          : h("span", { class: "name" }, row.name),
+        h("span", { class: "bar-track" }, bar),
+        h("span", { class: "n" }, `${number(row.value)}${unit}`),
+      );
+    }),
+    rows.length > limit
+      ? h("li", { class: "hint" }, `and ${number(rows.length - limit)} more`)
+      : null,
+  );
 }
 
 // A curve: points [x, y]; `at` marks one of them.
-export function curve(points, {label, xUnit, yUnit, at, height = 200, onpick}) {
+export function curve(points, { label, xUnit, yUnit, at, height = 200, onpick }) {
   const left = 46, bottom = 30, top = 14, right = 16;
   const lastX = Math.max(1, points[points.length - 1][0]);
   const lowY = Math.min(...points.map(([, y]) => y)), highY = Math.max(...points.map(([, y]) => y));
   const span = highY - lowY || 1;
   const px = (x) => left + (WIDTH - left - right) * x / lastX;
   const py = (y) => top + (height - top - bottom) * (1 - (y - lowY) / span);
-  const line = points.map(([x, y], n) => `${n ? "L" : "M"}${px(x).toFixed(1)} ${py(y).toFixed(1)}`).join("");
+  const line = points.map(([x, y], n) => `${n ? "L" : "M"}${px(x).toFixed(1)} ${py(y).toFixed(1)}`)
+    .join("");
   const ticks = [0, 0.5, 1];
-  const svg = s("svg", {class: "curve", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": label},
+  const svg = s(
+    "svg",
+    { class: "curve", viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": label },
     s("title", {}, label),
     ticks.map((t) => [
-      s("line", {class: "grid", x1: left, x2: WIDTH - right, y1: py(lowY + t * span), y2: py(lowY + t * span)}),
-      s("text", {x: left - 8, y: py(lowY + t * span) + 4, class: "end"}, (lowY + t * span).toFixed(2)),
-      s("text", {x: px(t * lastX), y: height - 10, class: t === 0 ? "" : t === 1 ? "end" : "middle"}, number(Math.round(t * lastX))),
+      s("line", {
+        class: "grid",
+        x1: left,
+        x2: WIDTH - right,
+        y1: py(lowY + t * span),
+        y2: py(lowY + t * span),
+      }),
+      s(
+        "text",
+        { x: left - 8, y: py(lowY + t * span) + 4, class: "end" },
+        (lowY + t * span).toFixed(2),
+      ),
+      s("text", {
+        x: px(t * lastX),
+        y: height - 10,
+        class: t === 0 ? "" : t === 1 ? "end" : "middle",
+      }, number(Math.round(t * lastX))),
     ]),
-    s("path", {class: "area", d: `${line}L${px(lastX)} ${height - bottom}L${left} ${height - bottom}Z`}),
-    s("path", {class: "line", d: line}));
+    s("path", {
+      class: "area",
+      d: `${line}L${px(lastX)} ${height - bottom}L${left} ${height - bottom}Z`,
+    }),
+    s("path", { class: "line", d: line }),
+  );
   if (at) {
-    svg.append(s("line", {class: "now", x1: px(at[0]), x2: px(at[0]), y1: top, y2: height - bottom}), s("circle", {class: "now", cx: px(at[0]), cy: py(at[1]), r: 4.5}));
+    svg.append(
+      s("line", { class: "now", x1: px(at[0]), x2: px(at[0]), y1: top, y2: height - bottom }),
+      s("circle", { class: "now", cx: px(at[0]), cy: py(at[1]), r: 4.5 }),
+    );
   }
   if (onpick) {
     svg.addEventListener("click", (event) => {
@@ -46,5 +87,10 @@ export function curve(points, {label, xUnit, yUnit, at, height = 200, onpick}) {
     });
     svg.classList.add("pick");
   }
-  return h("figure", {class: "chart"}, svg, h("figcaption", {}, h("span", {}, `↑ ${yUnit}`), h("span", {}, `${xUnit} →`)));
+  return h(
+    "figure",
+    { class: "chart" },
+    svg,
+    h("figcaption", {}, h("span", {}, `↑ ${yUnit}`), h("span", {}, `${xUnit} →`)),
+  );
 }

@@ -1,16 +1,16 @@
 // Compare: two to four tokenizers on one text, aligned on its bytes; and what each language costs.
 
-import {ask, saved} from "./api.js";
-import {amount, h, number, percent, put, rate, settled} from "./dom.js";
-import {glyphs, spoken, tint, utf8} from "./glyphs.js";
-import {LazyBlocks} from "./lazy.js";
-import {openChooser} from "./chooser.js";
+import { ask, saved } from "./api.js";
+import { amount, h, number, percent, put, rate, settled } from "./dom.js";
+import { glyphs, spoken, tint, utf8 } from "./glyphs.js";
+import { LazyBlocks } from "./lazy.js";
+import { openChooser } from "./chooser.js";
 
 const MOST = 4;
 const BLOCK_SEGMENTS = 250;
 const LETTERS = "ABCD";
 
-export const view = {title: "Compare", open: (root, app) => new Compare(root, app)};
+export const view = { title: "Compare", open: (root, app) => new Compare(root, app) };
 
 class Compare {
   constructor(root, app) {
@@ -18,20 +18,39 @@ class Compare {
     this.asked = 0;
     this.files = null;
     this.editor = h("textarea", {
-      id: "text", class: "editor", rows: 3, spellcheck: "false", dir: "auto", readonly: Boolean(saved), value: app.text, "aria-label": "Text to compare",
+      id: "text",
+      class: "editor",
+      rows: 3,
+      spellcheck: "false",
+      dir: "auto",
+      readonly: Boolean(saved),
+      value: app.text,
+      "aria-label": "Text to compare",
       oninput: settled(120, () => {
-        app.go({text: this.editor.value, sel: undefined, at: undefined}, {redraw: false});
+        app.go({ text: this.editor.value, sel: undefined, at: undefined }, { redraw: false });
         this.compare();
       }),
     });
-    this.who = h("div", {class: "examples who", role: "group", "aria-label": "Tokenizers to compare"});
-    this.totals = h("div", {class: "totals"});
-    this.lanes = h("div", {class: "lanes", id: "lanes"});
+    this.who = h("div", {
+      class: "examples who",
+      role: "group",
+      "aria-label": "Tokenizers to compare",
+    });
+    this.totals = h("div", { class: "totals" });
+    this.lanes = h("div", { class: "lanes", id: "lanes" });
     this.blocks = new LazyBlocks(this.lanes, (place, element) => this.fill(place, element));
-    this.cut = h("p", {class: "hint", hidden: true});
-    this.spots = h("section", {class: "card"});
-    this.languages = h("section", {class: "card"});
-    put(root, this.who, h("section", {class: "typing"}, this.editor), this.totals, this.lanes, this.cut, h("div", {class: "two"}, this.languages, this.spots));
+    this.cut = h("p", { class: "hint", hidden: true });
+    this.spots = h("section", { class: "card" });
+    this.languages = h("section", { class: "card" });
+    put(
+      root,
+      this.who,
+      h("section", { class: "typing" }, this.editor),
+      this.totals,
+      this.lanes,
+      this.cut,
+      h("div", { class: "two" }, this.languages, this.spots),
+    );
     this.ready = this.start();
   }
 
@@ -46,28 +65,52 @@ class Compare {
   }
 
   get chosen() {
-    const {tokenizers} = this.app.start;
-    const given = (this.app.state.with ?? "").split(".").filter(Boolean).map(Number).filter((place) => place in tokenizers);
+    const { tokenizers } = this.app.start;
+    const given = (this.app.state.with ?? "").split(".").filter(Boolean).map(Number).filter((
+      place,
+    ) => place in tokenizers);
     const first = this.app.state.tok ?? 0;
     const others = given.filter((place) => place !== first);
-    if (!others.length) others.push(...tokenizers.map((_, place) => place).filter((place) => place !== first).slice(0, 1));
+    if (!others.length) {
+      others.push(
+        ...tokenizers.map((_, place) => place).filter((place) => place !== first).slice(0, 1),
+      );
+    }
     return [first, ...others].slice(0, MOST);
   }
 
   toggle(place) {
     const others = this.chosen.slice(1);
-    const next = others.includes(place) ? others.filter((other) => other !== place) : [...others, place].slice(0, MOST - 1);
-    this.app.go({with: next.join(".") || undefined}, {redraw: false});
+    const next = others.includes(place)
+      ? others.filter((other) => other !== place)
+      : [...others, place].slice(0, MOST - 1);
+    this.app.go({ with: next.join(".") || undefined }, { redraw: false });
     return this.app.tried(() => Promise.all([this.compare(), this.drawLanguages()]));
   }
 
   drawWho() {
-    const {tokenizers} = this.app.start;
-    put(this.who, h("span", {}, "Compare"), tokenizers.map((tokenizer, place) => {
-      const letter = this.chosen.indexOf(place);
-      return h("button", {type: "button", "aria-pressed": String(letter >= 0), disabled: place === this.chosen[0] || Boolean(saved), onclick: () => this.toggle(place)},
-        letter >= 0 ? h("b", {class: "lane-name"}, LETTERS[letter]) : null, tokenizer.name);
-    }), saved ? null : h("button", {type: "button", onclick: () => openChooser(this.app)}, "Open one more…"));
+    const { tokenizers } = this.app.start;
+    put(
+      this.who,
+      h("span", {}, "Compare"),
+      tokenizers.map((tokenizer, place) => {
+        const letter = this.chosen.indexOf(place);
+        return h(
+          "button",
+          {
+            type: "button",
+            "aria-pressed": String(letter >= 0),
+            disabled: place === this.chosen[0] || Boolean(saved),
+            onclick: () => this.toggle(place),
+          },
+          letter >= 0 ? h("b", { class: "lane-name" }, LETTERS[letter]) : null,
+          tokenizer.name,
+        );
+      }),
+      saved
+        ? null
+        : h("button", { type: "button", onclick: () => openChooser(this.app) }, "Open one more…"),
+    );
   }
 
   async compare() {
@@ -75,7 +118,11 @@ class Compare {
     const text = this.editor.value;
     this.drawWho();
     await this.app.tried(async () => {
-      const answer = await ask("compare", {tokenizers: this.chosen, text, special: this.app.state.special !== "no"});
+      const answer = await ask("compare", {
+        tokenizers: this.chosen,
+        text,
+        special: this.app.state.special !== "no",
+      });
       if (mine !== this.asked) return;
       this.app.content();
       this.answer = answer;
@@ -92,93 +139,304 @@ class Compare {
       const blocks = Math.ceil(answer.segments.length / BLOCK_SEGMENTS);
       this.lanes.style.setProperty("--lanes", this.chosen.length);
       this.cut.hidden = answer.total_segments <= answer.segments.length;
-      this.cut.textContent = `The first ${number(answer.segments.length)} of ${number(answer.total_segments)} segments are drawn; all are counted.`;
+      this.cut.textContent = `The first ${number(answer.segments.length)} of ${
+        number(answer.total_segments)
+      } segments are drawn; all are counted.`;
       this.blocks.show(Array(blocks).fill(Math.ceil(BLOCK_SEGMENTS / perLine) * height));
       this.drawSpots();
     });
   }
 
   drawTotals() {
-    const {counts, bytes, differing, differing_bytes: other, total_segments: total} = this.answer;
-    const {tokenizers} = this.app.start;
+    const { counts, bytes, differing, differing_bytes: other, total_segments: total } = this.answer;
+    const { tokenizers } = this.app.start;
     const base = counts[0];
-    put(this.totals, h("table", {}, h("caption", {class: "unseen"}, "Counts"), h("tbody", {}, this.chosen.map((place, n) => h("tr", {},
-      h("th", {scope: "row"}, h("b", {class: "lane-name"}, LETTERS[n]), " ", tokenizers[place].name),
-      h("td", {class: "n"}, h("b", {}, number(counts[n])), counts[n] === 1 ? " token" : " tokens"),
-      h("td", {class: "n"}, n === 0 ? "" : counts[n] === base ? "the same number" : `${amount(Math.abs(counts[n] - base), counts[n] > base ? "more" : "fewer", counts[n] > base ? "more" : "fewer")}, ${counts[n] > base ? "+" : "−"}${percent(Math.abs(counts[n] / base - 1))}`),
-      h("td", {class: "n"}, h("b", {}, rate(counts[n] ? bytes / counts[n] : null)), " bytes per token"))))),
-    h("p", {id: "differing"}, differing ? [h("b", {}, percent(other / bytes)), ` of the bytes are cut differently, in ${amount(differing, "place")} of ${number(total)}.`]
-      : h("b", {}, bytes ? "All cut this text in the same places." : "Type a text to compare.")));
+    put(
+      this.totals,
+      h(
+        "table",
+        {},
+        h("caption", { class: "unseen" }, "Counts"),
+        h(
+          "tbody",
+          {},
+          this.chosen.map((place, n) =>
+            h(
+              "tr",
+              {},
+              h(
+                "th",
+                { scope: "row" },
+                h("b", { class: "lane-name" }, LETTERS[n]),
+                " ",
+                tokenizers[place].name,
+              ),
+              h(
+                "td",
+                { class: "n" },
+                h("b", {}, number(counts[n])),
+                counts[n] === 1 ? " token" : " tokens",
+              ),
+              h(
+                "td",
+                { class: "n" },
+                n === 0 ? "" : counts[n] === base ? "the same number" : `${
+                  amount(
+                    Math.abs(counts[n] - base),
+                    counts[n] > base ? "more" : "fewer",
+                    counts[n] > base ? "more" : "fewer",
+                  )
+                }, ${counts[n] > base ? "+" : "−"}${percent(Math.abs(counts[n] / base - 1))}`,
+              ),
+              h(
+                "td",
+                { class: "n" },
+                h("b", {}, rate(counts[n] ? bytes / counts[n] : null)),
+                " bytes per token",
+              ),
+            )
+          ),
+        ),
+      ),
+      h(
+        "p",
+        { id: "differing" },
+        differing
+          ? [
+            h("b", {}, percent(other / bytes)),
+            ` of the bytes are cut differently, in ${amount(differing, "place")} of ${
+              number(total)
+            }.`,
+          ]
+          : h("b", {}, bytes ? "All cut this text in the same places." : "Type a text to compare."),
+      ),
+    );
   }
 
   fill(block, element) {
-    const {segments} = this.answer;
+    const { segments } = this.answer;
     const last = Math.min(segments.length, (block + 1) * BLOCK_SEGMENTS);
-    const names = () => h("span", {class: "lane-names", "aria-hidden": "true"}, this.chosen.map((_, n) => h("b", {}, LETTERS[n])));
+    const names = () =>
+      h(
+        "span",
+        { class: "lane-names", "aria-hidden": "true" },
+        this.chosen.map((_, n) => h("b", {}, LETTERS[n])),
+      );
     element.append(names());
     for (let place = block * BLOCK_SEGMENTS; place < last; place++) {
       element.append(this.segment(place));
-      if (this.bytes[this.starts[place] + segments[place][0] - 1] === 10 && place + 1 < last) element.append(h("span", {class: "line-end"}), names());
+      if (this.bytes[this.starts[place] + segments[place][0] - 1] === 10 && place + 1 < last) {
+        element.append(h("span", { class: "line-end" }), names());
+      }
     }
   }
 
   segment(place) {
     const [, agrees, ids, lengths] = this.answer.segments[place];
-    return h("span", {class: agrees ? "segment" : "segment differs", id: `g${place}`, title: agrees ? undefined : "cut differently"}, ids.map((lane, n) => {
-      let at = this.starts[place];
-      return h("span", {class: "lane"}, lane.map((id, m) => {
-        const bytes = this.bytes.subarray(at, at += lengths[n][m]);
-        return h("span", {class: `t ${tint(id)}`, title: `${LETTERS[n]}: id ${id}`}, glyphs(bytes));
-      }));
-    }));
+    return h(
+      "span",
+      {
+        class: agrees ? "segment" : "segment differs",
+        id: `g${place}`,
+        title: agrees ? undefined : "cut differently",
+      },
+      ids.map((lane, n) => {
+        let at = this.starts[place];
+        return h(
+          "span",
+          { class: "lane" },
+          lane.map((id, m) => {
+            const bytes = this.bytes.subarray(at, at += lengths[n][m]);
+            return h(
+              "span",
+              { class: `t ${tint(id)}`, title: `${LETTERS[n]}: id ${id}` },
+              glyphs(bytes),
+            );
+          }),
+        );
+      }),
+    );
   }
 
   drawSpots() {
-    const {most, segments} = this.answer;
-    put(this.spots, h("h2", {}, "Where they differ most"), most.length ? h("ol", {class: "spots"}, most.slice(0, 8).map((place) => h("li", {},
-      h("button", {type: "button", "aria-label": `go to ${spoken(this.bytes.subarray(this.starts[place], this.starts[place] + segments[place][0]))}`, onclick: () => this.reveal(place)},
-        glyphs(this.bytes.subarray(this.starts[place], this.starts[place] + Math.min(60, segments[place][0])))),
-      h("span", {class: "hint"}, segments[place][2].map((ids, n) => `${LETTERS[n]} ${ids.length}`).join(" · "), " tokens"))))
-      : h("p", {class: "hint"}, "Nowhere in this text."));
+    const { most, segments } = this.answer;
+    put(
+      this.spots,
+      h("h2", {}, "Where they differ most"),
+      most.length
+        ? h(
+          "ol",
+          { class: "spots" },
+          most.slice(0, 8).map((place) =>
+            h(
+              "li",
+              {},
+              h(
+                "button",
+                {
+                  type: "button",
+                  "aria-label": `go to ${
+                    spoken(
+                      this.bytes.subarray(
+                        this.starts[place],
+                        this.starts[place] + segments[place][0],
+                      ),
+                    )
+                  }`,
+                  onclick: () => this.reveal(place),
+                },
+                glyphs(
+                  this.bytes.subarray(
+                    this.starts[place],
+                    this.starts[place] + Math.min(60, segments[place][0]),
+                  ),
+                ),
+              ),
+              h(
+                "span",
+                { class: "hint" },
+                segments[place][2].map((ids, n) => `${LETTERS[n]} ${ids.length}`).join(" · "),
+                " tokens",
+              ),
+            )
+          ),
+        )
+        : h("p", { class: "hint" }, "Nowhere in this text."),
+    );
   }
 
   reveal(place) {
     this.blocks.ensure(Math.floor(place / BLOCK_SEGMENTS));
     const found = document.getElementById(`g${place}`);
-    found?.scrollIntoView({block: "center"});
-    found?.animate?.([{outlineColor: "currentColor", outlineWidth: "3px", outlineStyle: "solid"}, {outlineColor: "transparent", outlineWidth: "3px", outlineStyle: "solid"}], 1400);
+    found?.scrollIntoView({ block: "center" });
+    found?.animate?.([
+      { outlineColor: "currentColor", outlineWidth: "3px", outlineStyle: "solid" },
+      { outlineColor: "transparent", outlineWidth: "3px", outlineStyle: "solid" },
+    ], 1400);
   }
 
   // One sentence in many languages, or the files that were chosen here.
   async drawLanguages() {
-    const answer = await ask("languages", this.files ? {tokenizers: this.chosen, files: this.files} : {tokenizers: this.chosen});
-    const {tokenizers} = this.app.start;
-    const order = answer.names.map((_, n) => n).sort((a, b) => answer.tokens[0][a] - answer.tokens[0][b]);
+    const answer = await ask(
+      "languages",
+      this.files ? { tokenizers: this.chosen, files: this.files } : { tokenizers: this.chosen },
+    );
+    const { tokenizers } = this.app.start;
+    const order = answer.names.map((_, n) => n).sort((a, b) =>
+      answer.tokens[0][a] - answer.tokens[0][b]
+    );
     const most = Math.max(1, ...answer.tokens.flat());
-    const picker = h("input", {type: "file", multiple: true, id: "files", class: "unseen", tabindex: -1, "aria-hidden": "true", onchange: () => this.read([...picker.files])});
-    put(this.languages, h("h2", {}, this.files ? `Your ${amount(answer.names.length, "file")}` : `One sentence, ${answer.names.length} languages`),
+    const picker = h("input", {
+      type: "file",
+      multiple: true,
+      id: "files",
+      class: "unseen",
+      tabindex: -1,
+      "aria-hidden": "true",
+      onchange: () => this.read([...picker.files]),
+    });
+    put(
+      this.languages,
+      h(
+        "h2",
+        {},
+        this.files
+          ? `Your ${amount(answer.names.length, "file")}`
+          : `One sentence, ${answer.names.length} languages`,
+      ),
       this.files ? null : this.dearest(answer, order),
-      saved ? null : h("p", {}, picker, h("button", {type: "button", onclick: () => (this.files ? this.read([]) : picker.click())}, this.files ? "Back to the languages" : "Your own files instead…")),
-      h("p", {class: "legend"}, this.chosen.map((place, n) => h("span", {}, h("i", {class: `lane-mark lane${n}`}, LETTERS[n]), tokenizers[place].name))),
-      h("table", {class: "languages"}, h("caption", {class: "unseen"}, "Tokens for each text"),
-        h("thead", {}, h("tr", {}, h("td", {}), h("td", {}), h("th", {class: "n"}, "tokens"), h("th", {class: "n"}, "bytes per token"))), h("tbody", {}, order.map((n) => h("tr", {title: answer.texts?.[n]},
-        h("th", {scope: "row"}, answer.names[n]),
-        h("td", {class: "dots"}, this.chosen.map((_, lane) => {
-          const dot = h("i", {class: `lane-mark lane${lane}`, "aria-hidden": "true"}, LETTERS[lane]);
-          dot.style.setProperty("--down", `${11 * (lane - (this.chosen.length - 1) / 2)}px`);
-          dot.style.setProperty("left", `calc(8px + (100% - 16px) * ${answer.tokens[lane][n] / most})`);
-          return dot;
-        })),
-        h("td", {class: "n"}, this.chosen.map((_, lane) => answer.tokens[lane][n]).join(" / ")),
-        h("td", {class: "n hint"}, this.chosen.map((_, lane) => rate(answer.tokens[lane][n] ? answer.bytes[n] / answer.tokens[lane][n] : null)).join(" / ")))))));
+      saved ? null : h(
+        "p",
+        {},
+        picker,
+        h("button", {
+          type: "button",
+          onclick: () => (this.files ? this.read([]) : picker.click()),
+        }, this.files ? "Back to the languages" : "Your own files instead…"),
+      ),
+      h(
+        "p",
+        { class: "legend" },
+        this.chosen.map((place, n) =>
+          h("span", {}, h("i", { class: `lane-mark lane${n}` }, LETTERS[n]), tokenizers[place].name)
+        ),
+      ),
+      h(
+        "table",
+        { class: "languages" },
+        h("caption", { class: "unseen" }, "Tokens for each text"),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("td", {}),
+            h("td", {}),
+            h("th", { class: "n" }, "tokens"),
+            h("th", { class: "n" }, "bytes per token"),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          order.map((n) =>
+            h(
+              "tr",
+              { title: answer.texts?.[n] },
+              h("th", { scope: "row" }, answer.names[n]),
+              h(
+                "td",
+                { class: "dots" },
+                this.chosen.map((_, lane) => {
+                  const dot = h(
+                    "i",
+                    { class: `lane-mark lane${lane}`, "aria-hidden": "true" },
+                    LETTERS[lane],
+                  );
+                  dot.style.setProperty(
+                    "--down",
+                    `${11 * (lane - (this.chosen.length - 1) / 2)}px`,
+                  );
+                  dot.style.setProperty(
+                    "left",
+                    `calc(8px + (100% - 16px) * ${answer.tokens[lane][n] / most})`,
+                  );
+                  return dot;
+                }),
+              ),
+              h(
+                "td",
+                { class: "n" },
+                this.chosen.map((_, lane) => answer.tokens[lane][n]).join(" / "),
+              ),
+              h(
+                "td",
+                { class: "n hint" },
+                this.chosen.map((_, lane) =>
+                  rate(answer.tokens[lane][n] ? answer.bytes[n] / answer.tokens[lane][n] : null)
+                ).join(" / "),
+              ),
+            )
+          ),
+        ),
+      ),
+    );
     this.languages.style.setProperty("--lanes", this.chosen.length);
   }
 
   dearest(answer, order) {
     const last = order[order.length - 1];
     const times = answer.tokens[0][last] / answer.tokens[0][answer.names.indexOf("English")];
-    return h("p", {}, "Everybody says the same. For ", h("b", {}, this.app.start.tokenizers[this.chosen[0]].name),
-      `, ${answer.names[last]} costs `, h("b", {}, `${times.toFixed(1)} times`), " as many tokens as English.");
+    return h(
+      "p",
+      {},
+      "Everybody says the same. For ",
+      h("b", {}, this.app.start.tokenizers[this.chosen[0]].name),
+      `, ${answer.names[last]} costs `,
+      h("b", {}, `${times.toFixed(1)} times`),
+      " as many tokens as English.",
+    );
   }
 
   async read(files) {

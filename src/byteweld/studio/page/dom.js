@@ -20,7 +20,7 @@ export function add(element, children) {
   }
 }
 
-// h("p", {class: "note"}, "text", other): an element; properties that start with "on" are listeners.
+// h("p", {class: "note"}, "text", other): an element; properties with "on" are listeners.
 export function h(tag, properties, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
@@ -48,8 +48,10 @@ export function amount(count, one, many = `${one}s`) {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
+export const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
 // A number with its unit, which stay on one line.
-export const fact = (value, unit) => h("span", {class: "fact"}, h("b", {}, value), ` ${unit}`);
+export const fact = (value, unit) => h("span", { class: "fact" }, h("b", {}, value), ` ${unit}`);
 
 // Wait until calls stop coming, then make the last one.
 export function settled(milliseconds, call) {
@@ -63,22 +65,28 @@ export function settled(milliseconds, call) {
 export const wantsMotion = () => !matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export function field(label, control) {
-  return h("label", {class: "field"}, h("span", {}, label), control);
+  return h("label", { class: "field" }, h("span", {}, label), control);
 }
 
 export function select(label, choices, value, onchange) {
   const options = choices.map(([key, words]) =>
-    h("option", {value: key, selected: key === value}, words));
-  return field(label, h("select", {onchange: (event) => onchange(event.target.value)}, options));
+    h("option", { value: key, selected: key === value }, words)
+  );
+  return field(label, h("select", { onchange: (event) => onchange(event.target.value) }, options));
 }
 
 // A row of buttons of which one is pressed.
 export function segmented(label, choices, value, onchange) {
   const buttons = choices.map(([key, words]) =>
-    h("button", {type: "button", "aria-pressed": String(key === value), onclick: () => {
-      for (const button of buttons) button.setAttribute("aria-pressed", "false");
-      buttons[choices.findIndex(([other]) => other === key)].setAttribute("aria-pressed", "true");
-      onchange(key);
-    }}, words));
-  return h("div", {class: "segmented", role: "group", "aria-label": label}, buttons);
+    h("button", {
+      type: "button",
+      "aria-pressed": String(key === value),
+      onclick: () => {
+        for (const button of buttons) button.setAttribute("aria-pressed", "false");
+        buttons[choices.findIndex(([other]) => other === key)].setAttribute("aria-pressed", "true");
+        onchange(key);
+      },
+    }, words)
+  );
+  return h("div", { class: "segmented", role: "group", "aria-label": label }, buttons);
 }

@@ -1,13 +1,13 @@
 // Tokens as people see them: nothing hides, nothing is interpreted. The rules are those of
 // byteweld's render.py, and a test holds both equal.
 
-import {h} from "./dom.js";
+import { h } from "./dom.js";
 
-const MARKS = {" ": "·", "\n": "⏎", "\t": "⇥"};
+const MARKS = { " ": "·", "\n": "⏎", "\t": "⇥" };
 const TAKEN = new Set("·⏎⇥⟨⟩⟦⟧◌");
 const HIDDEN = /^[\p{C}\p{Z}]$/u;
 const COMBINING = /^\p{M}/u;
-const decoder = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true});
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const TINTS = 10;
 
 export const utf8 = new TextEncoder();
@@ -31,8 +31,20 @@ export function decode(bytes) {
 
 function characterLength(bytes, at) {
   const first = bytes[at];
-  const length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-  return length && at + length <= bytes.length && decode(bytes.subarray(at, at + length)) !== null ? length : 0;
+  const length = first < 0x80
+    ? 1
+    : first < 0xc2
+    ? 0
+    : first < 0xe0
+    ? 2
+    : first < 0xf0
+    ? 3
+    : first < 0xf5
+    ? 4
+    : 0;
+  return length && at + length <= bytes.length && decode(bytes.subarray(at, at + length)) !== null
+    ? length
+    : 0;
 }
 
 // Bytes as a list of [what is shown, kind]: "" for text as it is, "mark", "byte" or "code".
@@ -50,7 +62,7 @@ export function pieces(bytes) {
       push(`⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`, "code");
     } else push(c, "");
   };
-  if (whole !== null) for (const c of whole) character(c);
+  if (whole !== null) { for (const c of whole) character(c); }
   else {
     for (let at = 0; at < bytes.length;) {
       const length = characterLength(bytes, at);
@@ -71,7 +83,7 @@ export const tint = (id) => `c${(id * 7 + 3) % TINTS}`;
 export function glyphs(bytes, breaks = false) {
   const nodes = [];
   for (const [shown, kind] of pieces(bytes)) {
-    nodes.push(kind ? h("i", {class: kind}, shown) : document.createTextNode(shown));
+    nodes.push(kind ? h("i", { class: kind }, shown) : document.createTextNode(shown));
     if (breaks && shown === "⏎") nodes.push(document.createTextNode("\n"));
     if (breaks && shown === "⇥") nodes.push(document.createTextNode("\t"));
   }
@@ -81,13 +93,16 @@ export function glyphs(bytes, breaks = false) {
 // A token that stands alone, in a list or a drawing.
 export function tile(id, bytes, properties = {}) {
   const kind = properties.class ? ` ${properties.class}` : "";
-  return h(properties.onclick ? "button" : "span",
-    {...properties, ...(properties.onclick ? {type: "button"} : {}), class: `tile ${tint(id)}${kind}`},
-    glyphs(bytes));
+  return h(properties.onclick ? "button" : "span", {
+    ...properties,
+    ...(properties.onclick ? { type: "button" } : {}),
+    class: `tile ${tint(id)}${kind}`,
+  }, glyphs(bytes));
 }
 
 // What a screen reader says: spaces and line ends in words.
 export function spoken(bytes) {
-  const words = {"·": " space ", "⏎": " line end ", "⇥": " tab "};
-  return pieces(bytes).map(([shown, kind]) => (kind === "mark" ? words[shown] : shown)).join("").trim();
+  const words = { "·": " space ", "⏎": " line end ", "⇥": " tab " };
+  return pieces(bytes).map(([shown, kind]) => (kind === "mark" ? words[shown] : shown)).join("")
+    .trim();
 }

@@ -8,7 +8,7 @@ export class LazyBlocks {
     this.container = container;
     this.fill = fill; // (place, element) => draws a block
     this.elements = [];
-    this.observer = new IntersectionObserver((seen) => this.#look(seen), {rootMargin: NEAR});
+    this.observer = new IntersectionObserver((seen) => this.#look(seen), { rootMargin: NEAR });
   }
 
   // New content: `heights` has a guess in pixels for each block.
@@ -56,7 +56,7 @@ export class LazyBlocks {
   }
 
   #look(seen) {
-    for (const {target, isIntersecting, boundingClientRect} of seen) {
+    for (const { target, isIntersecting, boundingClientRect } of seen) {
       if (isIntersecting && !target.dataset.full) this.#draw(target);
       else if (!isIntersecting && target.dataset.full) {
         target.style.setProperty("height", `${boundingClientRect.height}px`);

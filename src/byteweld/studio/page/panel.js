@@ -1,9 +1,9 @@
 // The side panel: what is this token and why. One panel for all views.
 
-import {ask} from "./api.js";
-import {amount, h, number, put} from "./dom.js";
-import {fromHex, glyphs, hexByte, spoken, tile, tint, visible} from "./glyphs.js";
-import {drawTree} from "./tree.js";
+import { ask } from "./api.js";
+import { amount, h, number, put } from "./dom.js";
+import { fromHex, glyphs, hexByte, spoken, tile, tint, visible } from "./glyphs.js";
+import { drawTree } from "./tree.js";
 
 const MOST_KEPT = 100;
 const REASONS = {
@@ -22,7 +22,7 @@ export class Panel {
   }
 
   ask(id) {
-    return ask("token", {tokenizer: this.app.state.tok ?? 0, id});
+    return ask("token", { tokenizer: this.app.state.tok ?? 0, id });
   }
 
   // For a saved page: the answers about some tokens.
@@ -45,106 +45,261 @@ export class Panel {
     this.element.hidden = true;
     put(this.element);
     document.getElementById("stage").classList.remove("with-panel");
-    const {context} = this;
+    const { context } = this;
     this.context = null;
     if (told) {
       context?.onclose?.();
-      this.app.go({sel: undefined, token: undefined}, {redraw: false});
+      this.app.go({ sel: undefined, token: undefined }, { redraw: false });
     }
   }
 
   draw(answer, context) {
     const bytes = fromHex(answer.bytes);
-    const tokens = new Map(Object.entries(answer.tokens).map(([id, hex]) => [Number(id), fromHex(hex)]));
-    const link = (id) => tile(id, tokens.get(id) ?? new Uint8Array(), {
-      title: `id ${id}`, "aria-label": `token ${spoken(tokens.get(id) ?? new Uint8Array())}, id ${id}`,
-      onclick: () => this.follow(id),
-    });
+    const tokens = new Map(
+      Object.entries(answer.tokens).map(([id, hex]) => [Number(id), fromHex(hex)]),
+    );
+    const link = (id) =>
+      tile(id, tokens.get(id) ?? new Uint8Array(), {
+        title: `id ${id}`,
+        "aria-label": `token ${spoken(tokens.get(id) ?? new Uint8Array())}, id ${id}`,
+        onclick: () => this.follow(id),
+      });
     const was_open = !this.element.hidden;
     this.element.hidden = false;
     document.getElementById("stage").classList.add("with-panel");
-    put(this.element,
-      h("div", {class: "panel-top"},
-        context.step ? h("button", {type: "button", "aria-label": "Previous token", onclick: () => context.step(-1)}, "←") : null,
-        context.step ? h("button", {type: "button", "aria-label": "Next token", onclick: () => context.step(1)}, "→") : null,
-        h("span", {class: "spring"}),
-        h("button", {type: "button", class: "close", "aria-label": "Close", onclick: () => this.close(true)}, "✕")),
-      h("h2", {class: `big ${answer.special ? "special" : tint(answer.id)}`}, glyphs(bytes)),
+    put(
+      this.element,
+      h(
+        "div",
+        { class: "panel-top" },
+        context.step
+          ? h("button", {
+            type: "button",
+            "aria-label": "Previous token",
+            onclick: () => context.step(-1),
+          }, "←")
+          : null,
+        context.step
+          ? h("button", {
+            type: "button",
+            "aria-label": "Next token",
+            onclick: () => context.step(1),
+          }, "→")
+          : null,
+        h("span", { class: "spring" }),
+        h("button", {
+          type: "button",
+          class: "close",
+          "aria-label": "Close",
+          onclick: () => this.close(true),
+        }, "✕"),
+      ),
+      h("h2", { class: `big ${answer.special ? "special" : tint(answer.id)}` }, glyphs(bytes)),
       this.facts(answer, context),
-      answer.unreachable ? h("p", {class: "warning"},
-        h("b", {}, answer.unreachable === "part" ? "Reached inside longer texts only. " : "Unreachable. "), REASONS[answer.unreachable],
-        answer.alone.length ? [" Alone, its bytes become ", answer.alone.map(link)] : "") : null,
+      answer.unreachable
+        ? h(
+          "p",
+          { class: "warning" },
+          h(
+            "b",
+            {},
+            answer.unreachable === "part" ? "Reached inside longer texts only. " : "Unreachable. ",
+          ),
+          REASONS[answer.unreachable],
+          answer.alone.length ? [" Alone, its bytes become ", answer.alone.map(link)] : "",
+        )
+        : null,
       h("h3", {}, amount(answer.length, "byte")),
-      h("ol", {class: "byte-row"}, Array.from(bytes.subarray(0, 48), (byte) => h("li", {},
-        h("code", {}, hexByte(byte)), h("span", {}, byte > 32 && byte < 127 ? String.fromCharCode(byte) : byte === 32 ? "·" : "")))),
+      h(
+        "ol",
+        { class: "byte-row" },
+        Array.from(bytes.subarray(0, 48), (byte) =>
+          h(
+            "li",
+            {},
+            h("code", {}, hexByte(byte)),
+            h(
+              "span",
+              {},
+              byte > 32 && byte < 127 ? String.fromCharCode(byte) : byte === 32 ? "·" : "",
+            ),
+          )),
+      ),
       this.tree(answer, tokens, bytes),
       this.used(answer, link),
-      answer.total_inside ? [
-        h("h3", {}, `Inside ${amount(answer.total_inside, "longer token")}`),
-        h("p", {class: "tiles"}, answer.inside.map(link), more(answer.total_inside - answer.inside.length)),
-      ] : null,
-      context.before || context.after ? [h("h3", {}, "Beside it here"), h("p", {class: "tiles"},
-        context.before ? tile(...context.before, {onclick: () => context.step(-1), "aria-label": `before it: ${spoken(context.before[1])}`}) : null,
-        h("b", {class: "hint"}, "‹ it ›"),
-        context.after ? tile(...context.after, {onclick: () => context.step(1), "aria-label": `after it: ${spoken(context.after[1])}`}) : null)] : null,
+      answer.total_inside
+        ? [
+          h("h3", {}, `Inside ${amount(answer.total_inside, "longer token")}`),
+          h(
+            "p",
+            { class: "tiles" },
+            answer.inside.map(link),
+            more(answer.total_inside - answer.inside.length),
+          ),
+        ]
+        : null,
+      context.before || context.after
+        ? [
+          h("h3", {}, "Beside it here"),
+          h(
+            "p",
+            { class: "tiles" },
+            context.before
+              ? tile(...context.before, {
+                onclick: () => context.step(-1),
+                "aria-label": `before it: ${spoken(context.before[1])}`,
+              })
+              : null,
+            h("b", { class: "hint" }, "‹ it ›"),
+            context.after
+              ? tile(...context.after, {
+                onclick: () => context.step(1),
+                "aria-label": `after it: ${spoken(context.after[1])}`,
+              })
+              : null,
+          ),
+        ]
+        : null,
       h("h3", {}, "Next to it in the vocabulary"),
-      h("p", {class: "tiles"}, answer.near.map((id) => (id === answer.id ? h("b", {}, link(id)) : link(id)))));
+      h(
+        "p",
+        { class: "tiles" },
+        answer.near.map((id) => (id === answer.id ? h("b", {}, link(id)) : link(id))),
+      ),
+    );
     if (!was_open) this.element.scrollTop = 0;
-    this.app.say(`${spoken(bytes)}, id ${answer.id}, ${amount(answer.length, "byte")}` +
-      (answer.rank === null ? "" : `, rank ${answer.rank}`));
+    this.app.say(
+      `${spoken(bytes)}, id ${answer.id}, ${amount(answer.length, "byte")}` +
+        (answer.rank === null ? "" : `, rank ${answer.rank}`),
+    );
   }
 
   facts(answer, context) {
     const count = answer.makes[0]?.[4];
     const rows = [
       ["id", number(answer.id)],
-      ["rank", answer.rank === null ? (answer.special ? "none: a special token is never merged" : "none: a byte is there from the start")
-        : `${number(answer.rank)}: ${ordinal(answer.rank + 1)} merge`],
-      count === null || count === undefined ? null : ["seen", `${amount(count, "time")} when it was learned`],
+      [
+        "rank",
+        answer.rank === null
+          ? (answer.special
+            ? "none: a special token is never merged"
+            : "none: a byte is there from the start")
+          : `${number(answer.rank)}: ${ordinal(answer.rank + 1)} merge`,
+      ],
+      count === null || count === undefined
+        ? null
+        : ["seen", `${amount(count, "time")} when it was learned`],
       ["kind", answer.special ? "special token" : answer.script],
       context.part ? ["part of", context.part] : null,
-      context.times ? ["here", [`${amount(context.times, "time")} in this text`,
-        context.times > 1 ? [" ", h("button", {type: "button", class: "again", onclick: () => context.next()}, "next one")] : null]] : null,
-      context.to === undefined ? null : ["place", `bytes ${number(context.from)}–${number(context.to)}, token ${number(context.place + 1)} of ${number(context.total)}`],
+      context.times
+        ? ["here", [
+          `${amount(context.times, "time")} in this text`,
+          context.times > 1
+            ? [
+              " ",
+              h("button", {
+                type: "button",
+                class: "again",
+                onclick: () => context.next(),
+              }, "next one"),
+            ]
+            : null,
+        ]]
+        : null,
+      context.to === undefined ? null : [
+        "place",
+        `bytes ${number(context.from)}–${number(context.to)}, token ${
+          number(context.place + 1)
+        } of ${number(context.total)}`,
+      ],
     ];
-    const links = h("p", {class: "links"},
-      context.from === undefined ? null : h("button", {type: "button", class: "go", id: "why-here",
-        onclick: () => this.app.go({view: "why", at: context.from})}, "Why this token?"),
-      this.app.state.view === "vocabulary" ? null : h("button", {type: "button", class: "go",
-        onclick: () => this.app.go({view: "vocabulary", token: answer.id, sel: undefined})}, "In the vocabulary"));
-    return [h("dl", {class: "facts"}, rows.filter(Boolean).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])), links];
+    const links = h(
+      "p",
+      { class: "links" },
+      context.from === undefined ? null : h("button", {
+        type: "button",
+        class: "go",
+        id: "why-here",
+        onclick: () => this.app.go({ view: "why", at: context.from }),
+      }, "Why this token?"),
+      this.app.state.view === "vocabulary" ? null : h("button", {
+        type: "button",
+        class: "go",
+        onclick: () => this.app.go({ view: "vocabulary", token: answer.id, sel: undefined }),
+      }, "In the vocabulary"),
+    );
+    return [
+      h(
+        "dl",
+        { class: "facts" },
+        rows.filter(Boolean).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+      ),
+      links,
+    ];
   }
 
   tree(answer, tokens, bytes) {
     if (!answer.tree || answer.tree.nodes.length < 3) return null;
-    const box = h("div", {class: "tree-box small"});
-    requestAnimationFrame(() => drawTree(box, answer.tree, tokens, `Merge tree of ${visible(bytes)}`));
+    const box = h("div", { class: "tree-box small" });
+    requestAnimationFrame(() =>
+      drawTree(box, answer.tree, tokens, `Merge tree of ${visible(bytes)}`)
+    );
     return [h("h3", {}, "How merges build it"), box];
   }
 
   used(answer, link) {
-    const row = ([rank, left, right, made]) => h("li", {},
-      h("span", {class: "rank"}, number(rank)), link(left), h("span", {class: "plus"}, "+"), link(right), h("span", {class: "plus"}, "→"), link(made));
-    const list = (words, rows, total) => rows.length ? [
-      h("h3", {}, words), h("ol", {class: "merges"}, rows.slice(0, 8).map(row)), more(total - Math.min(8, rows.length)),
-    ] : null;
+    const row = ([rank, left, right, made]) =>
+      h(
+        "li",
+        {},
+        h("span", { class: "rank" }, number(rank)),
+        link(left),
+        h("span", { class: "plus" }, "+"),
+        link(right),
+        h("span", { class: "plus" }, "→"),
+        link(made),
+      );
+    const list = (words, rows, total) =>
+      rows.length
+        ? [
+          h("h3", {}, words),
+          h("ol", { class: "merges" }, rows.slice(0, 8).map(row)),
+          more(total - Math.min(8, rows.length)),
+        ]
+        : null;
     return [
-      list(answer.makes.length > 1 ? `Made by ${amount(answer.makes.length, "merge")}` : "Made by", answer.makes, answer.makes.length),
-      list(`First part of ${amount(answer.total_left, "merge")}`, answer.as_left, answer.total_left),
-      list(`Second part of ${amount(answer.total_right, "merge")}`, answer.as_right, answer.total_right),
+      list(
+        answer.makes.length > 1 ? `Made by ${amount(answer.makes.length, "merge")}` : "Made by",
+        answer.makes,
+        answer.makes.length,
+      ),
+      list(
+        `First part of ${amount(answer.total_left, "merge")}`,
+        answer.as_left,
+        answer.total_left,
+      ),
+      list(
+        `Second part of ${amount(answer.total_right, "merge")}`,
+        answer.as_right,
+        answer.total_right,
+      ),
     ];
   }
 
   follow(id) {
-    if (this.app.state.view === "vocabulary") this.app.go({token: id}, {redraw: false});
-    this.show(id, this.app.state.view === "vocabulary" ? {onclose: this.context?.onclose} : {});
+    if (this.app.state.view === "vocabulary") this.app.go({ token: id }, { redraw: false });
+    this.show(id, this.app.state.view === "vocabulary" ? { onclose: this.context?.onclose } : {});
   }
 }
 
-const more = (count) => (count > 0 ? h("span", {class: "hint"}, ` and ${number(count)} more`) : null);
+const more = (
+  count,
+) => (count > 0 ? h("span", { class: "hint" }, ` and ${number(count)} more`) : null);
 
 function ordinal(value) {
   const tens = value % 100;
-  const ending = tens > 10 && tens < 14 ? "th" : ({1: "st", 2: "nd", 3: "rd"}[value % 10] ?? "th");
+  const ending = tens > 10 && tens < 14
+    ? "th"
+    : ({ 1: "st", 2: "nd", 3: "rd" }[value % 10] ?? "th");
   return `the ${number(value)}${ending}`;
 }

@@ -1,22 +1,38 @@
 // Steps forwards and backwards: buttons, a slider, keys, and playing by itself.
 
-import {h, put, wantsMotion} from "./dom.js";
+import { h, put, wantsMotion } from "./dom.js";
 
 const PLAY_MILLISECONDS = 900;
 
 export class Player {
   // `show(step, before)` draws a step; steps are 0 to `last`.
   constructor(last, step, show, what = "step") {
-    Object.assign(this, {last, show, what, step: -1, timer: 0});
-    this.slider = h("input", {type: "range", min: 0, max: last, value: 0, step: 1, "aria-label": what, oninput: () => this.go(Number(this.slider.value))});
-    const button = (label, words, act) => h("button", {type: "button", "aria-label": label, title: label, onclick: act}, words);
+    Object.assign(this, { last, show, what, step: -1, timer: 0 });
+    this.slider = h("input", {
+      type: "range",
+      min: 0,
+      max: last,
+      value: 0,
+      step: 1,
+      "aria-label": what,
+      oninput: () => this.go(Number(this.slider.value)),
+    });
+    const button = (label, words, act) =>
+      h("button", { type: "button", "aria-label": label, title: label, onclick: act }, words);
     this.playing = button("Play", "▶", () => this.toggle());
     this.playing.className = "play";
-    this.words = h("output", {class: "step-words"});
-    this.element = h("div", {class: "player", role: "group", "aria-label": "Steps"},
-      button("To the start", "⏮", () => this.go(0)), button("One step back", "◀", () => this.go(this.step - 1)),
-      this.playing, button("One step on", "▶▏", () => this.go(this.step + 1)), button("To the end", "⏭", () => this.go(this.last)),
-      this.slider, this.words);
+    this.words = h("output", { class: "step-words" });
+    this.element = h(
+      "div",
+      { class: "player", role: "group", "aria-label": "Steps" },
+      button("To the start", "⏮", () => this.go(0)),
+      button("One step back", "◀", () => this.go(this.step - 1)),
+      this.playing,
+      button("One step on", "▶▏", () => this.go(this.step + 1)),
+      button("To the end", "⏭", () => this.go(this.last)),
+      this.slider,
+      this.words,
+    );
     this.go(Math.min(step, last));
   }
 
@@ -53,8 +69,11 @@ export class Player {
 
   key(event) {
     const act = {
-      ArrowRight: () => this.go(this.step + 1), ArrowLeft: () => this.go(this.step - 1),
-      Home: () => this.go(0), End: () => this.go(this.last), " ": () => this.toggle(),
+      ArrowRight: () => this.go(this.step + 1),
+      ArrowLeft: () => this.go(this.step - 1),
+      Home: () => this.go(0),
+      End: () => this.go(this.last),
+      " ": () => this.toggle(),
     }[event.key];
     if (!act || event.target.closest("button, a, input, select, textarea, svg")) return;
     event.preventDefault();
@@ -72,10 +91,14 @@ export function slide(container, keyOf, change) {
     const was = before.get(keyOf(child));
     const is = child.getBoundingClientRect();
     if (was && (was.left !== is.left || was.top !== is.top)) {
-      child.animate([{transform: `translate(${was.left - is.left}px, ${was.top - is.top}px)`}, {transform: "none"}],
-        {duration: 320, easing: "cubic-bezier(.2,.7,.2,1)"});
+      child.animate([{ transform: `translate(${was.left - is.left}px, ${was.top - is.top}px)` }, {
+        transform: "none",
+      }], { duration: 320, easing: "cubic-bezier(.2,.7,.2,1)" });
     } else if (!was) {
-      child.animate([{transform: "scale(1.12)", opacity: 0.3}, {transform: "none", opacity: 1}], {duration: 320, easing: "ease-out"});
+      child.animate(
+        [{ transform: "scale(1.12)", opacity: 0.3 }, { transform: "none", opacity: 1 }],
+        { duration: 320, easing: "ease-out" },
+      );
     }
   }
 }

@@ -1,9 +1,9 @@
 // Tokens: a text as it is cut. Type, drop, select; the side panel says what a token is and why.
 
-import {ask, saved, unpacked} from "./api.js";
-import {amount, fact, h, number, percent, put, rate, segmented, settled} from "./dom.js";
-import {decode, glyphs, hexBytes, spoken, tint, utf8, visible} from "./glyphs.js";
-import {LazyBlocks} from "./lazy.js";
+import { ask, saved, unpacked } from "./api.js";
+import { amount, fact, h, number, percent, put, rate, segmented, settled } from "./dom.js";
+import { decode, glyphs, hexBytes, spoken, tint, utf8, visible } from "./glyphs.js";
+import { LazyBlocks } from "./lazy.js";
 
 const BLOCK_TOKENS = 700;
 const WAIT_MILLISECONDS = 40;
@@ -11,7 +11,7 @@ const LONG_WAIT_MILLISECONDS = 250;
 const LONG_TEXT = 50_000;
 const LINE_PIXELS = 40;
 
-export const view = {title: "Tokens", open: (root, app) => new Tokens(root, app)};
+export const view = { title: "Tokens", open: (root, app) => new Tokens(root, app) };
 
 class Tokens {
   constructor(root, app) {
@@ -26,39 +26,79 @@ class Tokens {
   // ---------------------------------------------------------------- drawing
 
   draw(root) {
-    const {app} = this;
+    const { app } = this;
     this.editor = h("textarea", {
-      id: "text", class: "editor", rows: 3, spellcheck: "false", autocomplete: "off", dir: "auto",
-      placeholder: "Type or drop text here", readonly: Boolean(saved), value: app.text, "aria-label": "Text to encode",
-      oninput: () => this.typed(), onpaste: (event) => this.pasted(event),
+      id: "text",
+      class: "editor",
+      rows: 3,
+      spellcheck: "false",
+      autocomplete: "off",
+      dir: "auto",
+      placeholder: "Type or drop text here",
+      readonly: Boolean(saved),
+      value: app.text,
+      "aria-label": "Text to encode",
+      oninput: () => this.typed(),
+      onpaste: (event) => this.pasted(event),
     });
-    this.counts = h("p", {class: "counts", id: "counts"});
-    this.note = h("p", {class: "note"});
+    this.counts = h("p", { class: "counts", id: "counts" });
+    this.note = h("p", { class: "note" });
     this.hero = h("div", {
-      class: "hero", id: "tokens", role: "listbox", tabindex: 0, "aria-label": "Tokens", "aria-orientation": "horizontal",
-      onkeydown: (event) => this.moved(event), onclick: (event) => this.clicked(event),
-      onpointerover: (event) => this.hovered(event), onpointerleave: () => this.hovered(null),
+      class: "hero",
+      id: "tokens",
+      role: "listbox",
+      tabindex: 0,
+      "aria-label": "Tokens",
+      "aria-orientation": "horizontal",
+      onkeydown: (event) => this.moved(event),
+      onclick: (event) => this.clicked(event),
+      onpointerover: (event) => this.hovered(event),
+      onpointerleave: () => this.hovered(null),
     });
-    this.status = h("p", {class: "status", id: "status"});
+    this.status = h("p", { class: "status", id: "status" });
     this.blocks = new LazyBlocks(this.hero, (place, element) => this.fill(place, element));
-    this.special = h("input", {type: "checkbox", checked: app.state.special !== "no", onchange: () => {
-      app.go({special: this.special.checked ? undefined : "no", sel: undefined}, {redraw: false});
-      this.encode(false);
-    }});
-    const tools = h("div", {class: "bar"},
-      segmented("What is shown", [["text", "Text"], ["ids", "With ids"], ["bytes", "With bytes"]], this.mode, (mode) => {
-        this.mode = mode;
-        app.go({show: mode === "text" ? undefined : mode}, {redraw: false});
-        this.lay();
-      }),
-      h("label", {class: "check"}, this.special, " special tokens"),
-      h("span", {class: "spring"}),
-      h("button", {type: "button", id: "copy", onclick: () => this.copy()}, "Copy ids"));
+    this.special = h("input", {
+      type: "checkbox",
+      checked: app.state.special !== "no",
+      onchange: () => {
+        app.go({ special: this.special.checked ? undefined : "no", sel: undefined }, {
+          redraw: false,
+        });
+        this.encode(false);
+      },
+    });
+    const tools = h(
+      "div",
+      { class: "bar" },
+      segmented(
+        "What is shown",
+        [["text", "Text"], ["ids", "With ids"], ["bytes", "With bytes"]],
+        this.mode,
+        (mode) => {
+          this.mode = mode;
+          app.go({ show: mode === "text" ? undefined : mode }, { redraw: false });
+          this.lay();
+        },
+      ),
+      h("label", { class: "check" }, this.special, " special tokens"),
+      h("span", { class: "spring" }),
+      h("button", { type: "button", id: "copy", onclick: () => this.copy() }, "Copy ids"),
+    );
     add(root, [
-      saved ? null : h("div", {class: "examples", role: "group", "aria-label": "Examples"}, h("span", {}, "Look at"),
-        app.start.examples.map((example) => h("button", {type: "button", onclick: () => this.load(example.text)}, example.name))),
-      h("section", {class: "typing", "aria-label": "Text"}, this.editor),
-      this.counts, tools, this.hero, this.note, this.status,
+      saved ? null : h(
+        "div",
+        { class: "examples", role: "group", "aria-label": "Examples" },
+        h("span", {}, "Look at"),
+        app.start.examples.map((example) =>
+          h("button", { type: "button", onclick: () => this.load(example.text) }, example.name)
+        ),
+      ),
+      h("section", { class: "typing", "aria-label": "Text" }, this.editor),
+      this.counts,
+      tools,
+      this.hero,
+      this.note,
+      this.status,
     ]);
     root.addEventListener("dragover", (event) => event.preventDefault());
     root.addEventListener("drop", (event) => this.dropped(event));
@@ -69,7 +109,7 @@ class Tokens {
 
   // As tall as its text, up to a fifth of the screen.
   fit() {
-    const {editor} = this;
+    const { editor } = this;
     const most = Math.max(90, innerHeight * 0.22);
     if (editor.value.length > LONG_TEXT) {
       // Wrapping and measuring so much text would take the browser a second.
@@ -108,9 +148,11 @@ class Tokens {
     event.preventDefault();
     const bytes = new Uint8Array(await file.arrayBuffer());
     try {
-      this.load(new TextDecoder("utf-8", {fatal: true}).decode(bytes));
+      this.load(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
     } catch {
-      this.app.complain(`${file.name} is not UTF-8 text; drop it on the Bytes view to see what it is`);
+      this.app.complain(
+        `${file.name} is not UTF-8 text; drop it on the Bytes view to see what it is`,
+      );
     }
   }
 
@@ -118,11 +160,15 @@ class Tokens {
     const text = this.editor.value;
     const mine = ++this.asked;
     await this.app.tried(async () => {
-      const answer = await ask("tokens", {tokenizer: this.app.state.tok ?? 0, text, special: this.special.checked});
+      const answer = await ask("tokens", {
+        tokenizer: this.app.state.tok ?? 0,
+        text,
+        special: this.special.checked,
+      });
       if (mine !== this.asked) return; // a newer text is on its way
       this.app.content();
       const changed = text !== this.app.text;
-      if (changed) this.app.go({text, sel: undefined, at: undefined}, {redraw: false});
+      if (changed) this.app.go({ text, sel: undefined, at: undefined }, { redraw: false });
       this.take(text, answer);
       const wanted = changed ? undefined : this.app.state.sel;
       if (wanted !== undefined && wanted < this.ids.length) await this.select(wanted, first);
@@ -134,7 +180,7 @@ class Tokens {
     });
   }
 
-  take(text, {ids, lengths, special}) {
+  take(text, { ids, lengths, special }) {
     this.bytes = utf8.encode(text);
     this.characters = text.length > LONG_TEXT ? countCharacters(this.bytes) : [...text].length;
     this.ids = unpacked(ids);
@@ -190,8 +236,12 @@ class Tokens {
       const bytes = this.bytesOf(place);
       const special = this.special_places.has(place);
       const token = h("span", {
-        class: `t ${special ? "special" : tint(this.ids[place])}${place === this.selected ? " selected" : ""}`,
-        id: `t${place}`, role: "option", "aria-selected": String(place === this.selected),
+        class: `t ${special ? "special" : tint(this.ids[place])}${
+          place === this.selected ? " selected" : ""
+        }`,
+        id: `t${place}`,
+        role: "option",
+        "aria-selected": String(place === this.selected),
         "aria-label": `${spoken(bytes)}, id ${this.ids[place]}${special ? ", special token" : ""}`,
       }, this.mode === "text" ? glyphs(bytes, true) : h("span", {}, glyphs(bytes)));
       if (this.mode !== "text") {
@@ -205,16 +255,22 @@ class Tokens {
   }
 
   drawCounts() {
-    const {length} = this.ids;
+    const { length } = this.ids;
     const size = this.bytes.length;
     const saving = size ? 1 - length / size : 0;
-    put(this.counts,
-      h("b", {id: "count"}, number(length)), ` ${length === 1 ? "token" : "tokens"}`,
+    put(
+      this.counts,
+      h("b", { id: "count" }, number(length)),
+      ` ${length === 1 ? "token" : "tokens"}`,
       h("span", {}, size ? ` — ${percent(saving)} fewer than its bytes` : ""),
-      h("span", {class: "more"},
+      h(
+        "span",
+        { class: "more" },
         fact(rate(length ? size / length : null), "bytes per token"),
         fact(number(this.characters), this.characters === 1 ? "character" : "characters"),
-        fact(number(size), size === 1 ? "byte" : "bytes")));
+        fact(number(size), size === 1 ? "byte" : "bytes"),
+      ),
+    );
   }
 
   // ---------------------------------------------------------------- selecting
@@ -228,12 +284,16 @@ class Tokens {
     const last = this.ids.length - 1;
     const now = this.selected;
     const to = {
-      ArrowRight: now + 1, ArrowLeft: now < 0 ? 0 : now - 1, Home: 0, End: last,
-      ArrowDown: this.beside(1), ArrowUp: this.beside(-1),
+      ArrowRight: now + 1,
+      ArrowLeft: now < 0 ? 0 : now - 1,
+      Home: 0,
+      End: last,
+      ArrowDown: this.beside(1),
+      ArrowUp: this.beside(-1),
     }[event.key];
     if (event.key === "Enter" && now >= 0) {
       event.preventDefault();
-      this.app.go({view: "why", at: this.start(now)});
+      this.app.go({ view: "why", at: this.start(now) });
     }
     if (to === undefined || last < 0) return;
     event.preventDefault();
@@ -244,9 +304,12 @@ class Tokens {
   beside(direction) {
     const from = document.getElementById(`t${this.selected}`);
     if (!from) return 0;
-    const {left, top, height} = from.getClientRects()[0];
+    const { left, top, height } = from.getClientRects()[0];
     for (let lines = 1; lines < 4; lines++) {
-      const under = document.elementFromPoint(left + 2, top + height / 2 + direction * lines * height);
+      const under = document.elementFromPoint(
+        left + 2,
+        top + height / 2 + direction * lines * height,
+      );
       const token = under?.closest?.(".t");
       if (token && token !== from) return Number(token.id.slice(1));
     }
@@ -260,12 +323,16 @@ class Tokens {
     this.blocks.ensure(block);
     this.mark(place, true);
     const token = document.getElementById(`t${place}`);
-    if (reveal) token?.scrollIntoView({block: "nearest"});
+    if (reveal) token?.scrollIntoView({ block: "nearest" });
     this.hero.setAttribute("aria-activedescendant", `t${place}`);
     this.tell(place);
-    this.app.go({sel: place}, {redraw: false});
+    this.app.go({ sel: place }, { redraw: false });
     await this.app.panel.show(this.ids[place], {
-      part: this.partOf(place), place, total: this.ids.length, from: this.start(place), to: this.ends[place],
+      part: this.partOf(place),
+      place,
+      total: this.ids.length,
+      from: this.start(place),
+      to: this.ends[place],
       times: this.ids.reduce((count, id) => count + (id === this.ids[place] ? 1 : 0), 0),
       before: place ? [this.ids[place - 1], this.bytesOf(place - 1)] : null,
       after: place + 1 < this.ids.length ? [this.ids[place + 1], this.bytesOf(place + 1)] : null,
@@ -275,7 +342,8 @@ class Tokens {
         this.same(null);
       },
       next: () => this.select(this.nextOf(place), true),
-      step: (by) => this.select(Math.max(0, Math.min(this.ids.length - 1, this.selected + by)), true),
+      step: (by) =>
+        this.select(Math.max(0, Math.min(this.ids.length - 1, this.selected + by)), true),
     });
     this.same(this.ids[place]);
   }
@@ -285,7 +353,7 @@ class Tokens {
     return later < 0 ? this.ids.indexOf(this.ids[place]) : later;
   }
 
-  // The characters that a token has only a part of, where it does not begin and end with whole ones.
+  // The characters of a token that begins or ends inside one.
   partOf(place) {
     if (decode(this.bytesOf(place)) !== null) return "";
     const inside = (at) => (this.bytes[at] & 0xc0) === 0x80;
@@ -319,17 +387,32 @@ class Tokens {
 
   tell(place) {
     if (place < 0 || place >= this.ids.length) {
-      put(this.status, h("span", {class: "hint"}, "Select a token: click it, or use the arrow keys. Enter shows why."));
+      put(
+        this.status,
+        h(
+          "span",
+          { class: "hint" },
+          "Select a token: click it, or use the arrow keys. Enter shows why.",
+        ),
+      );
       return;
     }
     const bytes = this.bytesOf(place);
-    put(this.status,
-      h("span", {class: `tile ${tint(this.ids[place])}`}, glyphs(bytes)),
+    put(
+      this.status,
+      h("span", { class: `tile ${tint(this.ids[place])}` }, glyphs(bytes)),
       h("span", {}, "id ", h("b", {}, this.ids[place])),
-      h("span", {}, amount(bytes.length, "byte"), " ", h("code", {}, hexBytes(bytes.subarray(0, 24)))),
+      h(
+        "span",
+        {},
+        amount(bytes.length, "byte"),
+        " ",
+        h("code", {}, hexBytes(bytes.subarray(0, 24))),
+      ),
       h("span", {}, `bytes ${number(this.start(place))}–${number(this.ends[place])}`),
       this.partOf(place) ? h("span", {}, "part of ", h("b", {}, this.partOf(place))) : null,
-      h("span", {}, `token ${number(place + 1)} of ${number(this.ids.length)}`));
+      h("span", {}, `token ${number(place + 1)} of ${number(this.ids.length)}`),
+    );
   }
 
   async copy() {
@@ -339,7 +422,9 @@ class Tokens {
       this.app.say(`${amount(this.ids.length, "id")} copied`);
       document.getElementById("copy").textContent = "Copied";
     } catch {
-      this.app.complain("the browser does not allow copying here; `byteweld encode` prints the ids");
+      this.app.complain(
+        "the browser does not allow copying here; `byteweld encode` prints the ids",
+      );
     }
     setTimeout(() => {
       const button = document.getElementById("copy");

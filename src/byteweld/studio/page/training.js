@@ -1,55 +1,105 @@
 // Training: watch merges being learned on a small corpus; and the log of a real training.
 
-import {ask, saved} from "./api.js";
-import {amount, fact, field, h, number, percent, put, rate, select, settled, wantsMotion} from "./dom.js";
-import {curve} from "./chart.js";
-import {fromHex, glyphs, spoken, tile, tint} from "./glyphs.js";
-import {Player} from "./player.js";
+import { ask, saved } from "./api.js";
+import {
+  amount,
+  capital,
+  fact,
+  field,
+  h,
+  number,
+  percent,
+  put,
+  rate,
+  select,
+  settled,
+  wantsMotion,
+} from "./dom.js";
+import { curve } from "./chart.js";
+import { fromHex, glyphs, spoken, tile, tint } from "./glyphs.js";
+import { Log } from "./log.js";
+import { Player } from "./player.js";
 
 const RECIPES = [
-  ["plain", "no pattern, ties: smallest bytes"], ["from-scratch", "GPT-2's pattern, ties: greatest bytes"],
-  ["rustbpe", "GPT-4's pattern, ties: smallest ids"], ["modern", "GPT-4o's pattern, pairs seen twice or more"],
+  ["plain", "no pattern, ties: smallest bytes"],
+  ["from-scratch", "GPT-2's pattern, ties: greatest bytes"],
+  ["rustbpe", "GPT-4's pattern, ties: smallest ids"],
+  ["modern", "GPT-4o's pattern, pairs seen twice or more"],
   ["bpetite", "GPT-2's pattern, ties: smallest ids"],
 ];
 const PAIR_ROWS = 8;
-const LOG_ROWS = 100;
 const MOST_MERGES = 500;
 
-export const view = {title: "Training", open: (root, app) => new Training(root, app)};
+export const view = { title: "Training", open: (root, app) => new Training(root, app) };
 
 class Training {
   constructor(root, app) {
     this.app = app;
-    const {corpora} = app.start;
+    const { corpora } = app.start;
     const first = corpora[0];
     this.corpus = h("textarea", {
-      id: "corpus", class: "editor", rows: 5, spellcheck: "false", readonly: Boolean(saved), value: app.state.corpus ?? first.text,
-      oninput: settled(300, () => this.train({corpus: this.corpus.value, step: undefined})),
+      id: "corpus",
+      class: "editor",
+      rows: 5,
+      spellcheck: "false",
+      readonly: Boolean(saved),
+      value: app.state.corpus ?? first.text,
+      oninput: settled(300, () => this.train({ corpus: this.corpus.value, step: undefined })),
     });
-    this.merges = h("input", {type: "number", min: 1, max: MOST_MERGES, value: app.state.merges ?? first.merges, onchange: () => this.train({merges: this.merges.value})});
-    this.recipe = select("Recipe", RECIPES, app.state.recipe ?? first.recipe, (recipe) => this.train({recipe, step: undefined}));
-    this.note = h("p", {class: "note"});
-    this.body = h("div", {class: "training-body"});
-    this.log = h("section", {class: "card log", "aria-label": "The tokenizer's own training"});
-    put(root,
-      saved ? null : h("div", {class: "examples", role: "group", "aria-label": "Corpora"}, h("span", {}, "Train on"), corpora.map((corpus) =>
-        h("button", {type: "button", onclick: () => this.choose(corpus)}, corpus.name))),
-      h("details", {class: "own", open: false}, h("summary", {}, "The corpus and the recipe"),
+    this.merges = h("input", {
+      type: "number",
+      min: 1,
+      max: MOST_MERGES,
+      value: app.state.merges ?? first.merges,
+      onchange: () => this.train({ merges: this.merges.value }),
+    });
+    this.recipe = select(
+      "Recipe",
+      RECIPES,
+      app.state.recipe ?? first.recipe,
+      (recipe) => this.train({ recipe, step: undefined }),
+    );
+    this.note = h("p", { class: "note" });
+    this.body = h("div", { class: "training-body" });
+    this.log = new Log(app);
+    put(
+      root,
+      saved ? null : h(
+        "div",
+        { class: "examples", role: "group", "aria-label": "Corpora" },
+        h("span", {}, "Train on"),
+        corpora.map((corpus) =>
+          h("button", { type: "button", onclick: () => this.choose(corpus) }, corpus.name)
+        ),
+      ),
+      h(
+        "details",
+        { class: "own", open: false },
+        h("summary", {}, "The corpus and the recipe"),
         field("One document a line; merges never cross documents", this.corpus),
-        h("div", {class: "bar"}, this.recipe, field("Merges", this.merges))),
-      this.note, this.body, this.log);
-    this.ready = Promise.all([this.learn(), this.drawLog(0)]);
+        h("div", { class: "bar" }, this.recipe, field("Merges", this.merges)),
+      ),
+      this.note,
+      this.body,
+      this.log.element,
+    );
+    this.ready = Promise.all([this.learn(), this.log.show(0)]);
   }
 
   choose(corpus) {
     this.corpus.value = corpus.text;
     this.merges.value = corpus.merges;
     this.recipe.querySelector("select").value = corpus.recipe;
-    this.train({corpus: corpus.text, merges: corpus.merges, recipe: corpus.recipe, step: undefined});
+    this.train({
+      corpus: corpus.text,
+      merges: corpus.merges,
+      recipe: corpus.recipe,
+      step: undefined,
+    });
   }
 
   train(changes) {
-    this.app.go(changes, {redraw: false});
+    this.app.go(changes, { redraw: false });
     return this.learn();
   }
 
@@ -57,9 +107,14 @@ class Training {
     await this.app.tried(async () => {
       const corpus = this.corpus.value;
       const merges = Math.max(1, Math.min(MOST_MERGES, Math.round(Number(this.merges.value)) || 1));
-      const answer = await ask("training", {corpus, merges, recipe: this.recipe.querySelector("select").value});
+      const answer = await ask("training", {
+        corpus,
+        merges,
+        recipe: this.recipe.querySelector("select").value,
+      });
       this.app.content();
-      this.note.textContent = this.app.start.corpora.find((known) => known.text === corpus)?.note ?? "";
+      this.note.textContent = this.app.start.corpora.find((known) => known.text === corpus)?.note ??
+        "";
       this.draw(answer);
     });
   }
@@ -68,130 +123,259 @@ class Training {
 
   draw(answer) {
     this.answer = answer;
-    this.tokens = new Map(Object.entries(answer.tokens).map(([id, token]) => [Number(id), fromHex(token.bytes)]));
-    this.pairs = h("div", {class: "pairs"});
-    this.words = h("ol", {class: "corpus"});
-    this.learned = h("p", {class: "tiles learned"});
-    this.numbers = h("p", {class: "counts"});
-    this.said = h("p", {class: "step-said"});
+    this.tokens = new Map(
+      Object.entries(answer.tokens).map(([id, token]) => [Number(id), fromHex(token.bytes)]),
+    );
+    this.pairs = h("div", { class: "pairs" });
+    this.words = h("ol", { class: "corpus" });
+    this.learned = h("p", { class: "tiles learned" });
+    this.numbers = h("p", { class: "counts" });
+    this.said = h("p", { class: "step-said" });
     this.chart = h("div", {});
     this.player?.stop();
-    const {steps} = answer;
-    this.player = new Player(steps.length, this.app.state.step ?? 0, (step, before) => this.show(step, before), "merge");
-    put(this.body, this.numbers,
-      h("section", {class: "card"}, this.player.element, this.said,
-        h("div", {class: "two"},
+    const { steps } = answer;
+    this.player = new Player(
+      steps.length,
+      this.app.state.step ?? 0,
+      (step, before) => this.show(step, before),
+      "merge",
+    );
+    put(
+      this.body,
+      this.numbers,
+      h(
+        "section",
+        { class: "card" },
+        this.player.element,
+        this.said,
+        h(
+          "div",
+          { class: "two" },
           h("div", {}, h("h2", {}, "Pairs, by how often they occur"), this.pairs),
-          h("div", {}, h("h2", {}, `The corpus: ${amount(answer.total_pretokens, "distinct pre-token")}`), this.words))),
-      h("div", {class: "two"},
-        h("section", {class: "card"}, h("h2", {}, "The vocabulary grows"), h("p", {class: "hint"}, "In the order learned; select one to jump there."), this.learned),
-        h("section", {class: "card"}, h("h2", {}, "The corpus shrinks: more bytes in each token"), this.chart)));
+          h(
+            "div",
+            {},
+            h("h2", {}, `The corpus: ${amount(answer.total_pretokens, "distinct pre-token")}`),
+            this.words,
+          ),
+        ),
+      ),
+      h(
+        "div",
+        { class: "two" },
+        h(
+          "section",
+          { class: "card" },
+          h("h2", {}, "The vocabulary grows"),
+          h("p", { class: "hint" }, "In the order learned; select one to jump there."),
+          this.learned,
+        ),
+        h(
+          "section",
+          { class: "card" },
+          h("h2", {}, "The corpus shrinks: more bytes in each token"),
+          this.chart,
+        ),
+      ),
+    );
   }
 
   show(step, before) {
-    const {answer} = this;
+    const { answer } = this;
     const next = answer.steps[step];
     const done = answer.steps[step - 1];
     this.drawNumbers(step);
     this.drawPairs(next);
-    this.drawCorpus(done ? done.corpus : answer.corpus, next, done && step === before + 1 ? done.merge.new : null);
+    this.drawCorpus(
+      done ? done.corpus : answer.corpus,
+      next,
+      done && step === before + 1 ? done.merge.new : null,
+    );
     this.drawLearned(step);
-    const points = answer.tokens_after.map((tokens, n) => [n, tokens ? answer.total_bytes / tokens : 0]);
+    const points = answer.tokens_after.map((
+      tokens,
+      n,
+    ) => [n, tokens ? answer.total_bytes / tokens : 0]);
     if (points.length > 1) {
-      put(this.chart, curve(points, {
-        label: "Bytes per token of the corpus after each merge", xUnit: "merges", yUnit: "bytes per token", at: points[step], onpick: (n) => this.player.go(n),
-      }));
+      put(
+        this.chart,
+        curve(points, {
+          label: "Bytes per token of the corpus after each merge",
+          xUnit: "merges",
+          yUnit: "bytes per token",
+          at: points[step],
+          onpick: (n) => this.player.go(n),
+        }),
+      );
     }
     if (next) {
-      const {merge} = next;
-      put(this.said, h("b", {}, "Next: "), this.still(merge.left), " + ", this.still(merge.right), " → ", this.still(merge.new),
+      const { merge } = next;
+      put(
+        this.said,
+        h("b", {}, "Next: "),
+        this.still(merge.left),
+        " + ",
+        this.still(merge.right),
+        " → ",
+        this.still(merge.new),
         ` occurs ${amount(merge.pair_count, "time")}. `,
-        next.total_tied ? h("span", {class: "tie"}, `A tie with ${amount(next.total_tied, "other pair")}. ${capital(next.why)}.`) : "No other pair occurs as often.");
-    } else put(this.said, h("b", {}, `Stopped after ${amount(answer.steps.length, "merge")}: `), {
-      "size": "the vocabulary has the size that was asked for.", "no pairs": "every pre-token is one token, so no pair is left.",
-      "min frequency": `the best pair occurs less than ${amount(answer.min_frequency, "time")}.`,
-    }[answer.stopped]);
-    if (step !== (this.app.state.step ?? 0)) this.app.go({step: step || undefined}, {redraw: false});
+        next.total_tied
+          ? h(
+            "span",
+            { class: "tie" },
+            `A tie with ${amount(next.total_tied, "other pair")}. ${capital(next.why)}.`,
+          )
+          : "No other pair occurs as often.",
+      );
+    } else {put(
+        this.said,
+        h("b", {}, `Stopped after ${amount(answer.steps.length, "merge")}: `),
+        {
+          "size": "the vocabulary has the size that was asked for.",
+          "no pairs": "every pre-token is one token, so no pair is left.",
+          "min frequency": `the best pair occurs less than ${
+            amount(answer.min_frequency, "time")
+          }.`,
+        }[answer.stopped],
+      );}
+    if (step !== (this.app.state.step ?? 0)) {
+      this.app.go({ step: step || undefined }, { redraw: false });
+    }
   }
 
   drawNumbers(step) {
-    const {tokens_after: after, total_bytes: size, first_size: first} = this.answer;
-    put(this.numbers, h("b", {id: "corpus-tokens"}, number(after[step])), " tokens in the corpus",
-      h("span", {}, step ? ` — ${percent(1 - after[step] / after[0])} fewer than its ${number(size)} bytes` : " — one for each byte"),
-      h("span", {class: "more"}, fact(rate(after[step] ? size / after[step] : null), "bytes per token"), fact(number(first + step), `in the vocabulary, ${number(step)} learned`)));
+    const { tokens_after: after, total_bytes: size, first_size: first } = this.answer;
+    put(
+      this.numbers,
+      h("b", { id: "corpus-tokens" }, number(after[step])),
+      " tokens in the corpus",
+      h(
+        "span",
+        {},
+        step
+          ? ` — ${percent(1 - after[step] / after[0])} fewer than its ${number(size)} bytes`
+          : " — one for each byte",
+      ),
+      h(
+        "span",
+        { class: "more" },
+        fact(rate(after[step] ? size / after[step] : null), "bytes per token"),
+        fact(number(first + step), `in the vocabulary, ${number(step)} learned`),
+      ),
+    );
   }
 
   drawPairs(next) {
     if (!next) {
-      put(this.pairs, h("p", {class: "hint"}, "Nothing is left to count."));
+      put(this.pairs, h("p", { class: "hint" }, "Nothing is left to count."));
       return;
     }
     const best = next.pairs[0].count;
-    put(this.pairs, h("table", {}, h("caption", {class: "unseen"}, "Pair counts before this merge"),
-      h("tbody", {}, next.pairs.slice(0, PAIR_ROWS).map((row, place) => {
-        const bar = h("span", {class: "bar-fill"});
-        bar.style.setProperty("width", `${100 * row.count / best}%`);
-        return h("tr", {class: place ? "" : "winner"}, h("td", {}, this.still(row.left), " ", this.still(row.right)),
-          h("td", {class: "bar-cell"}, h("span", {class: "bar-track"}, bar)), h("td", {class: "n"}, number(row.count)),
-          h("td", {}, place ? (row.count === best ? "tie" : "") : "← wins"));
-      }))),
-    next.total_pairs > PAIR_ROWS ? h("p", {class: "hint"}, `and ${amount(next.total_pairs - PAIR_ROWS, "more pair")}`) : null);
+    put(
+      this.pairs,
+      h(
+        "table",
+        {},
+        h("caption", { class: "unseen" }, "Pair counts before this merge"),
+        h(
+          "tbody",
+          {},
+          next.pairs.slice(0, PAIR_ROWS).map((row, place) => {
+            const bar = h("span", { class: "bar-fill" });
+            bar.style.setProperty("width", `${100 * row.count / best}%`);
+            return h(
+              "tr",
+              { class: place ? "" : "winner" },
+              h("td", {}, this.still(row.left), " ", this.still(row.right)),
+              h("td", { class: "bar-cell" }, h("span", { class: "bar-track" }, bar)),
+              h("td", { class: "n" }, number(row.count)),
+              h("td", {}, place ? (row.count === best ? "tie" : "") : "← wins"),
+            );
+          }),
+        ),
+      ),
+      next.total_pairs > PAIR_ROWS
+        ? h("p", { class: "hint" }, `and ${amount(next.total_pairs - PAIR_ROWS, "more pair")}`)
+        : null,
+    );
   }
 
   drawCorpus(rows, next, fresh) {
-    put(this.words, rows.map((row) => {
-      const nodes = [];
-      for (let place = 0; place < row.parts.length; place++) {
-        const id = row.parts[place];
-        const starts = next && id === next.merge.left && row.parts[place + 1] === next.merge.right;
-        const part = h("span", {class: `part small ${tint(id)}${id === fresh ? " fresh" : ""}`}, glyphs(this.tokens.get(id) ?? new Uint8Array()));
-        nodes.push(part);
-        if (starts) {
-          part.classList.add("next", "first");
-          const other = row.parts[++place];
-          nodes.push(h("span", {class: `part small next ${tint(other)}`}, glyphs(this.tokens.get(other))));
+    put(
+      this.words,
+      rows.map((row) => {
+        const nodes = [];
+        for (let place = 0; place < row.parts.length; place++) {
+          const id = row.parts[place];
+          const starts = next && id === next.merge.left &&
+            row.parts[place + 1] === next.merge.right;
+          const part = h(
+            "span",
+            { class: `part small ${tint(id)}${id === fresh ? " fresh" : ""}` },
+            glyphs(this.tokens.get(id) ?? new Uint8Array()),
+          );
+          nodes.push(part);
+          if (starts) {
+            part.classList.add("next", "first");
+            const other = row.parts[++place];
+            nodes.push(
+              h(
+                "span",
+                { class: `part small next ${tint(other)}` },
+                glyphs(this.tokens.get(other)),
+              ),
+            );
+          }
         }
-      }
-      return h("li", {}, h("span", {class: "times"}, `${number(row.count)} ×`), h("span", {class: "word-parts"}, nodes, row.total_parts > row.parts.length ? "…" : null));
-    }), this.answer.total_pretokens > rows.length ? h("li", {class: "hint"}, `and ${number(this.answer.total_pretokens - rows.length)} more`) : null);
+        return h(
+          "li",
+          {},
+          h("span", { class: "times" }, `${number(row.count)} ×`),
+          h(
+            "span",
+            { class: "word-parts" },
+            nodes,
+            row.total_parts > row.parts.length ? "…" : null,
+          ),
+        );
+      }),
+      this.answer.total_pretokens > rows.length
+        ? h(
+          "li",
+          { class: "hint" },
+          `and ${number(this.answer.total_pretokens - rows.length)} more`,
+        )
+        : null,
+    );
     if (fresh === null || !wantsMotion()) return;
     for (const part of this.words.querySelectorAll(".fresh")) {
-      part.animate([{letterSpacing: "0.5em", opacity: 0.5}, {letterSpacing: "0", opacity: 1}], {duration: 320, easing: "ease-out"});
+      part.animate([{ letterSpacing: "0.5em", opacity: 0.5 }, { letterSpacing: "0", opacity: 1 }], {
+        duration: 320,
+        easing: "ease-out",
+      });
     }
   }
 
   drawLearned(step) {
-    put(this.learned, this.answer.merges.map((merge, n) => tile(merge.new, this.tokens.get(merge.new), {
-      class: n < step ? "" : "later", title: `merge ${n + 1}, id ${merge.new}, seen ${merge.pair_count} times`,
-      "aria-label": `merge ${n + 1}: ${spoken(this.tokens.get(merge.new))}`, onclick: () => this.player.go(n + 1),
-    })));
+    put(
+      this.learned,
+      this.answer.merges.map((merge, n) =>
+        tile(merge.new, this.tokens.get(merge.new), {
+          class: n < step ? "" : "later",
+          title: `merge ${n + 1}, id ${merge.new}, seen ${merge.pair_count} times`,
+          "aria-label": `merge ${n + 1}: ${spoken(this.tokens.get(merge.new))}`,
+          onclick: () => this.player.go(n + 1),
+        })
+      ),
+    );
   }
 
   still(id) {
-    return h("span", {class: `tile ${tint(id)}`, title: `id ${id}`}, glyphs(this.tokens.get(id) ?? new Uint8Array()));
-  }
-
-  // ---------------------------------------------------------------- the tokenizer's own log
-
-  async drawLog(first) {
-    const answer = await ask("log", {tokenizer: this.app.state.tok ?? 0, first, rows: LOG_ROWS});
-    const tokens = new Map(Object.entries(answer.tokens).map(([id, hex]) => [Number(id), fromHex(hex)]));
-    const {training} = answer;
-    const button = (id) => tile(id, tokens.get(id), {title: `id ${id}`, "aria-label": `token ${spoken(tokens.get(id))}, id ${id}`, onclick: () => this.app.panel.show(id)});
-    const page = (words, to) => h("button", {type: "button", disabled: to < 0 || to >= answer.total, onclick: () => this.app.tried(() => this.drawLog(to))}, words);
-    const jump = h("input", {type: "number", min: 0, max: Math.max(0, answer.total - 1), value: first, "aria-label": "First rank shown",
-      onchange: () => this.app.tried(() => this.drawLog(Math.max(0, Math.min(answer.total - 1, Number(jump.value) || 0))))});
-    put(this.log, h("h2", {}, `The real thing: ${answer.name}`), h("div", {class: "log-two"}, h("div", {}, training ? h("p", {}, `Recipe ${training.recipe}. ${capital(training.said)}. The corpus had `, h("b", {}, amount(training.total_bytes, "byte")),
-        ` in ${amount(training.total_pretokens, "pre-token")}, ${number(training.distinct_pretokens)} of them distinct.`)
-        : h("p", {class: "hint"}, answer.total ? "How this tokenizer was trained is not known, so there are no counts; train with byteweld, and the report beside the file tells them."
-          : "This tokenizer is ranked by id and has no merge list."),
-      training && training.curve.length > 1 ? curve(training.curve.map(([merges, , perToken]) => [merges, perToken]),
-        {label: "Bytes per token against merges learned", xUnit: "merges learned", yUnit: "bytes per token of its corpus", onpick: (n) => this.app.tried(() => this.drawLog(Math.min(n, answer.total - 1)))}) : null),
-      h("div", {}, answer.total ? h("div", {class: "bar"}, page("← Earlier", first - LOG_ROWS >= 0 ? first - LOG_ROWS : first > 0 ? 0 : -1), page("Later →", first + LOG_ROWS),
-        field("From rank", jump), h("span", {class: "hint"}, `of ${amount(answer.total, "merge")}`)) : null,
-      answer.total ? h("div", {class: "scroll"}, h("table", {}, h("thead", {}, h("tr", {}, h("th", {class: "n"}, "rank"), h("th", {}, "pair"), h("th", {}, "becomes"), h("th", {class: "n"}, "id"), h("th", {class: "n"}, "seen"))),
-        h("tbody", {}, answer.rows.map(([rank, left, right, made, count]) => h("tr", {}, h("td", {class: "n"}, number(rank)),
-          h("td", {}, button(left), " ", button(right)), h("td", {}, button(made)), h("td", {class: "n"}, number(made)), h("td", {class: "n"}, count === null ? "–" : `${number(count)} ×`)))))) : null)));
+    return h(
+      "span",
+      { class: `tile ${tint(id)}`, title: `id ${id}` },
+      glyphs(this.tokens.get(id) ?? new Uint8Array()),
+    );
   }
 
   key(event) {
@@ -206,5 +390,3 @@ class Training {
     this.player?.stop();
   }
 }
-
-const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);

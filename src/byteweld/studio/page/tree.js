@@ -1,7 +1,7 @@
 // A merge tree as a drawing: zoom with the wheel or + and -, pan by dragging or arrows, 0 fits.
 
-import {s, put} from "./dom.js";
-import {tint, visible} from "./glyphs.js";
+import { put, s } from "./dom.js";
+import { tint, visible } from "./glyphs.js";
 
 const ROW = 62;
 const GAP = 14;
@@ -11,24 +11,42 @@ const BOX = 28;
 
 // `tree` has nodes [id, left, right, rank] with children before parents, and roots.
 export function drawTree(box, tree, tokens, title) {
-  const {nodes, roots} = tree;
+  const { nodes, roots } = tree;
   const shown = nodes.map(([id]) => shorten(visible(tokens.get(id) ?? new Uint8Array())));
-  const {x, y, width, height} = lay(nodes, roots, shown);
-  const svg = s("svg", {role: "img", "aria-label": title, tabindex: 0, class: "tree"}, s("title", {}, title));
-  const lines = s("g", {class: "lines"});
+  const { x, y, width, height } = lay(nodes, roots, shown);
+  const svg = s(
+    "svg",
+    { role: "img", "aria-label": title, tabindex: 0, class: "tree" },
+    s("title", {}, title),
+  );
+  const lines = s("g", { class: "lines" });
   const labels = s("g", {});
   nodes.forEach(([id, left, right, rank], place) => {
     for (const child of [left, right]) {
       if (child === null) continue;
       const middle = (y[place] + y[child]) / 2;
-      lines.append(s("path", {d: `M${x[place]} ${y[place] + BOX / 2}C${x[place]} ${middle} ${x[child]} ${middle} ${x[child]} ${y[child] - BOX / 2}`}));
+      lines.append(
+        s("path", {
+          d: `M${x[place]} ${y[place] + BOX / 2}C${x[place]} ${middle} ${x[child]} ${middle} ${
+            x[child]
+          } ${y[child] - BOX / 2}`,
+        }),
+      );
     }
     const half = boxWidth(shown[place]) / 2;
-    labels.append(s("g", {transform: `translate(${x[place]} ${y[place]})`, class: `node ${tint(id)}${left === null ? " leaf" : ""}`},
-      s("title", {}, `id ${id}${rank === null ? "" : `, rank ${rank}`}`),
-      s("rect", {x: -half, y: -BOX / 2, width: 2 * half, height: BOX, rx: 5}),
-      s("text", {y: 5}, shown[place]),
-      rank === null ? null : s("text", {y: -BOX / 2 - 5, class: "rank"}, rank)));
+    labels.append(
+      s(
+        "g",
+        {
+          transform: `translate(${x[place]} ${y[place]})`,
+          class: `node ${tint(id)}${left === null ? " leaf" : ""}`,
+        },
+        s("title", {}, `id ${id}${rank === null ? "" : `, rank ${rank}`}`),
+        s("rect", { x: -half, y: -BOX / 2, width: 2 * half, height: BOX, rx: 5 }),
+        s("text", { y: 5 }, shown[place]),
+        rank === null ? null : s("text", { y: -BOX / 2 - 5, class: "rank" }, rank),
+      ),
+    );
   });
   svg.append(lines, labels);
   put(box, svg);
@@ -43,7 +61,9 @@ function lay(nodes, roots, shown) {
   const x = new Array(nodes.length).fill(0);
   const depth = new Array(nodes.length).fill(0);
   for (let place = nodes.length - 1; place >= 0; place--) {
-    for (const child of [nodes[place][1], nodes[place][2]]) if (child !== null) depth[child] = depth[place] + 1;
+    for (const child of [nodes[place][1], nodes[place][2]]) {
+      if (child !== null) depth[child] = depth[place] + 1;
+    }
   }
   let at = MARGIN;
   for (const root of roots) {
@@ -64,20 +84,26 @@ function lay(nodes, roots, shown) {
   const shift = Math.max(0, MARGIN - left);
   const right = Math.max(...nodes.map((_, place) => x[place] + boxWidth(shown[place]) / 2));
   return {
-    x: x.map((value) => value + shift), y: depth.map((value) => MARGIN + BOX + value * ROW),
-    width: right + shift + MARGIN, height: MARGIN + 2 * BOX + Math.max(...depth) * ROW,
+    x: x.map((value) => value + shift),
+    y: depth.map((value) => MARGIN + BOX + value * ROW),
+    width: right + shift + MARGIN,
+    height: MARGIN + 2 * BOX + Math.max(...depth) * ROW,
   };
 }
 
 class Camera {
   constructor(svg, box, width, height) {
-    Object.assign(this, {svg, box, width, height});
+    Object.assign(this, { svg, box, width, height });
     this.fit();
     svg.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.altKey && document.activeElement !== svg) return; // the page scrolls
       event.preventDefault();
-      this.zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, event.offsetX / svg.clientWidth, event.offsetY / svg.clientHeight);
-    }, {passive: false});
+      this.zoom(
+        event.deltaY < 0 ? 1.15 : 1 / 1.15,
+        event.offsetX / svg.clientWidth,
+        event.offsetY / svg.clientHeight,
+      );
+    }, { passive: false });
     svg.addEventListener("pointerdown", (event) => {
       svg.setPointerCapture(event.pointerId);
       this.from = [event.clientX, event.clientY];
@@ -88,14 +114,23 @@ class Camera {
       this.move((this.from[0] - event.clientX) * scale, (this.from[1] - event.clientY) * scale);
       this.from = [event.clientX, event.clientY];
     });
-    for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, () => { this.from = null; });
+    for (const end of ["pointerup", "pointercancel"]) {
+      svg.addEventListener(end, () => {
+        this.from = null;
+      });
+    }
     svg.addEventListener("dblclick", () => this.fit());
     svg.addEventListener("keydown", (event) => {
       const step = this.view[2] / 10;
       const known = {
-        "+": () => this.zoom(1.2), "=": () => this.zoom(1.2), "-": () => this.zoom(1 / 1.2), "0": () => this.fit(),
-        ArrowLeft: () => this.move(-step, 0), ArrowRight: () => this.move(step, 0),
-        ArrowUp: () => this.move(0, -step), ArrowDown: () => this.move(0, step),
+        "+": () => this.zoom(1.2),
+        "=": () => this.zoom(1.2),
+        "-": () => this.zoom(1 / 1.2),
+        "0": () => this.fit(),
+        ArrowLeft: () => this.move(-step, 0),
+        ArrowRight: () => this.move(step, 0),
+        ArrowUp: () => this.move(0, -step),
+        ArrowDown: () => this.move(0, step),
       }[event.key];
       if (!known) return;
       event.preventDefault();
@@ -106,7 +141,11 @@ class Camera {
 
   // The whole tree, but never larger than life.
   fit() {
-    const scale = Math.max(this.width / Math.max(1, this.box.clientWidth), this.height / Math.max(1, this.box.clientHeight), 1);
+    const scale = Math.max(
+      this.width / Math.max(1, this.box.clientWidth),
+      this.height / Math.max(1, this.box.clientHeight),
+      1,
+    );
     const wide = this.box.clientWidth * scale, high = this.box.clientHeight * scale;
     this.view = [(this.width - wide) / 2, Math.min(0, (this.height - high) / 2), wide, high];
     this.apply();
@@ -115,7 +154,12 @@ class Camera {
   zoom(factor, atX = 0.5, atY = 0.5) {
     const [x, y, wide, high] = this.view;
     const bounded = Math.min(Math.max(wide / factor, 60), 20000) / wide;
-    this.view = [x + wide * atX * (1 - bounded), y + high * atY * (1 - bounded), wide * bounded, high * bounded];
+    this.view = [
+      x + wide * atX * (1 - bounded),
+      y + high * atY * (1 - bounded),
+      wide * bounded,
+      high * bounded,
+    ];
     this.apply();
   }
 

@@ -1,15 +1,29 @@
 // Vocabulary: search, sort and filter all tokens; lengths, scripts, and tokens nothing can reach.
 
-import {ask, saved} from "./api.js";
-import {bars} from "./chart.js";
-import {amount, h, number, percent, put, segmented, select, settled} from "./dom.js";
-import {fromHex, spoken, tile} from "./glyphs.js";
+import { ask, saved } from "./api.js";
+import { bars } from "./chart.js";
+import { amount, h, number, percent, put, segmented, select, settled } from "./dom.js";
+import { fromHex, spoken, tile } from "./glyphs.js";
 
 const PAGE = 60;
-const REASONS = {"cut": "unreachable: cut by the pattern", "part": "reached inside longer texts", "never merged": "unreachable: never merged", "changed": "unreachable: changed before"};
-const DEFAULTS = {by: "text", query: "", sort: "length", descending: "yes", only: "all", script: "", min: "", max: ""};
+const REASONS = {
+  "cut": "unreachable: cut by the pattern",
+  "part": "reached inside longer texts",
+  "never merged": "unreachable: never merged",
+  "changed": "unreachable: changed before",
+};
+const DEFAULTS = {
+  by: "text",
+  query: "",
+  sort: "length",
+  descending: "yes",
+  only: "all",
+  script: "",
+  min: "",
+  max: "",
+};
 
-export const view = {title: "Vocabulary", open: (root, app) => new Vocabulary(root, app)};
+export const view = { title: "Vocabulary", open: (root, app) => new Vocabulary(root, app) };
 
 class Vocabulary {
   constructor(root, app) {
@@ -17,30 +31,121 @@ class Vocabulary {
     this.rows = [];
     this.asked = 0;
     this.query = h("input", {
-      id: "query", class: "word", type: "search", placeholder: "Search: est, e2 82, 300-320, ^\\s+$", spellcheck: "false", autocomplete: "off", readonly: Boolean(saved),
-      "aria-label": "Search", value: this.wish("query"), oninput: settled(100, () => this.set({query: this.query.value})),
+      id: "query",
+      class: "word",
+      type: "search",
+      placeholder: "Search: est, e2 82, 300-320, ^\\s+$",
+      spellcheck: "false",
+      autocomplete: "off",
+      readonly: Boolean(saved),
+      "aria-label": "Search",
+      value: this.wish("query"),
+      oninput: settled(100, () => this.set({ query: this.query.value })),
     });
-    const bound = (name, words) => h("label", {class: "field short"}, h("span", {}, words), h("input", {type: "number", min: 1, value: this.wish(name), oninput: settled(200, (event) => this.set({[name]: event.target.value}))}));
-    this.summary = h("p", {class: "counts"});
+    const bound = (name, words) =>
+      h(
+        "label",
+        { class: "field short" },
+        h("span", {}, words),
+        h("input", {
+          type: "number",
+          min: 1,
+          value: this.wish(name),
+          oninput: settled(200, (event) => this.set({ [name]: event.target.value })),
+        }),
+      );
+    this.summary = h("p", { class: "counts" });
     this.list = h("tbody", {});
-    this.more = h("button", {type: "button", onclick: () => this.find(false)}, "More");
+    this.more = h("button", { type: "button", onclick: () => this.find(false) }, "More");
     this.lengths = h("div", {});
     this.scripts = h("div", {});
-    this.quick = h("div", {class: "examples", role: "group", "aria-label": "Look at"});
-    this.note = h("p", {class: "note"});
-    put(root, this.quick,
-      h("div", {class: "bar search"}, this.query,
-        segmented("Search by", [["text", "Text"], ["bytes", "Bytes"], ["id", "Id"], ["rank", "Rank"], ["regex", "Regex"]], this.wish("by"), (by) => this.set({by}))),
-      h("div", {class: "bar"},
-        select("Sort", [["length", "length"], ["id", "id"], ["rank", "rank"], ["text", "bytes"]], this.wish("sort"), (sort) => this.set({sort})),
-        select("Order", [["yes", "descending"], ["no", "ascending"]], this.wish("descending"), (descending) => this.set({descending})),
-        select("Only", [["all", "all tokens"], ["learned", "learned"], ["special", "special"], ["unreachable", "unreachable"], ["partial", "reached in longer texts"], ["bytes", "single bytes"]], this.wish("only"), (only) => this.set({only})),
-        bound("min", "From bytes"), bound("max", "To bytes")),
-      this.summary, this.note,
-      h("div", {class: "two list"},
-        h("section", {class: "card"}, h("table", {class: "vocab"}, h("caption", {class: "unseen"}, "Tokens"),
-          h("thead", {}, h("tr", {}, h("th", {}, "token"), h("th", {class: "n"}, "id"), h("th", {class: "n"}, "bytes"), h("th", {class: "n"}, "rank"), h("th", {}, "kind"))), this.list), this.more),
-        h("div", {}, h("section", {class: "card"}, h("h2", {}, "Scripts and kinds"), this.scripts), h("section", {class: "card"}, h("h2", {}, "Lengths in bytes"), this.lengths))));
+    this.quick = h("div", { class: "examples", role: "group", "aria-label": "Look at" });
+    this.note = h("p", { class: "note" });
+    put(
+      root,
+      this.quick,
+      h(
+        "div",
+        { class: "bar search" },
+        this.query,
+        segmented(
+          "Search by",
+          [["text", "Text"], ["bytes", "Bytes"], ["id", "Id"], ["rank", "Rank"], [
+            "regex",
+            "Regex",
+          ]],
+          this.wish("by"),
+          (by) => this.set({ by }),
+        ),
+      ),
+      h(
+        "div",
+        { class: "bar" },
+        select(
+          "Sort",
+          [["length", "length"], ["id", "id"], ["rank", "rank"], ["text", "bytes"]],
+          this.wish("sort"),
+          (sort) => this.set({ sort }),
+        ),
+        select(
+          "Order",
+          [["yes", "descending"], ["no", "ascending"]],
+          this.wish("descending"),
+          (descending) => this.set({ descending }),
+        ),
+        select(
+          "Only",
+          [
+            ["all", "all tokens"],
+            ["learned", "learned"],
+            ["special", "special"],
+            ["unreachable", "unreachable"],
+            ["partial", "reached in longer texts"],
+            ["bytes", "single bytes"],
+          ],
+          this.wish("only"),
+          (only) => this.set({ only }),
+        ),
+        bound("min", "From bytes"),
+        bound("max", "To bytes"),
+      ),
+      this.summary,
+      this.note,
+      h(
+        "div",
+        { class: "two list" },
+        h(
+          "section",
+          { class: "card" },
+          h(
+            "table",
+            { class: "vocab" },
+            h("caption", { class: "unseen" }, "Tokens"),
+            h(
+              "thead",
+              {},
+              h(
+                "tr",
+                {},
+                h("th", {}, "token"),
+                h("th", { class: "n" }, "id"),
+                h("th", { class: "n" }, "bytes"),
+                h("th", { class: "n" }, "rank"),
+                h("th", {}, "kind"),
+              ),
+            ),
+            this.list,
+          ),
+          this.more,
+        ),
+        h(
+          "div",
+          {},
+          h("section", { class: "card" }, h("h2", {}, "Scripts and kinds"), this.scripts),
+          h("section", { class: "card" }, h("h2", {}, "Lengths in bytes"), this.lengths),
+        ),
+      ),
+    );
     this.ready = this.open();
   }
 
@@ -55,8 +160,10 @@ class Vocabulary {
 
   set(wishes) {
     const changes = {};
-    for (const [name, value] of Object.entries(wishes)) changes[`v_${name}`] = value === DEFAULTS[name] ? undefined : value;
-    this.app.go(changes, {redraw: false});
+    for (const [name, value] of Object.entries(wishes)) {
+      changes[`v_${name}`] = value === DEFAULTS[name] ? undefined : value;
+    }
+    this.app.go(changes, { redraw: false });
     for (const [name, value] of Object.entries(wishes)) {
       if (name === "query" && this.query.value !== value) this.query.value = value;
     }
@@ -66,8 +173,17 @@ class Vocabulary {
   question(first) {
     const size = (name, otherwise) => Math.max(0, Math.round(Number(this.wish(name))) || otherwise);
     return {
-      tokenizer: this.app.state.tok ?? 0, query: this.wish("query"), by: this.wish("by"), sort: this.wish("sort"), descending: this.wish("descending") === "yes",
-      only: this.wish("only"), script: this.wish("script"), min_bytes: size("min", 0), max_bytes: size("max", 2 ** 31), first, rows: PAGE,
+      tokenizer: this.app.state.tok ?? 0,
+      query: this.wish("query"),
+      by: this.wish("by"),
+      sort: this.wish("sort"),
+      descending: this.wish("descending") === "yes",
+      only: this.wish("only"),
+      script: this.wish("script"),
+      min_bytes: size("min", 0),
+      max_bytes: size("max", 2 ** 31),
+      first,
+      rows: PAGE,
     };
   }
 
@@ -78,53 +194,145 @@ class Vocabulary {
       if (mine !== this.asked) return;
       this.app.content();
       this.rows = afresh ? answer.rows : [...this.rows, ...answer.rows];
-      if (afresh) put(this.list, answer.total ? null : h("tr", {}, h("td", {colspan: 5, class: "hint"}, "No token fits. Search less, or filter less.")));
+      if (afresh) {
+        put(
+          this.list,
+          answer.total ? null : h(
+            "tr",
+            {},
+            h("td", { colspan: 5, class: "hint" }, "No token fits. Search less, or filter less."),
+          ),
+        );
+      }
       this.list.append(...answer.rows.map((row) => this.row(row)));
       this.more.hidden = this.rows.length >= answer.total || Boolean(saved);
-      put(this.more, `${number(Math.min(PAGE, answer.total - this.rows.length))} more of ${number(answer.total - this.rows.length)}`);
+      put(
+        this.more,
+        `${number(Math.min(PAGE, answer.total - this.rows.length))} more of ${
+          number(answer.total - this.rows.length)
+        }`,
+      );
       this.drawSummary(answer);
     });
   }
 
   row(row) {
     const bytes = fromHex(row.bytes);
-    return h("tr", {class: row.unreachable && row.unreachable !== "part" ? "odd" : "", "data-id": row.id},
-      h("td", {}, tile(row.id, bytes, {class: row.special ? "special" : "", "aria-label": `token ${spoken(bytes)}, id ${row.id}`, onclick: () => this.select(row.id)})),
-      h("td", {class: "n"}, number(row.id)), h("td", {class: "n"}, number(row.length)), h("td", {class: "n"}, row.rank === null ? "–" : number(row.rank)),
-      h("td", {}, row.special ? "special token" : row.unreachable ? REASONS[row.unreachable] : row.script));
+    return h(
+      "tr",
+      { class: row.unreachable && row.unreachable !== "part" ? "odd" : "", "data-id": row.id },
+      h(
+        "td",
+        {},
+        tile(row.id, bytes, {
+          class: row.special ? "special" : "",
+          "aria-label": `token ${spoken(bytes)}, id ${row.id}`,
+          onclick: () => this.select(row.id),
+        }),
+      ),
+      h("td", { class: "n" }, number(row.id)),
+      h("td", { class: "n" }, number(row.length)),
+      h("td", { class: "n" }, row.rank === null ? "–" : number(row.rank)),
+      h(
+        "td",
+        {},
+        row.special ? "special token" : row.unreachable ? REASONS[row.unreachable] : row.script,
+      ),
+    );
   }
 
   select(id) {
-    this.app.go({token: id}, {redraw: false});
-    return this.app.panel.show(id, {onclose: () => {}});
+    this.app.go({ token: id }, { redraw: false });
+    return this.app.panel.show(id, { onclose: () => {} });
   }
 
   drawSummary(answer) {
-    put(this.summary, h("b", {id: "found"}, number(answer.total)), answer.total === 1 ? " token" : " tokens",
-      h("span", {}, answer.total === answer.all ? " — all there are" : ` — ${percent(answer.total / answer.all)} of ${number(answer.all)}`));
-    this.note.textContent = "What a corpus repeats becomes a token, however odd: here are the longest first. " +
-      (answer.unreachable ? `And ${amount(answer.unreachable, "token")} of this vocabulary ${answer.unreachable === 1 ? "is" : "are"} unreachable: encoding ${answer.unreachable === 1 ? "its" : "their"} own bytes gives other tokens.`
+    put(
+      this.summary,
+      h("b", { id: "found" }, number(answer.total)),
+      answer.total === 1 ? " token" : " tokens",
+      h(
+        "span",
+        {},
+        answer.total === answer.all
+          ? " — all there are"
+          : ` — ${percent(answer.total / answer.all)} of ${number(answer.all)}`,
+      ),
+    );
+    this.note.textContent =
+      "What a corpus repeats becomes a token, however odd: here are the longest first. " +
+      (answer.unreachable
+        ? `And ${amount(answer.unreachable, "token")} of this vocabulary ${
+          answer.unreachable === 1 ? "is" : "are"
+        } unreachable: encoding ${
+          answer.unreachable === 1 ? "its" : "their"
+        } own bytes gives other tokens.`
         : "None is unreachable.");
     this.note.hidden = Object.keys(DEFAULTS).some((name) => this.wish(name) !== DEFAULTS[name]);
-    const quick = (words, wishes) => h("button", {type: "button", onclick: () => this.look(wishes)}, words);
-    put(this.quick, saved ? null : [h("span", {}, "Look at"),
-      quick("The longest", {sort: "length", descending: "yes"}), quick("The last learned", {sort: "rank", descending: "yes", only: "learned"}),
-      quick("Spaces only", {by: "regex", query: "^ +$", sort: "length"}), quick("Words in capitals", {by: "regex", query: "^ ?[A-Z]{4,}$"}),
-      quick("Parts of characters", {script: "part of a character"}),
-      quick(answer.unreachable ? `${amount(answer.unreachable, "unreachable token")}` : "No unreachable tokens", {only: "unreachable", sort: "id", descending: "no"}),
-      answer.partial ? quick(`${number(answer.partial)} reached inside longer texts`, {only: "partial", sort: "id", descending: "no"}) : null,
-      answer.specials ? quick(amount(answer.specials, "special token"), {only: "special", sort: "id", descending: "no"}) : null]);
+    const quick = (words, wishes) =>
+      h("button", { type: "button", onclick: () => this.look(wishes) }, words);
+    put(
+      this.quick,
+      saved ? null : [
+        h("span", {}, "Look at"),
+        quick("The longest", { sort: "length", descending: "yes" }),
+        quick("The last learned", { sort: "rank", descending: "yes", only: "learned" }),
+        quick("Spaces only", { by: "regex", query: "^ +$", sort: "length" }),
+        quick("Words in capitals", { by: "regex", query: "^ ?[A-Z]{4,}$" }),
+        quick("Parts of characters", { script: "part of a character" }),
+        quick(
+          answer.unreachable
+            ? `${amount(answer.unreachable, "unreachable token")}`
+            : "No unreachable tokens",
+          { only: "unreachable", sort: "id", descending: "no" },
+        ),
+        answer.partial
+          ? quick(`${number(answer.partial)} reached inside longer texts`, {
+            only: "partial",
+            sort: "id",
+            descending: "no",
+          })
+          : null,
+        answer.specials
+          ? quick(amount(answer.specials, "special token"), {
+            only: "special",
+            sort: "id",
+            descending: "no",
+          })
+          : null,
+      ],
+    );
     const chosen = this.wish("script");
-    put(this.scripts, bars(answer.scripts.map(([name, value]) => ({name, value, on: name === chosen,
-      onclick: saved ? undefined : () => this.set({script: name === chosen ? "" : name})})), {label: "Tokens by script", limit: 12}));
-    put(this.lengths, bars(grouped(answer.lengths).map(([name, value]) => ({name, value})), {label: "Tokens by length", limit: 20}));
+    put(
+      this.scripts,
+      bars(
+        answer.scripts.map(([name, value]) => ({
+          name,
+          value,
+          on: name === chosen,
+          onclick: saved ? undefined : () => this.set({ script: name === chosen ? "" : name }),
+        })),
+        { label: "Tokens by script", limit: 12 },
+      ),
+    );
+    put(
+      this.lengths,
+      bars(grouped(answer.lengths).map(([name, value]) => ({ name, value })), {
+        label: "Tokens by length",
+        limit: 20,
+      }),
+    );
   }
 
   // A new search that forgets the one before; the controls are drawn anew with it.
   look(wishes) {
-    const changes = Object.fromEntries(Object.keys(DEFAULTS).map((name) => [`v_${name}`, undefined]));
-    for (const [name, value] of Object.entries(wishes)) if (value !== DEFAULTS[name]) changes[`v_${name}`] = value;
-    this.app.go({...changes, token: undefined}, {redraw: false});
+    const changes = Object.fromEntries(
+      Object.keys(DEFAULTS).map((name) => [`v_${name}`, undefined]),
+    );
+    for (const [name, value] of Object.entries(wishes)) {
+      if (value !== DEFAULTS[name]) changes[`v_${name}`] = value;
+    }
+    this.app.go({ ...changes, token: undefined }, { redraw: false });
     this.app.show();
   }
 
@@ -133,7 +341,9 @@ class Vocabulary {
   }
 
   update(changes) {
-    return "token" in changes && changes.token !== undefined ? this.select(changes.token) : this.find(true);
+    return "token" in changes && changes.token !== undefined
+      ? this.select(changes.token)
+      : this.find(true);
   }
 }
 

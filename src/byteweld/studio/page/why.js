@@ -1,38 +1,66 @@
 // Why: one pre-token from its bytes to its tokens, merge by merge; and what longest match would do.
 
-import {ask, saved} from "./api.js";
-import {amount, h, number, put, settled} from "./dom.js";
-import {fromHex, glyphs, spoken, tile, tint, visible} from "./glyphs.js";
-import {Player, slide} from "./player.js";
-import {drawTree} from "./tree.js";
+import { ask, saved } from "./api.js";
+import { amount, h, number, put, settled } from "./dom.js";
+import { fromHex, glyphs, spoken, tile, tint, visible } from "./glyphs.js";
+import { Player, slide } from "./player.js";
+import { drawTree } from "./tree.js";
 
 const MORE_ROWS = 6;
 
-export const view = {title: "Why", open: (root, app) => new Why(root, app)};
+export const view = { title: "Why", open: (root, app) => new Why(root, app) };
 
 class Why {
   constructor(root, app) {
     this.app = app;
     this.input = h("input", {
-      id: "word", class: "word", type: "text", spellcheck: "false", autocomplete: "off", "aria-label": "Word", readonly: Boolean(saved),
+      id: "word",
+      class: "word",
+      type: "text",
+      spellcheck: "false",
+      autocomplete: "off",
+      "aria-label": "Word",
+      readonly: Boolean(saved),
       oninput: settled(120, () => {
-        app.go({word: this.input.value || undefined, at: undefined, step: undefined}, {redraw: false});
+        app.go({ word: this.input.value || undefined, at: undefined, step: undefined }, {
+          redraw: false,
+        });
         this.explain();
       }),
     });
-    this.sentence = h("div", {class: "sentence", role: "group", "aria-label": "Words of the text"});
-    this.body = h("div", {class: "why-body"});
-    put(root, h("div", {class: "why-top"}, h("label", {class: "field wide"}, h("span", {}, "A word, with its space before it"), this.input)), this.sentence, this.body);
+    this.sentence = h("div", {
+      class: "sentence",
+      role: "group",
+      "aria-label": "Words of the text",
+    });
+    this.body = h("div", { class: "why-body" });
+    put(
+      root,
+      h(
+        "div",
+        { class: "why-top" },
+        h(
+          "label",
+          { class: "field wide" },
+          h("span", {}, "A word, with its space before it"),
+          this.input,
+        ),
+      ),
+      this.sentence,
+      this.body,
+    );
     this.ready = this.explain();
   }
 
   // What to explain: a place in the text, a word typed here, or, without either, a surprise.
   question() {
-    const {state} = this.app;
+    const { state } = this.app;
     if (state.at === undefined && state.word === undefined && state.text) state.at = 0;
     const tokenizer = state.tok ?? 0;
-    if (state.at !== undefined) return {tokenizer, text: this.app.text, at: state.at, special: state.special !== "no"};
-    return {tokenizer, text: state.word ?? "", at: 0, special: state.special !== "no"};
+    if (state.at !== undefined) {
+      return { tokenizer, text: this.app.text, at: state.at, special: state.special !== "no" };
+    }
+    return { tokenizer, text: state.word ?? "", at: 0, special: state.special !== "no" };
   }
 
   async explain() {
@@ -53,15 +81,26 @@ class Why {
       put(this.sentence);
       return;
     }
-    put(this.sentence, answer.around.map(([at, hex]) => {
-      const bytes = fromHex(hex);
-      return [h("button", {type: "button", class: "of-text", "aria-current": at === answer.start ? "true" : undefined, "aria-label": `why ${spoken(bytes)}`,
-        onclick: () => this.choose(at)}, glyphs(bytes)), bytes.includes(10) ? h("br") : document.createElement("wbr")];
-    }));
+    put(
+      this.sentence,
+      answer.around.map(([at, hex]) => {
+        const bytes = fromHex(hex);
+        return [
+          h("button", {
+            type: "button",
+            class: "of-text",
+            "aria-current": at === answer.start ? "true" : undefined,
+            "aria-label": `why ${spoken(bytes)}`,
+            onclick: () => this.choose(at),
+          }, glyphs(bytes)),
+          bytes.includes(10) ? h("br") : document.createElement("wbr"),
+        ];
+      }),
+    );
   }
 
   async choose(at) {
-    this.app.go({at, word: undefined, step: undefined}, {redraw: false});
+    this.app.go({ at, word: undefined, step: undefined }, { redraw: false });
     await this.explain();
     this.sentence.querySelector("[aria-current]")?.focus();
   }
@@ -69,90 +108,226 @@ class Why {
   draw(answer, word) {
     const pretoken = answer.pretokens[0];
     if (!pretoken) {
-      put(this.body, h("p", {class: "note"}, "An empty text has no tokens. Type a word."));
+      put(this.body, h("p", { class: "note" }, "An empty text has no tokens. Type a word."));
       return;
     }
-    this.tokens = new Map(Object.entries(answer.tokens).map(([id, token]) => [Number(id), fromHex(token.bytes)]));
+    this.tokens = new Map(
+      Object.entries(answer.tokens).map(([id, token]) => [Number(id), fromHex(token.bytes)]),
+    );
     this.steps = pretoken.steps;
     if (!this.steps.length) {
-      put(this.body, h("p", {class: "note"}, "This is a special token: it is found in the text before anything is cut, and never merged."),
-        this.panelTile(pretoken.ids[0]));
+      put(
+        this.body,
+        h(
+          "p",
+          { class: "note" },
+          "This is a special token: it is found in the text before anything is cut, and never merged.",
+        ),
+        this.panelTile(pretoken.ids[0]),
+      );
       return;
     }
     this.parts = places(this.steps);
-    this.row = h("div", {class: "parts", role: "img"});
-    this.said = h("p", {class: "step-said"});
-    this.table = h("div", {class: "ranks"});
+    this.row = h("div", { class: "parts", role: "img" });
+    this.said = h("p", { class: "step-said" });
+    this.table = h("div", { class: "ranks" });
     this.player?.stop();
-    this.player = new Player(this.steps.length - 1, this.app.state.step ?? (this.app.state.word || this.app.state.at !== undefined ? this.steps.length - 1 : 0),
-      (step) => this.show(step), "merge");
-    const box = h("div", {class: "tree-box"});
-    const tree = {nodes: pretoken.tree.nodes, roots: pretoken.tree.roots};
-    put(this.body,
-      this.verdict(pretoken, answer, word),
-      h("section", {class: "card", "aria-label": "Merges"}, this.row, this.player.element, this.said, this.table),
-      h("div", {class: "two"},
-        h("section", {class: "card"}, h("h2", {}, "The merge tree"), h("p", {class: "hint"}, "Over a box: the rank of its merge. Drag to pan; + and − zoom, 0 fits."), box),
-        this.greedy(pretoken)));
+    this.player = new Player(
+      this.steps.length - 1,
+      this.app.state.step ??
+        (this.app.state.word || this.app.state.at !== undefined ? this.steps.length - 1 : 0),
+      (step) => this.show(step),
+      "merge",
+    );
+    const box = h("div", { class: "tree-box" });
+    const tree = { nodes: pretoken.tree.nodes, roots: pretoken.tree.roots };
+    put(
+      this.body,
+      this.verdict(pretoken, word),
+      h(
+        "section",
+        { class: "card", "aria-label": "Merges" },
+        this.row,
+        this.player.element,
+        this.said,
+        this.table,
+      ),
+      h(
+        "div",
+        { class: "two" },
+        h(
+          "section",
+          { class: "card" },
+          h("h2", {}, "The merge tree"),
+          h(
+            "p",
+            { class: "hint" },
+            "Over a box: the rank of its merge. Drag to pan; + and − zoom, 0 fits.",
+          ),
+          box,
+        ),
+        this.greedy(pretoken),
+      ),
+    );
     requestAnimationFrame(() => drawTree(box, tree, this.tokens, `Merge tree of ${visible(word)}`));
   }
 
   panelTile(id) {
-    return tile(id, this.tokens.get(id), {title: `id ${id}`, "aria-label": `token ${spoken(this.tokens.get(id))}, id ${id}`, onclick: () => this.app.panel.show(id)});
+    return tile(id, this.tokens.get(id), {
+      title: `id ${id}`,
+      "aria-label": `token ${spoken(this.tokens.get(id))}, id ${id}`,
+      onclick: () => this.app.panel.show(id),
+    });
   }
 
-  verdict(pretoken, answer, word) {
+  verdict(pretoken, word) {
     const merges = this.steps.length - 1;
-    return h("p", {class: "lead"},
-      h("span", {class: "tile plain"}, glyphs(word)), ` is ${amount(word.length, "byte")}. `,
+    return h(
+      "p",
+      { class: "lead" },
+      h("span", { class: "tile plain" }, glyphs(word)),
+      ` is ${amount(word.length, "byte")}. `,
       pretoken.looked_up !== null && pretoken.looked_up !== undefined
-        ? `This tokenizer looks a whole pre-token up before it merges, and finds this one${same(pretoken.ids, pretoken.merged_ids) ? ". Merging gives the same" : "; merging would give the parts below instead"}: `
+        ? `This tokenizer looks a whole pre-token up before it merges, and finds this one${
+          same(pretoken.ids, pretoken.merged_ids)
+            ? ". Merging gives the same"
+            : "; merging would give the parts below instead"
+        }: `
         : `${amount(merges, "merge")} later it is ${amount(pretoken.ids.length, "token")}: `,
-      pretoken.ids.map((id) => this.panelTile(id)));
+      pretoken.ids.map((id) => this.panelTile(id)),
+    );
   }
 
   // ---------------------------------------------------------------- a step
 
   show(step) {
-    const {parts, pairs, total_pairs: total} = this.steps[step];
+    const { parts, pairs, total_pairs: total } = this.steps[step];
     const chosen = this.steps[step].chosen === null ? null : pairs[0];
     slide(this.row, (child) => child.dataset.key, () => {
-      put(this.row, parts.map((id, place) => h("span", {
-        class: `part ${tint(id)}${chosen && (place === chosen.at || place === chosen.at + 1) ? " next" : ""}${chosen && place === chosen.at ? " first" : ""}`,
-        "data-key": this.parts[step][place],
-      }, h("span", {}, glyphs(this.tokens.get(id))), h("small", {}, id))));
+      put(
+        this.row,
+        parts.map((id, place) =>
+          h(
+            "span",
+            {
+              class: `part ${tint(id)}${
+                chosen && (place === chosen.at || place === chosen.at + 1) ? " next" : ""
+              }${chosen && place === chosen.at ? " first" : ""}`,
+              "data-key": this.parts[step][place],
+            },
+            h("span", {}, glyphs(this.tokens.get(id))),
+            h("small", {}, id),
+          )
+        ),
+      );
     });
-    this.row.setAttribute("aria-label", `Parts after ${amount(step, "merge")}: ${parts.map((id) => spoken(this.tokens.get(id))).join(", ")}`);
-    put(this.said, chosen
-      ? [h("b", {}, `Of ${amount(total, "pair")} that may merge, `), "rank ", h("b", {}, number(chosen.rank)), " is the lowest: ",
-        this.still(chosen.left), " + ", this.still(chosen.right), " → ", this.still(chosen.new)]
-      : h("b", {}, "No two neighbours can merge any more. These are the tokens."));
-    put(this.table, pairs.length ? h("table", {},
-      h("caption", {class: "unseen"}, "Pairs that may merge at this step"),
-      h("thead", {}, h("tr", {}, h("th", {}, "pair"), h("th", {}, "becomes"), h("th", {class: "n"}, "rank"), h("td", {}))),
-      h("tbody", {}, pairs.slice(0, MORE_ROWS).map((pair, place) => h("tr", {class: place ? "" : "winner"},
-        h("td", {}, this.still(pair.left), " ", this.still(pair.right)), h("td", {}, this.still(pair.new)),
-        h("td", {class: "n"}, number(pair.rank)), h("td", {}, place ? "" : "← lowest, merges next"))))) : null,
-    total > MORE_ROWS ? h("p", {class: "hint"}, `and ${amount(total - MORE_ROWS, "more pair")}`) : null);
-    if (step !== (this.app.state.step ?? -1)) this.app.go({step}, {redraw: false});
+    this.row.setAttribute(
+      "aria-label",
+      `Parts after ${amount(step, "merge")}: ${
+        parts.map((id) => spoken(this.tokens.get(id))).join(", ")
+      }`,
+    );
+    put(
+      this.said,
+      chosen
+        ? [
+          h("b", {}, `Of ${amount(total, "pair")} that may merge, `),
+          "rank ",
+          h("b", {}, number(chosen.rank)),
+          " is the lowest: ",
+          this.still(chosen.left),
+          " + ",
+          this.still(chosen.right),
+          " → ",
+          this.still(chosen.new),
+        ]
+        : h("b", {}, "No two neighbours can merge any more. These are the tokens."),
+    );
+    put(
+      this.table,
+      pairs.length
+        ? h(
+          "table",
+          {},
+          h("caption", { class: "unseen" }, "Pairs that may merge at this step"),
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              h("th", {}, "pair"),
+              h("th", {}, "becomes"),
+              h("th", { class: "n" }, "rank"),
+              h("td", {}),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            pairs.slice(0, MORE_ROWS).map((pair, place) =>
+              h(
+                "tr",
+                { class: place ? "" : "winner" },
+                h("td", {}, this.still(pair.left), " ", this.still(pair.right)),
+                h("td", {}, this.still(pair.new)),
+                h("td", { class: "n" }, number(pair.rank)),
+                h("td", {}, place ? "" : "← lowest, merges next"),
+              )
+            ),
+          ),
+        )
+        : null,
+      total > MORE_ROWS
+        ? h("p", { class: "hint" }, `and ${amount(total - MORE_ROWS, "more pair")}`)
+        : null,
+    );
+    if (step !== (this.app.state.step ?? -1)) this.app.go({ step }, { redraw: false });
   }
 
   still(id) {
-    return h("span", {class: `tile ${tint(id)}`, title: `id ${id}`}, glyphs(this.tokens.get(id)));
+    return h("span", { class: `tile ${tint(id)}`, title: `id ${id}` }, glyphs(this.tokens.get(id)));
   }
 
   greedy(pretoken) {
-    const line = (ids, differs) => h("p", {class: "tiles"}, ids.map((id) => this.panelTile(id)), h("span", {class: "hint"}, amount(ids.length, "token"), differs));
+    const line = (ids, differs) =>
+      h(
+        "p",
+        { class: "tiles" },
+        ids.map((id) => this.panelTile(id)),
+        h("span", { class: "hint" }, amount(ids.length, "token"), differs),
+      );
     const differs = pretoken.greedy_differs_at;
     const first = pretoken.greedy_ids[0];
-    return h("section", {class: "card greedy"}, h("h2", {}, "And greedy longest match?"),
-      h("dl", {}, h("dt", {}, "BPE, lowest rank first"), h("dd", {}, line(pretoken.ids)),
-        h("dt", {}, "longest token from the left"), h("dd", {}, line(pretoken.greedy_ids))),
+    return h(
+      "section",
+      { class: "card greedy" },
+      h("h2", {}, "And greedy longest match?"),
+      h(
+        "dl",
+        {},
+        h("dt", {}, "BPE, lowest rank first"),
+        h("dd", {}, line(pretoken.ids)),
+        h("dt", {}, "longest token from the left"),
+        h("dd", {}, line(pretoken.greedy_ids)),
+      ),
       differs === null || differs === undefined
-        ? h("p", {}, "Here both agree. They need not: BPE never asks which token is longest, only which merge was learned first.")
-        : h("p", {class: "different"}, h("b", {}, `They differ from byte ${differs} on. `), "Longest match takes ", this.still(first),
-          differs === 0 ? " because it is the longest token that fits. BPE never gets there: merges of lower rank have already tied those bytes to their other neighbours."
-            : " first and goes on from there; BPE merged other neighbours before."));
+        ? h(
+          "p",
+          {},
+          "Here both agree. They need not: BPE never asks which token is longest, only which merge was learned first.",
+        )
+        : h(
+          "p",
+          { class: "different" },
+          h("b", {}, `They differ from byte ${differs} on. `),
+          "Longest match takes ",
+          this.still(first),
+          differs === 0
+            ? " because it is the longest token that fits. BPE never gets there: merges of lower rank have already tied those bytes to their other neighbours."
+            : " first and goes on from there; BPE merged other neighbours before.",
+        ),
+    );
   }
 
   key(event) {
@@ -168,7 +343,8 @@ class Why {
   }
 }
 
-const same = (ids, others) => ids.length === others.length && ids.every((id, place) => id === others[place]);
+const same = (ids, others) =>
+  ids.length === others.length && ids.every((id, place) => id === others[place]);
 
 // A key for each part of each step: a part that stays keeps its key, so that it can slide.
 function places(steps) {
@@ -176,7 +352,9 @@ function places(steps) {
   let keys = steps[0].parts.map(() => next++);
   return steps.map((step) => {
     const now = keys;
-    if (step.chosen !== null) keys = [...keys.slice(0, step.chosen), next++, ...keys.slice(step.chosen + 2)];
+    if (step.chosen !== null) {
+      keys = [...keys.slice(0, step.chosen), next++, ...keys.slice(step.chosen + 2)];
+    }
     return now;
   });
 }
