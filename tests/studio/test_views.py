@@ -40,6 +40,7 @@ def test_the_page_learns_what_is_open(ask, trained):
     assert small["has_training"]
     assert ck["pattern"] == "gpt2"
     assert len(start["sentences"]) >= 20
+    assert ["plain", "plain: no pattern, ties go to the smallest bytes"] in start["recipes"]
 
 
 def test_an_encoding_that_is_not_here_is_refused_without_the_network(post):

@@ -20,13 +20,6 @@ import { fromHex, glyphs, spoken, tile, tint } from "./glyphs.js";
 import { Log } from "./log.js";
 import { Player } from "./player.js";
 
-const RECIPES = [
-  ["plain", "no pattern, ties: smallest bytes"],
-  ["from-scratch", "GPT-2's pattern, ties: greatest bytes"],
-  ["rustbpe", "GPT-4's pattern, ties: smallest ids"],
-  ["modern", "GPT-4o's pattern, pairs seen twice or more"],
-  ["bpetite", "GPT-2's pattern, ties: smallest ids"],
-];
 const PAIR_ROWS = 8;
 const MOST_MERGES = 500;
 
@@ -55,7 +48,7 @@ class Training {
     });
     this.recipe = select(
       "Recipe",
-      RECIPES,
+      app.start.recipes,
       app.state.recipe ?? first.recipe,
       (recipe) => this.train({ recipe, step: undefined }),
     );

@@ -9,6 +9,7 @@ from byteweld.samples import SENTENCES
 from byteweld.studio.examples import CORPORA, TEXTS
 from byteweld.studio.request import Asked, Refused
 from byteweld.studio.session import Session
+from byteweld.studio.views.training import recipes
 
 
 def start(session: Session, asked: Asked) -> dict[str, Any]:
@@ -19,6 +20,7 @@ def start(session: Session, asked: Asked) -> dict[str, Any]:
         "names": byteweld.list_encoding_names(),
         "examples": [example._asdict() for example in TEXTS],
         "corpora": [corpus._asdict() for corpus in CORPORA],
+        "recipes": recipes(),
         "sentences": dict(SENTENCES),
     }
 

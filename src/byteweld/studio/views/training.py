@@ -15,7 +15,21 @@ _MAX_MERGES = 500
 # The reference looks at every byte of every pre-token at every step; this is about two seconds.
 _MAX_WORK = 3_000_000
 _MAX_ROWS = 500
-_RECIPES = ("plain", "from-scratch", "modern", "bpetite", "rustbpe")
+# One of each kind: with and without a pattern, and every tie rule.
+_RECIPES = ("plain", "from-scratch", "bpetite", "modern")
+
+
+def recipes() -> list[tuple[str, str]]:
+    """The recipes to choose from: name, and what it is in a few words."""
+    words = []
+    for name in _RECIPES:
+        recipe = byteweld.RECIPES[name]
+        known = (known for known, pattern in byteweld.PATTERNS.items() if pattern == recipe.pattern)
+        pattern = "no pattern" if recipe.pattern is None else f"pattern {next(known)}"
+        ties = recipe.tie_break.replace("-", " ")
+        least = "" if recipe.min_frequency < 2 else f", pairs seen {recipe.min_frequency} times"
+        words.append((name, f"{name}: {pattern}, ties go to the {ties}{least}"))
+    return words
 
 
 def answer(session: Session, asked: Asked) -> dict[str, Any]:
