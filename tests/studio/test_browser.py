@@ -325,6 +325,41 @@ def test_a_dropped_file_is_read(page, trained):
     expect(page.locator("#count")).to_have_text(str(trained.count("the newest")))
 
 
+def test_a_dropped_file_that_is_long_or_no_text_is_said_to_be(page):
+    drop = """([content, times]) => {
+      const data = new DataTransfer();
+      data.items.add(new File([new Uint8Array(content), "é".repeat(times)], "a.bin"));
+      document.querySelector("main").dispatchEvent(
+        new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
+    }"""
+    page.evaluate(drop, [[0xFF, 0xFE], 1])
+    expect(page.locator("#complaint")).to_contain_text("a.bin is not UTF-8 text")
+    page.evaluate(drop, [[0x61], 600_000])  # the megabyte ends inside a character
+    expect(page.locator("#complaint")).to_contain_text("this is its first megabyte")
+    assert page.evaluate("() => document.querySelector('#text').value.length") == 1 << 19
+
+
+def test_a_text_that_is_too_long_is_refused_in_words(page):
+    fill = """(size) => {
+      const editor = document.querySelector("#text");
+      editor.wrap = "off";
+      editor.value = "x".repeat(size);
+      editor.dispatchEvent(new Event("input"));
+    }"""
+    for size in ((1 << 20) + 1, 7 << 20):
+        page.evaluate(fill, size)
+        expect(page.locator("#complaint")).to_contain_text("take a part of it")
+        page.fill("#text", "low")
+        expect(page.locator("#complaint")).to_have_count(0)
+
+
+def test_an_address_that_makes_no_sense_opens_the_tokens(page):
+    for hash in ("#view=constructor", "#view=none&tok=99&sel=x", "#view=tokens&sel=999999"):
+        page.evaluate("(hash) => { location.hash = hash; }", hash)
+        page.locator("main.view-tokens").wait_for()
+        expect(page.locator("#tokens .t").first).to_be_visible()
+
+
 def test_bytes_look_the_same_on_the_page_and_in_the_terminal(page, nasty_texts):
     # The browser may know newer characters than this Python, and the other way round.
     texts = [t for t in nasty_texts if len(t) < 2000 and "Cn" not in map(unicodedata.category, t)]

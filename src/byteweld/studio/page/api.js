@@ -4,6 +4,10 @@
 const savedElement = document.getElementById("saved");
 export const saved = savedElement ? JSON.parse(savedElement.textContent) : null;
 
+export const MOST_BYTES = 1 << 20; // of a text; the server says so too
+// A server that refuses a body before reading it looks like one that is gone.
+const MOST_BODY = 6 * MOST_BYTES;
+
 let token = "";
 let recording = null;
 
@@ -71,11 +75,15 @@ const asJson = { "Content-Type": "application/json" };
 
 export async function ask(name, body = {}) {
   const key = keyOf(name, body);
+  const question = JSON.stringify(body);
+  if (question.length > MOST_BODY) {
+    throw new ApiError("a text has at most 1,048,576 bytes here; take a part of it");
+  }
   if (saved) {
-    if (key in saved.answers) return saved.answers[key];
+    if (Object.hasOwn(saved.answers, key)) return saved.answers[key];
     throw new ApiError("This is a saved page: it holds the view it was saved from, and no more.");
   }
-  const answer = await (await post(name, JSON.stringify(body), asJson)).json();
+  const answer = await (await post(name, question, asJson)).json();
   recording?.set(key, answer);
   return answer;
 }

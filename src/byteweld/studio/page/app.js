@@ -53,7 +53,7 @@ class App {
       if (!NUMBERS.has(key)) state[key] = value;
       else if (/^\d{1,10}$/.test(value)) state[key] = Number(value);
     }
-    if (!(state.view in VIEWS)) state.view = "tokens";
+    if (!Object.hasOwn(VIEWS, state.view ?? "")) state.view = "tokens";
     if (!(state.tok in this.start.tokenizers)) delete state.tok;
     if (state.long && this.state.text !== undefined) state.text = this.state.text;
     return state;

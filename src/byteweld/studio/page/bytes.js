@@ -1,6 +1,6 @@
 // Bytes: which of the 256 byte values a text uses, what ASCII-only would save, GPT-2's letters.
 
-import { ask, saved } from "./api.js";
+import { ask, MOST_BYTES, saved } from "./api.js";
 import { amount, fact, h, number, percent, put, segmented } from "./dom.js";
 import { hexByte } from "./glyphs.js";
 
@@ -105,12 +105,12 @@ class Bytes {
 
   async read(file) {
     if (!file) return;
-    const bytes = new Uint8Array(await file.slice(0, 1 << 20).arrayBuffer());
+    const bytes = new Uint8Array(await file.slice(0, MOST_BYTES).arrayBuffer());
     let text = "";
     for (let at = 0; at < bytes.length; at += 8192) {
       text += String.fromCharCode(...bytes.subarray(at, at + 8192));
     }
-    this.file = { name: file.name, base64: btoa(text), whole: file.size <= 1 << 20 };
+    this.file = { name: file.name, base64: btoa(text), whole: file.size <= MOST_BYTES };
     this.count();
   }
 

@@ -1,6 +1,6 @@
 // Tokens: a text as it is cut. Type, drop, select; the side panel says what a token is and why.
 
-import { ask, saved, unpacked } from "./api.js";
+import { ask, MOST_BYTES, saved, unpacked } from "./api.js";
 import { amount, fact, h, number, percent, put, rate, segmented, settled } from "./dom.js";
 import { decode, glyphs, hexBytes, spoken, tint, utf8, visible } from "./glyphs.js";
 import { LazyBlocks } from "./lazy.js";
@@ -139,21 +139,27 @@ class Tokens {
     if (text.length > LONG_TEXT) this.editor.wrap = "off";
     this.editor.value = text;
     this.fit();
-    this.encode(false);
+    return this.encode(false);
   }
 
   async dropped(event) {
     const file = event.dataTransfer?.files?.[0];
     if (!file || saved) return;
     event.preventDefault();
-    const bytes = new Uint8Array(await file.arrayBuffer());
+    const bytes = new Uint8Array(await file.slice(0, MOST_BYTES).arrayBuffer());
+    const isPart = file.size > MOST_BYTES;
+    let text;
     try {
-      this.load(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+      // Of a part, the last character may be cut: it is left out.
+      text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isPart });
     } catch {
       this.app.complain(
         `${file.name} is not UTF-8 text; drop it on the Bytes view to see what it is`,
       );
+      return;
     }
+    await this.load(text);
+    if (isPart) this.app.complain(`${file.name} is longer: this is its first megabyte`);
   }
 
   async encode(first) {
