@@ -148,6 +148,16 @@ def test_views_are_reached_by_keys_and_the_address_leads_back(page):
     page.locator("main.view-vocabulary").wait_for()
 
 
+def test_an_answer_that_comes_when_another_view_is_open_is_ignored(page):
+    page.route("**/api/*", lambda route: (page.wait_for_timeout(60), route.continue_())[1])
+    for view in (*VIEWS, *reversed(VIEWS)):
+        page.evaluate("(hash) => { location.hash = hash; }", f"#view={view}")
+    page.locator("main.view-tokens").wait_for()
+    page.wait_for_load_state("networkidle")
+    expect(page.locator("#tokens .t").first).to_be_visible()
+    assert page.locator("#complaint").count() == 0
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_view_fits_its_screen(browser, server, scheme: str, width: int):
@@ -251,6 +261,18 @@ def test_tokens_are_walked_with_arrow_keys_and_told_to_a_screen_reader(page, tra
     page.keyboard.press("Enter")
     page.locator("main.view-why").wait_for()
     assert page.input_value("#word").strip() in "the lowest tokenizer"
+
+
+def test_on_a_phone_the_panel_leaves_the_token_in_sight(browser, server):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.goto(server.url)
+    page.locator("#tokens .t").nth(12).tap()
+    expect(page.locator("#panel h2")).to_be_visible()
+    top = page.locator("#panel").bounding_box()["y"]
+    token = page.locator("#t12").bounding_box()
+    assert 0 <= token["y"] < token["y"] + token["height"] <= top
+    context.close()
 
 
 def test_what_is_shown_can_be_ids_or_bytes(page, trained):

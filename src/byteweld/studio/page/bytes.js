@@ -122,6 +122,7 @@ class Bytes {
           ? { text_base64: this.file.base64 }
           : { text: this.app.state.bytes_text ?? this.app.state.text ?? this.otherwise },
       );
+      if (!this.grid.isConnected) return; // another view is open by now
       this.app.content();
       this.most = Math.max(...this.answer.counts);
       this.draw();

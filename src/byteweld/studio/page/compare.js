@@ -451,6 +451,7 @@ class Compare {
   }
 
   close() {
+    this.asked++; // an answer that comes late is nobody's
     this.blocks.close();
   }
 }

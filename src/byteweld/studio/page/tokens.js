@@ -20,7 +20,7 @@ class Tokens {
     this.selected = -1;
     this.asked = 0;
     this.draw(root);
-    this.ready = this.encode(true);
+    this.ready = this.encode();
   }
 
   // ---------------------------------------------------------------- drawing
@@ -64,7 +64,7 @@ class Tokens {
         app.go({ special: this.special.checked ? undefined : "no", sel: undefined }, {
           redraw: false,
         });
-        this.encode(false);
+        this.encode();
       },
     });
     const tools = h(
@@ -102,8 +102,8 @@ class Tokens {
     ]);
     root.addEventListener("dragover", (event) => event.preventDefault());
     root.addEventListener("drop", (event) => this.dropped(event));
-    this.later = settled(WAIT_MILLISECONDS, () => this.encode(false));
-    this.muchLater = settled(LONG_WAIT_MILLISECONDS, () => this.encode(false));
+    this.later = settled(WAIT_MILLISECONDS, () => this.encode());
+    this.muchLater = settled(LONG_WAIT_MILLISECONDS, () => this.encode());
     this.fit();
   }
 
@@ -139,7 +139,7 @@ class Tokens {
     if (text.length > LONG_TEXT) this.editor.wrap = "off";
     this.editor.value = text;
     this.fit();
-    return this.encode(false);
+    return this.encode();
   }
 
   async dropped(event) {
@@ -162,7 +162,7 @@ class Tokens {
     if (isPart) this.app.complain(`${file.name} is longer: this is its first megabyte`);
   }
 
-  async encode(first) {
+  async encode() {
     const text = this.editor.value;
     const mine = ++this.asked;
     await this.app.tried(async () => {
@@ -177,7 +177,7 @@ class Tokens {
       if (changed) this.app.go({ text, sel: undefined, at: undefined }, { redraw: false });
       this.take(text, answer);
       const wanted = changed ? undefined : this.app.state.sel;
-      if (wanted !== undefined && wanted < this.ids.length) await this.select(wanted, first);
+      if (wanted !== undefined && wanted < this.ids.length) await this.select(wanted);
       else {
         this.selected = -1;
         this.tell(-1);
@@ -283,7 +283,7 @@ class Tokens {
 
   clicked(event) {
     const token = event.target.closest?.(".t");
-    if (token && getSelection().isCollapsed) this.select(Number(token.id.slice(1)), false);
+    if (token && getSelection().isCollapsed) this.select(Number(token.id.slice(1)));
   }
 
   moved(event) {
@@ -303,7 +303,7 @@ class Tokens {
     }
     if (to === undefined || last < 0) return;
     event.preventDefault();
-    this.select(Math.max(0, Math.min(last, to)), true);
+    this.select(Math.max(0, Math.min(last, to)));
   }
 
   // The token above or below the selected one.
@@ -322,14 +322,13 @@ class Tokens {
     return this.selected;
   }
 
-  async select(place, reveal) {
+  async select(place) {
     this.mark(this.selected, false);
     this.selected = place;
     const block = this.firsts.findIndex((first) => first > place) - 1;
     this.blocks.ensure(block);
     this.mark(place, true);
-    const token = document.getElementById(`t${place}`);
-    if (reveal) token?.scrollIntoView({ block: "nearest" });
+    this.reveal(place);
     this.hero.setAttribute("aria-activedescendant", `t${place}`);
     this.tell(place);
     this.app.go({ sel: place }, { redraw: false });
@@ -347,11 +346,15 @@ class Tokens {
         this.selected = -1;
         this.same(null);
       },
-      next: () => this.select(this.nextOf(place), true),
-      step: (by) =>
-        this.select(Math.max(0, Math.min(this.ids.length - 1, this.selected + by)), true),
+      next: () => this.select(this.nextOf(place)),
+      step: (by) => this.select(Math.max(0, Math.min(this.ids.length - 1, this.selected + by))),
     });
     this.same(this.ids[place]);
+    this.reveal(place); // the panel may have covered it
+  }
+
+  reveal(place) {
+    document.getElementById(`t${place}`)?.scrollIntoView({ block: "nearest" });
   }
 
   nextOf(place) {
@@ -447,6 +450,7 @@ class Tokens {
   }
 
   close() {
+    this.asked++; // an answer that comes late is nobody's
     this.blocks.close();
   }
 }

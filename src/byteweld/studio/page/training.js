@@ -105,6 +105,7 @@ class Training {
         merges,
         recipe: this.recipe.querySelector("select").value,
       });
+      if (!this.body.isConnected) return; // another view is open by now
       this.app.content();
       this.note.textContent = this.app.start.corpora.find((known) => known.text === corpus)?.note ??
         "";

@@ -336,6 +336,10 @@ class Vocabulary {
     this.app.show();
   }
 
+  close() {
+    this.asked++; // an answer that comes late is nobody's
+  }
+
   keep() {
     return this.app.panel.keep(this.rows.map((row) => row.id));
   }

@@ -67,6 +67,7 @@ class Why {
     await this.app.tried(async () => {
       const question = this.question();
       const answer = await ask("why", question);
+      if (!this.body.isConnected) return; // another view is open by now
       this.app.content();
       const word = fromHex(answer.word);
       if (document.activeElement !== this.input) this.input.value = new TextDecoder().decode(word);
