@@ -32,8 +32,8 @@ TEXTS: tuple[Example, ...] = (
         "A first look",
         "The lowest tokenizer in town untokenizes 1234567 words a minute.\n"
         "Tokenizer, tokenizer and TOKENIZER are not the same. 🙂 costs more than a smile.",
-        "The same word is cut in three ways: a space before it, a capital letter, all capitals. "
-        "Select any token to see why.",
+        "This is what a language model reads: tokens, not letters. The same word is cut in three "
+        "ways: after a space, with a capital letter, in all capitals. Select a token to see why.",
     ),
     Example(
         "Numbers",

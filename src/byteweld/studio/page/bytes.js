@@ -54,6 +54,12 @@ class Bytes {
     this.facts = h("section", { class: "card" });
     put(
       root,
+      h(
+        "p",
+        { class: "intro" },
+        "All text is bytes. These 256 values are where a vocabulary starts; everything else is ",
+        "learned from which of them stand side by side.",
+      ),
       saved ? null : h(
         "div",
         { class: "examples", role: "group", "aria-label": "Texts" },

@@ -52,11 +52,18 @@ class Training {
       app.state.recipe ?? first.recipe,
       (recipe) => this.train({ recipe, step: undefined }),
     );
+    const intro = h(
+      "p",
+      { class: "intro" },
+      "Find the two neighbours that occur together most often, make them one token everywhere, ",
+      "and repeat. That is all of the training.",
+    );
     this.note = h("p", { class: "note" });
     this.body = h("div", { class: "training-body" });
     this.log = new Log(app);
     put(
       root,
+      intro,
       saved ? null : h(
         "div",
         { class: "examples", role: "group", "aria-label": "Corpora" },

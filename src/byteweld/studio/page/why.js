@@ -37,6 +37,12 @@ class Why {
     put(
       root,
       h(
+        "p",
+        { class: "intro" },
+        "Encoding replays what the training learned: of all neighbours that may merge, those that ",
+        "were learned first go first, until none is left.",
+      ),
+      h(
         "div",
         { class: "why-top" },
         h(
