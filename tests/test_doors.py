@@ -50,7 +50,7 @@ DOORS: dict[str, set[str]] = {
     "loading": {"errors", "vocab", "formats", "tokenizer", "_files", "_native"},
     # Texts and offsets -> plain values, for the terminal and the page alike.
     "samples": set(),
-    "compare": set(),
+    "comparing": set(),
     "evaluate": {"tokenizer", "training"},
     "api": {
         *("checkpoint", "corpus", "counts", "errors", "extend", "recipes"),
@@ -70,7 +70,7 @@ DOORS: dict[str, set[str]] = {
             "_native",
         ),
     },
-    "studio": {"__init__", "errors", "vocab", "samples", "compare", "evaluate", "_byte_letters"},
+    "studio": {"__init__", "errors", "vocab", "samples", "comparing", "evaluate", "_byte_letters"},
     "cli": {"__init__", "errors", "formats", "render", "proof", "peers", "_files", "studio"},
     "__main__": {"cli"},
 }

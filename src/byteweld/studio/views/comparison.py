@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byteweld.compare import align
+from byteweld.comparing import align
 from byteweld.evaluate import rates
 from byteweld.samples import SENTENCES
 from byteweld.studio.request import Asked, Refused
