@@ -85,3 +85,10 @@ def test_a_saved_page_holds_its_answers_as_json_that_cannot_end_a_script(post):
     assert "default-src 'none'" in page
     assert "connect-src" not in page
     assert "/page/" not in page
+
+
+def test_a_page_with_a_megabyte_of_text_is_saved(post):
+    state = json.dumps({"text": "\n" * (1 << 20)})
+    response = post("/api/page", {"state": state, "answers": {}})
+    assert response.status == 200
+    assert len(response.body) > 2 << 20

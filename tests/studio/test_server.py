@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,31 @@ def test_more_requests_at_once_than_allowed_are_told_to_wait(server: StudioServe
     finally:
         server.free.release(8)
     assert post("/api/tokens", QUESTION).status == 200
+
+
+def test_a_bug_of_ours_is_told_on_the_page_and_in_the_terminal(post, monkeypatch, capfd):
+    def broken(session: object, asked: object) -> dict[str, object]:
+        raise LookupError("a drawer is empty")
+
+    monkeypatch.setattr("byteweld.studio.server.ANSWERS", {"tokens": broken})
+    response = post("/api/tokens", QUESTION)
+    assert response.status == 500
+    assert response.json["error"] == (
+        "the studio failed, please report it: LookupError('a drawer is empty')"
+    )
+    deadline = time.monotonic() + 10
+    told = ""
+    while "LookupError: a drawer is empty" not in told and time.monotonic() < deadline:
+        told += capfd.readouterr().err
+    assert "Traceback" in told
+
+
+def test_a_client_that_hangs_up_is_no_news(server: StudioServer, post, capfd):
+    for _ in range(3):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
+            plain.sendall(b"POST /api/tokens HTTP/1.1\r\nContent-Length: 10\r\n")
+    assert post("/api/tokens", QUESTION).status == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_many_requests_share_a_connection(server: StudioServer):

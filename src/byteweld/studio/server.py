@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import secrets
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
@@ -68,7 +69,9 @@ class StudioServer(ThreadingHTTPServer):
         return f"http://{LOOPBACK}:{self.port}/#token={self.token}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that hangs up is no news."""
+        """Tell of our own bugs; a browser that hangs up is no news."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -116,7 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     # ------------------------------------------------------------------ checks
 
-    def _guarded(self, respond: Any) -> None:
+    def _guarded(self, respond: Callable[[], None]) -> None:
         """Check where the request comes from, then respond; every refusal is one line of JSON."""
         if not self.server.free.acquire(blocking=False):
             self._refuse(Refused(503, "too many requests at once; try again"))
@@ -128,8 +131,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(refused)
         except (ByteweldError, ValueError) as error:
             self._refuse(Refused(400, str(error)))
-        except (OSError, RuntimeError, MemoryError) as error:
+        except (OSError, MemoryError) as error:
             self._refuse(Refused(500, str(error)))
+        except Exception as error:  # our bug: the page says so, the terminal has the traceback
+            self._refuse(Refused(500, f"the studio failed, please report it: {error!r}"))
+            raise
         finally:
             self.server.free.release()
 
@@ -216,4 +222,5 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _saved(asked: Asked) -> str:
     answers = asked.answers("answers")
-    return page(asked.text("state"), answers, asked.text("title", "byteweld studio", 200))
+    state = asked.text("state", limit=MAX_BODY_BYTES)  # as JSON, a megabyte of text and the rest
+    return page(state, answers, asked.text("title", "byteweld studio", 200))
