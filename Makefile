@@ -8,7 +8,7 @@ PEERS := .venv-peers
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-long lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-browser test-long lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ test-python: $(VENV)/.built $(VENV)/.test
 
 test-all: $(VENV)/.built $(VENV)/.test ## the tests of the heavy parts: a wheel in a clean environment
 	scripts/test_wheel.sh
+
+test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## the studio in a real Chromium
+	$(BIN)/python -m pytest -q tests/studio/test_browser.py
 
 test-long: $(VENV)/.built $(VENV)/.test ## the slow tests and many more random examples
 	BYTEWELD_EXAMPLES=20 $(BIN)/python -m pytest -q -m "slow or not slow" --timeout 3600
@@ -98,6 +101,10 @@ $(VENV)/.lint: $(VENV)/.tools pyproject.toml
 
 $(VENV)/.bench: $(VENV)/.tools pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --group bench
+	@touch $@
+
+$(VENV)/.browser: $(VENV)/.tools pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --group browser
 	@touch $@
 
 # One by one: a peer that has no wheel for this machine is left out, and the bench says so.
