@@ -15,6 +15,7 @@ mod cut;
 pub mod decode;
 pub mod encode;
 pub mod error;
+mod huge;
 mod prefetch;
 pub mod pretoken;
 pub mod rewrite;

@@ -49,9 +49,9 @@ impl CountOptions<'_> {
             let mut failure = None;
             // The whole text, so that a few bytes after a pre-token may be read with it.
             let from = &text[position..];
-            self.pretokenizer.for_each_range(
+            self.pretokenizer.for_each_piece(
                 &text[position..end],
-                &mut |start, end| match batch.add(from, start, end) {
+                &mut |start, end, _| match batch.add(from, start, end) {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(error) => {
                         failure = Some(error);

@@ -66,12 +66,21 @@ impl Cuts {
 
     /// The cuts of a text, ascending; none at its ends.
     pub(super) fn within<'c>(&'c self, text: &'c [u8]) -> impl Iterator<Item = usize> + 'c {
-        let windows = text.windows(WIDE + 2).enumerate();
-        windows.filter(|(_, window)| self.is_cut(window)).map(|(at, _)| at + WIDE)
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            while let Some(window) = text.get(at..at + WIDE + 2) {
+                let is_cut = self.is_cut(window);
+                at += if is_wide_lead(window[0]) { WIDE } else { 1 };
+                if is_cut {
+                    return Some(at);
+                }
+            }
+            None
+        })
     }
 
     /// Whether there is a cut between the first three bytes, a character, and the rest, the start of one.
-    #[inline]
+    #[inline(always)]
     fn is_cut(&self, window: &[u8]) -> bool {
         let &[first, middle, last, lead, second] = window else { return false };
         if !is_wide_lead(first) || !is_wide_lead(lead) {

@@ -11,6 +11,8 @@ use super::merge::Scratch;
 use super::words::{self, FEW, Words};
 use super::{Encoder, Sink};
 use crate::error::Result;
+use crate::prefetch::prefetch;
+use crate::pretoken::Pieces;
 
 /// How many words are looked up at once: enough to wait together, and few enough for their places to stay in
 /// the nearest cache until they are looked at.
@@ -56,6 +58,35 @@ impl Default for Waiting {
 }
 
 impl Waiting {
+    /// Adds short words that follow each other: the first starts at `start`, they end so many bytes behind
+    /// `base`. Gives how many there was room for, or before the first that is long or near the text's end.
+    #[inline(always)]
+    fn queue(
+        &mut self,
+        words: &Words,
+        text: &[u8],
+        mut start: usize,
+        base: usize,
+        ends: &[u16],
+    ) -> usize {
+        if self.filled == 0 {
+            self.start = start;
+        }
+        let buckets = words.buckets();
+        let mut taken = 0;
+        for (item, &end) in self.items[self.filled..].iter_mut().zip(ends) {
+            let end = base + usize::from(end);
+            let Some(key) = words::whole_key(text, start, end) else { break };
+            let place = Words::place(key);
+            prefetch(buckets, place as usize);
+            *item = Item { key, end, place };
+            start = end;
+            taken += 1;
+        }
+        self.filled += taken;
+        taken
+    }
+
     /// Looks up words from one on, up to the first that is not in front at its place; gives which that is.
     #[inline(always)]
     fn find(&mut self, words: &Words, from: usize) -> usize {
@@ -102,9 +133,40 @@ impl Waiting {
 pub(super) struct Lookup<'e, S> {
     encoder: &'e Encoder,
     text: &'e [u8],
+    /// Where the passage starts whose pre-tokens come as [`Pieces`].
+    pub(super) first: usize,
     sink: &'e mut S,
     scratch: &'e mut Scratch,
     failure: Result<()>,
+}
+
+impl<S: Sink> Pieces for Lookup<'_, S> {
+    #[inline(always)]
+    fn piece(&mut self, start: usize, end: usize, _: bool) -> ControlFlow<()> {
+        self.push(self.first + start, self.first + end)
+    }
+
+    #[inline(always)]
+    fn pieces(&mut self, start: usize, ends: &[u16]) -> ControlFlow<()> {
+        let base = self.first + start;
+        let (mut from, mut ends) = (base, ends);
+        while let Some((&end, others)) = ends.split_first() {
+            let Scratch { words, waiting, .. } = &mut *self.scratch;
+            let taken = waiting.queue(words, self.text, from, base, ends);
+            if taken == 0 {
+                // Long, or at the end of the text.
+                self.push(from, base + usize::from(end))?;
+                (from, ends) = (base + usize::from(end), others);
+                continue;
+            }
+            from = base + usize::from(ends[taken - 1]);
+            ends = &ends[taken..];
+            if waiting.filled == BATCH {
+                self.flush()?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 impl<'e, S: Sink> Lookup<'e, S> {
@@ -116,7 +178,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
     ) -> Self {
         (scratch.waiting.filled, scratch.waiting.count) = (0, 0); // after a break some are left
         scratch.words.prepare();
-        Self { encoder, text, sink, scratch, failure: Ok(()) }
+        Self { encoder, text, first: 0, sink, scratch, failure: Ok(()) }
     }
 
     /// Encodes the pre-token that a range of the text is. The next range follows this one, unless what waits
@@ -133,7 +195,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
     fn wait(&mut self, key: u128, start: usize, end: usize) -> ControlFlow<()> {
         let Scratch { words, waiting, .. } = &mut *self.scratch;
         let place = Words::place(key);
-        words.prefetch(place);
+        prefetch(words.buckets(), place as usize);
         if waiting.filled == 0 {
             waiting.start = start;
         }

@@ -133,7 +133,7 @@ pub struct Encoder {
     pool: Mutex<Vec<Box<Scratch>>>,
 }
 
-/// At most so much working space is kept, each of 12 MB at most; more threads at once make their own.
+/// At most so much working space is kept, each of 13 MB at most; more threads at once make their own.
 const POOLED: usize = 64;
 
 /// Which special tokens a call recognises.
@@ -288,11 +288,9 @@ impl Encoder {
         sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
-        let first = range.start;
         let mut lookup = Lookup::new(self, text, sink, scratch);
-        self.pretokenizer.for_each_range(&text[range], &mut |start, end| {
-            lookup.push(first + start, first + end)
-        })?;
+        lookup.first = range.start;
+        self.pretokenizer.for_each_piece(&text[range], &mut lookup)?;
         lookup.finish()
     }
 

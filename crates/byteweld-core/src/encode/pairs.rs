@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use crate::error::{Error, Result};
+use crate::huge::advise;
 use crate::prefetch::prefetch;
 
 /// "No merge": ranks are lower, and no token has this id.
@@ -37,6 +38,8 @@ pub(super) struct Pairs {
     /// Four bits for each slot; a pair whose bit is not set does not merge. Most pairs that are asked for do
     /// not, and this is small enough to stay near.
     filter: Vec<u64>,
+    /// Pairs of two ids below 256, which nearly always are those of the bytes, in a cell for each.
+    low: Vec<Merged>,
     used: usize,
     /// How far a hash is shifted down to a slot.
     shift: u32,
@@ -70,13 +73,24 @@ fn key(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
+/// The cell of a pair of ids below 256.
+#[inline]
+fn cell(pair: u64) -> Option<usize> {
+    let (left, right) = ((pair >> 32) as usize, pair as u32 as usize);
+    (left < 256 && right < 256).then_some(left << 8 | right)
+}
+
 impl Pairs {
     /// An empty table with room for so many pairs.
     pub(super) fn with_capacity(capacity: usize) -> Self {
         let bits = (capacity * 2).next_power_of_two().trailing_zeros().max(4);
+        let mut slots = Vec::with_capacity(1 << bits);
+        advise(slots.spare_capacity_mut());
+        slots.resize(1 << bits, EMPTY);
         Self {
-            slots: vec![EMPTY; 1 << bits],
+            slots,
             filter: vec![0; 1 << (bits + 2 - 6)],
+            low: vec![NO_MERGE; 1 << 16],
             used: 0,
             shift: 64 - bits,
             seed: RandomState::default().hash_one(capacity),
@@ -143,6 +157,9 @@ impl Pairs {
         self.used += usize::from(slot.pair == EMPTY.pair);
         if new.merged.rank < slot.merged.rank {
             *slot = new;
+            if let Some(cell) = cell(new.pair) {
+                self.low[cell] = new.merged;
+            }
         }
     }
 
@@ -165,6 +182,9 @@ impl Pairs {
     #[inline]
     pub(super) fn get(&self, left: u32, right: u32) -> Merged {
         let pair = key(left, right);
+        if let Some(cell) = cell(pair) {
+            return self.low[cell];
+        }
         let hash = self.hash(pair);
         let bit = (hash >> (self.shift - 2)) as usize;
         if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {

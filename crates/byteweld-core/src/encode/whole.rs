@@ -11,6 +11,7 @@ use hashbrown::HashTable;
 
 use super::pairs::{AHEAD, NONE};
 use crate::decode::Tokens;
+use crate::huge::advise;
 use crate::prefetch::prefetch;
 
 /// The longest token that fits a key.
@@ -30,8 +31,10 @@ impl WholeTokens {
     /// The table of some tokens.
     pub(super) fn new(ids: &[u32], tokens: &Tokens) -> Self {
         let slots = (ids.len() * 2).next_power_of_two().max(2);
+        let keys = vec![0; slots];
+        advise(&keys);
         let mut table = Self {
-            keys: vec![0; slots],
+            keys,
             ids: vec![NONE; slots],
             long: HashTable::new(),
             hasher: RandomState::default(),

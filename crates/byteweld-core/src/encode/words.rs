@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use crate::prefetch::prefetch;
+use crate::huge::advise;
 
 /// How many ids a place holds; words of more are rare.
 pub(super) const FEW: usize = 4;
@@ -22,8 +22,8 @@ const SHORT: usize = 15;
 /// Bits of a bucket's number, for short words (64 bytes each) and long ones (128 bytes each): 8 and 2 MiB.
 const SHORT_BITS: u32 = 17;
 const LONG_BITS: u32 = 14;
-/// Ids of words with more than fit their place; when there are more, all is forgotten.
-const ARENA_IDS: usize = 1 << 18;
+/// Ids of words with more than fit their place: 2 MiB. New ones take the room of the oldest.
+const ARENA_IDS: usize = 1 << 19;
 
 /// The first id of a place has the number of ids on top; this many means that they are in the arena.
 const COUNT_SHIFT: u32 = 28;
@@ -65,6 +65,15 @@ pub(super) fn short_key(text: &[u8], start: usize, end: usize) -> Option<u128> {
     is_short.then(|| load(text, start, length) | (length as u128) << 120)
 }
 
+/// The same, if 16 bytes from its start on are there to be read.
+#[inline(always)]
+pub(super) fn whole_key(text: &[u8], start: usize, end: usize) -> Option<u128> {
+    let length = end - start;
+    let bytes = text.get(start..)?.first_chunk::<16>()?;
+    let mask = MASKS.get(length).filter(|_| length <= SHORT)?;
+    Some(u128::from_le_bytes(*bytes) & mask | (length as u128) << 120)
+}
+
 /// The key of the word at a range, given its short key or what stands for it; `None` if it is too long to be
 /// remembered.
 pub(super) fn key(text: &[u8], range: &Range<usize>, short: u128) -> Option<Key> {
@@ -100,7 +109,7 @@ fn load_at_end(text: &[u8], start: usize, length: usize) -> u128 {
 pub(super) struct Words {
     short: Table<1, SHORT_BITS>,
     long: Table<2, LONG_BITS>,
-    arena: Vec<u32>,
+    arena: Arena,
 }
 
 impl Words {
@@ -117,12 +126,6 @@ impl Words {
     #[inline(always)]
     pub(super) fn place(key: u128) -> u32 {
         Table::<1, SHORT_BITS>::place([key])
-    }
-
-    /// Asks for a place that will be looked at soon.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, place: u32) {
-        prefetch(&self.short.slots, self.short.start(place));
     }
 
     /// The places of short words, for [`front`].
@@ -145,8 +148,11 @@ impl Words {
         match few.get(..count as usize) {
             Some(few) => ids.extend_from_slice(few),
             None => {
-                let (start, length) = (few[1] as usize, few[2] as usize);
-                ids.extend_from_slice(&self.arena[start..start + length]);
+                let place = u64::from(few[1]) | u64::from(few[2]) << 32;
+                match self.arena.get(place, few[0] as usize) {
+                    Some(many) => ids.extend_from_slice(many),
+                    None => return false,
+                }
             }
         }
         true
@@ -161,12 +167,9 @@ impl Words {
                 value[0] |= (ids.len() as u32) << COUNT_SHIFT;
             }
             _ => {
-                if self.arena.len() + ids.len() > ARENA_IDS {
-                    *self = Self::default();
-                    self.prepare();
-                }
-                value = [MANY << COUNT_SHIFT, self.arena.len() as u32, ids.len() as u32, 0];
-                self.arena.extend_from_slice(ids);
+                let place = self.arena.push(ids);
+                let count = MANY << COUNT_SHIFT | ids.len() as u32; // a word has at most 31
+                value = [count, place as u32, (place >> 32) as u32, 0];
             }
         }
         match key {
@@ -187,6 +190,40 @@ pub(super) fn front(buckets: &[Bucket], place: u32, key: u128) -> Option<([u8; 1
     let count = bucket[2] as u32 >> COUNT_SHIFT;
     let ids = bucket[2] & !(u128::from(MANY) << COUNT_SHIFT);
     (bucket[0] == key && count <= FEW as u32).then(|| (ids.to_le_bytes(), count as usize))
+}
+
+/// A ring of ids: places count up for ever, and what was written longest ago is written over.
+#[derive(Default)]
+struct Arena {
+    ids: Vec<u32>,
+    /// The place that is written next.
+    next: u64,
+}
+
+impl Arena {
+    /// Writes ids, fewer than the ring has, and gives their place.
+    fn push(&mut self, ids: &[u32]) -> u64 {
+        let mut start = self.next as usize % ARENA_IDS;
+        if start + ids.len() > ARENA_IDS {
+            self.next += (ARENA_IDS - start) as u64; // they lie on end
+            start = 0;
+        }
+        let end = start + ids.len();
+        if self.ids.len() < end {
+            self.ids.resize(end, 0);
+        }
+        self.ids[start..end].copy_from_slice(ids);
+        let place = self.next;
+        self.next += ids.len() as u64;
+        place
+    }
+
+    /// The ids at a place, unless they are written over.
+    fn get(&self, place: u64, length: usize) -> Option<&[u32]> {
+        let start = place as usize % ARENA_IDS;
+        let is_there = self.next - place <= ARENA_IDS as u64;
+        is_there.then(|| &self.ids[start..start + length])
+    }
 }
 
 fn pack(ids: [u32; 4]) -> u128 {
@@ -213,6 +250,7 @@ impl<const N: usize, const BITS: u32> Table<N, BITS> {
     /// Memory that is never used is never really taken.
     fn new() -> Self {
         let slots = vec![0; (Self::STRIDE << BITS) + 4];
+        advise(&slots);
         let base = slots.as_ptr().align_offset(64).min(4);
         Self { slots, base }
     }
@@ -238,23 +276,28 @@ impl<const N: usize, const BITS: u32> Table<N, BITS> {
 
     fn get(&mut self, key: [u128; N], place: u32) -> Option<u128> {
         let bucket = self.bucket(place);
-        if bucket[..N] == key {
+        // Part by part: comparing slices would call a function.
+        let holds = |place: &[u128]| (0..N).all(|part| place[part] == key[part]);
+        if holds(bucket) {
             return Some(bucket[2 * N]);
         }
-        if bucket[N..2 * N] != key {
+        if !holds(&bucket[N..]) {
             return None;
         }
         // The one used last goes in front.
-        let (front, back) = bucket.split_at_mut(N);
-        front.swap_with_slice(&mut back[..N]);
+        for part in 0..N {
+            bucket.swap(part, N + part);
+        }
         bucket.swap(2 * N, 2 * N + 1);
         Some(bucket[2 * N])
     }
 
     fn insert(&mut self, key: [u128; N], place: u32, value: u128) {
         let bucket = self.bucket(place);
-        bucket.copy_within(..N, N);
-        bucket[..N].copy_from_slice(&key);
+        for (part, key) in key.into_iter().enumerate() {
+            bucket[N + part] = bucket[part];
+            bucket[part] = key;
+        }
         bucket[2 * N + 1] = bucket[2 * N];
         bucket[2 * N] = value;
     }
@@ -340,6 +383,24 @@ mod tests {
         let key = key_of(b"word", 0, 4).unwrap();
         insert(&mut words, key, &[1 << COUNT_SHIFT, 5]);
         assert_eq!(ids_of(&mut words, key), Some(vec![1 << COUNT_SHIFT, 5]));
+    }
+
+    #[test]
+    fn a_full_arena_forgets_the_oldest_and_never_lies() {
+        let mut arena = Arena::default();
+        let mut written: Vec<(u64, Vec<u32>)> = Vec::new();
+        for number in 0..200_000u32 {
+            let ids = vec![number; 5 + number as usize % 27];
+            written.push((arena.push(&ids), ids));
+            assert!(arena.ids.len() <= ARENA_IDS);
+            let (place, ids) = &written[number as usize / 2];
+            assert!(arena.get(*place, ids.len()).is_none_or(|found| found == ids));
+            let recent = written.len().saturating_sub(ARENA_IDS / 32);
+            let (place, ids) = &written[recent];
+            assert_eq!(arena.get(*place, ids.len()), Some(&ids[..]));
+        }
+        let (place, ids) = &written[0];
+        assert_eq!(arena.get(*place, ids.len()), None);
     }
 
     #[test]

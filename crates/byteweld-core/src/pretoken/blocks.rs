@@ -51,6 +51,8 @@ pub(super) struct Chunk {
     pub(super) starts: Starts,
     /// Starts that are there whatever follows the chunk.
     certain: [u64; BLOCKS],
+    /// Where pre-tokens end; a block's worth more than there can be.
+    ends: [u16; CHUNK + BLOCK],
 }
 
 /// Fills a chunk with the start of a text and marks the starts of pre-tokens.
@@ -337,31 +339,6 @@ impl Starts {
     fn has(&self, place: usize) -> bool {
         bit(&self.bits, place)
     }
-
-    /// Calls `each` with where every pre-token before the end starts and ends, until it says stop.
-    #[inline(always)]
-    pub(super) fn for_each(&self, mut each: impl FnMut(usize, usize) -> bool) -> bool {
-        let mut start = 0;
-        for (i, &word) in self.bits.iter().enumerate() {
-            let first = i * BLOCK;
-            if first >= self.end {
-                break;
-            }
-            let mut bits = if i == 0 { word & !1 } else { word };
-            if self.end - first < BLOCK {
-                bits &= low_bits(self.end - first);
-            }
-            while bits != 0 {
-                let place = first + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                if each(start, place) {
-                    return true;
-                }
-                start = place;
-            }
-        }
-        each(start, self.end)
-    }
 }
 
 /// Characters that are not ASCII, in one block and up to three bytes of the next.
@@ -394,7 +371,41 @@ impl Chunk {
         inner: [0; BLOCKS],
         starts: Starts { bits: [0; BLOCKS], end: 0 },
         certain: [0; BLOCKS],
+        ends: [0; CHUNK + BLOCK],
     };
+
+    /// Where the pre-tokens end that were marked, from the chunk's first byte on.
+    #[inline(always)]
+    pub(super) fn ends(&mut self) -> &[u16] {
+        let Self { starts: Starts { bits, end }, ends, .. } = self;
+        let mut count = 0;
+        for (i, &word) in bits[..end.div_ceil(BLOCK)].iter().enumerate() {
+            let first = i * BLOCK;
+            let mut bits = if i == 0 { word & !1 } else { word };
+            if *end - first < BLOCK {
+                bits &= low_bits(*end - first);
+            }
+            let Some((room, _)) = ends[count..].split_first_chunk_mut::<BLOCK>() else { break };
+            let found = bits.count_ones() as usize;
+            let mut write = |range: std::ops::Range<usize>| {
+                for place in &mut room[range] {
+                    *place = (first + bits.trailing_zeros() as usize) as u16;
+                    bits &= bits.wrapping_sub(1);
+                }
+            };
+            // Eight at once, some in vain: a jump after each would be guessed wrong once in a block.
+            write(0..8);
+            if found > 8 {
+                write(8..16);
+            }
+            if found > 16 {
+                write(16..found);
+            }
+            count += found;
+        }
+        ends[count] = *end as u16;
+        &ends[..=count]
+    }
 
     /// Marks the starts of the chunk's first bytes, so many, and gives the last place where white space follows
     /// a newline.

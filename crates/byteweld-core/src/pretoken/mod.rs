@@ -39,6 +39,7 @@ use backtrack::Backtracker;
 use classes::STAND_IN;
 use lazy::Lazy;
 use normalise::Alternative;
+pub(crate) use scanner::Pieces;
 use scanner::Scanner;
 use spec::Spec;
 
@@ -145,21 +146,16 @@ impl Pretokenizer {
         self.for_each_tile(text, &mut |tile, _| each(tile))
     }
 
-    /// Calls `each` with where every pre-token starts and ends, in order, until it breaks.
-    #[inline]
-    pub fn for_each_range(
-        &self,
-        text: &[u8],
-        each: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
-    ) -> Result<()> {
+    /// The same, as ranges: they tile the text.
+    pub(crate) fn for_each_piece(&self, text: &[u8], pieces: &mut impl Pieces) -> Result<()> {
         if let Kind::Scanner(scanned) = &*self.kind {
-            scanned.scanner.for_each(text, &mut |start, end, _| each(start, end));
+            scanned.scanner.for_each(text, pieces);
             return Ok(());
         }
-        let mut start = 0; // pre-tokens tile the text
-        self.for_each(text, &mut |pretoken| {
-            let end = start + pretoken.len();
-            let outcome = each(start, end);
+        let mut start = 0;
+        self.for_each_tile(text, &mut |tile, is_match| {
+            let end = start + tile.len();
+            let outcome = pieces.piece(start, end, is_match);
             start = end;
             outcome
         })

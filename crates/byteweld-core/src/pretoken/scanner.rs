@@ -94,20 +94,45 @@ pub(super) struct LastRun {
     last_end: usize,
 }
 
+/// Takes pre-tokens, in order.
+pub(crate) trait Pieces {
+    /// Takes one, and whether it is a match.
+    fn piece(&mut self, start: usize, end: usize, is_match: bool) -> ControlFlow<()>;
+
+    /// Takes several matches: the first starts at `start`, and they end so many bytes behind that.
+    #[inline(always)]
+    fn pieces(&mut self, start: usize, ends: &[u16]) -> ControlFlow<()> {
+        let mut from = start;
+        for &end in ends {
+            let end = start + usize::from(end);
+            self.piece(from, end, true)?;
+            from = end;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl<F: FnMut(usize, usize, bool) -> ControlFlow<()>> Pieces for F {
+    #[inline(always)]
+    fn piece(&mut self, start: usize, end: usize, is_match: bool) -> ControlFlow<()> {
+        self(start, end, is_match)
+    }
+}
+
 /// Gives all pre-tokens of a text, a chunk at a time.
-struct ByBlocks<'b, F> {
+struct ByBlocks<'b, P> {
     scanner: &'b Scanner,
     blocks: &'b Blocks,
     text: &'b [u8],
-    each: &'b mut F,
+    pieces: &'b mut P,
 }
 
-impl<F: FnMut(usize, usize, bool) -> ControlFlow<()>> Work for ByBlocks<'_, F> {
+impl<P: Pieces> Work for ByBlocks<'_, P> {
     type Result = ();
 
     #[inline(always)]
     fn run(self) {
-        let Self { scanner, blocks, text, each } = self;
+        let Self { scanner, blocks, text, pieces } = self;
         let mut last_run = LastRun::default();
         let mut at = 0;
         let mut chunk = Chunk::EMPTY;
@@ -117,19 +142,17 @@ impl<F: FnMut(usize, usize, bool) -> ControlFlow<()>> Work for ByBlocks<'_, F> {
                 let contraction_end = |at| scanner.contraction_end(text, at);
                 match blocks.starts(&scanner.classes, text, at, &mut chunk, &contraction_end) {
                     Ok(()) => {
-                        let starts = &chunk.starts;
-                        if starts.for_each(|start, end| each(at + start, at + end, true).is_break())
-                        {
+                        if pieces.pieces(at, chunk.ends()).is_break() {
                             return;
                         }
-                        at += starts.end;
+                        at += chunk.starts.end;
                         continue;
                     }
                     Err(examined) => no_chunk_before = at + examined,
                 }
             }
             let (end, is_match) = scanner.next(text, at, &mut last_run);
-            if each(at, end, is_match).is_break() {
+            if pieces.piece(at, end, is_match).is_break() {
                 return;
             }
             at = end;
@@ -170,31 +193,23 @@ impl Scanner {
         &self.classes
     }
 
-    /// The ranges of all pre-tokens, in order, and whether they are matches; they tile the text.
+    /// Gives all pre-tokens, in order; they tile the text.
     #[inline]
-    pub(super) fn for_each(
-        &self,
-        text: &[u8],
-        each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>,
-    ) {
+    pub(super) fn for_each(&self, text: &[u8], pieces: &mut impl Pieces) {
         match &self.blocks {
             Some(blocks) if text.len() >= WORTH_A_CHUNK => {
-                blocks.run(ByBlocks { scanner: self, blocks, text, each });
+                blocks.run(ByBlocks { scanner: self, blocks, text, pieces });
             }
-            _ => self.for_each_by_characters(text, each),
+            _ => self.for_each_by_characters(text, pieces),
         }
     }
 
-    fn for_each_by_characters(
-        &self,
-        text: &[u8],
-        each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>,
-    ) {
+    fn for_each_by_characters(&self, text: &[u8], pieces: &mut impl Pieces) {
         let mut last_run = LastRun::default();
         let mut at = 0;
         while at < text.len() {
             let (end, is_match) = self.next(text, at, &mut last_run);
-            if each(at, end, is_match).is_break() {
+            if pieces.piece(at, end, is_match).is_break() {
                 return;
             }
             at = end;
