@@ -171,7 +171,17 @@ def test_rooms_of_the_core_crate_know_only_the_rooms_before_them() -> None:
         "threads": {"error"},
         "train": {"counts", "error", "prefetch", "threads"},
         "encode": {
-            *("cut", "decode", "error", "huge", "prefetch", "pretoken", "rewrite", "specials", "threads"),
+            *(
+                "cut",
+                "decode",
+                "error",
+                "huge",
+                "prefetch",
+                "pretoken",
+                "rewrite",
+                "specials",
+                "threads",
+            ),
         },
         "table": {"encode", "rewrite"},
     }

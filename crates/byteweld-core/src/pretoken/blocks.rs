@@ -188,23 +188,32 @@ impl Blocks {
     }
 
     /// Adds the characters of a block, which starts at `first`, that are not ASCII.
-    #[inline(never)]
+    #[inline(always)]
     fn add_wide(&self, classes: &Classes, text: &[u8], first: usize, high: u64, wide: &mut Wide) {
         let mut left = high & !(wide.inner as u64);
+        let Family { letter, number, white, .. } = self.family;
+        let (mut letters, mut numbers, mut whites, mut inner) = (0, 0, 0, 0);
+        let (mut last, mut last_bits) = (0, 0);
         while left != 0 {
             let place = left.trailing_zeros() as usize;
-            let (bits, len) = classes.wide(text, first + place);
-            let span = ((1u128 << len) - 1) << place;
-            if bits & self.family.letter != 0 {
-                wide.letter |= span;
-            } else if bits & self.family.number != 0 {
-                wide.number |= span;
-            } else if bits & self.family.white != 0 {
-                wide.white |= span;
-            }
-            wide.inner |= span & !(1 << place);
-            left &= !(span as u64);
+            let (bits, length) = classes.wide(text, first + place);
+            let span = low_bits(length) << place;
+            // All ones or none, so that there is no jump for each class.
+            let all_if = |class: u32| u64::from(bits & class != 0).wrapping_neg();
+            letters |= span & all_if(letter);
+            numbers |= span & all_if(number);
+            whites |= span & all_if(white);
+            inner |= span & !(1 << place);
+            left &= !span;
+            (last, last_bits) = (place + length, bits);
         }
+        // What the last one has in the next block.
+        let rest = u128::from(low_bits(last.saturating_sub(BLOCK))) << BLOCK;
+        let rest_if = |class: u32| if last_bits & class != 0 { rest } else { 0 };
+        wide.letter |= u128::from(letters) | rest_if(letter);
+        wide.number |= u128::from(numbers) | rest_if(number);
+        wide.white |= u128::from(whites) | rest_if(white);
+        wide.inner |= u128::from(inner) | rest;
     }
 
     /// Cuts numbers that are too long.
