@@ -5,6 +5,8 @@ use std::ops::Range;
 use hashbrown::HashTable;
 
 use super::pairs::Pair;
+use super::slots;
+use super::tokens::EDGE;
 
 /// The number of a pair that is not kept.
 pub(super) const UNKEPT: u32 = u32::MAX;
@@ -91,6 +93,26 @@ impl Census {
             self.totals.push((pair, Total::default()));
         }
         index
+    }
+
+    /// Adds totals by cell; pairs with an edge are none.
+    pub(super) fn add_bytes(&mut self, totals: &[Total]) {
+        for (left, right) in (0..EDGE).flat_map(|left| (0..EDGE).map(move |right| (left, right))) {
+            let pair = Pair { left, right };
+            let total = totals[slots::cell(pair)];
+            if total.places > 0 {
+                *self.total(pair) = total;
+            }
+        }
+    }
+
+    /// By cell: the birth of each pair of bytes.
+    pub(super) fn births_of_bytes(&self) -> Vec<u32> {
+        let mut births = vec![UNKEPT; slots::CELLS];
+        for (pair, total) in &self.totals {
+            births[slots::cell(*pair)] = total.birth;
+        }
+        births
     }
 
     /// Adds the totals of another part.

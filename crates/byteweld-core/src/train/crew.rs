@@ -4,10 +4,10 @@
 //! are kept. Then the list of each kept pair is divided, in the order of the parts, and each thread writes
 //! its places into its shares: lists ascend as if one thread had written them.
 
-use super::births::{Birth, Census};
+use super::births::{Birth, Census, Total};
 use super::neighbours::Neighbours;
 use super::pairs::Pair;
-use super::slots::{LONG, Merge, Slots, Symbol};
+use super::slots::{CELLS, LONG, Merge, Slots, Symbol};
 use super::tokens::{EDGE, Token, Tokens};
 use crate::error::Result;
 use crate::threads::{self, Stop};
@@ -116,11 +116,18 @@ impl Crew {
         tokens: &Tokens,
         goes_on: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Vec<Census>> {
-        let ranges = slots.ranges(self.parts_for(slots.len()), tokens.next() == EDGE + 1);
+        let is_unmerged = tokens.next() == EDGE + 1;
+        let ranges = slots.ranges(self.parts_for(slots.len()), is_unmerged);
         let mut parts: Vec<Census> = ranges.into_iter().map(Census::new).collect();
         let work = parts.iter_mut().collect();
         let is_long = slots.len() > LONG;
         threads::each(work, self.threads, is_long, goes_on, |census: &mut Census, stop| {
+            if is_unmerged {
+                let mut totals = vec![Total::default(); CELLS];
+                let range = census.range.clone();
+                slots.byte_pairs(range, stop, |cell, _, count| totals[cell].add(count));
+                return census.add_bytes(&totals);
+            }
             for (pair, _, count) in slots.pairs(tokens, census.range.clone()) {
                 census.total(pair).add(count);
                 if stop.is_set() {
@@ -145,7 +152,13 @@ impl Crew {
         drop(sizes);
         let work = shares.into_iter().zip(parts).collect();
         let is_long = slots.len() > LONG;
+        let is_unmerged = tokens.next() == EDGE + 1;
         let write = |(mut shares, mut part): (Shares<'_>, Census), stop: &Stop| {
+            if is_unmerged {
+                let births = part.births_of_bytes();
+                let write = |cell: usize, place, _| shares.write(births[cell], place);
+                return slots.byte_pairs(part.range, stop, write);
+            }
             for (pair, place, _) in slots.pairs(tokens, part.range.clone()) {
                 shares.write(part.total(pair).birth, place);
                 if stop.is_set() {

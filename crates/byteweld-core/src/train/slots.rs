@@ -70,6 +70,15 @@ impl Symbol for u32 {
     }
 }
 
+/// How many pairs of bytes and edges there are.
+pub(super) const CELLS: usize = (EDGE as usize + 1) * (EDGE as usize + 1);
+
+/// The cell of a pair of bytes or edges.
+#[inline(always)]
+pub(super) fn cell(pair: Pair) -> usize {
+    pair.left as usize * (EDGE as usize + 1) + pair.right as usize
+}
+
 /// The slots and the counts of their blocks.
 pub(super) struct Slots<S> {
     slots: Vec<S>,
@@ -147,6 +156,28 @@ impl<S: Symbol> Slots<S> {
                 }
             }
         })
+    }
+
+    /// The same as long as nothing is merged, so that every slot is a token or an edge: the cell of the pair, of
+    /// [`CELLS`], with those of edges among them; place; count. Every now and then `stop` is looked at.
+    #[inline(always)]
+    pub(super) fn byte_pairs(
+        &self,
+        range: Range<usize>,
+        stop: &Stop,
+        mut each: impl FnMut(usize, u32, u64),
+    ) {
+        let end = range.end.min(self.slots.len().saturating_sub(1));
+        let mut start = range.start;
+        while start < end && !stop.is_set() {
+            let block = start >> self.shift;
+            let next = ((block + 1) << self.shift).min(end);
+            for (at, pair) in self.slots[start..=next].windows(2).enumerate() {
+                let cell = cell(Pair { left: pair[0].token(), right: pair[1].token() });
+                each(cell, (start + at) as u32, self.counts[block]);
+            }
+            start = next;
+        }
     }
 
     /// Where lists of places may be divided for several threads: indices of `places` at which parts start.
