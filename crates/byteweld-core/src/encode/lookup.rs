@@ -8,21 +8,27 @@
 use std::ops::{ControlFlow, Range};
 
 use super::merge::Scratch;
-use super::words::{self, FEW, Words};
+use super::words::{self, FEW, Places, ShortKey};
 use super::{Encoder, Sink};
 use crate::error::Result;
 use crate::prefetch::prefetch;
-use crate::pretoken::Pieces;
+use crate::pretoken::{CHUNK, Pieces};
 
 /// How many words are looked up at once: enough to wait together, and few enough for their places to stay in
 /// the nearest cache until they are looked at.
 const BATCH: usize = 128;
 
+/// The ids that they have at most in the memory of words.
+const ROOM: usize = BATCH * FEW;
+
+/// Text from the start of a chunk on, so long that 16 bytes can be read from anywhere in the chunk.
+type Window = [u8; CHUNK + 16];
+
 /// A word that waits to be looked up.
 #[derive(Clone, Copy, Default)]
 struct Item {
     /// The key of a short word, [`words::LONG`] or [`words::LONG_SEGMENT`].
-    key: u128,
+    key: ShortKey,
     /// Where it ends; it starts where the one before ends.
     end: usize,
     /// Its place in the memory of words.
@@ -35,14 +41,10 @@ pub(super) struct Waiting {
     filled: usize,
     /// Where the first one starts.
     start: usize,
-    /// So many ids are found, the bytes of each from low to high.
+    /// So many ids are found.
     count: usize,
-    found: [u8; BATCH * FEW * ID],
-    ids: [u32; BATCH * FEW],
+    found: [u32; ROOM + FEW],
 }
-
-/// The bytes of an id.
-const ID: usize = size_of::<u32>();
 
 impl Default for Waiting {
     fn default() -> Self {
@@ -51,35 +53,36 @@ impl Default for Waiting {
             filled: 0,
             start: 0,
             count: 0,
-            found: [0; BATCH * FEW * ID],
-            ids: [0; BATCH * FEW],
+            found: [0; ROOM + FEW],
         }
     }
 }
 
 impl Waiting {
-    /// Adds short words that follow each other: the first starts at `start`, they end so many bytes behind
-    /// `base`. Gives how many there was room for, or before the first that is long or near the text's end.
+    /// Adds short words that follow each other: the first starts at `start` of a window, and they end at
+    /// `ends`. `base` is where the window is in the text. Gives how many there was room for, or before the
+    /// first that is long.
     #[inline(always)]
     fn queue(
         &mut self,
-        words: &Words,
-        text: &[u8],
-        mut start: usize,
+        places: Places<'_>,
+        window: &Window,
         base: usize,
+        mut start: usize,
         ends: &[u16],
     ) -> usize {
         if self.filled == 0 {
-            self.start = start;
+            self.start = base + start;
         }
-        let buckets = words.buckets();
         let mut taken = 0;
         for (item, &end) in self.items[self.filled..].iter_mut().zip(ends) {
-            let end = base + usize::from(end);
-            let Some(key) = words::whole_key(text, start, end) else { break };
-            let place = Words::place(key);
-            prefetch(buckets, place as usize);
-            *item = Item { key, end, place };
+            let end = usize::from(end);
+            // A word starts in the chunk, so the remainder changes nothing, and is known to be inside.
+            let Some(bytes) = window[start % CHUNK..].first_chunk() else { break };
+            let Some(key) = words::key_of(*bytes, end.wrapping_sub(start)) else { break };
+            let place = places.place(key);
+            prefetch(places.buckets, place as usize);
+            *item = Item { key, end: base + end, place };
             start = end;
             taken += 1;
         }
@@ -89,15 +92,15 @@ impl Waiting {
 
     /// Looks up words from one on, up to the first that is not in front at its place; gives which that is.
     #[inline(always)]
-    fn find(&mut self, words: &Words, from: usize) -> usize {
-        let buckets = words.buckets();
+    fn find(&mut self, places: Places<'_>, from: usize) -> usize {
         let mut count = self.count;
         let mut at = from;
         for item in &self.items[from..self.filled] {
-            let Some((few, length)) = words::front(buckets, item.place, item.key) else { break };
+            let Some((few, length)) = places.front(item.place, item.key) else { break };
             // All four are written, however many there are: what comes next overwrites the rest.
-            let Some(room) = self.found.get_mut(count * ID..(count + FEW) * ID) else { break };
-            room.copy_from_slice(&few);
+            // There is room, so the remainder changes nothing.
+            let Some(room) = self.found[count % ROOM..].first_chunk_mut() else { break };
+            *room = *few;
             count += length;
             at += 1;
         }
@@ -107,20 +110,9 @@ impl Waiting {
 
     /// Adds a few ids.
     fn add(&mut self, ids: &[u32]) {
-        for id in ids {
-            self.found[self.count * ID..(self.count + 1) * ID].copy_from_slice(&id.to_le_bytes());
-            self.count += 1;
-        }
-    }
-
-    /// Takes all ids that are found.
-    fn take(&mut self) -> &[u32] {
-        let count = std::mem::take(&mut self.count);
-        let (found, _) = self.found.as_chunks();
-        for (id, bytes) in self.ids[..count].iter_mut().zip(found) {
-            *id = u32::from_le_bytes(*bytes);
-        }
-        &self.ids[..count]
+        let end = self.count + ids.len();
+        self.found[self.count..end].copy_from_slice(ids);
+        self.count = end;
     }
 
     fn range(&self, at: usize) -> Range<usize> {
@@ -149,17 +141,27 @@ impl<S: Sink> Pieces for Lookup<'_, S> {
     #[inline(always)]
     fn pieces(&mut self, start: usize, ends: &[u16]) -> ControlFlow<()> {
         let base = self.first + start;
-        let (mut from, mut ends) = (base, ends);
+        let Some(rest) = self.text.get(base..) else { return ControlFlow::Continue(()) };
+        let mut copy;
+        let window = match rest.first_chunk::<{ CHUNK + 16 }>() {
+            Some(window) => window,
+            None => {
+                copy = [0; CHUNK + 16];
+                copy[..rest.len()].copy_from_slice(rest);
+                &copy
+            }
+        };
+        let (mut from, mut ends) = (0, ends);
         while let Some((&end, others)) = ends.split_first() {
             let Scratch { words, waiting, .. } = &mut *self.scratch;
-            let taken = waiting.queue(words, self.text, from, base, ends);
-            if taken == 0 {
-                // Long, or at the end of the text.
-                self.push(from, base + usize::from(end))?;
-                (from, ends) = (base + usize::from(end), others);
+            let taken = waiting.queue(words.places(), window, base, from, ends);
+            let Some(&last) = taken.checked_sub(1).and_then(|last| ends.get(last)) else {
+                // It is long.
+                self.push_other(base + from, base + usize::from(end))?;
+                (from, ends) = (usize::from(end), others);
                 continue;
-            }
-            from = base + usize::from(ends[taken - 1]);
+            };
+            from = usize::from(last);
             ends = &ends[taken..];
             if waiting.filled == BATCH {
                 self.flush()?;
@@ -177,7 +179,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
         scratch: &'e mut Scratch,
     ) -> Self {
         (scratch.waiting.filled, scratch.waiting.count) = (0, 0); // after a break some are left
-        scratch.words.prepare();
+        scratch.words.prepare(text.len());
         Self { encoder, text, first: 0, sink, scratch, failure: Ok(()) }
     }
 
@@ -192,10 +194,11 @@ impl<'e, S: Sink> Lookup<'e, S> {
     }
 
     #[inline(always)]
-    fn wait(&mut self, key: u128, start: usize, end: usize) -> ControlFlow<()> {
+    fn wait(&mut self, key: ShortKey, start: usize, end: usize) -> ControlFlow<()> {
         let Scratch { words, waiting, .. } = &mut *self.scratch;
-        let place = Words::place(key);
-        prefetch(words.buckets(), place as usize);
+        let places = words.places();
+        let place = places.place(key);
+        prefetch(places.buckets, place as usize);
         if waiting.filled == 0 {
             waiting.start = start;
         }
@@ -232,7 +235,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
 
     fn wait_segment(&mut self, start: usize, end: usize) -> ControlFlow<()> {
         match words::short_key(self.text, start, end) {
-            Some(key) => self.wait(key | words::SEGMENT, start, end),
+            Some(key) => self.wait(words::as_segment(key), start, end),
             None => self.wait(words::LONG_SEGMENT, start, end),
         }
     }
@@ -242,7 +245,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
     pub(super) fn flush(&mut self) -> ControlFlow<()> {
         let (mut at, mut from) = (0, self.scratch.waiting.start);
         loop {
-            at = self.scratch.waiting.find(&self.scratch.words, at);
+            at = self.scratch.waiting.find(self.scratch.words.places(), at);
             if at == self.scratch.waiting.filled {
                 break;
             }
@@ -266,18 +269,20 @@ impl<'e, S: Sink> Lookup<'e, S> {
         if self.scratch.waiting.count == 0 {
             return ControlFlow::Continue(());
         }
-        self.sink.push_all(self.scratch.waiting.take(), range, &self.encoder.tokens)
+        let waiting = &mut self.scratch.waiting;
+        let count = std::mem::take(&mut waiting.count);
+        self.sink.push_all(&waiting.found[..count], range, &self.encoder.tokens)
     }
 
     /// Looks up a word that is not in front at its place. `from` is where the text starts whose ids the sink has
     /// not got yet.
     #[inline(never)]
     fn look_further(&mut self, at: usize, from: &mut usize) -> Result<ControlFlow<()>> {
-        let Item { key: short, place, .. } = self.scratch.waiting.items[at];
+        let Item { key: short, .. } = self.scratch.waiting.items[at];
         let range = self.scratch.waiting.range(at);
         let (encoder, key) = (self.encoder, words::key(self.text, &range, short));
         let Scratch { words, ids, .. } = &mut *self.scratch;
-        if !key.is_some_and(|key| words.recall(key, place, ids)) {
+        if !key.is_some_and(|key| words.recall(key, ids)) {
             if encoder.has_gaps {
                 if self.hand_over(*from..range.start).is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -292,7 +297,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
             )?;
             let Scratch { words, ids, .. } = &mut *self.scratch;
             if let Some(key) = key {
-                words.insert(key, place, ids);
+                words.insert(key, ids);
             }
         }
         let Scratch { waiting, ids, .. } = &mut *self.scratch;

@@ -6,6 +6,7 @@
 //! which pairs are in the table and which tokens may be looked up whole. A vocabulary that changes text on the
 //! way (a normaliser, added tokens with flags, a chain of steps) goes by `rewritten`.
 
+mod arena;
 mod batch;
 mod cuts;
 mod lookup;

@@ -1,14 +1,15 @@
 //! A memory of words: pre-tokens that were merged before, with their ids.
 //!
 //! Text repeats its words, so most are found here in one cache line instead of being merged again. The table
-//! has a fixed size and forgets: a word has one bucket of two places, the one used last is in front, and a new
-//! word drives out the one behind. So memory is bounded, nothing is ever moved, and texts made to collide only
-//! cost the merging that they would cost anyway.
+//! is small at first, grows between texts while new words keep coming, up to a fixed size, and then forgets: a
+//! word has one bucket of two places, the one used last is in front, and a new word drives out the one behind.
+//! So memory is bounded, and texts made to collide only cost the merging that they would cost anyway.
 //!
 //! Each thread has a table of its own while it works ([`super::Encoder`] keeps a few for the next calls).
 
 use std::ops::Range;
 
+use super::arena::Arena;
 use crate::huge::advise;
 
 /// How many ids a place holds; words of more are rare.
@@ -16,290 +17,305 @@ pub(super) const FEW: usize = 4;
 
 /// The longest word that is remembered.
 pub(super) const LONGEST: usize = 31;
-/// The longest that fits one 16-byte key together with its length.
-const SHORT: usize = 15;
+/// The longest that fits one 16-byte key together with the mark behind it.
+const SHORT: usize = 14;
 
-/// Bits of a bucket's number, for short words (64 bytes each) and long ones (128 bytes each): 8 and 2 MiB.
-const SHORT_BITS: u32 = 17;
-const LONG_BITS: u32 = 14;
-/// Ids of words with more than fit their place: 2 MiB. New ones take the room of the oldest.
-const ARENA_IDS: usize = 1 << 19;
+/// Bits of a bucket's number, for short words (64 bytes each): from 64 KiB to 8 MiB. Long words (128 bytes
+/// each) are fewer, and their table is a quarter of that.
+const LEAST_BITS: u32 = 10;
+const MOST_BITS: u32 = 17;
+const FEWER_BITS: u32 = 3;
 
-/// The first id of a place has the number of ids on top; this many means that they are in the arena.
-const COUNT_SHIFT: u32 = 28;
-const MANY: u32 = 15;
+/// A text has at most about one new word for so many bytes.
+const BYTES_PER_NEW_WORD: usize = 16;
 
-/// What a key has on top instead of a length of 1 to 15: these stand for words that have no short key.
-pub(super) const LONG: u128 = 0x7F << 120;
-pub(super) const LONG_SEGMENT: u128 = LONG | SEGMENT;
-/// Marks a part of a pre-token. It may be merged otherwise than a pre-token of the same bytes.
-pub(super) const SEGMENT: u128 = 0x80 << 120;
+/// What is behind the bytes of a word in its key, so that words are told apart even by their last zeros. A part
+/// of a pre-token has its own mark: it may be merged otherwise than a pre-token of the same bytes.
+const WHOLE: u8 = 1;
+const SEGMENT: u8 = 2;
 
-pub(super) fn is_segment(key: u128) -> bool {
-    key & SEGMENT != 0
-}
+/// The top byte of a short key that is remembered is the number of ids in its place; 0 if they are in the arena.
+const COUNT_SHIFT: u32 = 56;
 
-/// By length: the bytes of a 16-byte load that belong to the word.
-const MASKS: [u128; 17] = {
-    let mut masks = [u128::MAX; 17];
-    let mut length = 0;
-    while length < 16 {
-        masks[length] = (1 << (8 * length)) - 1;
-        length += 1;
-    }
-    masks
-};
+/// The first and the last bytes of a word, and the mark behind them; the first byte is the lowest.
+pub(super) type ShortKey = [u64; 2];
+/// The bytes of a longer word and, on top, its length.
+type LongKey = [u64; 4];
 
-/// A word's bytes and length.
+/// These stand for words that have no short key, and no key is like them.
+pub(super) const LONG: ShortKey = [0, 0xFF << 48];
+pub(super) const LONG_SEGMENT: ShortKey = [0, 0xFE << 48];
+
+/// A word's bytes, and what tells its length.
 #[derive(Clone, Copy)]
 pub(super) enum Key {
-    Short(u128),
-    Long([u128; 2]),
+    Short(ShortKey),
+    Long(LongKey),
 }
 
-/// The key of a word of 1 to 15 bytes.
-#[inline(always)]
-pub(super) fn short_key(text: &[u8], start: usize, end: usize) -> Option<u128> {
-    let length = end - start;
-    let is_short = (1..=SHORT).contains(&length);
-    is_short.then(|| load(text, start, length) | (length as u128) << 120)
+/// By length: the bytes of a 16-byte load that belong to the word, and the mark behind them.
+#[derive(Clone, Copy)]
+struct Shape {
+    mask: [u64; 2],
+    mark: [u64; 2],
 }
 
-/// The same, if 16 bytes from its start on are there to be read.
+const SHAPES: [Shape; SHORT + 1] = {
+    let mut shapes = [Shape { mask: [0; 2], mark: [0; 2] }; SHORT + 1];
+    let mut length = 0;
+    while length <= SHORT {
+        let mark = (WHOLE as u128) << (8 * length);
+        let mask = (1u128 << (8 * length)) - 1;
+        shapes[length] = Shape { mask: halves(mask), mark: halves(mark) };
+        length += 1;
+    }
+    shapes
+};
+
+const fn halves(whole: u128) -> [u64; 2] {
+    [whole as u64, (whole >> 64) as u64]
+}
+
+/// The key of a word of 1 to 14 bytes, given its first 16 bytes and what follows.
 #[inline(always)]
-pub(super) fn whole_key(text: &[u8], start: usize, end: usize) -> Option<u128> {
+pub(super) fn key_of(bytes: [u8; 16], length: usize) -> Option<ShortKey> {
+    let Shape { mask, mark } = SHAPES.get(length)?;
+    let [low, high] = halves(u128::from_le_bytes(bytes));
+    Some([low & mask[0] | mark[0], high & mask[1] | mark[1]])
+}
+
+/// The key of the word at a place of a text, if it is of 1 to 14 bytes.
+#[inline(always)]
+pub(super) fn short_key(text: &[u8], start: usize, end: usize) -> Option<ShortKey> {
     let length = end - start;
-    let bytes = text.get(start..)?.first_chunk::<16>()?;
-    let mask = MASKS.get(length).filter(|_| length <= SHORT)?;
-    Some(u128::from_le_bytes(*bytes) & mask | (length as u128) << 120)
+    if length == 0 || length > SHORT {
+        return None;
+    }
+    match text.get(start..).and_then(|rest| rest.first_chunk()) {
+        // What lies behind the word is read with it and masked away.
+        Some(&bytes) => key_of(bytes, length),
+        None => key_of(load(text, start, length), length),
+    }
+}
+
+/// The key of the same bytes as a part of a pre-token.
+pub(super) fn as_segment(key: ShortKey) -> ShortKey {
+    let change = |half: u64| half ^ u64::from(WHOLE ^ SEGMENT) << (half.ilog2() / 8 * 8);
+    if key[1] != 0 { [key[0], change(key[1])] } else { [change(key[0]), 0] }
+}
+
+pub(super) fn is_segment(key: ShortKey) -> bool {
+    let last = if key[1] != 0 { key[1] } else { key[0] };
+    let mark = last.checked_ilog2().map_or(0, |bit| last >> (bit / 8 * 8));
+    key == LONG_SEGMENT || mark == u64::from(SEGMENT)
 }
 
 /// The key of the word at a range, given its short key or what stands for it; `None` if it is too long to be
 /// remembered.
-pub(super) fn key(text: &[u8], range: &Range<usize>, short: u128) -> Option<Key> {
-    if short & LONG != LONG {
+pub(super) fn key(text: &[u8], range: &Range<usize>, short: ShortKey) -> Option<Key> {
+    if short != LONG && short != LONG_SEGMENT {
         return Some(Key::Short(short));
     }
     let length = range.len();
     if length > LONGEST {
         return None;
     }
-    let high = load(text, range.start + 16, length - 16) | (length as u128) << 120;
-    Some(Key::Long([load(text, range.start, 16), high | short & SEGMENT]))
+    let [a, b] = halves(u128::from_le_bytes(load(text, range.start, length.min(16))));
+    let rest = load(text, range.start + 16, length.saturating_sub(16)); // the top byte is free
+    let [c, d] = halves(u128::from_le_bytes(rest));
+    let tag = length as u64 | u64::from(short == LONG_SEGMENT) << 7;
+    Some(Key::Long([a, b, c, d | tag << COUNT_SHIFT]))
 }
 
 /// Up to 16 bytes from `start` on, the rest zero.
-#[inline(always)]
-fn load(text: &[u8], start: usize, length: usize) -> u128 {
-    match text.get(start..).and_then(|rest| rest.first_chunk::<16>()) {
-        // What lies behind the word is read with it and masked away.
-        Some(bytes) => u128::from_le_bytes(*bytes) & MASKS[length],
-        None => load_at_end(text, start, length),
-    }
-}
-
-#[cold]
-fn load_at_end(text: &[u8], start: usize, length: usize) -> u128 {
+fn load(text: &[u8], start: usize, length: usize) -> [u8; 16] {
     let mut bytes = [0; 16];
-    bytes[..length].copy_from_slice(&text[start..start + length]);
-    u128::from_le_bytes(bytes)
+    if let (Some(room), Some(word)) = (bytes.get_mut(..length), text.get(start..start + length)) {
+        room.copy_from_slice(word);
+    }
+    bytes
 }
 
 #[derive(Default)]
 pub(super) struct Words {
-    short: Table<1, SHORT_BITS>,
-    long: Table<2, LONG_BITS>,
+    short: Table<2>,
+    long: Table<4>,
     arena: Arena,
+    /// Words that were ever inserted.
+    inserted: usize,
 }
 
 impl Words {
-    /// Must be called before the rest.
+    /// Makes room for the words of a text, as far as there may be some. Must be called before the rest.
     #[inline]
-    pub(super) fn prepare(&mut self) {
-        if self.short.slots.is_empty() {
-            self.short = Table::new();
-            self.long = Table::new();
+    pub(super) fn prepare(&mut self, bytes: usize) {
+        let wanted = (bytes / BYTES_PER_NEW_WORD).max(2 * self.inserted).max(1 << LEAST_BITS);
+        let buckets = self.short.buckets.len();
+        if wanted > buckets && buckets < 1 << MOST_BITS {
+            self.grow(wanted);
         }
     }
 
-    /// The place of a short key.
-    #[inline(always)]
-    pub(super) fn place(key: u128) -> u32 {
-        Table::<1, SHORT_BITS>::place([key])
+    #[cold]
+    fn grow(&mut self, wanted: usize) {
+        // Twice of what is wanted, so that it does not grow again at once.
+        let bits = (2 * wanted).ilog2().min(MOST_BITS);
+        // Of short words, the count is not of the key.
+        self.short.grow(bits, |[low, high]| [low, high & ((1 << COUNT_SHIFT) - 1)]);
+        self.long.grow(bits - FEWER_BITS, |key| key);
     }
 
-    /// The places of short words, for [`front`].
+    /// Where short words are looked for.
     #[inline(always)]
-    pub(super) fn buckets(&self) -> &[Bucket] {
-        self.short.slots.get(self.short.base..).unwrap_or_default().as_chunks().0
+    pub(super) fn places(&self) -> Places<'_> {
+        Places { buckets: &self.short.buckets, shift: self.short.shift }
     }
 
     /// Finds a word, brings it to the front of its place, and puts its ids into `ids`.
-    pub(super) fn recall(&mut self, key: Key, place: u32, ids: &mut Vec<u32>) -> bool {
-        let value = match key {
-            Key::Short(key) => self.short.get([key], place),
-            Key::Long(key) => self.long.get(key, Table::<2, LONG_BITS>::place(key)),
-        };
-        let Some(value) = value else { return false };
-        let mut few = unpack(value);
-        let count = few[0] >> COUNT_SHIFT;
-        few[0] &= (1 << COUNT_SHIFT) - 1;
-        ids.clear();
-        match few.get(..count as usize) {
-            Some(few) => ids.extend_from_slice(few),
-            None => {
-                let place = u64::from(few[1]) | u64::from(few[2]) << 32;
-                match self.arena.get(place, few[0] as usize) {
-                    Some(many) => ids.extend_from_slice(many),
-                    None => return false,
-                }
+    pub(super) fn recall(&mut self, key: Key, ids: &mut Vec<u32>) -> bool {
+        let (few, count) = match key {
+            Key::Short(key) => {
+                let is_it = |[low, high]: ShortKey| low == key[0] && (high ^ key[1]) << 8 == 0;
+                let Some(bucket) = self.short.find(key, is_it) else { return false };
+                (bucket.ids[0], (bucket.keys[0][1] >> COUNT_SHIFT) as usize)
             }
+            Key::Long(key) => {
+                let Some(bucket) = self.long.find(key, |stored| stored == key) else {
+                    return false;
+                };
+                // The last place tells how many there are.
+                (bucket.ids[0], bucket.ids[0][FEW - 1] as usize)
+            }
+        };
+        ids.clear();
+        if count != 0 {
+            ids.extend(few.get(..count).unwrap_or_default());
+            return true;
         }
-        true
+        let [length, low, high, _] = few;
+        let place = u64::from(low) | u64::from(high) << 32;
+        let many = self.arena.get(place, length as usize);
+        ids.extend(many.unwrap_or_default());
+        many.is_some()
     }
 
     /// Remembers a word.
-    pub(super) fn insert(&mut self, key: Key, place: u32, ids: &[u32]) {
-        let mut value = [0; FEW];
-        match value.get_mut(..ids.len()) {
-            Some(few) if ids.first().is_some_and(|&id| id >> COUNT_SHIFT == 0) => {
-                few.copy_from_slice(ids);
-                value[0] |= (ids.len() as u32) << COUNT_SHIFT;
-            }
-            _ => {
-                let place = self.arena.push(ids);
-                let count = MANY << COUNT_SHIFT | ids.len() as u32; // a word has at most 31
-                value = [count, place as u32, (place >> 32) as u32, 0];
-            }
+    pub(super) fn insert(&mut self, key: Key, ids: &[u32]) {
+        self.inserted += 1;
+        let most = if matches!(key, Key::Short(_)) { FEW } else { FEW - 1 };
+        let (mut few, mut count) = ([0; FEW], 0);
+        if (1..=most).contains(&ids.len()) {
+            count = ids.len();
+            few[..count].copy_from_slice(ids);
+        } else {
+            let place = self.arena.push(ids);
+            few = [ids.len() as u32, place as u32, (place >> 32) as u32, 0];
         }
         match key {
-            Key::Short(key) => self.short.insert([key], place, pack(value)),
-            Key::Long(key) => self.long.insert(key, Table::<2, LONG_BITS>::place(key), pack(value)),
+            Key::Short(key) => {
+                let stored = [key[0], key[1] | (count as u64) << COUNT_SHIFT];
+                self.short.insert(key, stored, few);
+            }
+            Key::Long(key) => {
+                few[FEW - 1] = count as u32;
+                self.long.insert(key, key, few);
+            }
         }
     }
 }
 
-/// Both keys of a place, then both values.
-type Bucket = [u128; 4];
-
-/// The ids of the word that is in front at a place, each from its low to its high byte, and how many of them
-/// there are, if it has this key and they are few.
-#[inline(always)]
-pub(super) fn front(buckets: &[Bucket], place: u32, key: u128) -> Option<([u8; 16], usize)> {
-    let bucket = buckets.get(place as usize)?;
-    let count = bucket[2] as u32 >> COUNT_SHIFT;
-    let ids = bucket[2] & !(u128::from(MANY) << COUNT_SHIFT);
-    (bucket[0] == key && count <= FEW as u32).then(|| (ids.to_le_bytes(), count as usize))
+/// Where short words are looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Places<'w> {
+    pub(super) buckets: &'w [Bucket<2>],
+    shift: u32,
 }
 
-/// A ring of ids: places count up for ever, and what was written longest ago is written over.
-#[derive(Default)]
-struct Arena {
-    ids: Vec<u32>,
-    /// The place that is written next.
-    next: u64,
-}
-
-impl Arena {
-    /// Writes ids, fewer than the ring has, and gives their place.
-    fn push(&mut self, ids: &[u32]) -> u64 {
-        let mut start = self.next as usize % ARENA_IDS;
-        if start + ids.len() > ARENA_IDS {
-            self.next += (ARENA_IDS - start) as u64; // they lie on end
-            start = 0;
-        }
-        let end = start + ids.len();
-        if self.ids.len() < end {
-            self.ids.resize(end, 0);
-        }
-        self.ids[start..end].copy_from_slice(ids);
-        let place = self.next;
-        self.next += ids.len() as u64;
-        place
-    }
-
-    /// The ids at a place, unless they are written over.
-    fn get(&self, place: u64, length: usize) -> Option<&[u32]> {
-        let start = place as usize % ARENA_IDS;
-        let is_there = self.next - place <= ARENA_IDS as u64;
-        is_there.then(|| &self.ids[start..start + length])
-    }
-}
-
-fn pack(ids: [u32; 4]) -> u128 {
-    ids.iter().rev().fold(0, |packed, &id| packed << 32 | u128::from(id))
-}
-
-#[inline(always)]
-fn unpack(value: u128) -> [u32; 4] {
-    [value as u32, (value >> 32) as u32, (value >> 64) as u32, (value >> 96) as u32]
-}
-
-/// `1 << BITS` buckets of two places, each a key of `N` words and a value.
-#[derive(Default)]
-struct Table<const N: usize, const BITS: u32> {
-    /// Per bucket: the keys of both places, then their values, then room up to a power of two.
-    slots: Vec<u128>,
-    /// The first slot that is at the start of a cache line.
-    base: usize,
-}
-
-impl<const N: usize, const BITS: u32> Table<N, BITS> {
-    const STRIDE: usize = (2 * N + 2).next_power_of_two();
-
-    /// Memory that is never used is never really taken.
-    fn new() -> Self {
-        let slots = vec![0; (Self::STRIDE << BITS) + 4];
-        advise(&slots);
-        let base = slots.as_ptr().align_offset(64).min(4);
-        Self { slots, base }
-    }
-
+impl Places<'_> {
+    /// The place of a short key.
     #[inline(always)]
-    fn place(key: [u128; N]) -> u32 {
-        let hash = key.iter().fold(0u64, |hash, &part| {
-            let (low, high) = (part as u64, (part >> 64) as u64);
-            (hash ^ low ^ high.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-        });
-        (hash >> (u64::BITS - BITS)) as u32
+    pub(super) fn place(self, key: ShortKey) -> u32 {
+        place(key, self.shift)
     }
 
+    /// The ids of the word that is in front at a place, and how many of them there are, if it has this key and
+    /// they are few.
     #[inline(always)]
-    fn start(&self, place: u32) -> usize {
-        self.base + place as usize * Self::STRIDE
+    pub(super) fn front(&self, place: u32, key: ShortKey) -> Option<(&[u32; FEW], usize)> {
+        let Bucket { keys: [stored, _], ids: [few, _] } = self.buckets.get(place as usize)?;
+        // If the keys are the same, only the count is left, and it is not 0.
+        let count = (stored[1] ^ key[1]).rotate_left(u64::BITS - COUNT_SHIFT);
+        (stored[0] == key[0] && count.wrapping_sub(1) < FEW as u64).then_some((few, count as usize))
+    }
+}
+
+/// The place of a key: of its hash, what is left of a shift.
+#[inline(always)]
+fn place<const N: usize>(key: [u64; N], shift: u32) -> u32 {
+    let mut hash = 0u64;
+    for pair in key.as_chunks::<2>().0 {
+        hash = (hash ^ pair[0] ^ pair[1].rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    (hash >> (shift % u64::BITS)) as u32
+}
+
+/// Two words, the one used last in front. A short one takes half a cache line.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Bucket<const N: usize> {
+    keys: [[u64; N]; 2],
+    ids: [[u32; FEW]; 2],
+}
+
+/// Buckets by the hash of a key.
+struct Table<const N: usize> {
+    buckets: Vec<Bucket<N>>,
+    /// How far a hash is shifted down to a place.
+    shift: u32,
+}
+
+impl<const N: usize> Default for Table<N> {
+    fn default() -> Self {
+        Self { buckets: Vec::new(), shift: 0 }
+    }
+}
+
+impl<const N: usize> Table<N> {
+    /// Gets more buckets; what is remembered stays. `key_of` gives the key of what is stored.
+    fn grow(&mut self, bits: u32, key_of: impl Fn([u64; N]) -> [u64; N]) {
+        let mut buckets = Vec::with_capacity(1 << bits);
+        advise(buckets.spare_capacity_mut());
+        buckets.resize(1 << bits, Bucket { keys: [[0; N]; 2], ids: [[0; FEW]; 2] });
+        let larger = Self { buckets, shift: u64::BITS - bits };
+        let smaller = std::mem::replace(self, larger);
+        for Bucket { keys, ids } in smaller.buckets {
+            for way in [1, 0].into_iter().filter(|way| keys[*way] != [0; N]) {
+                self.insert(key_of(keys[way]), keys[way], ids[way]);
+            }
+        }
     }
 
-    fn bucket(&mut self, place: u32) -> &mut [u128] {
-        let start = self.start(place);
-        &mut self.slots[start..start + 2 * N + 2]
+    fn bucket(&mut self, key: [u64; N]) -> &mut Bucket<N> {
+        &mut self.buckets[place(key, self.shift) as usize]
     }
 
-    fn get(&mut self, key: [u128; N], place: u32) -> Option<u128> {
-        let bucket = self.bucket(place);
-        // Part by part: comparing slices would call a function.
-        let holds = |place: &[u128]| (0..N).all(|part| place[part] == key[part]);
-        if holds(bucket) {
-            return Some(bucket[2 * N]);
+    /// The bucket of a key, if a word is there that `is_it`, which is then in front.
+    fn find(&mut self, key: [u64; N], is_it: impl Fn([u64; N]) -> bool) -> Option<&Bucket<N>> {
+        let bucket = self.bucket(key);
+        if !is_it(bucket.keys[0]) {
+            if !is_it(bucket.keys[1]) {
+                return None;
+            }
+            bucket.keys.swap(0, 1);
+            bucket.ids.swap(0, 1);
         }
-        if !holds(&bucket[N..]) {
-            return None;
-        }
-        // The one used last goes in front.
-        for part in 0..N {
-            bucket.swap(part, N + part);
-        }
-        bucket.swap(2 * N, 2 * N + 1);
-        Some(bucket[2 * N])
+        Some(bucket)
     }
 
-    fn insert(&mut self, key: [u128; N], place: u32, value: u128) {
-        let bucket = self.bucket(place);
-        for (part, key) in key.into_iter().enumerate() {
-            bucket[N + part] = bucket[part];
-            bucket[part] = key;
-        }
-        bucket[2 * N + 1] = bucket[2 * N];
-        bucket[2 * N] = value;
+    fn insert(&mut self, key: [u64; N], stored: [u64; N], ids: [u32; FEW]) {
+        let bucket = self.bucket(key);
+        bucket.keys = [stored, bucket.keys[0]];
+        bucket.ids = [ids, bucket.ids[0]];
     }
 }
 
@@ -307,70 +323,65 @@ impl<const N: usize, const BITS: u32> Table<N, BITS> {
 mod tests {
     use super::*;
 
-    fn key_of(text: &[u8], start: usize, end: usize) -> Option<Key> {
+    fn prepared(bytes: usize) -> Words {
+        let mut words = Words::default();
+        words.prepare(bytes);
+        words
+    }
+
+    fn key_at(text: &[u8], start: usize, end: usize) -> Option<Key> {
         key(text, &(start..end), short_key(text, start, end).unwrap_or(LONG))
     }
 
-    fn place_of(key: Key) -> u32 {
-        match key {
-            Key::Short(key) => Words::place(key),
-            Key::Long(_) => 0,
-        }
-    }
-
-    fn insert(words: &mut Words, key: Key, ids: &[u32]) {
-        words.insert(key, place_of(key), ids);
-    }
-
     fn ids_of(words: &mut Words, key: Key) -> Option<Vec<u32>> {
-        let place = place_of(key);
         let in_front: Option<Vec<u32>> = match key {
-            Key::Short(key) => front(words.buckets(), place, key).map(|(ids, count)| {
-                let (ids, _) = ids.as_chunks();
-                ids[..count].iter().map(|id| u32::from_le_bytes(*id)).collect()
-            }),
+            Key::Short(key) => {
+                let places = words.places();
+                places.front(places.place(key), key).map(|(ids, count)| ids[..count].to_vec())
+            }
             Key::Long(_) => None,
         };
         let mut ids = vec![9];
-        let recalled = words.recall(key, place, &mut ids).then_some(ids);
+        let recalled = words.recall(key, &mut ids).then_some(ids);
         assert!(in_front.is_none() || in_front == recalled);
         recalled
     }
 
     #[test]
     fn words_of_every_length_are_told_apart_even_by_nul_bytes() {
-        let mut words = Words::default();
-        words.prepare();
+        let mut words = prepared(0);
         let text = [0; 64];
         for length in 1..=LONGEST {
             let ids: Vec<u32> = (0..length as u32).collect();
-            let key = key_of(&text, 3, 3 + length).unwrap();
+            let key = key_at(&text, 3, 3 + length).unwrap();
             assert!(ids_of(&mut words, key).is_none());
-            insert(&mut words, key, &ids);
+            words.insert(key, &ids);
         }
         for length in 1..=LONGEST {
             let ids: Vec<u32> = (0..length as u32).collect();
             // The same word at the very end of a text, where nothing can be read behind it.
-            let end = key_of(&text, text.len() - length, text.len()).unwrap();
+            let end = key_at(&text, text.len() - length, text.len()).unwrap();
             assert_eq!(ids_of(&mut words, end), Some(ids));
         }
-        assert!(short_key(&text, 0, 0).is_none() && key_of(&text, 0, LONGEST + 1).is_none());
+        assert!(short_key(&text, 0, 0).is_none() && key_at(&text, 0, LONGEST + 1).is_none());
     }
 
     #[test]
     fn a_part_is_not_a_word_of_the_same_bytes() {
-        let mut words = Words::default();
-        words.prepare();
+        let mut words = prepared(0);
         let text = [7; 32];
         for length in [4, 20] {
-            let key = key_of(&text, 0, length).unwrap();
+            let key = key_at(&text, 0, length).unwrap();
             let part = match key {
-                Key::Short(key) => Key::Short(key | SEGMENT),
-                Key::Long([low, high]) => Key::Long([low, high | SEGMENT]),
+                Key::Short(short) => {
+                    assert!(is_segment(as_segment(short)) && !is_segment(short));
+                    Key::Short(as_segment(short))
+                }
+                Key::Long(_) => super::key(&text, &(0..length), LONG_SEGMENT).unwrap(),
             };
-            insert(&mut words, key, &[1]);
+            words.insert(key, &[1]);
             assert!(ids_of(&mut words, part).is_none());
-            insert(&mut words, part, &[2]);
+            words.insert(part, &[2]);
             assert_eq!(ids_of(&mut words, key), Some(vec![1]));
             assert_eq!(ids_of(&mut words, part), Some(vec![2]));
         }
@@ -378,44 +389,24 @@ mod tests {
 
     #[test]
     fn ids_that_need_all_bits_are_kept() {
-        let mut words = Words::default();
-        words.prepare();
-        let key = key_of(b"word", 0, 4).unwrap();
-        insert(&mut words, key, &[1 << COUNT_SHIFT, 5]);
-        assert_eq!(ids_of(&mut words, key), Some(vec![1 << COUNT_SHIFT, 5]));
-    }
-
-    #[test]
-    fn a_full_arena_forgets_the_oldest_and_never_lies() {
-        let mut arena = Arena::default();
-        let mut written: Vec<(u64, Vec<u32>)> = Vec::new();
-        for number in 0..200_000u32 {
-            let ids = vec![number; 5 + number as usize % 27];
-            written.push((arena.push(&ids), ids));
-            assert!(arena.ids.len() <= ARENA_IDS);
-            let (place, ids) = &written[number as usize / 2];
-            assert!(arena.get(*place, ids.len()).is_none_or(|found| found == ids));
-            let recent = written.len().saturating_sub(ARENA_IDS / 32);
-            let (place, ids) = &written[recent];
-            assert_eq!(arena.get(*place, ids.len()), Some(&ids[..]));
-        }
-        let (place, ids) = &written[0];
-        assert_eq!(arena.get(*place, ids.len()), None);
+        let mut words = prepared(0);
+        let key = key_at(b"word", 0, 4).unwrap();
+        words.insert(key, &[u32::MAX, 1 << 31]);
+        assert_eq!(ids_of(&mut words, key), Some(vec![u32::MAX, 1 << 31]));
     }
 
     #[test]
     fn a_full_table_forgets_and_never_lies() {
-        let mut words = Words::default();
-        words.prepare();
+        let mut words = prepared(0);
         for number in 0..900_000u32 {
             let text = format!("{number:024}");
-            let (short, long) = (key_of(text.as_bytes(), 12, 24), key_of(text.as_bytes(), 0, 24));
+            let (short, long) = (key_at(text.as_bytes(), 12, 24), key_at(text.as_bytes(), 0, 24));
             for key in [short.unwrap(), long.unwrap()] {
-                insert(&mut words, key, &[number; 5][..1 + number as usize % 5]);
+                words.insert(key, &[number; 5][..1 + number as usize % 5]);
             }
             let text = format!("{:024}", number / 2);
             let expected = vec![number / 2; 1 + number as usize / 2 % 5];
-            for key in [key_of(text.as_bytes(), 12, 24), key_of(text.as_bytes(), 0, 24)] {
+            for key in [key_at(text.as_bytes(), 12, 24), key_at(text.as_bytes(), 0, 24)] {
                 if let Some(found) = ids_of(&mut words, key.unwrap()) {
                     assert_eq!(found, expected);
                 }

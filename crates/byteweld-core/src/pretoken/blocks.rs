@@ -22,7 +22,8 @@ use super::spec::Spec;
 
 /// The blocks of a chunk.
 const BLOCKS: usize = 32;
-const CHUNK: usize = BLOCKS * BLOCK;
+/// The bytes of a chunk.
+pub(crate) const CHUNK: usize = BLOCKS * BLOCK;
 
 /// So far ahead a contraction may look.
 const MARGIN: usize = 8;

@@ -36,6 +36,7 @@ use std::sync::{Arc, Mutex};
 use crate::error::Result;
 use automaton::Automaton;
 use backtrack::Backtracker;
+pub(crate) use blocks::CHUNK;
 use classes::STAND_IN;
 use lazy::Lazy;
 use normalise::Alternative;

@@ -99,7 +99,8 @@ pub(crate) trait Pieces {
     /// Takes one, and whether it is a match.
     fn piece(&mut self, start: usize, end: usize, is_match: bool) -> ControlFlow<()>;
 
-    /// Takes several matches: the first starts at `start`, and they end so many bytes behind that.
+    /// Takes several matches: the first starts at `start`, and they end so many bytes behind that, at most
+    /// [`super::CHUNK`].
     #[inline(always)]
     fn pieces(&mut self, start: usize, ends: &[u16]) -> ControlFlow<()> {
         let mut from = start;

@@ -1,0 +1,61 @@
+//! A ring of ids, for words that become many.
+
+/// 2 MiB. New ids take the room of the oldest.
+const ARENA_IDS: usize = 1 << 19;
+
+/// A ring of ids: places count up for ever, and what was written longest ago is written over.
+#[derive(Default)]
+pub(super) struct Arena {
+    ids: Vec<u32>,
+    /// The place that is written next.
+    next: u64,
+}
+
+impl Arena {
+    /// Writes ids, fewer than the ring has, and gives their place.
+    pub(super) fn push(&mut self, ids: &[u32]) -> u64 {
+        let mut start = self.next as usize % ARENA_IDS;
+        if start + ids.len() > ARENA_IDS {
+            self.next += (ARENA_IDS - start) as u64; // they lie on end
+            start = 0;
+        }
+        let end = start + ids.len();
+        if self.ids.len() < end {
+            self.ids.resize(end, 0);
+        }
+        self.ids[start..end].copy_from_slice(ids);
+        let place = self.next;
+        self.next += ids.len() as u64;
+        place
+    }
+
+    /// The ids at a place, unless they are written over.
+    pub(super) fn get(&self, place: u64, length: usize) -> Option<&[u32]> {
+        let start = place as usize % ARENA_IDS;
+        let is_there = self.next - place <= ARENA_IDS as u64;
+        is_there.then(|| &self.ids[start..start + length])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_arena_forgets_the_oldest_and_never_lies() {
+        let mut arena = Arena::default();
+        let mut written: Vec<(u64, Vec<u32>)> = Vec::new();
+        for number in 0..200_000u32 {
+            let ids = vec![number; 5 + number as usize % 27];
+            written.push((arena.push(&ids), ids));
+            assert!(arena.ids.len() <= ARENA_IDS);
+            let (place, ids) = &written[number as usize / 2];
+            assert!(arena.get(*place, ids.len()).is_none_or(|found| found == ids));
+            let recent = written.len().saturating_sub(ARENA_IDS / 32);
+            let (place, ids) = &written[recent];
+            assert_eq!(arena.get(*place, ids.len()), Some(&ids[..]));
+        }
+        let (place, ids) = &written[0];
+        assert_eq!(arena.get(*place, ids.len()), None);
+    }
+}
