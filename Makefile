@@ -8,7 +8,7 @@ PEERS := .venv-peers
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-browser test-long lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-browser test-long fuzz-encode lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -34,6 +34,10 @@ test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## the studio in a r
 
 test-long: $(VENV)/.built $(VENV)/.test ## the slow tests and many more random examples
 	BYTEWELD_EXAMPLES=20 $(BIN)/python -m pytest -q -m "slow or not slow" --timeout 3600
+
+# ARGS="--seconds 900 --seed 7", ARGS="--vocab 'hf/*'"; the same seed draws the same texts.
+fuzz-encode: $(VENV)/.built $(VENV)/.test ## encoding beside its judges on hostile texts, a minute or ARGS="--seconds 900"
+	PYTHONPATH=tests:tests/property $(BIN)/python -m fuzz $(ARGS)
 
 lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formats, lints, types, stubs
 	cargo fmt --all -- --check

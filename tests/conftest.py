@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, settings
 TESTS = Path(__file__).parent
 SHARED = TESTS.parent.parent / "shared" / "data"
 
-# Strategies are used by two folders of tests, and pytest's importlib mode puts none on the path.
-sys.path.insert(0, str(TESTS / "property"))
+# Strategies and the fuzz are used by two folders of tests, and pytest's importlib mode puts none on
+# the path.
+sys.path[:0] = [str(TESTS / "property"), str(TESTS)]
 
 settings.register_profile(
     "byteweld",

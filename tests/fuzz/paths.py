@@ -1,0 +1,269 @@
+"""Every way to encode, as one table: a path gives what it found and what it should have found.
+
+A path knows the right ids of its text and asks a tokenizer in its own way: a list, an array, a
+number, offsets, a stream in pieces, a batch on threads. `ragged` and `files` take several texts.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import byteweld.tiktoken
+from byteweld import SpecialTokenError, Tokenizer
+from byteweld.reference.encode import utf8
+
+from .subjects import Allowed, Ids, Subject
+from .texts import Text, as_str
+
+THREADS = (1, 2, 5)
+LONG = 1000  # characters, from which on a path in Python takes longer than all others together
+
+Both = tuple[object, object]  # what was found, what is right
+
+
+class Asked(NamedTuple):
+    """One text, its right ids, and which special tokens are recognised in it."""
+
+    subject: Subject
+    tok: Tokenizer
+    text: Text
+    ids: Ids
+    allowed: Allowed
+    seed: float  # of what a path draws: limits, and places to cut
+
+    @property
+    def rng(self) -> Random:
+        return Random(self.seed)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"allowed_special": self.allowed, "disallowed_special": ()}
+
+
+OnePath = Callable[[Asked], Both | None]  # None where a path says nothing of such a text
+
+
+# ---------------------------------------------------------------------- one text
+
+
+def encode(asked: Asked) -> Both:
+    return asked.tok.encode(asked.text, **asked.options), asked.ids
+
+
+def encode_bytes(asked: Asked) -> Both:
+    return asked.tok.encode(utf8(asked.text), **asked.options), asked.ids
+
+
+def encode_ordinary(asked: Asked) -> Both | None:
+    return None if asked.allowed else (asked.tok.encode_ordinary(asked.text), asked.ids)
+
+
+def encode_refusing(asked: Asked) -> Both | None:
+    """By default, a text that holds a special token is refused, and any other is encoded."""
+    specials = asked.tok.vocab.special_tokens
+    if asked.allowed or not asked.subject.is_plain:
+        return None
+    raw = utf8(asked.text)
+    held = any(special.encode() in raw for special in specials)
+    try:
+        return asked.tok.encode(asked.text), "refused" if held else asked.ids
+    except SpecialTokenError:
+        return "refused", "refused" if held else asked.ids
+
+
+def encode_to_numpy(asked: Asked) -> Both:
+    return asked.tok.encode_to_numpy(asked.text, **asked.options).tolist(), asked.ids
+
+
+def count(asked: Asked) -> Both:
+    return asked.tok.count(asked.text, **asked.options), len(asked.ids)
+
+
+def count_until(asked: Asked) -> Both:
+    limit = max(0, len(asked.ids) + asked.rng.choice([-len(asked.ids) // 2, -1, 0, 1]))
+    found = asked.tok.count_until(asked.text, limit, **asked.options)
+    return found, None if len(asked.ids) > limit else len(asked.ids)
+
+
+def truncate(asked: Asked) -> Both | None:
+    if not asked.subject.is_lossless:
+        return None
+    limit = asked.rng.randint(0, len(asked.ids))
+    found = asked.tok.truncate(utf8(asked.text), limit, **asked.options)
+    return found, b"".join(_tokens(asked)[:limit])
+
+
+def offsets(asked: Asked) -> Both | None:
+    ids, spans = asked.tok.encode_with_offsets(asked.text, **asked.options)
+    if not asked.subject.is_lossless:
+        return ids, asked.ids
+    ends = accumulate(map(len, _tokens(asked)), initial=0)
+    return (ids, spans), (asked.ids, list(pairwise(ends)))
+
+
+def character_offsets(asked: Asked) -> Both | None:
+    """The characters of a token hold its bytes."""
+    if not isinstance(asked.text, str) or not asked.subject.is_lossless or len(asked.text) > LONG:
+        return None
+    ids, spans = asked.tok.encode_with_offsets(asked.text, unit="characters", **asked.options)
+    held = [
+        token in utf8(asked.text[start:end])
+        for token, (start, end) in zip(_tokens(asked), spans, strict=False)
+    ]
+    return (ids, held), (asked.ids, [True] * len(asked.ids))
+
+
+def stream(asked: Asked) -> Both:
+    """The pieces of a str; in bytes they may be cut inside a character."""
+    rng = asked.rng
+    text = asked.text if rng.random() < 0.5 else utf8(asked.text)
+    feeder = asked.tok.encode_stream(**asked.options)
+    found: Ids = []
+    for piece in _pieces(rng, text):
+        found += feeder.feed(piece)
+    return found + feeder.finish(), asked.ids
+
+
+def iterable(asked: Asked) -> Both:
+    pieces = _pieces(asked.rng, asked.text)
+    return list(asked.tok.encode_iterable(pieces, **asked.options)), asked.ids
+
+
+def spans(asked: Asked) -> Both | None:
+    """Spans that nobody trusts are ordinary text, wherever they are cut."""
+    if not asked.subject.is_plain:
+        return None
+    if not asked.allowed:
+        pieces = _pieces(asked.rng, asked.text)
+        return asked.tok.encode_spans([(piece, False) for piece in pieces]), asked.ids
+    if asked.allowed != frozenset(asked.tok.vocab.special_tokens):
+        return None
+    return asked.tok.encode_spans([(asked.text, True)]), asked.ids
+
+
+def round_trip(asked: Asked) -> Both | None:
+    if not asked.subject.is_lossless:
+        return None
+    return asked.tok.decode_bytes(asked.ids), utf8(asked.text)
+
+
+def tiktoken_names(asked: Asked) -> Both | None:
+    """The module with tiktoken's names, which has an engine's calls of its own."""
+    text = as_str(asked.text)
+    if text is None or not asked.subject.is_plain:
+        return None
+    encoding = byteweld.tiktoken.Encoding.from_tokenizer(asked.tok)
+    return encoding.encode(text, **asked.options), asked.ids
+
+
+ONE: dict[str, OnePath] = {
+    "encode": encode,
+    "encode of bytes": encode_bytes,
+    "encode_ordinary": encode_ordinary,
+    "encode that refuses": encode_refusing,
+    "encode_to_numpy": encode_to_numpy,
+    "count": count,
+    "count_until": count_until,
+    "truncate": truncate,
+    "encode_with_offsets": offsets,
+    "encode_with_offsets in characters": character_offsets,
+    "encode_stream": stream,
+    "encode_iterable": iterable,
+    "encode_spans": spans,
+    "decode_bytes": round_trip,
+    "tiktoken.Encoding": tiktoken_names,
+}
+
+
+# ---------------------------------------------------------------------- several texts
+
+
+class AskedMany(NamedTuple):
+    """Several texts and their right ids."""
+
+    tok: Tokenizer
+    texts: Sequence[Text]
+    lists: Sequence[Ids]
+    allowed: Allowed
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"allowed_special": self.allowed, "disallowed_special": ()}
+
+
+ManyPath = Callable[[AskedMany], Both | None]
+
+
+def batch(threads: int) -> ManyPath:
+    def path(asked: AskedMany) -> Both:
+        found = asked.tok.encode_batch(asked.texts, num_threads=threads, **asked.options)
+        return found, list(asked.lists)
+
+    return path
+
+
+def ordinary_batch(threads: int) -> ManyPath:
+    def path(asked: AskedMany) -> Both | None:
+        if asked.allowed:
+            return None
+        found = asked.tok.encode_ordinary_batch(asked.texts, num_threads=threads)
+        return found, list(asked.lists)
+
+    return path
+
+
+def ragged(threads: int) -> ManyPath:
+    def path(asked: AskedMany) -> Both:
+        ids, ends = asked.tok.encode_ragged(asked.texts, num_threads=threads, **asked.options)
+        found = [ids[start:end].tolist() for start, end in pairwise(ends.tolist())]
+        return found, list(asked.lists)
+
+    return path
+
+
+def files(asked: AskedMany) -> Both | None:
+    """Documents of files; bytes that are no text are kept out, since they would be refused."""
+    some = [
+        (raw, ids)
+        for raw, ids in zip(map(utf8, asked.texts), asked.lists, strict=True)
+        if as_str(raw) is not None
+    ]
+    if not some:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"{number:04}.txt" for number in range(len(some))]
+        for path, (raw, _) in zip(paths, some, strict=True):
+            path.write_bytes(raw)
+        ids, ends = asked.tok.encode_files(paths, num_threads=2, **asked.options)
+    found = [ids[start:end].tolist() for start, end in pairwise(ends.tolist())]
+    return found, [ids for _, ids in some]
+
+
+MANY: dict[str, ManyPath] = {
+    **{f"encode_batch on {n}": batch(n) for n in THREADS},
+    **{f"encode_ordinary_batch on {n}": ordinary_batch(n) for n in THREADS},
+    **{f"encode_ragged on {n}": ragged(n) for n in THREADS},
+    "encode_files": files,
+}
+
+
+# ---------------------------------------------------------------------- private
+
+
+def _pieces(rng: Random, text: Text) -> list[Text]:
+    """A text cut in a few places, or after every character."""
+    if len(text) < 100 and rng.random() < 0.2:
+        places = list(range(len(text)))
+    else:
+        places = sorted(rng.randint(0, len(text)) for _ in range(rng.randint(0, 6)))
+    return [text[start:end] for start, end in pairwise([0, *places, len(text)])]
+
+
+def _tokens(asked: Asked) -> list[bytes]:
+    tokens = asked.tok.vocab.tokens
+    return [tokens[token_id] for token_id in asked.ids]

@@ -1,0 +1,302 @@
+"""The loop: draw texts, ask the judges, hold every path in every state equal, shrink what differs.
+
+A round is known by seed, subject and number. States are tokenizers of one vocabulary: a new one,
+one that has met all texts before, one whose tables are full and forget, and one for each other
+engine that can run the pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any, NamedTuple
+
+import byteweld.tiktoken
+from byteweld import Tokenizer
+from byteweld.proof import is_failure
+
+from .paths import MANY, ONE, Asked, AskedMany, Both
+from .subjects import Allowed, Ids, Judge, Subject, answer
+from .texts import LARGE_BYTES, Text, Texts, random_words
+
+# More words than the tables for short and long ones hold (2^18 and 2^15), with more ids than fit
+# the arena (2^19), see crates/byteweld-core/src/encode/words.rs.
+FLOOD_WORDS = {15: 300_000, 31: 60_000}
+DRIP_WORDS = {15: 300, 31: 100}
+SHRINK_TRIES = 3000
+# Of what takes long, not all is done every time.
+LARGE_PATHS = 3
+FILES_EVERY = 8
+COLD_EVERY = 4  # round, where a vocabulary takes as long to prepare as a round
+
+Drawn = Any  # a text that is to be shrunk, or a list of texts
+
+
+@dataclass
+class Tally:
+    """What was done so far."""
+
+    rounds: int = 0
+    executions: int = 0  # a text, in one state, by one path, compared
+    texts: int = 0
+    characters: int = 0
+    unjudged: int = 0
+
+    def add(self, other: Tally) -> None:
+        for name, number in vars(other).items():
+            setattr(self, name, getattr(self, name) + number)
+
+
+class Case(NamedTuple):
+    """What is asked for, and of whom: the round, and in it the state and the path."""
+
+    round: int
+    allowed: Allowed = frozenset()  # special tokens
+    state: str = ""
+    path: str = ""
+
+
+@dataclass
+class Mismatch:
+    """A path that gave something else than it should, on a text made as small as it would go."""
+
+    subject: str
+    case: Case
+    text: Text | list[Text]
+    found: object
+    expected: object
+    repeats: bool  # False if it was not there any more when asked again
+
+
+class Rounds:
+    """The rounds of one subject."""
+
+    def __init__(self, subject: Subject, samples: Sequence[str], seed: int) -> None:
+        self.tally = Tally()
+        self._subject = subject
+        self._seed = seed
+        vocab = subject.vocab
+        self._specials = list(vocab.special_tokens)
+        # Without a pattern, a text is one pre-token, and the reference looks at it n² times.
+        self._patient = vocab.pattern is not None or not subject.is_plain
+        self._texts = Texts(
+            samples,
+            tokens=[token for _, token in vocab.ordinary()],
+            specials=self._specials,
+            max_bytes=3 * LARGE_BYTES if self._patient else 250,
+        )
+        self._warm = {"warm": Tokenizer(vocab)}
+        self._warm |= {name: Tokenizer(other) for name, other in subject.others.items()}
+        self._full = Tokenizer(vocab)
+        self._flood(FLOOD_WORDS, seed)
+
+    def run(self) -> Iterator[Mismatch | None]:
+        """Go on for ever; gives None after a round in which all was equal."""
+        while True:
+            number = self.tally.rounds
+            rng = Random(f"{self._seed} {self._subject.name} {number}")
+            yield self._round(number, rng)
+            self.tally.rounds += 1
+
+    # ------------------------------------------------------------------ a round
+
+    def _round(self, number: int, rng: Random) -> Mismatch | None:
+        texts = self._texts.draw(rng, number)
+        self.tally.texts += len(texts)
+        self.tally.characters += sum(map(len, texts))
+        self._flood(DRIP_WORDS, number)
+        for allowed in self._choices(rng):
+            case = Case(number, allowed)
+            judged = []
+            for text in texts:
+                ids, mismatch = self._judge(text, case)
+                if mismatch is not None:
+                    return mismatch
+                if ids is not None:
+                    judged.append((text, ids))
+            self.tally.unjudged += len(texts) - len(judged)
+            for state, tok in self._states(number):
+                mismatch = self._check(case._replace(state=state), tok, judged, rng)
+                if mismatch is not None:
+                    return mismatch
+        return self._check_tiktokens_bytes(texts, Case(number))
+
+    def _choices(self, rng: Random) -> list[Allowed]:
+        """No special token, all, and in some rounds a few of them."""
+        choices = [frozenset[str]()]
+        if self._specials:
+            choices.append(frozenset(self._specials))
+        has_some = len(self._specials) > 1 and self._subject.is_plain
+        if has_some and rng.random() < 0.3:
+            choices.append(frozenset(rng.sample(self._specials, len(self._specials) // 2)))
+        return choices
+
+    def _states(self, number: int) -> Iterator[tuple[str, Tokenizer]]:
+        if self._subject.is_small or number % COLD_EVERY == 0:
+            yield "cold", Tokenizer(self._subject.vocab)
+        yield from self._warm.items()
+        yield "full", self._full
+
+    def _flood(self, words: dict[int, int], seed: int) -> None:
+        for longest, count in words.items():
+            text = random_words(seed, count, longest)
+            if not self._patient:
+                text = text[:2000]  # one word that no table keeps
+            self._full.encode_to_numpy(text, disallowed_special=())
+
+    # ------------------------------------------------------------------ judging
+
+    def _judge(self, text: Text, case: Case) -> tuple[Ids | None, Mismatch | None]:
+        """The right ids, or None; and a mismatch if two judges do not agree."""
+        answers = {
+            judge: ids
+            for judge in self._subject.judges
+            if (ids := judge.ids(text, case.allowed)) is not None
+        }
+        if not answers:
+            return None, None
+        (first, ids), *others = answers.items()
+        for judge, other in others:
+            if other != ids:
+                between = case._replace(state=first.name, path=f"beside {judge.name}")
+                ask = partial(_ask_both, first, judge, case.allowed)
+                return None, self._shrunk(ask, text, between)
+        return ids, None
+
+    def _right(self, text: Text, allowed: Allowed) -> Ids | None:
+        found = (judge.ids(text, allowed) for judge in self._subject.judges)
+        return next((ids for ids in found if ids is not None), None)
+
+    # ------------------------------------------------------------------ checking
+
+    def _check(
+        self, case: Case, tok: Tokenizer, judged: list[tuple[Text, Ids]], rng: Random
+    ) -> Mismatch | None:
+        # In another order every time: each path is once the first to meet a text.
+        paths = rng.sample(list(ONE), len(ONE))
+        for text, ids in judged:
+            for name in paths if len(text) < LARGE_BYTES else paths[:LARGE_PATHS]:
+                asked = Asked(self._subject, tok, text, ids, case.allowed, rng.random())
+                if self._is_wrong(partial(ONE[name], asked)):
+                    return self._shrunk(
+                        partial(self._ask_one, case._replace(path=name), asked),
+                        text,
+                        case._replace(path=name),
+                    )
+        texts, lists = [text for text, _ in judged], [ids for _, ids in judged]
+        for name, path in MANY.items():
+            if name == "encode_files" and case.round % FILES_EVERY:
+                continue
+            if self._is_wrong(
+                partial(path, AskedMany(tok, texts, lists, case.allowed)), len(texts)
+            ):
+                case = case._replace(path=name)
+                return self._shrunk(partial(self._ask_many, case, tok), texts, case)
+        return None
+
+    def _check_tiktokens_bytes(self, texts: list[Text], case: Case) -> Mismatch | None:
+        """tiktoken has its own idea of bytes that are no text; the module of its names has it."""
+        real = self._subject.tiktoken
+        if real is None:
+            return None
+        ours = byteweld.tiktoken.Encoding.from_tokenizer(self._warm["warm"])
+        for raw in texts:
+            if isinstance(raw, bytes) and self._is_wrong(partial(_ask_bytes, ours, real, raw)):
+                case = case._replace(state="warm", path="tiktoken.Encoding._encode_bytes")
+                return self._shrunk(partial(_ask_bytes, ours, real), raw, case)
+        return None
+
+    def _is_wrong(self, call: Callable[[], Both | None], texts: int = 1) -> bool:
+        both = _outcome(call)
+        self.tally.executions += texts if both is not None else 0
+        return both is not None and both[0] != both[1]
+
+    # ------------------------------------------------------------------ shrinking
+
+    def _ask_one(self, case: Case, asked: Asked, text: Text) -> Both | None:
+        """Ask again with a smaller text; who was new is new again."""
+        ids = self._right(text, case.allowed)
+        tok = Tokenizer(asked.tok.vocab) if case.state == "cold" else asked.tok
+        return None if ids is None else ONE[case.path](asked._replace(tok=tok, text=text, ids=ids))
+
+    def _ask_many(self, case: Case, tok: Tokenizer, texts: list[Text]) -> Both | None:
+        lists = [ids for text in texts if (ids := self._right(text, case.allowed)) is not None]
+        tok = Tokenizer(tok.vocab) if case.state == "cold" else tok
+        if len(lists) < len(texts):
+            return None
+        return MANY[case.path](AskedMany(tok, texts, lists, case.allowed))
+
+    def _shrunk(self, ask: Callable[[Drawn], Both | None], text: Drawn, case: Case) -> Mismatch:
+        repeats = _differs(ask, text)
+        if repeats:
+            text = shrink(text, partial(_differs, ask))
+        if repeats and isinstance(text, list):
+            for at in range(len(text)):
+                text[at] = shrink(text[at], partial(_differs_with, ask, text, at))
+        found, expected = _outcome(partial(ask, text)) or (None, None)
+        return Mismatch(self._subject.name, case, text, found, expected, repeats)
+
+
+def _ask_both(first: Judge, second: Judge, allowed: Allowed, text: Text) -> Both | None:
+    both = first.ids(text, allowed), second.ids(text, allowed)
+    return None if None in both else both
+
+
+def _ask_bytes(ours: byteweld.tiktoken.Encoding, real: Any, raw: bytes) -> Both | None:
+    right = answer(lambda: real._encode_bytes(raw))
+    return None if right is None else (ours._encode_bytes(raw), right)
+
+
+def _outcome(call: Callable[[], Both | None]) -> Both | None:
+    """What a path gives; an error or a panic is something that it should not."""
+    try:
+        return call()
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        return repr(error), "no error"
+
+
+def _differs(ask: Callable[[Drawn], Both | None], text: Drawn) -> bool:
+    both = _outcome(partial(ask, text))
+    return both is not None and both[0] != both[1]
+
+
+def _differs_with(
+    ask: Callable[[list[Text]], Both | None], texts: list[Text], at: int, text: Text
+) -> bool:
+    return _differs(ask, [*texts[:at], text, *texts[at + 1 :]])
+
+
+def shrink(whole: Drawn, fails: Callable[[Drawn], bool]) -> Drawn:
+    """Leave out ever smaller parts while it still fails; then make characters plain ones.
+
+    >>> shrink("some words with an x in them", lambda text: "x" in text)
+    'x'
+    """
+    tries = SHRINK_TRIES
+    size = max(1, len(whole) // 2)
+    while size and tries > 0:
+        at, before = 0, len(whole)
+        while at < len(whole) and tries > 0:
+            tries -= 1
+            smaller = whole[:at] + whole[at + size :]
+            if fails(smaller):
+                whole = smaller
+            else:
+                at += size
+        if size > 1 or len(whole) == before:
+            size //= 2
+    return _plainer(whole, fails) if isinstance(whole, str) else whole
+
+
+def _plainer(text: str, fails: Callable[[str], bool]) -> str:
+    for at, character in enumerate(text[:200]):
+        for plain in "a 1":
+            simpler = text[:at] + plain + text[at + 1 :]
+            if character not in "a 1" and fails(simpler):
+                text = simpler
+                break
+    return text

@@ -1,0 +1,371 @@
+"""Subjects: vocabularies of every kind, each with the judges that know its ids.
+
+Small ones are made here, so that the reference can follow; real ones lie beside the clone. A judge
+gives None for a text that it does not take, and somebody else decides.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import lru_cache, partial
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+from strategies import BYTES, ENDOFTEXT
+
+import byteweld
+from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary, reference
+from byteweld.proof import is_failure
+from byteweld.reference.encode import utf8
+
+from .texts import TESTS, Text, as_str
+
+Ids = list[int]
+Allowed = frozenset[str]
+
+SPECIALS = [ENDOFTEXT, "<|a|>"]
+# The reference looks at all pairs again after each merge.
+MAX_REFERENCE_PRETOKEN = 300
+# Alternatives that no text reaches, since all before them take every character: they change no
+# pre-token, only who runs the pattern.
+OTHER_ENGINES = {"automaton": "|xy+z|ab", "backtracking": "|(?<=a)b"}
+
+
+# One or two of every class that a known pattern tells apart.
+PAIRED = "abAZsS'ſ\u212a 1½\t\n\r\xa0\u3000!/._éÉ漢ǅʰ\u0301\u0903👍\0\u200b"
+
+
+class Judge(Protocol):
+    """Somebody who knows the ids of a vocabulary."""
+
+    name: str
+
+    def ids(self, text: Text, allowed: Allowed) -> Ids | None: ...
+
+
+@dataclass
+class Subject:
+    """A vocabulary and its judges; the first that answers says what is right."""
+
+    name: str
+    vocab: Vocabulary
+    judges: list[Judge]
+    tiktoken: Any = None  # the real Encoding, for what only it has
+    is_small: bool = True
+    others: dict[str, Vocabulary] = field(default_factory=dict)  # by the engine of their pattern
+    is_plain: bool = field(init=False)
+    is_lossless: bool = field(init=False)  # the bytes of the tokens are those of the text
+
+    def __post_init__(self) -> None:
+        self.is_plain = is_plain(self.vocab)
+        own_ids = "shared ids" not in self.vocab.extras
+        self.is_lossless = self.is_plain and own_ids and self.vocab.alphabet == "bytes"
+        for engine, tail in OTHER_ENGINES.items():
+            if self.vocab.pattern is not None and self.is_plain:
+                vocab = with_pattern(self.vocab, self.vocab.pattern + tail)
+                if Tokenizer(vocab).pattern_engine == engine:
+                    self.others[engine] = vocab
+
+
+def is_plain(vocab: Vocabulary) -> bool:
+    """Whether all is tokens, merges and one pattern: the reference knows nothing else."""
+    return set(vocab.extras) <= {"template", "shared ids"}
+
+
+def with_pattern(vocab: Vocabulary, pattern: str) -> Vocabulary:
+    """The same tokens and merges, cut by another pattern."""
+    return Vocabulary(
+        vocab.tokens,
+        vocab.merge_ids,
+        special_tokens=vocab.special_tokens,
+        pattern=pattern,
+        ranking=vocab.ranking,
+        ignore_merges=vocab.ignore_merges,
+        roles=vocab.roles,
+        alphabet=vocab.alphabet,
+    )
+
+
+# ---------------------------------------------------------------------- judges
+
+
+class ReferenceJudge:
+    """The readable implementation; it remembers the ids of pre-tokens."""
+
+    name = "reference"
+
+    def __init__(self, vocab: Vocabulary) -> None:
+        self._vocab = vocab
+        self._merged = lru_cache(maxsize=1 << 16)(self._merge)
+
+    def ids(self, text: Text, allowed: Allowed) -> Ids | None:
+        ids: Ids = []
+        for piece in reference.split_specials(utf8(text), allowed):
+            if isinstance(piece, str):
+                ids.append(self._vocab.special_tokens[piece])
+                continue
+            for pretoken in reference.pretokenize(piece, self._vocab.pattern):
+                if len(pretoken) > MAX_REFERENCE_PRETOKEN:
+                    return None
+                ids += self._merged(pretoken)
+        return ids
+
+    def _merge(self, pretoken: bytes) -> tuple[int, ...]:
+        *_, last = reference.encode_steps(self._vocab, pretoken)
+        return last.parts
+
+
+class TiktokenJudge:
+    """The real tiktoken; of bytes it knows only those that are text."""
+
+    name = "tiktoken"
+
+    def __init__(self, encoding: Any) -> None:
+        self._encoding = encoding
+
+    def ids(self, text: Text, allowed: Allowed) -> Ids | None:
+        decoded = as_str(text)
+        if decoded is None:
+            return None
+        return answer(
+            lambda: self._encoding.encode(decoded, allowed_special=allowed, disallowed_special=())
+        )
+
+
+class TokenizersJudge:
+    """The real tokenizers, where all special tokens are recognised or none is."""
+
+    name = "tokenizers"
+
+    def __init__(self, tokenizer: Any, specials: Allowed) -> None:
+        self._tokenizer = tokenizer
+        self._specials = specials
+
+    def ids(self, text: Text, allowed: Allowed) -> Ids | None:
+        decoded = as_str(text)
+        if decoded is None or allowed not in (frozenset(), self._specials):
+            return None
+        self._tokenizer.encode_special_tokens = not allowed
+        repaired = utf8(decoded).decode()
+        return answer(lambda: self._tokenizer.encode(repaired, add_special_tokens=False).ids)
+
+
+def answer(call: Callable[[], Ids]) -> Ids | None:
+    """What a peer says, or None where it gives up: its regex engine runs out of stack."""
+    try:
+        return call()
+    except BaseException as error:
+        if not is_failure(error) or isinstance(error, TypeError):
+            raise
+        return None
+
+
+def _imported(name: str) -> Any | None:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def missing_peers() -> list[str]:
+    """Judges that are not installed."""
+    return [name for name in ("tiktoken", "tokenizers") if _imported(name) is None]
+
+
+def _tiktoken(vocab: Vocabulary, ranks: dict[bytes, int], pattern: str) -> Any | None:
+    module = _imported("tiktoken")
+    return module and module.Encoding(
+        "fuzz", pat_str=pattern, mergeable_ranks=ranks, special_tokens=dict(vocab.special_tokens)
+    )
+
+
+def _judged(
+    name: str, vocab: Vocabulary, *, tiktoken: Any = None, tokenizers: Any = None
+) -> Subject:
+    judges: list[Judge] = []
+    # Python's regex reads `&&` in a set as two characters, not as "and".
+    if is_plain(vocab) and "&&" not in (vocab.pattern or ""):
+        judges.append(ReferenceJudge(vocab))
+    if tiktoken is not None:
+        judges.append(TiktokenJudge(tiktoken))
+    if tokenizers is not None:
+        judges.append(TokenizersJudge(tokenizers, frozenset(vocab.special_tokens)))
+    return Subject(name, vocab, judges, tiktoken)
+
+
+# ---------------------------------------------------------------------- small vocabularies
+
+
+def _documents() -> list[str]:
+    names = ("prose.txt", "code.txt", "many.txt")
+    return [(TESTS / "data" / name).read_text("utf-8") for name in names]
+
+
+def trained(pattern: str | None) -> Subject:
+    """Trained on the small texts: the same ids in all four engines."""
+    tok = byteweld.train(
+        iter(_documents()),
+        vocab_size=1000,
+        pattern=pattern,
+        special_tokens=SPECIALS,
+        min_frequency=1,
+    )
+    vocab = tok.vocab
+    tokenizers = _imported("tokenizers")
+    theirs = None
+    if tokenizers is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            tok.save(Path(folder) / "tokenizer.json")
+            theirs = tokenizers.Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+    encoding = _tiktoken(vocab, dict(vocab.ids), vocab.pattern or r"(?s:.+)")
+    return _judged(f"small/{pattern or 'whole'}", vocab, tiktoken=encoding, tokenizers=theirs)
+
+
+def pairs(pattern: str) -> Subject:
+    """A token for every two characters of the classes: where a pattern cuts, the ids show it."""
+    rng = Random(f"pairs {pattern}")
+    characters = [character.encode() for character in PAIRED]
+    starts = {character[:n] for character in characters for n in range(2, len(character) + 1)}
+    both = [one + other for one in characters for other in characters]
+    rng.shuffle(both)
+    every = list(dict.fromkeys([*BYTES.values(), *sorted(starts, key=len), *both]))
+    ranks = {token: rank for rank, token in enumerate(every)}
+    vocab = Vocabulary(
+        dict(enumerate(every)) | {5000: ENDOFTEXT.encode()},
+        special_tokens={ENDOFTEXT: 5000},
+        pattern=pattern,
+        ranking="ranks",
+    )
+    theirs = _tiktoken(vocab, ranks, vocab.pattern or "")
+    return _judged(f"small/pairs-{pattern}", vocab, tiktoken=theirs)
+
+
+def random_ranks(number: int) -> Subject:
+    """Random tokens over a tiny alphabet, in random order of rank: not all can be made."""
+    rng = Random(f"ranks {number}")
+    pattern = rng.choice(list(PATTERNS.values()))
+    letters = rng.choice([b"ab", b"ab ", "aé".encode(), "👍 ".encode(), b"a'\n 1"])
+    tokens = {bytes(rng.choices(letters, k=rng.randint(2, 20))) for _ in range(60)}
+    every = [*BYTES.values(), *sorted(tokens - set(BYTES.values()))]
+    rng.shuffle(every)
+    ranks = {token: rank for rank, token in enumerate(every)}
+    vocab = Vocabulary(
+        dict(enumerate(every)) | {900: ENDOFTEXT.encode()},
+        special_tokens={ENDOFTEXT: 900},
+        pattern=pattern,
+        ranking="ranks",
+    )
+    return _judged(f"small/ranks-{number}", vocab, tiktoken=_tiktoken(vocab, ranks, pattern))
+
+
+def random_merges(number: int, *, ignore_merges: bool) -> Subject:
+    """Merges in random order, several for one token, and tokens that no merge makes."""
+    rng = Random(f"merges {number}")
+    letters = rng.choice([[b"a", b"b"], [b"a", b"b", b" "], [b"a", b"\xc3", b"\xa9"]])
+    tokens = list(letters)
+    for _ in range(40):
+        token = rng.choice(tokens) + rng.choice(tokens)
+        if token not in tokens and len(token) <= 20:
+            tokens.append(token)
+    every = [*BYTES.values(), *(token for token in tokens if len(token) > 1)]
+    rng.shuffle(every)
+    ids = {token: n for n, token in enumerate(every)}
+    splits = [
+        (ids[token[:at]], ids[token[at:]], ids[token])
+        for token in tokens
+        for at in range(1, len(token))
+        if token[:at] in ids and token[at:] in ids
+    ]
+    rng.shuffle(splits)
+    vocab = Vocabulary(
+        dict(enumerate(every)) | {900: ENDOFTEXT.encode()},
+        splits[: len(splits) * 3 // 4],
+        special_tokens={ENDOFTEXT: 900},
+        pattern=rng.choice([*PATTERNS.values(), r"\s+|\S+", None]),
+        ignore_merges=ignore_merges,
+    )
+    return _judged(f"small/{'lookup' if ignore_merges else 'merges'}-{number}", vocab)
+
+
+def ascii_only() -> Subject:
+    """ck's alphabet of 98 bytes: any other character is unknown."""
+    documents = [text.encode("ascii", "ignore").decode() for text in _documents()]
+    size = RECIPES["ck-ascii"].minimum_size + 300
+    vocab = byteweld.train(iter(documents), vocab_size=size, recipe="ck-ascii").vocab
+    return _judged("small/ascii", vocab)
+
+
+SMALL: dict[str, Callable[[], Subject]] = {
+    **{f"small/{name}": partial(trained, name) for name in PATTERNS},
+    "small/whole": partial(trained, None),
+    **{f"small/pairs-{name}": partial(pairs, name) for name in PATTERNS},
+    **{f"small/ranks-{n}": partial(random_ranks, n) for n in range(6)},
+    **{f"small/merges-{n}": partial(random_merges, n, ignore_merges=False) for n in range(4)},
+    **{f"small/lookup-{n}": partial(random_merges, n, ignore_merges=True) for n in range(4)},
+    "small/ascii": ascii_only,
+}
+
+
+# ---------------------------------------------------------------------- real vocabularies
+
+
+def real(shared: Path) -> dict[str, Callable[[], Subject]]:
+    """The vocabularies beside the clone that have a judge, by name; each is opened on use."""
+    index = json.loads((shared / "vocabs" / "index.json").read_bytes())["vocabs"]
+    openers = {"tiktoken": _open_ranks, "hf": _open_json}
+    found: dict[str, Callable[[], Subject]] = {}
+    for entry in index:
+        opener = openers.get(entry["kind"])
+        if opener is not None:
+            name = entry["name"] if entry["kind"] == "tiktoken" else f"hf/{entry['name']}"
+            found[name] = partial(opener, name, entry, shared / "vocabs")
+    return found
+
+
+def _unpacked(entry: dict[str, Any], folder: Path, vocabs: Path) -> Path:
+    file = folder / Path(entry["file"]).name.removesuffix(".gz")
+    file.write_bytes(gzip.decompress((vocabs / entry["file"]).read_bytes()))
+    return file
+
+
+def _open_ranks(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
+    with tempfile.TemporaryDirectory() as folder:
+        file = _unpacked(entry, Path(folder), vocabs)
+        tok = byteweld.load(file, pattern=entry["pat_str"], special_tokens=entry["special_tokens"])
+        loader = _imported("tiktoken.load")
+        encoding = None
+        if loader is not None:
+            os.environ["TIKTOKEN_CACHE_DIR"] = ""  # it shall read this file, and keep no copy
+            encoding = _tiktoken(tok.vocab, loader.load_tiktoken_bpe(str(file)), entry["pat_str"])
+    subject = _judged(name, tok.vocab, tiktoken=encoding)
+    subject.is_small = False
+    return subject
+
+
+def _open_json(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
+    with tempfile.TemporaryDirectory() as folder:
+        file = _unpacked(entry, Path(folder), vocabs)
+        tok = byteweld.load(file)
+        tokenizers = _imported("tokenizers")
+        theirs = tokenizers and tokenizers.Tokenizer.from_file(str(file))
+    if theirs is not None:
+        theirs.no_truncation()
+        theirs.no_padding()
+    subject = _judged(name, tok.vocab, tokenizers=theirs)
+    subject.is_small = False
+    return subject
+
+
+def named(patterns: Sequence[str], every: dict[str, Callable[[], Subject]]) -> Iterator[str]:
+    """The names that any of the patterns (`hf/*`) stands for, in the order of `every`."""
+    for name in every:
+        if any(fnmatchcase(name, pattern) for pattern in patterns):
+            yield name

@@ -1,0 +1,188 @@
+"""The fuzz of encoding, for a few seconds; and that it sees, shrinks and reports what is wrong.
+
+`make fuzz-encode` is the long run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from random import Random
+
+import pytest
+
+from byteweld import PATTERNS, Tokenizer
+from byteweld.reference.encode import utf8
+from fuzz import __main__ as program
+from fuzz import paths, rounds, subjects, texts
+from fuzz.rounds import Rounds, shrink
+
+TRAINED = ["gpt2", "cl100k", "o200k", "whole"]
+MADE = ["pairs-cl100k", "ranks-0", "merges-1", "lookup-2", "ascii"]
+
+
+@pytest.fixture
+def few_words(monkeypatch):
+    """Tables are not filled: that takes most of the time of a few rounds."""
+    monkeypatch.setattr(rounds, "FLOOD_WORDS", {15: 1000, 31: 1000})
+
+
+def first_mismatch(subject, number):
+    made = Rounds(subject, texts.own_samples(), seed=3)
+    return next(filter(None, islice(made.run(), number)), None)
+
+
+# ---------------------------------------------------------------------- all is equal
+
+
+@pytest.mark.parametrize("name", [*TRAINED, *MADE])
+def test_a_small_vocabulary_has_its_judges_ids_on_every_path(name, few_words, capsys, tmp_path):
+    given = ["--rounds", "2", "--seed", "5", "--vocab", f"small/{name}", "--shared"]
+    assert program.main([*given, str(tmp_path / "none")]) == 0, capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "skipped: real vocabularies and corpora" in out
+    assert ", 0 mismatches, " in out
+
+
+def test_a_table_that_is_full_and_forgets_gives_the_same_ids():
+    subject = subjects.trained("cl100k")
+    subject.others = {}
+    assert first_mismatch(subject, 1) is None
+
+
+@pytest.mark.parametrize("name", ["r50k_base", "hf/qwen2_5"])
+def test_a_real_vocabulary_has_its_judges_ids_on_every_path(name, shared, few_words, capsys):
+    given = ["--rounds", "1", "--seed", "5", "--vocab", name, "--shared", str(shared)]
+    assert program.main(given) == 0, capsys.readouterr().out
+
+
+def test_every_vocabulary_beside_the_clone_with_a_judge_is_a_subject(shared):
+    assert len(subjects.real(shared)) > 30
+    assert set(subjects.named(["hf/v_*"], subjects.real(shared))) >= {"hf/v_no_regex"}
+
+
+# ---------------------------------------------------------------------- what is wrong is seen
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("llama3", "cl100k"), ("nanochat", "cl100k"), ("qwen2", "qwen3_5"), ("o200k", "tekken")],
+)
+def test_a_pattern_that_is_nearly_right_is_found_out(ours, theirs, few_words):
+    right = subjects.pairs(theirs)
+    wrong = subjects.with_pattern(right.vocab, PATTERNS[ours])
+    subject = subjects.Subject("wrong", wrong, [subjects.ReferenceJudge(right.vocab)])
+    mismatch = first_mismatch(subject, 4)
+    assert mismatch is not None and mismatch.repeats
+    assert len(mismatch.text) <= 8  # it was drawn with hundreds
+    assert mismatch.found != mismatch.expected
+
+
+@pytest.mark.parametrize("name", paths.ONE)
+def test_each_path_of_one_text_can_fail(name):
+    subject = subjects.trained("gpt2")
+    tok = Tokenizer(subject.vocab)
+    text = "the lower the better"
+    right = tok.encode_ordinary(text)
+    asked = paths.Asked(subject, tok, text, right, frozenset(), 0.5)
+    found, expected = paths.ONE[name](asked)
+    assert found == expected
+    wrong = [right[:-2], [5, *right[1:]]]
+    again = [asked._replace(ids=ids, seed=seed) for ids in wrong for seed in range(9)]
+    assert any(one != other for one, other in map(paths.ONE[name], again))
+
+
+@pytest.mark.parametrize("name", paths.MANY)
+def test_each_path_of_many_texts_can_fail(name):
+    subject = subjects.trained("gpt2")
+    tok = Tokenizer(subject.vocab)
+    some = ["the lower", "", "the better"]
+    lists = [tok.encode_ordinary(text) for text in some]
+    found, expected = paths.MANY[name](paths.AskedMany(tok, some, lists, frozenset()))
+    assert found == expected
+    wrong = [lists[0], [], lists[2][:-1]]
+    found, expected = paths.MANY[name](paths.AskedMany(tok, some, wrong, frozenset()))
+    assert found != expected
+
+
+def test_judges_that_disagree_are_reported_with_the_smallest_text(few_words):
+    class Liar:
+        name = "liar"
+
+        def ids(self, text, allowed):
+            ids = honest.ids(text, allowed)
+            return ids[:-1] if ids and "ſ".encode() in utf8(text) else ids
+
+    subject = subjects.trained("cl100k")
+    honest = subjects.ReferenceJudge(subject.vocab)
+    mismatch = first_mismatch(replace(subject, judges=[honest, Liar()]), 8)
+    assert mismatch.case.path == "beside liar"
+    assert mismatch.text in ("ſ", "ſ".encode())
+
+
+def test_a_mismatch_is_printed_with_all_that_shows_it_again(monkeypatch, few_words, capsys):
+    def wrong(asked):
+        return len(asked.ids) + (
+            asked.text.count("\u0301") if isinstance(asked.text, str) else 0
+        ), len(asked.ids)
+
+    monkeypatch.setitem(paths.ONE, "count", wrong)
+    status = program.main(["--rounds", "9", "--seed", "2", "--vocab", "small/gpt2"])
+    out = capsys.readouterr().out
+    assert status == 1
+    assert "MISMATCH in count, state cold" in out
+    assert r"text: '\u0301'" in out
+    assert "vocabulary: small/gpt2" in out
+    assert 'again: make fuzz-encode ARGS="--seed 2 --vocab small/gpt2 --rounds ' in out
+    assert ", 1 mismatches, " in out
+
+
+def test_a_panic_is_a_mismatch(monkeypatch, few_words):
+    def broken(asked):
+        if "1" in str(asked.text):
+            raise IndexError("out of range")
+        return None
+
+    monkeypatch.setitem(paths.ONE, "count", broken)
+    mismatch = first_mismatch(subjects.random_ranks(1), 3)
+    assert mismatch.found == "IndexError('out of range')"
+    assert mismatch.text in ("1", b"1")
+
+
+def test_an_unknown_name_is_wrong_use(capsys):
+    assert program.main(["--vocab", "no such vocabulary"]) == 2
+    assert "no vocabulary is named" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------- the same seed, the same run
+
+
+def test_the_same_seed_draws_the_same_texts_and_another_seed_others():
+    made = texts.Texts(texts.own_samples(), tokens=[b"ab"], specials=["<|a|>"], max_bytes=10**6)
+    drawn = [made.draw(Random(seed), 0) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_texts_are_of_every_kind_that_is_hard():
+    made = texts.Texts(texts.own_samples(), tokens=[b"ab"], specials=["<|a|>"], max_bytes=10**6)
+    drawn = [text for turn in range(40) for text in made.draw(Random(turn), turn)]
+    raw = [utf8(text) for text in drawn]
+    everything = b"".join(raw)
+    for hard in ("'ſ", "\u212a", "\u3000", "\u180e", "<|a|>", "\r\n", "漢", "\0"):
+        assert hard.encode() in everything, hard
+    assert any(texts.as_str(text) is None for text in drawn), "torn UTF-8"
+    assert any(isinstance(text, str) and "\ud83d" in text for text in drawn), "lone surrogates"
+    assert {len(one) % 64 for one in raw} == set(range(64))
+    assert any(len(one) >= texts.LARGE_BYTES for one in raw), "worth two threads"
+
+
+def test_the_sweep_meets_every_code_point_in_its_turn():
+    met = {c for turn in range(0x20000 // 512) for c in texts.sweep(turn, 512)}
+    assert {chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000} <= met
+    assert texts.sweep(0x110000 // 512, 512)[:20] != texts.sweep(0, 512)[:20]  # in other contexts
+
+
+def test_a_failing_text_becomes_as_small_as_it_can():
+    assert shrink("some words with an x in them", lambda text: "x" in text) == "x"
+    assert shrink(b"0123456789" * 50, lambda raw: raw.count(b"7") >= 3) == b"777"
+    assert shrink(list("abcdef"), lambda some: {"b", "e"} <= set(some)) == ["b", "e"]
