@@ -1,0 +1,296 @@
+"""Traps that encoders have fallen into, one test each, beside the real tiktoken and tokenizers.
+
+Elsewhere already: `ignore_merges` (unit/formats/test_hf_tokenizer_json.py beside the real library,
+unit/test_reference.py, and encode/tests.rs in the core), and the same cuts as here in every tier of
+instructions (traps_of_the_field and blocks_cut_as_the_scanner_does_in_every_tier in the core's
+pretoken/scanner_tests.rs).
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise, product
+
+import pytest
+
+import byteweld
+from byteweld import PATTERNS, Tokenizer, Vocabulary, reference
+from byteweld.tiktoken import Encoding
+
+tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
+tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
+
+BYTE_RANKS = {bytes([byte]): byte for byte in range(256)}
+# As tiktoken 0.14 spells it; no library but itself reads `{1,3}+` and `$` so.
+TIKTOKEN_CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+    r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+FIRST_CL100K = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def both(ranks, pattern, specials=None):
+    """A table of ranks in byteweld and in tiktoken."""
+    specials = specials or {}
+    theirs = tiktoken.Encoding(
+        "trap", pat_str=pattern, mergeable_ranks=ranks, special_tokens=specials
+    )
+    return Tokenizer.from_ranks(ranks, pattern=pattern, special_tokens=specials), theirs
+
+
+def ranks_of(*tokens):
+    """Bytes, then these tokens, in order."""
+    every = dict.fromkeys([*BYTE_RANKS, *tokens])
+    return {token: rank for rank, token in enumerate(every)}
+
+
+def cuts(pattern, text):
+    """The pre-tokens of a text, which ours, the real tiktoken and the reference agree on.
+
+    Every stretch of the text is a token, so each pre-token is one, and the ids show the cuts.
+    """
+    raw = text.encode()
+    stretches = [raw[a:b] for b in range(len(raw) + 1) for a in range(b)]
+    ours, theirs = both(ranks_of(*sorted(stretches, key=len)), pattern)
+    ids = theirs.encode_ordinary(text)
+    assert ours.encode_ordinary(text) == ids
+    pretokens = theirs.decode_tokens_bytes(ids)
+    assert ours.pretokenize(text) == pretokens
+    return [pretoken.decode() for pretoken in pretokens]
+
+
+def cuts_of_oniguruma(pattern, text):
+    step = tokenizers.pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")
+    return [piece for piece, _ in step.pre_tokenize_str(text)]
+
+
+def check_cuts(name, text, expected):
+    """Hold the cuts of a known pattern equal in all four engines, and to what they should be."""
+    pattern = PATTERNS[name]
+    assert cuts(pattern, text) == expected
+    assert cuts_of_oniguruma(pattern, text) == expected
+    assert reference.pretokenize(text.encode(), pattern) == [piece.encode() for piece in expected]
+
+
+# ---------------------------------------------------------------------- classes of characters
+
+
+def test_the_long_s_makes_a_contraction_where_case_does_not_matter():
+    check_cuts("cl100k", "it'ſ ok", ["it", "'ſ", " ok"])
+    check_cuts("o200k", "it'ſ ok", ["it'ſ", " ok"])
+    check_cuts("gpt2", "it'ſ ok", ["it", "'", "ſ", " ok"])
+    check_cuts("cl100k", "it'K", ["it", "'K"])  # the sign of kelvin is k, which is no contraction
+    check_cuts("o200k", "it'K", ["it", "'K"])
+
+
+def test_white_space_is_unicodes_and_what_looks_like_it_is_not():
+    for space in "\x85\xa0\u2028\u3000":
+        check_cuts("gpt2", f"a{space}{space}b", ["a", space, space, "b"])
+    for sign in "\u180e\u200b":
+        check_cuts("gpt2", f"a{sign}{sign}b", ["a", sign * 2, "b"])
+
+
+def test_marks_join_letters_in_some_patterns_and_are_punctuation_in_others():
+    check_cuts("o200k", "e\u0301a", ["e\u0301a"])
+    check_cuts("qwen3_5", "e\u0301a", ["e\u0301a"])
+    check_cuts("cl100k", "e\u0301a", ["e", "\u0301a"])
+    check_cuts("qwen2", "e\u0301a", ["e", "\u0301a"])
+
+
+def test_titlecase_letters_begin_words_as_capitals_do():
+    check_cuts("o200k", "ǅemo aǅ ǅǅa", ["ǅemo", " a", "ǅ", " ǅǅa"])
+    check_cuts("tekken", "aǅb", ["a", "ǅb"])
+
+
+def test_letters_without_case_are_given_back_to_the_rule_that_needs_them():
+    check_cuts("o200k", "中A中", ["中A中"])
+    check_cuts("o200k", "a中B", ["a中", "B"])
+    # Every row of capitals, small letters, letters without case and marks; each is a token.
+    rows = ["".join(row) for n in range(1, 6) for row in product("aA中\u0301ʰ", repeat=n)]
+    ours, theirs = both(ranks_of(*(row.encode() for row in rows)), PATTERNS["o200k"])
+    text = "\n".join(rows)
+    ids = theirs.encode_ordinary(text)
+    assert ours.encode_ordinary(text) == ids
+    cut = [pretoken.decode() for pretoken in theirs.decode_tokens_bytes(ids)]
+    assert cut == cuts_of_oniguruma(PATTERNS["o200k"], text)
+    assert len(cut) > len(rows) * 2 - 1  # some rows are cut
+
+
+# ---------------------------------------------------------------------- the end of a text
+
+
+def test_white_space_at_the_end_of_a_text_is_one_pretoken_before_newlines_are():
+    assert cuts(TIKTOKEN_CL100K, "a\n ") == ["a", "\n "]
+    assert cuts(TIKTOKEN_CL100K, "a \n\n \t") == ["a", " \n\n \t"]
+    assert cuts(TIKTOKEN_CL100K, "a\n b") == ["a", "\n", " b"]
+    check_cuts("cl100k", "a\n ", ["a", "\n "])
+
+
+def test_the_first_spelling_of_cl100k_is_another_pattern():
+    assert cuts(FIRST_CL100K, "a\n ") == ["a", "\n", " "]
+    first, present = (
+        Vocabulary(dict(enumerate(BYTE_RANKS)), pattern=pattern)
+        for pattern in (FIRST_CL100K, TIKTOKEN_CL100K)
+    )
+    assert first.fingerprint != present.fingerprint
+    assert Vocabulary(first.tokens, pattern="llama3").fingerprint == first.fingerprint
+    assert Vocabulary(first.tokens, pattern="cl100k").fingerprint == present.fingerprint
+
+
+def test_a_dollar_is_the_end_of_the_text_and_not_of_a_line():
+    pattern = r"\s+$|\S+|\s"
+    assert cuts(pattern, "a  \nb  ") == ["a", " ", " ", "\n", "b", "  "]
+    assert cuts_of_oniguruma(pattern, "a  \nb  ") != cuts(pattern, "a  \nb  ")
+    # So a file of Hugging Face's with a dollar is refused: unit/formats/test_hf_tokenizer_json.py.
+
+
+def test_text_that_ends_inside_a_character_has_the_ids_of_the_reference_and_of_tiktoken():
+    ranks = ranks_of(b"\xe6\xbc", "漢".encode(), b"ab", b" ab", b"\xf0\x9f", b"\x91\x8d", b"  ")
+    for pattern in ("gpt2", "cl100k", "o200k"):
+        ours, theirs = both(ranks, PATTERNS[pattern])
+        named = Encoding.from_tokenizer(ours)
+        # The end lies on every place of a block of 64 bytes, and of the 16 that a key is read from.
+        for length in range(40, 70):
+            whole = ("ab " * 30)[:length].encode() + "漢👍é".encode()
+            for raw in (whole[:-n] for n in range(1, 9)):
+                assert ours.encode_ordinary(raw) == reference.encode(ours.vocab, raw)
+                assert named._encode_bytes(raw) == theirs._encode_bytes(raw)
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+def test_three_digits_are_three_characters_and_not_three_bytes():
+    check_cuts("cl100k", "12345٣٤٥٦", ["123", "45٣", "٤٥٦"])
+    check_cuts("o200k", "½٣a𝟘𝟙𝟚𝟛", ["½٣", "a", "𝟘𝟙𝟚", "𝟛"])
+    check_cuts("nanochat", "12345", ["12", "34", "5"])
+    check_cuts("qwen2", "١٢", ["١", "٢"])
+
+
+@pytest.mark.parametrize("name", ["cl100k", "o200k", "nanochat", "llama3"])
+def test_the_count_of_digits_goes_on_over_the_edges_of_blocks(name):
+    numbers = [f"{n:0{length}}".encode() for length in (2, 3) for n in range(10**length)]
+    ours, theirs = both(ranks_of(*numbers), PATTERNS[name])
+    digits = "1234567890" * 20
+    for before in (*range(130), *range(2040, 2056)):
+        for text in (
+            " " * before + digits,
+            "x" * before + digits + "a",
+            digits[:before] + "½" + digits,
+        ):
+            assert ours.encode_ordinary(text) == theirs.encode_ordinary(text), before
+
+
+# ---------------------------------------------------------------------- tokens and merges
+
+
+def hugging_face(tmp_path, vocab, merges, *, pattern=None, normalizer=None, specials=(), **options):
+    """A tokenizer of the real library, and ours of the file that it writes."""
+    theirs = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocab, merges=merges, **options))
+    steps = [tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not pattern)]
+    if pattern:
+        expression = tokenizers.Regex(pattern)
+        steps.insert(0, tokenizers.pre_tokenizers.Split(expression, "isolated"))
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.Sequence(steps)
+    if normalizer is not None:
+        theirs.normalizer = normalizer
+    theirs.add_special_tokens(list(specials))
+    path = tmp_path / "tokenizer.json"
+    theirs.save(str(path))
+    return byteweld.load(path), theirs
+
+
+def letters_and(*tokens):
+    """{token: id} in the byte letters of Hugging Face: the alphabet, then these."""
+    alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    return {letter: n for n, letter in enumerate([*alphabet, *tokens])}
+
+
+def test_a_token_that_no_merge_makes_is_never_met_where_merges_rank(tmp_path):
+    vocab = letters_and("ab", "abc")
+    ours, theirs = hugging_face(tmp_path, vocab, [("a", "b")])
+    expected = [vocab["ab"], vocab["c"]]
+    for text in ("abc", "abc"):  # new, and remembered
+        assert ours.encode(text) == theirs.encode(text).ids == expected
+    assert ours.unreachable_tokens() == [vocab["abc"]]
+    ours, theirs = both(ranks_of(b"ab", b"abc"), PATTERNS["gpt2"])
+    assert ours.encode("abc") == theirs.encode("abc") == [257]
+
+
+def test_ranks_merge_what_makes_a_token_and_merge_lists_only_their_pairs(tmp_path):
+    vocab = letters_and("bc", "ab", "abc")
+    merges = [("b", "c"), ("a", "b"), ("ab", "c")]
+    ours, theirs = hugging_face(tmp_path, vocab, merges)
+    by_list = [vocab["a"], vocab["bc"], vocab["x"]]
+    assert ours.encode("abcx") == theirs.encode("abcx").ids == by_list
+    ours, theirs = both(ranks_of(b"bc", b"ab", b"abc"), PATTERNS["gpt2"])
+    assert ours.encode("abcx") == theirs.encode("abcx") == [258, ord("x")]
+
+
+def test_words_that_differ_in_zero_bytes_are_different_words():
+    ours, theirs = both(ranks_of(b"\0\0", b"ab", b"b\0", b"\0" * 4), r"[^ ]+| ")
+    words = ["ab" * length + "\0" * zeros for length in range(8) for zeros in range(20)]
+    text = " ".join(words)
+    for _ in range(2):  # new, and remembered
+        assert ours.encode(text) == theirs.encode(text)
+        for word in words:
+            assert ours.encode(word) == theirs.encode(word)
+    ids = [tuple(ours.encode(word)) for word in words]
+    assert len(set(ids)) == len(set(words)) == len(words)
+
+
+def test_text_is_composed_before_it_is_cut(tmp_path):
+    composed = "Ã©a"  # the letters of the bytes of éa
+    vocab = letters_and("Ã©", composed)
+    ours, theirs = hugging_face(
+        tmp_path,
+        vocab,
+        [("Ã", "©"), ("Ã©", "a")],
+        pattern=PATTERNS["qwen2"],
+        normalizer=tokenizers.normalizers.NFC(),
+    )
+    for text in ("éa", "e\u0301a"):  # cut first, the mark would begin a pre-token
+        assert ours.encode(text) == theirs.encode(text).ids == [vocab[composed]]
+
+
+def test_special_tokens_inside_long_white_space_divide_it(tmp_path):
+    special = "<|x|>"
+    runs = [b" " * 2**n for n in range(1, 7)]
+    for name in ("gpt2", "cl100k", "o200k"):
+        ours, theirs = both(ranks_of(*runs, b"\n\n"), PATTERNS[name], {special: 1000})
+        for before, after in product(range(70), (0, 1, 2, 63, 64)):
+            text = "a" + " " * before + special + " " * after + "b"
+            ids = theirs.encode(text, allowed_special="all")
+            assert ours.encode(text, allowed_special="all") == ids
+            assert ours.encode_ordinary(text) == theirs.encode_ordinary(text)
+    letters = [run.decode().replace(" ", "Ġ") for run in runs]
+    merges = [(short, short) for short, _ in pairwise(["Ġ", *letters])]
+    ours, theirs = hugging_face(tmp_path, letters_and(*letters), merges, specials=[special])
+    for before, after in product(range(70), (0, 1, 63)):
+        text = "a" + " " * before + special + "\n" + " " * after + "b"
+        assert ours.encode(text, allowed_special="all") == theirs.encode(text).ids
+
+
+# ---------------------------------------------------------------------- size
+
+
+@pytest.mark.slow
+def test_places_beyond_4_gib_are_right():
+    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if available < 14 << 30:
+        pytest.skip(f"needs 14 GiB of memory, {available >> 30} are free")
+    word = b" " + b"x" * 1000
+    tok = Tokenizer.from_ranks(ranks_of(word, b" end"), pattern="gpt2")
+    count = (1 << 32) // len(word) + 100
+    text = word * count + b" end\n"
+    expected = count + 2
+    assert tok.count(text) == expected
+    for threads in (1, 2):
+        ids, offsets = tok.encode_ragged([text], num_threads=threads)
+        assert offsets.tolist() == [0, expected]
+        assert ids[-3:].tolist() == [256, 257, ord("\n")]
+        assert (ids[:count] == 256).all()
+    assert len(tok.truncate(text, count - 1)) == (count - 1) * len(word) > 1 << 32
