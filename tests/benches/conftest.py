@@ -1,0 +1,63 @@
+"""Runs of benches/run.py on a tiny corpus, and its modules, which are no package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from bench_runs import BENCHES, TEXT, Run
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Callable[..., Run]:
+    """Run benches/run.py on a tiny corpus, with engines written here beside the real ones."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "tiny.txt").write_text(TEXT)
+    engines = tmp_path / "engines"
+    engines.mkdir()
+
+    def run(definitions: str, *arguments: str, **stubs: str) -> Run:
+        (tmp_path / "definitions.toml").write_text(definitions)
+        for name, source in stubs.items():
+            (engines / f"{name}.py").write_text(source)
+        places = {
+            "definitions": tmp_path / "definitions.toml",
+            "engines": engines,
+            "record": tmp_path / "record",
+            "cache": tmp_path / "cache",
+            "shared": shared,
+        }
+        options = [f"--{name}={path}" for name, path in places.items()]
+        done = subprocess.run(
+            [sys.executable, str(BENCHES / "run.py"), *options, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return Run(done.returncode, done.stdout, done.stderr, tmp_path / "record")
+
+    return run
+
+
+@pytest.fixture
+def run_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHES))
+    import run  # type: ignore[import-not-found]
+
+    return run
+
+
+@pytest.fixture
+def judge_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHES))
+    import judge  # type: ignore[import-not-found]
+
+    return judge

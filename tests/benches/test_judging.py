@@ -1,0 +1,216 @@
+"""Bars: what a record is compared with, who is the best peer, and what fails."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bench_runs import Run, read_definitions, train
+
+NAME = "train/tiny-0.01MB/300/smallest-ids/1-thread"
+
+
+def bar(**keys: object) -> str:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
+    return "\n[[bars]]\n" + "\n".join([f'definition = "{NAME}"', *lines]) + "\n"
+
+
+def line(median: float, mebibytes: float) -> object:
+    import recording  # type: ignore[import-not-found]
+
+    return recording.Line(
+        engine="byteweld",
+        version="0",
+        runs=1,
+        median=median,
+        best=median,
+        wall=median,
+        cpu=median,
+        megabytes_per_second=1.0,
+        peak_rss_bytes=int(mebibytes * 2**20),
+        median_ratio=1.0,
+        best_ratio=1.0,
+    )
+
+
+def test_bars_are_judged_and_do_not_change_the_exit_status(bench: Callable[..., Run]) -> None:
+    definitions = train(["byteweld", "byteweld:iterator"], "byteweld")
+    definitions += bar(against="byteweld:iterator", faster=1e-6, memory=1e-6)
+    definitions += bar(seconds=1e-9, mebibytes=1e9)
+    definitions += bar(against="rustbpe", faster=1)
+    run = bench(definitions, "--repeat=1", "--judge")
+    assert run.status == 0
+    assert "Bars: 2 pass, 2 FAIL, 1 not measured" in run.out
+    judged = [line for line in run.file("*.md").read_text().splitlines() if NAME in line]
+    ends = [line.rsplit("|", 2)[1].strip() for line in judged if line.count("|") == 5]
+    assert ends == ["pass", "FAIL", "FAIL", "pass", "not measured"]
+
+
+def test_a_bar_may_compare_two_definitions(judge_module: ModuleType) -> None:
+    bars = judge_module.read_bars(
+        {
+            "bars": [
+                {"definition": "two", "against_definition": "one", "faster": 1.6},
+                {"definition": "two", "against_definition": "one", "memory": 1.2},
+            ]
+        }
+    )
+    figures = {("one", "byteweld"): line(3.2, 100), ("two", "byteweld"): line(2.0, 121)}
+    speed, memory = judge_module.judge(bars, figures)
+    assert speed.passed is True
+    assert speed.found == "×1.60 (2 s, 3.2 s)"
+    assert memory.passed is False
+    assert memory.found == "×1.21 (121 MiB, 100 MiB)"
+    assert [j.passed for j in judge_module.judge(bars, {})] == [None, None]
+
+
+def test_the_best_peer_is_the_fastest_that_is_exact(judge_module: ModuleType) -> None:
+    asked = {"definition": ["a/*/x"], "against": "best", "faster": {"first": 1.3, "warm": 2}}
+    bars = judge_module.read_bars({"bars": [asked | {"unit": "MB/s", "row": "arrays"}]})
+    quick: Any = line(1.0, 10)
+    figures = {
+        ("a/prose/x/first", "byteweld"): line(2.0, 10),
+        ("a/prose/x/first", "byteweld:other"): line(0.1, 10),
+        ("a/prose/x/first", "slow"): dataclasses.replace(quick, engine="slow", median=9.0),
+        ("a/prose/x/first", "quick"): dataclasses.replace(quick, engine="quick", median=3.0),
+        ("a/prose/x/first", "liar"): dataclasses.replace(quick, engine="liar", mark="inexact"),
+        ("a/prose/own/x/first", "byteweld"): line(2.0, 10),  # a star is one part of a name
+        ("b/prose/x/first", "byteweld"): line(2.0, 10),
+    }
+    first, warm = judge_module.judge(bars, figures)
+    assert first.what == "a/prose/x/first"
+    assert first.asked == "at least ×1.3 of quick"
+    assert first.found.startswith("×1.50 (")
+    assert (first.passed, first.row) == (True, "arrays")
+    assert (warm.what, warm.passed) == ("a/*/x/warm", None)
+    shown = judge_module.plain_judgements([first, warm])
+    assert "arrays: 1 pass, 0 FAIL, 1 not measured" in shown
+    assert "a/*/x/warm" not in shown
+    assert "a/*/x/warm" in judge_module.markdown_judgements([first, warm])
+
+
+def test_a_star_stands_for_the_same_in_the_definition_compared_with(
+    judge_module: ModuleType,
+) -> None:
+    asked = {
+        "definition": "array/*/*/2-threads",
+        "against_definition": "array/*/*/1-thread",
+        "clock": "wall",
+        "faster": {"first": 1.6},
+    }
+    bars = judge_module.read_bars({"bars": [asked]})
+    figures = {
+        (f"array/{text}/cl100k/{threads}/first", "byteweld"): line(seconds, 1)
+        for text, threads, seconds in [
+            ("prose", "2-threads", 1.0),
+            ("prose", "1-thread", 1.7),
+            ("code", "2-threads", 1.0),
+            ("code", "1-thread", 1.5),
+        ]
+    }
+    judged = {j.what: j.passed for j in judge_module.judge(bars, figures)}
+    assert judged == {
+        "array/prose/cl100k/2-threads/first": True,
+        "array/code/cl100k/2-threads/first": False,
+    }
+
+
+def test_a_bar_may_limit_nanoseconds_a_byte(judge_module: ModuleType) -> None:
+    bars = judge_module.read_bars(
+        {
+            "bars": [
+                {"definition": "a", "nanoseconds": 999},
+                {"definition": "a", "nanoseconds": 1001},
+            ]
+        }
+    )
+    figures = {("a", "byteweld"): line(1.0, 1)}  # 1 MB/s
+    assert [j.passed for j in judge_module.judge(bars, figures)] == [False, True]
+    assert [j.passed for j in judge_module.judge(bars, {})] == [None, None]
+
+
+def test_a_bar_without_a_limit_or_a_measure_is_refused(bench: Callable[..., Run]) -> None:
+    definitions = train(["byteweld"], "byteweld")
+    nothing = bench(definitions + bar(against="gigatoken"))
+    assert nothing.status == 2
+    assert "asks for nothing" in nothing.err
+    nowhere = bench(definitions + bar(faster=2))
+    assert nowhere.status == 2
+    assert "does not say against what" in nowhere.err
+
+
+def test_every_bar_names_a_definition_and_an_engine_that_are_there(
+    run_module: ModuleType, judge_module: ModuleType
+) -> None:
+    definitions = read_definitions("definitions.toml")
+    known = {
+        (table["label"], engine)
+        for table in run_module.expand(definitions, ["count", "train"], quick=False)
+        for engine in table["engines"]
+    }
+    bars = judge_module.read_bars(definitions)
+    assert len(bars) > 20
+    for asked in bars:
+        assert asked.ours in known
+        if asked.faster is not None or asked.memory is not None:
+            assert asked.other in known
+
+
+def test_every_bar_of_encoding_fits_definitions_that_are_there(
+    run_module: ModuleType, judge_module: ModuleType
+) -> None:
+    definitions = read_definitions("encoding.toml")
+    measures = set(definitions) - run_module.NOT_MEASURES
+    figures = {
+        (f"{table['label']}/{which}", engine): line(1.0, 1)
+        for table in run_module.expand(definitions, sorted(measures), quick=False)
+        for which in table["passes"]
+        for engine in table["engines"]
+    }
+    judged = judge_module.judge(judge_module.read_bars(definitions), figures)
+    # A file has no counterpart of gigatoken's where it refuses the pattern; all else is compared.
+    assert [j.what for j in judged if j.passed is None and j.row != "peak memory"] == []
+    assert len({j.row for j in judged}) >= 17
+
+
+def test_a_record_is_read_by_the_last_run_of_each_definition(
+    judge_module: ModuleType, tmp_path: Path
+) -> None:
+    import recording
+
+    machine = dict.fromkeys(["commit", "cpu", "python", "rustc"], "")
+
+    def write(name: str, *rows: tuple[str, str, str, float, str]) -> Path:
+        file = tmp_path / name
+        with file.open("w", newline="") as out:
+            writer = csv.DictWriter(out, recording.Record.COLUMNS)
+            writer.writeheader()
+            for date, definition, engine, seconds, ok in rows:
+                facts = {"version": "1", "corpus_sha256": "", "digest": "", "ok": ok}
+                numbers = {"text_bytes": 1, "threads": 1, "run": 1, "cpu_seconds": seconds}
+                times = {"wall_seconds": seconds, "peak_rss_bytes": 1 << 20}
+                names = {"date": date, "definition": definition, "engine": engine}
+                writer.writerow(machine | facts | numbers | times | names)
+        return file
+
+    write("2026-01-01.csv", ("1", "a", "byteweld", 9.0, "yes"), ("1", "b", "byteweld", 5.0, "yes"))
+    newest = write(
+        "2026-01-02.csv",
+        ("2", "a", "byteweld", 8.0, "yes"),
+        ("3", "a", "byteweld", 2.0, "yes"),
+        ("3", "a", "byteweld", 4.0, "yes"),
+        ("3", "a", "liar", 1.0, "yes"),
+        ("3", "a", "liar", 1.0, "WRONG"),
+        ("3", "a", "stranger", 1.0, "unlike"),
+    )
+    figures = judge_module.figures_of(newest, {})
+    assert {key: found.median for key, found in figures.items()} == {
+        ("a", "byteweld"): 3.0,
+        ("a", "stranger"): 1.0,
+        ("b", "byteweld"): 5.0,
+    }

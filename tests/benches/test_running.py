@@ -1,0 +1,473 @@
+"""benches/run.py: engines take turns, a wrong answer has no time, the record only grows."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from bench_runs import BENCHES, COUNT, HEAD, Run, read_definitions, train
+
+ENCODE = """
+[[list_out]]
+corpus = "tiny"
+megabytes = 0.008
+vocab = "tiny"
+shape = ["documents", "string"]
+threads = 1
+passes = ["first", "warm"]
+clock = "cpu"
+about = "A tiny corpus."
+"""
+
+
+# Trains as ours does, then forgets the last token.
+LIAR = """
+import byteweld
+
+DISTRIBUTION = "byteweld"
+
+
+def train(job):
+    print("noise on stdout")
+
+    def call():
+        return byteweld.train(job.documents(), vocab_size=job.vocab_size, recipe="rustbpe")
+
+    def answer(tokenizer):
+        tokens = tokenizer.vocab.tokens
+        return [tokens[token_id] for token_id in sorted(tokens)][256:-1]
+
+    return call, answer
+"""
+
+
+BROKEN = """
+DISTRIBUTION = "byteweld"
+
+
+def train(job):
+    raise RuntimeError("no luck today")
+"""
+
+
+SLEEPER = """
+import time
+
+DISTRIBUTION = "byteweld"
+
+
+def train(job):
+    return lambda: time.sleep(600), lambda result: []
+"""
+
+
+ABSENT = """
+DISTRIBUTION = "no-such-distribution"
+
+
+def train(job):
+    import no_such_distribution
+"""
+
+
+def test_the_engines_take_turns_and_every_run_is_recorded(bench: Callable[..., Run]) -> None:
+    run = bench(train(["byteweld", "byteweld:iterator"], "byteweld:iterator"), "--repeat=2")
+    assert run.status == 0, run.err
+    turns = [(row["engine"], row["run"]) for row in run.rows]
+    assert turns == [
+        ("byteweld", "1"),
+        ("byteweld:iterator", "1"),
+        ("byteweld:iterator", "2"),  # who begins is another one every time
+        ("byteweld", "2"),
+    ]
+    assert {row["ok"] for row in run.rows} == {"yes"}
+    assert len({row["digest"] for row in run.rows}) == 1
+    assert all(float(row["wall_seconds"]) > 0 for row in run.rows)
+    assert all(int(row["peak_rss_bytes"]) > 1 << 20 for row in run.rows)
+    assert {row["definition"] for row in run.rows} == {
+        "train/tiny-0.01MB/300/smallest-ids/1-thread"
+    }
+    assert "byteweld:iterator" in run.out
+    assert "train/tiny-0.01MB/300/smallest-ids/1-thread" in run.file("*.md").read_text()
+
+
+def test_a_wrong_answer_is_reported_and_not_timed(bench: Callable[..., Run]) -> None:
+    run = bench(train(["byteweld", "liar"], "byteweld"), "--repeat=2", liar=LIAR)
+    assert "liar 0" in run.out
+    assert "WRONG, not timed" in run.out
+    assert "WRONG" in run.file("*.md").read_text()
+    [wrong] = [row for row in run.rows if row["engine"] == "liar"]  # one round, then no more
+    assert wrong["ok"] == "WRONG"
+    assert [wrong["wall_seconds"], wrong["cpu_seconds"], wrong["peak_rss_bytes"]] == ["", "", ""]
+    assert [row["ok"] for row in run.rows if row["engine"] == "byteweld"] == ["yes", "yes"]
+    assert run.status == 0  # a peer's mistake is a finding, not our failure
+
+
+def test_a_wrong_answer_of_ours_fails_the_run(bench: Callable[..., Run]) -> None:
+    run = bench(train(["byteweld", "liar"], "liar"), "--repeat=1", liar=LIAR)
+    assert run.status == 1
+    assert {row["engine"]: row["ok"] for row in run.rows} == {"byteweld": "WRONG", "liar": "yes"}
+
+
+def test_a_stored_answer_counts_for_its_own_corpus_only(bench: Callable[..., Run]) -> None:
+    definitions = train(["byteweld"], "byteweld")
+    [row] = bench(definitions, "--repeat=1").rows
+    answer = (
+        '\n[answers]\n"train/tiny-0.01MB/300/smallest-ids" = '
+        '{{ corpus = "{corpus}", digest = "{digest}" }}\n'
+    )
+    right = answer.format(corpus=row["corpus_sha256"][:16], digest=row["digest"])
+    wrong = answer.format(corpus=row["corpus_sha256"][:16], digest="0" * 16)
+    other = answer.format(corpus="0" * 16, digest="0" * 16)
+    assert bench(definitions + right, "--repeat=1").status == 0
+    assert bench(definitions + wrong, "--repeat=1").status == 1
+    assert bench(definitions + other, "--repeat=1").status == 0
+
+
+def test_an_engine_that_fails_does_not_stop_the_others(bench: Callable[..., Run]) -> None:
+    run = bench(train(["broken", "byteweld"], "byteweld"), "--repeat=2", broken=BROKEN)
+    assert "RuntimeError: no luck today" in run.out
+    verdicts = [(row["engine"], row["ok"]) for row in run.rows]
+    assert verdicts == [("broken", "error"), ("byteweld", "yes"), ("byteweld", "yes")]
+
+
+def test_an_engine_that_takes_too_long_is_stopped(bench: Callable[..., Run]) -> None:
+    run = bench(train(["sleeper"], "sleeper"), "--timeout=1", "--repeat=1", sleeper=SLEEPER)
+    assert [row["ok"] for row in run.rows] == ["timeout"]
+    assert "stopped after 1 s" in run.out
+
+
+def test_a_missing_peer_is_named_with_its_remedy(bench: Callable[..., Run]) -> None:
+    run = bench(train(["byteweld", "absent"], "byteweld"), "--repeat=1", absent=ABSENT)
+    assert "absent not installed: pip install no-such-distribution" in run.out
+    assert [row["engine"] for row in run.rows] == ["byteweld"]
+
+
+def test_nothing_is_timed_without_an_answer_to_check_against(bench: Callable[..., Run]) -> None:
+    run = bench(train(["byteweld", "absent"], "absent"), "--repeat=1", absent=ABSENT)
+    assert "not run: no answer to check against without absent" in run.out
+    assert run.rows == []
+
+
+def test_the_record_only_grows_and_does_not_name_the_machine(bench: Callable[..., Run]) -> None:
+    definitions = train(["byteweld"], "byteweld")
+    first = bench(definitions, "--repeat=1")
+    before = [first.file("*.csv").read_text(), first.file("*.md").read_text()]
+    second = bench(definitions, "--repeat=1")
+    after = [second.file("*.csv").read_text(), second.file("*.md").read_text()]
+    for old, new in zip(before, after, strict=True):
+        assert new.startswith(old)
+        assert len(new) > len(old)
+    assert re.fullmatch(r"\w+-\d+cpu", second.file("*.csv").parent.name)
+
+
+def test_counting_is_checked_against_rustbpe(bench: Callable[..., Run]) -> None:
+    pytest.importorskip("rustbpe")
+    engines = '["byteweld", "byteweld:iterator", "rustbpe"]'
+    run = bench(f'{HEAD}{COUNT}engines = {engines}\ntruth = "rustbpe"\n', "--repeat=1")
+    assert run.status == 0, run.err
+    assert [(row["engine"], row["ok"]) for row in run.rows] == [
+        ("byteweld", "yes"),
+        ("byteweld:iterator", "yes"),
+        ("rustbpe", "yes"),
+    ]
+    assert {row["definition"] for row in run.rows} == {"count/tiny-0.01MB/1-thread"}
+
+
+def test_encoding_is_checked_against_tiktoken(bench: Callable[..., Run], tmp_path: Path) -> None:
+    pytest.importorskip("tiktoken")
+    _write_vocab(tmp_path / "shared" / "vocabs", [b"lo", b"low", b"er", b" the", b"the", b"ne"])
+    definitions = f'{HEAD}{ENCODE}engines = ["byteweld", "tiktoken"]\ntruth = "tiktoken"\n'
+    run = bench(definitions, "--repeat=1")
+    assert run.status == 0, run.err
+    assert {(row["engine"], row["ok"]) for row in run.rows} == {
+        ("byteweld", "yes"),
+        ("tiktoken", "yes"),
+    }
+    names = {row["definition"] for row in run.rows}
+    assert {tuple(name.split("/")[3:]) for name in names} == {
+        (shape, "1-thread", which)
+        for shape in ("documents", "string")
+        for which in ("first", "warm")
+    }
+
+
+# Encodes as tiktoken does, but for the last id.
+FORGETFUL = """
+DISTRIBUTION = "tiktoken"
+
+
+def list_out(job):
+    import tiktoken
+
+    encoding = tiktoken.Encoding(
+        "x", pat_str=job.pattern, mergeable_ranks=job.ranks(), special_tokens={}
+    )
+    return lambda texts: [encoding.encode_ordinary(text)[:-1] for text in texts], list
+"""
+
+
+def test_an_inexact_peer_is_timed_and_marked_and_never_the_best(
+    bench: Callable[..., Run], tmp_path: Path
+) -> None:
+    pytest.importorskip("tiktoken")
+    _write_vocab(tmp_path / "shared" / "vocabs", [b"lo", b"low", b"er", b" the", b"the", b"ne"])
+    encode = ENCODE.replace('["documents", "string"]', '"documents"')
+    definitions = f'{HEAD}{encode}engines = ["byteweld", "forgetful"]\ntruth = "tiktoken"\n'
+    definitions += """
+[[bars]]
+definition = "list_out/*/*/documents/1-thread"
+against = "best"
+faster = { first = 1e-9, warm = 1e-9 }
+"""
+    run = bench(definitions, "--repeat=1", "--judge", forgetful=FORGETFUL)
+    assert run.status == 0, run.err
+    found = {(row["engine"], row["ok"], bool(row["cpu_seconds"])) for row in run.rows}
+    assert found == {("byteweld", "yes", True), ("forgetful", "inexact", True)}
+    assert "(inexact)" in run.out
+    assert "Bars: 0 pass, 0 FAIL, 2 not measured" in run.out  # there is no other peer
+    # tiktoken is no engine of this definition: it was asked once, and its answer kept.
+    again = bench(definitions, "--repeat=1", forgetful=FORGETFUL)
+    assert "asking tiktoken" in run.err
+    assert "asking tiktoken" not in again.err
+
+
+def _write_vocab(folder: Path, tokens: list[bytes]) -> None:
+    every = [bytes([byte]) for byte in range(256)] + tokens
+    ranks = b"".join(base64.b64encode(token) + b" %d\n" % n for n, token in enumerate(every))
+    entry = {
+        "name": "tiny",
+        "file": "tiny.tiktoken.gz",
+        "sha256": hashlib.sha256(ranks).hexdigest(),
+        "pat_str": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    }
+    folder.mkdir()
+    (folder / "tiny.tiktoken.gz").write_bytes(gzip.compress(ranks))
+    (folder / "index.json").write_text(json.dumps({"vocabs": [entry]}))
+
+
+def test_an_unknown_measure_or_name_is_wrong_use(bench: Callable[..., Run]) -> None:
+    definitions = train(["byteweld"], "byteweld")
+    unknown = bench(definitions, "decode")
+    assert unknown.status == 2
+    assert "unknown measure 'decode'; known are train" in unknown.err
+    nothing = bench(definitions, "--only=nothing like it")
+    assert nothing.status == 2
+    assert "no definition has 'nothing like it' in its name" in nothing.err
+
+
+# ---------------------------------------------------------------------- engines by number and kind
+
+
+# Learns nothing that ours learns.
+STRANGER = """
+DISTRIBUTION = "byteweld"
+
+
+def train(job):
+    return lambda: None, lambda result: [b"something else"]
+"""
+
+
+# Works in a process that it starts.
+PARENT = """
+import subprocess
+import sys
+
+DISTRIBUTION = "byteweld"
+
+WORK = "import time; block = bytearray(150_000_000); end = time.process_time() + 0.3\\n"
+WORK += "while time.process_time() < end: pass"
+
+
+def train(job):
+    return lambda: subprocess.run([sys.executable, "-c", WORK], check=True), lambda result: [b""]
+"""
+
+
+UNBUILT = """
+import subprocess
+
+VERSION = "1"
+NEEDS = "sh"
+
+
+def prepare(cache):
+    subprocess.run(["sh", "-c", "exit 3"], check=True)
+
+
+def train(job):
+    raise AssertionError("it was never built")
+"""
+
+
+def test_a_slow_engine_runs_at_most_as_often_as_its_definition_says(
+    bench: Callable[..., Run],
+) -> None:
+    definitions = train(["byteweld", "byteweld:iterator"], "byteweld")
+    run = bench(definitions + 'at_most = { "byteweld:iterator" = 2 }\n', "--repeat=3")
+    turns = [(row["engine"], row["run"]) for row in run.rows]
+    assert turns.count(("byteweld:iterator", "2")) == 1
+    assert [engine for engine, _ in turns].count("byteweld:iterator") == 2
+    assert [engine for engine, _ in turns].count("byteweld") == 3
+    assert "At most 2 runs of byteweld:iterator." in run.file("*.md").read_text()
+
+
+def test_an_engine_for_context_is_timed_and_not_compared(bench: Callable[..., Run]) -> None:
+    definitions = train(["byteweld", "stranger"], "byteweld")
+    run = bench(definitions + 'context = ["stranger"]\n', "--repeat=2", stranger=STRANGER)
+    strange = [row for row in run.rows if row["engine"] == "stranger"]
+    assert [row["ok"] for row in strange] == ["unlike", "unlike"]
+    assert all(row["wall_seconds"] for row in strange)
+    assert "WRONG" not in run.out
+    assert "For context only, not compared: stranger." in run.file("*.md").read_text()
+
+
+def test_processes_that_an_engine_starts_are_measured_with_it(bench: Callable[..., Run]) -> None:
+    run = bench(train(["parent"], "parent"), "--repeat=1", parent=PARENT)
+    [row] = run.rows
+    assert float(row["cpu_seconds"]) >= 0.3
+    assert int(row["peak_rss_bytes"]) >= 150_000_000
+
+
+def test_an_engine_that_cannot_be_built_is_missing(bench: Callable[..., Run]) -> None:
+    run = bench(train(["byteweld", "unbuilt"], "byteweld"), "--repeat=1", unbuilt=UNBUILT)
+    assert "unbuilt could not be built" in run.out
+    assert [row["engine"] for row in run.rows] == ["byteweld"]
+
+
+def test_the_recounting_baseline_learns_what_ours_learns(bench: Callable[..., Run]) -> None:
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not here to build benches/recount")
+    definitions = train(["byteweld", "recount"], "recount").replace("smallest-ids", "ck")
+    run = bench(definitions + 'pattern = "none"\n', "--repeat=1")
+    assert run.status == 0, run.err
+    assert {row["engine"]: row["ok"] for row in run.rows} == {"byteweld": "yes", "recount": "yes"}
+    assert {row["definition"] for row in run.rows} == {"train/tiny-0.01MB/300/ck/none/1-thread"}
+
+
+# ---------------------------------------------------------------------- definitions
+
+
+def test_a_definition_may_have_its_own_pattern(bench: Callable[..., Run]) -> None:
+    head = HEAD + "\n[patterns]\nletters = '[a-z]|[^a-z]+'\n"
+    table = COUNT + 'engines = ["byteweld"]\ntruth = "byteweld"\n'
+    run = bench(head + table + 'pattern = ["gpt2", "letters", "none"]\n', "--repeat=1")
+    assert run.status == 0, run.err
+    digests = {row["definition"]: row["digest"] for row in run.rows}
+    assert list(digests) == [
+        "count/tiny-0.01MB/1-thread",
+        "count/tiny-0.01MB/letters/1-thread",
+        "count/tiny-0.01MB/none/1-thread",
+    ]
+    assert len(set(digests.values())) == 3  # how many pre-tokens are distinct
+
+
+def test_an_unknown_pattern_is_wrong_use(bench: Callable[..., Run]) -> None:
+    definitions = train(["byteweld"], "byteweld") + 'pattern = "gtp2"\n'
+    run = bench(definitions)
+    assert run.status == 2
+    assert "unknown pattern 'gtp2'" in run.err
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("definitions.toml", "count train"),
+        (
+            "encoding.toml",
+            "array_out count_tokens decode_array decode_list files_out list_out "
+            "load_json load_ranks",
+        ),
+    ],
+)
+def test_every_engine_of_the_definitions_has_the_function_that_is_measured(
+    run_module: ModuleType, name: str, expected: str
+) -> None:
+    definitions = read_definitions(name)
+    measures = sorted(set(definitions) - run_module.NOT_MEASURES)
+    assert measures == expected.split()
+    tables = list(run_module.expand(definitions, measures, quick=False))
+    assert {table["measure"] for table in tables} == set(measures)
+    for table in tables:
+        truth = run_module.find_engine(table["truth"], [BENCHES / "engines"])
+        assert table["measure"] in truth.measures
+        assert table["truth"] in table["engines"] or table.get("passes")
+        assert set(table.get("at_most", ())) <= set(table["engines"])
+        assert set(table.get("context", ())) <= set(table["engines"]) - {table["truth"]}
+        assert table["engines"][0] == "byteweld"
+        for name in table["engines"]:
+            engine = run_module.find_engine(name, [BENCHES / "engines"])
+            assert table["measure"] in engine.measures
+
+
+def test_the_quick_form_of_encoding_is_a_handful_of_definitions(run_module: ModuleType) -> None:
+    definitions = read_definitions("encoding.toml")
+    tables = list(run_module.expand(definitions, ["array_out", "list_out"], quick=True))
+    assert {table["label"] for table in tables} == {
+        f"{measure}/{corpus}-10MB/cl100k_base/documents/1-thread"
+        for measure in ("array_out", "list_out")
+        for corpus in ("prose", "code", "multi")
+    }
+    for table in tables:
+        assert table["engines"] == ["byteweld", "gigatoken", "fastokens"]
+        assert table["repeat"] == 3
+
+
+def test_an_engine_runs_where_it_is_installed(run_module: ModuleType, tmp_path: Path) -> None:
+    folder = tmp_path / "lib" / "python3.11" / "site-packages" / "gigatoken-9.9.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: gigatoken\nVersion: 9.9\n")
+    there = run_module.find_engine("gigatoken", [BENCHES / "engines"], tmp_path)
+    assert (there.version, there.python) == ("9.9", str(tmp_path / "bin" / "python"))
+    ours = run_module.find_engine("byteweld", [BENCHES / "engines"], tmp_path)
+    assert ours.python == sys.executable
+
+
+def test_ids_have_one_digest_in_whatever_they_come(run_module: ModuleType) -> None:
+    import numpy
+    import worker
+
+    expected = worker.digest_ids([[1, 2], [70000]])
+    assert worker.digest_ids([numpy.array([1, 2, 70000], dtype=numpy.int32)]) == expected
+    assert worker.digest_ids([numpy.array([1, 2, 70000], dtype=numpy.uint32).tobytes()]) == expected
+    assert worker.digest_ids([[2, 1], [70000]]) != expected
+    assert worker.digest_ids(["é"]) == worker.digest_ids(["é".encode()])
+
+
+def test_a_right_answer_is_known_by_all_that_ids_depend_on(
+    run_module: ModuleType, tmp_path: Path
+) -> None:
+    import answers  # type: ignore[import-not-found]
+
+    kept = answers.Answers(tmp_path)
+    job = {"measure": "list_out", "shape": "documents", "rank_file": "a/x.tiktoken", "pattern": "p"}
+    kept.keep(job, "0" * 64, "tiktoken 1", "digest")
+    alike = [job | {"measure": "array_out", "shape": "batch"}, job | {"rank_file": "b/x.tiktoken"}]
+    assert {kept.find(other, "0" * 64, "tiktoken 1") for other in alike} == {"digest"}
+    others = [
+        job | {"shape": "string"},
+        job | {"measure": "count_tokens"},
+        job | {"pattern": "q"},
+        job | {"rank_file": "a/y.tiktoken"},
+    ]
+    assert {kept.find(other, "0" * 64, "tiktoken 1") for other in others} == {None}
+    assert kept.find(job, "1" * 64, "tiktoken 1") is None
+    assert kept.find(job, "0" * 64, "tiktoken 2") is None
+
+
+def test_a_digest_tells_where_one_answer_ends_and_the_next_begins(run_module: ModuleType) -> None:
+    import worker  # type: ignore[import-not-found]
+
+    assert worker.digest([b"ab", b"c"]) != worker.digest([b"a", b"bc"])
+    assert worker.digest([[1, 2], [3]]) != worker.digest([[1], [2, 3]])
+    assert worker.digest([[1, 2], [3]]) == worker.digest(iter([[1, 2], [3]]))
