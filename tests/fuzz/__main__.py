@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
+from .judges import missing_peers
 from .rounds import Mismatch, Rounds, Tally
-from .subjects import SMALL, Subject, missing_peers, named, real
+from .subjects import SMALL, Subject, named, real
 from .texts import TESTS, own_samples, shared_samples
 
 SHARED = TESTS.parents[1] / "shared" / "data"

@@ -17,7 +17,8 @@ import byteweld.tiktoken
 from byteweld import SpecialTokenError, Tokenizer
 from byteweld.reference.encode import utf8
 
-from .subjects import Allowed, Ids, Subject
+from .judges import Allowed, Ids
+from .subjects import Subject
 from .texts import Text, as_str
 
 THREADS = (1, 2, 5)

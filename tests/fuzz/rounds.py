@@ -17,8 +17,9 @@ import byteweld.tiktoken
 from byteweld import Tokenizer
 from byteweld.proof import is_failure
 
-from .paths import MANY, ONE, Asked, AskedMany, Both
-from .subjects import Allowed, Ids, Judge, Subject, answer
+from .judges import Allowed, Ids, Judge, answer
+from .paths import MANY, ONE, THREADS, Asked, AskedMany, Both
+from .subjects import Subject
 from .texts import LARGE_BYTES, Text, Texts, random_words
 
 # More words than the tables for short and long ones hold (2^18 and 2^15), with more ids than fit
@@ -140,11 +141,13 @@ class Rounds:
         yield "full", self._full
 
     def _flood(self, words: dict[int, int], seed: int) -> None:
+        """Fill the tables of as many threads as any path has."""
         for longest, count in words.items():
             text = random_words(seed, count, longest)
             if not self._patient:
                 text = text[:2000]  # one word that no table keeps
-            self._full.encode_to_numpy(text, disallowed_special=())
+            threads = max(THREADS)
+            self._full.encode_ragged([text] * threads, num_threads=threads, disallowed_special=())
 
     # ------------------------------------------------------------------ judging
 
@@ -180,18 +183,14 @@ class Rounds:
             for name in paths if len(text) < LARGE_BYTES else paths[:LARGE_PATHS]:
                 asked = Asked(self._subject, tok, text, ids, case.allowed, rng.random())
                 if self._is_wrong(partial(ONE[name], asked)):
-                    return self._shrunk(
-                        partial(self._ask_one, case._replace(path=name), asked),
-                        text,
-                        case._replace(path=name),
-                    )
+                    case = case._replace(path=name)
+                    return self._shrunk(partial(self._ask_one, case, asked), text, case)
         texts, lists = [text for text, _ in judged], [ids for _, ids in judged]
         for name, path in MANY.items():
             if name == "encode_files" and case.round % FILES_EVERY:
                 continue
-            if self._is_wrong(
-                partial(path, AskedMany(tok, texts, lists, case.allowed)), len(texts)
-            ):
+            many = AskedMany(tok, texts, lists, case.allowed)
+            if self._is_wrong(partial(path, many), len(texts)):
                 case = case._replace(path=name)
                 return self._shrunk(partial(self._ask_many, case, tok), texts, case)
         return None

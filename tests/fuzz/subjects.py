@@ -1,39 +1,31 @@
 """Subjects: vocabularies of every kind, each with the judges that know its ids.
 
-Small ones are made here, so that the reference can follow; real ones lie beside the clone. A judge
-gives None for a text that it does not take, and somebody else decides.
+Small ones are made here, so that the reference can follow; real ones lie beside the clone.
 """
 
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from strategies import BYTES, ENDOFTEXT
 
 import byteweld
-from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary, reference
-from byteweld.proof import is_failure
-from byteweld.reference.encode import utf8
+from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary
 
-from .texts import TESTS, Text, as_str
-
-Ids = list[int]
-Allowed = frozenset[str]
+from .judges import Judge, ReferenceJudge, TiktokenJudge, TokenizersJudge, imported
+from .texts import TESTS
 
 SPECIALS = [ENDOFTEXT, "<|a|>"]
-# The reference looks at all pairs again after each merge.
-MAX_REFERENCE_PRETOKEN = 300
 # Alternatives that no text reaches, since all before them take every character: they change no
 # pre-token, only who runs the pattern.
 OTHER_ENGINES = {"automaton": "|xy+z|ab", "backtracking": "|(?<=a)b"}
@@ -41,14 +33,6 @@ OTHER_ENGINES = {"automaton": "|xy+z|ab", "backtracking": "|(?<=a)b"}
 
 # One or two of every class that a known pattern tells apart.
 PAIRED = "abAZsS'ſ\u212a 1½\t\n\r\xa0\u3000!/._éÉ漢ǅʰ\u0301\u0903👍\0\u200b"
-
-
-class Judge(Protocol):
-    """Somebody who knows the ids of a vocabulary."""
-
-    name: str
-
-    def ids(self, text: Text, allowed: Allowed) -> Ids | None: ...
 
 
 @dataclass
@@ -68,8 +52,9 @@ class Subject:
         self.is_plain = is_plain(self.vocab)
         own_ids = "shared ids" not in self.vocab.extras
         self.is_lossless = self.is_plain and own_ids and self.vocab.alphabet == "bytes"
-        for engine, tail in OTHER_ENGINES.items():
-            if self.vocab.pattern is not None and self.is_plain:
+        # Who runs the pattern is no matter of size, and a large vocabulary takes seconds to copy.
+        if self.is_small and self.is_plain and self.vocab.pattern is not None:
+            for engine, tail in OTHER_ENGINES.items():
                 vocab = with_pattern(self.vocab, self.vocab.pattern + tail)
                 if Tokenizer(vocab).pattern_engine == engine:
                     self.others[engine] = vocab
@@ -97,98 +82,20 @@ def with_pattern(vocab: Vocabulary, pattern: str) -> Vocabulary:
 # ---------------------------------------------------------------------- judges
 
 
-class ReferenceJudge:
-    """The readable implementation; it remembers the ids of pre-tokens."""
-
-    name = "reference"
-
-    def __init__(self, vocab: Vocabulary) -> None:
-        self._vocab = vocab
-        self._merged = lru_cache(maxsize=1 << 16)(self._merge)
-
-    def ids(self, text: Text, allowed: Allowed) -> Ids | None:
-        ids: Ids = []
-        for piece in reference.split_specials(utf8(text), allowed):
-            if isinstance(piece, str):
-                ids.append(self._vocab.special_tokens[piece])
-                continue
-            for pretoken in reference.pretokenize(piece, self._vocab.pattern):
-                if len(pretoken) > MAX_REFERENCE_PRETOKEN:
-                    return None
-                ids += self._merged(pretoken)
-        return ids
-
-    def _merge(self, pretoken: bytes) -> tuple[int, ...]:
-        *_, last = reference.encode_steps(self._vocab, pretoken)
-        return last.parts
-
-
-class TiktokenJudge:
-    """The real tiktoken; of bytes it knows only those that are text."""
-
-    name = "tiktoken"
-
-    def __init__(self, encoding: Any) -> None:
-        self._encoding = encoding
-
-    def ids(self, text: Text, allowed: Allowed) -> Ids | None:
-        decoded = as_str(text)
-        if decoded is None:
-            return None
-        return answer(
-            lambda: self._encoding.encode(decoded, allowed_special=allowed, disallowed_special=())
-        )
-
-
-class TokenizersJudge:
-    """The real tokenizers, where all special tokens are recognised or none is."""
-
-    name = "tokenizers"
-
-    def __init__(self, tokenizer: Any, specials: Allowed) -> None:
-        self._tokenizer = tokenizer
-        self._specials = specials
-
-    def ids(self, text: Text, allowed: Allowed) -> Ids | None:
-        decoded = as_str(text)
-        if decoded is None or allowed not in (frozenset(), self._specials):
-            return None
-        self._tokenizer.encode_special_tokens = not allowed
-        repaired = utf8(decoded).decode()
-        return answer(lambda: self._tokenizer.encode(repaired, add_special_tokens=False).ids)
-
-
-def answer(call: Callable[[], Ids]) -> Ids | None:
-    """What a peer says, or None where it gives up: its regex engine runs out of stack."""
-    try:
-        return call()
-    except BaseException as error:
-        if not is_failure(error) or isinstance(error, TypeError):
-            raise
-        return None
-
-
-def _imported(name: str) -> Any | None:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
-
-
-def missing_peers() -> list[str]:
-    """Judges that are not installed."""
-    return [name for name in ("tiktoken", "tokenizers") if _imported(name) is None]
-
-
 def _tiktoken(vocab: Vocabulary, ranks: dict[bytes, int], pattern: str) -> Any | None:
-    module = _imported("tiktoken")
+    module = imported("tiktoken")
     return module and module.Encoding(
         "fuzz", pat_str=pattern, mergeable_ranks=ranks, special_tokens=dict(vocab.special_tokens)
     )
 
 
 def _judged(
-    name: str, vocab: Vocabulary, *, tiktoken: Any = None, tokenizers: Any = None
+    name: str,
+    vocab: Vocabulary,
+    *,
+    tiktoken: Any = None,
+    tokenizers: Any = None,
+    is_small: bool = True,
 ) -> Subject:
     judges: list[Judge] = []
     # Python's regex reads `&&` in a set as two characters, not as "and".
@@ -198,7 +105,7 @@ def _judged(
         judges.append(TiktokenJudge(tiktoken))
     if tokenizers is not None:
         judges.append(TokenizersJudge(tokenizers, frozenset(vocab.special_tokens)))
-    return Subject(name, vocab, judges, tiktoken)
+    return Subject(name, vocab, judges, tiktoken, is_small)
 
 
 # ---------------------------------------------------------------------- small vocabularies
@@ -219,7 +126,7 @@ def trained(pattern: str | None) -> Subject:
         min_frequency=1,
     )
     vocab = tok.vocab
-    tokenizers = _imported("tokenizers")
+    tokenizers = imported("tokenizers")
     theirs = None
     if tokenizers is not None:
         with tempfile.TemporaryDirectory() as folder:
@@ -340,28 +247,24 @@ def _open_ranks(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
     with tempfile.TemporaryDirectory() as folder:
         file = _unpacked(entry, Path(folder), vocabs)
         tok = byteweld.load(file, pattern=entry["pat_str"], special_tokens=entry["special_tokens"])
-        loader = _imported("tiktoken.load")
+        loader = imported("tiktoken.load")
         encoding = None
         if loader is not None:
             os.environ["TIKTOKEN_CACHE_DIR"] = ""  # it shall read this file, and keep no copy
             encoding = _tiktoken(tok.vocab, loader.load_tiktoken_bpe(str(file)), entry["pat_str"])
-    subject = _judged(name, tok.vocab, tiktoken=encoding)
-    subject.is_small = False
-    return subject
+    return _judged(name, tok.vocab, tiktoken=encoding, is_small=False)
 
 
 def _open_json(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
     with tempfile.TemporaryDirectory() as folder:
         file = _unpacked(entry, Path(folder), vocabs)
         tok = byteweld.load(file)
-        tokenizers = _imported("tokenizers")
+        tokenizers = imported("tokenizers")
         theirs = tokenizers and tokenizers.Tokenizer.from_file(str(file))
     if theirs is not None:
         theirs.no_truncation()
         theirs.no_padding()
-    subject = _judged(name, tok.vocab, tokenizers=theirs)
-    subject.is_small = False
-    return subject
+    return _judged(name, tok.vocab, tokenizers=theirs, is_small=False)
 
 
 def named(patterns: Sequence[str], every: dict[str, Callable[[], Subject]]) -> Iterator[str]:

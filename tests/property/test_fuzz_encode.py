@@ -14,7 +14,7 @@ import pytest
 from byteweld import PATTERNS, Tokenizer
 from byteweld.reference.encode import utf8
 from fuzz import __main__ as program
-from fuzz import paths, rounds, subjects, texts
+from fuzz import judges, paths, rounds, subjects, texts
 from fuzz.rounds import Rounds, shrink
 
 TRAINED = ["gpt2", "cl100k", "o200k", "whole"]
@@ -71,7 +71,7 @@ def test_every_vocabulary_beside_the_clone_with_a_judge_is_a_subject(shared):
 def test_a_pattern_that_is_nearly_right_is_found_out(ours, theirs, few_words):
     right = subjects.pairs(theirs)
     wrong = subjects.with_pattern(right.vocab, PATTERNS[ours])
-    subject = subjects.Subject("wrong", wrong, [subjects.ReferenceJudge(right.vocab)])
+    subject = subjects.Subject("wrong", wrong, [judges.ReferenceJudge(right.vocab)])
     mismatch = first_mismatch(subject, 4)
     assert mismatch is not None and mismatch.repeats
     assert len(mismatch.text) <= 8  # it was drawn with hundreds
@@ -114,7 +114,7 @@ def test_judges_that_disagree_are_reported_with_the_smallest_text(few_words):
             return ids[:-1] if ids and "ſ".encode() in utf8(text) else ids
 
     subject = subjects.trained("cl100k")
-    honest = subjects.ReferenceJudge(subject.vocab)
+    honest = judges.ReferenceJudge(subject.vocab)
     mismatch = first_mismatch(replace(subject, judges=[honest, Liar()]), 8)
     assert mismatch.case.path == "beside liar"
     assert mismatch.text in ("ſ", "ſ".encode())

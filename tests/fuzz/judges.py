@@ -1,0 +1,116 @@
+"""Judges: the reference, the real tiktoken and the real tokenizers, each with one vocabulary.
+
+In: a text and the special tokens that are recognised in it. Out: its ids, or None for a text that
+a judge does not take: then another one decides.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Protocol
+
+from byteweld import Vocabulary, reference
+from byteweld.proof import is_failure
+from byteweld.reference.encode import utf8
+
+from .texts import Text, as_str
+
+Ids = list[int]
+Allowed = frozenset[str]
+
+# The reference looks at all pairs again after each merge.
+MAX_REFERENCE_PRETOKEN = 300
+
+
+class Judge(Protocol):
+    """Somebody who knows the ids of a vocabulary."""
+
+    name: str
+
+    def ids(self, text: Text, allowed: Allowed) -> Ids | None: ...
+
+
+class ReferenceJudge:
+    """The readable implementation; it remembers the ids of pre-tokens."""
+
+    name = "reference"
+
+    def __init__(self, vocab: Vocabulary) -> None:
+        self._vocab = vocab
+        self._merged = lru_cache(maxsize=1 << 16)(self._merge)
+
+    def ids(self, text: Text, allowed: Allowed) -> Ids | None:
+        ids: Ids = []
+        for piece in reference.split_specials(utf8(text), allowed):
+            if isinstance(piece, str):
+                ids.append(self._vocab.special_tokens[piece])
+                continue
+            for pretoken in reference.pretokenize(piece, self._vocab.pattern):
+                if len(pretoken) > MAX_REFERENCE_PRETOKEN:
+                    return None
+                ids += self._merged(pretoken)
+        return ids
+
+    def _merge(self, pretoken: bytes) -> tuple[int, ...]:
+        *_, last = reference.encode_steps(self._vocab, pretoken)
+        return last.parts
+
+
+class TiktokenJudge:
+    """The real tiktoken; of bytes it knows only those that are text."""
+
+    name = "tiktoken"
+
+    def __init__(self, encoding: Any) -> None:
+        self._encoding = encoding
+
+    def ids(self, text: Text, allowed: Allowed) -> Ids | None:
+        decoded = as_str(text)
+        if decoded is None:
+            return None
+        return answer(
+            lambda: self._encoding.encode(decoded, allowed_special=allowed, disallowed_special=())
+        )
+
+
+class TokenizersJudge:
+    """The real tokenizers, where all special tokens are recognised or none is."""
+
+    name = "tokenizers"
+
+    def __init__(self, tokenizer: Any, specials: Allowed) -> None:
+        self._tokenizer = tokenizer
+        self._specials = specials
+
+    def ids(self, text: Text, allowed: Allowed) -> Ids | None:
+        decoded = as_str(text)
+        if decoded is None or allowed not in (frozenset(), self._specials):
+            return None
+        self._tokenizer.encode_special_tokens = not allowed
+        repaired = utf8(decoded).decode()
+        return answer(lambda: self._tokenizer.encode(repaired, add_special_tokens=False).ids)
+
+
+def answer(call: Callable[[], Ids]) -> Ids | None:
+    """What a peer says, or None where it gives up: its regex engine runs out of stack."""
+    try:
+        return call()
+    except BaseException as error:
+        if not is_failure(error) or isinstance(error, TypeError):
+            raise
+        return None
+
+
+def imported(name: str) -> Any | None:
+    """A module, or None if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def missing_peers() -> list[str]:
+    """Judges that are not installed."""
+    return [name for name in ("tiktoken", "tokenizers") if imported(name) is None]
