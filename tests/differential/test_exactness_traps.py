@@ -279,13 +279,15 @@ def test_special_tokens_inside_long_white_space_divide_it(tmp_path):
 
 @pytest.mark.slow
 def test_places_beyond_4_gib_are_right():
-    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if available < 14 << 30:
-        pytest.skip(f"needs 14 GiB of memory, {available >> 30} are free")
+    if "SC_AVPHYS_PAGES" not in os.sysconf_names:
+        pytest.skip("this system does not say how much memory is free")
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if free < 8 << 30:
+        pytest.skip(f"needs 8 GiB of memory, {free >> 30} are free")
     word = b" " + b"x" * 1000
     tok = Tokenizer.from_ranks(ranks_of(word, b" end"), pattern="gpt2")
     count = (1 << 32) // len(word) + 100
-    text = word * count + b" end\n"
+    text = b"".join([*[word] * count, b" end\n"])
     expected = count + 2
     assert tok.count(text) == expected
     for threads in (1, 2):

@@ -13,9 +13,9 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-import byteweld.tiktoken
 from byteweld import Tokenizer
 from byteweld.proof import is_failure
+from byteweld.tiktoken import Encoding
 
 from .judges import Allowed, Ids, Judge, answer
 from .paths import MANY, ONE, THREADS, Asked, AskedMany, Both
@@ -80,16 +80,17 @@ class Rounds:
         self._seed = seed
         vocab = subject.vocab
         self._specials = list(vocab.special_tokens)
+        self._warm = {"warm": Tokenizer(vocab)}
+        self._warm |= {name: Tokenizer(other) for name, other in subject.others.items()}
+        self._with_tiktokens_names = Encoding.from_tokenizer(self._warm["warm"])
         # Without a pattern, a text is one pre-token, and the reference looks at it n² times.
-        self._patient = vocab.pattern is not None or not subject.is_plain
+        self._is_whole = self._warm["warm"].pattern_engine == "whole"
         self._texts = Texts(
             samples,
             tokens=[token for _, token in vocab.ordinary()],
             specials=self._specials,
-            max_bytes=3 * LARGE_BYTES if self._patient else 250,
+            max_bytes=250 if self._is_whole and subject.is_plain else 3 * LARGE_BYTES,
         )
-        self._warm = {"warm": Tokenizer(vocab)}
-        self._warm |= {name: Tokenizer(other) for name, other in subject.others.items()}
         self._full = Tokenizer(vocab)
         self._flood(FLOOD_WORDS, seed)
 
@@ -144,7 +145,7 @@ class Rounds:
         """Fill the tables of as many threads as any path has."""
         for longest, count in words.items():
             text = random_words(seed, count, longest)
-            if not self._patient:
+            if self._is_whole:
                 text = text[:2000]  # one word that no table keeps
             threads = max(THREADS)
             self._full.encode_ragged([text] * threads, num_threads=threads, disallowed_special=())
@@ -200,11 +201,11 @@ class Rounds:
         real = self._subject.tiktoken
         if real is None:
             return None
-        ours = byteweld.tiktoken.Encoding.from_tokenizer(self._warm["warm"])
+        ask = partial(_ask_bytes, self._with_tiktokens_names, real)
         for raw in texts:
-            if isinstance(raw, bytes) and self._is_wrong(partial(_ask_bytes, ours, real, raw)):
+            if isinstance(raw, bytes) and self._is_wrong(partial(ask, raw)):
                 case = case._replace(state="warm", path="tiktoken.Encoding._encode_bytes")
-                return self._shrunk(partial(_ask_bytes, ours, real), raw, case)
+                return self._shrunk(ask, raw, case)
         return None
 
     def _is_wrong(self, call: Callable[[], Both | None], texts: int = 1) -> bool:
@@ -243,7 +244,7 @@ def _ask_both(first: Judge, second: Judge, allowed: Allowed, text: Text) -> Both
     return None if None in both else both
 
 
-def _ask_bytes(ours: byteweld.tiktoken.Encoding, real: Any, raw: bytes) -> Both | None:
+def _ask_bytes(ours: Encoding, real: Any, raw: bytes) -> Both | None:
     right = answer(lambda: real._encode_bytes(raw))
     return None if right is None else (ours._encode_bytes(raw), right)
 
