@@ -33,28 +33,32 @@ DOORS: dict[str, set[str]] = {
     },
     "tokenizer": {
         *("errors", "vocab", "patterns", "corpus", "trainer", "training", "formats", "streams"),
-        *("_text", "_native"),
+        *("_text", "render", "markup", "_native"),
     },
     "encodings": {"errors", "vocab", "formats", "tokenizer"},
     # tiktoken's names for what the others do.
     "tiktoken": {"errors", "vocab", "encodings", "tokenizer", "training", "_text"},
     # The reference may see values and facts, never the engine.
     "reference": {"errors", "vocab", "patterns", "recipes", "_byte_letters"},
-    "render": {"vocab"},
+    # All HTML of reports and notebooks is made in one room, which knows no other.
+    "markup": set(),
+    "render": {"vocab", "markup"},
     # Two encoders on one corpus; and the real peers, who are one of the two.
     "proof": set(),
     "peers": {"errors", "vocab", "formats", "proof"},
     # Explaining is the reference at work, shown by render.
-    "explaining": {"errors", "vocab", "recipes", "reference", "render"},
+    "explaining": {"errors", "vocab", "recipes", "reference", "render", "markup"},
     # A tokenizer from a file, or from what a folder keeps of it.
     "loading": {"errors", "vocab", "formats", "tokenizer", "_files", "_native"},
-    # Texts and offsets -> plain values, for the terminal and the page alike.
+    # Tokenizers and texts -> values, for the terminal, notebooks, reports and the page alike.
     "samples": set(),
-    "comparing": set(),
-    "evaluate": {"tokenizer", "training"},
+    "evaluate": {
+        *("errors", "vocab", "tokenizer", "training", "samples", "render", "markup"),
+    },
+    "comparing": {"tokenizer", "evaluate", "render", "markup"},
     "api": {
-        *("checkpoint", "corpus", "counts", "errors", "extend", "recipes"),
-        *("tokenizer", "trainer", "training"),
+        *("checkpoint", "corpus", "counts", "errors", "extend", "recipes", "_text"),
+        *("tokenizer", "trainer", "training", "comparing", "evaluate"),
     },
     "__init__": {
         *("api", "checkpoint", "corpus", "counts", "encodings", "errors", "explaining"),
@@ -70,8 +74,14 @@ DOORS: dict[str, set[str]] = {
             "_native",
         ),
     },
-    "studio": {"__init__", "errors", "vocab", "samples", "comparing", "evaluate", "_byte_letters"},
-    "cli": {"__init__", "errors", "formats", "render", "proof", "peers", "_files", "studio"},
+    "studio": {
+        *("__init__", "errors", "vocab", "samples", "comparing", "evaluate", "_byte_letters"),
+        "markup",  # for its colours
+    },
+    "cli": {
+        *("__init__", "errors", "vocab", "formats", "render", "markup", "comparing", "evaluate"),
+        *("proof", "peers", "_files", "studio"),
+    },
     "__main__": {"cli"},
 }
 

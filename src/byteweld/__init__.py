@@ -27,7 +27,7 @@ from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import AddedToken, Merge, Replace, Split, Vocabulary
 
 if _typing.TYPE_CHECKING:
-    from byteweld.api import count, train
+    from byteweld.api import compare, count, measure, train
     from byteweld.checkpoint import Checkpoint
     from byteweld.corpus import Corpus, open_corpus
     from byteweld.counts import Counts, Pruning
@@ -71,6 +71,7 @@ __all__ = [
     "UnsupportedError",
     "Vocabulary",
     "VocabularyError",
+    "compare",
     "count",
     "encoding_for_model",
     "encoding_name_for_model",
@@ -79,6 +80,7 @@ __all__ = [
     "get_encoding",
     "list_encoding_names",
     "load",
+    "measure",
     "merge_tree",
     "open_corpus",
     "recognise",
@@ -88,7 +90,7 @@ __all__ = [
 
 # Module -> its names, as above.
 _LATER = {
-    "api": ("count", "train"),
+    "api": ("compare", "count", "measure", "train"),
     "checkpoint": ("Checkpoint",),
     "corpus": ("Corpus", "open_corpus"),
     "counts": ("Counts", "Pruning"),

@@ -1,4 +1,4 @@
-"""The verbs that join the rooms: train(), count(), load(). They compute nothing themselves."""
+"""The verbs that join the rooms: train(), count(), compare(), measure(). They compute nothing."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
+from byteweld._text import utf8
 from byteweld.checkpoint import Checkpoint
 from byteweld.corpus import Corpus, OnError, open_corpus
 from byteweld.counts import Counts, Memory, count_corpus, same_pattern
 from byteweld.errors import CorpusError
 from byteweld.extend import fit_recipe
 from byteweld.recipes import Recipe, find_recipe
-from byteweld.tokenizer import Tokenizer
+from byteweld.tokenizer import Specials, Tokenizer
 from byteweld.trainer import check_pattern, check_size, planned_merges, train_from_counts
 from byteweld.training import TrainingEvent
+
+if TYPE_CHECKING:  # slow to import, and training needs neither
+    from byteweld.comparing.corpora import Comparison
+    from byteweld.evaluate.evaluation import Evaluation
 
 Path_ = str | os.PathLike[str]
 Source = Path_ | Sequence[Path_] | Iterable[str | bytes] | Counts | Corpus
@@ -213,6 +218,92 @@ def count(
     reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
     corpus = _open(source, chosen, memory, None, on_error=on_error, **reading)
     return _count(corpus, chosen, _Resources(num_threads, memory), prune, progress, None)
+
+
+def compare(
+    first: Tokenizer,
+    second: Tokenizer,
+    corpus: Source,
+    *,
+    allowed_special: Specials = frozenset(),
+    disallowed_special: Specials = "all",
+    ext: str | Sequence[str] | None = None,
+    lines: bool = False,
+    separator: str | None = None,
+    field: str = "text",
+    on_error: OnError = "fail",
+    num_threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Comparison:
+    """Encode a corpus with two tokenizers: the same ids or not, where they part, what each costs.
+
+    The corpus is given as in `train`; special tokens are refused or allowed as in `encode`.
+
+    >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
+    >>> merging = Tokenizer.from_merges(tokens, [(b"a", b"b")])
+    >>> found = compare(merging, Tokenizer.from_merges(tokens, []), iter(["ab c"]))
+    >>> found.is_identical, found.total.tokens, found.spans.cut
+    (False, (3, 4), 1)
+    """
+    from byteweld.comparing.corpora import compare_files
+
+    reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
+    return compare_files(
+        first,
+        second,
+        _by_file(corpus, on_error=on_error, **reading),
+        allowed_special=allowed_special,
+        disallowed_special=disallowed_special,
+        num_threads=num_threads,
+        progress=progress,
+    )
+
+
+def measure(
+    tok: Tokenizer,
+    corpus: Source,
+    *,
+    allowed_special: Specials = frozenset(),
+    disallowed_special: Specials = "all",
+    ext: str | Sequence[str] | None = None,
+    lines: bool = False,
+    separator: str | None = None,
+    field: str = "text",
+    on_error: OnError = "fail",
+    num_threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Evaluation:
+    """Encode a corpus and look at what came of it: rates by file and script, tokens used, and more.
+
+    Arguments as in `compare`.
+
+    >>> tok = Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [])
+    >>> measure(tok, iter(["ab c"])).total.bytes_per_token
+    1.0
+    """
+    from byteweld.evaluate.evaluation import evaluate
+
+    reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
+    return evaluate(
+        tok,
+        _by_file(corpus, on_error=on_error, **reading),
+        allowed_special=allowed_special,
+        disallowed_special=disallowed_special,
+        num_threads=num_threads,
+        progress=progress,
+    )
+
+
+def _by_file(source: Source, **reading: Any) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """A corpus as names and documents; documents in memory are one file."""
+    corpus = _open(source, find_recipe("modern"), None, None, **reading)
+    if isinstance(corpus, Counts):
+        raise TypeError("counts have no documents; pass paths, or an iterable of documents")
+    if isinstance(corpus, Corpus):
+        for file in corpus.files:
+            yield str(file), dataclasses.replace(corpus, files=(file,)).documents()
+    else:
+        yield "documents", map(utf8, corpus)
 
 
 def _open(

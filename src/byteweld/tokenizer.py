@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from byteweld.corpus import OnError
+    from byteweld.render import EncodedText
     from byteweld.training import Training
 
     Ids = Sequence[int] | NDArray[np.uint32]
@@ -636,6 +637,25 @@ class Tokenizer:
         """Cut a text into the pre-tokens that are encoded one by one."""
         return self._call(self._encoder.pretokenize, text)
 
+    def show(
+        self,
+        text: Text,
+        *,
+        allowed_special: Specials = frozenset(),
+        disallowed_special: Specials = "all",
+    ) -> EncodedText:
+        """Encode a text to look at it: `print` shows its tokens, a notebook shows them in colour.
+
+        >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
+        >>> print(Tokenizer.from_merges(vocab, [(b"a", b"b")]).show("ab a"))
+        ab|·|a
+        """
+        from byteweld.render import EncodedText, spans
+
+        chosen = self._special_arguments(allowed_special, disallowed_special)
+        ids, ends = self._call(self._encoder.encode_with_ends, text, *chosen)
+        return EncodedText(tuple(spans(self._vocab, ids)), tuple(ends))
+
     def cut(self, vocab_size: int) -> Tokenizer:
         """The same training at a smaller size: what `train(vocab_size=...)` would have given."""
         if self._training is None:
@@ -685,6 +705,33 @@ class Tokenizer:
         return (
             f"<Tokenizer {len(self._vocab)} tokens, pattern {shown!r}, "
             f"sha {self._vocab.fingerprint[:8]}>"
+        )
+
+    def _repr_html_(self) -> str:
+        from byteweld.markup import element, facts, fragment
+        from byteweld.render import tile
+
+        vocab = self._vocab
+        longest = sorted(vocab.ordinary(), key=lambda item: (-len(item[1]), item[0]))[:8]
+        shown = list(vocab.special_tokens.items())[:8]
+        more = len(vocab.special_tokens) - len(shown)
+        specials = [[tile(i, t.encode(), is_special=True), f" {i} "] for t, i in shown]
+        pattern = "none" if vocab.pattern is None else element("code", vocab.pattern)
+        return fragment(
+            element("h2", self.name),
+            facts(
+                [
+                    ("tokens", f"{len(vocab):,}"),
+                    ("merges", f"{len(vocab.merge_ids):,}"),
+                    ("pattern", pattern_name(vocab.pattern) or pattern),
+                    (
+                        "special tokens",
+                        [*specials, f"and {more} more"] if more else specials or "none",
+                    ),
+                    ("longest tokens", [[tile(i, t[:80]), " "] for i, t in longest]),
+                    ("fingerprint", element("code", vocab.fingerprint)),
+                ]
+            ),
         )
 
     # ------------------------------------------------------------------ private

@@ -230,7 +230,11 @@ def test_what_is_no_token_is_said_with_its_ids(run, saved, tiny):
 
 def test_inspect_shows_one_thing_at_a_time(run, saved):
     result = run("inspect", "tokenizer.json", "--merges", "--tree", "low")
-    assert result == (2, b"", "byteweld: inspect takes one of --merges, --tree and --bytes\n")
+    assert result == (
+        2,
+        b"",
+        "byteweld: inspect takes one of --merges, --tree, --bytes and --corpus\n",
+    )
 
 
 def test_a_number_of_merges_is_a_number(run, saved):

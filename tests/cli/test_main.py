@@ -26,9 +26,10 @@ Usage: byteweld VERB [OPTIONS] ...
   encode      text to ids
   decode      ids to text
   tokens      how many tokens a text has, by file and in all
-  inspect     what a tokenizer is: size, pattern, merges, trees
+  inspect     what a tokenizer is and does: size, merges, costs
   explain     why these tokens: every step of encoding or training
   convert     write a tokenizer in another format, and prove it
+  compare     two tokenizers on your corpus: ids, costs, speed
   prove       your corpus through byteweld and the real peer
   studio      a local page that shows tokens, merges and trainings
   quickstart  train on Python's own sources and look at it

@@ -1,4 +1,4 @@
-"""The byte heat map of a file: which byte values it uses, and what that means for training."""
+"""The byte heat map of a file, as lines, JSON and a page; and what follows for training."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from byteweld.cli import _input, _output
+from byteweld.evaluate import byte_counts
+from byteweld.markup import Html, element, joined
+from byteweld.vocab import ASCII_BYTES
 
-# tab, line ends and 0x20 to 0x7E: the alphabet of --ascii-only.
-_ASCII = np.isin(np.arange(256), [0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
+_ASCII = np.isin(np.arange(256), list(ASCII_BYTES))  # the alphabet of --ascii-only
 _BLOCK_BYTES = 1 << 24
 _LEVELS = (".", "░", "▒", "▓", "█")  # unused, cold, warm, hot, very hot
 _LEVEL_NAMES = ("unused", "cold", "warm", "hot", "very hot")
@@ -41,9 +43,9 @@ class ByteCounts:
         self.first_outside: int | None = None  # offset of the first byte that is not in _ASCII
         offset = 0
         for block in _blocks(source):
-            values = np.frombuffer(block, np.uint8)
-            self.counts += np.bincount(values, minlength=256)
+            self.counts += np.array(byte_counts(block))
             if self.first_outside is None:
+                values = np.frombuffer(block, np.uint8)
                 outside = np.flatnonzero(~_ASCII[values])
                 if len(outside):
                     self.first_outside = offset + int(outside[0])
@@ -89,6 +91,32 @@ class ByteCounts:
         yield "       " + "   ".join(f"{_cell(level)} {name}" for name, level in names)
         yield ""
         yield from self._conclusion()
+
+    def page(self) -> Html:
+        """The same as a part of a page."""
+        heads = [element("th", f"_{n:X}", scope="col") for n in range(16)]
+        rows = [element("tr", element("th"), heads)]
+        for row in range(16):
+            counts = self.counts[16 * row : 16 * row + 16].tolist()
+            cells = [
+                element(
+                    "td",
+                    _LEVELS[self._level(count)],
+                    class_=f"level{self._level(count)}",
+                    title=f"0x{16 * row + n:02X}: {count:,} times",
+                )
+                for n, count in enumerate(counts)
+            ]
+            share = f"{100 * sum(counts) / max(1, self.total):.1f}%  {_ROWS[row]}"
+            rows.append(element("tr", element("th", f"0x{row:X}_"), cells, element("th", share)))
+        levels = [f"{mark} {name}" for mark, name in zip(_LEVELS, _LEVEL_NAMES, strict=True)]
+        used = int(np.count_nonzero(self.counts))
+        return joined(
+            element("p", f"{_output.size(self.total)}, {used} of 256 byte values used"),
+            element("div", element("table", rows, class_="heat"), class_="wide"),
+            element("p", "   ".join(levels), class_="hint"),
+            [element("p", line) for line in self._conclusion()],
+        )
 
     def _level(self, count: int) -> int:
         if count == 0:

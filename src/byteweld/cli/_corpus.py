@@ -66,6 +66,24 @@ def documents_by_file(
             yield str(file), dataclasses.replace(corpus, files=(file,)).documents()
 
 
+class Files:
+    """Each file's name and its documents, once; counts what was left out."""
+
+    def __init__(self, sources: Sequence[str], reading: Reading) -> None:
+        self._by_file = documents_by_file(sources, reading)
+        self.skipped = 0
+
+    def __iter__(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        for name, documents in self._by_file:
+            yield name, documents
+            self.skipped += skipped(documents)
+
+    def tell_skipped(self) -> None:
+        """Say how many documents were left out, if any were."""
+        if self.skipped:
+            _output.say(f"skipped {_output.amount(self.skipped, 'document')}")
+
+
 def skipped(documents: Iterator[bytes]) -> int:
     """How many documents were left out; known when all are read. Of standard input, none is."""
     return cast(int, getattr(documents, "skipped", 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -421,16 +421,18 @@ Plain = Annotated[
 ]
 
 
-def special_arguments(tok: byteweld.Tokenizer, allowed: list[str] | None, plain: bool) -> Any:
-    """The two arguments of every method that encodes."""
+def special_arguments(
+    tok: byteweld.Tokenizer | Collection[str], allowed: list[str] | None, plain: bool
+) -> Any:
+    """The two arguments of every method that encodes; `tok` may be all names that are known."""
+    known = list(tok.vocab.special_tokens if isinstance(tok, byteweld.Tokenizer) else tok)
     names = list(allowed or ())
     arguments: dict[str, object] = {}
     if "all" in names:
         arguments["allowed_special"] = "all"
     elif names:
         for name in names:
-            if name not in tok.vocab.special_tokens:
-                known = list(tok.vocab.special_tokens)
+            if name not in known:
                 raise _errors.UsageError(
                     f"--allowed-special {name!r} is no special token of this tokenizer; "
                     f"it has {', '.join(map(repr, known)) or 'none'}{_errors.nearest(name, known)}"
@@ -471,6 +473,14 @@ Prune = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Report as JSON on stdout.")]
+Html = Annotated[
+    str | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        help="Write one self-contained page instead of text. It loads nothing and runs nothing.",
+    ),
+]
 
 
 def pattern_words(pattern: str | None) -> str:

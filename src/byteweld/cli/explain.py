@@ -10,10 +10,12 @@ import typer
 import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
+from byteweld.cli._page import Shown
 
 EXAMPLES = """
 byteweld explain --tokenizer tokenizer.json 'lowest of all'
 byteweld explain --train 'low low low low low lower lower' --recipe from-scratch
+byteweld explain --tokenizer tokenizer.json 'lowest of all' --html why.html
 byteweld explain --train --vocab-size 262 notes.txt
 byteweld explain --train --pattern gpt2 --special '<|x|>' 'she eats<|x|>he eats' --json
 """
@@ -100,6 +102,8 @@ def run(
     special: Special = None,
     max_pretoken_bytes: MaxPretokenBytes = None,
     json: options.Json = False,
+    html: options.Html = None,
+    force: options.Force = False,
     tokenizer: TokenizerPath = None,
     format: options.Format = None,
     no_special: options.NoSpecial = False,
@@ -114,6 +118,7 @@ def run(
     each step, the winner, and why it won its tie.
     """
     explained: Any
+    shown = Shown(html, json=json, force=force)
     if train:
         for flag, is_given in (
             ("--tokenizer", tokenizer is not None),
@@ -152,10 +157,12 @@ def run(
             max_pretoken_bytes=max_pretoken_bytes or _MAX_PRETOKEN_BYTES,
             **options.special_arguments(tok, allowed_special, plain),
         )
-    if json:
-        _output.report(explained.to_dict())
-    else:
-        _output.lines(explained.lines())
+    shown.show(
+        "A training, step by step" if train else "Why these tokens",
+        lines=lambda: explained.lines(color=_output.has_color()),
+        value=explained.to_dict,
+        page=explained.to_html,
+    )
 
 
 def _document(text: str) -> bytes:

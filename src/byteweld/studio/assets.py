@@ -8,6 +8,8 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from byteweld.markup import palette
+
 _KINDS = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 _HEAD = "<!-- head -->"
 _TITLE = "<!-- title -->"
@@ -22,11 +24,13 @@ class Asset(NamedTuple):
 
 def _read() -> dict[str, Asset]:
     folder = files("byteweld.studio") / "page"
-    return {
+    found = {
         entry.name: Asset(entry.read_bytes(), _KINDS[entry.name.rpartition(".")[2]])
         for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
         if entry.name.rpartition(".")[2] in _KINDS
     }
+    style = found["style.css"]
+    return found | {"style.css": style._replace(content=palette().encode() + style.content)}
 
 
 ASSETS: Final[Mapping[str, Asset]] = MappingProxyType(_read())

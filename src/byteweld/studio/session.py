@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 import byteweld
-from byteweld.evaluate import Reason, script_of, unreachable
+from byteweld.evaluate import Reason, script_of, token_lengths, unreachable
 from byteweld.studio.request import Asked, Refused
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 MAX_OPEN = 16
@@ -79,20 +78,14 @@ class Opened:
         return training.merge_counts[place] if 0 <= place < len(training.merge_counts) else None
 
     @property
-    def token_lengths(self) -> NDArray[np.uint32] | None:
+    def token_lengths(self) -> NDArray[np.int64] | None:
         """How many bytes of text each id stands for; None where that depends on the text."""
         with self._lock:
             return self._token_lengths
 
     @cached_property
-    def _token_lengths(self) -> NDArray[np.uint32] | None:
-        vocab = self.tok.vocab
-        changes = {"normalizer", "prefix space", "added token flags", "shared ids"}
-        if vocab.alphabet != "bytes" or changes.intersection(vocab.extras):
-            return None
-        lengths = np.zeros(self.tok.n_vocab, np.uint32)  # ids are nearly dense
-        lengths[list(vocab.tokens)] = [len(token) for token in vocab.tokens.values()]
-        return lengths
+    def _token_lengths(self) -> NDArray[np.int64] | None:
+        return token_lengths(self.tok)
 
     @cached_property
     def _entries(self) -> list[Entry]:

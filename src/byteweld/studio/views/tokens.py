@@ -49,7 +49,7 @@ def _ids_and_lengths(
             ids = tok.encode_to_numpy(text, allowed_special="all")
         else:
             ids = tok.encode_to_numpy(text, disallowed_special=())
-        return ids, opened.token_lengths[ids]
+        return ids, opened.token_lengths[ids].astype(np.uint32)
     listed, offsets = encode(opened.tok, text, special)
     starts_and_ends = np.array(offsets, np.int64).reshape(-1, 2)
     lengths = (starts_and_ends[:, 1] - starts_and_ends[:, 0]).astype(np.uint32)

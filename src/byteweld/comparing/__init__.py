@@ -1,4 +1,7 @@
-"""Several tokenizers on one text, on the byte axis. Pure: offsets in, plain values out."""
+"""Several tokenizers on one text, on the byte axis. Pure: offsets in, plain values out.
+
+Two tokenizers on a whole corpus are in `corpora`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    Ends = Sequence[int] | NDArray[np.int64]
 
 
 class Segment(NamedTuple):
@@ -26,7 +31,7 @@ class Segment(NamedTuple):
 class Alignment:
     """The segments of a text, in columns: a text of a megabyte may have a million of them."""
 
-    def __init__(self, ends_by_tokenizer: Sequence[Sequence[int]]) -> None:
+    def __init__(self, ends_by_tokenizer: Sequence[Ends]) -> None:
         ends = [np.asarray(given, np.int64) for given in ends_by_tokenizer]
         common = _without_twins(ends[0])
         for own in ends[1:]:
@@ -59,6 +64,15 @@ class Alignment:
         """How many bytes these have."""
         return int(np.diff(self._edges)[~self._agrees].sum())
 
+    def first_differing(self, limit: int) -> list[int]:
+        """The first segments that are cut differently."""
+        found: list[int] = np.flatnonzero(~self._agrees)[:limit].tolist()
+        return found
+
+    def single_tokens(self) -> list[NDArray[np.int64]]:
+        """Of each tokenizer, the places of its tokens in the segments that are cut alike."""
+        return [own[:-1][self._agrees] for own in self._places]
+
     def where_most(self, limit: int) -> list[int]:
         """The segments whose numbers of tokens differ most, the widest spread first."""
         places = np.flatnonzero(~self._agrees)
@@ -68,7 +82,7 @@ class Alignment:
         return chosen
 
 
-def align(ends_by_tokenizer: Sequence[Sequence[int]]) -> Alignment:
+def align(ends_by_tokenizer: Sequence[Ends]) -> Alignment:
     """Cut a text where all tokenizers cut it; `ends` are the end offsets of each one's tokens.
 
     >>> [(s.start, s.end, s.agrees) for s in align([[1, 3, 5], [2, 3, 5]])]

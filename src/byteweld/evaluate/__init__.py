@@ -1,6 +1,8 @@
 """What a tokenizer is good at: rates by text, lengths, scripts, unreachable tokens, curves.
 
-Pure: tokenizers, texts and values in, plain values out. Nothing is printed or read here.
+Pure: tokenizers, texts and values in, plain values out. Nothing is printed or read here. What it
+does with a whole corpus is in `evaluation`, with words in `words`, with digits and indentation in
+`probes`.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from byteweld.tokenizer import Tokenizer
 from byteweld.training import Training
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Reason = Literal["cut", "part", "never merged", "changed"]
 
@@ -46,6 +51,17 @@ def _count(tok: Tokenizer, text: str) -> int:
 
 
 # ---------------------------------------------------------------------------- tokens
+
+
+def token_lengths(tok: Tokenizer) -> NDArray[np.int64] | None:
+    """How many bytes of text each id stands for; None where that depends on the text."""
+    vocab = tok.vocab
+    changes = {"normalizer", "prefix space", "added token flags", "shared ids"}
+    if vocab.alphabet != "bytes" or changes.intersection(vocab.extras):
+        return None
+    lengths = np.zeros(tok.n_vocab, np.int64)  # ids are nearly dense
+    lengths[list(vocab.tokens)] = [len(token) for token in vocab.tokens.values()]
+    return lengths
 
 
 def script_of(token: bytes) -> str:

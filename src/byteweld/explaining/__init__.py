@@ -1,4 +1,4 @@
-"""Why these tokens: the reference at work, step by step, as values, JSON and plain text.
+"""Why these tokens: the reference at work, step by step, as values, JSON, text and HTML.
 
 `explain` shows how a text is encoded, `explain_training` how merges are learned, `merge_tree` how a
 token is built. Pre-tokens come from the caller's tokenizer. Nothing is printed here.
@@ -7,10 +7,10 @@ token is built. Pre-tokens come from the caller's tokenizer. Nothing is printed 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from byteweld.recipes import Recipe, TieBreak, find_recipe
 from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps, utf8
@@ -25,8 +25,11 @@ from byteweld.reference.train import (
     in_tie_order,
     train,
 )
-from byteweld.render import visible
+from byteweld.render import columns, namer, visible
 from byteweld.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    from byteweld.markup import Html  # only HTML needs it
 
 # The reference looks at every pair at every step, so the work grows with the square of this.
 MAX_PRETOKEN_BYTES = 1024
@@ -38,6 +41,7 @@ _BAR = 20  # the longest bar
 
 
 Specials = Literal["all"] | Set[str] | Sequence[str]
+_Show = Callable[[int], str]  # how a token is named in a line
 
 
 class _Tokenizer(Protocol):
@@ -67,6 +71,19 @@ class TreeNode:
 
 
 @dataclass(frozen=True)
+class DrawnNode:
+    """A line of a drawn tree: the branches before a node, and the node."""
+
+    before: str
+    node: TreeNode
+
+    @property
+    def rank(self) -> str:
+        """The node's rank in words."""
+        return "" if self.node.rank is None else f"  rank {self.node.rank}"
+
+
+@dataclass(frozen=True)
 class Tree:
     """Merge trees side by side, one per token, as one flat list: a tree may be deeper than a stack.
 
@@ -77,8 +94,16 @@ class Tree:
     roots: tuple[int, ...]
     tokens: Mapping[int, bytes]
 
-    def lines(self) -> list[str]:
+    def lines(self, *, color: bool = False) -> list[str]:
         """Draw the trees, one node a line."""
+        show = namer(self.tokens, color)
+        return [
+            f"{drawn.before}{show(drawn.node.id)}  {drawn.node.id}{drawn.rank}"
+            for drawn in self.drawn()
+        ]
+
+    def drawn(self) -> list[DrawnNode]:
+        """The nodes in the order in which they are drawn, each with what stands before it."""
         result = []
         for root in self.roots:
             # (place, what stands before it, what stands before its children, depth)
@@ -86,8 +111,7 @@ class Tree:
             while stack:
                 place, before, indent, depth = stack.pop()
                 node = self.nodes[place]
-                rank = "" if node.rank is None else f"  rank {node.rank}"
-                result.append(f"{before}{visible(self.tokens[node.id])}  {node.id}{rank}")
+                result.append(DrawnNode(before, node))
                 if node.left is None or node.right is None:
                     continue
                 if depth >= _MAX_INDENT:
@@ -98,6 +122,17 @@ class Tree:
                     stack.append((node.right, indent + "└── ", indent + "    ", depth + 1))
                     stack.append((node.left, indent + "├── ", indent + "│   ", depth + 1))
         return result
+
+    def to_html(self) -> Html:
+        """Draw the trees as a part of a page."""
+        from byteweld.explaining._html import tree
+
+        return tree(self)
+
+    def _repr_html_(self) -> str:
+        from byteweld.markup import fragment
+
+        return fragment(self.to_html())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trees as JSON-able lists: [id, left, right, rank] per node, and the roots."""
@@ -202,15 +237,27 @@ class Explanation:
         """The ids of the whole text."""
         return [token_id for pretoken in self.pretokens for token_id in pretoken.ids]
 
-    def lines(self) -> list[str]:
-        """Return the explanation as lines of plain text."""
+    def lines(self, *, color: bool = False) -> list[str]:
+        """Return the explanation as lines of text; `color` is for a terminal."""
+        show = namer(self.tokens, color)
         result = []
         for number, pretoken in enumerate(self.pretokens, 1):
-            result += [*_pretoken_lines(number, pretoken, self.tokens), ""]
+            result += [*_pretoken_lines(number, pretoken, show, color), ""]
         return [*result, f"ids: {_join(self.ids)}".rstrip()]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def to_html(self) -> Html:
+        """Return the explanation as a part of a page."""
+        from byteweld.explaining._html import explanation
+
+        return explanation(self)
+
+    def _repr_html_(self) -> str:
+        from byteweld.markup import fragment
+
+        return fragment(self.to_html())
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values: tokens once, by id; everything else by id."""
@@ -332,11 +379,8 @@ def _first_difference(
 
 
 def _pretoken_lines(
-    number: int, pretoken: PretokenExplanation, tokens: Mapping[int, bytes]
+    number: int, pretoken: PretokenExplanation, show: _Show, color: bool
 ) -> Iterator[str]:
-    def show(token_id: int) -> str:
-        return visible(tokens[token_id])
-
     if pretoken.is_special:
         yield f"special token {number}: {visible(pretoken.pretoken)}  (byte {pretoken.start})"
         yield f"  ids: {_join(pretoken.ids)}"
@@ -347,10 +391,10 @@ def _pretoken_lines(
         yield f"  found whole, before any merge: token {pretoken.looked_up}; merging does this:"
     for n, step in enumerate(pretoken.steps, 1):
         if step.chosen is None:
-            yield f"  end: {_parts(step.parts, tokens)}  (no pair merges)"
+            yield f"  end: {_parts(step.parts, show)}  (no pair merges)"
             continue
         at = step.chosen.at
-        yield f"  step {n}: {_parts(step.parts, tokens, at)}"
+        yield f"  step {n}: {_parts(step.parts, show, at)}"
         rows = [
             [f"rank {row.rank}", f"{show(row.left)} {show(row.right)}", f"-> {row.new}"]
             for row in step.rows
@@ -359,14 +403,14 @@ def _pretoken_lines(
             yield f"    {line}"
         yield from _more(step.total_pairs - len(step.rows), "pair", indent=4)
     yield "  tree:"
-    yield from (f"    {line}" for line in pretoken.tree.lines())
+    yield from (f"    {line}" for line in pretoken.tree.lines(color=color))
     yield f"  ids: {_join(pretoken.ids)}"
     if pretoken.looked_up is not None and pretoken.merged_ids != pretoken.ids:
         yield f"  merging alone would give {_join(pretoken.merged_ids)}"
     if pretoken.greedy_differs_at is None:
         yield "  longest match: the same"
     else:
-        parts = _parts(pretoken.greedy_ids, tokens)
+        parts = _parts(pretoken.greedy_ids, show)
         yield (
             f"  longest match differs from byte {pretoken.greedy_differs_at}: {parts}  "
             f"ids {_join(pretoken.greedy_ids)}"
@@ -463,17 +507,33 @@ class TrainingExplanation:
         """The merge log: every merge with its count."""
         return tuple(step.merge for step in self.steps)
 
-    def lines(self) -> list[str]:
-        """Return the explanation as lines of plain text."""
-        tokens = self.vocab.tokens
-        result = ["corpus:", *_corpus_lines(self.corpus, self.total_pretokens, tokens), ""]
+    def lines(self, *, color: bool = False) -> list[str]:
+        """Return the explanation as lines of text; `color` is for a terminal."""
+        show = namer(self.vocab.tokens, color)
+        result = ["corpus:", *_corpus_lines(self.corpus, self.total_pretokens, show), ""]
         for number, step in enumerate(self.steps, 1):
-            result += [*_training_step_lines(number, step, tokens, self.total_pretokens), ""]
-        result += [f"stopped after {len(self.steps)} merges: {_STOPS[self.stopped]}", ""]
-        return [*result, *_merge_log_lines(self.merges, tokens), *_vocabulary_lines(self)]
+            result += [*_training_step_lines(number, step, show, self.total_pretokens), ""]
+        result += [f"stopped after {len(self.steps)} merges: {self.stop_words}", ""]
+        return [*result, *_merge_log_lines(self.merges, show), *_vocabulary_lines(self, show)]
+
+    @property
+    def stop_words(self) -> str:
+        """Why the training stopped."""
+        return _STOPS[self.stopped]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def to_html(self) -> Html:
+        """Return the explanation as a part of a page."""
+        from byteweld.explaining._html import training
+
+        return training(self)
+
+    def _repr_html_(self) -> str:
+        from byteweld.markup import fragment
+
+        return fragment(self.to_html())
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able values: tokens once, by id; everything else by id."""
@@ -592,14 +652,14 @@ def _why(
 
 
 def _training_step_lines(
-    number: int, step: TrainingStep, tokens: Mapping[int, bytes], total_pretokens: int
+    number: int, step: TrainingStep, show: _Show, total_pretokens: int
 ) -> Iterator[str]:
     merge = step.merge
     yield f"step {number}:"
     best = step.rows[0].count
     rows = [
         [
-            f"{visible(tokens[row.left])} {visible(tokens[row.right])}",
+            f"{show(row.left)} {show(row.right)}",
             f"{row.left} {row.right}",
             str(row.count),
             "#" * max(1, _BAR * row.count // best),
@@ -609,40 +669,36 @@ def _training_step_lines(
     marks = ["<- merged"] + ["tie" if row.count == best else "" for row in step.rows[1:]]
     yield from (f"  {line}" for line in _columns(rows, marks))
     yield from _more(step.total_pairs - len(step.rows), "pair", indent=2)
-    left, right = visible(tokens[merge.left]), visible(tokens[merge.right])
-    yield f"  merge ({left}, {right}) -> {merge.new} {visible(tokens[merge.new])}"
+    left, right = show(merge.left), show(merge.right)
+    yield f"  merge ({left}, {right}) -> {merge.new} {show(merge.new)}"
     if step.total_tied:
-        others = ", ".join(
-            f"({visible(tokens[row.left])}, {visible(tokens[row.right])})" for row in step.tied
-        )
+        others = ", ".join(f"({show(row.left)}, {show(row.right)})" for row in step.tied)
         more = step.total_tied - len(step.tied)
         others += f" and {more} more" if more else ""
         yield f"  tie at {merge.pair_count} with {others}"
         yield f"  why: {step.why}"
     yield "  corpus:"
-    yield from (f"  {line}" for line in _corpus_lines(step.corpus, total_pretokens, tokens))
+    yield from (f"  {line}" for line in _corpus_lines(step.corpus, total_pretokens, show))
 
 
-def _corpus_lines(
-    rows: Sequence[PretokenRow], total: int, tokens: Mapping[int, bytes]
-) -> Iterator[str]:
+def _corpus_lines(rows: Sequence[PretokenRow], total: int, show: _Show) -> Iterator[str]:
     width = max((len(str(row.count)) for row in rows), default=0)
     for row in rows:
         rest = row.total_parts - len(row.parts)
         more = f" ... {rest} more" if rest else ""
-        parts = " ".join(visible(tokens[token_id]) for token_id in row.parts)
+        parts = " ".join(map(show, row.parts))
         yield f"  {row.count:>{width}} x {parts}{more}"
     yield from _more(total - len(rows), "pre-token", indent=2)
 
 
-def _merge_log_lines(merges: Sequence[LearnedMerge], tokens: Mapping[int, bytes]) -> Iterator[str]:
+def _merge_log_lines(merges: Sequence[LearnedMerge], show: _Show) -> Iterator[str]:
     yield "merges:"
     rows = [
         [
             f"rank {rank}",
             f"count {merge.pair_count}",
-            f"({visible(tokens[merge.left])}, {visible(tokens[merge.right])})",
-            f"-> {merge.new} {visible(tokens[merge.new])}",
+            f"({show(merge.left)}, {show(merge.right)})",
+            f"-> {merge.new} {show(merge.new)}",
         ]
         for rank, merge in enumerate(merges)
     ]
@@ -650,7 +706,7 @@ def _merge_log_lines(merges: Sequence[LearnedMerge], tokens: Mapping[int, bytes]
     yield ""
 
 
-def _vocabulary_lines(training: TrainingExplanation) -> Iterator[str]:
+def _vocabulary_lines(training: TrainingExplanation, show: _Show) -> Iterator[str]:
     vocab = training.vocab
     learned = {merge.new for merge in training.merges}
     specials = set(vocab.special_tokens.values())
@@ -661,19 +717,19 @@ def _vocabulary_lines(training: TrainingExplanation) -> Iterator[str]:
         also = ", learned too" if token_id in learned else ""
         yield f"  id {token_id}: {visible(text.encode())}  special{also}"
     for token_id in sorted(learned - specials):
-        yield f"  id {token_id}: {visible(vocab.tokens[token_id])}"
+        yield f"  id {token_id}: {show(token_id)}"
 
 
 # ---------------------------------------------------------------------------- text
 
 
-def _parts(parts: Sequence[int], tokens: Mapping[int, bytes], chosen: int | None = None) -> str:
+def _parts(parts: Sequence[int], show: _Show, chosen: int | None = None) -> str:
     """Show parts with spaces between, the chosen pair in brackets; of a long list, a window."""
     first = 0 if chosen is None else max(0, min(chosen - MAX_PARTS // 2, len(parts) - MAX_PARTS))
     last = min(len(parts), first + MAX_PARTS)
     shown = ["..."] if first else []
     for place in range(first, last):
-        text = visible(tokens[parts[place]])
+        text = show(parts[place])
         if place == chosen:
             text = f"[{text}"
         elif chosen is not None and place == chosen + 1:
@@ -684,11 +740,8 @@ def _parts(parts: Sequence[int], tokens: Mapping[int, bytes], chosen: int | None
 
 def _columns(rows: Sequence[Sequence[str]], marks: Sequence[str]) -> Iterator[str]:
     """Set rows in columns; a row may have a mark after its last."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for n, row in enumerate(rows):
-        mark = marks[n] if n < len(marks) else ""
-        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
-        yield "  ".join([*cells, mark]).rstrip()
+    every = [*marks, *[""] * len(rows)]
+    return columns([[*row, mark] for row, mark in zip(rows, every, strict=False)])
 
 
 def _more(count: int, what: str, indent: int) -> Iterator[str]:

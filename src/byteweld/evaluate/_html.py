@@ -1,0 +1,127 @@
+"""An evaluation as HTML, for notebooks and reports."""
+
+from __future__ import annotations
+
+from byteweld.evaluate import _text as text
+from byteweld.evaluate.evaluation import Evaluation, FileRate
+from byteweld.evaluate.probes import Cut, Probes
+from byteweld.markup import Child, Html, element, folded, joined, section, table
+from byteweld.markup.charts import Bar, bars
+from byteweld.render import tile, visible
+
+_MAX_FILES = 200
+_MAX_TOKENS = 60
+
+
+def report(found: Evaluation) -> Html:
+    """All of it."""
+    return joined(
+        element("p", text.headline(found), class_="hint"),
+        _figures(found),
+        _files(found),
+        _scripts(found),
+        languages(found.probes),
+        digits(found.probes),
+        _tokens(found),
+    )
+
+
+def _figures(found: Evaluation) -> Html:
+    total = found.total
+    wanted: list[tuple[str, str]] = [
+        (text.decimal(total.bytes_per_token), "bytes per token"),
+        (text.decimal(total.words.fertility), "tokens per word"),
+        (text.percent(total.words.whole_share), "of words are one token"),
+        (text.percent(found.used / len(found.tokens)), "of the vocabulary is used"),
+        (text.decimal(found.efficiency(), 3), "Rényi efficiency"),
+    ]
+    is_same = found.changed_documents == 0
+    return joined(
+        element("ul", [element("li", element("b", n), w) for n, w in wanted], class_="figures"),
+        element("p", text.round_trip_words(found), class_=f"answer {'yes' if is_same else 'no'}"),
+    )
+
+
+def _files(found: Evaluation) -> Html:
+    def row(rate: FileRate) -> list[Child]:
+        name = element("code", rate.name)
+        return [name, *text.file_row(rate)]
+
+    shown = found.files[:_MAX_FILES]
+    rates = [
+        Bar(
+            element("code", rate.name),
+            [rate.bytes_per_token],
+            [text.decimal(rate.bytes_per_token)],
+        )
+        for rate in shown
+    ]
+    more = len(found.files) - len(shown)
+    heads = ["file", *text.FILE_HEADS[:-1]]
+    return section(
+        "Files",
+        bars(("file", "bytes per token"), rates),
+        table(heads, [*map(row, shown), row(found.total)], numbers=range(1, len(heads))),
+        element("p", f"… and {more:,} files more", class_="hint") if more else None,
+    )
+
+
+def _scripts(found: Evaluation) -> Html:
+    heads = ["script", *text.SCRIPT_HEADS[:-1]]
+    rows = [[name, *text.script_row(rate)] for name, rate in found.scripts.items()]
+    return section(
+        "Words by script",
+        table(heads, rows, numbers=range(1, len(heads))),
+        hint="A word is a run of letters, marks and numbers; its tokens are those that hold a part "
+        "of it. Scripts without spaces have no such words: there a run is a whole clause.",
+    )
+
+
+def languages(probes: Probes) -> Html:
+    """What the same sentence costs everywhere."""
+    every = probes.languages
+    chart = [Bar(language.name, [language.tokens], [str(language.tokens)]) for language in every]
+    heads = ["language", *text.LANGUAGE_HEADS[:-1]]
+    rows = [[language.name, *text.language_row(language, every)] for language in every]
+    return section(
+        f"The same sentence in {len(every)} languages",
+        bars(("language", "tokens"), chart),
+        folded("all figures", table(heads, rows, numbers=range(1, len(heads)))),
+    )
+
+
+def digits(probes: Probes) -> Html:
+    """How numbers and the starts of lines are cut."""
+    return section(
+        "Digits and indentation",
+        element("ul", [element("li", line) for line in text.number_words(probes)]),
+        table(["text", "tokens", "how it is cut"], map(_cut_row, probes.numbers), numbers=[1]),
+        table(
+            ["line end and indentation", "tokens", "how it is cut"],
+            map(_cut_row, probes.indents),
+            numbers=[1],
+        ),
+    )
+
+
+def _cut_row(cut: Cut) -> list[Child]:
+    parts = [
+        [element("span", visible(token), class_=f"t c{place % 10}")]
+        for place, token in enumerate(cut.tokens)
+    ]
+    return [element("code", cut.name), len(cut.tokens), parts]
+
+
+def _tokens(found: Evaluation) -> Html:
+    def rows(counted: list[tuple[int, int]]) -> list[list[Child]]:
+        return [[tile(i, found.tokens[i][:200]), i, count] for i, count in counted]
+
+    heads = ["token", "id", "times"]
+    unused = [i for i in found.unused if len(found.tokens[i]) > 1][:_MAX_TOKENS]
+    return section(
+        "Tokens",
+        folded("commonest", table(heads, rows(found.commonest(20)), numbers=[1, 2])),
+        folded("rarest", table(heads, rows(found.rarest(20)), numbers=[1, 2])),
+        element("p", ["unused: ", next(text.unused_words(found))]),
+        element("p", [[tile(i, found.tokens[i][:80]), " "] for i in unused]),
+    )

@@ -1,0 +1,111 @@
+"""What a tokenizer does with digits and with indentation: a few questions put to it. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from byteweld.errors import ByteweldError
+from byteweld.evaluate.words import WordRate, add_rates, total_rate, words
+from byteweld.samples import SENTENCES
+from byteweld.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_DIGITS = 4  # numbers of up to so many digits are tried, all of them
+_NUMBERS = ("1234567", "1,234,567", "3.14159", "2024-12-31", "0xff")
+_INDENTS = (
+    *((f"{count} spaces", " " * count) for count in (2, 4, 8, 12, 16)),
+    *((f"{count} tab{'s' if count > 1 else ''}", "\t" * count) for count in (1, 2, 3)),
+)
+
+
+class WholeNumbers(NamedTuple):
+    """Of all numbers with so many digits, how many are one token."""
+
+    digits: int
+    whole: int
+    total: int
+
+
+class Cut(NamedTuple):
+    """A text as a tokenizer cuts it."""
+
+    name: str
+    tokens: tuple[bytes, ...]
+
+
+class Language(NamedTuple):
+    """What the sample sentence costs in a language."""
+
+    name: str
+    characters: int
+    bytes: int
+    tokens: int
+    words: WordRate
+
+    @property
+    def bytes_per_token(self) -> float | None:
+        """None where there is no token."""
+        return self.bytes / self.tokens if self.tokens else None
+
+
+class Probes(NamedTuple):
+    """The answers."""
+
+    whole_numbers: tuple[WholeNumbers, ...]
+    numbers: tuple[Cut, ...]
+    indents: tuple[Cut, ...]
+    languages: tuple[Language, ...]
+
+
+def probe(tok: Tokenizer) -> Probes:
+    """Ask a tokenizer about digits, indentation and languages.
+
+    A language that it cannot encode, having no token for a character, is left out.
+    """
+    return Probes(
+        tuple(_whole_numbers(tok, digits) for digits in range(1, _DIGITS + 1)),
+        tuple(Cut(text, tuple(_pieces(tok, text.encode()))) for text in _NUMBERS),
+        tuple(_indent(tok, name, text.encode()) for name, text in _INDENTS),
+        tuple(found for name in SENTENCES if (found := _language(tok, name)) is not None),
+    )
+
+
+def _whole_numbers(tok: Tokenizer, digits: int) -> WholeNumbers:
+    texts = [f"{number:0{digits}}" for number in range(10**digits)]
+    encoded = tok.encode_ordinary_batch(texts, num_threads=1)
+    return WholeNumbers(digits, sum(len(ids) == 1 for ids in encoded), len(texts))
+
+
+def _pieces(tok: Tokenizer, text: bytes) -> list[bytes]:
+    _, offsets = tok.encode_with_offsets(text, disallowed_special=())
+    return [text[start:end] for start, end in offsets]
+
+
+def _indent(tok: Tokenizer, name: str, indent: bytes) -> Cut:
+    """The tokens that hold a part of a line end and the white space of the next line."""
+    before, after = b"):", b"return"
+    found = []
+    place = 0
+    for piece in _pieces(tok, before + b"\n" + indent + after):
+        place += len(piece)
+        if len(before) < place and place - len(piece) < len(before) + 1 + len(indent):
+            found.append(piece)
+    return Cut(name, tuple(found))
+
+
+def _language(tok: Tokenizer, name: str) -> Language | None:
+    text = SENTENCES[name].encode()
+    try:
+        _, offsets = tok.encode_with_offsets(text, disallowed_special=())
+    except ByteweldError:
+        return None
+    ends: NDArray[np.int64] = np.fromiter((end for _, end in offsets), np.int64, len(offsets))
+    by_script: dict[str, WordRate] = {}
+    for found in words(text):
+        add_rates(by_script, found, ends)
+    rate = total_rate(by_script)
+    return Language(name, len(SENTENCES[name]), len(text), len(offsets), rate)

@@ -1,0 +1,84 @@
+"""Charts as plain SVG: bars and a curve. Every mark has its number in words beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from byteweld.markup import Child, Html, element, table
+
+_WIDTH, _HEIGHT = 640, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 12, 28
+
+
+class Bar(NamedTuple):
+    """A row of a bar chart: its name, and the value of each lane with the words for it."""
+
+    name: Child
+    values: Sequence[float | None]
+    words: Sequence[str]
+
+
+def bars(heads: tuple[str, str], rows: Sequence[Bar], most: float | None = None) -> Html:
+    """Horizontal bars; several lanes lie one above the other, each in its own shape of fill."""
+    highest = most or max((v for row in rows for v in row.values if v is not None), default=0) or 1
+    return table(
+        [heads[0], "", heads[1]],
+        [[row.name, _lanes(row, highest), _words(row)] for row in rows],
+        numbers=[2],
+    )
+
+
+def _lanes(row: Bar, highest: float) -> list[Html]:
+    return [
+        element(
+            "svg",
+            element("rect", class_="track", width=100, height=6),
+            element("rect", width=f"{100 * min(1, (value or 0) / highest):.2f}", height=6),
+            class_=f"bar lane{lane}",
+            viewBox="0 0 100 6",
+            preserveAspectRatio="none",
+            aria_hidden="true",
+        )
+        for lane, value in enumerate(row.values)
+    ]
+
+
+def _words(row: Bar) -> list[Html]:
+    return [element("div", words, class_="lane-words") for words in row.words]
+
+
+def curve(points: Sequence[tuple[float, float]], label: str, units: tuple[str, str]) -> Html:
+    """A curve through points, in order of x; `units` are those of x and of y."""
+    last = max((x for x, _ in points), default=0) or 1
+    low, high = min(y for _, y in points), max(y for _, y in points)
+    span = high - low or 1
+
+    def px(x: float) -> str:
+        return f"{_LEFT + (_WIDTH - _LEFT - _RIGHT) * x / last:.1f}"
+
+    def py(y: float) -> str:
+        return f"{_TOP + (_HEIGHT - _TOP - _BOTTOM) * (1 - (y - low) / span):.1f}"
+
+    line = "".join(f"{'L' if n else 'M'}{px(x)} {py(y)}" for n, (x, y) in enumerate(points))
+    grid: list[Child] = []
+    for part in (0.0, 0.5, 1.0):
+        height = py(low + part * span)
+        place = ("", "middle", "end")[round(2 * part)]
+        grid += [
+            element("line", class_="grid", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=height, y2=height),
+            element("text", f"{low + part * span:.2f}", x=_LEFT - 8, y=height, class_="end mid"),
+            element("text", f"{part * last:,.0f}", x=px(part * last), y=_HEIGHT - 8, class_=place),
+        ]
+    drawn = element(
+        "svg",
+        element("title", label),
+        grid,
+        element("path", class_="curve-line", d=line),
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        role="img",
+        aria_label=label,
+        class_="curve",
+    )
+    said = [element("span", f"↑ {units[1]}"), element("span", f"{units[0]} →")]
+    return element("figure", drawn, element("figcaption", said))
