@@ -101,20 +101,20 @@ class ByteCounts:
             cells = [
                 element(
                     "td",
-                    _LEVELS[self._level(count)],
+                    _compact(count),
                     class_=f"level{self._level(count)}",
                     title=f"0x{16 * row + n:02X}: {count:,} times",
                 )
                 for n, count in enumerate(counts)
             ]
             share = f"{100 * sum(counts) / max(1, self.total):.1f}%  {_ROWS[row]}"
-            rows.append(element("tr", element("th", f"0x{row:X}_"), cells, element("th", share)))
-        levels = [f"{mark} {name}" for mark, name in zip(_LEVELS, _LEVEL_NAMES, strict=True)]
+            said = element("th", share, class_="row")
+            rows.append(element("tr", element("th", f"0x{row:X}_"), cells, said))
         used = int(np.count_nonzero(self.counts))
         return joined(
             element("p", f"{_output.size(self.total)}, {used} of 256 byte values used"),
             element("div", element("table", rows, class_="heat"), class_="wide"),
-            element("p", "   ".join(levels), class_="hint"),
+            element("p", "how often each byte value occurs; k is 1000, M a million", class_="hint"),
             [element("p", line) for line in self._conclusion()],
         )
 
@@ -138,6 +138,14 @@ class ByteCounts:
                 f"line ends and 0x20 to 0x7E, the first 0x{self.byte_outside:02X} "
                 f"at byte {self.first_outside}"
             )
+
+
+def _compact(count: int) -> str:
+    """A number in at most four letters."""
+    for unit, name in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= unit:
+            return f"{count // unit}{name}"
+    return str(count) if count else "·"
 
 
 def _blocks(source: str) -> Iterator[bytes]:

@@ -99,14 +99,22 @@ def _kind(character: str) -> str:
 
 
 _SCRIPTS = {
+    "black-letter": "latin",
     "cjk": "han",
     "combining": "combining marks",
+    "double-struck": "latin",
     "fullwidth": "latin",
     "halfwidth": "katakana",
     "feminine": "latin",
+    "ideographic": "han",
+    "information": "latin",
+    "katakana-hiragana": "katakana",
     "masculine": "latin",
     "micro": "greek",
     "modifier": "modifiers",
+    "script": "latin",
+    "superscript": "latin",
+    "variation": "combining marks",
 }
 
 

@@ -16,8 +16,7 @@ _MAX_TOKENS = 60
 def report(found: Evaluation) -> Html:
     """All of it."""
     return joined(
-        element("p", text.headline(found), class_="hint"),
-        _figures(found),
+        section("On this corpus", _figures(found), hint=text.headline(found)),
         _files(found),
         _scripts(found),
         languages(found.probes),

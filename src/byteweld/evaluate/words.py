@@ -1,6 +1,6 @@
 """Words of a text, and into how many tokens each is cut. Pure.
 
-A word is a run of letters, marks and numbers of any script. Languages that are written without
+A word is a run of letters, marks and numbers of any script that begins with no mark. Languages that are written without
 spaces have no such words; there a run is a whole clause.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Words and what is between them, in turn: the engine cuts, with Unicode's own classes.
-_PATTERN = r"[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}]+"
+_PATTERN = r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*|[^\p{L}\p{N}]+"
 _BLOCK_BYTES = 1 << 20
 _SPACES = (b"\n", b" ")
 _KEPT_SCRIPTS = 1 << 17
