@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -163,3 +164,38 @@ def test_long_texts_are_refused_with_the_way_on(run, saved):
     assert run("explain", "a" * 1100, "--max-pretoken-bytes", "1100", "--json").code == 0
     result = run("explain", "--train", "-", stdin=b"a" * 100_001)
     assert result.err.startswith("byteweld: the corpus has 100001 bytes, too many to show ")
+
+
+def test_the_page_shows_every_step(run, saved, tmp_path):
+    result = run("explain", "<b>lowest</b>", "--html", "why.html")
+    assert (result.code, result.out) == (0, b"")
+    assert result.err.startswith("wrote why.html: ")
+    page = (tmp_path / "why.html").read_text()
+    assert "<title>Why these tokens</title>" in page
+    assert "no pair merges" in page and "merge tree" in page
+    assert "<b>lowest" not in page
+    line = ("explain", "--train", "low low <script>", "--html", "train.html")
+    assert run(*line).code == 0
+    assert "← merged" in (tmp_path / "train.html").read_text()
+    assert run(*line).err == "byteweld: train.html exists; pass --force to replace it\n"
+    both = run(*line, "--force", "--json")
+    assert json.loads(both.out)["recipe"] == "plain"
+
+
+def test_a_page_that_cannot_be_written_is_said_before_the_work(run, saved):
+    assert run("explain", "low", "--html", "tokenizer.json/x.html").err == (
+        "byteweld: tokenizer.json/x.html cannot be written: "
+        f"{saved} is no folder; name another place\n"
+    )
+
+
+def test_colour_changes_nothing_but_colour(run, saved, monkeypatch):
+    lines = [("explain", "newest 漢字"), ("explain", "--train", "low low lower")]
+    plain = [run(*line).text for line in lines]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for line, expected in zip(lines, plain, strict=True):
+        colored = run(*line).text
+        assert "\x1b[38;5;16;48;5;" in colored
+        assert re.sub("\x1b\\[[0-9;]*m", "", colored) == expected
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert [run(*line).text for line in lines] == plain

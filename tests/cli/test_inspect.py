@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import struct
 
 import pytest
@@ -303,3 +304,230 @@ def test_what_ascii_only_would_refuse_is_named(run, tmp_path):
 def test_the_bytes_of_standard_input_can_be_asked_for(run):
     assert run("inspect", "--bytes", "-", stdin=b"\n").text.startswith("-: 1 byte, 1 of 256")
     assert run("inspect", "--bytes", "-", stdin=b"").text.startswith("-: 0 bytes, 0 of 256")
+
+
+# ---------------------------------------------------------------------------- a corpus
+
+EVALUATION = """\
+tokenizer on 2 files, 2 documents, 34 bytes
+  tokens            17
+  bytes per token   2.00
+  words             6
+  tokens per word   2.17
+  whole words       50.0%
+  vocabulary used   14 of 271 tokens, 5.2%
+  Rényi efficiency  0.426 (order 2.5; Shannon's 0.457)
+  round trip        every document comes back byte for byte
+
+by file
+  bytes  tokens  bytes/token  words  tokens/word  whole words  file
+     21       9         2.33      4         1.50        50.0%  texts/a.txt
+     13       8         1.62      2         3.50        50.0%  texts/b.md
+     34      17         2.00      6         2.17        50.0%  total
+
+words by script
+  words  bytes  tokens  bytes/token  tokens/word  whole words  script
+      4     20       5         4.00         1.25        75.0%  latin
+      1      6       6         1.00         6.00         0.0%  cyrillic
+      1      2       2         1.00         2.00         0.0%  digits
+
+the same sentence in 29 languages
+  tokens  × English  bytes/token  tokens/word  whole words  language
+      77       1.00         1.01         4.07         0.0%  English
+      90       1.17         1.02         4.56        12.5%  Spanish
+      84       1.09         1.05         3.88        17.6%  French
+      83       1.08         1.01         4.06         0.0%  German
+      84       1.09         1.02         4.53        13.3%  Italian
+      89       1.16         1.03         4.50        12.5%  Portuguese
+      73       0.95         1.03         4.14         0.0%  Dutch
+      76       0.99         1.01         4.36         0.0%  Swedish
+      80       1.04         1.00         5.08         7.7%  Polish
+      73       0.95         1.01         4.54         7.7%  Czech
+      78       1.01         1.03         4.85         0.0%  Finnish
+      72       0.94         1.00         4.38         7.7%  Hungarian
+      77       1.00         1.03         6.00         0.0%  Turkish
+      92       1.19         1.00         4.69         0.0%  Vietnamese
+      87       1.13         1.03         4.38         0.0%  Indonesian
+      79       1.03         1.00         5.50         0.0%  Swahili
+     138       1.79         1.00         8.13         0.0%  Greek
+     135       1.75         1.00         9.23         0.0%  Russian
+     139       1.81         1.00         9.54         0.0%  Ukrainian
+     102       1.32         1.00         8.18         0.0%  Hebrew
+     108       1.40         1.00         7.83         0.0%  Arabic
+     119       1.55         1.00         6.80         0.0%  Persian
+     173       2.25         1.00         9.00         0.0%  Hindi
+     195       2.53         1.00        11.80         0.0%  Bengali
+     232       3.01         1.00        18.25         0.0%  Tamil
+     160       2.08         1.00        79.50         0.0%  Thai
+      60       0.78         1.00        27.00         0.0%  Chinese
+      90       1.17         1.00        42.00         0.0%  Japanese
+     109       1.42         1.00         8.00         0.0%  Korean
+
+digits
+  10 of all 10 numbers with 1 digit are one token
+  0 of all 100 numbers with 2 digits are one token
+  0 of all 1000 numbers with 3 digits are one token
+  0 of all 10000 numbers with 4 digits are one token
+  1234567     1 | 2 | 3 | 4 | 5 | 6 | 7
+  1,234,567   1 | , | 2 | 3 | 4 | , | 5 | 6 | 7
+  3.14159     3 | . | 1 | 4 | 1 | 5 | 9
+  2024-12-31  2 | 0 | 2 | 4 | - | 1 | 2 | - | 3 | 1
+  0xff        0 | x | f | f
+
+indentation, with the line end before it
+  2 spaces   ⏎ | · | ·
+  4 spaces   ⏎ | · | · | · | ·
+  8 spaces   ⏎ | · | · | · | · | · | · | · | ·
+  12 spaces  ⏎ | · | · | · | · | · | · | · | · | · | · | · | ·
+  16 spaces  ⏎ | · | · | · | · | · | · | · | · | · | · | · | · | · | · | · | ·
+  1 tab      ⏎ | ⇥
+  2 tabs     ⏎ | ⇥ | ⇥
+  3 tabs     ⏎ | ⇥ | ⇥ | ⇥
+
+rarest tokens
+   id  times  token
+  264      1  newest
+  270      1  ·lower
+  259      1  ·low
+  258      1  low
+  261      1  est
+   32      1  ·
+   49      1  1
+   50      1  2
+  130      1  ⟨82⟩
+  146      1  ⟨92⟩
+
+unused tokens
+  257 of 271, 94.8%; 0 of these are unreachable
+  the first of more than one byte:
+  257  ow
+  260  st
+  262  west
+  263  ne
+  265  ·newest
+  266  wi
+  267  wid
+  268  widest
+  269  er
+  271  ·widest
+"""
+
+
+@pytest.fixture
+def texts(tmp_path):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("low lowest\nnewest 12\n")
+    (tmp_path / "texts" / "b.md").write_text("Вот lower\n")
+    return tmp_path / "texts"
+
+
+def test_a_corpus_is_evaluated_in_one_answer(program, saved, texts):
+    result = program("inspect", "tokenizer.json", "--corpus", "texts")
+    assert result == (0, EVALUATION.encode(), "")
+
+
+def test_several_sources_are_one_corpus_and_the_report_is_for_programs(run, saved, texts, tiny):
+    line = ("inspect", "tokenizer.json", "--json")
+    report = json.loads(run(*line, "--corpus", "texts").out)
+    two = run(*line, "--corpus", "texts/a.txt", "--corpus", "texts/b.md").out
+    assert json.loads(two) == report
+    assert report["path"] == "tokenizer.json"
+    assert report["fingerprint"] == tiny.vocab.fingerprint
+    assert report["total"]["bytes_per_token"] == 2.0
+    assert report["total"]["tokens_per_word"] == 13 / 6
+    assert len(report["languages"]) >= 20
+    assert report["indentation"]["1 tab"] == ["0a", "09"]
+
+
+def test_how_a_corpus_is_read_can_be_said(run, saved, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"t": "low"}\nbroken\n{"t": "lower"}\n')
+    line = ("inspect", "tokenizer.json", "--corpus", "a.jsonl", "--field", "t", "--json")
+    assert run(*line).code == 2
+    result = run(*line, "--on-error", "skip")
+    assert result.err == "skipped 1 document\n"
+    assert json.loads(result.out)["total"]["documents"] == 2
+
+
+def test_special_tokens_of_a_corpus_follow_the_rule_of_encode(run, saved, tmp_path):
+    (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
+    line = ("inspect", "tokenizer.json", "--corpus", "s.txt")
+    assert run(*line).err.startswith("byteweld: s.txt: text holds the special token ")
+    special = json.loads(run(*line, "--json", "--allowed-special", "all").out)
+    plain = json.loads(run(*line, "--json", "--plain").out)
+    assert special["total"]["tokens"] == 2 < plain["total"]["tokens"]
+
+
+def test_what_goes_with_a_corpus_is_checked(run, saved):
+    for flags in (("--plain",), ("--lines",), ("--ext", ".txt"), ("--threads", "1")):
+        assert run("inspect", "tokenizer.json", *flags) == (
+            2,
+            b"",
+            "byteweld: --allowed-special, --plain, --threads and how files are read go with "
+            "--corpus\n",
+        )
+
+
+# ---------------------------------------------------------------------------- pages
+
+
+@pytest.mark.parametrize(
+    ("flags", "facts"),
+    [
+        ((), ("Longest tokens", "Unreachable tokens", "The same sentence in 29 languages")),
+        (("--corpus", "texts"), ("On this corpus", "Words by script", "cyrillic", "Scripts")),
+        (("--merges",), ("becomes", "·newest")),
+        (("--tree", "low"), ("├── ", "rank 1")),
+        (("--bytes", "texts/a.txt"), ("0x6_", "--ascii-only has 98 base tokens")),
+    ],
+)
+def test_every_view_has_a_page(run, saved, texts, tmp_path, flags, facts):
+    subject = () if "--bytes" in flags else ("tokenizer.json",)
+    result = run("inspect", *subject, *flags, "--html", "page.html")
+    assert (result.code, result.out) == (0, b"")
+    assert result.err.startswith("wrote page.html: ")
+    page = (tmp_path / "page.html").read_text()
+    assert page.startswith("<!doctype html>") and "<script" not in page
+    for fact in facts:
+        assert fact in page
+
+
+def test_the_page_of_a_trained_tokenizer_has_its_curve(run, texts, tmp_path):
+    assert run("train", "texts", "--recipe", "bpetite", "--vocab-size", "262").code == 0
+    assert run("inspect", "tokenizer.json", "--html", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    has_report = (tmp_path / "tokenizer.training.json").exists()
+    assert ("curve-line" in page.partition("</style>")[2]) == has_report
+
+
+def test_tokens_that_are_markup_stay_text_in_the_page(run, tmp_path):
+    hostile = "<script>alert(1)</script> <img/src=x/onerror=alert(1)>"
+    (tmp_path / "a.txt").write_text((hostile + "\n") * 20)
+    line = (
+        "train",
+        "a.txt",
+        "--recipe",
+        "ck",
+        "--vocab-size",
+        "330",
+        "--special",
+        "<svg/onload=x>",
+    )
+    assert run(*line).code == 0
+    flags = ("--corpus", "a.txt", "--html", "page.html")
+    assert run("inspect", "tokenizer.json", *flags).code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "<script" not in page and "<img" not in page and "<svg/" not in page
+    assert "&lt;script&gt;" in page and "&lt;svg/onload=x&gt;" in page
+
+
+def test_colours_are_for_terminals_only(run, saved, texts, monkeypatch):
+    lines = [(), ("--merges",), ("--tree", "low"), ("--corpus", "texts")]
+    plain = [run("inspect", "tokenizer.json", *flags).text for flags in lines]
+    assert not any("\x1b" in text for text in plain)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    colored = [run("inspect", "tokenizer.json", *flags).text for flags in lines]
+    for with_color, without in zip(colored, plain, strict=True):
+        assert "\x1b[38;5;16;48;5;" in with_color
+        assert re.sub("\x1b\\[[0-9;]*m", "", with_color) == without
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert [run("inspect", "tokenizer.json", *flags).text for flags in lines] == plain

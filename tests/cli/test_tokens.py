@@ -97,3 +97,79 @@ def test_a_wrong_source_shows_before_any_is_read(run, saved, corpus):
     assert run("tokens", "texts", "nowhere") == (
         2, b"", "byteweld: nowhere: no such file or folder\n"
     )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------- --show
+
+
+def test_the_tokens_are_shown_before_the_numbers(program, saved, corpus):
+    assert program("tokens", "texts", "--show") == (
+        0,
+        b"texts/a.txt, document 1\nlow|\xc2\xb7low|est|\xe2\x8f\x8e\n\n"
+        b"texts/b.md, document 1\nlow|er\n\n"
+        b"tokens  bytes  bytes/token  file\n"
+        b"     4     11         2.75  texts/a.txt\n"
+        b"     2      5         2.50  texts/b.md\n"
+        b"     6     16         2.67  total\n",
+        "",
+    )
+
+
+def test_shown_tokens_have_colours_on_a_terminal_only(run, saved, corpus, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    text = run("tokens", "texts/b.md", "--show").text
+    assert text.startswith("\x1b[1mtexts/b.md, document 1\x1b[0m\n\x1b[38;5;16;48;5;")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run("tokens", "texts/b.md", "--show").text.startswith("texts/b.md, document 1\nlow|er\n")
+
+
+def test_shown_tokens_for_programs_have_ids_and_places(run, saved, corpus, tiny):
+    report = json.loads(run("tokens", "texts", "--show", "--json").out)
+    first, second = report["documents"]
+    assert (first["name"], first["document"], first["bytes"]) == ("texts/a.txt", 1, 11)
+    assert [token["id"] for token in second["tokens"]] == tiny.encode("lower")
+    assert second["tokens"][1] == {
+        "id": tiny.encode("er")[0], "bytes": "6572", "text": "er", "start": 3, "end": 5,
+        "is_special": False,
+    }  # fmt: skip
+    assert report["total"] == row("total", 6, 16)
+    assert "documents" not in json.loads(run("tokens", "texts", "--json").out)
+
+
+def test_the_page_has_the_numbers_and_the_tokens(run, saved, corpus, tmp_path):
+    result = run("tokens", "texts", "--show", "--html", "page.html")
+    assert (result.code, result.out) == (0, b"")
+    assert result.err.startswith("wrote page.html: ")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count('class="t ') == 6
+    for fact in ("texts/a.txt, document 1", "2.67", "Tokens of texts"):
+        assert fact in page
+    assert run("tokens", "texts", "--html", "page.html").code == 2
+    assert run("tokens", "texts", "--html", "page.html", "--force").code == 0
+    assert 'class="t ' not in (tmp_path / "page.html").read_text()
+
+
+def test_a_page_of_many_documents_stops_and_says_so(run, saved, tmp_path):
+    (tmp_path / "many.txt").write_bytes(b"x\n" * 10_500)
+    run("tokens", "many.txt", "--lines", "--show", "--html", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count('class="t ') == 20_000
+    assert "and 500 documents more" in page
+
+
+def test_hostile_texts_are_shown_as_text(run, saved, tmp_path):
+    (tmp_path / "h.txt").write_bytes(b"<script>alert(1)</script>\xe2\x80\xae\x1b[31m\xff")
+    page_run = run("tokens", "h.txt", "--show", "--html", "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page_run.code == 0
+    assert "<script" not in page and "\x1b" not in page and "\u202e" not in page
+    assert "\x1b" not in run("tokens", "h.txt", "--show").text
+
+
+def test_a_huge_document_is_not_shown(run, saved, tmp_path):
+    (tmp_path / "big.txt").write_bytes(b"a" * 1_000_001)
+    assert run("tokens", "big.txt").code == 0
+    assert run("tokens", "big.txt", "--show").err == (
+        "byteweld: big.txt: document 1 has 1000001 bytes, too many to --show (at most 1000000); "
+        "take a part of it, or leave --show out\n"
+    )

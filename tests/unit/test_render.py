@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byteweld.render import Span, color_number, spans, to_ansi, visible
+from byteweld.render import (
+    Span,
+    color_number,
+    columns,
+    namer,
+    spans,
+    tile,
+    to_ansi,
+    to_html,
+    visible,
+    visible_name,
+    width,
+)
 from byteweld.vocab import Vocabulary
 
 EOT = "<|endoftext|>"
@@ -111,3 +123,37 @@ def test_every_colour_is_closed_and_without_it_the_text_stays():
 
 def test_no_tokens_are_no_text():
     assert to_ansi([], color=True) == to_ansi([], color=False) == ""
+
+
+def test_columns_are_as_wide_as_a_terminal_shows_them():
+    rows = [["漢字", "1"], ["a", "22"], ["\x1b[1mbold\x1b[0m", "333"]]
+    assert list(columns(rows, right=[1])) == [
+        "漢字    1",
+        "a      22",
+        "\x1b[1mbold\x1b[0m  333",
+    ]
+    assert list(columns([["a", ""], ["bb", "c"]])) == ["a", "bb  c"]
+    assert list(columns([])) == []
+    assert (width("🙂"), width("ก\u0e34"), width("")) == (2, 1, 0)
+
+
+def test_a_named_token_has_its_colour_or_is_plain():
+    assert namer(VOCAB.tokens, color=False)(256) == "·the"
+    colored = namer(VOCAB.tokens, color=True)(256)
+    assert SGR.sub("", colored) == "·the" and colored != "·the"
+
+
+def test_names_keep_their_spaces_and_hide_nothing():
+    assert visible_name("a b/c.txt") == "a b/c.txt"
+    assert visible_name("a\u202e\udcff\n") == "a⟨U+202E⟩⟨ff⟩⏎"
+
+
+def test_a_tile_is_an_element_with_id_and_bytes_in_words():
+    assert tile(65, b'"<') == ('<span class="t c8" title="id 65, 2 bytes: 22 3c">&quot;&lt;</span>')
+    assert 'class="t special"' in tile(257, b"x", is_special=True)
+    assert "61 61 …" in tile(1, b"a" * 17)
+
+
+def test_a_line_break_follows_a_token_that_ends_with_one_in_html_too():
+    assert to_html(spans(VOCAB, [258, 98])).count("<br>") == 1
+    assert "and 1 tokens more" in to_html(spans(VOCAB, [97, 98]), 1)

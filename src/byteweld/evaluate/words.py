@@ -1,7 +1,7 @@
 """Words of a text, and into how many tokens each is cut. Pure.
 
-A word is a run of letters, marks and numbers of any script that begins with no mark. Languages that are written without
-spaces have no such words; there a run is a whole clause.
+A word is a run of letters, marks and numbers of any script that does not begin with a mark.
+Languages that are written without spaces have no such words; there a run is a whole clause.
 """
 
 from __future__ import annotations

@@ -107,7 +107,9 @@ def table(
         scope = "col" if tag == "th" else None
         return element(tag, content, class_="n" if place in right else None, scope=scope)
 
-    head = element("tr", [cell("th", n, content) for n, content in enumerate(heads)])
+    head = element(
+        "tr", [cell("th" if content else "td", n, content) for n, content in enumerate(heads)]
+    )
     body = [element("tr", [cell("td", n, item) for n, item in enumerate(row)]) for row in rows]
     made = element("table", element("thead", head), element("tbody", body))
     return element("div", made, class_="wide")

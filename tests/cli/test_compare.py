@@ -1,0 +1,174 @@
+"""`byteweld compare`: identical or not, where they differ, what each costs; and its report."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import byteweld
+
+ANSWER = """\
+different ids in 2 of 2 documents, 34 bytes
+  A  tokenizer.json  sha SHA_A  17 tokens, 2.00 bytes/token, RATE
+  B  smaller.json    sha SHA_B  22 tokens, 1.55 bytes/token, RATE
+  2 of 17 spans are cut differently, 12 bytes (35.3%)
+
+the first 2 of 2 spans cut differently
+  texts/a.txt, document 1, byte 11
+    low·lowest⏎[newest]·12⏎
+    A  newest 264
+    B  n 110 | e 101 | w 119 | est 261
+  texts/b.md, document 1, byte 6
+    Вот[·lower]⏎
+    A  ·lower 270
+    B  ·low 259 | e 101 | r 114
+
+by file
+  bytes  tokens A  tokens B  bytes/token A  bytes/token B  B vs A  differing  file
+     21         9        12           2.33           1.75  +33.3%     1 of 1  texts/a.txt
+     13         8        10           1.62           1.30  +25.0%     1 of 1  texts/b.md
+     34        17        22           2.00           1.55  +29.4%     2 of 2  total
+
+words by script
+  words  bytes/token A  bytes/token B  tokens/word A  tokens/word B   B vs A  script
+      4           4.00           2.00           1.25           2.50  +100.0%  latin
+      1           1.00           1.00           6.00           6.00    +0.0%  cyrillic
+      1           1.00           1.00           2.00           2.00    +0.0%  digits
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("low lowest\nnewest 12\n")
+    (tmp_path / "texts" / "b.md").write_text("Вот lower\n")
+    return tmp_path / "texts"
+
+
+@pytest.fixture
+def smaller(tiny, tmp_path):
+    tiny.cut(262).save(tmp_path / "smaller.json")
+    return byteweld.load(tmp_path / "smaller.json")
+
+
+def without_rates(text: str) -> str:
+    return re.sub(r"[\d.]+ MB/s", "RATE", text)
+
+
+def test_the_whole_answer_of_two_that_differ(program, saved, smaller, corpus, tiny):
+    result = program("compare", "tokenizer.json", "smaller.json", "texts")
+    assert (result.code, result.err) == (1, "")
+    expected = ANSWER.replace("SHA_A", tiny.vocab.fingerprint[:8])
+    assert without_rates(result.text) == expected.replace("SHA_B", smaller.vocab.fingerprint[:8])
+
+
+def test_the_same_tokenizer_in_two_formats_is_identical(run, saved, tiny, corpus, tmp_path):
+    tiny.save(tmp_path / "pair", format="gpt2")
+    result = run("compare", "tokenizer.json", "pair", "texts", "--pattern", "gpt2",
+                 "--special", "<|endoftext|>=256")  # fmt: skip
+    assert result.code == 0, result.err
+    assert result.text.startswith("identical ids on 2 documents, 17 tokens, 34 bytes\n")
+    assert "differently, 0 bytes (0.0%)" in result.text
+
+
+def test_the_report_for_programs_and_the_exit_code(run, saved, smaller, corpus):
+    result = run("compare", "tokenizer.json", "smaller.json", "texts", "--json")
+    report = json.loads(result.out)
+    assert (result.code, report["identical"]) == (1, False)
+    assert report["total"] == {
+        "name": "total", "documents": 2, "differing_documents": 2, "bytes": 34,
+        "tokens": [17, 22], "bytes_per_token": [34 / 17, 34 / 22],
+    }  # fmt: skip
+    assert report["scripts"]["latin"][1]["tokens_per_word"] == 2.5
+    same = run("compare", "tokenizer.json", "tokenizer.json", "texts", "--json")
+    assert (same.code, json.loads(same.out)["identical"]) == (0, True)
+
+
+def test_the_page_says_all_of_it_and_the_verdict_is_told(run, saved, smaller, corpus, tmp_path):
+    line = ("compare", "tokenizer.json", "smaller.json", "texts", "--html", "report.html")
+    result = run(*line)
+    page = (tmp_path / "report.html").read_text()
+    assert (result.code, result.out) == (1, b"")
+    assert re.fullmatch(
+        r"different ids in 2 of 2 documents, 34 bytes; wrote report\.html: [\d.]+ kB\n", result.err
+    )
+    for fact in ("spans are cut differently", "texts/a.txt", "cyrillic", "·lower", "RATE"):
+        assert fact in without_rates(page)
+    assert "<script" not in page
+    assert run(*line).err == "byteweld: report.html exists; pass --force to replace it\n"
+    both = run(*line, "--force", "--json")
+    assert json.loads(both.out)["identical"] is False
+
+
+def test_hostile_texts_and_names_stay_text(run, saved, smaller, tmp_path):
+    name = "<img src=x onerror=alert(1)>\u202e.txt"
+    (tmp_path / name).write_text("<script>alert(1)</script> lower \u202e newest")
+    assert run("compare", "tokenizer.json", "smaller.json", name, "--html", "r.html").code == 1
+    page = (tmp_path / "r.html").read_text()
+    assert "<script" not in page and "<img" not in page and "\u202e" not in page
+    assert "⟨U+202E⟩" in page and "&lt;img src=x" in page
+    assert "\u202e" not in run("compare", "tokenizer.json", "smaller.json", name).text
+
+
+def test_special_tokens_follow_the_rule_of_encode(run, saved, smaller, tmp_path):
+    (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
+    line = ("compare", "tokenizer.json", "smaller.json", "s.txt")
+    assert run(*line).err.startswith(
+        "byteweld: s.txt: text holds the special token '<|endoftext|>'; pass --allowed-special "
+    )
+    assert run(*line, "--plain").code == 0
+    assert run(*line, "--allowed-special", "all").code == 0
+    assert run(*line, "--allowed-special", "<|endoftext|>").code == 0
+    assert run(*line, "--allowed-special", "<|end|>").err == (
+        "byteweld: --allowed-special '<|end|>' is no special token of this tokenizer; "
+        "it has '<|endoftext|>'; did you mean '<|endoftext|>'?\n"
+    )
+
+
+def test_wrong_use_is_said_before_the_work(run, saved, corpus, tmp_path):
+    line = ("compare", "tokenizer.json", "tokenizer.json", "texts")
+    assert run(*line, "--pattern", "gpt2").err == (
+        "byteweld: both tokenizers say their own pattern and special tokens; "
+        "leave --pattern, --special and --no-special out\n"
+    )
+    assert run(*line, "--force").err == (
+        "byteweld: --force goes with --html, whose file it replaces\n"
+    )
+    assert run(*line, "--html", "").err == (
+        "byteweld: --html is empty; name a file, such as report.html\n"
+    )
+    assert run(*line, "--html", "texts").err == "byteweld: texts is a folder; name a file\n"
+    assert run(*line[:-1], "nowhere").err == "byteweld: nowhere: no such file or folder\n"
+    assert "missing argument" in run(*line[:-1]).err
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    assert run(*line[:-1], "empty.jsonl") == (
+        2, b"", "byteweld: nothing was compared: there is no document in the corpus\n"
+    )  # fmt: skip
+
+
+def test_standard_input_and_documents_of_lines(run, saved, smaller):
+    line = ("compare", "tokenizer.json", "smaller.json", "-", "--lines", "--json")
+    report = json.loads(run(*line, stdin=b"low\nlower\n").out)
+    assert (report["total"]["documents"], report["total"]["differing_documents"]) == (2, 1)
+    assert report["differences"][0]["document"] == 2
+
+
+def test_colours_are_for_terminals_only(run, saved, smaller, corpus, monkeypatch):
+    line = ("compare", "tokenizer.json", "smaller.json", "texts")
+    plain = without_rates(run(*line).text)
+    assert "\x1b" not in plain
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    colored = without_rates(run(*line).text)
+    assert colored.startswith("\x1b[1mdifferent ids") and "\x1b[38;5;16;48;5;" in colored
+    assert re.sub("\x1b\\[[0-9;]*m", "", colored) == plain
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert without_rates(run(*line).text) == plain
+    assert "\x1b" not in run(*line, "--json").text
+
+
+def test_skipped_documents_are_told(run, saved, tmp_path):
+    (tmp_path / "a.jsonl").write_text('broken\n{"text": "low"}\n')
+    result = run("compare", "tokenizer.json", "tokenizer.json", "a.jsonl", "--on-error", "skip")
+    assert (result.code, result.err) == (0, "skipped 1 document\n")

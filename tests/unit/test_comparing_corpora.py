@@ -1,0 +1,210 @@
+"""Two tokenizers on a corpus: verdict, differing spans and rates are what plain loops find."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import byteweld
+from byteweld.comparing import corpora
+from byteweld.comparing.corpora import compare_files
+from byteweld.evaluate.evaluation import evaluate
+
+BYTES = {b: bytes([b]) for b in range(256)}
+PLAIN = byteweld.Tokenizer.from_merges(BYTES, [], pattern=None)
+AB = byteweld.Tokenizer.from_merges(BYTES | {256: b"ab"}, [(b"a", b"b")], pattern=None)
+BC = byteweld.Tokenizer.from_merges(BYTES | {256: b"bc"}, [(b"b", b"c")], pattern=None)
+# The same cuts as AB, with other ids: the letters a and b have changed places.
+SWAPPED = byteweld.Tokenizer.from_merges(
+    BYTES | {97: b"b", 98: b"a", 256: b"ab"}, [(b"a", b"b")], pattern=None
+)
+
+
+@pytest.fixture(scope="module")
+def trained(data) -> byteweld.Tokenizer:
+    texts = [(data / name).read_bytes() for name in ("prose.txt", "code.txt")]
+    return byteweld.train(iter(texts), vocab_size=600)
+
+
+@pytest.fixture(scope="module")
+def files(data) -> list[tuple[str, list[bytes]]]:
+    names = ("prose.txt", "code.txt", "many.txt")
+    return [(name, (data / name).read_bytes().splitlines(keepends=True)) for name in names]
+
+
+def plain_spans(one, other, text):
+    """Every segment between common edges, found by walking: (start, end, kind or None)."""
+    lanes = [tok.encode_with_offsets(text) for tok in (one, other)]
+    common = sorted(set.intersection(*({end for _, end in offsets} for _, offsets in lanes)))
+    found, start = [], 0
+    for end in common:
+        cuts, ids = [], []
+        for token_ids, offsets in lanes:
+            inside = [n for n, (a, b) in enumerate(offsets) if start <= a and b <= end]
+            cuts.append([offsets[n] for n in inside])
+            ids.append([token_ids[n] for n in inside])
+        kind = "cut" if cuts[0] != cuts[1] else "ids" if ids[0] != ids[1] else None
+        found.append((start, end, kind))
+        start = end
+    return found
+
+
+@given(st.lists(st.text("abc ", max_size=12).map(str.encode), max_size=6))
+def test_spans_are_those_of_a_plain_walk(documents):
+    for one, other in [(AB, BC), (AB, PLAIN), (AB, AB), (AB, SWAPPED), (SWAPPED, BC)]:
+        found = compare_files(one, other, [("f", documents)], max_differences=1000)
+        spans = [
+            (number, *span)
+            for number, document in enumerate(documents, 1)
+            for span in plain_spans(one, other, document)
+        ]
+        for kind, number, size in (
+            ("cut", found.spans.cut, found.spans.cut_bytes),
+            ("ids", found.spans.ids, found.spans.ids_bytes),
+        ):
+            own = [span for span in spans if span[3] == kind]
+            assert number == len(own)
+            assert size == sum(end - start for _, start, end, _ in own)
+        assert found.spans.total == len(spans)
+        differing = [d for d in documents if one.encode(d) != other.encode(d)]
+        assert found.total.differing_documents == len(differing)
+        assert found.is_identical == (not differing)
+        kind = "cut" if found.spans.cut else "ids"
+        if kind == "cut":
+            assert [(d.document, d.start, d.end, d.kind) for d in found.differences] == [
+                span for span in spans if span[3] == kind
+            ]
+
+
+def test_identical_tokenizers_are_identical(trained, files):
+    found = compare_files(trained, trained, files)
+    assert found.is_identical and not found.differences
+    assert (found.spans.cut, found.spans.ids) == (0, 0)
+    assert found.spans.total == found.total.tokens[0] == found.total.tokens[1]
+    assert str(found).startswith("identical ids on ")
+
+
+def test_a_difference_has_its_text_and_both_sides(trained):
+    found = compare_files(AB, BC, [("a.txt", [b"xx", "é abc ü".encode()])])
+    [difference] = found.differences
+    assert difference == (
+        "a.txt", 2, 3, 6, "cut", "é ".encode(), " ü".encode(),
+        (((256, 99), (b"ab", b"c")), ((97, 256), (b"a", b"bc"))), True,
+    )  # fmt: skip
+
+
+def test_where_all_is_cut_alike_differences_are_those_of_ids():
+    found = compare_files(AB, SWAPPED, [("a.txt", [b"ab a"])])
+    assert not found.is_identical
+    assert (found.spans.cut, found.spans.ids, found.spans.ids_bytes) == (0, 1, 1)
+    [difference] = found.differences
+    assert (difference.kind, difference.start, difference.lanes[0].ids) == ("ids", 3, (97,))
+    assert difference.lanes[1].ids == (98,)
+    assert "the first 1 of 1 tokens with other ids" in str(found)
+
+
+def test_only_the_first_differences_are_kept_and_all_are_counted():
+    found = compare_files(AB, BC, [("a", [b"abc " * 50]), ("b", [b"abc"])], max_differences=3)
+    assert [d.start for d in found.differences] == [0, 4, 8]
+    assert found.spans.cut == 51
+    assert compare_files(AB, BC, [("a", [b"abc"])], max_differences=0).differences == ()
+
+
+def test_a_long_span_is_shown_up_to_a_limit():
+    long = {256: b"a" * 2000}
+    whole = byteweld.Tokenizer.from_ranks(
+        {bytes([b]): b for b in range(256)} | {b"a" * n: 254 + n for n in range(2, 2001)},
+        pattern="gpt2",
+        special_tokens={},
+    )
+    assert len(whole.encode(long[256])) < 2000
+    found = compare_files(whole, PLAIN, [("a", [long[256]])])
+    [difference] = found.differences
+    assert (difference.start, difference.end, difference.is_whole) == (0, 2000, False)
+    assert len(difference.lanes[1].ids) == corpora._MAX_SHOWN_BYTES
+    assert "…" in str(found)
+    json.dumps(found.to_dict())
+
+
+def test_rates_by_file_and_script_are_those_of_an_evaluation(trained, files):
+    smaller = trained.cut(300)
+    found = compare_files(trained, smaller, files)
+    for lane, tok in enumerate((trained, smaller)):
+        alone = evaluate(tok, files)
+        assert found.scripts[lane] == alone.scripts
+        for file, rate in zip(found.files, alone.files, strict=True):
+            assert (file.name, file.bytes, file.tokens[lane]) == (
+                rate.name,
+                rate.bytes,
+                rate.tokens,
+            )
+            assert file.bytes_per_token[lane] == rate.bytes_per_token
+
+
+def test_the_report_for_programs_holds_it_all(trained, files):
+    found = compare_files(trained, trained.cut(300), files, names=("big", "small"))
+    report = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert report["identical"] is False
+    assert [side["name"] for side in report["tokenizers"]] == ["big", "small"]
+    assert report["tokenizers"][0]["fingerprint"] == trained.vocab.fingerprint
+    assert report["total"]["tokens"] == list(found.total.tokens)
+    assert report["spans"]["cut_differently"] == found.spans.cut
+    first = report["differences"][0]
+    sides = [b"".join(bytes.fromhex(t["bytes"]) for t in side) for side in first["tokens"]]
+    assert sides[0] == sides[1] and len(sides[0]) == first["end"] - first["start"]
+
+
+def test_special_tokens_follow_the_rule_of_encode():
+    special = byteweld.Tokenizer.from_merges(BYTES, [], special_tokens=["<s>"])
+    files = [("a.txt", [b"a<s>"])]
+    with pytest.raises(byteweld.SpecialTokenError, match=r"^a\.txt: "):
+        compare_files(PLAIN, special, files)
+    assert compare_files(PLAIN, special, files, disallowed_special=()).is_identical
+    assert not compare_files(PLAIN, special, files, allowed_special="all").is_identical
+
+
+def test_nothing_compared_is_no_error(trained):
+    found = compare_files(trained, PLAIN, [("empty", [b""])])
+    assert found.is_identical and found.total.bytes_per_token == (None, None)
+    json.dumps(found.to_dict(), allow_nan=False)
+    str(found), found.to_html()
+
+
+def test_context_is_of_whole_characters():
+    text = ("é" * 30 + "abc" + "ü" * 30).encode()
+    [difference] = compare_files(AB, BC, [("a", [b"x" + text])]).differences
+    assert difference.before.decode() == "é" * 20
+    assert difference.after.decode() == "ü" * 20
+    for cut in range(60, 64):
+        shifted = b"x" * (cut % 2) + text
+        [difference] = compare_files(AB, BC, [("a", [shifted])]).differences
+        difference.before.decode()
+        difference.after.decode()
+
+
+def test_colour_changes_nothing_but_colour(trained, files):
+    found = compare_files(trained, trained.cut(300), files)
+    plain = str(found)
+    colored = "\n".join(found.lines(color=True))
+    assert colored != plain
+    assert re.sub("\x1b\\[[0-9;]*m", "", colored) == plain
+
+
+def test_the_public_verbs_take_what_train_takes(tmp_path, trained):
+    (tmp_path / "a.txt").write_text("low lower")
+    (tmp_path / "b.jsonl").write_text('{"text": "lowest"}\n{"text": "new"}\n')
+    by_paths = byteweld.compare(trained, PLAIN, str(tmp_path))
+    assert [file.documents for file in by_paths.files] == [1, 2]
+    in_memory = byteweld.compare(trained, PLAIN, iter(["low lower", b"lowest", "new"]))
+    assert in_memory.total.tokens == by_paths.total.tokens
+    assert in_memory.files[0].name == "documents"
+    measured = byteweld.measure(trained, [str(tmp_path / "a.txt")])
+    assert measured.total.bytes == 9
+    with pytest.raises(TypeError, match="counts have no documents"):
+        byteweld.measure(trained, byteweld.Counts({b"a": 1}))
+    with pytest.raises(FileNotFoundError, match="no such file or folder"):
+        byteweld.compare(trained, PLAIN, str(tmp_path / "nowhere"))
