@@ -29,8 +29,8 @@ test-python: $(VENV)/.built $(VENV)/.test
 test-all: $(VENV)/.built $(VENV)/.test ## the tests of the heavy parts: a wheel in a clean environment
 	scripts/test_wheel.sh
 
-test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## the studio in a real Chromium
-	$(BIN)/python -m pytest -q tests/studio/test_browser.py
+test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## the studio and the reports in a real Chromium
+	$(BIN)/python -m pytest -q tests/studio/test_browser.py tests/cli/test_pages_in_browser.py
 
 test-long: $(VENV)/.built $(VENV)/.test ## the slow tests and many more random examples
 	BYTEWELD_EXAMPLES=20 $(BIN)/python -m pytest -q -m "slow or not slow" --timeout 3600

@@ -26,6 +26,7 @@ _BACKGROUNDS = (153, 223, 157, 225, 229, 123, 217, 191, 183, 159, 222, 194)
 _SPECIAL_STYLE = "1;38;5;231;48;5;18"  # bold white on dark blue
 _TINTS = 10  # of markup/palette.css
 _CODES = re.compile("\x1b\\[[0-9;]*m")
+_CONTEXT_BYTES = 40  # of the text around a difference, on each side
 _MAX_TOKENS = 5_000  # that a notebook or report shows of one text
 
 
@@ -74,6 +75,24 @@ def visible_name(name: str) -> str:
     'a b⟨U+001B⟩.txt'
     """
     return " ".join(visible(part.encode("utf-8", "surrogateescape")) for part in name.split(" "))
+
+
+def around(content: bytes, start: int, end: int) -> tuple[bytes, bytes]:
+    """Some text before and after a stretch, in whole characters where it has such.
+
+    >>> around(b"before, in it, after", 8, 13)
+    (b'before, ', b', after')
+    """
+    first, last = max(0, start - _CONTEXT_BYTES), min(len(content), end + _CONTEXT_BYTES)
+    while 0 < first < start and _is_continuation(content[first]):
+        first += 1
+    while end < last < len(content) and _is_continuation(content[last]):
+        last -= 1
+    return content[first:start], content[end:last]
+
+
+def _is_continuation(byte: int) -> bool:
+    return 0x80 <= byte < 0xC0
 
 
 def spans(vocab: Vocabulary, ids: Iterable[int]) -> list[Span]:

@@ -95,7 +95,7 @@ class ByteCounts:
     def page(self) -> Html:
         """The same as a part of a page."""
         heads = [element("th", f"_{n:X}", scope="col") for n in range(16)]
-        rows = [element("tr", element("th"), heads)]
+        rows = [element("tr", element("td"), heads)]
         for row in range(16):
             counts = self.counts[16 * row : 16 * row + 16].tolist()
             cells = [

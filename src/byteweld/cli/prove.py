@@ -12,7 +12,7 @@ import byteweld
 from byteweld import peers, proof
 from byteweld.cli import DONE, FAILED, NO, _corpus, _output
 from byteweld.cli import _options as options
-from byteweld.render import visible
+from byteweld.render import around, visible
 
 if TYPE_CHECKING:
     from byteweld.proof import Encoded
@@ -24,9 +24,8 @@ byteweld prove cl100k_base big.txt.gz --separator '<|endoftext|>'
 byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizers --threads 1
 """
 
-_SHOWN_BEFORE = 3  # tokens of a difference that people see, and characters of the text around it
+_SHOWN_BEFORE = 3  # tokens of a difference that people see
 _SHOWN_AFTER = 5
-_TEXT_BYTES = 40
 _MARK = "▸"
 
 TokenizerArgument = Annotated[
@@ -211,7 +210,7 @@ def _difference_lines(seen: _Run, difference: proof.Difference) -> Iterator[str]
         f"different: {document.source}, document {document.number}, byte {offset}, token {token}",
         "bold",
     )
-    before, after = _around(document.content, offset)
+    before, after = around(document.content, offset, offset)
     yield f"  text      {visible(before)}{_MARK}{visible(after)}"
     tokens = seen.ours.tok.vocab.tokens
     for name, ids in zip(("byteweld", seen.peer.library), difference.ids, strict=True):
@@ -237,20 +236,6 @@ def _offset(ours: _Ours, difference: proof.Difference) -> int:
     if difference.token < len(places):
         return places[difference.token][0]
     return len(difference.document.content)
-
-
-def _around(content: bytes, offset: int) -> tuple[bytes, bytes]:
-    """Some text before and after a byte, in whole characters where it has such."""
-    start, end = max(0, offset - _TEXT_BYTES), min(len(content), offset + _TEXT_BYTES)
-    while 0 < start < offset and _is_continuation(content[start]):
-        start += 1
-    while offset < end < len(content) and _is_continuation(content[end]):
-        end -= 1
-    return content[start:offset], content[offset:end]
-
-
-def _is_continuation(byte: int) -> bool:
-    return 0x80 <= byte < 0xC0
 
 
 def _to_dict(seen: _Run) -> dict[str, Any]:
@@ -281,7 +266,7 @@ def _difference_to_dict(seen: _Run, difference: proof.Difference | None) -> dict
     if difference is None:
         return None
     offset = _offset(seen.ours, difference)
-    before, after = _around(difference.document.content, offset)
+    before, after = around(difference.document.content, offset, offset)
     some = slice(max(0, difference.token - _SHOWN_BEFORE), difference.token + _SHOWN_AFTER)
     ours, theirs = difference.ids
     return {

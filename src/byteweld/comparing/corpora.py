@@ -17,6 +17,7 @@ import numpy as np
 from byteweld.comparing import align
 from byteweld.evaluate.evaluation import Files, Measure, batches
 from byteweld.evaluate.words import WordRate, add_rates, words
+from byteweld.render import around
 from byteweld.tokenizer import Specials, Tokenizer
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from byteweld.markup import Html
 
 MAX_DIFFERENCES = 10
-_CONTEXT_BYTES = 40
 _MAX_SHOWN_BYTES = 400  # of a span, and so of its tokens
 
 Kind = Literal["cut", "ids"]
@@ -350,7 +350,6 @@ class _Work:
         start = int(document.ends[0][first - 1]) if first else 0
         end = int(document.ends[0][last - 1])
         lanes = [_lane(document, lane, span, start) for lane, span in enumerate(spans)]
-        content = document.content
         shown = sum(map(len, lanes[0].texts)), sum(map(len, lanes[1].texts))
         self.differences[kind].append(
             Difference(
@@ -359,8 +358,7 @@ class _Work:
                 start,
                 end,
                 kind,
-                _whole_characters(content[max(0, start - _CONTEXT_BYTES) : start], at_start=True),
-                _whole_characters(content[end : end + _CONTEXT_BYTES], at_start=False),
+                *around(document.content, start, end),
                 (lanes[0], lanes[1]),
                 shown == (end - start, end - start),
             )
@@ -381,16 +379,3 @@ def _lane(document: _Document, lane: int, span: Pair, start: int) -> Lane:
     places = [start, *ends[first:last].tolist()]
     texts = [document.content[a:b] for a, b in pairwise(places)]
     return Lane(tuple(document.ids[lane][first:last].tolist()), tuple(texts))
-
-
-def _whole_characters(text: bytes, *, at_start: bool) -> bytes:
-    """Without the rest of a character that was cut off, at one end."""
-    if at_start:
-        rest = next((n for n, byte in enumerate(text[:4]) if not 0x80 <= byte < 0xC0), 0)
-        return text[rest:]
-    for length in range(1, min(4, len(text) + 1)):
-        byte = text[-length]
-        if not 0x80 <= byte < 0xC0:
-            needed = 1 if byte < 0xC0 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return text if length >= needed else text[:-length]
-    return text

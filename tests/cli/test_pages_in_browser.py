@@ -1,0 +1,142 @@
+"""The pages of --html and of notebooks in a real browser: quiet, alone, safe, in any light and width.
+
+Needs playwright and a Chromium of the system (BYTEWELD_CHROMIUM, or one on the PATH).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import byteweld
+from byteweld.cli import main
+
+CHROMIUM = os.environ.get("BYTEWELD_CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+if CHROMIUM is None:
+    pytest.skip("no Chromium found; install one, or set BYTEWELD_CHROMIUM", allow_module_level=True)
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="no playwright; `pip install --group browser`"
+)
+
+SPECIAL = "<img src=x onerror=window.hit=1>"
+HOSTILE = (
+    "<script>window.hit=1</script> <img src=x onerror=window.hit=1>\"'&amp; \u202eabc\u202c\x00 "
+    "</style></title></p> low lower lowest newest 123 小船 été\n    return x\n"
+)
+PAGES = ("vocabulary", "evaluation", "comparison", "tokens", "why", "training", "bytes", "notebook")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every kind of page, of texts and tokens that would like to be markup."""
+    folder = tmp_path_factory.mktemp("pages")
+    text = folder / "<img src=x onerror=window.hit=1> long name of a file.txt"
+    text = text.with_name(text.name.replace("/", ""))
+    text.write_text(HOSTILE * 5)
+    tok = byteweld.train(
+        iter([HOSTILE * 20]), vocab_size=420, recipe="ck", special_tokens=[SPECIAL]
+    )
+    first, second = folder / "tokenizer.json", folder / "smaller.json"
+    tok.save(first)
+    tok.training.save(byteweld.report_path(first), tok.vocab)
+    tok.cut(300).save(second)
+    lines = {
+        "vocabulary": ["inspect", first],
+        "evaluation": ["inspect", first, "--corpus", text, "--plain"],
+        "comparison": ["compare", first, second, text, "--plain"],
+        "tokens": ["tokens", "-t", first, "--show", text, "--plain"],
+        "why": ["explain", "-t", first, HOSTILE, "--plain"],
+        "training": ["explain", "--train", HOSTILE],
+        "bytes": ["inspect", "--bytes", text],
+    }
+    for name, line in lines.items():
+        assert main([*map(str, line), "--html", str(folder / f"{name}.html")]) in (0, 1), name
+    cells = [
+        tok._repr_html_(),
+        tok.show(HOSTILE, disallowed_special=())._repr_html_(),
+        byteweld.explain(tok, HOSTILE, disallowed_special=())._repr_html_(),
+    ]
+    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>cells</title><main>'
+    cell = "<h1>cells</h1><p id=outside>a paragraph of the notebook</p>"
+    (folder / "notebook.html").write_text(head + cell + "".join(cells) + "</main></html>")
+    return folder
+
+
+def opened(browser: Any, pages: Path, name: str, **settings: Any) -> tuple[Any, list[str]]:
+    """A page, offline, and what it complained of or asked for."""
+    faults: list[str] = []
+    context = browser.new_context(offline=True, **settings)
+    page = context.new_page()
+    own = (pages / f"{name}.html").as_uri()
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: faults.append(message.text))
+    page.on("request", lambda asked: None if asked.url == own else faults.append(asked.url))
+    page.goto(own)
+    return page, faults
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_quiet_alone_and_safe(browser, pages, name):
+    page, faults = opened(browser, pages, name)
+    assert page.evaluate("window.hit") is None
+    assert page.locator("script, img, a, iframe, link, [onerror], [style]").count() == 0
+    text = page.locator("body").inner_text()
+    assert "low" in text or name == "bytes"
+    assert "\u202e" not in text
+    # Its own policy does not forbid its own style: a tint or a tile's edge is there.
+    assert "255, 255, 255" not in page.evaluate(
+        "getComputedStyle(document.querySelector('.byteweld')).backgroundColor"
+    )
+    assert faults == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_a_phone(browser, pages, name):
+    page, _ = opened(browser, pages, name, viewport={"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_an_accessibility_checker_finds_nothing(browser, pages, name, theme):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="no axe; `pip install --group browser`"
+    )
+    page, _ = opened(browser, pages, name, color_scheme=theme, bypass_csp=True)
+    for summary in page.locator("summary").all():
+        summary.click()
+    found = axe.Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.context.close()
+
+
+def test_a_notebook_keeps_its_own_style(browser, pages):
+    page, _ = opened(browser, pages, "notebook")
+    outside = page.evaluate("getComputedStyle(document.querySelector('#outside')).fontFamily")
+    assert "Inter" not in outside
+    page.context.close()
+
+
+def test_what_is_dark_is_readable_in_the_dark(browser, pages):
+    for theme, expected in (("light", "rgb(251, 250, 247)"), ("dark", "rgb(20, 22, 26)")):
+        page, _ = opened(browser, pages, "comparison", color_scheme=theme)
+        color = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert color == expected
+        page.context.close()
