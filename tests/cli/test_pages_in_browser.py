@@ -1,4 +1,4 @@
-"""The pages of --html and of notebooks in a real browser: quiet, alone, safe, in any light and width.
+"""The pages of --html and notebooks in a real browser: quiet, alone, safe, in any light and width.
 
 Needs playwright and a Chromium of the system (BYTEWELD_CHROMIUM, or one on the PATH).
 """

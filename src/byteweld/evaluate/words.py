@@ -6,6 +6,7 @@ Languages that are written without spaces have no such words; there a run is a w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 # Words and what is between them, in turn: the engine cuts, with Unicode's own classes.
 _PATTERN = r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*|[^\p{L}\p{N}]+"
 _BLOCK_BYTES = 1 << 20
-_SPACES = (b"\n", b" ")
+_SPACE = re.compile(rb"[\n ]")
 _KEPT_SCRIPTS = 1 << 17
 
 
@@ -78,11 +79,11 @@ def _block_end(text: bytes, start: int) -> int:
     end = start + _BLOCK_BYTES
     if end >= len(text):
         return len(text)
-    before = max(text.rfind(space, start, end) for space in _SPACES)
+    before = max(text.rfind(b"\n", start, end), text.rfind(b" ", start, end))
     if before >= 0:
         return before + 1
-    after = [place for space in _SPACES if (place := text.find(space, end)) >= 0]
-    return min(after) + 1 if after else len(text)
+    after = _SPACE.search(text, end)
+    return after.end() if after else len(text)
 
 
 def _words_of(block: bytes, offset: int) -> Words:
