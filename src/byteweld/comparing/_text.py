@@ -10,6 +10,7 @@ from byteweld.render import columns, namer, visible, visible_name
 
 MAX_FILES = 20
 KEYS = ("A", "B")
+_ENOUGH_BYTES = 1_000_000
 
 
 def lines(found: Comparison, color: bool) -> list[str]:
@@ -55,7 +56,7 @@ def rates(found: Comparison) -> list[str]:
     """What each costs, and how fast it is."""
     total = found.total
     return [
-        f"{tokens} tokens, {_decimal(rate)} bytes/token, {_speed(total.bytes, seconds)}"
+        f"{tokens} tokens, {_decimal(rate)} bytes/token{_speed(total.bytes, seconds)}"
         for tokens, rate, seconds in zip(
             total.tokens, total.bytes_per_token, found.seconds, strict=True
         )
@@ -63,7 +64,8 @@ def rates(found: Comparison) -> list[str]:
 
 
 def _speed(size: int, seconds: float) -> str:
-    return f"{size / seconds / 1e6:.1f} MB/s" if seconds else "- MB/s"
+    """How fast it was; of little text that says nothing."""
+    return f", {size / seconds / 1e6:.1f} MB/s" if size >= _ENOUGH_BYTES and seconds else ""
 
 
 def span_words(found: Comparison) -> str:
