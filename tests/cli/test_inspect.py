@@ -531,3 +531,12 @@ def test_colours_are_for_terminals_only(run, saved, texts, monkeypatch):
         assert re.sub("\x1b\\[[0-9;]*m", "", with_color) == without
     monkeypatch.setenv("NO_COLOR", "1")
     assert [run("inspect", "tokenizer.json", *flags).text for flags in lines] == plain
+
+
+def test_a_page_of_merges_has_no_more_than_it_can_hold(run, saved, tmp_path, monkeypatch):
+    monkeypatch.setattr("byteweld.cli._overview._MAX_PAGE_MERGES", 4)
+    run("inspect", "tokenizer.json", "--merges", "--html", "all.html")
+    page = (tmp_path / "all.html").read_text()
+    assert page.count("<tr>") == 5 and "and 11 more" in page
+    run("inspect", "tokenizer.json", "--merges", "3", "--html", "some.html")
+    assert "more" not in (tmp_path / "some.html").read_text().partition("</style>")[2]

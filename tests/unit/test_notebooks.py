@@ -128,8 +128,12 @@ def test_a_long_text_is_shown_up_to_a_limit(tok):
     page = tok.show(b"\x01" * 6000)._repr_html_()
     assert page.count('class="t ') == 5000
     assert "and 1,000 tokens more" in page
-    explained = byteweld.explain(tok, " ".join(["low"] * 300))
-    assert "pre-tokens more" in explained._repr_html_()
+    explained = byteweld.explain(tok, " ".join(["lowest"] * 4000))
+    page = explained._repr_html_()
+    shown = page.count("<h2>pre-token ")
+    assert 20 < shown < 4000 and f"and {4000 - shown:,} pre-tokens more" in page
+    long = byteweld.explain(tok, b"\x01" * 1024 + b" low")._repr_html_()
+    assert len(long) < 20_000_000 and long.count('class="t ') < 60_000
 
 
 def test_a_tokenizer_says_what_it_is(tok):

@@ -20,6 +20,7 @@ from byteweld.render import namer, painted, tile, visible
 
 _SHOWN = 5  # tokens of a kind that people see
 _SHOWN_IN_REPORT = 200
+_MAX_PAGE_MERGES = 10_000
 _MAX_TOKEN_BYTES = 200  # of a token in the report
 _NONE_UNREACHABLE = "none: every token's bytes encode to that token"
 _ENGINES = {
@@ -371,12 +372,15 @@ def _merge_section(vocab: byteweld.Vocabulary) -> Html | None:
 
 
 def merge_table(vocab: byteweld.Vocabulary, count: int) -> Html:
-    """The first merges."""
+    """The first merges; of very many, those that a page can hold."""
+    shown = min(count, _MAX_PAGE_MERGES)
     rows: list[list[Child]] = [
         [rank, [_token(vocab, left), " ", _token(vocab, right)], _token(vocab, new), new]
-        for rank, (left, right, new) in enumerate(vocab.merge_ids[:count])
+        for rank, (left, right, new) in enumerate(vocab.merge_ids[:shown])
     ]
-    return table(["rank", "pair", "becomes", "id"], rows, numbers=[0, 3])
+    left_out = min(count, len(vocab.merge_ids)) - shown
+    made = table(["rank", "pair", "becomes", "id"], rows, numbers=[0, 3])
+    return joined(made, _more(left_out))
 
 
 def _more(count: int) -> Html | None:

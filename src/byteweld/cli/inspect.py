@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -130,27 +130,41 @@ def run(
         _show_tree(shown, tok, tree)
     else:
         by_name = "an encoding by name" if options.is_name(tokenizer) else None
-        kind = format or by_name or byteweld.recognise(tokenizer)
+        seen = _Named(tok, tokenizer, format or by_name or byteweld.recognise(tokenizer))
         if corpus is None:
-            seen = _overview.look(tok, tokenizer, kind)
-            shown.show(
-                tokenizer,
-                lines=lambda: _overview.lines(seen),
-                value=lambda: _overview.to_dict(seen),
-                page=lambda: _overview.page(seen),
-            )
+            _show_overview(shown, seen)
         else:
             specials = options.special_arguments(tok, allowed_special, plain)
             files = _corpus.Files(corpus, reading)
-            evaluation = _evaluate(tok, files, threads, specials)
-            shown.show(
-                tokenizer,
-                lines=lambda: evaluation.lines(color=_output.has_color()),
-                value=lambda: _evaluation_to_dict(tok, tokenizer, evaluation),
-                page=lambda: _overview.page(
-                    _overview.look(tok, tokenizer, kind), evaluation.to_html()
-                ),
-            )
+            _show_evaluation(shown, seen, _evaluate(tok, files, threads, specials))
+
+
+class _Named(NamedTuple):
+    """A tokenizer, how it was named, and its format."""
+
+    tok: byteweld.Tokenizer
+    path: str
+    kind: str
+
+
+def _show_overview(shown: Shown, named: _Named) -> None:
+    seen = _overview.look(*named)
+    shown.show(
+        named.path,
+        lines=lambda: _overview.lines(seen),
+        value=lambda: _overview.to_dict(seen),
+        page=lambda: _overview.page(seen),
+    )
+
+
+def _show_evaluation(shown: Shown, named: _Named, evaluation: Evaluation) -> None:
+    fingerprint = named.tok.vocab.fingerprint
+    shown.show(
+        named.path,
+        lines=lambda: evaluation.lines(color=_output.has_color()),
+        value=lambda: {"path": named.path, "fingerprint": fingerprint, **evaluation.to_dict()},
+        page=lambda: _overview.page(_overview.look(*named), evaluation.to_html()),
+    )
 
 
 def _evaluate(
@@ -160,12 +174,6 @@ def _evaluate(
         found = evaluate(tok, files, num_threads=threads, progress=advance, **specials)
     files.tell_skipped()
     return found
-
-
-def _evaluation_to_dict(
-    tok: byteweld.Tokenizer, path: str, evaluation: Evaluation
-) -> dict[str, Any]:
-    return {"path": path, "fingerprint": tok.vocab.fingerprint, **evaluation.to_dict()}
 
 
 # ---------------------------------------------------------------------------- merges

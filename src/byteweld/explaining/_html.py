@@ -17,9 +17,10 @@ from byteweld.markup import Child, Html, element, folded, joined, section, table
 from byteweld.markup.charts import Bar, bars
 from byteweld.render import tile, visible
 
-_MAX_STEPS = 200  # of one pre-token, or of a training
+_MAX_STEPS = 100  # of one pre-token, or of a training
 _MAX_PARTS = 60  # of one step
-_MAX_PRETOKENS = 200
+_MAX_TOKENS = 1000  # of the text
+_MAX_TILES = 50_000  # in all; a tile is some hundred bytes of page
 
 
 def _tiles(ids: Sequence[int], tokens: Mapping[int, bytes], chosen: int | None = None) -> Child:
@@ -67,17 +68,28 @@ def explanation(explained: Explanation) -> Html:
     tokens = explained.tokens
     specials = {part.ids[0] for part in explained.pretokens if part.is_special}
     ids = explained.ids
-    shown = [tile(i, tokens[i], is_special=i in specials) for i in ids[:_MAX_PRETOKENS]]
+    shown = [tile(i, tokens[i], is_special=i in specials) for i in ids[:_MAX_TOKENS]]
+    parts = _that_fit(explained.pretokens)
     return joined(
         element("p", shown, class_="tokens"),
         _left_out(len(ids) - len(shown), "tokens"),
-        element("p", ["ids ", element("code", _numbers(ids))], class_="hint"),
-        [
-            _pretoken(number, part, tokens)
-            for number, part in enumerate(explained.pretokens[:_MAX_PRETOKENS], 1)
-        ],
-        _left_out(len(explained.pretokens) - _MAX_PRETOKENS, "pre-tokens"),
+        element("p", ["ids ", element("code", _numbers(ids[:_MAX_TOKENS]))], class_="hint"),
+        [_pretoken(number, part, tokens) for number, part in enumerate(parts, 1)],
+        _left_out(len(explained.pretokens) - len(parts), "pre-tokens"),
     )
+
+
+def _that_fit(pretokens: Sequence[PretokenExplanation]) -> list[PretokenExplanation]:
+    """The first pre-tokens, as many as a page has room for; at least one."""
+    found: list[PretokenExplanation] = []
+    room = _MAX_TILES
+    for part in pretokens:
+        room -= min(len(part.steps), _MAX_STEPS) * (min(len(part.pretoken), _MAX_PARTS) + 8)
+        room -= 2 * len(part.pretoken)
+        if found and room < 0:
+            break
+        found.append(part)
+    return found
 
 
 def _pretoken(number: int, part: PretokenExplanation, tokens: Mapping[int, bytes]) -> Html:
