@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::longest::Trail;
 use super::lookup::Waiting;
 use super::pairs::{NO_MERGE, NONE, Pairs};
 use super::words::Words;
@@ -23,6 +24,8 @@ pub(super) struct Scratch {
     next: Vec<u32>,
     previous: Vec<u32>,
     heap: BinaryHeap<Reverse<u64>>,
+    /// The way through a long pre-token.
+    pub(super) trail: Trail,
     /// Words that were merged before.
     pub(super) words: Words,
     /// Words that wait to be looked up.

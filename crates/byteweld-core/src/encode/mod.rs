@@ -6,15 +6,18 @@
 //! which pairs are in the table and which tokens may be looked up whole. A vocabulary that changes text on the
 //! way (a normaliser, added tokens with flags, a chain of steps) goes by `rewritten`.
 
+mod apart;
 mod arena;
 mod batch;
 mod cuts;
+mod longest;
 mod lookup;
 mod merge;
 mod pairs;
 mod recover;
 mod rewritten;
 mod sink;
+mod trie;
 mod unstable;
 mod whole;
 mod words;
@@ -29,6 +32,7 @@ use crate::pretoken::Pretokenizer;
 use crate::rewrite::{AddedToken, AddedTokens, Normaliser, Steps};
 use crate::specials::{Occurrence, Specials};
 use cuts::Cuts;
+use longest::{Longest, WhenWorthIt};
 use lookup::Lookup;
 use merge::Scratch;
 use pairs::{NONE, Pairs};
@@ -130,6 +134,7 @@ pub struct Encoder {
     rewrites: Option<Box<Rewrites>>,
     /// Made when a text first has use for them.
     cuts: OnceLock<Cuts>,
+    longest: WhenWorthIt,
     /// Working space of calls that are over. What it remembers never changes an id.
     pool: Mutex<Vec<Box<Scratch>>>,
 }
@@ -211,6 +216,7 @@ impl Encoder {
             finder,
             rewrites,
             cuts: OnceLock::new(),
+            longest: WhenWorthIt::default(),
             pool: Mutex::default(),
         };
         if ranking == Ranking::Merges {
@@ -225,9 +231,10 @@ impl Encoder {
         let mut reachable = self.ordinary.clone();
         reachable.retain(|&id| {
             let token = self.tokens.get(id).unwrap_or_default();
-            token.iter().all(|&byte| self.byte_ids[byte as usize] != NONE)
-                && self.merge_bytes(token, NONE, &mut scratch).is_ok()
-                && scratch.ids == [id]
+            token.iter().all(|&byte| self.byte_ids[byte as usize] != NONE) && {
+                self.merge_below(NONE, token, &mut scratch);
+                scratch.ids == [id]
+            }
         });
         if reachable.len() < self.ordinary.len() {
             self.whole = WholeTokens::new(&reachable, &self.tokens);
@@ -316,7 +323,7 @@ impl Encoder {
             scratch.ids.push(id);
             return Ok(());
         }
-        self.merge_bytes(word, NONE, scratch)
+        self.merge_bytes(word, scratch)
     }
 
     /// Encodes a pre-token of an alphabet that lacks some bytes.
@@ -364,7 +371,7 @@ impl Encoder {
         sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
-        self.merge_bytes(run, NONE, scratch)?;
+        self.merge_bytes(run, scratch)?;
         Ok(sink.push_all(&scratch.ids, offset..offset + run.len(), &self.tokens))
     }
 
@@ -433,7 +440,7 @@ impl Encoder {
             (0..pretoken.len()).filter(|&place| is_known(&pretoken[place])).collect();
         let kept: Vec<u8> = places.iter().map(|&place| pretoken[place]).collect();
         places.push(pretoken.len());
-        self.merge_bytes(&kept, NONE, scratch)?;
+        self.merge_bytes(&kept, scratch)?;
         let (mut at, mut covered) = (0, 0);
         for &id in &scratch.ids {
             at += self.tokens.get(id).map_or(0, <[u8]>::len);
@@ -447,12 +454,25 @@ impl Encoder {
     }
 
     /// Puts into `scratch.ids` what `bytes` merge to. Every byte must have a token.
-    fn merge_bytes(&self, bytes: &[u8], limit: u32, scratch: &mut Scratch) -> Result<()> {
+    fn merge_bytes(&self, bytes: &[u8], scratch: &mut Scratch) -> Result<()> {
         self.check_length(bytes.len())?;
+        if bytes.len() > longest::LONG {
+            let facts = (&self.byte_ids, &self.pairs, &self.tokens);
+            let longest = self.longest.get(bytes.len(), || Longest::new(facts));
+            let Scratch { ids, trail, .. } = scratch;
+            if longest.is_some_and(|longest| longest.encode(bytes, facts, ids, trail)) {
+                return Ok(());
+            }
+        }
+        self.merge_below(NONE, bytes, scratch);
+        Ok(())
+    }
+
+    /// The same with merges of a rank below `limit` only.
+    fn merge_below(&self, limit: u32, bytes: &[u8], scratch: &mut Scratch) {
         scratch.ids.clear();
         scratch.ids.extend(bytes.iter().map(|&byte| self.byte_ids[byte as usize]));
         scratch.merge(&self.pairs, limit);
-        Ok(())
     }
 
     fn check_length(&self, pretoken: usize) -> Result<()> {

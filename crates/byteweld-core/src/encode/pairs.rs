@@ -193,6 +193,16 @@ impl Pairs {
         self.slots[self.place(pair, hash)].merged
     }
 
+    /// Every pair that merges, as (left, right, what it becomes), from low rank to high.
+    pub(super) fn by_rank(&self) -> Vec<(u32, u32, Merged)> {
+        let used = self.slots.iter().filter(|slot| slot.pair != EMPTY.pair);
+        let mut all: Vec<(u32, u32, Merged)> =
+            used.map(|slot| ((slot.pair >> 32) as u32, slot.pair as u32, slot.merged)).collect();
+        // The pair, too: of equal ranks the order must not depend on where the table has them.
+        all.sort_unstable_by_key(|(left, right, merged)| (merged.rank, *left, *right));
+        all
+    }
+
     /// The rank of a pair, or [`NONE`].
     pub(super) fn rank(&self, left: u32, right: u32) -> u32 {
         self.get(left, right).rank

@@ -9,13 +9,14 @@
 //! So the pairs found for the tokens before a token are all that is needed to find its own, and nothing has to
 //! be merged: of the ways to cut it into two known tokens, the right one is that whose halves [stay apart].
 //!
-//! [stay apart]: Made::stay_apart
+//! [stay apart]: stay_apart
 
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use super::apart::stay_apart;
 use super::merge::Scratch;
 use super::pairs::{Merged, NONE, Pairs};
 use crate::decode::Tokens;
@@ -110,31 +111,11 @@ impl Made {
         place
     }
 
-    /// Whether the bytes of two tokens, each of which its own bytes merge to, merge to just these two.
-    ///
-    /// That is so unless something is joined across the border between them. What stands beside the border
-    /// changes when the token there is merged into a longer one, so, going back in time from the two tokens, it
-    /// is the parts of whichever was made later. A pair across the border is joined if its rank comes before the
-    /// merge that took one of the two away; of equal ranks, the leftmost goes first.
-    fn stay_apart(&self, mut left: u32, mut right: u32) -> bool {
-        let mut limit = NONE;
-        loop {
-            if self.pairs.rank(left, right) < limit {
-                return false;
-            }
-            let later = left.max(right) as usize;
-            if later < BYTES {
-                return true;
-            }
-            let halves = self.halves[later - BYTES];
-            if left > right {
-                limit = left; // the merge on the left would go before an equal one
-                left = halves.1;
-            } else {
-                limit = right + 1; // an equal one would go before the merge on the right
-                right = halves.0;
-            }
-        }
+    /// Whether the bytes of two tokens merge to just these two.
+    fn stay_apart(&self, left: u32, right: u32) -> bool {
+        let made = |place: u32| if place < BYTES as u32 { 0 } else { place + 1 };
+        let parts = |place: u32| self.halves[place as usize - BYTES];
+        stay_apart(&self.pairs, (left, right), NONE, made, parts)
     }
 
     /// The two parts that bytes merge to; `None` if they are not two.
@@ -246,7 +227,7 @@ mod tests {
         let mut scratch = Scratch::default();
         let mut merges = Vec::new();
         for (id, token) in order {
-            encoder.merge_bytes(&token, id, &mut scratch).unwrap();
+            encoder.merge_below(id, &token, &mut scratch);
             let [left, right] = scratch.ids[..] else { return None };
             merges.push((left, right, id));
         }
@@ -261,7 +242,7 @@ mod tests {
             let token = &tokens.iter().find(|(id, _)| *id == new).unwrap().1;
             let vocabulary = Vocabulary::new(tokens.clone(), before, Ranking::Merges);
             let mut scratch = Scratch::default();
-            Encoder::new(vocabulary).unwrap().merge_bytes(token, NONE, &mut scratch).unwrap();
+            Encoder::new(vocabulary).unwrap().merge_below(NONE, token, &mut scratch);
             scratch.ids == [left, right]
         })
     }
