@@ -64,11 +64,14 @@ impl Longest {
     /// What has to be known of some merges; `None` if they are not proper.
     pub(super) fn new((byte_ids, pairs, tokens): Facts<'_>) -> Option<Self> {
         let mut known = proper(byte_ids, pairs, tokens).filter(|_| tokens.end() <= GUESSED)?;
-        let is_made = |&id: &u32| known[id as usize].made != NONE;
         let bytes_of = |id: u32| tokens.get(id).unwrap_or_default();
-        let mut made: Vec<(&[u8], u32)> =
-            (0..tokens.end()).filter(is_made).map(|id| (bytes_of(id), id)).collect();
-        made.sort_unstable();
+        let is_made = |id: &u32| known[*id as usize].made != NONE;
+        let mut order: Vec<(u64, u32)> =
+            (0..tokens.end()).filter(is_made).map(|id| (start(bytes_of(id)), id)).collect();
+        order.sort_unstable_by(|&(a, one), &(b, other)| {
+            a.cmp(&b).then_with(|| bytes_of(one).cmp(bytes_of(other)))
+        });
+        let made: Vec<(&[u8], u32)> = order.iter().map(|&(_, id)| (bytes_of(id), id)).collect();
         let trie = Trie::new(&made, |id, shorter| {
             let first = byte_ids[usize::from(bytes_of(id)[0])];
             known[id as usize].shorter = shorter.unwrap_or(first);
@@ -160,6 +163,14 @@ impl Longest {
     }
 }
 
+/// The first eight bytes as a number, which most comparisons need no more than.
+fn start(bytes: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = bytes.len().min(first.len());
+    first[..length].copy_from_slice(&bytes[..length]);
+    u64::from_be_bytes(first)
+}
+
 /// How each token is made, by id; `None` if the merges are not proper.
 fn proper(byte_ids: &[u32; 256], pairs: &Pairs, tokens: &Tokens) -> Option<Vec<Token>> {
     let mut known = vec![UNMADE; tokens.end() as usize];
@@ -195,7 +206,7 @@ fn proper(byte_ids: &[u32; 256], pairs: &Pairs, tokens: &Tokens) -> Option<Vec<T
 }
 
 /// Making [`Longest`] takes about as long as merging so many bytes.
-const WORTH_IT: usize = 1 << 17;
+const WORTH_IT: usize = 1 << 18;
 
 /// [`Longest`] of a vocabulary, made when so many bytes have been merged that it is worth it.
 #[derive(Default)]
@@ -255,6 +266,11 @@ impl Trail {
         self.dead.clear();
         let nothing = Guess { last: NONE, longest: NONE, token: NONE, length: 0 };
         self.guesses.resize(1 << GUESS_BITS, nothing);
+    }
+
+    /// How much it has grown.
+    pub(super) fn size(&self) -> usize {
+        self.dead.capacity()
     }
 
     /// Where the guess for two tokens is, if it is there.

@@ -276,7 +276,7 @@ fn a_vocabulary_that_takes_too_many_steps_is_merged() {
 
 #[test]
 fn an_encoder_comes_to_match_and_gives_the_same() {
-    let text = fibonacci(60_000);
+    let text = fibonacci(70_000);
     let (tokens, list) = train(&text[..2000], 60);
     let encoder =
         Encoder::new(Vocabulary::new(tokens.clone(), list.clone(), Ranking::Merges)).unwrap();

@@ -1,7 +1,8 @@
 //! Merging a sequence of ids: the lowest-ranked pair first, of equal ones the leftmost, until none is left.
 //!
 //! `merge_short` looks through all pairs for each merge: quadratic, and fastest for the short sequences that
-//! pre-tokens are. `merge_heap` keeps the pairs in a heap: n log n for any length. Same result.
+//! pre-tokens are. `merge_heap` keeps the pairs in a heap: n log n for any length. Same result. (Long pre-tokens
+//! are mostly not merged at all: `longest.rs`.)
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -38,7 +39,7 @@ const KEPT: usize = 1 << 16;
 impl Scratch {
     /// Makes it fit to be kept: what one huge word needed is given back.
     pub(super) fn shrink(&mut self) {
-        if self.ids.capacity() > KEPT {
+        if self.ids.capacity() > KEPT || self.trail.size() > KEPT {
             *self = Self { words: std::mem::take(&mut self.words), ..Self::default() };
         }
     }
