@@ -1,0 +1,97 @@
+"""Long pre-tokens, which are not merged: ids == the real tiktoken's and the real tokenizers'."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+
+import pytest
+
+from byteweld import Tokenizer, formats
+
+tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
+tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
+
+# Longer than what goes through the heap before longest matches are made ready.
+FIRST = "a" * 300_000
+
+CHARACTERS = ["=", "-", "*", "_", "~", "#", ".", "/", "\\", "a", "e", "s", "0", " ", "\n", "\t"]
+ALPHABETS = ["ab", "abcdefghijklmnopqrstuvwxyz", "etaoin", "ABCdef", "абвгдежз", "กขคงจ", "éèàü"]
+ALPHABETS += [
+    "=-",
+    "=-*_~#",
+    "-=+|",
+    "()[]{}",
+    "!?.,;:",
+    " \n",
+    " \t",
+    "\r\n",
+    "日本語中文",
+    "가나다라",
+]
+
+
+def long_words(seed, number):
+    """Words of some hundred to some thousand characters, each with another habit."""
+    rng = random.Random(seed)
+    words = [character * rng.randrange(100, 6000) for character in CHARACTERS]
+    for alphabet in ALPHABETS:
+        for _ in range(number):
+            part = "".join(rng.choices(alphabet, k=rng.randrange(2, 12)))
+            runs = "".join(rng.choice(alphabet) * rng.randrange(1, 90) for _ in range(30))
+            words += ["".join(rng.choices(alphabet, k=rng.randrange(100, 3000))), part * 200, runs]
+    rng.shuffle(words)
+    return words
+
+
+@pytest.fixture(scope="module")
+def unpack(shared, tmp_path_factory):
+    entries = json.loads((shared / "vocabs" / "index.json").read_bytes())["vocabs"]
+
+    def unpack_one(kind, name):
+        [entry] = [e for e in entries if (e["kind"], e["name"]) == (kind, name)]
+        path = tmp_path_factory.mktemp("vocab") / "vocabulary"
+        path.write_bytes(gzip.decompress((shared / "vocabs" / entry["file"]).read_bytes()))
+        return path, entry
+
+    return unpack_one
+
+
+def first_difference(one, other, words):
+    for word in words:
+        if one(word) != other(word):
+            return word
+    return None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["r50k_base", "p50k_base", "cl100k_base", "o200k_base", "llama3", "qwen", "kimi_k2"],
+)
+def test_long_words_have_tiktokens_ids(name, unpack):
+    path, entry = unpack("tiktoken", name)
+    vocab = formats.load(path, pattern=entry["pat_str"], special_tokens={})
+    ranks = {token: rank for rank, token in vocab.ordinary()}
+    theirs = tiktoken.Encoding(
+        name, pat_str=entry["pat_str"], mergeable_ranks=ranks, special_tokens={}
+    )
+    words = [FIRST, *long_words(name, 3)]
+    ours = Tokenizer(vocab).encode
+    assert first_difference(ours, theirs.encode_ordinary, words) is None
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama3_2", "qwen3", "deepseek_v3", "falcon", "claude"])
+def test_long_words_have_the_ids_of_tokenizers(name, unpack):
+    path, _ = unpack("hf", name)
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    words = [FIRST, *long_words(name, 2)]
+    ours = Tokenizer(formats.load(path))
+
+    def peer(word):
+        return theirs.encode(word, add_special_tokens=False).ids
+
+    def our(word):
+        return ours.encode(word, disallowed_special=())
+
+    assert first_difference(our, peer, words) is None
