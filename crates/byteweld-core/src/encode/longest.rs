@@ -13,14 +13,16 @@
 //! was right between two tokens is guessed to be right again.
 //!
 //! All this holds for *proper* merges: each token is made by one merge, of two that are made before it, and is
-//! what its own bytes merge to. Trained vocabularies are like that, and rank files nearly always. Other merges
-//! of a list do no harm if they never happen; [`Longest::new`] is sure of that, or there is none.
-//! docs/algorithm.md, section 8, has the proofs.
+//! what its own bytes merge to. Trained vocabularies are like that. Other merges of a list do no harm if they
+//! never happen. Some rank files have *untimely* tokens, whose merge comes before a part of them is made; where
+//! the text holds the bytes of none, no such merge happens either. docs/algorithm.md, section 8, has the proofs.
 //!
 //! [stay apart]: stay_apart
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use aho_corasick::AhoCorasick;
 
 use super::apart::stay_apart;
 use super::pairs::{NONE, Pairs};
@@ -58,13 +60,25 @@ const GUESSED: u32 = 1 << 31;
 pub(super) struct Longest {
     tokens: Vec<Token>,
     trie: Trie,
+    /// Finds untimely tokens, if there are such.
+    untimely: Option<AhoCorasick>,
 }
 
+/// Llama 3 has 104 untimely tokens. With very many, texts without any would be rare.
+const MANY: usize = 1000;
+
 impl Longest {
-    /// What has to be known of some merges; `None` if they are not proper.
+    /// What has to be known of some merges; `None` if they are far from proper.
     pub(super) fn new((byte_ids, pairs, tokens): Facts<'_>) -> Option<Self> {
-        let mut known = proper(byte_ids, pairs, tokens).filter(|_| tokens.end() <= GUESSED)?;
+        let (mut known, untimely) = proper(byte_ids, pairs, tokens)?;
+        if untimely.len() > MANY || tokens.end() > GUESSED {
+            return None;
+        }
         let bytes_of = |id: u32| tokens.get(id).unwrap_or_default();
+        let untimely = match &untimely[..] {
+            [] => None,
+            some => Some(AhoCorasick::new(some.iter().map(|&id| bytes_of(id))).ok()?),
+        };
         let is_made = |id: &u32| known[*id as usize].made != NONE;
         let mut order: Vec<(u64, u32)> =
             (0..tokens.end()).filter(is_made).map(|id| (start(bytes_of(id)), id)).collect();
@@ -76,10 +90,11 @@ impl Longest {
             let first = byte_ids[usize::from(bytes_of(id)[0])];
             known[id as usize].shorter = shorter.unwrap_or(first);
         })?;
-        Some(Self { tokens: known, trie })
+        Some(Self { tokens: known, trie, untimely })
     }
 
-    /// Puts into `ids` what bytes merge to; false if that takes too many steps. Every byte must have a token.
+    /// Puts into `ids` what bytes merge to; false if they must be merged, because they hold an untimely token or
+    /// it takes too many steps. Every byte must have a token.
     pub(super) fn encode(
         &self,
         bytes: &[u8],
@@ -98,6 +113,9 @@ impl Longest {
         ids: &mut Vec<u32>,
         trail: &mut Trail,
     ) -> bool {
+        if self.untimely.as_ref().is_some_and(|untimely| untimely.is_match(bytes)) {
+            return false;
+        }
         let length_of = |id: u32| tokens.get(id).map_or(0, <[u8]>::len);
         ids.clear();
         trail.start();
@@ -171,8 +189,9 @@ fn start(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// How each token is made, by id; `None` if the merges are not proper.
-fn proper(byte_ids: &[u32; 256], pairs: &Pairs, tokens: &Tokens) -> Option<Vec<Token>> {
+/// How each token is made, by id, and the ids of untimely tokens; `None` if a merge does not join the bytes of its
+/// parts.
+fn proper(byte_ids: &[u32; 256], pairs: &Pairs, tokens: &Tokens) -> Option<(Vec<Token>, Vec<u32>)> {
     let mut known = vec![UNMADE; tokens.end() as usize];
     for &id in byte_ids.iter().filter(|&&id| id != NONE) {
         known.get_mut(id as usize)?.made = 0;
@@ -198,11 +217,13 @@ fn proper(byte_ids: &[u32; 256], pairs: &Pairs, tokens: &Tokens) -> Option<Vec<T
     }
     let made = |id: u32| known[id as usize].made;
     // They never do either if one is never made, or only when what they would make is made already.
-    let never_happens = |&(left, right, id): &(u32, u32, u32)| {
+    early.retain(|&(left, right, id)| {
         let both = made(left).max(made(right));
-        both == NONE || made(id) < both
-    };
-    early.iter().all(never_happens).then_some(known)
+        both != NONE && made(id) >= both
+    });
+    let mut untimely: Vec<u32> = early.iter().map(|merge| merge.2).collect();
+    untimely.dedup(); // those of one token mostly stand side by side
+    Some((known, untimely))
 }
 
 /// Making [`Longest`] takes about as long as merging so many bytes.

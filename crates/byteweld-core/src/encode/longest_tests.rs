@@ -53,21 +53,28 @@ impl Case {
         }
     }
 
-    /// All texts by longest matches, with the same guesses; `None` if the merges are not proper.
-    fn matched(&self, texts: &[Vec<u8>]) -> Option<Vec<Vec<u32>>> {
-        let longest = Longest::new(self.facts())?;
+    /// All texts by longest matches, with the same guesses; `None` for a text that has to be merged.
+    fn matched(&self, texts: &[Vec<u8>]) -> Vec<Option<Vec<u32>>> {
+        let Some(longest) = Longest::new(self.facts()) else { return vec![None; texts.len()] };
         let mut trail = Trail::default();
         let encode = |text: &Vec<u8>| {
             let mut ids = Vec::new();
-            assert!(longest.encode_within(usize::MAX, text, self.facts(), &mut ids, &mut trail));
-            ids
+            let facts = self.facts();
+            let is_there = longest.encode_within(usize::MAX, text, facts, &mut ids, &mut trail);
+            is_there.then_some(ids)
         };
-        Some(texts.iter().map(encode).collect())
+        texts.iter().map(encode).collect()
     }
 
+    /// What longest matches give is what merging gives.
     fn agrees(&self, texts: &[Vec<u8>]) -> bool {
-        let merged: Vec<Vec<u32>> = texts.iter().map(|text| self.merged(text)).collect();
-        self.matched(texts).is_none_or(|matched| matched == merged)
+        let matched = self.matched(texts);
+        texts.iter().zip(matched).all(|(text, ids)| ids.is_none_or(|ids| ids == self.merged(text)))
+    }
+
+    /// And they give it for all texts.
+    fn is_proper(&self, texts: &[Vec<u8>]) -> bool {
+        self.agrees(texts) && self.matched(texts).iter().all(Option::is_some)
     }
 }
 
@@ -156,8 +163,7 @@ proptest! {
         let mut all = others;
         all.push(text);
         for case in [Case::of_merges(&tokens, &list), Case::of_ranks(&tokens)] {
-            let merged: Vec<Vec<u32>> = all.iter().map(|text| case.merged(text)).collect();
-            prop_assert_eq!(case.matched(&all), Some(merged));
+            prop_assert!(case.is_proper(&all));
         }
     }
 
@@ -166,9 +172,7 @@ proptest! {
         text in texts(), merges in 0usize..40, seed in any::<u64>(), others in several(),
     ) {
         let (tokens, _) = train(&text, merges);
-        let case = Case::of_merges(&tokens, &all_ways(&tokens, seed));
-        let merged: Vec<Vec<u32>> = others.iter().map(|text| case.merged(text)).collect();
-        prop_assert_eq!(case.matched(&others), Some(merged));
+        prop_assert!(Case::of_merges(&tokens, &all_ways(&tokens, seed)).is_proper(&others));
     }
 
     #[test]
@@ -178,8 +182,7 @@ proptest! {
         swaps in prop::collection::vec((0usize..30, 0usize..30), 0..4), seed in any::<u64>(),
     ) {
         let (tokens, mut list) = train(&text, merges);
-        let (mut words, _): (Vec<Vec<u8>>, Vec<Vec<u8>>) =
-            (tokens.iter().map(|(_, token)| token.clone()).collect(), Vec::new());
+        let mut words: Vec<Vec<u8>> = tokens.iter().map(|(_, token)| token.clone()).collect();
         let places = words.len();
         for &(a, b) in &swaps {
             words.swap(a % places, b % places);
@@ -239,18 +242,20 @@ proptest! {
 }
 
 #[test]
-fn merges_that_are_not_proper_are_refused() {
+fn texts_with_untimely_tokens_are_merged() {
     let word = |id, text: &str| (id, text.as_bytes().to_vec());
     let mut tokens = vec![word(0, "a"), word(1, "b"), word(2, "c"), word(3, "ab"), word(4, "abc")];
-    assert!(Case::of_merges(&tokens, &vec![(0, 1, 3), (3, 2, 4)]).matched(&[]).is_some());
+    let texts = [b"cabc".to_vec(), b"abab".to_vec()];
+    assert!(Case::of_merges(&tokens, &vec![(0, 1, 3), (3, 2, 4)]).is_proper(&texts));
     // A merge before the one that makes its part.
-    assert!(Case::of_merges(&tokens, &vec![(3, 2, 4), (0, 1, 3)]).matched(&[]).is_none());
+    let untimely = Case::of_merges(&tokens, &vec![(3, 2, 4), (0, 1, 3)]);
+    assert_eq!(untimely.matched(&texts), [None, Some(vec![3, 3])]);
     // The same where it never happens: when ab comes, abc would have been made of a and bc.
     tokens.push(word(5, "bc"));
     let proper = vec![(1, 2, 5), (3, 2, 4), (0, 5, 4), (0, 1, 3)];
-    assert!(Case::of_merges(&tokens, &proper).matched(&[]).is_some());
+    assert!(Case::of_merges(&tokens, &proper).is_proper(&texts));
     // What a merge makes has not the bytes of its parts.
-    assert!(Case::of_merges(&tokens, &vec![(0, 1, 5)]).matched(&[]).is_none());
+    assert_eq!(Case::of_merges(&tokens, &vec![(0, 1, 5)]).matched(&texts), [None, None]);
 }
 
 #[test]
@@ -271,7 +276,8 @@ fn a_vocabulary_that_takes_too_many_steps_is_merged() {
     let text = b"ab".repeat(5000);
     let mut ids = Vec::new();
     assert!(!longest.encode(&text, case.facts(), &mut ids, &mut Trail::default()));
-    assert_eq!(case.matched(std::slice::from_ref(&text)).unwrap()[0].len(), text.len());
+    let matched = case.matched(std::slice::from_ref(&text));
+    assert_eq!(matched[0].as_ref().unwrap().len(), text.len());
 }
 
 #[test]
