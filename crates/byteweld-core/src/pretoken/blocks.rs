@@ -7,18 +7,21 @@
 //! - a space, or another character that may stand before a word, belongs to what follows it;
 //! - of white space before something else, the last character is cut off; or what follows its last newline is;
 //! - other characters may take the newlines behind them with them;
-//! - words of two cases are also cut where a capital follows a small letter;
+//! - words of two cases are also cut before capitals;
 //! - numbers of more than three digits, and contractions such as `'s`, are looked at one by one.
 //!
+//! The shifts are in `rules.rs`; the masks come from `masks.rs` (ASCII) and `wide.rs` (the rest).
+//!
 //! A chunk of text is looked at from a place where a pre-token starts, up to one that is certain whatever
-//! follows. Where a pattern is of two cases, a chunk ends before the first character that is not ASCII, for
-//! there classes overlap; the scanner goes over it. It is also the scanner that takes what is longer than
-//! a chunk. The scanner is right by construction and is what this is tested against.
+//! follows. What is longer than a chunk the scanner takes. The scanner is right by construction and is what
+//! this is tested against.
 
 use super::classes::Classes;
-use super::family::{Contractions, Family, Shape, Tail};
+use super::family::{Contractions, Family, Shape};
 use super::masks::{BLOCK, Masks, Tier, Work};
+use super::rules::Before;
 use super::spec::Spec;
+use super::wide::{Spill, Wide, WideMasks};
 
 /// The blocks of a chunk.
 const BLOCKS: usize = 32;
@@ -31,27 +34,29 @@ const MARGIN: usize = 8;
 /// A pattern of the family, and the instructions that run it.
 pub(super) struct Blocks {
     family: Family,
+    wide: Wide,
     tier: Tier,
 }
 
 /// The starts of pre-tokens in a chunk: bit by bit, from its first byte on.
 pub(super) struct Starts {
-    bits: [u64; BLOCKS],
+    pub(super) bits: [u64; BLOCKS],
     /// All before this place is certain, and a pre-token starts there, or the text ends.
     pub(super) end: usize,
 }
 
-/// Masks of a chunk, block by block: of ASCII, and of all characters.
+/// Masks of a chunk, block by block.
 pub(super) struct Chunk {
-    masks: [Masks; BLOCKS],
-    letter: [u64; BLOCKS],
-    number: [u64; BLOCKS],
-    white: [u64; BLOCKS],
-    /// Bytes of characters other than ASCII, but their first.
-    inner: [u64; BLOCKS],
+    /// Of ASCII, and of what is not; the latter only where a chunk is not all ASCII.
+    pub(super) masks: [Masks; BLOCKS],
+    pub(super) wide: [WideMasks; BLOCKS],
+    /// Of both.
+    pub(super) letter: [u64; BLOCKS],
+    pub(super) number: [u64; BLOCKS],
+    pub(super) white: [u64; BLOCKS],
     pub(super) starts: Starts,
     /// Starts that are there whatever follows the chunk.
-    certain: [u64; BLOCKS],
+    pub(super) certain: [u64; BLOCKS],
     /// Where pre-tokens end; a block's worth more than there can be.
     ends: [u16; CHUNK + BLOCK],
 }
@@ -87,6 +92,9 @@ impl Work for Mark<'_> {
             (Shape::CL100K, true) => chunk.mark(Shape::CL100K, length, true),
             (Shape::CL100K, false) => chunk.mark(Shape::CL100K, length, false),
             (Shape::O200K, true) => chunk.mark(Shape::O200K, length, true),
+            (Shape::O200K, false) => chunk.mark(Shape::O200K, length, false),
+            (Shape::TEKKEN, true) => chunk.mark(Shape::TEKKEN, length, true),
+            (Shape::TEKKEN, false) => chunk.mark(Shape::TEKKEN, length, false),
             (shape, _) => chunk.mark(shape, length, false),
         };
         Marked { length, is_end: length == text.len(), last_after }
@@ -96,7 +104,9 @@ impl Work for Mark<'_> {
 impl Blocks {
     /// The pattern of a spec, if it is one of the family.
     pub(super) fn new(spec: &Spec, classes: &Classes) -> Option<Self> {
-        Some(Self { family: Family::new(spec, classes)?, tier: Tier::best() })
+        let family = Family::new(spec, classes)?;
+        let wide = Wide::new(family.classes, classes)?;
+        Some(Self { family, wide, tier: Tier::best() })
     }
 
     #[cfg(test)]
@@ -107,8 +117,10 @@ impl Blocks {
     /// Whether a pre-token starts behind a character of some classes and before one of others, whose first byte
     /// is `first`, in any case: a word has ended, and nothing that may belong to it follows.
     pub(super) fn is_certain_start(&self, before: u32, after: u32, first: u8) -> bool {
-        let is_letter = before & self.family.letter != 0 && before & self.family.other == 0;
-        is_letter && after & (self.family.letter | self.family.number) == 0 && first != b'\''
+        let classes = self.family.classes;
+        let letter = classes.upper | classes.lower;
+        let is_letter = before & letter != 0 && before & classes.other == 0;
+        is_letter && after & (letter | classes.number) == 0 && first != b'\''
     }
 
     /// Does work with all instructions of the tier.
@@ -129,12 +141,6 @@ impl Blocks {
         chunk: &mut Chunk,
         contraction_end: &dyn Fn(usize) -> usize,
     ) -> Result<(), usize> {
-        let is_wide = |byte: &u8| !byte.is_ascii();
-        if self.family.shape.is_cased
-            && let Some(place) = text[at..].iter().take(16).position(is_wide)
-        {
-            return Err(place + 1);
-        }
         let Marked { length, is_end, last_after } =
             self.run(Mark { blocks: self, classes, text: &text[at..], chunk });
         if self.family.number_max.is_some() {
@@ -156,10 +162,7 @@ impl Blocks {
     /// Fills a chunk; gives its length, and whether it is all ASCII.
     #[inline(always)]
     fn fill(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) -> (usize, bool) {
-        let mut length = text.len().min(CHUNK);
-        if self.family.shape.is_cased && !text[..length.min(BLOCK)].is_ascii() {
-            length = length.min(BLOCK); // more would be made in vain
-        }
+        let length = text.len().min(CHUNK);
         let (blocks, rest) = text[..length].as_chunks();
         self.tier.fill(blocks, &mut chunk.masks);
         if !rest.is_empty() {
@@ -167,54 +170,36 @@ impl Blocks {
             last[0][..rest.len()].copy_from_slice(rest);
             self.tier.fill(&last, &mut chunk.masks[blocks.len()..]);
         }
-        let mut wide = Wide::default();
-        let mut high = 0;
-        for i in 0..length.div_ceil(BLOCK) {
-            let masks = chunk.masks[i];
-            high |= masks.high;
-            if masks.high != 0 {
-                if self.family.shape.is_cased {
-                    length = length.min(i * BLOCK + masks.high.trailing_zeros() as usize);
-                } else {
-                    self.add_wide(classes, text, i * BLOCK, masks.high, &mut wide);
-                }
-            }
-            chunk.letter[i] = masks.letter | wide.letter as u64;
-            chunk.number[i] = masks.digit | wide.number as u64;
-            chunk.white[i] = masks.space | masks.control_space | wide.white as u64;
-            chunk.inner[i] = wide.inner as u64;
-            wide = wide.next();
+        let used = length.div_ceil(BLOCK);
+        let is_ascii = chunk.masks[..used].iter().all(|masks| masks.high == 0);
+        for i in 0..used {
+            let masks = &chunk.masks[i];
+            chunk.letter[i] = masks.letter;
+            chunk.number[i] = masks.digit;
+            chunk.white[i] = masks.space | masks.control_space;
         }
-        (length, high == 0)
+        if !is_ascii {
+            self.add_wide(classes, text, used, chunk);
+        }
+        (length, is_ascii)
     }
 
-    /// Adds the characters of a block, which starts at `first`, that are not ASCII.
+    /// Adds the characters that are not ASCII.
     #[inline(always)]
-    fn add_wide(&self, classes: &Classes, text: &[u8], first: usize, high: u64, wide: &mut Wide) {
-        let mut left = high & !(wide.inner as u64);
-        let Family { letter, number, white, .. } = self.family;
-        let (mut letters, mut numbers, mut whites, mut inner) = (0, 0, 0, 0);
-        let (mut last, mut last_bits) = (0, 0);
-        while left != 0 {
-            let place = left.trailing_zeros() as usize;
-            let (bits, length) = classes.wide(text, first + place);
-            let span = low_bits(length) << place;
-            // All ones or none, so that there is no jump for each class.
-            let all_if = |class: u32| u64::from(bits & class != 0).wrapping_neg();
-            letters |= span & all_if(letter);
-            numbers |= span & all_if(number);
-            whites |= span & all_if(white);
-            inner |= span & !(1 << place);
-            left &= !span;
-            (last, last_bits) = (place + length, bits);
+    fn add_wide(&self, classes: &Classes, text: &[u8], used: usize, chunk: &mut Chunk) {
+        let mut spill = Spill::default();
+        for i in 0..used {
+            let masks = &chunk.masks[i];
+            if masks.high == 0 {
+                chunk.wide[i] = WideMasks::NONE;
+                continue;
+            }
+            let wide = self.wide.block(self.tier, classes, text, i * BLOCK, masks, &mut spill);
+            chunk.letter[i] |= wide.letter;
+            chunk.number[i] |= wide.number;
+            chunk.white[i] |= wide.white;
+            chunk.wide[i] = wide;
         }
-        // What the last one has in the next block.
-        let rest = u128::from(low_bits(last.saturating_sub(BLOCK))) << BLOCK;
-        let rest_if = |class: u32| if last_bits & class != 0 { rest } else { 0 };
-        wide.letter |= u128::from(letters) | rest_if(letter);
-        wide.number |= u128::from(numbers) | rest_if(number);
-        wide.white |= u128::from(whites) | rest_if(white);
-        wide.inner |= u128::from(inner) | rest;
     }
 
     /// Cuts numbers that are too long.
@@ -294,6 +279,9 @@ impl Blocks {
                 }
                 if end < chunk.starts.end {
                     chunk.starts.set(end);
+                    if self.family.shape.is_cased {
+                        chunk.clear_behind_contraction(end);
+                    }
                 }
                 last_end = end;
             }
@@ -301,74 +289,17 @@ impl Blocks {
     }
 }
 
-/// The last byte of the block before, class by class: bit 0.
-#[derive(Default)]
-struct Before {
-    letter: u64,
-    number: u64,
-    other: u64,
-    white: u64,
-    space: u64,
-    newline: u64,
-    small: u64,
-    inner: u64,
-    alone: u64,
-    /// All of the block before.
-    alone_bits: u64,
-    /// Others, those in a tail included.
-    all_other: u64,
-    tail: u64,
-    /// White space after a newline goes on.
-    plain_run: u64,
-    /// The last place in the chunk where white space follows a newline.
-    last_after: usize,
-}
-
-impl Before {
-    /// What others take with them: a newline right behind one, and what follows of the class `goes_on`.
-    #[inline(always)]
-    fn tail_of(&mut self, other: u64, newline: u64, goes_on: u64) -> u64 {
-        let first = (other << 1 | self.all_other) & newline | self.tail & goes_on;
-        // A bit added to a run of ones clears it and moves on behind it.
-        let tail = (first.wrapping_add(goes_on) ^ goes_on) & goes_on | first;
-        self.all_other = other >> 63;
-        self.tail = tail >> 63;
-        tail
-    }
-}
-
 impl Starts {
-    fn set(&mut self, place: usize) {
+    pub(super) fn set(&mut self, place: usize) {
         self.bits[place / BLOCK] |= 1 << (place % BLOCK);
     }
 
-    fn clear(&mut self, place: usize) {
+    pub(super) fn clear(&mut self, place: usize) {
         self.bits[place / BLOCK] &= !(1 << (place % BLOCK));
     }
 
     fn has(&self, place: usize) -> bool {
         bit(&self.bits, place)
-    }
-}
-
-/// Characters that are not ASCII, in one block and up to three bytes of the next.
-#[derive(Clone, Copy, Default)]
-struct Wide {
-    letter: u128,
-    number: u128,
-    white: u128,
-    /// All their bytes but the first.
-    inner: u128,
-}
-
-impl Wide {
-    fn next(self) -> Self {
-        Self {
-            letter: self.letter >> BLOCK,
-            number: self.number >> BLOCK,
-            white: self.white >> BLOCK,
-            inner: self.inner >> BLOCK,
-        }
     }
 }
 
@@ -378,7 +309,7 @@ impl Chunk {
         letter: [0; BLOCKS],
         number: [0; BLOCKS],
         white: [0; BLOCKS],
-        inner: [0; BLOCKS],
+        wide: [WideMasks::NONE; BLOCKS],
         starts: Starts { bits: [0; BLOCKS], end: 0 },
         certain: [0; BLOCKS],
         ends: [0; CHUNK + BLOCK],
@@ -433,156 +364,50 @@ impl Chunk {
             let valid = if length - i * BLOCK >= BLOCK { !0 } else { low_bits(length % BLOCK) };
             self.block(shape, i, valid, next, is_ascii, &mut before);
         }
+        if before.open_capitals != 0 {
+            self.starts.set(before.open_capitals);
+        }
         self.starts.bits[0] |= 1;
         before.last_after
     }
 
-    /// The starts of one block. `valid` are its bytes, `next` is whether something other than white space
-    /// stands behind them.
-    #[inline(always)]
-    fn block(
-        &mut self,
-        shape: Shape,
-        i: usize,
-        valid: u64,
-        next: u64,
-        is_ascii: bool,
-        before: &mut Before,
-    ) {
-        let letter = self.letter[i] & valid;
-        let number = self.number[i] & valid;
-        let all_white = self.white[i] & valid;
-        let newline = self.masks[i].newline & valid;
-        let all_other = valid & !(letter | number | all_white);
-
-        // What other characters take with them is of no class.
-        let tail = match shape.tail {
-            Tail::None => 0,
-            Tail::Newlines => before.tail_of(all_other, newline, newline),
-            Tail::NewlinesAndSlashes => {
-                before.tail_of(all_other, newline, newline | self.masks[i].slash & valid)
+    /// Behind a contraction a word starts anew. If it starts with letters of both cases, capitals behind them are
+    /// not cut off for what stands before it; only if they end the word.
+    fn clear_behind_contraction(&mut self, at: usize) {
+        let while_it = |chunk: &Self, mut place: usize, is_it: fn(&Self, usize) -> bool| {
+            while place < chunk.starts.end && is_it(chunk, place) {
+                place += 1;
             }
+            place
         };
-        let (white, other) = (all_white & !tail, all_other & !tail);
-        let newline = newline & white;
-        let space = self.masks[i].space & valid;
-
-        let after_letter = letter << 1 | before.letter;
-        let after_number = number << 1 | before.number;
-        let after_other = other << 1 | before.other;
-        let after_white = white << 1 | before.white;
-        let after_space = space << 1 | before.space;
-        let after_newline = newline << 1 | before.newline;
-        before.letter = letter >> 63;
-        before.number = number >> 63;
-        before.other = other >> 63;
-        before.white = white >> 63;
-        before.space = space >> 63;
-        before.newline = newline >> 63;
-
-        // White space: where it starts, its last character, and what follows its last newline.
-        let before_something = (letter | number | other) >> 1 | next << 63;
-        let white_starts = white & !after_white;
-        let mut last = white & before_something;
-        let (mut after_last, mut more_newlines) = (0, 0);
-        if shape.has_to_last {
-            last &= !newline;
-            let plain = white & !newline;
-            after_last = plain & after_newline;
-            // A bit added to a run of ones moves on behind it, into the next block if need be.
-            let (sum, goes_on) = plain.overflowing_add(after_last | before.plain_run);
-            before.plain_run = u64::from(goes_on);
-            more_newlines = sum & !plain & newline;
-            if after_last != 0 {
-                before.last_after = (i + 1) * BLOCK - 1 - after_last.leading_zeros() as usize;
-            }
-        }
-        let inner = if is_ascii { 0 } else { self.inner[i] };
-        let mut found = white_starts | after_last;
-        if last & inner == 0 {
-            found |= last;
-        } else {
-            found |= last & !inner;
-            let mut wide = last & inner;
-            while wide != 0 {
-                let place = self.first_byte(i * BLOCK + wide.trailing_zeros() as usize);
-                wide &= wide - 1;
-                if place / BLOCK == i {
-                    found |= 1 << (place % BLOCK);
-                } else {
-                    self.starts.set(place);
-                }
-            }
-        }
-
-        // Words.
-        let letter_starts = letter & !after_letter;
-        let alone = other & !after_other & !after_space; // others that would start a pre-token
-        let after_alone = alone << 1 | before.alone;
-        before.alone = alone >> 63;
-        let mut joined = letter_starts & after_space;
-        if shape.has_wide_prefix {
-            joined |= letter_starts & (after_white & !after_newline | after_alone);
-            let mut wide = letter_starts & after_other & (inner << 1 | before.inner);
-            while wide != 0 {
-                let bit = wide & wide.wrapping_neg();
-                let place = self.first_byte(i * BLOCK + wide.trailing_zeros() as usize - 1);
-                wide ^= bit;
-                let is_alone = if place / BLOCK == i {
-                    alone >> (place % BLOCK) & 1 != 0
-                } else {
-                    before.alone_bits >> (place % BLOCK) & 1 != 0
-                };
-                joined |= if is_alone { bit } else { 0 };
-            }
-        }
-        before.inner = inner >> 63;
-        before.alone_bits = alone;
-        found |= letter_starts & !joined;
-        if shape.is_cased {
-            let small = letter & self.masks[i].bit_5;
-            found |= letter & !small & (small << 1 | before.small);
-            before.small = small >> 63;
-        }
-
-        // Numbers and others.
-        let number_starts = number & !after_number;
-        found |= if shape.has_number_prefix { number_starts & !after_space } else { number_starts };
-        found |= other & !after_other & !after_space;
-
-        self.starts.bits[i] |= found;
-        while more_newlines != 0 {
-            self.clear_run_start(i * BLOCK + more_newlines.trailing_zeros() as usize);
-            more_newlines &= more_newlines - 1;
-        }
-        // A contraction may become a part of the word before it.
-        let uncertain =
-            if shape.contractions == Contractions::Suffix { self.masks[i].apostrophe } else { 0 };
-        self.certain[i] = white_starts
-            | other & !after_other & !uncertain & (after_letter | after_number)
-            | number & after_letter
-            | letter & after_number;
-    }
-
-    /// Takes back the start after a newline of a run of white space that ends at another newline.
-    #[cold]
-    fn clear_run_start(&mut self, end: usize) {
-        let mut place = end;
-        while place > 0 && bit(&self.white, place - 1) && !self.is_newline(place - 1) {
-            place -= 1;
-        }
-        if place > 0 {
-            self.starts.clear(place);
+        let capitals = while_it(self, at, |chunk, place| {
+            bit(&chunk.letter, place) && !chunk.is_capital(place) && !chunk.is_small(place)
+        });
+        let end = while_it(self, capitals, Self::is_capital);
+        if at < capitals && capitals < end && end < self.starts.end && bit(&self.letter, end) {
+            self.starts.clear(capitals);
         }
     }
 
-    fn is_newline(&self, place: usize) -> bool {
-        self.masks[place / BLOCK].newline >> (place % BLOCK) & 1 != 0
+    fn is_capital(&self, place: usize) -> bool {
+        let (masks, wide) = (&self.masks[place / BLOCK], &self.wide[place / BLOCK]);
+        (masks.letter & !masks.bit_5 | wide.upper) >> (place % BLOCK) & 1 != 0
+    }
+
+    fn is_small(&self, place: usize) -> bool {
+        let (masks, wide) = (&self.masks[place / BLOCK], &self.wide[place / BLOCK]);
+        (masks.letter & masks.bit_5 | wide.lower) >> (place % BLOCK) & 1 != 0
+    }
+
+    /// White space that is no newline.
+    pub(super) fn is_plain_white(&self, place: usize) -> bool {
+        let newline = self.masks[place / BLOCK].newline;
+        bit(&self.white, place) && newline >> (place % BLOCK) & 1 == 0
     }
 
     /// Where the character that has a byte at `place` starts.
-    fn first_byte(&self, mut place: usize) -> usize {
-        while place > 0 && bit(&self.inner, place) {
+    pub(super) fn first_byte(&self, mut place: usize) -> usize {
+        while place > 0 && self.wide[place / BLOCK].inner >> (place % BLOCK) & 1 != 0 {
             place -= 1;
         }
         place
@@ -595,7 +420,7 @@ fn bit(bits: &[u64; BLOCKS], place: usize) -> bool {
 
 /// The lowest `n` bits, fewer than all.
 #[inline(always)]
-fn low_bits(n: usize) -> u64 {
+pub(super) fn low_bits(n: usize) -> u64 {
     (1 << n) - 1
 }
 

@@ -93,6 +93,22 @@ impl Classes {
         self.patches.iter().map(|patch| &patch.range)
     }
 
+    /// All characters that are not ASCII in ranges, ascending, and the classes of each range.
+    pub(super) fn wide_ranges(&self) -> Vec<(Range<u32>, u32)> {
+        const END: u32 = char::MAX as u32 + 1;
+        let patches = self.patched().flat_map(|range| [range.start, range.end]);
+        let runs = unicode::runs().flat_map(|run| [run.first, run.end]);
+        let mut edges: Vec<u32> =
+            patches.chain(runs).chain([0x80]).filter(|edge| (0x80..=END).contains(edge)).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        edges
+            .windows(2)
+            .filter(|edges| char::from_u32(edges[0]).is_some())
+            .map(|edges| (edges[0]..edges[1], self.of_code_point(edges[0])))
+            .collect()
+    }
+
     #[inline]
     fn of_code_point(&self, code_point: u32) -> u32 {
         let bits = self.cells[self.table.cell(code_point) & 63];

@@ -1,22 +1,19 @@
 //! Which patterns are of GPT-2's family, and what tells one from another.
 //!
 //! They cut text into words (with one character before them), numbers, other characters, and white space, and
-//! every character is one of the four; in words of two cases, every character of ASCII. A pattern's shapes
-//! (`spec.rs`) come in; out go the few facts that `blocks.rs` needs to run it by bits. All is looked at, class
-//! by class: what differs in one character from what the bits do is not of the family.
+//! every character is one of the four. A pattern's shapes (`spec.rs`) come in; out go the few facts that
+//! `blocks.rs` needs to run it by bits. All is looked at, class by class: what differs in one character of ASCII
+//! from what the bits do is not of the family, and `wide.rs` looks at all others.
 
 use regex_syntax::hir::ClassUnicodeRange;
 
 use super::classes::{Classes, contains};
 use super::spec::{Atom, ClassId, Literals, Prefix, Run, Spec, Step};
+use super::wide::ClassBits;
 
 /// A pattern of the family.
 pub(super) struct Family {
-    /// Bits of the classes, for characters that are not ASCII.
-    pub(super) letter: u32,
-    pub(super) number: u32,
-    pub(super) white: u32,
-    pub(super) other: u32,
+    pub(super) classes: ClassBits,
     /// A number has at most so many digits.
     pub(super) number_max: Option<u32>,
     /// White space at the text's end is one pre-token in any case.
@@ -67,6 +64,9 @@ impl Shape {
         has_to_last: true,
         contractions: Contractions::Suffix,
     };
+
+    /// That of Mistral's later models.
+    pub(super) const TEKKEN: Self = Self { contractions: Contractions::None, ..Self::O200K };
 }
 
 /// What other characters take with them.
@@ -98,13 +98,12 @@ impl Family {
             return None;
         };
         let ascii = Ascii { bytes: &classes.bytes };
-        let (prefix, suffix, is_cased, letter) = match word {
+        let (prefix, suffix, is_cased, upper, lower) = match word {
             Atom::Cased(cased) => {
                 let is_split = ascii.is(cased.upper, |b| b.is_ascii_uppercase())
                     && ascii.is(cased.lower, |b| b.is_ascii_lowercase());
-                let bits = 1 << cased.upper | 1 << cased.lower;
                 is_split.then_some(())?;
-                (cased.prefix, &cased.suffix, true, bits)
+                (cased.prefix, &cased.suffix, true, cased.upper, cased.lower)
             }
             Atom::Run(run) if run.max.is_none() && run.tail.is_none() => {
                 ascii.is(run.body, |b| b.is_ascii_alphabetic()).then_some(())?;
@@ -112,12 +111,11 @@ impl Family {
                     Prefix::Optional(id) => Some(id),
                     Prefix::None | Prefix::Required(_) => return None,
                 };
-                is_partition(spec, &[run.body, number.body, other.body, white.class])
-                    .then_some(())?;
-                (prefix, &run.suffix, false, 1 << run.body)
+                (prefix, &run.suffix, false, run.body, run.body)
             }
             _ => return None,
         };
+        let letter = 1 << upper | 1 << lower;
         let contractions = match (first, suffix) {
             (None, suffix) if suffix.is_empty() => Contractions::None,
             (None, suffix) if is_cased => {
@@ -139,7 +137,8 @@ impl Family {
         let is_space_only = |id| is_exactly(spec, id, &[' ']);
         let prefix = prefix?;
         let has_wide_prefix = !is_space_only(prefix);
-        if has_wide_prefix && !is_wide_prefix(spec, prefix, letter, number.body, is_cased) {
+        let is_apart = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'\n' | b'\r');
+        if has_wide_prefix && !ascii.is(prefix, |b| !is_apart(b)) {
             return None;
         }
         let prefixed = |run: &Run| match run.prefix {
@@ -164,10 +163,14 @@ impl Family {
             return None;
         }
         Some(Self {
-            letter,
-            number: 1 << number.body,
-            white: 1 << white.class,
-            other: 1 << other.body,
+            classes: ClassBits {
+                upper: 1 << upper,
+                lower: 1 << lower,
+                number: 1 << number.body,
+                white: 1 << white.class,
+                other: 1 << other.body,
+                prefix: if has_wide_prefix { 1 << prefix } else { 0 },
+            },
             number_max: number.max,
             is_end_whole,
             shape: Shape {
@@ -208,53 +211,6 @@ fn is_white(byte: u8) -> bool {
 fn is_exactly(spec: &Spec, class: ClassId, characters: &[char]) -> bool {
     let all = spec.classes[class].ranges().iter().flat_map(|range| range.start()..=range.end());
     all.take(characters.len() + 1).eq(characters.iter().copied())
-}
-
-/// Whether every character is in exactly one of the classes.
-fn is_partition(spec: &Spec, classes: &[ClassId]) -> bool {
-    let mut ranges: Vec<_> =
-        classes.iter().flat_map(|&class| spec.classes[class].ranges()).copied().collect();
-    ranges.sort_unstable_by_key(|range| range.start());
-    let mut next = Some('\0');
-    for range in ranges {
-        if next != Some(range.start()) {
-            return false;
-        }
-        next = match range.end() {
-            '\u{D7FF}' => Some('\u{E000}'),
-            end => char::from_u32(end as u32 + 1),
-        };
-    }
-    next.is_none()
-}
-
-/// Whether a class is all that is no letter, number or newline.
-fn is_wide_prefix(
-    spec: &Spec,
-    class: ClassId,
-    letter: u32,
-    number: ClassId,
-    is_cased: bool,
-) -> bool {
-    let letters = (0..spec.classes.len()).filter(|id| letter >> id & 1 != 0);
-    let excluded: Vec<ClassId> = letters.chain([number]).collect();
-    let is_in = |c: char| contains(&spec.classes[class], c);
-    let is_excluded = |c: char| {
-        matches!(c, '\n' | '\r') || excluded.iter().any(|&id| contains(&spec.classes[id], c))
-    };
-    if is_cased {
-        // Only ASCII is looked at.
-        return ('\0'..='\x7F').all(|c| is_in(c) != is_excluded(c));
-    }
-    // Classes change only at the edges of their ranges.
-    excluded
-        .iter()
-        .chain([&class])
-        .flat_map(|&id| spec.classes[id].ranges())
-        .flat_map(|range| [Some(range.start()), char::from_u32(range.end() as u32 + 1)])
-        .flatten()
-        .chain(['\0', '\n', '\x0B', '\r', '\x0E', '\u{E000}'])
-        .all(|c| is_in(c) != is_excluded(c))
 }
 
 /// Whether all sequences are an apostrophe and one or two letters.

@@ -109,12 +109,36 @@ impl Tier {
             Self::Plain => plain(blocks, masks),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: SSE2 is part of x86-64.
-            Self::Sse2 => unsafe { x86::sse2(blocks, masks) },
+            Self::Sse2 => unsafe { x86::sse2::fill(blocks, masks) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this tier is made only where AVX2 was detected.
-            Self::Avx2 => unsafe { x86::avx2(blocks, masks) },
+            Self::Avx2 => unsafe { x86::avx2::fill(blocks, masks) },
         }
     }
+
+    /// One bit of each byte.
+    #[inline(always)]
+    #[cfg_attr(
+        target_arch = "x86_64",
+        expect(unsafe_code, reason = "instructions not all processors have")
+    )]
+    pub(super) fn plane(self, block: &[u8; BLOCK], bit: u32) -> u64 {
+        match self {
+            #[cfg(any(test, not(target_arch = "x86_64")))]
+            Self::Plain => plain_plane(block, bit),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: SSE2 is part of x86-64.
+            Self::Sse2 => unsafe { x86::sse2::plane(block, bit) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: this tier is made only where AVX2 was detected.
+            Self::Avx2 => unsafe { x86::avx2::plane(block, bit) },
+        }
+    }
+}
+
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn plain_plane(block: &[u8; BLOCK], bit: u32) -> u64 {
+    block.iter().rev().fold(0, |plane, byte| plane << 1 | u64::from(byte >> bit & 1))
 }
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
@@ -158,34 +182,49 @@ mod x86 {
 
     /// One tier: the same steps on vectors of so many bytes.
     macro_rules! tier {
-        ($name:ident, $feature:literal, $vector:ty, $bits:ty, $bytes:literal, $load:expr,
-         $splat:ident, $add:ident, $equal:ident, $greater:ident, $or:ident, $shift:ident, $mask:ident) => {
-            #[target_feature(enable = $feature)]
-            pub(super) fn $name(blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
-                let bits = |x: $vector| u64::from($mask(x) as $bits);
-                let is = |x: $vector, byte: u8| $equal(x, $splat(byte as i8));
-                // Moved up so that the last byte of the range becomes the greatest signed one.
-                let in_range = |x: $vector, first: u8, last: u8| {
-                    let moved = $add(x, $splat((0x7F - last) as i8));
-                    $greater(moved, $splat((0x7E - (last - first)) as i8))
-                };
-                for (block, masks) in blocks.iter().zip(masks) {
-                    *masks = Masks::NONE;
-                    let (vectors, _) = block.as_chunks::<$bytes>();
-                    for (i, bytes) in vectors.iter().enumerate() {
-                        let x: $vector = $load(bytes);
-                        let shift = i * $bytes;
-                        let folded = $or(x, $splat(0x20));
-                        masks.letter |= bits(in_range(folded, b'a', b'z')) << shift;
-                        masks.bit_5 |= bits($shift::<2>(x)) << shift;
-                        masks.digit |= bits(in_range(x, b'0', b'9')) << shift;
-                        masks.space |= bits(is(x, b' ')) << shift;
-                        masks.control_space |= bits(in_range(x, b'\t', b'\r')) << shift;
-                        masks.newline |= bits($or(is(x, b'\n'), is(x, b'\r'))) << shift;
-                        masks.apostrophe |= bits(is(x, b'\'')) << shift;
-                        masks.slash |= bits(is(x, b'/')) << shift;
-                        masks.high |= bits(x) << shift;
+        ($name:ident, $feature:literal, $vector:ty, $bits:ty, $bytes:literal, $load:expr, $splat:ident,
+         $add:ident, $equal:ident, $greater:ident, $or:ident, $shift:ident, $mask:ident) => {
+            pub(super) mod $name {
+                use super::*;
+
+                #[target_feature(enable = $feature)]
+                pub(in super::super) fn fill(blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
+                    let bits = |x: $vector| u64::from($mask(x) as $bits);
+                    let is = |x: $vector, byte: u8| $equal(x, $splat(byte as i8));
+                    // Moved up so that the last byte of the range becomes the greatest signed one.
+                    let in_range = |x: $vector, first: u8, last: u8| {
+                        let moved = $add(x, $splat((0x7F - last) as i8));
+                        $greater(moved, $splat((0x7E - (last - first)) as i8))
+                    };
+                    for (block, masks) in blocks.iter().zip(masks) {
+                        *masks = Masks::NONE;
+                        let (vectors, _) = block.as_chunks::<$bytes>();
+                        for (i, bytes) in vectors.iter().enumerate() {
+                            let x: $vector = $load(bytes);
+                            let shift = i * $bytes;
+                            let folded = $or(x, $splat(0x20));
+                            masks.letter |= bits(in_range(folded, b'a', b'z')) << shift;
+                            masks.bit_5 |= bits($shift(x, _mm_cvtsi32_si128(2))) << shift;
+                            masks.digit |= bits(in_range(x, b'0', b'9')) << shift;
+                            masks.space |= bits(is(x, b' ')) << shift;
+                            masks.control_space |= bits(in_range(x, b'\t', b'\r')) << shift;
+                            masks.newline |= bits($or(is(x, b'\n'), is(x, b'\r'))) << shift;
+                            masks.apostrophe |= bits(is(x, b'\'')) << shift;
+                            masks.slash |= bits(is(x, b'/')) << shift;
+                            masks.high |= bits(x) << shift;
+                        }
                     }
+                }
+
+                #[inline]
+                #[target_feature(enable = $feature)]
+                pub(in super::super) fn plane(block: &[u8; BLOCK], bit: u32) -> u64 {
+                    let up = _mm_cvtsi32_si128(7 - bit as i32);
+                    let (vectors, _) = block.as_chunks::<$bytes>();
+                    vectors.iter().rev().fold(0, |plane, bytes| {
+                        let x: $vector = $load(bytes);
+                        plane << $bytes | u64::from($mask($shift(x, up)) as $bits)
+                    })
                 }
             }
         };
@@ -209,7 +248,7 @@ mod x86 {
         _mm_cmpeq_epi8,
         _mm_cmpgt_epi8,
         _mm_or_si128,
-        _mm_slli_epi16,
+        _mm_sll_epi16,
         _mm_movemask_epi8
     );
     tier!(
@@ -224,7 +263,7 @@ mod x86 {
         _mm256_cmpeq_epi8,
         _mm256_cmpgt_epi8,
         _mm256_or_si256,
-        _mm256_slli_epi16,
+        _mm256_sll_epi16,
         _mm256_movemask_epi8
     );
 }
@@ -247,6 +286,19 @@ mod tests {
             let mut masks = vec![Masks::NONE; blocks.len()];
             tier.fill(&blocks, &mut masks);
             assert_eq!(masks, expected, "{tier:?}");
+        }
+    }
+
+    #[test]
+    fn a_plane_is_one_bit_of_each_byte() {
+        let block: [u8; BLOCK] = std::array::from_fn(|i| (i * i * 37 + 11) as u8);
+        for tier in Tier::all() {
+            for bit in 0..8 {
+                let plane = tier.plane(&block, bit);
+                for (i, byte) in block.iter().enumerate() {
+                    assert_eq!(plane >> i & 1, u64::from(byte >> bit & 1), "{tier:?}");
+                }
+            }
         }
     }
 }

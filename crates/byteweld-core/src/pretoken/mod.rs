@@ -24,11 +24,13 @@ mod lazy;
 mod masks;
 mod normalise;
 mod plan;
+mod rules;
 mod scanner;
 mod spec;
 mod torture;
 mod unicode;
 mod unicode_runs;
+mod wide;
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
