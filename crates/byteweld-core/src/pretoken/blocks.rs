@@ -95,7 +95,7 @@ impl Work for Mark<'_> {
             (Shape::O200K, false) => chunk.mark(Shape::O200K, length, false),
             (Shape::TEKKEN, true) => chunk.mark(Shape::TEKKEN, length, true),
             (Shape::TEKKEN, false) => chunk.mark(Shape::TEKKEN, length, false),
-            (shape, _) => chunk.mark(shape, length, false),
+            (shape, is_ascii) => chunk.mark(shape, length, is_ascii),
         };
         Marked { length, is_end: length == text.len(), last_after }
     }

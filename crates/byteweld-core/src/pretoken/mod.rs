@@ -393,6 +393,8 @@ impl StandIn {
 }
 
 #[cfg(test)]
+mod block_tests;
+#[cfg(test)]
 mod scanner_tests;
 #[cfg(test)]
 mod tests;

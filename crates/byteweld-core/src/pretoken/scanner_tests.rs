@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// The field's patterns, by family, as their owners write them.
-const FIELD: [(&str, &str); 27] = [
+pub(super) const FIELD: [(&str, &str); 27] = [
     ("gpt2", r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
     (
         "gpt2, new",
@@ -138,7 +138,7 @@ fn pieces(pretokenizer: &Pretokenizer, text: &[u8]) -> Vec<Vec<u8>> {
     list
 }
 
-fn scanner_of(pattern: &str) -> Scanner {
+pub(super) fn scanner_of(pattern: &str) -> Scanner {
     let alternatives = normalise::alternatives(pattern).unwrap();
     Scanner::new(&Spec::new(&alternatives).unwrap()).unwrap()
 }
@@ -318,133 +318,4 @@ proptest! {
             }
         });
     }
-}
-
-// ---- blocks ----
-
-/// Numbers that look random and are the same every time.
-fn random(mut state: u64) -> impl FnMut(usize) -> usize {
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    }
-}
-
-/// What the rules of blocks are about, and what lies across their edges.
-const FRAGMENTS: [&str; 50] = [
-    " ",
-    "  ",
-    "   ",
-    "\n",
-    "\n\n",
-    "\r\n",
-    "\t",
-    " \n",
-    "\n ",
-    " \t ",
-    "a",
-    "hello",
-    "World",
-    "fooBar",
-    "ABC",
-    "1",
-    "12",
-    "123",
-    "1234567",
-    "!",
-    "!!",
-    "/",
-    "//",
-    "/\n",
-    "'",
-    "'s",
-    "'S",
-    "'ll",
-    "'LL",
-    "'re",
-    "'x",
-    "''",
-    "don't",
-    "I'Ve",
-    "'\u{17F}",
-    "é",
-    "Ünï",
-    "日本語",
-    "й",
-    "\u{A0}",
-    "\u{3000}",
-    "\u{85}",
-    "“",
-    "”",
-    "—",
-    "…",
-    "٣",
-    "٣٤٥٦",
-    "\u{301}",
-    "😀",
-];
-
-fn soup(random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
-    // A few kinds of fragment at a time, so that runs and edges of all kinds come about.
-    let few: Vec<&str> = (0..1 + random(12)).map(|_| FRAGMENTS[random(FRAGMENTS.len())]).collect();
-    let length = if random(8) == 0 { 5000 } else { 120 + random(700) };
-    let repeat = random(4) == 0;
-    let mut text = Vec::new();
-    while text.len() < length {
-        let fragment = few[random(few.len())].as_bytes();
-        let times = if repeat && random(6) == 0 { random(90) } else { 1 };
-        for _ in 0..times {
-            text.extend_from_slice(fragment);
-        }
-        if random(400) == 0 {
-            text.push(0x80 + random(128) as u8); // no UTF-8
-        }
-        if random(40) == 0 {
-            text.extend(std::iter::repeat_n(b'x', random(70)));
-        }
-    }
-    text
-}
-
-fn tiles(scanner: &Scanner, text: &[u8]) -> Vec<(usize, bool)> {
-    let mut tiles = Vec::new();
-    scanner.for_each(text, &mut |_, end, is_match| {
-        tiles.push((end, is_match));
-        ControlFlow::Continue(())
-    });
-    tiles
-}
-
-#[test]
-fn blocks_cut_as_the_scanner_does_in_every_tier() {
-    let mut random = random(0x9E37_79B9_7F4A_7C15);
-    let mut families = 0;
-    for (name, pattern) in FIELD {
-        let plain = scanner_of(pattern).in_tier(None);
-        let tiers: Vec<(masks::Tier, Scanner)> = masks::Tier::all()
-            .into_iter()
-            .map(|tier| (tier, scanner_of(pattern).in_tier(Some(tier))))
-            .filter(|(_, scanner)| scanner.has_blocks())
-            .collect();
-        if tiers.is_empty() {
-            continue;
-        }
-        families += 1;
-        for _ in 0..1500 {
-            let text = soup(&mut random);
-            let expected = tiles(&plain, &text);
-            for (tier, scanner) in &tiers {
-                let found = tiles(scanner, &text);
-                if let Some(at) = found.iter().zip(&expected).position(|(a, b)| a != b) {
-                    let end = found[at].0.max(expected[at].0);
-                    let near = &text[end.saturating_sub(90)..text.len().min(end + 20)];
-                    panic!("{name}, {tier:?}: {:?}", String::from_utf8_lossy(near));
-                }
-                assert_eq!(found.len(), expected.len(), "{name}, {tier:?}");
-            }
-        }
-    }
-    assert_eq!(families, 10);
 }
