@@ -1,8 +1,7 @@
 //! Characters that are not ASCII, 64 bytes at once: what kind they are, on all of their bytes.
 //!
 //! A kind is a byte of flags, and one look in a table gives it for every character of two or three bytes. It is
-//! written over four bytes from where the character starts; the next one writes over what is too much. So the
-//! kinds stand below the text byte by byte, and their flags become masks as the text's own bits do.
+//! written below each byte of the character, and so the flags become masks as the text's own bits do.
 //!
 //! A block's continuation bytes tell at once whether they are where its first bytes want them. If they are not,
 //! or bytes are no character for another reason, the block is gone over again one character at a time, as
@@ -23,11 +22,18 @@ const LOWER: u8 = 1 << 5;
 /// No character has these bytes; only the tables say it.
 const INVALID: u8 = 1 << 7;
 
+/// How many code points two and three bytes have bits for.
+const TWO: usize = 1 << 11;
+const THREE: usize = 1 << 16;
+
 /// A character has at most so many bytes behind its first.
 const MORE: usize = 3;
 
 /// A block and the rest of a character that starts in it.
 type Window = [u8; BLOCK + MORE];
+
+/// Kinds by byte, and one more, so that four can be written from every place.
+type Kinds = [u8; BLOCK + MORE + 1];
 
 /// Bits of a pattern's classes (`classes.rs`). Words without cases have the same class for both.
 #[derive(Clone, Copy)]
@@ -73,9 +79,16 @@ impl ClassBits {
 /// The kinds of characters in one pattern.
 pub(super) struct Wide {
     classes: ClassBits,
-    /// By the bits that the bytes hold of the code point, so that overlong forms and surrogates have a place.
-    two: Box<[u8; 1 << 11]>,
-    three: Box<[u8; 1 << 16]>,
+    /// By [`sum`] of the bytes: that is the code point, but for the marks that bytes have, which are always the
+    /// same. Overlong forms and surrogates have a place too.
+    two: Box<[u8; TWO]>,
+    three: Box<[u8; THREE]>,
+}
+
+/// The bytes of a character added up, each moved to where its bits belong in the code point.
+#[inline(always)]
+fn sum<const N: usize>(bytes: [u8; N]) -> usize {
+    bytes.iter().fold(0, |sum, &byte| (sum << 6) + byte as usize)
 }
 
 /// Masks of a block: bytes of characters other than ASCII.
@@ -106,8 +119,8 @@ pub(super) struct Spill {
 impl Wide {
     /// `None` if there is a character that no rule is for.
     pub(super) fn new(classes: ClassBits, all: &Classes) -> Option<Self> {
-        let mut two = Box::new([INVALID; 1 << 11]);
-        let mut three: Box<[u8; 1 << 16]> = vec![INVALID; 1 << 16].try_into().ok()?;
+        let mut two = Box::new([INVALID; TWO]);
+        let mut three: Box<[u8; THREE]> = vec![INVALID; THREE].try_into().ok()?;
         for (range, bits) in all.wide_ranges() {
             let kind = classes.kind(bits)?;
             let part = |from: usize, to: usize| {
@@ -117,6 +130,9 @@ impl Wide {
             two[part(0x80, 0x800)].fill(kind);
             three[part(0x800, 0x1_0000)].fill(kind);
         }
+        // The sums of the marks alone.
+        two.rotate_right(sum([0xC0, 0x80]) % TWO);
+        three.rotate_right(sum([0xE0, 0x80, 0x80]) % THREE);
         Some(Self { classes, two, three })
     }
 
@@ -136,26 +152,28 @@ impl Wide {
             padded[..text.len() - first].copy_from_slice(&text[first..]);
             &padded
         });
-        let block = window.first_chunk().unwrap_or(&[0; BLOCK]);
         let high = masks.high;
-        let lead = high & tier.plane(block, 6);
+        let lead = high & tier.plane(block(window), 6);
         let three = lead & masks.bit_5;
-        let four = three & tier.plane(block, 4);
+        let four = three & tier.plane(block(window), 4);
         let mut inner = lead << 1 | three << 2 | four << 3 | spill.inner;
         let mut beyond = lead >> 63 | three >> 62 | four >> 61;
 
         let mut kinds = [0; BLOCK + MORE + 1];
         kinds[..MORE].fill(spill.kind);
         let is_whole = high & !lead == inner && continues(window, beyond);
-        if !(is_whole && self.fill(classes, text, first, window, lead, &mut kinds)) {
+        if is_whole {
+            self.fill_short(window, lead & !three, three & !four, &mut kinds);
+            self.fill_long(classes, text, first, four, &mut kinds);
+        }
+        if !is_whole || tier.plane(block(&kinds), INVALID.trailing_zeros()) & lead != 0 {
             let all = self.fill_one_by_one(classes, text, first, high & !spill.inner, &mut kinds);
             inner = all as u64 | spill.inner;
             beyond = (all >> BLOCK) as u64;
         }
         *spill = Spill { inner: beyond, kind: kinds[BLOCK] };
 
-        let kinds = kinds.first_chunk().unwrap_or(&[0; BLOCK]);
-        let mask = |flag: u8| tier.plane(kinds, flag.trailing_zeros()) & high;
+        let mask = |flag: u8| tier.plane(block(&kinds), flag.trailing_zeros()) & high;
         let is_cased = self.classes.upper != self.classes.lower;
         let mask_if_cased = |flag: u8| if is_cased { mask(flag) } else { 0 };
         WideMasks {
@@ -169,38 +187,38 @@ impl Wide {
         }
     }
 
-    /// Writes the kinds of the characters that start at the bits of `lead`, each with all its continuation
-    /// bytes. Gives whether they all are characters.
+    /// Writes the kinds of the characters of two and of three bytes that start at these bits. The longer ones
+    /// come first: four bytes are written at once, and what is too much is written over.
     #[inline(always)]
-    fn fill(
+    fn fill_short(&self, window: &Window, two: u64, three: u64, kinds: &mut Kinds) {
+        each(three, |place| {
+            let kind =
+                self.three[sum([window[place], window[place + 1], window[place + 2]]) % THREE];
+            kinds[place..place + 4].fill(kind);
+        });
+        each(two, |place| {
+            let kind = self.two[sum([window[place], window[place + 1]]) % TWO];
+            kinds[place..place + 2].fill(kind);
+        });
+    }
+
+    /// The same for those of four bytes.
+    #[inline(always)]
+    fn fill_long(
         &self,
         classes: &Classes,
         text: &[u8],
         first: usize,
-        window: &Window,
-        mut lead: u64,
-        kinds: &mut [u8; BLOCK + MORE + 1],
-    ) -> bool {
-        let mut seen = 0;
-        while lead != 0 {
-            let place = lead.trailing_zeros() as usize % BLOCK;
-            lead &= lead - 1;
-            let at = |i: usize| window[place + i] as usize & 0x3F;
-            let byte = window[place];
-            let kind = if byte < 0xE0 {
-                self.two[(at(0) << 6 | at(1)) % (1 << 11)]
-            } else if byte < 0xF0 {
-                self.three[(at(0) << 12 | at(1) << 6 | at(2)) % (1 << 16)]
-            } else {
-                match classes.wide(text, first + place) {
-                    (bits, 4) => self.kind(bits),
-                    _ => INVALID,
-                }
+        four: u64,
+        kinds: &mut Kinds,
+    ) {
+        each(four, |place| {
+            let kind = match classes.wide(text, first + place) {
+                (bits, 4) => self.kind(bits),
+                _ => INVALID,
             };
-            seen |= kind;
             kinds[place..place + 4].fill(kind);
-        }
-        seen & INVALID == 0
+        });
     }
 
     /// The same for all that is left of a block, be it text or not. Gives the bytes behind first ones, those in
@@ -213,7 +231,7 @@ impl Wide {
         text: &[u8],
         first: usize,
         mut left: u64,
-        kinds: &mut [u8; BLOCK + MORE + 1],
+        kinds: &mut Kinds,
     ) -> u128 {
         let mut inner = 0;
         while left != 0 {
@@ -237,4 +255,19 @@ impl Wide {
 fn continues(window: &Window, beyond: u64) -> bool {
     let is_right = |i: usize| beyond >> i & 1 == 0 || window[BLOCK + i] & 0xC0 == 0x80;
     beyond == 0 || (0..MORE).all(is_right)
+}
+
+/// Does something at every bit that is set.
+#[inline(always)]
+fn each(mut bits: u64, mut at: impl FnMut(usize)) {
+    while bits != 0 {
+        at(bits.trailing_zeros() as usize);
+        bits &= bits - 1;
+    }
+}
+
+/// The first bytes of something longer.
+#[inline(always)]
+fn block<const N: usize>(bytes: &[u8; N]) -> &[u8; BLOCK] {
+    bytes.first_chunk().unwrap_or(&[0; BLOCK])
 }
