@@ -32,7 +32,7 @@ const MORE: usize = 3;
 /// A block and the rest of a character that starts in it.
 type Window = [u8; BLOCK + MORE];
 
-/// Kinds by byte, and one more, so that four can be written from every place.
+/// Kinds by byte. Behind the block there is room for what is written in vain.
 type Kinds = [u8; BLOCK + MORE + 1];
 
 /// Bits of a pattern's classes (`classes.rs`). Words without cases have the same class for both.
@@ -171,7 +171,7 @@ impl Wide {
             inner = all as u64 | spill.inner;
             beyond = (all >> BLOCK) as u64;
         }
-        *spill = Spill { inner: beyond, kind: kinds[BLOCK] };
+        *spill = Spill { inner: beyond, kind: kinds[BLOCK - 1] };
 
         let mask = |flag: u8| tier.plane(block(&kinds), flag.trailing_zeros()) & high;
         let is_cased = self.classes.upper != self.classes.lower;
@@ -191,12 +191,12 @@ impl Wide {
     /// come first: four bytes are written at once, and what is too much is written over.
     #[inline(always)]
     fn fill_short(&self, window: &Window, two: u64, three: u64, kinds: &mut Kinds) {
-        each(three, |place| {
+        by_fours(three, |place| {
             let kind =
                 self.three[sum([window[place], window[place + 1], window[place + 2]]) % THREE];
             kinds[place..place + 4].fill(kind);
         });
-        each(two, |place| {
+        by_fours(two, |place| {
             let kind = self.two[sum([window[place], window[place + 1]]) % TWO];
             kinds[place..place + 2].fill(kind);
         });
@@ -209,16 +209,18 @@ impl Wide {
         classes: &Classes,
         text: &[u8],
         first: usize,
-        four: u64,
+        mut four: u64,
         kinds: &mut Kinds,
     ) {
-        each(four, |place| {
+        while four != 0 {
+            let place = four.trailing_zeros() as usize;
+            four &= four - 1;
             let kind = match classes.wide(text, first + place) {
                 (bits, 4) => self.kind(bits),
                 _ => INVALID,
             };
             kinds[place..place + 4].fill(kind);
-        });
+        }
     }
 
     /// The same for all that is left of a block, be it text or not. Gives the bytes behind first ones, those in
@@ -257,12 +259,15 @@ fn continues(window: &Window, beyond: u64) -> bool {
     beyond == 0 || (0..MORE).all(is_right)
 }
 
-/// Does something at every bit that is set.
+/// Does something at every bit that is set, and up to three times behind the block, in vain: a jump after each
+/// would be guessed wrong once in a block.
 #[inline(always)]
-fn each(mut bits: u64, mut at: impl FnMut(usize)) {
+fn by_fours(mut bits: u64, mut at: impl FnMut(usize)) {
     while bits != 0 {
-        at(bits.trailing_zeros() as usize);
-        bits &= bits - 1;
+        for _ in 0..4 {
+            at(bits.trailing_zeros() as usize);
+            bits &= bits.wrapping_sub(1);
+        }
     }
 }
 
