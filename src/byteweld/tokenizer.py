@@ -748,8 +748,11 @@ class Tokenizer:
         self, allowed: Specials, disallowed: Specials
     ) -> tuple[bool | _native.SpecialChoice, bool | _native.SpecialChoice]:
         """What the engine is told of special tokens: which to recognise, which to refuse."""
-        if disallowed == "all" and not allowed:
-            return False, True  # the default, and the quickest
+        if not allowed and not isinstance(allowed, str):  # the usual cases, and the quickest
+            if disallowed == "all":
+                return False, True
+            if not disallowed and not isinstance(disallowed, str):
+                return False, False
         known = self._vocab.special_tokens
         allowed_set = frozenset(known) if allowed == "all" else _special_set(allowed, "allowed")
         allowed_set &= frozenset(known)

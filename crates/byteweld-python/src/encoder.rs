@@ -129,6 +129,12 @@ impl NormalArgument {
     }
 }
 
+/// Ids as an array. To copy few of them is quicker than to make the object that would keep them alive.
+fn array(py: Python<'_>, ids: Vec<u32>) -> Bound<'_, PyArray1<u32>> {
+    const WORTH_KEEPING: usize = 1 << 14;
+    if ids.len() < WORTH_KEEPING { ids.to_pyarray(py) } else { PyArray1::from_vec(py, ids) }
+}
+
 fn unknown(what: &str, value: &str) -> PyErr {
     PyValueError::new_err(format!("unknown {what} {value:?}"))
 }
@@ -318,7 +324,7 @@ impl Encoder {
         allowed: Option<Specials>,
         refused: Option<Specials>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        Ok(PyArray1::from_vec(py, self.encode_ids(py, &text, &allowed, &refused)?))
+        Ok(array(py, self.encode_ids(py, &text, &allowed, &refused)?))
     }
 
     fn encode_batch<'py>(
@@ -345,7 +351,7 @@ impl Encoder {
         let all = self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)?;
         let starts = std::iter::once(&0).chain(&all.ends);
         let offsets: Vec<i64> = starts.map(|&end| end as i64).collect();
-        Ok((PyArray1::from_vec(py, all.ids), offsets.to_pyarray(py)))
+        Ok((array(py, all.ids), offsets.to_pyarray(py)))
     }
 
     /// Ids, and the byte offset where each one ends.

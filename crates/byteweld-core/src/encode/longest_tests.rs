@@ -47,9 +47,7 @@ impl Case {
             let Some((rank, at)) = ranks.zip(0..).min().filter(|(rank, _)| *rank != NONE) else {
                 return ids;
             };
-            let merged = self.pairs.get(ids[at], ids[at + 1]);
-            assert_eq!(merged.rank, rank);
-            ids.splice(at..at + 2, [merged.id]);
+            ids.splice(at..at + 2, [self.pairs.made(rank)]);
         }
     }
 

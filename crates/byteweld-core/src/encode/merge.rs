@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use super::longest::Trail;
 use super::lookup::Waiting;
-use super::pairs::{NO_MERGE, NONE, Pairs};
+use super::pairs::{NONE, Pairs};
 use super::words::Words;
 
 /// Sequences up to this length are merged by looking through all pairs: as many as a word has bits.
@@ -57,12 +57,10 @@ impl Scratch {
     pub(super) fn merge_short(&mut self, pairs: &Pairs, limit: u32) {
         let symbols = &mut self.ids[..];
         let length = symbols.len();
-        // By place: the rank of the pair that starts there, and what it becomes.
+        // By place: the rank of the pair that starts there.
         let mut ranks = [NONE; SHORT];
-        let mut made = [NONE; SHORT];
-        for (at, pair) in symbols.windows(2).enumerate() {
-            let merged = pairs.get(pair[0], pair[1]);
-            (ranks[at], made[at]) = (merged.rank, merged.id);
+        for (rank, pair) in ranks.iter_mut().zip(symbols.windows(2)) {
+            *rank = pairs.rank(pair[0], pair[1]);
         }
         // Bit by bit: the places that are there.
         let mut there = if length < SHORT { (1u64 << length) - 1 } else { u64::MAX };
@@ -73,23 +71,21 @@ impl Scratch {
                     (best, at) = (rank, place);
                 }
             }
-            let Some(&id) = made.get(at) else { break };
+            if at == SHORT {
+                break;
+            }
+            let id = pairs.made(best);
             let behind = there & (u64::MAX - 1) << at;
             let right = behind.trailing_zeros() as usize;
             there &= !(1 << right);
             symbols[at] = id;
             ranks[right] = NONE;
             let next = (behind & behind.wrapping_sub(1)).trailing_zeros() as usize;
-            let merged = match symbols.get(next) {
-                Some(&next) => pairs.get(id, next),
-                None => NO_MERGE,
-            };
-            (ranks[at], made[at]) = (merged.rank, merged.id);
+            ranks[at] = symbols.get(next).map_or(NONE, |&next| pairs.rank(id, next));
             let before = there & ((1 << at) - 1);
             if before != 0 {
                 let place = before.ilog2() as usize;
-                let merged = pairs.get(symbols[place], id);
-                (ranks[place], made[place]) = (merged.rank, merged.id);
+                ranks[place] = pairs.rank(symbols[place], id);
             }
         }
         let mut kept = 0;
@@ -130,14 +126,14 @@ impl Scratch {
                 continue; // the pair at this place has changed since
             }
             let right = next[at as usize];
-            let merged = pairs.get(ids[at as usize], ids[right as usize]);
-            ids[at as usize] = merged.id;
+            let id = pairs.made(rank);
+            ids[at as usize] = id;
             ranks[right as usize] = NONE;
             let after = next[right as usize];
             next[at as usize] = after;
             let new_rank = if after < length {
                 previous[after as usize] = at;
-                pairs.rank(merged.id, ids[after as usize])
+                pairs.rank(id, ids[after as usize])
             } else {
                 NONE
             };
@@ -147,7 +143,7 @@ impl Scratch {
             }
             let before = previous[at as usize];
             if before != NONE {
-                let new_rank = pairs.rank(ids[before as usize], merged.id);
+                let new_rank = pairs.rank(ids[before as usize], id);
                 ranks[before as usize] = new_rank;
                 if new_rank < limit {
                     heap.push(entry(new_rank, before));

@@ -1,4 +1,8 @@
 //! Pairs of ids to merges: which pairs merge, with what rank, into what.
+//!
+//! Merging asks for many more pairs than it merges, and asks all over the table. So the table is kept small: a
+//! slot holds a pair and its rank, and what a rank makes is looked up only for the pair that is merged. Before
+//! the table stands a filter that is smaller still, for most pairs that are asked for do not merge.
 
 use std::hash::BuildHasher;
 
@@ -18,28 +22,30 @@ pub(super) struct Merged {
     pub(super) id: u32,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Slot {
-    pair: u64,
-    merged: Merged,
+    left: u32,
+    right: u32,
+    rank: u32,
 }
 
 /// While a table is made, so many insertions later its slot will have come from memory.
 pub(super) const AHEAD: usize = 16;
 
-/// What a pair that does not merge becomes.
-pub(super) const NO_MERGE: Merged = Merged { rank: NONE, id: NONE };
+const EMPTY: Slot = Slot { left: NONE, right: NONE, rank: NONE };
 
-const EMPTY: Slot = Slot { pair: u64::MAX, merged: NO_MERGE };
+/// For each slot, so many bits of the filter, as a power of two.
+const FILTER_BITS: u32 = 3;
 
-/// Open addressing, at most half full: a look costs one cache line, rarely two.
+/// Open addressing, at most four fifths full: a look costs one cache line, rarely two.
 pub(super) struct Pairs {
     slots: Vec<Slot>,
-    /// Four bits for each slot; a pair whose bit is not set does not merge. Most pairs that are asked for do
-    /// not, and this is small enough to stay near.
+    /// A pair whose bit is not set does not merge.
     filter: Vec<u64>,
-    /// Pairs of two ids below 256, which nearly always are those of the bytes, in a cell for each.
-    low: Vec<Merged>,
+    /// The ranks of pairs of two ids below 256, which nearly always are those of the bytes, in a cell for each.
+    low: Vec<u32>,
+    /// By rank, the id that is made; `None` if the ranks are the ids.
+    made: Option<Vec<u32>>,
     used: usize,
     /// How far a hash is shifted down to a slot.
     shift: u32,
@@ -49,7 +55,7 @@ pub(super) struct Pairs {
 
 impl Default for Pairs {
     fn default() -> Self {
-        Self::with_capacity(0)
+        Self::with_capacity(0, Some(Vec::new()))
     }
 }
 
@@ -69,28 +75,28 @@ fn proper_prefixes(tokens: &[(u32, Vec<u8>)]) -> Vec<Vec<(u32, usize)>> {
     found
 }
 
-fn key(left: u32, right: u32) -> u64 {
-    u64::from(left) << 32 | u64::from(right)
-}
-
 /// The cell of a pair of ids below 256.
 #[inline]
-fn cell(pair: u64) -> Option<usize> {
-    let (left, right) = ((pair >> 32) as usize, pair as u32 as usize);
-    (left < 256 && right < 256).then_some(left << 8 | right)
+fn cell(left: u32, right: u32) -> Option<usize> {
+    (left < 256 && right < 256).then_some((left << 8 | right) as usize)
 }
 
 impl Pairs {
-    /// An empty table with room for so many pairs.
-    pub(super) fn with_capacity(capacity: usize) -> Self {
-        let bits = (capacity * 2).next_power_of_two().trailing_zeros().max(4);
+    /// An empty table with room for so many pairs, whose ranks are the ids that they make.
+    pub(super) fn ranked_by_id(capacity: usize) -> Self {
+        Self::with_capacity(capacity, None)
+    }
+
+    fn with_capacity(capacity: usize, made: Option<Vec<u32>>) -> Self {
+        let bits = (capacity + capacity / 4).next_power_of_two().trailing_zeros().max(6);
         let mut slots = Vec::with_capacity(1 << bits);
         advise(slots.spare_capacity_mut());
         slots.resize(1 << bits, EMPTY);
         Self {
             slots,
-            filter: vec![0; 1 << (bits + 2 - 6)],
-            low: vec![NO_MERGE; 1 << 16],
+            filter: vec![0; 1 << (bits + FILTER_BITS - 6)],
+            low: vec![NONE; 1 << 16],
+            made,
             used: 0,
             shift: 64 - bits,
             seed: RandomState::default().hash_one(capacity),
@@ -102,10 +108,10 @@ impl Pairs {
         if merges.len() >= NONE as usize {
             return Err(Error::Vocabulary("there are 2^32 - 1 or more merges".to_owned()));
         }
-        let mut pairs = Self::with_capacity(merges.len());
+        let mut pairs = Self::with_capacity(merges.len(), Some(Vec::with_capacity(merges.len())));
         for (&(left, right, id), rank) in merges.iter().zip(0..) {
             if let Some(&(left, right, _)) = merges.get(rank as usize + AHEAD) {
-                prefetch(&pairs.slots, (pairs.hash(key(left, right)) >> pairs.shift) as usize);
+                prefetch(&pairs.slots, (pairs.hash(left, right) >> pairs.shift) as usize);
             }
             pairs.insert(left, right, Merged { rank, id });
         }
@@ -121,7 +127,7 @@ impl Pairs {
         let reversed: Vec<(u32, Vec<u8>)> =
             tokens.iter().map(|(id, token)| (*id, token.iter().rev().copied().collect())).collect();
         let suffixes = proper_prefixes(&reversed);
-        let mut pairs = Self::with_capacity(tokens.len());
+        let mut pairs = Self::ranked_by_id(tokens.len());
         for (at, (id, token)) in tokens.iter().enumerate() {
             // Prefixes from short to long, suffixes from long to short: lengths that add up meet.
             let mut ends = suffixes[at].iter().rev().peekable();
@@ -136,75 +142,88 @@ impl Pairs {
         pairs
     }
 
-    /// Adds a merge; if the pair merges already, the lower rank stays.
+    /// Adds a merge; if the pair merges already, the lower rank stays. Merges of one rank make one id, and ranks
+    /// are counted up.
     pub(super) fn insert(&mut self, left: u32, right: u32, merged: Merged) {
-        if self.used * 2 >= self.slots.len() {
-            let larger = Self::with_capacity(self.slots.len());
+        if self.used * 5 >= self.slots.len() * 4 {
+            let larger = Self::with_capacity(self.slots.len(), self.made.take());
             let smaller = std::mem::replace(self, larger);
-            for slot in smaller.slots.into_iter().filter(|slot| slot.pair != EMPTY.pair) {
+            for slot in smaller.slots.into_iter().filter(|slot| *slot != EMPTY) {
                 self.put(slot);
             }
         }
-        self.put(Slot { pair: key(left, right), merged });
+        if let Some(made) = &mut self.made {
+            made.resize(made.len().max(merged.rank as usize + 1), NONE);
+            made[merged.rank as usize] = merged.id;
+        }
+        self.put(Slot { left, right, rank: merged.rank });
     }
 
     fn put(&mut self, new: Slot) {
-        let hash = self.hash(new.pair);
-        let bit = (hash >> (self.shift - 2)) as usize;
+        let hash = self.hash(new.left, new.right);
+        let bit = (hash >> (self.shift - FILTER_BITS)) as usize;
         self.filter[bit / 64] |= 1 << (bit % 64);
-        let place = self.place(new.pair, hash);
+        let place = self.place(new.left, new.right, hash);
         let slot = &mut self.slots[place];
-        self.used += usize::from(slot.pair == EMPTY.pair);
-        if new.merged.rank < slot.merged.rank {
+        self.used += usize::from(*slot == EMPTY);
+        if new.rank < slot.rank {
             *slot = new;
-            if let Some(cell) = cell(new.pair) {
-                self.low[cell] = new.merged;
+            if let Some(cell) = cell(new.left, new.right) {
+                self.low[cell] = new.rank;
             }
         }
     }
 
     #[inline]
-    fn hash(&self, pair: u64) -> u64 {
+    fn hash(&self, left: u32, right: u32) -> u64 {
+        let pair = u64::from(left) << 32 | u64::from(right);
         (pair ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 
     /// Where a pair is, or the empty slot where it would be.
     #[inline]
-    fn place(&self, pair: u64, hash: u64) -> usize {
+    fn place(&self, left: u32, right: u32, hash: u64) -> usize {
         let mut place = (hash >> self.shift) as usize;
-        while self.slots[place].pair != pair && self.slots[place].pair != EMPTY.pair {
+        loop {
+            let slot = self.slots[place];
+            if slot.left == left && slot.right == right || slot == EMPTY {
+                return place;
+            }
             place = (place + 1) & (self.slots.len() - 1);
         }
-        place
     }
 
-    /// What a pair becomes; rank and id are [`NONE`] if it does not merge.
+    /// The rank of a pair, or [`NONE`].
     #[inline]
-    pub(super) fn get(&self, left: u32, right: u32) -> Merged {
-        let pair = key(left, right);
-        if let Some(cell) = cell(pair) {
+    pub(super) fn rank(&self, left: u32, right: u32) -> u32 {
+        if let Some(cell) = cell(left, right) {
             return self.low[cell];
         }
-        let hash = self.hash(pair);
-        let bit = (hash >> (self.shift - 2)) as usize;
+        let hash = self.hash(left, right);
+        let bit = (hash >> (self.shift - FILTER_BITS)) as usize;
         if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
-            return NO_MERGE;
+            return NONE;
         }
-        self.slots[self.place(pair, hash)].merged
+        self.slots[self.place(left, right, hash)].rank
+    }
+
+    /// The id that the merge of a rank makes; [`NONE`] makes itself.
+    #[inline]
+    pub(super) fn made(&self, rank: u32) -> u32 {
+        match &self.made {
+            Some(made) => made.get(rank as usize).copied().unwrap_or(NONE),
+            None => rank,
+        }
     }
 
     /// Every pair that merges, as (left, right, what it becomes), from low rank to high.
     pub(super) fn by_rank(&self) -> Vec<(u32, u32, Merged)> {
-        let used = self.slots.iter().filter(|slot| slot.pair != EMPTY.pair);
-        let mut all: Vec<(u32, u32, Merged)> =
-            used.map(|slot| ((slot.pair >> 32) as u32, slot.pair as u32, slot.merged)).collect();
+        let used = self.slots.iter().filter(|slot| **slot != EMPTY);
+        let mut all: Vec<(u32, u32, Merged)> = used
+            .map(|&Slot { left, right, rank }| (left, right, Merged { rank, id: self.made(rank) }))
+            .collect();
         // The pair, too: of equal ranks the order must not depend on where the table has them.
         all.sort_unstable_by_key(|(left, right, merged)| (merged.rank, *left, *right));
         all
-    }
-
-    /// The rank of a pair, or [`NONE`].
-    pub(super) fn rank(&self, left: u32, right: u32) -> u32 {
-        self.get(left, right).rank
     }
 }

@@ -100,7 +100,7 @@ impl Made {
             return None;
         }
         let halves = Vec::with_capacity(merges);
-        Some(Self { halves, pairs: Pairs::with_capacity(merges), scratch: None })
+        Some(Self { halves, pairs: Pairs::ranked_by_id(merges), scratch: None })
     }
 
     /// Adds a merge; gives the place of what it makes.

@@ -121,7 +121,7 @@ proptest! {
             for (right, b) in &tokens {
                 let joined = [&a[..], b].concat();
                 let made = tokens.iter().find(|(_, t)| *t == joined).map(|(id, _)| *id);
-                prop_assert_eq!(pairs.get(*left, *right).id, made.unwrap_or(NONE));
+                prop_assert_eq!(pairs.made(pairs.rank(*left, *right)), made.unwrap_or(NONE));
             }
         }
     }

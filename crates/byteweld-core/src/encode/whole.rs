@@ -1,28 +1,23 @@
 //! Pre-tokens that are whole tokens: bytes to id in one look.
 //!
-//! Nearly all pre-tokens of ordinary text are tokens, and nearly all of those are short. A token of up to 15
-//! bytes is packed with its length into one 128-bit key that stands in the table itself, so a look costs one
-//! or two cache lines instead of a walk through hash, id, offsets and bytes. Longer tokens are found by hash.
+//! A slot of the table is the id of a token and a few bits of its hash. Only where those are right are the
+//! token's bytes looked at. So the table is small, and a look for what is no token ends there.
 
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
 
 use super::pairs::{AHEAD, NONE};
 use crate::decode::Tokens;
 use crate::huge::advise;
 use crate::prefetch::prefetch;
 
-/// The longest token that fits a key.
-const SHORT: usize = 15;
-
 pub(super) struct WholeTokens {
-    /// Open addressing, at most half full; an empty slot has key 0, which no token has.
-    keys: Vec<u128>,
-    ids: Vec<u32>,
-    /// Ids of tokens that do not fit a key.
-    long: HashTable<u32>,
+    /// Open addressing, at most half full: an id and, above it, bits of the hash; [`NONE`] if empty.
+    slots: Vec<u32>,
+    id_mask: u32,
+    /// How far a hash is shifted down to a slot.
+    shift: u32,
     /// Seeded anew for every table, so that no vocabulary can be made to collide.
     hasher: RandomState,
 }
@@ -30,62 +25,56 @@ pub(super) struct WholeTokens {
 impl WholeTokens {
     /// The table of some tokens.
     pub(super) fn new(ids: &[u32], tokens: &Tokens) -> Self {
-        let slots = (ids.len() * 2).next_power_of_two().max(2);
-        let keys = vec![0; slots];
-        advise(&keys);
-        let mut table = Self {
-            keys,
-            ids: vec![NONE; slots],
-            long: HashTable::new(),
-            hasher: RandomState::default(),
-        };
+        let bits = (ids.len() * 2).next_power_of_two().trailing_zeros().max(1);
+        let mut slots = Vec::with_capacity(1 << bits);
+        advise(slots.spare_capacity_mut());
+        slots.resize(1 << bits, NONE);
+        // One bit more than the ids need, so that no slot that is used looks empty.
+        let most = ids.iter().max().map_or(0, |&id| id.saturating_add(1));
+        let id_mask = u32::MAX.checked_shr(most.leading_zeros()).unwrap_or(0);
+        let hasher = RandomState::default();
+        let mut table = Self { slots, id_mask, shift: u64::BITS - bits, hasher };
         for (at, &id) in ids.iter().enumerate() {
-            let later = ids.get(at + AHEAD).and_then(|&id| pack(tokens.get(id)?));
-            if let Some(key) = later {
-                let slot = table.hasher.hash_one(key) as usize & (slots - 1);
-                prefetch(&table.keys, slot);
-                prefetch(&table.ids, slot);
+            if let Some(later) = ids.get(at + AHEAD).and_then(|&id| tokens.get(id)) {
+                prefetch(&table.slots, (table.hash(later) >> table.shift) as usize);
             }
-            let token = tokens.get(id).unwrap_or_default();
-            match pack(token) {
-                Some(key) => {
-                    let slot = table.slot(key);
-                    table.keys[slot] = key;
-                    table.ids[slot] = id;
-                }
-                None => {
-                    let Self { long, hasher, .. } = &mut table;
-                    let hash = |id: &u32| hasher.hash_one(tokens.get(*id).unwrap_or_default());
-                    long.insert_unique(hash(&id), id, hash);
-                }
+            let hash = table.hash(tokens.get(id).unwrap_or_default());
+            let mut slot = (hash >> table.shift) as usize;
+            while table.slots[slot] != NONE {
+                slot = (slot + 1) & (table.slots.len() - 1);
             }
+            table.slots[slot] = id | hash as u32 & !table.id_mask;
         }
         table
     }
 
+    /// The id of the token that a pre-token is.
     pub(super) fn get(&self, pretoken: &[u8], tokens: &Tokens) -> Option<u32> {
-        match pack(pretoken) {
-            Some(key) => {
-                let slot = self.slot(key);
-                (self.keys[slot] == key).then(|| self.ids[slot])
+        let hash = self.hash(pretoken);
+        let mut slot = (hash >> self.shift) as usize;
+        loop {
+            let found = self.slots[slot];
+            if found == NONE {
+                return None;
             }
-            None => {
-                let hash = self.hasher.hash_one(pretoken);
-                self.long.find(hash, |&id| tokens.get(id) == Some(pretoken)).copied()
+            let id = found & self.id_mask;
+            if (found ^ hash as u32) & !self.id_mask == 0 && tokens.get(id) == Some(pretoken) {
+                return Some(id);
             }
+            slot = (slot + 1) & (self.slots.len() - 1);
         }
     }
 
-    /// The slot that holds a key, or the empty one where it would be.
-    fn slot(&self, key: u128) -> usize {
-        let mask = self.keys.len() - 1;
-        let mut slot = self.hasher.hash_one(key) as usize & mask;
-        while self.keys[slot] != 0 && self.keys[slot] != key {
-            slot = (slot + 1) & mask;
+    fn hash(&self, bytes: &[u8]) -> u64 {
+        match pack(bytes) {
+            Some(key) => self.hasher.hash_one(key),
+            None => self.hasher.hash_one(bytes),
         }
-        slot
     }
 }
+
+/// The longest token that is hashed in one step.
+const SHORT: usize = 15;
 
 /// The bytes and, on top, their length; `None` if they do not fit or there are none.
 fn pack(bytes: &[u8]) -> Option<u128> {
