@@ -22,7 +22,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::apart::stay_apart;
 use super::pairs::{NONE, Pairs};
@@ -64,21 +64,23 @@ pub(super) struct Longest {
     untimely: Option<AhoCorasick>,
 }
 
-/// Llama 3 has 104 untimely tokens. With very many, texts without any would be rare.
-const MANY: usize = 1000;
+/// Untimely tokens may have so many bytes together, for each of which their finder needs up to a kilobyte. Llama 3
+/// has 104 of them, with a thousand bytes.
+const MANY: usize = 1 << 12;
 
 impl Longest {
     /// What has to be known of some merges; `None` if they are far from proper.
     pub(super) fn new((byte_ids, pairs, tokens): Facts<'_>) -> Option<Self> {
         let (mut known, untimely) = proper(byte_ids, pairs, tokens)?;
-        if untimely.len() > MANY || tokens.end() > GUESSED {
+        let bytes_of = |id: u32| tokens.get(id).unwrap_or_default();
+        let untimely: Vec<&[u8]> = untimely.into_iter().map(bytes_of).collect();
+        if untimely.iter().map(|token| token.len()).sum::<usize>() > MANY || tokens.end() > GUESSED
+        {
             return None;
         }
-        let bytes_of = |id: u32| tokens.get(id).unwrap_or_default();
-        let untimely = match &untimely[..] {
-            [] => None,
-            some => Some(AhoCorasick::new(some.iter().map(|&id| bytes_of(id))).ok()?),
-        };
+        let finder =
+            AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(&untimely).ok()?;
+        let untimely = (!untimely.is_empty()).then_some(finder);
         let is_made = |id: &u32| known[*id as usize].made != NONE;
         let mut order: Vec<(u64, u32)> =
             (0..tokens.end()).filter(is_made).map(|id| (start(bytes_of(id)), id)).collect();

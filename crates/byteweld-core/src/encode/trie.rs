@@ -8,6 +8,9 @@ use super::pairs::NONE;
 /// So many labels are compared at once.
 const LANES: usize = size_of::<u64>();
 
+/// The bytes of a token, and its id.
+type Entry<'t> = (&'t [u8], u32);
+
 #[derive(Clone, Copy)]
 struct Node {
     /// Where its children start; they end where those of the next node start.
@@ -25,17 +28,17 @@ pub(super) struct Trie {
 }
 
 impl Trie {
-    /// The trie of tokens that are given as (bytes, id) in order of their bytes, none twice; `None` if there are
+    /// The trie of tokens in order of their bytes, none twice; `None` if there are
     /// too many. Tokens of one byte are passed over. `shorter` is told of each token the longest one that it
     /// starts with, if that has at least two bytes.
     pub(super) fn new(
-        tokens: &[(&[u8], u32)],
+        tokens: &[Entry<'_>],
         mut shorter: impl FnMut(u32, Option<u32>),
     ) -> Option<Self> {
         let mut trie = Self { pairs: vec![NONE; 1 << 16], nodes: Vec::new(), labels: Vec::new() };
         // Nodes by depth: of each the tokens that start with it, and the longest token above.
-        let long = |&(token, _): &(&[u8], u32)| token.len() >= 2;
-        let mut level: Vec<(&[(&[u8], u32)], Option<u32>)> = tokens
+        let long = |&(token, _): &Entry<'_>| token.len() >= 2;
+        let mut level: Vec<(&[Entry<'_>], Option<u32>)> = tokens
             .chunk_by(|a, b| long(a) && long(b) && a.0[..2] == b.0[..2])
             .filter(|group| long(&group[0]))
             .map(|group| (group, None))
