@@ -4,6 +4,7 @@
 //! (`classes.rs`). Nothing is allocated and nothing is copied. Time is linear: an atom that fails has looked at
 //! a few characters, or at a run of white space that is remembered until it ends.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use super::blocks::{Blocks, Chunk};
@@ -120,6 +121,11 @@ impl<F: FnMut(usize, usize, bool) -> ControlFlow<()>> Pieces for F {
     }
 }
 
+thread_local! {
+    /// A chunk of the text before, to be written over: emptying one costs as much as a hundred bytes of text.
+    static CHUNK: Cell<Option<Box<Chunk>>> = const { Cell::new(None) };
+}
+
 /// Gives all pre-tokens of a text, a chunk at a time.
 struct ByBlocks<'b, P> {
     scanner: &'b Scanner,
@@ -133,15 +139,23 @@ impl<P: Pieces> Work for ByBlocks<'_, P> {
 
     #[inline(always)]
     fn run(self) {
+        let mut chunk = CHUNK.take().unwrap_or_else(|| Box::new(Chunk::EMPTY));
+        self.run_with(&mut chunk);
+        CHUNK.set(Some(chunk));
+    }
+}
+
+impl<P: Pieces> ByBlocks<'_, P> {
+    #[inline(always)]
+    fn run_with(self, chunk: &mut Chunk) {
         let Self { scanner, blocks, text, pieces } = self;
         let mut last_run = LastRun::default();
         let mut at = 0;
-        let mut chunk = Chunk::EMPTY;
         let mut no_chunk_before = 0;
         while at < text.len() {
             if at >= no_chunk_before && text.len() - at >= WORTH_A_CHUNK {
                 let contraction_end = |at| scanner.contraction_end(text, at);
-                match blocks.starts(&scanner.classes, text, at, &mut chunk, &contraction_end) {
+                match blocks.starts(&scanner.classes, text, at, chunk, &contraction_end) {
                     Ok(()) => {
                         if pieces.pieces(at, chunk.ends()).is_break() {
                             return;

@@ -208,8 +208,24 @@ fn traps_of_the_field() {
 #[test]
 fn long_runs_take_linear_time() {
     let units = [
-        " ", "a", "A", "é", "\u{301}", "中", "\n", " \n", "\n ", "1", "'", ".", "/\n", "\u{a0}",
-        "\u{301}A", "b",
+        " ",
+        "a",
+        "A",
+        "é",
+        "\u{301}",
+        "中",
+        "\n",
+        " \n",
+        "\n ",
+        "1",
+        "'",
+        ".",
+        "/\n",
+        "\u{a0}",
+        "\u{301}A",
+        "b",
+        "\n/.\u{301}",
+        "'s中A",
     ];
     for pattern in FIELD.iter().map(|(_, pattern)| pattern).chain(&VARIATIONS) {
         let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
