@@ -175,7 +175,7 @@ const TORN: [&[u8]; 16] = [
 fn soup(random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
     // A few kinds of fragment at a time, so that runs and edges of all kinds come about.
     let few: Vec<&str> = (0..1 + random(12)).map(|_| FRAGMENTS[random(FRAGMENTS.len())]).collect();
-    let length = if random(8) == 0 { 5000 } else { 120 + random(700) };
+    let length = if random(8) == 0 { 5000 } else { 1 + random(800) };
     let repeat = random(4) == 0;
     let torn = if random(3) == 0 { 30 } else { 1000 };
     let mut text = Vec::new();

@@ -29,7 +29,7 @@ pub(super) struct Scanner {
 const CUT_WITHIN: usize = 1 << 12;
 
 /// A shorter text is not worth a chunk.
-const WORTH_A_CHUNK: usize = 128;
+const WORTH_A_CHUNK: usize = 32;
 
 /// An atom whose classes are bits.
 pub(super) enum Matcher {
