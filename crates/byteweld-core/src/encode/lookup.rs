@@ -220,7 +220,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
         }
         let (encoder, text) = (self.encoder, self.text);
         let Some(cuts) = encoder.cuts_of(&text[start..end]) else {
-            return self.wait(words::LONG, start, end);
+            return self.wait_long(words::LONG, start, end);
         };
         let mut from = start;
         for cut in cuts.within(&text[start..end]) {
@@ -228,7 +228,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
             from = start + cut;
         }
         if from == start {
-            return self.wait(words::LONG, start, end);
+            return self.wait_long(words::LONG, start, end);
         }
         self.wait_segment(from, end)
     }
@@ -236,8 +236,15 @@ impl<'e, S: Sink> Lookup<'e, S> {
     fn wait_segment(&mut self, start: usize, end: usize) -> ControlFlow<()> {
         match words::short_key(self.text, start, end) {
             Some(key) => self.wait(words::as_segment(key), start, end),
-            None => self.wait(words::LONG_SEGMENT, start, end),
+            None => self.wait_long(words::LONG_SEGMENT, start, end),
         }
+    }
+
+    fn wait_long(&mut self, key: ShortKey, start: usize, end: usize) -> ControlFlow<()> {
+        if let Some(key) = words::key(self.text, &(start..end), key) {
+            self.scratch.words.ask(key);
+        }
+        self.wait(key, start, end)
     }
 
     /// Looks up what waits.

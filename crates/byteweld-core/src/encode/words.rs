@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use super::arena::Arena;
 use crate::huge::advise;
+use crate::prefetch::prefetch;
 
 /// How many ids a place holds; words of more are rare.
 pub(super) const FEW: usize = 4;
@@ -169,6 +170,14 @@ impl Words {
     #[inline(always)]
     pub(super) fn places(&self) -> Places<'_> {
         Places { buckets: &self.short.buckets, shift: self.short.shift }
+    }
+
+    /// Asks for the memory where a long word may be.
+    pub(super) fn ask(&self, key: Key) {
+        if let Key::Long(key) = key {
+            let at = place(key, self.long.shift) as usize;
+            prefetch(&self.long.buckets, at);
+        }
     }
 
     /// Finds a word, brings it to the front of its place, and puts its ids into `ids`.
