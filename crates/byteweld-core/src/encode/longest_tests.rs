@@ -76,6 +76,18 @@ impl Case {
     }
 }
 
+/// Whether windows of any size are joined to what merging gives.
+fn windows_join(encoder: &Encoder, case: &Case, texts: &[Vec<u8>]) -> bool {
+    let mut scratch = Scratch::default();
+    texts.iter().all(|text| {
+        let merged = case.merged(text);
+        [4, 8, 13, 32, 70].iter().all(|&window| {
+            encoder.merge_in_windows(window, text, &mut scratch);
+            scratch.ids == merged
+        })
+    })
+}
+
 /// Learns merges as training does, of equal counts the first pair in order.
 fn train(text: &[u8], merges: usize) -> (Tokens, Merges) {
     let mut tokens: Tokens = (0..).zip(b"abc".iter().map(|&byte| vec![byte])).collect();
@@ -205,8 +217,11 @@ proptest! {
         words.sort_by_key(|word| (word.iter().map(|&b| u64::from(b)).product::<u64>() ^ order) % number);
         let bytes = b"abc".iter().map(|&byte| vec![byte]);
         let tokens: Tokens = (0..).zip(bytes.chain(words)).collect();
-        prop_assert!(Case::of_ranks(&tokens).agrees(&others));
+        let case = Case::of_ranks(&tokens);
+        prop_assert!(case.agrees(&others));
         prop_assert!(Case::of_merges(&tokens, &all_ways(&tokens, order)).agrees(&others));
+        let encoder = Encoder::new(Vocabulary::new(tokens, Vec::new(), Ranking::Ids)).unwrap();
+        prop_assert!(windows_join(&encoder, &case, &others));
     }
 
     #[test]
@@ -235,7 +250,10 @@ proptest! {
         let mut mixed: Vec<_> = order.iter().zip(list).collect();
         mixed.sort();
         let mixed: Merges = mixed.into_iter().map(|(_, merge)| merge).collect();
-        prop_assert!(Case::of_merges(&tokens, &mixed).agrees(&others));
+        let case = Case::of_merges(&tokens, &mixed);
+        prop_assert!(case.agrees(&others));
+        let encoder = Encoder::new(Vocabulary::new(tokens, mixed, Ranking::Merges)).unwrap();
+        prop_assert!(windows_join(&encoder, &case, &others));
     }
 }
 

@@ -20,6 +20,7 @@ mod sink;
 mod trie;
 mod unstable;
 mod whole;
+mod windows;
 mod words;
 
 use std::ops::{ControlFlow, Range};
@@ -38,6 +39,7 @@ use merge::Scratch;
 use pairs::{NONE, Pairs};
 use rewritten::Rewrites;
 use whole::WholeTokens;
+use windows::WINDOW;
 
 pub use batch::Ragged;
 pub use recover::recover_merges;
@@ -456,16 +458,20 @@ impl Encoder {
     /// Puts into `scratch.ids` what `bytes` merge to. Every byte must have a token.
     fn merge_bytes(&self, bytes: &[u8], scratch: &mut Scratch) -> Result<()> {
         self.check_length(bytes.len())?;
-        if bytes.len() > longest::LONG {
-            let facts = (&self.byte_ids, &self.pairs, &self.tokens);
-            let longest = self.longest.get(bytes.len(), || Longest::new(facts));
-            let Scratch { ids, trail, .. } = scratch;
-            if longest.is_some_and(|longest| longest.encode(bytes, facts, ids, trail)) {
-                return Ok(());
-            }
+        if bytes.len() <= longest::LONG {
+            self.merge_below(NONE, bytes, scratch);
+        } else if !self.match_longest(bytes, scratch) {
+            self.merge_in_windows(WINDOW, bytes, scratch);
         }
-        self.merge_below(NONE, bytes, scratch);
         Ok(())
+    }
+
+    /// The same for a long pre-token, if that can be done without merging; says whether it was.
+    fn match_longest(&self, bytes: &[u8], scratch: &mut Scratch) -> bool {
+        let facts = (&self.byte_ids, &self.pairs, &self.tokens);
+        let longest = self.longest.get(bytes.len(), || Longest::new(facts));
+        let Scratch { ids, trail, .. } = scratch;
+        longest.is_some_and(|longest| longest.encode(bytes, facts, ids, trail))
     }
 
     /// The same with merges of a rank below `limit` only.

@@ -1,0 +1,56 @@
+//! Long pre-tokens that have to be merged, a window at a time.
+//!
+//! A heap over megabytes waits for memory at every step; one over a few kilobytes does not. And windows can be
+//! joined exactly. Whatever the merges are, a row of tokens is what its bytes merge to if every two neighbours,
+//! by themselves, merge to just these two (docs/algorithm.md, section 8). That is so inside of what a window
+//! merges to. So the last tokens of a window are taken back, the next window starts where they start, and if
+//! its first token is the first that was taken back, then the two at the joint are neighbours in the window
+//! before. If it is another one, which hardly happens, all is merged in one piece.
+
+use super::Encoder;
+use super::longest::LONG;
+use super::merge::Scratch;
+use super::pairs::NONE;
+
+/// The bytes of a window: what is needed to merge it fits the nearer caches.
+pub(super) const WINDOW: usize = 1 << 12;
+
+/// So many tokens of a window are taken back, if it has twice as many: the end of the window is no end of the
+/// text, but that is seldom felt further than a token or two.
+const TAKEN_BACK: usize = 16;
+
+impl Encoder {
+    /// Puts into `scratch.ids` what bytes merge to. Every byte must have a token.
+    pub(super) fn merge_in_windows(&self, window: usize, bytes: &[u8], scratch: &mut Scratch) {
+        let mut row = Vec::new();
+        let mut at = 0;
+        let mut joint = None; // the token that must come first
+        while at + window < bytes.len() {
+            self.merge_window(&bytes[at..at + window], scratch);
+            let taken_back = TAKEN_BACK.min(scratch.ids.len() / 2);
+            let (kept, others) = scratch.ids.split_at(scratch.ids.len() - taken_back);
+            let length_of = |id: &u32| self.tokens.get(*id).map_or(0, <[u8]>::len);
+            let length: usize = kept.iter().map(length_of).sum();
+            let is_joined = joint.is_none_or(|id| kept.first() == Some(&id));
+            // Where tokens are as long as that, windows would not come forward.
+            if !is_joined || others.is_empty() || length < window / 4 {
+                return self.merge_below(NONE, bytes, scratch);
+            }
+            row.extend_from_slice(kept);
+            joint = others.first().copied();
+            at += length;
+        }
+        self.merge_window(&bytes[at..], scratch);
+        if joint.is_some_and(|id| scratch.ids.first() != Some(&id)) {
+            return self.merge_below(NONE, bytes, scratch);
+        }
+        row.append(&mut scratch.ids);
+        scratch.ids = row;
+    }
+
+    fn merge_window(&self, bytes: &[u8], scratch: &mut Scratch) {
+        if bytes.len() <= LONG || !self.match_longest(bytes, scratch) {
+            self.merge_below(NONE, bytes, scratch);
+        }
+    }
+}
