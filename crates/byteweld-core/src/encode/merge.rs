@@ -66,9 +66,12 @@ impl Scratch {
         let mut there = if length < SHORT { (1u64 << length) - 1 } else { u64::MAX };
         loop {
             let (mut best, mut at) = (limit, SHORT);
-            for (place, &rank) in ranks[..length].iter().enumerate() {
-                if rank < best {
-                    (best, at) = (rank, place);
+            let mut left = there;
+            while left != 0 {
+                let place = left.trailing_zeros() as usize;
+                left &= left - 1;
+                if ranks[place] < best {
+                    (best, at) = (ranks[place], place);
                 }
             }
             if at == SHORT {

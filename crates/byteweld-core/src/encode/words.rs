@@ -21,14 +21,14 @@ pub(super) const LONGEST: usize = 31;
 /// The longest that fits one 16-byte key together with the mark behind it.
 const SHORT: usize = 14;
 
-/// Bits of a bucket's number, for short words (64 bytes each): from 64 KiB to 8 MiB. Long words (128 bytes
-/// each) are fewer, and their table is a quarter of that.
-const LEAST_BITS: u32 = 10;
-const MOST_BITS: u32 = 17;
+/// Bits of a bucket's number, for short words (64 bytes each), as the table grows: 128 KiB, 2 MiB, 8 MiB. Few steps,
+/// for each costs as much as merging some thousand words. Long words (128 bytes each) are fewer, and their table is
+/// a quarter of that.
+const BITS: [u32; 3] = [11, 15, 17];
 const FEWER_BITS: u32 = 3;
 
-/// A text has at most about one new word for so many bytes.
-const BYTES_PER_NEW_WORD: usize = 16;
+/// A text has about one new word for so many bytes.
+const BYTES_PER_NEW_WORD: usize = 32;
 
 /// What is behind the bytes of a word in its key, so that words are told apart even by their last zeros. A part
 /// of a pre-token has its own mark: it may be merged otherwise than a pre-token of the same bytes.
@@ -150,17 +150,19 @@ impl Words {
     /// Makes room for the words of a text, as far as there may be some. Must be called before the rest.
     #[inline]
     pub(super) fn prepare(&mut self, bytes: usize) {
-        let wanted = (bytes / BYTES_PER_NEW_WORD).max(2 * self.inserted).max(1 << LEAST_BITS);
-        let buckets = self.short.buckets.len();
-        if wanted > buckets && buckets < 1 << MOST_BITS {
-            self.grow(wanted);
+        let words = (bytes / BYTES_PER_NEW_WORD).max(self.inserted).max(1);
+        if words > self.short.buckets.len() {
+            self.grow(words);
         }
     }
 
     #[cold]
-    fn grow(&mut self, wanted: usize) {
-        // Twice of what is wanted, so that it does not grow again at once.
-        let bits = (2 * wanted).ilog2().min(MOST_BITS);
+    fn grow(&mut self, words: usize) {
+        let [.., most] = BITS;
+        let bits = BITS.into_iter().find(|&bits| words <= 1 << bits).unwrap_or(most);
+        if self.short.buckets.len() == 1 << bits {
+            return;
+        }
         // Of short words, the count is not of the key.
         self.short.grow(bits, |[low, high]| [low, high & ((1 << COUNT_SHIFT) - 1)]);
         self.long.grow(bits - FEWER_BITS, |key| key);
@@ -210,7 +212,7 @@ impl Words {
 
     /// Remembers a word.
     pub(super) fn insert(&mut self, key: Key, ids: &[u32]) {
-        self.inserted += 1;
+        self.inserted = self.inserted.saturating_add(1);
         let most = if matches!(key, Key::Short(_)) { FEW } else { FEW - 1 };
         let (mut few, mut count) = ([0; FEW], 0);
         if (1..=most).contains(&ids.len()) {
