@@ -98,8 +98,7 @@ def _judged(
     is_small: bool = True,
 ) -> Subject:
     judges: list[Judge] = []
-    # Python's regex reads `&&` in a set as two characters, not as "and".
-    if is_plain(vocab) and "&&" not in (vocab.pattern or ""):
+    if is_plain(vocab):
         judges.append(ReferenceJudge(vocab))
     if tiktoken is not None:
         judges.append(TiktokenJudge(tiktoken))

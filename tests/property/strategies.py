@@ -147,6 +147,8 @@ CUSTOM_PATTERNS = [
     r"a++b|\s++",
     r" ?[^\s]+?(?=[ \n])|\s",
     r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))|\p{L}+",
+    r"[\p{L}&&[^\p{Han}a]]+|[\w--\d]|[^\w&&[^ ]]+",
+    r"(?i:ss|st|k)|[[a-c]é]+|[a-e~~[d-z]]",
 ]
 # The known patterns take some hundredths of a second to compile, so most draws are of others.
 patterns = st.one_of(

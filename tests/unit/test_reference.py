@@ -79,6 +79,36 @@ def test_a_broken_pattern_is_a_pattern_error_that_shows_it():
         pretokenize(b"a", "(a")
 
 
+def test_sets_are_made_of_sets():
+    assert pretokenize(b"ab&c", "[a-c&&[^b]]+") == [b"a", b"b&", b"c"]
+    assert pretokenize(b"a1-b", r"[\w--\d]") == [b"a", b"1-", b"b"]
+    assert pretokenize(b"abcx]", "[[a-b]x]+") == [b"ab", b"c", b"x", b"]"]
+    # Outside a set, and escaped, they are characters.
+    assert pretokenize(b"a&&b--", r"&&|[\-\[]+") == [b"a", b"&&", b"b", b"--"]
+
+
+def test_case_is_folded_character_by_character_beside_sets_of_sets():
+    text = "ss SS ß ẞ ſs"
+    plain = pretokenize(text.encode(), "(?i:ss|st)|x")
+    assert plain == [b"ss", b" ", b"SS", " ß ẞ ".encode(), "ſs".encode()]
+    assert pretokenize(text.encode(), "(?i:ss|st)|[x&&[^y]]") == plain
+
+
+@pytest.mark.parametrize(
+    ("pattern", "what"),
+    [
+        ("[a-z||[0-9]]+", "'||'"),
+        ("[a&&]", "'&&'"),
+        ("[^--/]", "'--'"),
+        ("[[:alpha:]]+", "the class [:alpha:]"),
+    ],
+)
+def test_a_set_that_regex_reads_in_its_own_way_is_refused(pattern, what):
+    with pytest.raises(PatternError) as caught:
+        pretokenize(b"a", pattern)
+    assert f"has {what} in a set at character " in str(caught.value)
+
+
 @given(st.binary(), st.sampled_from(["gpt2", "cl100k", "o200k", "ck", None, "a+", "(?=b)"]))
 def test_pretokens_put_together_are_the_text(text, pattern):
     pieces = pretokenize(text, pattern)

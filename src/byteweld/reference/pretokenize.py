@@ -66,7 +66,52 @@ def _compile(pattern: str) -> Any:
             "the reference reads patterns with regex; install it with: "
             "pip install 'byteweld[reference]'"
         ) from error
+    source = resolve_pattern(pattern)
+    flags = 0
+    if _has_sets_of_sets(source):
+        # Version 1 of regex reads them. It also takes "ss" for "ß" where case is ignored, which is
+        # no rule of the field: f turns that off.
+        source, flags = f"(?-f:{source})", regex.VERSION1
     try:
-        return regex.compile(resolve_pattern(pattern))
+        return regex.compile(source, flags)
     except regex.error as error:
         raise PatternError(f"pattern {pattern!r} cannot be compiled: {error}") from None
+
+
+# What matters for sets: a character behind a backslash (a class with its name), the beginning of a
+# set (where ] is a character), a POSIX class, the signs between two sets, an end.
+_SET_PARTS = re.compile(r"\\[pP]\{[^}]*\}|\\.|\[:\^?\w+:\]|\[\^?\]?|&&|--|~~|\|\||\]", re.DOTALL)
+_SIGNS = ("&&", "--", "~~")
+
+
+def _has_sets_of_sets(source: str) -> bool:
+    """Whether a set holds a set, or is made of two: `[\\w--\\d]`, `[\\p{L}&&[^\\p{Han}]]`.
+
+    Raises:
+        PatternError: if regex would read such a set in another way than the engine.
+    """
+    depth, found, before = 0, False, -1
+    for part in _SET_PARTS.finditer(source):
+        text, here = part.group(), part.start()
+        if text.startswith("[:") and depth:
+            raise _unreadable(source, here, f"the class {text}", "write its characters")
+        if text.startswith("["):
+            found |= depth > 0
+            depth += 1
+            before = part.end()
+        elif depth and text == "]":
+            depth -= 1
+        elif depth and text == "||":
+            raise _unreadable(source, here, "'||'", "write one '|' for the character")
+        elif depth and text in _SIGNS:
+            if here == before or source[part.end() : part.end() + 1] == "]":
+                raise _unreadable(source, here, repr(text), "put a set on both sides, or escape it")
+            found = True
+    return found
+
+
+def _unreadable(source: str, place: int, what: str, instead: str) -> PatternError:
+    return PatternError(
+        f"pattern {source!r} has {what} in a set at character {place}, which the reference reads "
+        f"in another way than the engine; {instead}"
+    )
