@@ -225,5 +225,5 @@ def test_many_requests_share_a_connection(server: StudioServer):
     headers = {"X-Token": server.token, "Content-Type": "application/json"}
     for text in ("one", "two"):
         connection.request("POST", "/api/tokens", json.dumps({"text": text}), headers)
-        assert connection.getresponse().read().startswith(b'{"ids":"')
+        assert connection.getresponse().read().startswith(b'{"ids":{"width":')
     connection.close()

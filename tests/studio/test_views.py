@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import byteweld
 from byteweld.samples import SENTENCES
 from byteweld.studio.examples import CORPORA, SURPRISING_WORDS, TEXTS
+from byteweld.studio.views.tokens import _packed
 
 SPECIAL = "<|endoftext|>"
 HARD = [
@@ -23,8 +25,8 @@ HARD = [
 ]
 
 
-def numbers(packed: str) -> list[int]:
-    return np.frombuffer(base64.b64decode(packed), "<u4").tolist()
+def numbers(packed: dict[str, Any]) -> list[int]:
+    return np.frombuffer(base64.b64decode(packed["data"]), f"<u{packed['width']}").tolist()
 
 
 # ---------------------------------------------------------------------------- start
@@ -57,6 +59,17 @@ def test_tokens_are_those_of_the_tokenizer_and_tile_the_text(ask, trained):
         ids, offsets = trained.encode_with_offsets(text, allowed_special="all")
         assert numbers(answer["ids"]) == ids
         assert numbers(answer["lengths"]) == [end - start for start, end in offsets]
+        assert answer["characters"] == len(text)
+
+
+@pytest.mark.parametrize(
+    ("largest", "width"), [(0, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4), (2**32 - 1, 4)]
+)
+def test_numbers_travel_in_as_few_bytes_as_the_largest_needs(largest, width):
+    packed = _packed(np.array([7, largest], np.uint32))
+    assert packed["width"] == width
+    assert numbers(packed) == [7, largest]
+    assert numbers(_packed(np.array([], np.uint32))) == []
 
 
 def test_every_byte_value_comes_through(ask, trained):

@@ -45,12 +45,18 @@ function digest(text) {
   return `${text.length}:${(4294967296 * (2097151 & low) + (high >>> 0)).toString(36)}`;
 }
 
-// Numbers that came as base64 of little-endian u32.
-export function unpacked(text) {
+// Numbers that came as base64 of one, two or four bytes each, little-endian: every browser's order.
+export function unpacked({ width, data }) {
+  const Numbers = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array }[width];
+  return Uint32Array.from(new Numbers(fromBase64(data).buffer));
+}
+
+function fromBase64(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let n = 0; n < binary.length; n++) bytes[n] = binary.charCodeAt(n);
-  return new Uint32Array(bytes.buffer); // every browser's own order of bytes is this one
+  return bytes;
 }
 
 export class ApiError extends Error {}
@@ -74,17 +80,17 @@ async function post(path, body, headers) {
 const asJson = { "Content-Type": "application/json" };
 
 export async function ask(name, body = {}) {
-  const key = keyOf(name, body);
   const question = JSON.stringify(body);
   if (question.length > MOST_BODY) {
     throw new ApiError("a text has at most 1,048,576 bytes here; take a part of it");
   }
   if (saved) {
+    const key = keyOf(name, body);
     if (Object.hasOwn(saved.answers, key)) return saved.answers[key];
     throw new ApiError("This is a saved page: it holds the view it was saved from, and no more.");
   }
   const answer = await (await post(name, question, asJson)).json();
-  recording?.set(key, answer);
+  recording?.set(keyOf(name, body), answer);
   return answer;
 }
 

@@ -7,7 +7,7 @@ import { LazyBlocks } from "./lazy.js";
 
 const BLOCK_TOKENS = 700;
 const WAIT_MILLISECONDS = 40;
-const LONG_WAIT_MILLISECONDS = 250;
+const LONG_WAIT_MILLISECONDS = 150; // as long as between two keys: typing goes before counting
 const LONG_TEXT = 50_000;
 const LINE_PIXELS = 40;
 
@@ -186,9 +186,9 @@ class Tokens {
     });
   }
 
-  take(text, { ids, lengths, special }) {
+  take(text, { ids, lengths, characters, special }) {
     this.bytes = utf8.encode(text);
-    this.characters = text.length > LONG_TEXT ? countCharacters(this.bytes) : [...text].length;
+    this.characters = characters;
     this.ids = unpacked(ids);
     this.special_places = new Set(special);
     this.ends = unpacked(lengths);
@@ -453,12 +453,6 @@ class Tokens {
     this.asked++; // an answer that comes late is nobody's
     this.blocks.close();
   }
-}
-
-function countCharacters(bytes) {
-  let count = 0;
-  for (const byte of bytes) count += (byte & 0xc0) !== 0x80;
-  return count;
 }
 
 function add(root, children) {
