@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+CHROMIUM := $(or $(BYTEWELD_CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
 # Rust sources: a change here rebuilds the extension, nothing else does.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-browser test-long fuzz-encode lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-browser test-long fuzz-encode lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -26,11 +27,18 @@ test-rust:
 test-python: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto
 
-test-all: $(VENV)/.built $(VENV)/.test ## the tests of the heavy parts: a wheel in a clean environment
+test-all: test-wheel test-browser ## the tests of the heavy parts: the wheel, the browser
+
+test-wheel: $(VENV)/.built ## a wheel in a clean environment
 	scripts/test_wheel.sh
 
+ifdef CHROMIUM
 test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## the studio and the reports in a real Chromium
-	$(BIN)/python -m pytest -q tests/studio/test_browser.py tests/cli/test_pages_in_browser.py
+	$(BIN)/python -m pytest -q -n 2 -m browser tests/studio tests/cli
+else
+test-browser:
+	@echo "skipped: the studio and the reports in a browser (no Chromium; install one, or set BYTEWELD_CHROMIUM)"
+endif
 
 test-long: $(VENV)/.built $(VENV)/.test ## the slow tests and many more random examples
 	BYTEWELD_EXAMPLES=20 $(BIN)/python -m pytest -q -m "slow or not slow" --timeout 3600

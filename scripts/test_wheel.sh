@@ -12,11 +12,17 @@ export PATH=/usr/bin:/bin
 ! command -v cargo > /dev/null || echo "note: cargo is on the path" >&2
 "$work/venv/bin/byteweld" quickstart --vocab-size 1024 > report.txt
 "$work/venv/bin/byteweld" explain --train --recipe from-scratch --vocab-size 260 "low lower" > steps.txt
+"$work/venv/bin/byteweld" inspect out/quickstart/tokenizer.json --corpus report.txt --html report.html
+grep -q '</html>' report.html
 "$work/venv/bin/python" - <<'PY'
 import byteweld
+from byteweld.markup import palette
+from byteweld.studio.assets import ASSETS, index_html
 
 tok = byteweld.load("out/quickstart/tokenizer.json")
 assert tok.n_vocab == 1024, tok
 assert tok.decode(tok.encode("def main():\n    return 0\n")) == "def main():\n    return 0\n"
+assert {"app.js", "style.css"} <= set(ASSETS), sorted(ASSETS)
+assert "<main" in index_html("") and "--" in palette()
 print("the wheel works")
 PY

@@ -24,6 +24,7 @@ if CHROMIUM is None:
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no playwright; `pip install --group browser`"
 )
+pytestmark = pytest.mark.browser
 
 SPECIAL = "<img src=x onerror=window.hit=1>"
 HOSTILE = (

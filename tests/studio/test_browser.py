@@ -27,6 +27,7 @@ if CHROMIUM is None:
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no playwright; `pip install --group browser`"
 )
+pytestmark = pytest.mark.browser
 expect = playwright.expect
 
 VIEWS = ("tokens", "why", "training", "bytes", "vocabulary", "compare")
@@ -317,6 +318,18 @@ def test_a_megabyte_of_text_is_shown_without_drawing_it_all(page, trained):
     last = trained.count(text) - 1
     expect(page.locator(f"#t{last}")).to_be_in_viewport()
     assert page.locator("#tokens .t").count() < 20_000
+
+
+def test_packed_numbers_are_read_with_and_without_the_browsers_own_base64(page):
+    read = """async (native) => {
+      const {unpacked} = await import("/page/api.js");
+      if (!native) Uint8Array.fromBase64 = undefined;
+      return ["AQID", "AQACAP//", "AQAAAP////8=", ""].map(
+        (data, n) => [...unpacked({width: [1, 2, 4, 1][n], data})]);
+    }"""
+    expected = [[1, 2, 3], [1, 2, 65_535], [1, 2**32 - 1], []]
+    for native in (True, False):
+        assert page.evaluate(read, native) == expected
 
 
 def test_hostile_text_is_text(page, trained):

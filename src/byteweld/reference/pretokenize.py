@@ -66,7 +66,7 @@ def _compile(pattern: str) -> Any:
             "the reference reads patterns with regex; install it with: "
             "pip install 'byteweld[reference]'"
         ) from error
-    source = resolve_pattern(pattern)
+    source = resolve_pattern(pattern) or ""  # only None has none
     flags = 0
     if _has_sets_of_sets(source):
         # Version 1 of regex reads them. It also takes "ss" for "ß" where case is ignored, which is
