@@ -114,6 +114,15 @@ def test_a_page_fits_a_phone(browser, pages, name):
     page.context.close()
 
 
+def test_the_parts_of_a_step_are_a_row_on_a_phone(browser, pages):
+    page, _ = opened(browser, pages, "why", viewport={"width": 390, "height": 800})
+    step = page.locator("section table tbody tr td:nth-child(2)").first
+    tiles = step.locator("span").all()
+    tops = [tile.bounding_box()["y"] for tile in tiles[:5]]
+    assert len(set(tops)) == 1
+    page.context.close()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_an_accessibility_checker_finds_nothing(browser, pages, name, theme):

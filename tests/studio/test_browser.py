@@ -161,7 +161,8 @@ def test_an_answer_that_comes_when_another_view_is_open_is_ignored(page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_every_view_fits_its_screen(browser, server, scheme: str, width: int):
+def test_every_view_fits_its_screen(browser, server, scheme: str, width: int, tmp_path: Path):
+    folder = Path(os.environ.get("BYTEWELD_SCREENSHOTS") or tmp_path)  # to look at
     context = browser.new_context(
         viewport={"width": width, "height": 844}, color_scheme=scheme, reduced_motion="reduce"
     )
@@ -176,6 +177,7 @@ def test_every_view_fits_its_screen(browser, server, scheme: str, width: int):
         paper = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
         channels = [int(n) for n in re.findall(r"\d+", paper)[:3]]
         assert (sum(channels) > 600) == (scheme == "light")
+        page.screenshot(path=folder / f"{view}-{scheme}-{width}.png")
     context.close()
     assert watch.faults == []
 
@@ -438,6 +440,13 @@ def test_why_steps_through_the_merges_of_a_word(page, trained):
     expect(page).to_have_url(re.compile("step=1"))
     page.click("button[aria-label='Play']")
     expect(page.locator(".step-words")).to_have_text(f"merge {merges} of {merges}")
+
+
+def test_the_two_of_a_pair_stand_side_by_side_on_a_phone(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    go(page, "why", "&word=+tokenizer&step=0")
+    pair = page.locator(".ranks tbody tr").first.locator("td").first.locator(".tile")
+    assert pair.nth(0).bounding_box()["y"] == pair.nth(1).bounding_box()["y"]
 
 
 def test_why_shows_what_longest_match_would_do(page):

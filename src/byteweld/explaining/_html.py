@@ -139,7 +139,7 @@ def _steps(steps: Sequence[Step], tokens: Mapping[int, bytes]) -> Html:
                 [element("b", f"rank {step.chosen.rank} → {step.chosen.new}"), after],
             ]
         )
-    made = table(["step", "parts", "the pair of lowest rank merges"], rows)
+    made = table(["step", "parts", "the pair of lowest rank merges"], rows, numbers=[0])
     return joined(made, _left_out(len(steps) - _MAX_STEPS, "steps"))
 
 
