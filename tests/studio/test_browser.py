@@ -29,6 +29,7 @@ playwright = pytest.importorskip(
 )
 pytestmark = pytest.mark.browser
 expect = playwright.expect
+expect.set_options(timeout=20_000)  # a busy machine is slow, not wrong
 
 VIEWS = ("tokens", "why", "training", "bytes", "vocabulary", "compare")
 SPECIAL = "<|endoftext|>"
