@@ -252,6 +252,17 @@ def test_selecting_a_token_says_what_it_is(page, trained):
     expect(panel).to_be_hidden()
 
 
+def test_pointing_at_a_token_tells_its_id_and_bytes_and_marks_its_other_places(page, trained):
+    page.fill("#text", "the lowest lowest")
+    ids = trained.encode("the lowest lowest")
+    expect(page.locator("#count")).to_have_text(str(len(ids)))
+    page.locator("#tokens .t").last.hover()
+    status = page.locator("#status")
+    expect(status).to_contain_text(f"id {ids[-1]}")
+    expect(status).to_contain_text(trained.vocab.tokens[ids[-1]].hex(" "))
+    expect(page.locator("#tokens .same")).to_have_count(ids.count(ids[-1]))
+
+
 def test_tokens_are_walked_with_arrow_keys_and_told_to_a_screen_reader(page, trained):
     page.fill("#text", "the lowest tokenizer")
     ids = trained.encode("the lowest tokenizer")
@@ -603,6 +614,20 @@ def test_tokenizers_are_compared_on_a_text(page, trained, without_pattern):
     assert all(first == second for first, second in lanes)
     assert "".join(first for first, _ in lanes) == visible(text.encode())
     expect(page.locator(".languages tbody tr")).to_have_count(29)
+
+
+def test_tokenizers_are_compared_on_ones_own_files(page, trained, without_pattern, tmp_path: Path):
+    texts = {"first.txt": "the lowest town", "second.txt": "naïve café tokens"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    go(page, "compare")
+    expect(page.locator(".languages tbody tr")).to_have_count(29)
+    page.set_input_files("#files", [tmp_path / name for name in texts])
+    rows = page.locator(".languages tbody tr")
+    expect(rows).to_have_count(2)
+    for name, text in texts.items():
+        row = page.locator(f".languages tr:has-text('{name}')")
+        expect(row).to_contain_text(f"{trained.count(text)} / {without_pattern.count(text)}")
 
 
 def test_a_single_tokenizer_is_compared_with_itself_made_smaller(browser, trained):
