@@ -74,7 +74,7 @@ class Encoding(Tokenizer):
             special_tokens=special_tokens,
             name=name,
         )
-        vars(self).update(vars(made))
+        self._share(made)
         vars(self).update(
             _pat_str=pat_str, _mergeable_ranks=mergeable_ranks, _special_tokens=special_tokens
         )
@@ -83,7 +83,7 @@ class Encoding(Tokenizer):
     def from_tokenizer(cls, tokenizer: Tokenizer) -> Encoding:
         """Give a tokenizer tiktoken's face; the two share one engine."""
         made = cls.__new__(cls)
-        vars(made).update(vars(tokenizer))
+        made._share(tokenizer)
         return made
 
     @classmethod

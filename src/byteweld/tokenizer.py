@@ -7,10 +7,12 @@ arguments and results are tiktoken's where it has them.
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from byteweld import _native
 from byteweld._text import Text, character_offsets, span_bytes, start_of, utf8
@@ -39,6 +41,11 @@ _STREAM_BYTES = 1 << 16
 _NO_LIMIT = 2**63 - 1  # no text has so many tokens
 # How many different choices of special tokens are kept ready.
 _CHOICES = 64
+# The default of `allowed_special`; that it was not given is seen by its identity.
+_NONE: frozenset[str] = frozenset()
+# What the engine is then told: recognise none, refuse all.
+_Chosen = tuple[bool | _native.SpecialChoice, bool | _native.SpecialChoice]
+_REFUSE_ALL: _Chosen = (False, True)
 
 
 class Tokenizer:
@@ -57,10 +64,12 @@ class Tokenizer:
         if not isinstance(vocab, Vocabulary):
             raise TypeError(f"expected a Vocabulary, found {type(vocab).__name__}")
         self._set(vocab, name=name, training=training)
-        _ = self._encoder  # what is wrong with the vocabulary shows here, not at the first text
+        self._encoder = _engine(vocab)  # what is wrong shows here, not at the first text
 
     def _set(self, vocab: Vocabulary, **known: object) -> None:
         self._vocab = vocab
+        # A plain attribute, since one that looks whether it is there takes a tenth of a short call.
+        self._encoder = cast(_native.Encoder, _EngineToBe(self, lambda: _engine(vocab)))
         self._choices: dict[frozenset[str], _native.SpecialChoice] = {}
         # What is not given is found out when it is asked for.
         vars(self).update({f"_{name}": value for name, value in known.items() if value is not None})
@@ -81,10 +90,11 @@ class Tokenizer:
         tok = cls.__new__(cls)
         tok._set(vocab, name=path.stem)
         if not is_tried:
-            _ = tok._encoder
+            tok._encoder = _engine(vocab)
         tok._beside = path.absolute()
         return tok
 
+    _encoder: _native.Encoder
     _beside: Path | None = None
 
     @cached_property
@@ -99,27 +109,12 @@ class Tokenizer:
 
         return load_report(self._beside, self._vocab)
 
-    @cached_property
-    def _encoder(self) -> _native.Encoder:
-        vocab = self._vocab
-        ranking: Literal["merges", "merges-after-lookup", "ids"] = "merges"
-        if vocab.ranking == "ranks":
-            ranking = "ids"
-        elif vocab.ignore_merges or vocab._makes_every_token:
-            ranking = "merges-after-lookup"
-        table = vocab._table
-        return _native.Encoder(
-            tokens=list(vocab.ordinary()) if table is None else table,
-            merges=vocab._merges if table is None else (),
-            ranking=ranking,
-            added=vocab.added_tokens,
-            added_bytes=list(vocab.not_ordinary()),
-            pattern=vocab.pattern,
-            steps=vocab.steps,
-            normalizer=vocab.normalizer,
-            gaps="bytes" if vocab.alphabet == "partial" else "characters",
-            unk=vocab.roles.get("unk"),
-        )
+    def _share(self, other: Tokenizer) -> None:
+        """Be the same tokenizer as another; there is one engine for both."""
+        engine = other._encoder
+        vars(self).update(vars(other))
+        if isinstance(engine, _EngineToBe):
+            vars(self).update(_encoder=_EngineToBe(self, engine._now))
 
     # ------------------------------------------------------------------ making
 
@@ -215,7 +210,7 @@ class Tokenizer:
         self,
         text: Text,
         *,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
         add_bos: bool = False,
         add_eos: bool = False,
@@ -229,16 +224,19 @@ class Tokenizer:
         vocabulary's roles; `template` puts around the ids what the vocabulary's template says, as
         Hugging Face's `add_special_tokens` does.
         """
-        if allowed_special or disallowed_special != "all" or add_bos or add_eos or template:
-            chosen = self._special_arguments(allowed_special, disallowed_special)
-            before, after = self._around(add_bos, add_eos, template)
-            ids = self._call(self._encoder.encode, text, *chosen)
-            return [*before, *ids, *after] if before or after else ids
         # Said in full, here and below: for a short text, each call more is a tenth of the time.
+        allowed, refused = (
+            _REFUSE_ALL
+            if allowed_special is _NONE and disallowed_special == "all"
+            else self._special_arguments(allowed_special, disallowed_special)
+        )
+        if add_bos or add_eos or template:
+            before, after = self._around(add_bos, add_eos, template)
+            return [*before, *self._call(self._encoder.encode, text, allowed, refused), *after]
         try:
-            return self._encoder.encode(text, False, True)
+            return self._encoder.encode(text, allowed, refused)
         except UnicodeEncodeError:
-            return self._encoder.encode(utf8(text), False, True)
+            return self._encoder.encode(utf8(text), allowed, refused)
 
     def encode_ordinary(self, text: Text) -> list[int]:
         """Encode a text as plain text: special tokens are not recognised and not refused."""
@@ -251,19 +249,26 @@ class Tokenizer:
         self,
         text: Text,
         *,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> NDArray[np.uint32]:
         """Encode a text to an array of uint32."""
-        chosen = self._special_arguments(allowed_special, disallowed_special)
-        return self._call(self._encoder.encode_to_numpy, text, *chosen)
+        allowed, refused = (
+            _REFUSE_ALL
+            if allowed_special is _NONE and disallowed_special == "all"
+            else self._special_arguments(allowed_special, disallowed_special)
+        )
+        try:
+            return self._encoder.encode_to_numpy(text, allowed, refused)
+        except UnicodeEncodeError:
+            return self._encoder.encode_to_numpy(utf8(text), allowed, refused)
 
     def encode_batch(
         self,
         texts: Sequence[Text],
         *,
         num_threads: int | None = None,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
         add_bos: bool = False,
         add_eos: bool = False,
@@ -288,7 +293,7 @@ class Tokenizer:
         texts: Sequence[Text],
         *,
         num_threads: int | None = None,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Encode many texts to one array of ids and an array of offsets.
@@ -303,7 +308,7 @@ class Tokenizer:
         paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         *,
         num_threads: int | None = None,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
         ext: str | Sequence[str] | None = None,
         lines: bool = False,
@@ -343,7 +348,7 @@ class Tokenizer:
         self,
         texts: Iterable[Text],
         *,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> Iterator[int]:
         """Encode one text that arrives in pieces (the lines of a file, say); yields ids lazily.
@@ -361,7 +366,7 @@ class Tokenizer:
     def encode_stream(
         self,
         *,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> EncodeStream:
         """Encode one text that arrives in pieces, cut anywhere: feed them, then finish.
@@ -408,7 +413,7 @@ class Tokenizer:
         text: Text,
         *,
         unit: Literal["bytes", "characters"] = "bytes",
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> tuple[list[int], list[tuple[int, int]]]:
         """Encode a text; returns ids and their (start, end) offsets.
@@ -434,7 +439,7 @@ class Tokenizer:
         self,
         text: str,
         *,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> tuple[list[int], list[list[int]]]:
         """Encode a text into certain ids and the sequences that its uncertain end could become."""
@@ -457,24 +462,31 @@ class Tokenizer:
         self,
         text: Text,
         *,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> int:
         """How many tokens a text has; no list is made."""
-        chosen = self._special_arguments(allowed_special, disallowed_special)
-        return self._call(self._encoder.count, text, None, *chosen)[0]
+        allowed, refused = (
+            _REFUSE_ALL
+            if allowed_special is _NONE and disallowed_special == "all"
+            else self._special_arguments(allowed_special, disallowed_special)
+        )
+        try:
+            return self._encoder.count(text, allowed, refused)
+        except UnicodeEncodeError:
+            return self._encoder.count(utf8(text), allowed, refused)
 
     def count_until(
         self,
         text: Text,
         limit: int,
         *,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> int | None:
         """How many tokens a text has, or None if more than `limit`; stops counting there."""
         chosen = self._special_arguments(allowed_special, disallowed_special)
-        tokens, _, passed = self._call(self._encoder.count, text, _limit(limit), *chosen)
+        tokens, _, passed = self._call(self._encoder.count_until, text, _limit(limit), *chosen)
         return None if passed else tokens
 
     def truncate(
@@ -482,7 +494,7 @@ class Tokenizer:
         text: Text,
         limit: int,
         *,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> Text:
         """The start of a text that its first `limit` tokens cover, in whole characters.
@@ -493,7 +505,7 @@ class Tokenizer:
         want of what followed.
         """
         chosen = self._special_arguments(allowed_special, disallowed_special)
-        _, covered, passed = self._call(self._encoder.count, text, _limit(limit), *chosen)
+        _, covered, passed = self._call(self._encoder.count_until, text, _limit(limit), *chosen)
         if not passed:
             return text
         return start_of(text, covered) if isinstance(text, str) else text[:covered]
@@ -641,7 +653,7 @@ class Tokenizer:
         self,
         text: Text,
         *,
-        allowed_special: Specials = frozenset(),
+        allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> EncodedText:
         """Encode a text to look at it: `print` shows its tokens, a notebook shows them in colour.
@@ -744,13 +756,11 @@ class Tokenizer:
     def _added_by_bytes(self) -> dict[bytes, int]:
         return {added.text.encode(): added.id for added in self._vocab.added_tokens}
 
-    def _special_arguments(
-        self, allowed: Specials, disallowed: Specials
-    ) -> tuple[bool | _native.SpecialChoice, bool | _native.SpecialChoice]:
+    def _special_arguments(self, allowed: Specials, disallowed: Specials) -> _Chosen:
         """What the engine is told of special tokens: which to recognise, which to refuse."""
         if not allowed and not isinstance(allowed, str):  # the usual cases, and the quickest
             if disallowed == "all":
-                return False, True
+                return _REFUSE_ALL
             if not disallowed and not isinstance(disallowed, str):
                 return False, False
         known = self._vocab.special_tokens
@@ -814,6 +824,49 @@ class Tokenizer:
             return method(texts, *rest)
         except UnicodeEncodeError:
             return method([utf8(text) for text in texts], *rest)
+
+
+def _engine(vocab: Vocabulary) -> _native.Encoder:
+    ranking: Literal["merges", "merges-after-lookup", "ids"] = "merges"
+    if vocab.ranking == "ranks":
+        ranking = "ids"
+    elif vocab.ignore_merges or vocab._makes_every_token:
+        ranking = "merges-after-lookup"
+    table = vocab._table
+    return _native.Encoder(
+        tokens=list(vocab.ordinary()) if table is None else table,
+        merges=vocab._merges if table is None else (),
+        ranking=ranking,
+        added=vocab.added_tokens,
+        added_bytes=list(vocab.not_ordinary()),
+        pattern=vocab.pattern,
+        steps=vocab.steps,
+        normalizer=vocab.normalizer,
+        gaps="bytes" if vocab.alphabet == "partial" else "characters",
+        unk=vocab.roles.get("unk"),
+    )
+
+
+class _EngineToBe:
+    """Stands where a tokenizer's engine will be, and makes it when anything is asked of it."""
+
+    def __init__(self, tokenizer: Tokenizer, make: Callable[[], _native.Encoder]) -> None:
+        self._tokenizer = weakref.ref(tokenizer)  # which holds this
+        self._make = make
+        self._made: _native.Encoder | None = None
+        self._lock = threading.Lock()
+
+    def _now(self) -> _native.Encoder:
+        with self._lock:  # once, however many threads ask
+            if self._made is None:
+                self._made = self._make()
+        tokenizer = self._tokenizer()
+        if tokenizer is not None:
+            tokenizer._encoder = self._made
+        return self._made
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._now(), name)
 
 
 def _refuse_collision(text: str, token_id: int, tokens: Mapping[int, bytes]) -> None:

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use byteweld_core::encode as core;
-use byteweld_core::encode::{Allowed, Counter, Gaps, Ranking, WithEnds};
+use byteweld_core::encode::{Allowed, Counter, Gaps, Ranking, Total, WithEnds};
 use byteweld_core::pretoken::Pretokenizer;
 use byteweld_core::rewrite::{AddedToken, Behaviour, Form, NormalStep, Normaliser, Step, Steps};
 use byteweld_core::{Error, Result};
@@ -156,6 +156,8 @@ const KEPT_ROOM: usize = 1 << 18;
 thread_local! {
     /// Taken while it is used: what Python does with wrong bytes may come here again.
     static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// The same for the ids of a short text.
+    static FEW: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
 }
 
 impl Encoder {
@@ -222,6 +224,32 @@ impl Encoder {
             self.inner.encode(text, &Specials::allowed(allowed), &mut ids)?;
             Ok(ids)
         })
+    }
+
+    /// Encodes a text; `make` makes of its ids what goes out. Those of a short text are in room that is kept.
+    fn encode_with<T>(
+        &self,
+        py: Python<'_>,
+        text: &Text,
+        allowed: &Option<Specials>,
+        refused: &Option<Specials>,
+        make: impl FnOnce(&[u32]) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let bytes = text.as_ref();
+        if bytes.len() >= DETACH_BYTES {
+            return make(&self.encode_ids(py, text, allowed, refused)?);
+        }
+        let mut ids = FEW.take();
+        ids.clear();
+        let made = self
+            .refuse(bytes, refused)
+            .and_then(|()| self.inner.encode(bytes, &Specials::allowed(allowed), &mut ids))
+            .map_err(|error| raise(py, error))
+            .and_then(|()| make(&ids));
+        if ids.capacity() <= KEPT_ROOM / size_of::<u32>() {
+            FEW.set(ids);
+        }
+        made
     }
 
     fn encode_many(
@@ -314,7 +342,7 @@ impl Encoder {
         allowed: Option<Specials>,
         refused: Option<Specials>,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.integers.list(py, &self.encode_ids(py, &text, &allowed, &refused)?)
+        self.encode_with(py, &text, &allowed, &refused, |ids| self.integers.list(py, ids))
     }
 
     fn encode_to_numpy<'py>(
@@ -324,7 +352,10 @@ impl Encoder {
         allowed: Option<Specials>,
         refused: Option<Specials>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        Ok(array(py, self.encode_ids(py, &text, &allowed, &refused)?))
+        if text.as_ref().len() >= DETACH_BYTES {
+            return Ok(array(py, self.encode_ids(py, &text, &allowed, &refused)?));
+        }
+        self.encode_with(py, &text, &allowed, &refused, |ids| Ok(ids.to_pyarray(py)))
     }
 
     fn encode_batch<'py>(
@@ -411,19 +442,36 @@ impl Encoder {
         })
     }
 
-    /// Tokens up to a limit, the bytes that they cover, and whether there were more.
+    /// How many tokens there are.
     fn count(
         &self,
         py: Python<'_>,
         text: Text,
-        limit: Option<usize>,
+        allowed: Option<Specials>,
+        refused: Option<Specials>,
+    ) -> PyResult<usize> {
+        let text = text.as_ref();
+        self.run(py, text.len(), || {
+            self.refuse(text, &refused)?;
+            let mut sink = Total::default();
+            self.inner.encode(text, &Specials::allowed(&allowed), &mut sink)?;
+            Ok(sink.tokens)
+        })
+    }
+
+    /// Tokens up to a limit, the bytes that they cover, and whether there were more.
+    fn count_until(
+        &self,
+        py: Python<'_>,
+        text: Text,
+        limit: usize,
         allowed: Option<Specials>,
         refused: Option<Specials>,
     ) -> PyResult<(usize, usize, bool)> {
         let text = text.as_ref();
         self.run(py, text.len(), || {
             self.refuse(text, &refused)?;
-            let mut sink = Counter::new(limit.unwrap_or(usize::MAX));
+            let mut sink = Counter::new(limit);
             self.inner.encode(text, &Specials::allowed(&allowed), &mut sink)?;
             Ok((sink.tokens, sink.bytes, sink.passed))
         })

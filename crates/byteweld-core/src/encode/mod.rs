@@ -45,7 +45,7 @@ use windows::WINDOW;
 pub use batch::Ragged;
 pub use recover::recover_merges;
 pub(crate) use recover::{all_are_made, merges_of_ranks};
-pub use sink::{Counter, Sink, WithEnds};
+pub use sink::{Counter, Sink, Total, WithEnds};
 
 /// How merges are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +138,10 @@ pub struct Encoder {
     /// Made when a text first has use for them.
     cuts: OnceLock<Cuts>,
     longest: WhenWorthIt,
-    /// Working space of calls that are over. What it remembers never changes an id.
+    /// The working space of one call at a time: where calls do not overlap, all there is. What it remembers
+    /// never changes an id.
+    desk: Mutex<Option<Box<Scratch>>>,
+    /// That of other calls that are over.
     pool: Mutex<Vec<Box<Scratch>>>,
 }
 
@@ -220,6 +223,7 @@ impl Encoder {
             rewrites,
             cuts: OnceLock::new(),
             longest: WhenWorthIt::default(),
+            desk: Mutex::default(),
             pool: Mutex::default(),
         };
         if ranking == Ranking::Merges {
@@ -253,7 +257,14 @@ impl Encoder {
 
     /// Lends the space of an earlier call, with the words that it remembers.
     fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
-        // Never waits: in a forked process, the lock may be held by a thread that is not there.
+        // Never waits: in a forked process, a lock may be held by a thread that is not there. The first is held
+        // for as long as the work takes: to lock twice would take as long as to encode a word.
+        if let Ok(mut desk) = self.desk.try_lock() {
+            let scratch = desk.get_or_insert_default();
+            let result = work(scratch);
+            scratch.shrink();
+            return result;
+        }
         let pooled = self.pool.try_lock().ok().and_then(|mut pool| pool.pop());
         let mut scratch = pooled.unwrap_or_default();
         let result = work(&mut scratch);

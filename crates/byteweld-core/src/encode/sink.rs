@@ -66,6 +66,29 @@ impl Sink for WithEnds {
     }
 }
 
+/// Counts tokens.
+#[derive(Default)]
+pub struct Total {
+    /// Tokens taken.
+    pub tokens: usize,
+}
+
+impl Sink for Total {
+    const COVERS: bool = false;
+
+    #[inline]
+    fn push(&mut self, _: u32, _: Range<usize>) -> ControlFlow<()> {
+        self.tokens += 1;
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn push_all(&mut self, ids: &[u32], _: Range<usize>, _: &Tokens) -> ControlFlow<()> {
+        self.tokens += ids.len();
+        ControlFlow::Continue(())
+    }
+}
+
 /// Counts tokens, up to a limit, and the bytes that they cover.
 pub struct Counter {
     /// Tokens taken; at most `limit`.
