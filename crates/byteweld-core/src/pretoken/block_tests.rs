@@ -172,9 +172,10 @@ const TORN: [&[u8]; 16] = [
     b"\xFF",
 ];
 
-fn soup(random: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
+/// Fragments in any order; `all` of them, or fewer.
+fn soup(random: &mut impl FnMut(usize) -> usize, all: &[&str]) -> Vec<u8> {
     // A few kinds of fragment at a time, so that runs and edges of all kinds come about.
-    let few: Vec<&str> = (0..1 + random(12)).map(|_| FRAGMENTS[random(FRAGMENTS.len())]).collect();
+    let few: Vec<&str> = (0..1 + random(12)).map(|_| all[random(all.len())]).collect();
     let length = if random(8) == 0 { 5000 } else { 1 + random(800) };
     let repeat = random(4) == 0;
     let torn = if random(3) == 0 { 30 } else { 1000 };
@@ -203,7 +204,37 @@ fn mixed_text_is_cut_as_the_scanner_does() {
     let mut random = random(0x9E37_79B9_7F4A_7C15);
     for case in Case::all() {
         for _ in 0..1500 {
-            case.check(&soup(&mut random));
+            case.check(&soup(&mut random, &FRAGMENTS));
+        }
+    }
+}
+
+#[test]
+fn mixed_ascii_is_cut_as_the_scanner_does() {
+    let ascii: Vec<&str> = FRAGMENTS.into_iter().filter(|fragment| fragment.is_ascii()).collect();
+    let mut random = random(0x5851_F42D_4C95_7F2D);
+    for case in Case::all() {
+        for _ in 0..3000 {
+            let mut text = soup(&mut random, &ascii);
+            text.retain(u8::is_ascii);
+            case.check(&text);
+        }
+    }
+}
+
+#[test]
+fn long_numbers_are_cut_as_the_scanner_does() {
+    let mut random = random(0x1405_7B7E_F767_814F);
+    for case in Case::all() {
+        for round in 0..300 {
+            let mut text = String::new();
+            while text.len() < 200 + random(9000) {
+                let digit = if round % 4 == 0 { ["7", "٣", "𝟘", "²"][random(4)] } else { "7" };
+                let times = [1, 2, 3, 4, 6, 64, 192, 5000][random(8)];
+                text += &digit.repeat(times + random(4));
+                text += ["", "", " ", "a", ".", " x", "\n", "'s"][random(8)];
+            }
+            case.check(text.as_bytes());
         }
     }
 }
@@ -269,7 +300,7 @@ fn long_mixed_text_is_cut_as_the_backtracking_engine_does() {
         }
         let backtracker = Backtracker::new(pattern).unwrap();
         for _ in 0..60 {
-            let text = String::from_utf8_lossy(&soup(&mut random)).into_owned();
+            let text = String::from_utf8_lossy(&soup(&mut random, &FRAGMENTS)).into_owned();
             assert!(agree_on(&text, &scanner, &backtracker), "{name}: {text:?}");
         }
     }

@@ -69,11 +69,20 @@ struct Mark<'m> {
     chunk: &'m mut Chunk,
 }
 
+/// What a chunk was filled with.
+struct Filled {
+    length: usize,
+    is_ascii: bool,
+    has_wide_number: bool,
+}
+
 struct Marked {
     /// How many bytes the chunk holds.
     length: usize,
     /// Whether the text ends there.
     is_end: bool,
+    /// Whether it holds digits of several bytes.
+    has_wide_number: bool,
     /// The last place where white space follows a newline.
     last_after: usize,
 }
@@ -84,7 +93,7 @@ impl Work for Mark<'_> {
     #[inline(always)]
     fn run(self) -> Marked {
         let Self { blocks, classes, text, chunk } = self;
-        let (length, is_ascii) = blocks.fill(classes, text, chunk);
+        let Filled { length, is_ascii, has_wide_number } = blocks.fill(classes, text, chunk);
         let last_after = match (blocks.family.shape, is_ascii) {
             // The same with what is known of the most usual patterns, so that the rest falls away.
             (Shape::GPT2, true) => chunk.mark(Shape::GPT2, length, true),
@@ -97,7 +106,7 @@ impl Work for Mark<'_> {
             (Shape::TEKKEN, false) => chunk.mark(Shape::TEKKEN, length, false),
             (shape, is_ascii) => chunk.mark(shape, length, is_ascii),
         };
-        Marked { length, is_end: length == text.len(), last_after }
+        Marked { length, is_end: length == text.len(), has_wide_number, last_after }
     }
 }
 
@@ -141,11 +150,9 @@ impl Blocks {
         chunk: &mut Chunk,
         contraction_end: &dyn Fn(usize) -> usize,
     ) -> Result<(), usize> {
-        let Marked { length, is_end, last_after } =
+        let Marked { length, is_end, has_wide_number, last_after } =
             self.run(Mark { blocks: self, classes, text: &text[at..], chunk });
-        if self.family.number_max.is_some() {
-            self.cut_numbers(classes, &text[at..at + length], chunk);
-        }
+        self.cut_numbers(classes, &text[at..at + length], has_wide_number, chunk);
         self.apply_contractions(chunk, at, length.div_ceil(BLOCK), contraction_end);
         if is_end && self.family.is_end_whole {
             let is_white = |place| bit(&chunk.white, place);
@@ -159,9 +166,9 @@ impl Blocks {
         if chunk.starts.end > 0 { Ok(()) } else { Err(length + 1) }
     }
 
-    /// Fills a chunk; gives its length, and whether it is all ASCII.
+    /// Fills a chunk with the start of a text.
     #[inline(always)]
-    fn fill(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) -> (usize, bool) {
+    fn fill(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) -> Filled {
         let length = text.len().min(CHUNK);
         let (blocks, rest) = text[..length].as_chunks();
         self.tier.fill(blocks, &mut chunk.masks);
@@ -178,15 +185,14 @@ impl Blocks {
             chunk.number[i] = masks.digit;
             chunk.white[i] = masks.space | masks.control_space;
         }
-        if !is_ascii {
-            self.add_wide(classes, text, used, chunk);
-        }
-        (length, is_ascii)
+        let has_wide_number = !is_ascii && self.add_wide(classes, text, used, chunk);
+        Filled { length, is_ascii, has_wide_number }
     }
 
-    /// Adds the characters that are not ASCII.
+    /// Adds the characters that are not ASCII; gives whether digits are among them.
     #[inline(always)]
-    fn add_wide(&self, classes: &Classes, text: &[u8], used: usize, chunk: &mut Chunk) {
+    fn add_wide(&self, classes: &Classes, text: &[u8], used: usize, chunk: &mut Chunk) -> bool {
+        let mut number = 0;
         let mut spill = Spill::default();
         for i in 0..used {
             let masks = &chunk.masks[i];
@@ -199,39 +205,42 @@ impl Blocks {
             chunk.number[i] |= wide.number;
             chunk.white[i] |= wide.white;
             chunk.wide[i] = wide;
+            number |= wide.number;
         }
+        number != 0
     }
 
     /// Cuts numbers that are too long.
     #[inline(always)]
-    fn cut_numbers(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) {
+    fn cut_numbers(&self, classes: &Classes, text: &[u8], has_wide: bool, chunk: &mut Chunk) {
         let Some(max) = self.family.number_max else { return };
-        let mut before = 0; // numbers at the end of the block before
-        for i in 0..text.len().div_ceil(BLOCK) {
-            let number = chunk.number[i];
-            if number == 0 {
-                before = 0;
+        if has_wide || max as usize >= BLOCK {
+            self.cut_numbers_one_by_one(max, classes, text, chunk);
+        } else {
+            chunk.cut_ascii_numbers(max, text.len().div_ceil(BLOCK));
+        }
+    }
+
+    /// The same where digits may have several bytes.
+    #[cold]
+    fn cut_numbers_one_by_one(&self, max: u32, classes: &Classes, text: &[u8], chunk: &mut Chunk) {
+        let mut place = 0;
+        while place < text.len() {
+            let rest = chunk.number[place / BLOCK] >> (place % BLOCK);
+            if rest == 0 {
+                place = (place / BLOCK + 1) * BLOCK;
                 continue;
             }
-            let next = chunk.number.get(i + 1).copied().unwrap_or(0);
-            let mut long = number & !(number << 1 | before);
-            before = number >> 63;
-            // As many bytes as that, and one more, are of a number.
-            for n in 1..=max.min(3) {
-                long &= number >> n | next << (BLOCK as u32 - n);
-            }
-            while long != 0 {
-                let mut place = i * BLOCK + long.trailing_zeros() as usize;
-                long &= long - 1;
-                let mut digits = 0;
-                while place < text.len() && bit(&chunk.number, place) {
-                    if digits == max {
-                        chunk.starts.set(place);
-                        digits = 0;
-                    }
-                    digits += 1;
-                    place += if text[place] < 0x80 { 1 } else { classes.wide(text, place).1 };
+            place += rest.trailing_zeros() as usize;
+            let mut digits = 0;
+            while place < text.len() && bit(&chunk.number, place) {
+                if digits == max {
+                    chunk.starts.set(place);
+                    chunk.certain[place / BLOCK] |= 1 << (place % BLOCK);
+                    digits = 0;
                 }
+                digits += 1;
+                place += if text[place] < 0x80 { 1 } else { classes.wide(text, place).1 };
             }
         }
     }
@@ -319,13 +328,14 @@ impl Chunk {
     #[inline(always)]
     pub(super) fn ends(&mut self) -> &[u16] {
         let Self { starts: Starts { bits, end }, ends, .. } = self;
+        let used = end.div_ceil(BLOCK);
+        bits[0] &= !1;
+        if *end % BLOCK != 0 {
+            bits[used - 1] &= low_bits(*end % BLOCK);
+        }
         let mut count = 0;
-        for (i, &word) in bits[..end.div_ceil(BLOCK)].iter().enumerate() {
-            let first = i * BLOCK;
-            let mut bits = if i == 0 { word & !1 } else { word };
-            if *end - first < BLOCK {
-                bits &= low_bits(*end - first);
-            }
+        for (i, &word) in bits[..used].iter().enumerate() {
+            let (first, mut bits) = (i * BLOCK, word);
             let Some((room, _)) = ends[count..].split_first_chunk_mut::<BLOCK>() else { break };
             let found = bits.count_ones() as usize;
             let mut write = |range: std::ops::Range<usize>| {
@@ -369,6 +379,36 @@ impl Chunk {
         }
         self.starts.bits[0] |= 1;
         before.last_after
+    }
+
+    /// Cuts numbers of one-byte digits behind every `max` of them, fewer than a block's. Where such a cut is does not
+    /// depend on what follows.
+    #[inline(always)]
+    fn cut_ascii_numbers(&mut self, max: u32, used: usize) {
+        // Digits of the block before, and where numbers and their parts start in it.
+        let (mut before, mut starts_before) = (0, 0);
+        for i in 0..used {
+            let number = self.number[i];
+            let after = |n: u32| number << n | before >> (BLOCK as u32 - n);
+            let first = number & !after(1);
+            // Digits that have so many less one before them: only these can be cut off, and only behind one more.
+            let inside = (1..max).fold(number, |inside, n| inside & after(n));
+            let long = inside & after(max);
+            let mut starts = first;
+            if long != 0 {
+                starts |= starts_before >> (BLOCK as u32 - max) & long;
+                // One part, two parts, four parts on, as long as they are there.
+                let (mut step, mut whole) = (max, inside);
+                while step < BLOCK as u32 {
+                    starts |= starts << step & whole;
+                    whole &= whole << step;
+                    step *= 2;
+                }
+                self.starts.bits[i] |= starts;
+                self.certain[i] |= starts & !first;
+            }
+            (before, starts_before) = (number, starts);
+        }
     }
 
     /// Behind a contraction a word starts anew. If it starts with letters of both cases, capitals behind them are
