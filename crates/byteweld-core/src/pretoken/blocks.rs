@@ -8,23 +8,23 @@
 //! - of white space before something else, the last character is cut off; or what follows its last newline is;
 //! - other characters may take the newlines behind them with them;
 //! - words of two cases are also cut before capitals;
-//! - numbers of more than three digits, and contractions such as `'s`, are looked at one by one.
+//! - numbers that are too long are cut behind every so many digits;
+//! - contractions such as `'s` are looked at one by one.
 //!
-//! The shifts are in `rules.rs`; the masks come from `masks.rs` (ASCII) and `wide.rs` (the rest).
+//! The shifts are in `rules.rs`, and in `ascii.rs` for chunks that are all ASCII; the masks come from `masks.rs`
+//! (ASCII) and `wide.rs` (the rest).
 //!
 //! A chunk of text is looked at from a place where a pre-token starts, up to one that is certain whatever
 //! follows. What is longer than a chunk the scanner takes. The scanner is right by construction and is what
 //! this is tested against.
 
 use super::classes::Classes;
-use super::family::{Contractions, Family, Shape};
-use super::masks::{BLOCK, Masks, Tier, Work};
+use super::family::{Contractions, Family, Shape, Tail};
+use super::masks::{BLOCK, BLOCKS, Row, Rows, Tier, Work};
 use super::rules::Before;
 use super::spec::Spec;
 use super::wide::{Spill, Wide, WideMasks};
 
-/// The blocks of a chunk.
-const BLOCKS: usize = 32;
 /// The bytes of a chunk.
 pub(crate) const CHUNK: usize = BLOCKS * BLOCK;
 
@@ -47,13 +47,13 @@ pub(super) struct Starts {
 
 /// Masks of a chunk, block by block.
 pub(super) struct Chunk {
-    /// Of ASCII, and of what is not; the latter only where a chunk is not all ASCII.
-    pub(super) masks: [Masks; BLOCKS],
+    pub(super) rows: Rows,
+    /// Only where a chunk is not all ASCII.
     pub(super) wide: [WideMasks; BLOCKS],
-    /// Of both.
-    pub(super) letter: [u64; BLOCKS],
-    pub(super) number: [u64; BLOCKS],
-    pub(super) white: [u64; BLOCKS],
+    /// Only where it is: what is neither a letter, nor a number, nor white space.
+    pub(super) other: Row,
+    /// White space that follows a newline, if that matters.
+    pub(super) after_last: [u64; BLOCKS],
     pub(super) starts: Starts,
     /// Starts that are there whatever follows the chunk.
     pub(super) certain: [u64; BLOCKS],
@@ -83,8 +83,6 @@ struct Marked {
     is_end: bool,
     /// Whether it holds digits of several bytes.
     has_wide_number: bool,
-    /// The last place where white space follows a newline.
-    last_after: usize,
 }
 
 impl Work for Mark<'_> {
@@ -94,19 +92,15 @@ impl Work for Mark<'_> {
     fn run(self) -> Marked {
         let Self { blocks, classes, text, chunk } = self;
         let Filled { length, is_ascii, has_wide_number } = blocks.fill(classes, text, chunk);
-        let last_after = match (blocks.family.shape, is_ascii) {
+        match blocks.family.shape {
             // The same with what is known of the most usual patterns, so that the rest falls away.
-            (Shape::GPT2, true) => chunk.mark(Shape::GPT2, length, true),
-            (Shape::GPT2, false) => chunk.mark(Shape::GPT2, length, false),
-            (Shape::CL100K, true) => chunk.mark(Shape::CL100K, length, true),
-            (Shape::CL100K, false) => chunk.mark(Shape::CL100K, length, false),
-            (Shape::O200K, true) => chunk.mark(Shape::O200K, length, true),
-            (Shape::O200K, false) => chunk.mark(Shape::O200K, length, false),
-            (Shape::TEKKEN, true) => chunk.mark(Shape::TEKKEN, length, true),
-            (Shape::TEKKEN, false) => chunk.mark(Shape::TEKKEN, length, false),
-            (shape, is_ascii) => chunk.mark(shape, length, is_ascii),
-        };
-        Marked { length, is_end: length == text.len(), has_wide_number, last_after }
+            Shape::GPT2 => chunk.mark(Shape::GPT2, length, is_ascii),
+            Shape::CL100K => chunk.mark(Shape::CL100K, length, is_ascii),
+            Shape::O200K => chunk.mark(Shape::O200K, length, is_ascii),
+            Shape::TEKKEN => chunk.mark(Shape::TEKKEN, length, is_ascii),
+            shape => chunk.mark(shape, length, is_ascii),
+        }
+        Marked { length, is_end: length == text.len(), has_wide_number }
     }
 }
 
@@ -150,14 +144,14 @@ impl Blocks {
         chunk: &mut Chunk,
         contraction_end: &dyn Fn(usize) -> usize,
     ) -> Result<(), usize> {
-        let Marked { length, is_end, has_wide_number, last_after } =
+        let Marked { length, is_end, has_wide_number } =
             self.run(Mark { blocks: self, classes, text: &text[at..], chunk });
         self.cut_numbers(classes, &text[at..at + length], has_wide_number, chunk);
         self.apply_contractions(chunk, at, length.div_ceil(BLOCK), contraction_end);
-        if is_end && self.family.is_end_whole {
-            let is_white = |place| bit(&chunk.white, place);
-            if last_after > 0 && (last_after..length).all(is_white) {
-                chunk.starts.clear(last_after);
+        if is_end && self.family.is_end_whole && self.family.shape.has_to_last {
+            let place = last_bit_before(&chunk.after_last, length);
+            if place > 0 && (place..length).all(|place| chunk.rows.white.has(place)) {
+                chunk.starts.clear(place);
             }
         }
         if !is_end {
@@ -171,21 +165,17 @@ impl Blocks {
     fn fill(&self, classes: &Classes, text: &[u8], chunk: &mut Chunk) -> Filled {
         let length = text.len().min(CHUNK);
         let (blocks, rest) = text[..length].as_chunks();
-        self.tier.fill(blocks, &mut chunk.masks);
+        let shape = self.family.shape;
+        let all = shape.is_cased || shape.tail == Tail::NewlinesAndSlashes;
+        let mut high = self.tier.fill(blocks, 0, all, &mut chunk.rows);
         if !rest.is_empty() {
             let mut last = [[0; BLOCK]];
             last[0][..rest.len()].copy_from_slice(rest);
-            self.tier.fill(&last, &mut chunk.masks[blocks.len()..]);
+            high |= self.tier.fill(&last, blocks.len(), all, &mut chunk.rows);
         }
-        let used = length.div_ceil(BLOCK);
-        let is_ascii = chunk.masks[..used].iter().all(|masks| masks.high == 0);
-        for i in 0..used {
-            let masks = &chunk.masks[i];
-            chunk.letter[i] = masks.letter;
-            chunk.number[i] = masks.digit;
-            chunk.white[i] = masks.space | masks.control_space;
-        }
-        let has_wide_number = !is_ascii && self.add_wide(classes, text, used, chunk);
+        let is_ascii = high == 0;
+        let has_wide_number =
+            !is_ascii && self.add_wide(classes, text, length.div_ceil(BLOCK), chunk);
         Filled { length, is_ascii, has_wide_number }
     }
 
@@ -195,15 +185,16 @@ impl Blocks {
         let mut number = 0;
         let mut spill = Spill::default();
         for i in 0..used {
-            let masks = &chunk.masks[i];
-            if masks.high == 0 {
+            let rows = &mut chunk.rows;
+            let high = rows.high[i];
+            if high == 0 {
                 chunk.wide[i] = WideMasks::NONE;
                 continue;
             }
-            let wide = self.wide.block(self.tier, classes, text, i * BLOCK, masks, &mut spill);
-            chunk.letter[i] |= wide.letter;
-            chunk.number[i] |= wide.number;
-            chunk.white[i] |= wide.white;
+            let wide = self.wide.block(self.tier, classes, text, i * BLOCK, high, &mut spill);
+            rows.letter[i] |= wide.letter;
+            rows.number[i] |= wide.number;
+            rows.white[i] |= wide.white;
             chunk.wide[i] = wide;
             number |= wide.number;
         }
@@ -226,14 +217,14 @@ impl Blocks {
     fn cut_numbers_one_by_one(&self, max: u32, classes: &Classes, text: &[u8], chunk: &mut Chunk) {
         let mut place = 0;
         while place < text.len() {
-            let rest = chunk.number[place / BLOCK] >> (place % BLOCK);
+            let rest = chunk.rows.number[place / BLOCK] >> (place % BLOCK);
             if rest == 0 {
                 place = (place / BLOCK + 1) * BLOCK;
                 continue;
             }
             place += rest.trailing_zeros() as usize;
             let mut digits = 0;
-            while place < text.len() && bit(&chunk.number, place) {
+            while place < text.len() && chunk.rows.number.has(place) {
                 if digits == max {
                     chunk.starts.set(place);
                     chunk.certain[place / BLOCK] |= 1 << (place % BLOCK);
@@ -259,15 +250,15 @@ impl Blocks {
         let mut last_end = 0;
         for i in 0..used {
             let mut found = match self.family.shape.contractions {
-                Contractions::Suffix => chunk.masks[i].apostrophe,
-                _ => chunk.masks[i].apostrophe & chunk.starts.bits[i],
+                Contractions::Suffix => chunk.rows.apostrophe[i],
+                _ => chunk.rows.apostrophe[i] & chunk.starts.bits[i],
             };
             while found != 0 {
                 let place = i * BLOCK + found.trailing_zeros() as usize;
                 found &= found - 1;
                 let is_there = match self.family.shape.contractions {
                     Contractions::Suffix => {
-                        place > last_end && place > 0 && bit(&chunk.letter, place - 1)
+                        place > last_end && place > 0 && chunk.rows.letter.has(place - 1)
                     }
                     _ => chunk.starts.has(place),
                 };
@@ -314,11 +305,10 @@ impl Starts {
 
 impl Chunk {
     pub(super) const EMPTY: Self = Self {
-        masks: [Masks::NONE; BLOCKS],
-        letter: [0; BLOCKS],
-        number: [0; BLOCKS],
-        white: [0; BLOCKS],
+        rows: Rows::NONE,
         wide: [WideMasks::NONE; BLOCKS],
+        other: Row::NONE,
+        after_last: [0; BLOCKS],
         starts: Starts { bits: [0; BLOCKS], end: 0 },
         certain: [0; BLOCKS],
         ends: [0; CHUNK + BLOCK],
@@ -358,27 +348,34 @@ impl Chunk {
         &ends[..=count]
     }
 
-    /// Marks the starts of the chunk's first bytes, so many, and gives the last place where white space follows
-    /// a newline.
+    /// Marks the starts of the chunk's first bytes, so many.
     #[inline(always)]
-    fn mark(&mut self, shape: Shape, length: usize, is_ascii: bool) -> usize {
+    fn mark(&mut self, shape: Shape, length: usize, is_ascii: bool) {
         let used = length.div_ceil(BLOCK);
         self.starts.end = length;
+        let is_full = length.is_multiple_of(BLOCK);
+        let valid_of_last = if is_full { !0 } else { low_bits(length % BLOCK) };
+        if is_ascii {
+            self.mark_ascii(shape, used, valid_of_last);
+        } else {
+            self.mark_mixed(shape, used, valid_of_last);
+        }
+        self.starts.bits[0] |= 1;
+    }
+
+    #[inline(always)]
+    fn mark_mixed(&mut self, shape: Shape, used: usize, valid_of_last: u64) {
         self.starts.bits[..used].fill(0);
         let mut before = Before::default();
         for i in 0..used {
-            let next = match self.white.get(i + 1) {
-                Some(white) if (i + 1) * BLOCK < length => !white & 1,
-                _ => 0, // behind the end stands nothing
-            };
-            let valid = if length - i * BLOCK >= BLOCK { !0 } else { low_bits(length % BLOCK) };
-            self.block(shape, i, valid, next, is_ascii, &mut before);
+            let is_last = i + 1 == used; // and behind the end stands nothing
+            let next = if is_last { 0 } else { !self.rows.white[i + 1] & 1 };
+            let valid = if is_last { valid_of_last } else { !0 };
+            self.block(shape, i, valid, next, &mut before);
         }
         if before.open_capitals != 0 {
             self.starts.set(before.open_capitals);
         }
-        self.starts.bits[0] |= 1;
-        before.last_after
     }
 
     /// Cuts numbers of one-byte digits behind every `max` of them, fewer than a block's. Where such a cut is does not
@@ -388,7 +385,7 @@ impl Chunk {
         // Digits of the block before, and where numbers and their parts start in it.
         let (mut before, mut starts_before) = (0, 0);
         for i in 0..used {
-            let number = self.number[i];
+            let number = self.rows.number[i];
             let after = |n: u32| number << n | before >> (BLOCK as u32 - n);
             let first = number & !after(1);
             // Digits that have so many less one before them: only these can be cut off, and only behind one more.
@@ -421,28 +418,35 @@ impl Chunk {
             place
         };
         let capitals = while_it(self, at, |chunk, place| {
-            bit(&chunk.letter, place) && !chunk.is_capital(place) && !chunk.is_small(place)
+            chunk.rows.letter.has(place) && !chunk.is_capital(place) && !chunk.is_small(place)
         });
         let end = while_it(self, capitals, Self::is_capital);
-        if at < capitals && capitals < end && end < self.starts.end && bit(&self.letter, end) {
+        if at < capitals && capitals < end && end < self.starts.end && self.rows.letter.has(end) {
             self.starts.clear(capitals);
         }
     }
 
     fn is_capital(&self, place: usize) -> bool {
-        let (masks, wide) = (&self.masks[place / BLOCK], &self.wide[place / BLOCK]);
-        (masks.letter & !masks.bit_5 | wide.upper) >> (place % BLOCK) & 1 != 0
+        self.is_of_case(place, false)
     }
 
     fn is_small(&self, place: usize) -> bool {
-        let (masks, wide) = (&self.masks[place / BLOCK], &self.wide[place / BLOCK]);
-        (masks.letter & masks.bit_5 | wide.lower) >> (place % BLOCK) & 1 != 0
+        self.is_of_case(place, true)
+    }
+
+    fn is_of_case(&self, place: usize, is_small: bool) -> bool {
+        if self.rows.high.has(place) {
+            let wide = &self.wide[place / BLOCK];
+            let mask = if is_small { wide.lower } else { wide.upper };
+            mask >> (place % BLOCK) & 1 != 0
+        } else {
+            self.rows.letter.has(place) && self.rows.bit_5.has(place) == is_small
+        }
     }
 
     /// White space that is no newline.
     pub(super) fn is_plain_white(&self, place: usize) -> bool {
-        let newline = self.masks[place / BLOCK].newline;
-        bit(&self.white, place) && newline >> (place % BLOCK) & 1 == 0
+        self.rows.white.has(place) && !self.rows.newline.has(place)
     }
 
     /// Where the character that has a byte at `place` starts.

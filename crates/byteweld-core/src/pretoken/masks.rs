@@ -5,33 +5,122 @@
 /// The bytes of a block.
 pub(super) const BLOCK: usize = 64;
 
-/// Bit `i` of each mask is for byte `i`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Masks {
+/// The blocks of a chunk.
+pub(super) const BLOCKS: usize = 32;
+
+/// One mask of every block, and an empty one in front of them, so that what stands before a block is there for all
+/// of them; and one behind them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Row([u64; 1 + BLOCKS + 1]);
+
+impl Row {
+    pub(super) const NONE: Self = Self([0; 1 + BLOCKS + 1]);
+
+    /// The mask of the block before.
+    #[inline(always)]
+    pub(super) fn before(&self, i: usize) -> u64 {
+        self.0[i]
+    }
+
+    /// The bytes of a block that stand behind one of the mask.
+    #[inline(always)]
+    pub(super) fn after(&self, i: usize) -> u64 {
+        self[i] << 1 | self.before(i) >> (BLOCK - 1)
+    }
+
+    /// Whether a byte of the chunk is in it.
+    #[inline(always)]
+    pub(super) fn has(&self, place: usize) -> bool {
+        self[place / BLOCK] >> (place % BLOCK) & 1 != 0
+    }
+}
+
+impl std::ops::Index<usize> for Row {
+    type Output = u64;
+
+    #[inline(always)]
+    fn index(&self, i: usize) -> &u64 {
+        &self.0[i + 1]
+    }
+}
+
+impl std::ops::IndexMut<usize> for Row {
+    #[inline(always)]
+    fn index_mut(&mut self, i: usize) -> &mut u64 {
+        &mut self.0[i + 1]
+    }
+}
+
+/// The masks of a chunk. First they are those of ASCII; `wide.rs` adds letters, numbers and white space.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Rows {
+    pub(super) letter: Row,
+    pub(super) bit_5: Row,
+    pub(super) number: Row,
+    pub(super) space: Row,
+    pub(super) white: Row,
+    pub(super) newline: Row,
+    pub(super) apostrophe: Row,
+    pub(super) slash: Row,
+    pub(super) high: Row,
+}
+
+impl Rows {
+    pub(super) const NONE: Self = Self {
+        letter: Row::NONE,
+        bit_5: Row::NONE,
+        number: Row::NONE,
+        space: Row::NONE,
+        white: Row::NONE,
+        newline: Row::NONE,
+        apostrophe: Row::NONE,
+        slash: Row::NONE,
+        high: Row::NONE,
+    };
+
+    /// Writes the masks of a block; see [`Tier::fill`] for `ALL`.
+    #[inline(always)]
+    fn set<const ALL: bool>(&mut self, i: usize, masks: &Masks) {
+        self.letter[i] = masks.letter;
+        self.number[i] = masks.number;
+        self.space[i] = masks.space;
+        self.white[i] = masks.white;
+        self.newline[i] = masks.newline;
+        self.apostrophe[i] = masks.apostrophe;
+        self.high[i] = masks.high;
+        if ALL {
+            self.bit_5[i] = masks.bit_5;
+            self.slash[i] = masks.slash;
+        }
+    }
+}
+
+/// The masks of a block. Bit `i` of each is for byte `i`.
+struct Masks {
     /// `A`-`Z` and `a`-`z`.
-    pub(super) letter: u64,
+    letter: u64,
     /// Bit 5 of each byte: of the letters, it is set in the lower case.
-    pub(super) bit_5: u64,
+    bit_5: u64,
     /// `0`-`9`.
-    pub(super) digit: u64,
-    pub(super) space: u64,
-    /// Tab, line feed, vertical tab, form feed, carriage return.
-    pub(super) control_space: u64,
+    number: u64,
+    space: u64,
+    /// Space, tab, line feed, vertical tab, form feed, carriage return.
+    white: u64,
     /// Line feed, carriage return.
-    pub(super) newline: u64,
-    pub(super) apostrophe: u64,
-    pub(super) slash: u64,
+    newline: u64,
+    apostrophe: u64,
+    slash: u64,
     /// Bytes of other characters than ASCII.
-    pub(super) high: u64,
+    high: u64,
 }
 
 impl Masks {
-    pub(super) const NONE: Self = Self {
+    const NONE: Self = Self {
         letter: 0,
         bit_5: 0,
-        digit: 0,
+        number: 0,
         space: 0,
-        control_space: 0,
+        white: 0,
         newline: 0,
         apostrophe: 0,
         slash: 0,
@@ -97,22 +186,35 @@ impl Tier {
         }
     }
 
-    /// Makes the masks of blocks, one after the other.
+    /// Makes the masks of blocks, of which the first is the chunk's `from`th; gives all high bits. Bit 5 and
+    /// slashes are left out where not `all` are asked for.
     #[inline]
     #[cfg_attr(
         target_arch = "x86_64",
         expect(unsafe_code, reason = "instructions not all processors have")
     )]
-    pub(super) fn fill(self, blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
-        match self {
+    pub(super) fn fill(
+        self,
+        blocks: &[[u8; BLOCK]],
+        from: usize,
+        all: bool,
+        rows: &mut Rows,
+    ) -> u64 {
+        match (self, all) {
             #[cfg(any(test, not(target_arch = "x86_64")))]
-            Self::Plain => plain(blocks, masks),
+            (Self::Plain, _) => plain(blocks, from, rows),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: SSE2 is part of x86-64.
-            Self::Sse2 => unsafe { x86::sse2::fill(blocks, masks) },
+            (Self::Sse2, true) => unsafe { x86::sse2::fill::<true>(blocks, from, rows) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the same.
+            (Self::Sse2, false) => unsafe { x86::sse2::fill::<false>(blocks, from, rows) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this tier is made only where AVX2 was detected.
-            Self::Avx2 => unsafe { x86::avx2::fill(blocks, masks) },
+            (Self::Avx2, true) => unsafe { x86::avx2::fill::<true>(blocks, from, rows) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the same.
+            (Self::Avx2, false) => unsafe { x86::avx2::fill::<false>(blocks, from, rows) },
         }
     }
 
@@ -142,29 +244,33 @@ fn plain_plane(block: &[u8; BLOCK], bit: u32) -> u64 {
 }
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
-fn plain(blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
-    for (block, masks) in blocks.iter().zip(masks) {
-        *masks = Masks::NONE;
+fn plain(blocks: &[[u8; BLOCK]], from: usize, rows: &mut Rows) -> u64 {
+    let mut high = 0;
+    for (i, block) in (from..BLOCKS).zip(blocks) {
+        let mut masks = Masks::NONE;
         for (i, byte) in block.iter().enumerate() {
             let bit = |is_in: bool| u64::from(is_in) << i;
             masks.letter |= bit(byte.is_ascii_alphabetic());
             masks.bit_5 |= bit(byte & 0x20 != 0);
-            masks.digit |= bit(byte.is_ascii_digit());
+            masks.number |= bit(byte.is_ascii_digit());
             masks.space |= bit(*byte == b' ');
-            masks.control_space |= bit(matches!(byte, b'\t'..=b'\r'));
+            masks.white |= bit(matches!(byte, b'\t'..=b'\r' | b' '));
             masks.newline |= bit(matches!(byte, b'\n' | b'\r'));
             masks.apostrophe |= bit(*byte == b'\'');
             masks.slash |= bit(*byte == b'/');
             masks.high |= bit(*byte >= 0x80);
         }
+        rows.set::<true>(i, &masks);
+        high |= masks.high;
     }
+    high
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{BLOCK, Masks, Work};
+    use super::{BLOCK, BLOCKS, Masks, Rows, Work};
 
     /// Whether the processor has all that the tier of AVX2 uses.
     pub(super) fn has_avx2() -> bool {
@@ -188,7 +294,11 @@ mod x86 {
                 use super::*;
 
                 #[target_feature(enable = $feature)]
-                pub(in super::super) fn fill(blocks: &[[u8; BLOCK]], masks: &mut [Masks]) {
+                pub(in super::super) fn fill<const ALL: bool>(
+                    blocks: &[[u8; BLOCK]],
+                    from: usize,
+                    rows: &mut Rows,
+                ) -> u64 {
                     let bits = |x: $vector| u64::from($mask(x) as $bits);
                     let is = |x: $vector, byte: u8| $equal(x, $splat(byte as i8));
                     // Moved up so that the last byte of the range becomes the greatest signed one.
@@ -196,24 +306,29 @@ mod x86 {
                         let moved = $add(x, $splat((0x7F - last) as i8));
                         $greater(moved, $splat((0x7E - (last - first)) as i8))
                     };
-                    for (block, masks) in blocks.iter().zip(masks) {
-                        *masks = Masks::NONE;
+                    let mut high = 0;
+                    for (i, block) in (from..BLOCKS).zip(blocks) {
+                        let mut masks = Masks::NONE;
                         let (vectors, _) = block.as_chunks::<$bytes>();
-                        for (i, bytes) in vectors.iter().enumerate() {
+                        for (j, bytes) in vectors.iter().enumerate() {
                             let x: $vector = $load(bytes);
-                            let shift = i * $bytes;
+                            let shift = j * $bytes;
+                            let space = is(x, b' ');
                             let folded = $or(x, $splat(0x20));
                             masks.letter |= bits(in_range(folded, b'a', b'z')) << shift;
                             masks.bit_5 |= bits($shift(x, _mm_cvtsi32_si128(2))) << shift;
-                            masks.digit |= bits(in_range(x, b'0', b'9')) << shift;
-                            masks.space |= bits(is(x, b' ')) << shift;
-                            masks.control_space |= bits(in_range(x, b'\t', b'\r')) << shift;
+                            masks.number |= bits(in_range(x, b'0', b'9')) << shift;
+                            masks.space |= bits(space) << shift;
+                            masks.white |= bits($or(in_range(x, b'\t', b'\r'), space)) << shift;
                             masks.newline |= bits($or(is(x, b'\n'), is(x, b'\r'))) << shift;
                             masks.apostrophe |= bits(is(x, b'\'')) << shift;
                             masks.slash |= bits(is(x, b'/')) << shift;
                             masks.high |= bits(x) << shift;
                         }
+                        rows.set::<ALL>(i, &masks);
+                        high |= masks.high;
                     }
+                    high
                 }
 
                 #[inline]
@@ -279,14 +394,21 @@ mod tests {
                 [37, 1, 64].map(|step| std::array::from_fn(|i| (i * step) as u8 ^ byte))
             })
             .collect();
-        let mut expected = vec![Masks::NONE; blocks.len()];
-        Tier::Plain.fill(&blocks, &mut expected);
-        assert!(expected.iter().any(|masks| masks.slash != 0));
-        for tier in Tier::all() {
-            let mut masks = vec![Masks::NONE; blocks.len()];
-            tier.fill(&blocks, &mut masks);
-            assert_eq!(masks, expected, "{tier:?}");
+        let mut has_slashes = false;
+        for blocks in blocks.chunks(BLOCKS - 3) {
+            let mut expected = Rows::NONE;
+            let high = Tier::Plain.fill(blocks, 3, true, &mut expected);
+            has_slashes |= expected.slash != Row::NONE;
+            for tier in Tier::all() {
+                let mut rows = Rows::NONE;
+                assert_eq!(tier.fill(blocks, 3, true, &mut rows), high, "{tier:?}");
+                assert_eq!(rows, expected, "{tier:?}");
+                // What is left out stays as it was.
+                tier.fill(blocks, 3, false, &mut rows);
+                assert_eq!(rows, expected, "{tier:?}");
+            }
         }
+        assert!(has_slashes);
     }
 
     #[test]

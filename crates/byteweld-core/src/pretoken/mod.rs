@@ -13,6 +13,7 @@
 //! An automaton also proves where a text may be cut into blocks without changing a pre-token
 //! (`Pretokenizer::last_cut`); for a scanner's pattern it is built when that is first asked.
 
+mod ascii;
 mod automaton;
 mod backtrack;
 mod blocks;

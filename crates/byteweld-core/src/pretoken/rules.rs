@@ -29,15 +29,13 @@ pub(super) struct Before {
     absorbing: u64,
     /// White space after a newline goes on.
     plain_run: u64,
-    /// The last place in the chunk where white space follows a newline.
-    pub(super) last_after: usize,
     /// Where capitals start of which it is not known what follows them; 0 if there are none.
     pub(super) open_capitals: usize,
 }
 
 /// All of a run that comes after a bit that is set in it, and the bit.
 #[inline(always)]
-fn reach(first: u64, run: u64) -> u64 {
+pub(super) fn reach(first: u64, run: u64) -> u64 {
     ((first & run).wrapping_add(run) ^ run | first) & run
 }
 
@@ -63,21 +61,20 @@ impl Chunk {
         i: usize,
         valid: u64,
         next: u64,
-        is_ascii: bool,
         before: &mut Before,
     ) {
-        let wide = if is_ascii { WideMasks::NONE } else { self.wide[i] };
-        let number = self.number[i] & valid;
-        let all_white = self.white[i] & valid;
-        let space = self.masks[i].space & valid;
+        let wide = self.wide[i];
+        let number = self.rows.number[i] & valid;
+        let all_white = self.rows.white[i] & valid;
+        let space = self.rows.space[i] & valid;
         let after_space = space << 1 | before.space;
 
-        let others = self.others(shape, i, valid, &wide, is_ascii, before);
+        let others = self.others(shape, i, valid, &wide, before);
         let (white, other) = (all_white & !others.tail, others.all & !others.tail);
-        let newline = self.masks[i].newline & white;
-        let letter = self.letter[i] & valid & !others.marks;
-        if shape.is_cased && !is_ascii {
-            self.letter[i] = letter;
+        let newline = self.rows.newline[i] & white;
+        let letter = self.rows.letter[i] & valid & !others.marks;
+        if shape.is_cased {
+            self.rows.letter[i] = letter;
         }
 
         let after_letter = letter << 1 | before.letter;
@@ -104,9 +101,7 @@ impl Chunk {
             let (sum, goes_on) = plain.overflowing_add(after_last | before.plain_run);
             before.plain_run = u64::from(goes_on);
             more_newlines = sum & !plain & newline;
-            if after_last != 0 {
-                before.last_after = (i + 1) * BLOCK - 1 - after_last.leading_zeros() as usize;
-            }
+            self.after_last[i] = after_last;
         }
         let mut found = white_starts | after_last | last & !wide.inner;
         let mut wide_last = last & wide.inner;
@@ -133,7 +128,7 @@ impl Chunk {
         }
         found |= letter_starts & !joined;
         if shape.is_cased {
-            found |= self.case_starts(i, valid, letter, &wide, is_ascii, before);
+            found |= self.case_starts(i, letter, &wide, before);
         }
 
         // Numbers and others.
@@ -143,12 +138,13 @@ impl Chunk {
 
         self.starts.bits[i] |= found;
         while more_newlines != 0 {
-            self.clear_run_start(i * BLOCK + more_newlines.trailing_zeros() as usize);
+            let end = i * BLOCK + more_newlines.trailing_zeros() as usize;
+            self.starts.clear(self.plain_white_start(end));
             more_newlines &= more_newlines - 1;
         }
         // A contraction may become a part of the word before it.
         let uncertain =
-            if shape.contractions == Contractions::Suffix { self.masks[i].apostrophe } else { 0 };
+            if shape.contractions == Contractions::Suffix { self.rows.apostrophe[i] } else { 0 };
         self.certain[i] = white_starts
             | other & !after_other & !uncertain & (after_letter | after_number)
             | number & after_letter
@@ -169,26 +165,25 @@ impl Chunk {
         i: usize,
         valid: u64,
         wide: &WideMasks,
-        is_ascii: bool,
         before: &mut Before,
     ) -> Others {
-        let masks = &self.masks[i];
-        let plain = valid & !(self.letter[i] | self.number[i] | self.white[i]);
-        let newline = masks.newline & valid;
+        let rows = &self.rows;
+        let plain = valid & !(rows.letter[i] | rows.number[i] | rows.white[i]);
+        let newline = rows.newline[i] & valid;
         let tail_of = |all: u64| match shape.tail {
             Tail::None => 0,
             Tail::Newlines => {
                 reach((all << 1 | before.all_other) & newline | before.tail & newline, newline)
             }
             Tail::NewlinesAndSlashes => {
-                let goes_on = newline | masks.slash & valid;
+                let goes_on = newline | rows.slash[i] & valid;
                 reach((all << 1 | before.all_other) & newline | before.tail & goes_on, goes_on)
             }
         };
         let mut others = Others { all: plain, tail: tail_of(plain), marks: 0, absorbing: 0 };
-        if shape.is_cased && !is_ascii {
+        if shape.is_cased {
             let mark = wide.mark & valid;
-            let after_space = masks.space << 1 | before.space;
+            let after_space = rows.space[i] << 1 | before.space;
             loop {
                 let other = plain & !others.tail;
                 let second = other & !wide.inner & (other << 1 | before.other | after_space);
@@ -211,23 +206,10 @@ impl Chunk {
     /// Where words of two cases are cut: always before capitals. Those behind a small letter are, be there
     /// letters of both cases in between; and those behind a letter of both cases that end a word.
     #[inline(always)]
-    fn case_starts(
-        &mut self,
-        i: usize,
-        valid: u64,
-        letter: u64,
-        wide: &WideMasks,
-        is_ascii: bool,
-        before: &mut Before,
-    ) -> u64 {
-        let masks = &self.masks[i];
-        let small = masks.letter & masks.bit_5 & valid | wide.lower & valid;
-        if is_ascii {
-            let found = letter & !small & (small << 1 | before.small);
-            before.small = small >> 63;
-            return found;
-        }
-        let capital = masks.letter & !masks.bit_5 & valid | wide.upper & valid;
+    fn case_starts(&mut self, i: usize, letter: u64, wide: &WideMasks, before: &mut Before) -> u64 {
+        let (ascii, bit_5) = (letter & !self.rows.high[i], self.rows.bit_5[i]);
+        let small = ascii & bit_5 | wide.lower & letter;
+        let capital = ascii & !bit_5 | wide.upper & letter;
         let both = letter & !small & !capital;
         let as_small = small | reach((small << 1 | before.small) & both, both);
         let mut found = capital & (as_small << 1 | before.small);
@@ -259,15 +241,13 @@ impl Chunk {
         found
     }
 
-    /// Takes back the start after a newline of a run of white space that ends at another newline.
+    /// Where the white space that ends at a newline starts, behind the newline before it.
     #[cold]
-    fn clear_run_start(&mut self, end: usize) {
+    pub(super) fn plain_white_start(&self, end: usize) -> usize {
         let mut place = end;
         while place > 0 && self.is_plain_white(place - 1) {
             place -= 1;
         }
-        if place > 0 {
-            self.starts.clear(place);
-        }
+        place
     }
 }

@@ -8,7 +8,7 @@
 //! `classes.rs` understands what is no text.
 
 use super::classes::Classes;
-use super::masks::{BLOCK, Masks, Tier};
+use super::masks::{BLOCK, Tier};
 
 /// Part of a word, marks included.
 const LETTER: u8 = 1;
@@ -136,7 +136,7 @@ impl Wide {
         Some(Self { classes, two, three })
     }
 
-    /// The masks of the block that starts at `first`, of which those of ASCII are known.
+    /// The masks of the block that starts at `first`, of which the bytes that are not ASCII are known.
     #[inline(always)]
     pub(super) fn block(
         &self,
@@ -144,7 +144,7 @@ impl Wide {
         classes: &Classes,
         text: &[u8],
         first: usize,
-        masks: &Masks,
+        high: u64,
         spill: &mut Spill,
     ) -> WideMasks {
         let mut padded = [0; BLOCK + MORE];
@@ -152,9 +152,8 @@ impl Wide {
             padded[..text.len() - first].copy_from_slice(&text[first..]);
             &padded
         });
-        let high = masks.high;
         let lead = high & tier.plane(block(window), 6);
-        let three = lead & masks.bit_5;
+        let three = lead & tier.plane(block(window), 5);
         let four = three & tier.plane(block(window), 4);
         let mut inner = lead << 1 | three << 2 | four << 3 | spill.inner;
         let mut beyond = lead >> 63 | three >> 62 | four >> 61;
