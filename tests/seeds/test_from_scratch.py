@@ -483,7 +483,8 @@ print(peak() - before)
 
 @needs_proc
 def test_encoding_a_stream_of_60_megabytes_needs_a_few():
-    assert growth_of_peak(STREAM) < 14_000_000  # every number is a new word, so the memory of words fills
+    # Every number is a new word, so the memory of words fills.
+    assert growth_of_peak(STREAM) < 14_000_000
 
 
 COUNT = """
