@@ -1,0 +1,150 @@
+"""Calls for short texts, which go straight to the engine: the same answers as by the long way."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+import byteweld
+from byteweld import SpecialTokenError, Tokenizer, tokenizer
+from byteweld.tiktoken import Encoding
+
+END = "<|endoftext|>"
+CALLS = {
+    "encode": Tokenizer.encode,
+    "encode_to_numpy": Tokenizer.encode_to_numpy,
+    "count": Tokenizer.count,
+}
+
+
+def _train():
+    return byteweld.train(
+        iter(["low low low lower lower newest newest"]),
+        vocab_size=266,
+        recipe="from-scratch",
+        special_tokens=[END],
+    )
+
+
+@pytest.fixture(scope="module")
+def tok():
+    return _train()
+
+
+@pytest.fixture
+def engines(monkeypatch):
+    """The engines that are made during a test."""
+    made = []
+    make = tokenizer._engine
+
+    def watched(vocab):
+        made.append(make(vocab))
+        return made[-1]
+
+    monkeypatch.setattr(tokenizer, "_engine", watched)
+    return made
+
+
+def _number(answer):
+    return answer if isinstance(answer, int) else len(answer)
+
+
+# Around the length from which on the work is done without Python's lock.
+@pytest.mark.parametrize("length", [0, 1, 3, 15, 16, 17, 100, 2047, 2048, 2049, 5000])
+@pytest.mark.parametrize("letters", ["low lower ", "é", "低い", "🙂 newest"])
+def test_lists_arrays_and_counts_agree_at_every_length(tok, letters, length):
+    text = (letters * length)[:length]
+    expected, _ = tok.encode_with_offsets(text)
+    assert tok.decode(expected) == text
+    assert tok.encode(text) == tok.encode_ordinary(text) == expected
+    array = tok.encode_to_numpy(text)
+    assert array.dtype == "uint32" and array.tolist() == expected
+    assert tok.count(text) == tok.count_until(text, 1 << 20) == len(expected)
+
+
+def test_an_array_stays_as_it_is_when_the_next_text_is_encoded(tok):
+    first = tok.encode_to_numpy("low")
+    before = first.tolist()
+    tok.encode_to_numpy("newest")
+    assert first.tolist() == before
+    first[:] = 0  # it is the caller's own
+    assert tok.encode_to_numpy("low").tolist() == before
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("options", [{}, {"disallowed_special": ()}, {"allowed_special": "all"}])
+def test_a_lone_surrogate_is_the_replacement_character(tok, name, options):
+    found = CALLS[name](tok, "low \ud800 low", **options)
+    assert _number(found) == len(tok.encode("low \ufffd low"))
+    if name != "count":
+        assert list(found) == tok.encode_ordinary("low \ud800 low")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_special_tokens_are_refused_recognised_or_text_as_asked_for(tok, name):
+    call, text = CALLS[name], f"low{END}"
+    for refusing in [{}, {"disallowed_special": "all"}, {"allowed_special": set()}]:
+        with pytest.raises(SpecialTokenError, match="endoftext"):
+            call(tok, text, **refusing)
+    assert _number(call(tok, text, allowed_special={END})) == tok.count("low") + 1
+    as_text = len(tok.encode_ordinary(text))
+    assert _number(call(tok, text, disallowed_special=())) == as_text > tok.count("low") + 1
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("argument", ["allowed_special", "disallowed_special"])
+@pytest.mark.parametrize("text", ["", END])
+def test_a_string_that_is_not_all_is_no_set_of_special_tokens(tok, name, argument, text):
+    with pytest.raises(TypeError, match=f"{argument} is '.*'; it must be 'all' or a set"):
+        CALLS[name](tok, "low", **{argument: text})
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("text", [None, 1, ["low"]])
+def test_what_is_no_text_is_refused(tok, name, text):
+    with pytest.raises(TypeError, match="expected str or bytes, found"):
+        CALLS[name](tok, text)
+
+
+def test_an_engine_is_made_at_the_first_call_and_once(engines):
+    tok = _train()
+    assert engines == []
+    together = threading.Barrier(4)
+    answers = []
+
+    def ask():
+        together.wait()
+        answers.append(tok.encode("lower"))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(engines) == 1 and tok._encoder is engines[0]
+    assert answers == [tok.encode("lower")] * 4
+
+
+@pytest.mark.parametrize("first", ["the tokenizer", "its other face"])
+def test_two_faces_of_a_tokenizer_share_one_engine_whoever_needs_it_first(engines, first):
+    tok = _train()
+    face = Encoding.from_tokenizer(tok)
+    assert engines == []
+    pair = (tok, face) if first == "the tokenizer" else (face, tok)
+    assert pair[0].encode("lower") == pair[1].encode("lower")
+    assert len(engines) == 1
+    assert tok._encoder is face._encoder is engines[0]
+
+
+def test_a_tokenizer_that_never_encoded_is_freed_at_once():
+    tok = _train()
+    watched = weakref.ref(tok)
+    gc.disable()
+    try:
+        del tok
+        assert watched() is None
+    finally:
+        gc.enable()
