@@ -39,18 +39,22 @@ impl Chunk {
     /// behind the last newline of its run.
     #[inline(always)]
     fn settle_newlines(&mut self, shape: Shape, used: usize) {
-        let (mut tail_before, mut plain_run) = (0, 0);
+        // The last byte of the block before, bit 0, and whether white space goes on from there.
+        let (mut other_before, mut tail_before) = (0, 0);
+        let (mut newline_before, mut plain_run) = (0, 0);
         for i in 0..used {
             let rows = &mut self.rows;
             let newline = rows.newline[i];
+            let after_other = self.other[i] << 1 | other_before;
+            other_before = self.other[i] >> (BLOCK - 1);
             self.after_last[i] = 0;
-            if newline | rows.newline.after(i) | tail_before | plain_run == 0 {
+            if newline | newline_before | tail_before | plain_run == 0 {
                 continue;
             }
             if shape.tail != Tail::None {
                 let has_slashes = shape.tail == Tail::NewlinesAndSlashes;
                 let goes_on = newline | if has_slashes { rows.slash[i] } else { 0 };
-                let first = self.other.after(i) & newline | tail_before & goes_on;
+                let first = after_other & newline | tail_before & goes_on;
                 let tail = reach(first, goes_on);
                 tail_before = tail >> (BLOCK - 1);
                 rows.newline[i] &= !tail;
@@ -60,7 +64,8 @@ impl Chunk {
             if shape.has_to_last {
                 let newline = rows.newline[i];
                 let plain = rows.white[i] & !newline;
-                let after_last = plain & rows.newline.after(i);
+                let after_last = plain & (newline << 1 | newline_before);
+                newline_before = newline >> (BLOCK - 1);
                 let (sum, goes_on) = plain.overflowing_add(after_last | plain_run);
                 plain_run = u64::from(goes_on);
                 self.after_last[i] = after_last;

@@ -73,6 +73,7 @@ struct Mark<'m> {
 struct Filled {
     length: usize,
     is_ascii: bool,
+    /// Whether there are digits of several bytes.
     has_wide_number: bool,
 }
 
@@ -81,8 +82,6 @@ struct Marked {
     length: usize,
     /// Whether the text ends there.
     is_end: bool,
-    /// Whether it holds digits of several bytes.
-    has_wide_number: bool,
 }
 
 impl Work for Mark<'_> {
@@ -100,7 +99,8 @@ impl Work for Mark<'_> {
             Shape::TEKKEN => chunk.mark(Shape::TEKKEN, length, is_ascii),
             shape => chunk.mark(shape, length, is_ascii),
         }
-        Marked { length, is_end: length == text.len(), has_wide_number }
+        blocks.cut_numbers(classes, &text[..length], has_wide_number, chunk);
+        Marked { length, is_end: length == text.len() }
     }
 }
 
@@ -144,9 +144,8 @@ impl Blocks {
         chunk: &mut Chunk,
         contraction_end: &dyn Fn(usize) -> usize,
     ) -> Result<(), usize> {
-        let Marked { length, is_end, has_wide_number } =
+        let Marked { length, is_end } =
             self.run(Mark { blocks: self, classes, text: &text[at..], chunk });
-        self.cut_numbers(classes, &text[at..at + length], has_wide_number, chunk);
         self.apply_contractions(chunk, at, length.div_ceil(BLOCK), contraction_end);
         if is_end && self.family.is_end_whole && self.family.shape.has_to_last {
             let place = last_bit_before(&chunk.after_last, length);
@@ -204,11 +203,16 @@ impl Blocks {
     /// Cuts numbers that are too long.
     #[inline(always)]
     fn cut_numbers(&self, classes: &Classes, text: &[u8], has_wide: bool, chunk: &mut Chunk) {
-        let Some(max) = self.family.number_max else { return };
-        if has_wide || max as usize >= BLOCK {
-            self.cut_numbers_one_by_one(max, classes, text, chunk);
-        } else {
-            chunk.cut_ascii_numbers(max, text.len().div_ceil(BLOCK));
+        let used = text.len().div_ceil(BLOCK);
+        match self.family.number_max {
+            None => {}
+            Some(max) if has_wide || max as usize >= BLOCK => {
+                self.cut_numbers_one_by_one(max, classes, text, chunk);
+            }
+            // The same with what is known of the most usual patterns.
+            Some(1) => chunk.cut_ascii_numbers(1, used),
+            Some(3) => chunk.cut_ascii_numbers(3, used),
+            Some(max) => chunk.cut_ascii_numbers(max, used),
         }
     }
 
@@ -248,7 +252,7 @@ impl Blocks {
             return;
         }
         let mut last_end = 0;
-        for i in 0..used {
+        for i in 0..used.min(BLOCKS) {
             let mut found = match self.family.shape.contractions {
                 Contractions::Suffix => chunk.rows.apostrophe[i],
                 _ => chunk.rows.apostrophe[i] & chunk.starts.bits[i],
@@ -382,18 +386,22 @@ impl Chunk {
     /// depend on what follows.
     #[inline(always)]
     fn cut_ascii_numbers(&mut self, max: u32, used: usize) {
-        // Digits of the block before, and where numbers and their parts start in it.
+        // The last `max` bytes of the block before: digits, and where numbers and their parts start.
         let (mut before, mut starts_before) = (0, 0);
-        for i in 0..used {
+        for i in 0..used.min(BLOCKS) {
             let number = self.rows.number[i];
-            let after = |n: u32| number << n | before >> (BLOCK as u32 - n);
+            if number == 0 {
+                (before, starts_before) = (0, 0);
+                continue;
+            }
+            let after = |n: u32| number << n | before >> (max - n);
             let first = number & !after(1);
             // Digits that have so many less one before them: only these can be cut off, and only behind one more.
             let inside = (1..max).fold(number, |inside, n| inside & after(n));
             let long = inside & after(max);
             let mut starts = first;
             if long != 0 {
-                starts |= starts_before >> (BLOCK as u32 - max) & long;
+                starts |= starts_before & long;
                 // One part, two parts, four parts on, as long as they are there.
                 let (mut step, mut whole) = (max, inside);
                 while step < BLOCK as u32 {
@@ -404,7 +412,8 @@ impl Chunk {
                 self.starts.bits[i] |= starts;
                 self.certain[i] |= starts & !first;
             }
-            (before, starts_before) = (number, starts);
+            let last = BLOCK as u32 - max;
+            (before, starts_before) = (number >> last, starts >> last);
         }
     }
 
