@@ -26,7 +26,7 @@ pub struct Tokens {
 
 impl Tokens {
     /// Lays out tokens given as (id, bytes) in any order.
-    pub fn new(tokens: &[(u32, Vec<u8>)]) -> Result<Self> {
+    pub fn new(tokens: &[(u32, impl AsRef<[u8]>)]) -> Result<Self> {
         let highest = tokens.iter().map(|(id, _)| *id as usize).max().unwrap_or(0);
         if highest > FREE_IDS && highest / MAX_SPARSENESS > tokens.len() {
             return Err(Error::Vocabulary(format!(
@@ -34,9 +34,10 @@ impl Tokens {
                 tokens.len()
             )));
         }
-        let mut order: Vec<&(u32, Vec<u8>)> = tokens.iter().collect();
+        let mut order: Vec<(u32, &[u8])> =
+            tokens.iter().map(|(id, token)| (*id, token.as_ref())).collect();
         order.sort_unstable_by_key(|(id, _)| *id);
-        let total: usize = tokens.iter().map(|(_, token)| token.len()).sum();
+        let total: usize = order.iter().map(|(_, token)| token.len()).sum();
         if u32::try_from(total).is_err() {
             return Err(Error::Vocabulary(format!(
                 "the tokens have {total} bytes; all together may have at most 2^32 - 1"
@@ -51,9 +52,9 @@ impl Tokens {
         }
         let mut empty = None;
         for (id, token) in order {
-            starts.resize(*id as usize + 1, bytes.len() as u32);
+            starts.resize(id as usize + 1, bytes.len() as u32);
             if token.is_empty()
-                && let Some(other) = empty.replace(*id)
+                && let Some(other) = empty.replace(id)
             {
                 return Err(Error::Vocabulary(format!("tokens {other} and {id} are empty")));
             }

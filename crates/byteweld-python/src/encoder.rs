@@ -129,6 +129,10 @@ impl NormalArgument {
     }
 }
 
+fn slices(tokens: &[(u32, Vec<u8>)]) -> Vec<(u32, &[u8])> {
+    tokens.iter().map(|(id, token)| (*id, &token[..])).collect()
+}
+
 /// Ids as an array. To copy few of them is quicker than to make the object that would keep them alive.
 fn array(py: Python<'_>, ids: Vec<u32>) -> Bound<'_, PyArray1<u32>> {
     const WORTH_KEEPING: usize = 1 << 14;
@@ -306,16 +310,19 @@ impl Encoder {
         let steps = steps.into_iter().map(|step| step.into_step(py)).collect::<PyResult<_>>()?;
         let normaliser =
             normalizer.into_iter().map(|step| step.into_step(py)).collect::<PyResult<_>>()?;
-        let (tokens, merges) = match tokens {
-            TokensArgument::Ordinary(tokens) => (tokens, merges),
-            TokensArgument::All(table) => table.get().ordinary(&added_bytes),
+        let (tokens, merges) = match &tokens {
+            TokensArgument::Ordinary(tokens) => (slices(tokens), merges),
+            TokensArgument::All(table) => {
+                let table = table.get();
+                (table.ordinary(&added_bytes), table.merges_in_order().to_vec())
+            }
         };
         let vocabulary = core::Vocabulary {
             tokens,
             merges,
             ranking,
             added: added.into_iter().map(added_token).collect(),
-            added_bytes,
+            added_bytes: slices(&added_bytes),
             pattern,
             steps: Steps::new(steps),
             normaliser: Normaliser::new(normaliser),

@@ -1,13 +1,8 @@
 //! Vocabularies read in one pass: rank files, the model of a tokenizer.json, and what was kept of either.
 
-use std::collections::HashSet;
-
 use byteweld_core::table as core;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-
-/// (id, bytes) of ordinary tokens, and merges.
-type Ordinary = (Vec<(u32, Vec<u8>)>, Vec<(u32, u32, u32)>);
 
 /// Tokens by id and merges in rank order. Immutable.
 #[pyclass(frozen, module = "byteweld._native")]
@@ -16,11 +11,21 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// What an encoder takes: all tokens but those that only added tokens have.
-    pub(crate) fn ordinary(&self, added: &[(u32, Vec<u8>)]) -> Ordinary {
-        let added: HashSet<u32> = added.iter().map(|(id, _)| *id).collect();
-        let tokens = self.inner.tokens().filter(|(id, _)| !added.contains(id));
-        (tokens.map(|(id, token)| (id, token.to_vec())).collect(), self.inner.merges().to_vec())
+    /// All tokens but those that only added tokens have, whose ids ascend.
+    pub(crate) fn ordinary(&self, added: &[(u32, Vec<u8>)]) -> Vec<(u32, &[u8])> {
+        let mut added = added.iter().map(|(id, _)| *id).peekable();
+        let mut tokens = Vec::with_capacity(self.inner.len());
+        for (id, token) in self.inner.tokens() {
+            while added.next_if(|other| *other < id).is_some() {}
+            if added.peek() != Some(&id) {
+                tokens.push((id, token));
+            }
+        }
+        tokens
+    }
+
+    pub(crate) fn merges_in_order(&self) -> &[(u32, u32, u32)] {
+        self.inner.merges()
     }
 }
 

@@ -59,10 +59,10 @@ pub enum Ranking {
     Ids,
 }
 
-/// A vocabulary, as the engine takes it.
-pub struct Vocabulary {
+/// A vocabulary, as the engine takes it. The bytes of its tokens may be somebody else's.
+pub struct Vocabulary<B = Vec<u8>> {
     /// Ordinary tokens, as (id, bytes).
-    pub tokens: Vec<(u32, Vec<u8>)>,
+    pub tokens: Vec<(u32, B)>,
     /// Merges in rank order: left, right, new. Empty with [`Ranking::Ids`].
     pub merges: Vec<(u32, u32, u32)>,
     /// How merges are ranked.
@@ -70,7 +70,7 @@ pub struct Vocabulary {
     /// Added tokens, special and other.
     pub added: Vec<AddedToken>,
     /// Bytes of the ids that only added tokens have, as (id, bytes).
-    pub added_bytes: Vec<(u32, Vec<u8>)>,
+    pub added_bytes: Vec<(u32, B)>,
     /// The pattern, or none.
     pub pattern: Option<String>,
     /// What cuts text where one pattern does not say it; `pattern` is then none.
@@ -83,13 +83,9 @@ pub struct Vocabulary {
     pub unk: Option<u32>,
 }
 
-impl Vocabulary {
+impl<B> Vocabulary<B> {
     /// A vocabulary of tokens and merges alone.
-    pub fn new(
-        tokens: Vec<(u32, Vec<u8>)>,
-        merges: Vec<(u32, u32, u32)>,
-        ranking: Ranking,
-    ) -> Self {
+    pub fn new(tokens: Vec<(u32, B)>, merges: Vec<(u32, u32, u32)>, ranking: Ranking) -> Self {
         Self {
             tokens,
             merges,
@@ -171,7 +167,7 @@ pub struct Choice {
 
 impl Encoder {
     /// Prepares a vocabulary.
-    pub fn new(vocabulary: Vocabulary) -> Result<Self> {
+    pub fn new(vocabulary: Vocabulary<impl AsRef<[u8]>>) -> Result<Self> {
         let Vocabulary { tokens, merges, ranking, added, added_bytes, pattern, .. } = vocabulary;
         let pretokenizer = Pretokenizer::new(pattern.as_deref())?;
         let num_ordinary = tokens.len();
@@ -181,8 +177,8 @@ impl Encoder {
         let tokens = &every[..num_ordinary];
         let mut byte_ids = [NONE; 256];
         for (id, token) in tokens {
-            if let [byte] = token[..] {
-                byte_ids[byte as usize] = *id;
+            if let [byte] = token.as_ref() {
+                byte_ids[*byte as usize] = *id;
             }
         }
         let ordinary: Vec<u32> = tokens.iter().map(|(id, _)| *id).collect();

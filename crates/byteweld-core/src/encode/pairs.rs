@@ -62,13 +62,14 @@ impl Default for Pairs {
 /// For each token the tokens that it starts with, itself not among them, as (id, length) from short to
 /// long. In sorted order, the tokens that a token starts with stand before it, each starting with the
 /// one before: a stack holds them.
-fn proper_prefixes(tokens: &[(u32, Vec<u8>)]) -> Vec<Vec<(u32, usize)>> {
+fn proper_prefixes(tokens: &[(u32, impl AsRef<[u8]>)]) -> Vec<Vec<(u32, usize)>> {
+    let tokens: Vec<(u32, &[u8])> = tokens.iter().map(|(id, t)| (*id, t.as_ref())).collect();
     let mut order: Vec<usize> = (0..tokens.len()).collect();
-    order.sort_unstable_by(|&a, &b| tokens[a].1.cmp(&tokens[b].1));
+    order.sort_unstable_by(|&a, &b| tokens[a].1.cmp(tokens[b].1));
     let mut found = vec![Vec::new(); tokens.len()];
     let mut stack: Vec<usize> = Vec::new();
     for at in order {
-        while stack.pop_if(|top| !tokens[at].1.starts_with(&tokens[*top].1)).is_some() {}
+        while stack.pop_if(|top| !tokens[at].1.starts_with(tokens[*top].1)).is_some() {}
         found[at] = stack.iter().map(|&place| (tokens[place].0, tokens[place].1.len())).collect();
         stack.push(at);
     }
@@ -111,7 +112,7 @@ impl Pairs {
         let mut pairs = Self::with_capacity(merges.len(), Some(Vec::with_capacity(merges.len())));
         for (&(left, right, id), rank) in merges.iter().zip(0..) {
             if let Some(&(left, right, _)) = merges.get(rank as usize + AHEAD) {
-                prefetch(&pairs.slots, (pairs.hash(left, right) >> pairs.shift) as usize);
+                pairs.ask_for(left, right);
             }
             pairs.insert(left, right, Merged { rank, id });
         }
@@ -122,17 +123,18 @@ impl Pairs {
     ///
     /// A token has at most as many prefixes and suffixes that are tokens as it has bytes, and they are
     /// found without looking at a byte twice, so the work is linear in all tokens' bytes (and sorting).
-    pub(super) fn of_ranks(tokens: &[(u32, Vec<u8>)]) -> Self {
+    pub(super) fn of_ranks(tokens: &[(u32, impl AsRef<[u8]>)]) -> Self {
         let prefixes = proper_prefixes(tokens);
+        let reverse = |token: &[u8]| token.iter().rev().copied().collect();
         let reversed: Vec<(u32, Vec<u8>)> =
-            tokens.iter().map(|(id, token)| (*id, token.iter().rev().copied().collect())).collect();
+            tokens.iter().map(|(id, token)| (*id, reverse(token.as_ref()))).collect();
         let suffixes = proper_prefixes(&reversed);
         let mut pairs = Self::ranked_by_id(tokens.len());
         for (at, (id, token)) in tokens.iter().enumerate() {
             // Prefixes from short to long, suffixes from long to short: lengths that add up meet.
             let mut ends = suffixes[at].iter().rev().peekable();
             for &(left, left_length) in &prefixes[at] {
-                let wanted = token.len() - left_length;
+                let wanted = token.as_ref().len() - left_length;
                 while ends.next_if(|(_, length)| *length > wanted).is_some() {}
                 if let Some(&(right, _)) = ends.next_if(|(_, length)| *length == wanted) {
                     pairs.insert(left, right, Merged { rank: *id, id: *id });
@@ -172,6 +174,12 @@ impl Pairs {
                 self.low[cell] = new.rank;
             }
         }
+    }
+
+    /// Asks for the slot of a pair that will be added soon.
+    #[inline]
+    pub(super) fn ask_for(&self, left: u32, right: u32) {
+        prefetch(&self.slots, (self.hash(left, right) >> self.shift) as usize);
     }
 
     #[inline]

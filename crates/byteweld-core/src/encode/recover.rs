@@ -14,13 +14,14 @@
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
 
 use super::apart::stay_apart;
 use super::merge::Scratch;
 use super::pairs::{Merged, NONE, Pairs};
 use crate::decode::Tokens;
 use crate::error::Result;
+use crate::huge::advise;
+use crate::prefetch::prefetch;
 
 /// The merges of a vocabulary ranked by id, as (left, right, new) in rank order; `None` if some token is not
 /// made of exactly two parts.
@@ -28,25 +29,32 @@ pub fn recover_merges(mut tokens: Vec<(u32, Vec<u8>)>) -> Result<Option<Vec<(u32
     Tokens::new(&tokens)?; // an id twice, or far beyond the others
     tokens.sort_unstable_by_key(|(id, _)| *id);
     let tokens: Vec<(u32, &[u8])> = tokens.iter().map(|(id, token)| (*id, &token[..])).collect();
-    Ok(merges_of_ranks(&tokens))
+    Ok(merges_of_ranks(tokens))
 }
 
 /// The same for tokens in order of rank, if no id is repeated.
-pub(crate) fn merges_of_ranks(tokens: &[(u32, &[u8])]) -> Option<Vec<(u32, u32, u32)>> {
-    let (bytes, longer): (Vec<_>, Vec<_>) = tokens.iter().partition(|(_, token)| token.len() == 1);
-    let mut made = Made::new(longer.len())?;
-    let mut known = Known::new(tokens.len());
+pub(crate) fn merges_of_ranks(mut tokens: Vec<(u32, &[u8])>) -> Option<Vec<(u32, u32, u32)>> {
+    let mut made = Made::new(tokens.len())?;
+    let mut known = Known::new(BYTES + tokens.len());
     let mut ids = vec![NONE; BYTES];
-    for (id, token) in bytes {
-        known.look_at(token);
-        known.insert(u32::from(token[0]));
-        ids[usize::from(token[0])] = id;
+    for (id, token) in &tokens {
+        if let [byte] = token {
+            known.insert(hash_of_byte(*byte), u32::from(*byte));
+            ids[usize::from(*byte)] = *id;
+        }
     }
-    for (id, token) in longer {
+    tokens.retain(|(_, token)| token.len() != 1);
+    ids.reserve_exact(tokens.len());
+    let mut seen = vec![Seen::default(); AHEAD];
+    for (place, (_, token)) in seen.iter_mut().zip(&tokens) {
+        known.look_at(token, place);
+    }
+    for (at, &(id, token)) in tokens.iter().enumerate() {
+        let looked_at = &mut seen[at % AHEAD];
         if token.len() <= SHORT {
-            known.look_at(token);
-            let (left, right) = known.cuts().find(|&(left, right)| made.stay_apart(left, right))?;
-            known.insert(made.add(left, right));
+            let is_right = |&(left, right): &(u32, u32)| made.stay_apart(left, right);
+            let (left, right) = known.cuts(looked_at).find(is_right)?;
+            known.insert(looked_at.starts[token.len()], made.add(left, right));
         } else if token.iter().all(|&byte| ids[usize::from(byte)] != NONE) {
             let (left, right) = made.merge(token)?;
             made.add(left, right);
@@ -54,6 +62,9 @@ pub(crate) fn merges_of_ranks(tokens: &[(u32, &[u8])]) -> Option<Vec<(u32, u32, 
             return None;
         }
         ids.push(id);
+        if let Some((_, later)) = tokens.get(at + AHEAD) {
+            known.look_at(later, looked_at);
+        }
     }
     let id = |place: u32| ids[place as usize];
     let places = made.halves.iter().zip(BYTES as u32..);
@@ -113,6 +124,7 @@ impl Made {
 
     /// Whether the bytes of two tokens merge to just these two.
     fn stay_apart(&self, left: u32, right: u32) -> bool {
+        self.pairs.ask_for(left, right); // if they do, they are added next
         let made = |place: u32| if place < BYTES as u32 { 0 } else { place + 1 };
         let parts = |place: u32| self.halves[place as usize - BYTES];
         stay_apart(&self.pairs, (left, right), NONE, made, parts)
@@ -137,17 +149,42 @@ impl Made {
 /// Longer tokens are merged: they are few, and have many cuts.
 const SHORT: usize = 64;
 
-/// The places of tokens by their bytes: a polynomial of them modulo 2^61 - 1, at a point that nobody knows.
+/// So many tokens before a token is cut, it is looked at.
+const AHEAD: usize = 8;
+
+/// The hashes of the starts and ends of a short token. Each is a polynomial of the bytes modulo 2^61 - 1, at a
+/// point that nobody knows, spread over all 64 bits.
+#[derive(Clone)]
+struct Seen {
+    length: usize,
+    /// By a number of bytes, what the first so many have, and what all behind them have.
+    starts: [u64; SHORT + 1],
+    ends: [u64; SHORT + 1],
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { length: 0, starts: [0; SHORT + 1], ends: [0; SHORT + 1] }
+    }
+}
+
+/// The places of tokens by their hash. Tokens are looked at some time before they are looked for, so that what
+/// is asked for has come from memory.
 ///
-/// The bytes themselves are not compared. Should two tokens ever meet in one value, then a merge comes out whose
+/// The bytes themselves are not compared. Should two tokens ever meet in one hash, then a merge comes out whose
 /// parts are not the bytes of its result, which every vocabulary checks.
 struct Known {
-    places: HashTable<(u64, u32)>,
-    powers: [u64; SHORT + 1],
-    /// The value of each start of the token that is looked at, and its length.
-    values: [u64; SHORT + 1],
-    length: usize,
+    /// Open addressing, at most half full: a place and, above it, the low bits of the hash; [`EMPTY`] if empty.
+    /// With the high bits, which say where the slot is, that is all of the hash.
+    slots: Vec<u64>,
+    place_bits: u32,
+    /// How far a hash is shifted down to a slot.
+    shift: u32,
+    powers: [u64; SHORT],
 }
+
+/// No place is so high that a slot in use could look like this.
+const EMPTY: u64 = u64::MAX;
 
 const PRIME: u64 = (1 << 61) - 1;
 
@@ -161,51 +198,82 @@ fn reduce(number: u64) -> u64 {
     if number >= PRIME { number - PRIME } else { number }
 }
 
-/// Spreads a value over all 64 bits, as the table wants it.
+/// Spreads a value over all 64 bits; no two become one.
 fn spread(value: u64) -> u64 {
     value.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
+fn hash_of_byte(byte: u8) -> u64 {
+    spread(u64::from(byte) + 1)
+}
+
 impl Known {
-    fn new(tokens: usize) -> Self {
+    /// Room for places below `end`, each given once.
+    fn new(end: usize) -> Self {
         let point = RandomState::default().build_hasher().finish() % (PRIME - 512) + 256;
-        let mut powers = [1; SHORT + 1];
-        for exponent in 1..=SHORT {
+        let mut powers = [1; SHORT];
+        for exponent in 1..SHORT {
             powers[exponent] = multiply(powers[exponent - 1], point);
         }
-        let places = HashTable::with_capacity(tokens);
-        Self { places, powers, values: [0; SHORT + 1], length: 0 }
+        let place_bits = usize::BITS - end.leading_zeros();
+        let mut slots = Vec::with_capacity(2 << place_bits);
+        advise(slots.spare_capacity_mut());
+        slots.resize(2 << place_bits, EMPTY);
+        Self { slots, place_bits, shift: u64::BITS - place_bits - 1, powers }
     }
 
-    /// Takes a short token to look at.
-    fn look_at(&mut self, token: &[u8]) {
-        for (at, &byte) in token.iter().enumerate() {
-            let longer = multiply(self.values[at], self.powers[1]) + u64::from(byte) + 1;
-            self.values[at + 1] = reduce(longer);
+    /// Takes the hashes of a token, if it is short, and asks for the slots of all that it may be made of.
+    fn look_at(&self, token: &[u8], seen: &mut Seen) {
+        seen.length = token.len();
+        if token.len() > SHORT {
+            return;
         }
-        self.length = token.len();
+        let (mut start, mut end) = (0, 0);
+        for (at, &byte) in token.iter().enumerate() {
+            start = reduce(multiply(start, self.powers[1]) + u64::from(byte) + 1);
+            seen.starts[at + 1] = spread(start);
+            prefetch(&self.slots, self.home(seen.starts[at + 1]));
+        }
+        for (at, &byte) in token.iter().enumerate().skip(1).rev() {
+            end = reduce(end + multiply(u64::from(byte) + 1, self.powers[token.len() - 1 - at]));
+            seen.ends[at] = spread(end);
+            prefetch(&self.slots, self.home(seen.ends[at]));
+        }
     }
 
-    /// Gives the token that is looked at a place.
-    fn insert(&mut self, place: u32) {
-        let value = self.values[self.length];
-        self.places.insert_unique(spread(value), (value, place), |&(value, _)| spread(value));
+    /// The slot where a hash is looked for first.
+    fn home(&self, hash: u64) -> usize {
+        (hash >> self.shift) as usize
     }
 
-    fn find(&self, value: u64) -> Option<u32> {
-        self.places.find(spread(value), |&(other, _)| other == value).map(|&(_, place)| place)
+    fn insert(&mut self, hash: u64, place: u32) {
+        let mut slot = self.home(hash);
+        while self.slots[slot] != EMPTY {
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+        self.slots[slot] = hash << self.place_bits | u64::from(place);
     }
 
-    /// Every way to cut the token that is looked at into two known ones, the longest left part first: that is
-    /// the right one most often.
-    fn cuts(&self) -> impl Iterator<Item = (u32, u32)> {
-        let (values, length) = (&self.values, self.length);
-        (1..length).rev().filter_map(move |cut| {
-            let left = self.find(values[cut])?;
-            let before = multiply(values[cut], self.powers[length - cut]);
-            let right = self.find(reduce(values[length] + PRIME - before))?;
-            Some((left, right))
-        })
+    fn find(&self, hash: u64) -> Option<u32> {
+        let mut slot = self.home(hash);
+        loop {
+            let found = self.slots[slot];
+            if found == EMPTY {
+                return None;
+            }
+            if (found ^ hash << self.place_bits) >> self.place_bits == 0 {
+                return Some((found & !(u64::MAX << self.place_bits)) as u32);
+            }
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// Every way to cut a token into two known ones, the longest left part first: that is the right one most
+    /// often.
+    fn cuts(&self, seen: &Seen) -> impl Iterator<Item = (u32, u32)> {
+        (1..seen.length)
+            .rev()
+            .filter_map(|cut| Some((self.find(seen.starts[cut])?, self.find(seen.ends[cut])?)))
     }
 }
 

@@ -12,6 +12,7 @@ mod stored;
 pub use letters::LetterModel;
 
 use std::hash::BuildHasher;
+use std::mem;
 
 use foldhash::fast::RandomState;
 use hashbrown::{HashSet, HashTable};
@@ -39,18 +40,14 @@ pub struct Table {
 impl Table {
     /// Lays out tokens in order of id; `None` if one is empty, an id is repeated, or ids are far from dense.
     fn of_tokens<'t>(count: usize, tokens: impl Iterator<Item = (u32, &'t [u8])>) -> Option<Self> {
-        let mut starts = Vec::with_capacity(count + 1);
-        let mut bytes = Vec::with_capacity(count * 8);
+        let mut laid = Laid::new(count, count * 8);
         for (id, token) in tokens {
-            let id = id as usize;
-            if token.is_empty() || id < starts.len() || id >= count * IDS_PER_TOKEN + FREE_IDS {
-                return None;
-            }
-            starts.resize(id + 1, u32::try_from(bytes.len()).ok()?);
-            bytes.extend_from_slice(token);
+            laid.put(id, |bytes| {
+                bytes.extend_from_slice(token);
+                Some(())
+            })?;
         }
-        starts.push(u32::try_from(bytes.len()).ok()?);
-        Some(Self { starts, bytes, count, merges: Vec::new() })
+        laid.finish()
     }
 
     /// How many tokens there are.
@@ -96,7 +93,11 @@ impl Table {
 
     /// The same with further tokens, given in any order; `None` if one of their ids is taken.
     pub fn with_tokens(&self, more: &[(u32, Vec<u8>)]) -> Option<Self> {
-        let mut all: Vec<(u32, &[u8])> = self.tokens().collect();
+        if more.is_empty() {
+            return Some(self.clone());
+        }
+        let mut all: Vec<(u32, &[u8])> = Vec::with_capacity(self.count + more.len());
+        all.extend(self.tokens());
         all.extend(more.iter().map(|(id, token)| (*id, &token[..])));
         all.sort_by_key(|(id, _)| *id); // made for what is nearly sorted
         let table = Self::of_tokens(all.len(), all.into_iter())?;
@@ -105,9 +106,11 @@ impl Table {
 
     /// The same with the merges that its ids, taken for ranks, stand for; `None` if there are no such.
     pub fn with_merges_of_ranks(&self) -> Option<Self> {
-        let tokens: Vec<(u32, &[u8])> = self.tokens().collect();
-        let merges = merges_of_ranks(&tokens)?;
-        Some(Self { merges, ..self.clone() })
+        let mut tokens = Vec::with_capacity(self.count);
+        tokens.extend(self.tokens());
+        let merges = merges_of_ranks(tokens)?;
+        let Self { starts, bytes, count, .. } = self;
+        Some(Self { starts: starts.clone(), bytes: bytes.clone(), count: *count, merges })
     }
 
     /// Whether every token but these can be made by merging its own bytes, by one merge alone. Then it does not
@@ -116,7 +119,7 @@ impl Table {
         let byte_ids = self.byte_ids(without);
         let bytes = byte_ids.iter().filter(|&&id| id != NONE).count();
         bytes + self.merges.len() + without.len() == self.count
-            && self.has_sound_merges(without)
+            && self.joins_bytes(without)
             && all_are_made(&byte_ids, &self.merges)
     }
 
@@ -170,9 +173,26 @@ impl Table {
     }
 
     /// Whether every merge joins two tokens to one that has their bytes, no pair twice, and with none of these.
+    /// Every token must have its own bytes.
     pub fn has_sound_merges(&self, without: &[u32]) -> bool {
-        let mut pairs: HashSet<u64, RandomState> =
+        self.joins_bytes(without) && self.joins_no_pair_twice()
+    }
+
+    /// The same pair makes the same bytes: only if a token is made twice, pairs have to be looked at.
+    fn joins_no_pair_twice(&self) -> bool {
+        let mut is_made = vec![false; self.starts.len()];
+        let mut once =
+            self.merges.iter().map(|merge| !mem::replace(&mut is_made[merge.2 as usize], true));
+        if once.all(|is_first| is_first) {
+            return true;
+        }
+        let mut pairs: HashSet<(u32, u32), RandomState> =
             HashSet::with_capacity_and_hasher(self.merges.len(), RandomState::default());
+        self.merges.iter().all(|&(left, right, _)| pairs.insert((left, right)))
+    }
+
+    /// Whether every merge joins two tokens to one that has their bytes, and none of these.
+    fn joins_bytes(&self, without: &[u32]) -> bool {
         let is_out = self.flags(without);
         let part = |id: u32| self.get(id).filter(|_| !is_out[id as usize]);
         self.merges.iter().all(|&(left, right, new)| {
@@ -183,8 +203,40 @@ impl Table {
             first.len() + second.len() == whole.len()
                 && whole.starts_with(first)
                 && whole.ends_with(second)
-                && pairs.insert(u64::from(left) << 32 | u64::from(right))
         })
+    }
+}
+
+/// A table that is being laid out.
+struct Laid {
+    starts: Vec<u32>,
+    bytes: Vec<u8>,
+    /// How many tokens there will be.
+    count: usize,
+}
+
+impl Laid {
+    /// Room for so many tokens, of about so many bytes.
+    fn new(count: usize, bytes: usize) -> Self {
+        Self { starts: Vec::with_capacity(count + 1), bytes: Vec::with_capacity(bytes), count }
+    }
+
+    /// Adds the token whose bytes `write` appends; `None` if there are none, or the id is not higher than all
+    /// before it, or too high.
+    fn put(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<()> {
+        let (id, start) = (id as usize, self.bytes.len());
+        if id < self.starts.len() || id >= self.count * IDS_PER_TOKEN + FREE_IDS {
+            return None;
+        }
+        self.starts.resize(id + 1, u32::try_from(start).ok()?);
+        write(&mut self.bytes)?;
+        (self.bytes.len() > start).then_some(())
+    }
+
+    fn finish(mut self) -> Option<Table> {
+        self.starts.push(u32::try_from(self.bytes.len()).ok()?);
+        let Self { starts, bytes, count } = self;
+        Some(Table { starts, bytes, count, merges: Vec::new() })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rank files: a line per token, its bytes in base64, a space and its rank, which is its id.
 
-use super::Table;
+use super::{Laid, Table};
 
 /// What a character of base64 stands for, or 64.
 const DIGITS: [u8; 256] = {
@@ -17,21 +17,19 @@ const DIGITS: [u8; 256] = {
 impl Table {
     /// Reads a rank file; `None` unless every line is as it should be, and ranks ascend.
     pub fn of_ranks(data: &[u8]) -> Option<Self> {
-        let data = data.strip_suffix(b"\n").unwrap_or(data);
-        let mut tokens = Vec::new();
-        let mut bytes = Vec::with_capacity(data.len() / 4 * 3);
-        let mut last = None;
-        for line in data.split(|&byte| byte == b'\n') {
-            let space = line.iter().position(|&byte| byte == b' ')?;
-            let rank = read_rank(&line[space + 1..])?;
-            if last.replace(rank).is_some_and(|last| last >= rank) {
-                return None;
-            }
-            let start = bytes.len();
-            read_base64(&line[..space], &mut bytes)?;
-            tokens.push((rank, start..bytes.len()));
+        let mut rest = data.strip_suffix(b"\n").unwrap_or(data);
+        let count = 1 + rest.iter().filter(|&&byte| byte == b'\n').count();
+        let mut laid = Laid::new(count, data.len() / 2);
+        for _ in 0..count {
+            // Both are near: to look at one byte after the other is quickest.
+            let space = rest.iter().position(|&byte| byte == b' ')?;
+            let end = rest[space..].iter().position(|&byte| byte == b'\n');
+            let end = end.map_or(rest.len(), |length| space + length);
+            let rank = read_rank(&rest[space + 1..end])?;
+            laid.put(rank, |bytes| read_base64(&rest[..space], bytes))?;
+            rest = rest.get(end + 1..).unwrap_or_default();
         }
-        Self::of_tokens(tokens.len(), tokens.into_iter().map(|(rank, span)| (rank, &bytes[span])))
+        laid.finish()
     }
 }
 

@@ -57,6 +57,19 @@ fn ranks_stand_for_merges() {
     assert!(table.with_tokens(&[(3, b"ab".to_vec())]).unwrap().has_repeats());
 }
 
+#[test]
+fn a_pair_may_merge_once_and_a_token_may_be_made_twice() {
+    let table = |merges: &str| {
+        let vocab = r#"{"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5}"#;
+        let file = format!(r#"{{"model": {{"vocab": {vocab}, "merges": {merges}}}}}"#);
+        LetterModel::of_json(file.as_bytes()).unwrap().table(Vec::new()).unwrap()
+    };
+    let twice_made = table(r#"[["a", "b"], ["b", "c"], ["a", "bc"], ["ab", "c"]]"#);
+    assert!(twice_made.has_sound_merges(&[]) && !twice_made.makes_every_token(&[]));
+    let pair_twice = table(r#"[["a", "b"], ["b", "c"], ["a", "b"], ["a", "bc"]]"#);
+    assert!(!pair_twice.has_sound_merges(&[]) && !pair_twice.makes_every_token(&[]));
+}
+
 const MODEL: &str = r#"{"x": [1, "]\"", {"vocab": {}}], "model": {"merges": [["a", "Ġ"], ["aĠ", "\u0061"]],
     "type" : "BPE", "vocab": {"a": 1, "\u0120":0, "aĠ" : 3 , "aĠa": 2, "é€": 9}}, "y": null}"#;
 
