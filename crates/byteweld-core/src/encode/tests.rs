@@ -100,6 +100,29 @@ fn limits_are_exact() {
 }
 
 #[test]
+fn a_total_counts_special_tokens_and_all_others() {
+    let encoder = Encoder::new(bytes_and(&[("a", "a")])).unwrap();
+    for (allowed, expected) in [(Allowed::None, 3 + 7), (Allowed::All, 3 + 1)] {
+        let mut total = Total::default();
+        encoder.encode(b"aaaab<|end|>", &allowed, &mut total).unwrap(); // aa aa b
+        assert_eq!(total.tokens, expected);
+    }
+}
+
+#[test]
+fn a_call_inside_another_has_working_space_of_its_own() {
+    let encoder = Encoder::new(bytes_and(&[("a", "a")])).unwrap();
+    let expected = encode(&encoder, "aaab", &Allowed::None);
+    encoder.with_scratch(|outer| {
+        outer.ids = vec![7];
+        assert_eq!(encode(&encoder, "aaab", &Allowed::None), expected);
+        assert_eq!(encoder.pool.try_lock().unwrap().len(), 1, "the inner one's is kept");
+        assert_eq!(outer.ids, [7]);
+    });
+    assert_eq!(encode(&encoder, "aaab", &Allowed::None), expected);
+}
+
+#[test]
 fn hostile_rank_files_are_read_in_linear_time() {
     // A token of a million bytes, and a staircase of prefixes.
     let mut tokens = bytes_and(&[]).tokens;
