@@ -382,8 +382,8 @@ impl Chunk {
         }
     }
 
-    /// Cuts numbers of one-byte digits behind every `max` of them, fewer than a block's. Where such a cut is does not
-    /// depend on what follows.
+    /// Cuts numbers of one-byte digits behind every `max` of them, fewer than a block's. Where that is does
+    /// not depend on what follows.
     #[inline(always)]
     fn cut_ascii_numbers(&mut self, max: u32, used: usize) {
         // The last `max` bytes of the block before: digits, and where numbers and their parts start.
@@ -396,7 +396,7 @@ impl Chunk {
             }
             let after = |n: u32| number << n | before >> (max - n);
             let first = number & !after(1);
-            // Digits that have so many less one before them: only these can be cut off, and only behind one more.
+            // Digits that have so many, less one, before them; the long ones have one more.
             let inside = (1..max).fold(number, |inside, n| inside & after(n));
             let long = inside & after(max);
             let mut starts = first;

@@ -8,8 +8,8 @@ pub(super) const BLOCK: usize = 64;
 /// The blocks of a chunk.
 pub(super) const BLOCKS: usize = 32;
 
-/// One mask of every block, and an empty one in front of them, so that what stands before a block is there for all
-/// of them; and one behind them.
+/// One mask of every block, and an empty one in front of them, so that each has one before it; and room for
+/// one behind them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Row([u64; 1 + BLOCKS + 1]);
 
