@@ -26,7 +26,7 @@ pub struct Tokens {
 
 impl Tokens {
     /// Lays out tokens given as (id, bytes) in any order.
-    pub fn new(tokens: &[(u32, impl AsRef<[u8]>)]) -> Result<Self> {
+    pub fn new<B: AsRef<[u8]>>(tokens: &[(u32, B)]) -> Result<Self> {
         let highest = tokens.iter().map(|(id, _)| *id as usize).max().unwrap_or(0);
         if highest > FREE_IDS && highest / MAX_SPARSENESS > tokens.len() {
             return Err(Error::Vocabulary(format!(

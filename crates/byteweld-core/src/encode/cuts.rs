@@ -176,6 +176,6 @@ mod tests {
         assert_eq!(cuts_of(&[b"a"], "日a本é語😀字"), []);
         assert_eq!(cuts_of(&[b"a"], "ab"), []);
         let torn = b"\xE6\x97\xE6\x9C\xAC\xE8";
-        assert_eq!(Cuts::new(&Tokens::new(&[]).unwrap()).within(torn).count(), 0);
+        assert_eq!(Cuts::new(&Tokens::new::<Vec<u8>>(&[]).unwrap()).within(torn).count(), 0);
     }
 }
