@@ -22,7 +22,7 @@ const BATCH: usize = 128;
 const ROOM: usize = BATCH * FEW;
 
 /// Text from the start of a chunk on, so long that 16 bytes can be read from anywhere in the chunk.
-type Window = [u8; CHUNK + 16];
+pub(super) type Window = [u8; CHUNK + 16];
 
 /// A word that waits to be looked up.
 #[derive(Clone, Copy, Default)]
@@ -142,15 +142,22 @@ impl<S: Sink> Pieces for Lookup<'_, S> {
     fn pieces(&mut self, start: usize, ends: &[u16]) -> ControlFlow<()> {
         let base = self.first + start;
         let Some(rest) = self.text.get(base..) else { return ControlFlow::Continue(()) };
-        let mut copy;
-        let window = match rest.first_chunk::<{ CHUNK + 16 }>() {
-            Some(window) => window,
-            None => {
-                copy = [0; CHUNK + 16];
-                copy[..rest.len()].copy_from_slice(rest);
-                &copy
-            }
-        };
+        if let Some(window) = rest.first_chunk() {
+            return self.pieces_within(window, base, ends);
+        }
+        // At the end of the text, in room that is kept. What lies there behind the text is never looked at.
+        let mut end = self.scratch.end.take().unwrap_or_else(|| Box::new([0; CHUNK + 16]));
+        end[..rest.len()].copy_from_slice(rest);
+        let flow = self.pieces_within(&end, base, ends);
+        self.scratch.end = Some(end);
+        flow
+    }
+}
+
+impl<'e, S: Sink> Lookup<'e, S> {
+    /// Takes pre-tokens that follow each other and start in a window of the text.
+    #[inline(always)]
+    fn pieces_within(&mut self, window: &Window, base: usize, ends: &[u16]) -> ControlFlow<()> {
         let (mut from, mut ends) = (0, ends);
         while let Some((&end, others)) = ends.split_first() {
             let Scratch { words, waiting, .. } = &mut *self.scratch;
@@ -169,9 +176,7 @@ impl<S: Sink> Pieces for Lookup<'_, S> {
         }
         ControlFlow::Continue(())
     }
-}
 
-impl<'e, S: Sink> Lookup<'e, S> {
     pub(super) fn new(
         encoder: &'e Encoder,
         text: &'e [u8],

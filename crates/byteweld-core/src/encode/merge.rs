@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::longest::Trail;
-use super::lookup::Waiting;
+use super::lookup::{Waiting, Window};
 use super::pairs::{NONE, Pairs};
 use super::words::Words;
 
@@ -31,6 +31,8 @@ pub(super) struct Scratch {
     pub(super) words: Words,
     /// Words that wait to be looked up.
     pub(super) waiting: Waiting,
+    /// Room for the end of a text.
+    pub(super) end: Option<Box<Window>>,
 }
 
 /// Space for a longer sequence than this is not kept for the next call.
