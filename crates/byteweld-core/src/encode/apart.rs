@@ -1,7 +1,7 @@
 //! Whether two tokens side by side stay two tokens: the one question behind the last merge of a token
 //! (`recover.rs`) and behind encoding without merging (`longest.rs`).
 
-use super::pairs::Pairs;
+use super::pairs::Ranks;
 
 /// Whether the bytes of two tokens merge to just these two by the merges of a rank below `limit`, where the
 /// bytes of each of the two, by themselves, merge to it.
@@ -15,7 +15,7 @@ use super::pairs::Pairs;
 /// merge that took one of the two away; of equal ranks, the leftmost goes first.
 #[inline(always)]
 pub(super) fn stay_apart(
-    pairs: &Pairs,
+    pairs: &impl Ranks,
     (mut left, mut right): (u32, u32),
     mut limit: u32,
     made: impl Fn(u32) -> u32,

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::encode::merge::Scratch;
+use crate::encode::pairs::Ranks;
 use crate::encode::{Allowed, Encoder, Ranking, Vocabulary};
 
 type Tokens = Vec<(u32, Vec<u8>)>;

@@ -8,7 +8,8 @@
 use std::ops::{ControlFlow, Range};
 
 use super::merge::Scratch;
-use super::words::{self, FEW, Places, ShortKey};
+use super::turns::TURNS;
+use super::words::{self, FEW, Key, Places, ShortKey};
 use super::{Encoder, Sink};
 use crate::error::Result;
 use crate::prefetch::prefetch;
@@ -44,6 +45,8 @@ pub(super) struct Waiting {
     /// So many ids are found.
     count: usize,
     found: [u32; ROOM + FEW],
+    /// Those before this one were looked through for new words.
+    looked_through: usize,
 }
 
 impl Default for Waiting {
@@ -54,6 +57,7 @@ impl Default for Waiting {
             start: 0,
             count: 0,
             found: [0; ROOM + FEW],
+            looked_through: 0,
         }
     }
 }
@@ -183,7 +187,8 @@ impl<'e, S: Sink> Lookup<'e, S> {
         sink: &'e mut S,
         scratch: &'e mut Scratch,
     ) -> Self {
-        (scratch.waiting.filled, scratch.waiting.count) = (0, 0); // after a break some are left
+        let Waiting { filled, count, looked_through, .. } = &mut scratch.waiting;
+        (*filled, *count, *looked_through) = (0, 0, 0); // after a break some are left
         scratch.words.prepare(text.len());
         Self { encoder, text, first: 0, sink, scratch, failure: Ok(()) }
     }
@@ -272,6 +277,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
         }
         let waiting = &mut self.scratch.waiting;
         let filled = std::mem::take(&mut waiting.filled);
+        waiting.looked_through = 0;
         let end = filled.checked_sub(1).map_or(from, |last| waiting.items[last].end);
         self.hand_over(from..end)
     }
@@ -293,8 +299,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
         let Item { key: short, .. } = self.scratch.waiting.items[at];
         let range = self.scratch.waiting.range(at);
         let (encoder, key) = (self.encoder, words::key(self.text, &range, short));
-        let Scratch { words, ids, .. } = &mut *self.scratch;
-        if !key.is_some_and(|key| words.recall(key, ids)) {
+        if !self.recall(at, key) {
             if encoder.has_gaps {
                 if self.hand_over(*from..range.start).is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -322,6 +327,70 @@ impl<'e, S: Sink> Lookup<'e, S> {
         }
         *from = range.end;
         Ok(self.sink.push_all(&self.scratch.ids, range, &encoder.tokens))
+    }
+
+    /// Recalls a word into `scratch.ids`; if it is new, it is merged together with new words behind it.
+    fn recall(&mut self, at: usize, key: Option<Key>) -> bool {
+        let Some(key) = key else { return false };
+        let Scratch { words, ids, waiting, .. } = &mut *self.scratch;
+        if words.recall(key, ids) {
+            return true;
+        }
+        if self.encoder.has_gaps || at < waiting.looked_through {
+            return false;
+        }
+        self.merge_new(at);
+        let Scratch { words, ids, .. } = &mut *self.scratch;
+        words.recall(key, ids)
+    }
+
+    /// Puts new words into the memory of words, some at once so that they wait for memory together: from one that
+    /// waits on. (Any of them may be forgotten at once for another one; it is then merged alone.)
+    fn merge_new(&mut self, from: usize) {
+        let text = self.text;
+        let Scratch { words, waiting, turns, ids, .. } = &mut *self.scratch;
+        let Encoder { whole, pairs, tokens, byte_ids, .. } = self.encoder;
+        let places = words.places();
+        let (mut keys, mut found, mut count) = ([None; TURNS], [&[][..]; TURNS], 0);
+        waiting.looked_through = waiting.filled;
+        for at in from..waiting.filled {
+            let Item { key, place, .. } = waiting.items[at];
+            if places.front(place, key).is_some() {
+                continue;
+            }
+            let range = waiting.range(at);
+            let Some(key) = words::key(text, &range, key) else { continue };
+            if words.has(key) || keys[..count].contains(&Some(key)) {
+                continue;
+            }
+            (keys[count], found[count]) = (Some(key), &text[range]);
+            count += 1;
+            if count == TURNS {
+                waiting.looked_through = at + 1;
+                break;
+            }
+        }
+        // Whole tokens are remembered at once, the others when they are merged.
+        let whole: [_; TURNS] = whole.get_all(&found[..count], tokens);
+        let mut merging = [None; TURNS];
+        for ((key, word), id) in keys.into_iter().zip(found).zip(whole).take(count) {
+            let Some(key) = key else { continue };
+            match id.filter(|_| !key.is_segment()) {
+                Some(id) => words.insert(key, &[id]),
+                None => {
+                    let bytes = word.iter().map(|&byte| byte_ids[byte as usize]);
+                    if let Some(number) = turns.add(bytes) {
+                        merging[number] = Some(key);
+                    }
+                }
+            }
+        }
+        turns.merge(pairs, |number, word| {
+            word.ids(ids);
+            if let Some(key) = merging[number] {
+                words.insert(key, ids);
+            }
+        });
     }
 
     /// Looks up what waits, and says how all went.

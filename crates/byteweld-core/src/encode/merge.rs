@@ -1,19 +1,17 @@
 //! Merging a sequence of ids: the lowest-ranked pair first, of equal ones the leftmost, until none is left.
 //!
-//! `merge_short` looks through all pairs for each merge: quadratic, and fastest for the short sequences that
-//! pre-tokens are. `merge_heap` keeps the pairs in a heap: n log n for any length. Same result. (Long pre-tokens
-//! are mostly not merged at all: `longest.rs`.)
+//! Short sequences are merged by looking through all pairs for each merge (`short.rs`), others with the pairs in a
+//! heap: n log n for any length. Same result. (Long pre-tokens are mostly not merged at all: `longest.rs`.)
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::longest::Trail;
 use super::lookup::{Waiting, Window};
-use super::pairs::{NONE, Pairs};
+use super::pairs::{NONE, Pairs, Ranks};
+use super::short::{SHORT, Short};
+use super::turns::Turns;
 use super::words::Words;
-
-/// Sequences up to this length are merged by looking through all pairs: as many as a word has bits.
-const SHORT: usize = 64;
 
 /// Reusable space for merging.
 #[derive(Default)]
@@ -29,6 +27,8 @@ pub(super) struct Scratch {
     pub(super) trail: Trail,
     /// Words that were merged before.
     pub(super) words: Words,
+    /// New words that are being merged.
+    pub(super) turns: Turns,
     /// Words that wait to be looked up.
     pub(super) waiting: Waiting,
     /// Room for the end of a text.
@@ -55,54 +55,18 @@ impl Scratch {
         }
     }
 
-    /// For at most [`SHORT`] ids. They stay where they are; of two that merge, the right one is no longer there.
+    /// For at most [`SHORT`] ids.
     pub(super) fn merge_short(&mut self, pairs: &Pairs, limit: u32) {
-        let symbols = &mut self.ids[..];
-        let length = symbols.len();
-        // By place: the rank of the pair that starts there.
-        let mut ranks = [NONE; SHORT];
-        for (rank, pair) in ranks.iter_mut().zip(symbols.windows(2)) {
-            *rank = pairs.rank(pair[0], pair[1]);
+        let mut short = Short::default();
+        short.begin(self.ids.iter().copied());
+        short.rank_all(pairs);
+        while short.merge(pairs, limit) {
+            short.listen(pairs);
         }
-        // Bit by bit: the places that are there.
-        let mut there = if length < SHORT { (1u64 << length) - 1 } else { u64::MAX };
-        loop {
-            let (mut best, mut at) = (limit, SHORT);
-            let mut left = there;
-            while left != 0 {
-                let place = left.trailing_zeros() as usize;
-                left &= left - 1;
-                if ranks[place] < best {
-                    (best, at) = (ranks[place], place);
-                }
-            }
-            if at == SHORT {
-                break;
-            }
-            let id = pairs.made(best);
-            let behind = there & (u64::MAX - 1) << at;
-            let right = behind.trailing_zeros() as usize;
-            there &= !(1 << right);
-            symbols[at] = id;
-            ranks[right] = NONE;
-            let next = (behind & behind.wrapping_sub(1)).trailing_zeros() as usize;
-            ranks[at] = symbols.get(next).map_or(NONE, |&next| pairs.rank(id, next));
-            let before = there & ((1 << at) - 1);
-            if before != 0 {
-                let place = before.ilog2() as usize;
-                ranks[place] = pairs.rank(symbols[place], id);
-            }
-        }
-        let mut kept = 0;
-        while there != 0 {
-            symbols[kept] = symbols[there.trailing_zeros() as usize];
-            kept += 1;
-            there &= there - 1;
-        }
-        self.ids.truncate(kept);
+        short.ids(&mut self.ids);
     }
 
-    pub(super) fn merge_heap(&mut self, pairs: &Pairs, limit: u32) {
+    pub(super) fn merge_heap(&mut self, pairs: &impl Ranks, limit: u32) {
         let Self { ids, ranks, next, previous, heap, .. } = self;
         let length = ids.len() as u32; // the caller keeps pre-tokens below 2^32 bytes
         // A doubly linked list over places; `length` is the end, and before 0 there is NONE.

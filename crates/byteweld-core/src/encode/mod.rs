@@ -11,14 +11,17 @@ mod apart;
 mod arena;
 mod batch;
 mod cuts;
+mod growing;
 mod longest;
 mod lookup;
 mod merge;
 mod pairs;
 mod recover;
 mod rewritten;
+mod short;
 mod sink;
 mod trie;
+mod turns;
 mod unstable;
 mod whole;
 mod windows;
@@ -39,6 +42,8 @@ use lookup::Lookup;
 use merge::Scratch;
 use pairs::{NONE, Pairs};
 use rewritten::Rewrites;
+use short::SHORT;
+use turns::{TURNS, Turns};
 use whole::WholeTokens;
 use windows::WINDOW;
 
@@ -230,15 +235,27 @@ impl Encoder {
 
     /// Looks up only tokens that merging their own bytes gives.
     fn forget_unreachable(&mut self) {
-        let mut scratch = Scratch::default();
-        let mut reachable = self.ordinary.clone();
-        reachable.retain(|&id| {
-            let token = self.tokens.get(id).unwrap_or_default();
-            token.iter().all(|&byte| self.byte_ids[byte as usize] != NONE) && {
-                self.merge_below(NONE, token, &mut scratch);
-                scratch.ids == [id]
+        let (mut turns, mut scratch) = (Turns::default(), Scratch::default());
+        let mut reachable = Vec::with_capacity(self.ordinary.len());
+        for ids in self.ordinary.chunks(TURNS) {
+            let mut merging = [NONE; TURNS];
+            for &id in ids {
+                let token = self.tokens.get(id).unwrap_or_default();
+                let mut bytes = token.iter().map(|&byte| self.byte_ids[byte as usize]);
+                if bytes.clone().any(|id| id == NONE) {
+                    continue;
+                }
+                if token.len() > SHORT {
+                    self.merge_below(NONE, token, &mut scratch);
+                    reachable.extend((scratch.ids == [id]).then_some(id));
+                } else if let Some(number) = turns.add(&mut bytes) {
+                    merging[number] = id;
+                }
             }
-        });
+            turns.merge(&self.pairs, |number, merged| {
+                reachable.extend(merged.is(merging[number]).then_some(merging[number]));
+            });
+        }
         if reachable.len() < self.ordinary.len() {
             self.whole = WholeTokens::new(&reachable, &self.tokens);
         }

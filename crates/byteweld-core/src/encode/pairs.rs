@@ -1,10 +1,13 @@
 //! Pairs of ids to merges: which pairs merge, with what rank, into what.
 //!
-//! Merging asks for many more pairs than it merges, and asks all over the table. So the table is kept small: a
-//! slot holds a pair and its rank, and what a rank makes is looked up only for the pair that is merged. Before
-//! the table stands a filter that is smaller still, for most pairs that are asked for do not merge.
+//! Merging asks for many pairs, all over the table, and whether one merges is anybody's guess: a jump that the
+//! processor guesses wrong costs as much as twenty instructions. So the table is perfect: every pair has a slot of
+//! its own, and a look is one comparison. Pairs are parted into small groups by their hash, and each group has a
+//! displacement, found by trying, that brings all its pairs to free slots. Displacements are few bytes and stay in
+//! the nearest caches. What a rank makes is looked up only for the pair that is merged.
 
 use std::hash::BuildHasher;
+use std::hint::select_unpredictable;
 
 use foldhash::fast::RandomState;
 
@@ -22,41 +25,68 @@ pub(super) struct Merged {
     pub(super) id: u32,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+/// What merging asks for.
+pub(super) trait Ranks {
+    /// The rank of a pair, or [`NONE`].
+    fn rank(&self, left: u32, right: u32) -> u32;
+
+    /// The id that the merge of a rank makes; [`NONE`] makes itself.
+    fn made(&self, rank: u32) -> u32;
+}
+
+/// Pairs in a group, on average, and in how many slots there are seven pairs: with more, some group would often find
+/// no displacement.
+const GROUP: usize = 3;
+const SLOTS_FOR_SEVEN: usize = 8;
+
+/// A pair of ids as one number.
+type Pair = u64;
+
+#[inline(always)]
+fn pair_of(left: u32, right: u32) -> Pair {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+fn ids_of(pair: Pair) -> (u32, u32) {
+    ((pair >> 32) as u32, pair as u32)
+}
+
+/// No token has the id [`NONE`].
+const NO_PAIR: Pair = u64::MAX;
+
+/// A pair and its rank, in 12 bytes.
+#[derive(Clone, Copy)]
+#[repr(C, packed(4))]
 struct Slot {
-    left: u32,
-    right: u32,
+    pair: Pair,
     rank: u32,
 }
 
-/// While a table is made, so many insertions later its slot will have come from memory.
-pub(super) const AHEAD: usize = 16;
+const EMPTY: Slot = Slot { pair: NO_PAIR, rank: NONE };
 
-const EMPTY: Slot = Slot { left: NONE, right: NONE, rank: NONE };
-
-/// For each slot, so many bits of the filter, as a power of two.
-const FILTER_BITS: u32 = 3;
-
-/// Open addressing, at most four fifths full: a look costs one cache line, rarely two.
-pub(super) struct Pairs {
-    slots: Vec<Slot>,
-    /// A pair whose bit is not set does not merge.
-    filter: Vec<u64>,
-    /// The ranks of pairs of two ids below 256, which nearly always are those of the bytes, in a cell for each.
-    low: Vec<u32>,
-    /// By rank, the id that is made; `None` if the ranks are the ids.
-    made: Option<Vec<u32>>,
-    used: usize,
-    /// How far a hash is shifted down to a slot.
-    shift: u32,
-    /// Drawn anew for every table, so that no vocabulary can be made to collide.
-    seed: u64,
+/// A pair whose rank was asked for, and the slot where it would be.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pair: Pair,
+    slot: u32,
 }
 
-impl Default for Pairs {
-    fn default() -> Self {
-        Self::with_capacity(0, Some(Vec::new()))
-    }
+impl Asked {
+    /// A pair that does not merge.
+    pub(super) const NOTHING: Self = Self { pair: NO_PAIR, slot: 0 };
+}
+
+pub(super) struct Pairs {
+    slots: Vec<Slot>,
+    /// By group.
+    displacements: Vec<u8>,
+    /// The ranks of pairs of two ids below 256, which nearly always are those of the bytes, in a cell for each.
+    low: Vec<u32>,
+    /// By rank, the id that is made; `None` if it is the rank and `offset`.
+    made: Option<Vec<u32>>,
+    offset: u32,
+    /// Drawn anew for every table, so that no vocabulary can be made to collide.
+    seed: u64,
 }
 
 /// For each token the tokens that it starts with, itself not among them, as (id, length) from short to
@@ -82,39 +112,33 @@ fn cell(left: u32, right: u32) -> Option<usize> {
     (left < 256 && right < 256).then_some((left << 8 | right) as usize)
 }
 
+/// Which of `count` a number stands for: all 32-bit numbers are shared out evenly.
+#[inline(always)]
+fn share(number: u32, count: usize) -> usize {
+    ((u64::from(number) * count as u64) >> 32) as usize
+}
+
+/// The slot, of so many, of a hash that is displaced.
+#[inline(always)]
+fn displaced(hash: u64, displacement: u8, slots: usize) -> usize {
+    let shift = u32::from(displacement).wrapping_mul(0x9E37_79B9);
+    share(((hash ^ hash >> 32) as u32).wrapping_add(shift), slots)
+}
+
 impl Pairs {
-    /// An empty table with room for so many pairs, whose ranks are the ids that they make.
-    pub(super) fn ranked_by_id(capacity: usize) -> Self {
-        Self::with_capacity(capacity, None)
-    }
-
-    fn with_capacity(capacity: usize, made: Option<Vec<u32>>) -> Self {
-        let bits = (capacity + capacity / 4).next_power_of_two().trailing_zeros().max(6);
-        let mut slots = Vec::with_capacity(1 << bits);
-        advise(slots.spare_capacity_mut());
-        slots.resize(1 << bits, EMPTY);
-        Self {
-            slots,
-            filter: vec![0; 1 << (bits + FILTER_BITS - 6)],
-            low: vec![NONE; 1 << 16],
-            made,
-            used: 0,
-            shift: 64 - bits,
-            seed: RandomState::default().hash_one(capacity),
-        }
-    }
-
-    /// The pairs of a merge list: a merge's rank is its place.
+    /// The pairs of a merge list: a merge's rank is its place. Of a pair that is there twice the lower rank stays.
     pub(super) fn of_merges(merges: &[(u32, u32, u32)]) -> Result<Self> {
         if merges.len() >= NONE as usize {
             return Err(Error::Vocabulary("there are 2^32 - 1 or more merges".to_owned()));
         }
-        let mut pairs = Self::with_capacity(merges.len(), Some(Vec::with_capacity(merges.len())));
-        for (&(left, right, id), rank) in merges.iter().zip(0..) {
-            if let Some(&(left, right, _)) = merges.get(rank as usize + AHEAD) {
-                pairs.ask_for(left, right);
-            }
-            pairs.insert(left, right, Merged { rank, id });
+        let slots = merges
+            .iter()
+            .zip(0..)
+            .map(|(&(left, right, _), rank)| Slot { pair: pair_of(left, right), rank });
+        let mut pairs = Self::new(&slots.collect::<Vec<_>>());
+        pairs.offset = merges.first().map_or(0, |&(_, _, id)| id);
+        if !merges.iter().zip(pairs.offset..).all(|((_, _, id), expected)| *id == expected) {
+            pairs.made = Some(merges.iter().map(|(_, _, id)| *id).collect());
         }
         Ok(pairs)
     }
@@ -129,7 +153,7 @@ impl Pairs {
         let reversed: Vec<(u32, Vec<u8>)> =
             tokens.iter().map(|(id, token)| (*id, reverse(token.as_ref()))).collect();
         let suffixes = proper_prefixes(&reversed);
-        let mut pairs = Self::ranked_by_id(tokens.len());
+        let mut slots = Vec::with_capacity(tokens.len());
         for (at, (id, token)) in tokens.iter().enumerate() {
             // Prefixes from short to long, suffixes from long to short: lengths that add up meet.
             let mut ends = suffixes[at].iter().rev().peekable();
@@ -137,101 +161,238 @@ impl Pairs {
                 let wanted = token.as_ref().len() - left_length;
                 while ends.next_if(|(_, length)| *length > wanted).is_some() {}
                 if let Some(&(right, _)) = ends.next_if(|(_, length)| *length == wanted) {
-                    pairs.insert(left, right, Merged { rank: *id, id: *id });
+                    slots.push(Slot { pair: pair_of(left, right), rank: *id });
                 }
             }
         }
-        pairs
+        Self::new(&slots)
     }
 
-    /// Adds a merge; if the pair merges already, the lower rank stays. Merges of one rank make one id, and ranks
-    /// are counted up.
-    pub(super) fn insert(&mut self, left: u32, right: u32, merged: Merged) {
-        if self.used * 5 >= self.slots.len() * 4 {
-            let larger = Self::with_capacity(self.slots.len(), self.made.take());
-            let smaller = std::mem::replace(self, larger);
-            for slot in smaller.slots.into_iter().filter(|slot| *slot != EMPTY) {
-                self.put(slot);
+    /// A table of some pairs, which make the ids that their ranks are.
+    fn new(pairs: &[Slot]) -> Self {
+        let mut low = vec![NONE; 1 << 16];
+        for &Slot { pair, rank } in pairs {
+            let (left, right) = ids_of(pair);
+            if let Some(cell) = cell(left, right) {
+                low[cell] = low[cell].min(rank);
             }
         }
-        if let Some(made) = &mut self.made {
-            made.resize(made.len().max(merged.rank as usize + 1), NONE);
-            made[merged.rank as usize] = merged.id;
+        let mut room = pairs.len() / (SLOTS_FOR_SEVEN - 1) * SLOTS_FOR_SEVEN + SLOTS_FOR_SEVEN;
+        loop {
+            let mut slots = Vec::with_capacity(room);
+            advise(slots.spare_capacity_mut());
+            slots.resize(room, EMPTY);
+            let displacements = vec![0; pairs.len() / GROUP + 1];
+            let seed = RandomState::default().hash_one(room);
+            let mut table =
+                Self { slots, displacements, low: Vec::new(), made: None, offset: 0, seed };
+            if table.fill(pairs) {
+                return Self { low, ..table };
+            }
+            // Bad luck: with another seed, and a little more room.
+            room += room / 8;
         }
-        self.put(Slot { left, right, rank: merged.rank });
     }
 
-    fn put(&mut self, new: Slot) {
-        let hash = self.hash(new.left, new.right);
-        let bit = (hash >> (self.shift - FILTER_BITS)) as usize;
-        self.filter[bit / 64] |= 1 << (bit % 64);
-        let place = self.place(new.left, new.right, hash);
-        let slot = &mut self.slots[place];
-        self.used += usize::from(*slot == EMPTY);
-        if new.rank < slot.rank {
-            *slot = new;
-            if let Some(cell) = cell(new.left, new.right) {
-                self.low[cell] = new.rank;
+    /// Brings pairs to slots of their own; says whether that could be done.
+    fn fill(&mut self, pairs: &[Slot]) -> bool {
+        // Group after group, the largest first, while there is most room.
+        let groups = self.displacements.len();
+        let mut starts = vec![0u32; groups + 1];
+        let group_of = |slot: &Slot| share((self.hash(slot.pair) >> 32) as u32, groups);
+        for slot in pairs {
+            starts[group_of(slot) + 1] += 1;
+        }
+        let most = starts.iter().max().map_or(0, |most| *most as usize);
+        let mut by_size = vec![Vec::new(); most + 1];
+        for (group, size) in starts[1..].iter().enumerate() {
+            by_size[*size as usize].push(group);
+        }
+        for group in 1..=groups {
+            starts[group] += starts[group - 1];
+        }
+        let mut sorted = vec![EMPTY; pairs.len()];
+        for slot in pairs.iter().rev() {
+            let end = &mut starts[group_of(slot) + 1];
+            *end -= 1;
+            sorted[*end as usize] = *slot;
+        }
+        // Each `starts[group + 1]` is now where the group starts.
+        starts.push(pairs.len() as u32);
+        let mut is_taken = vec![false; self.slots.len()];
+        for group in by_size.into_iter().rev().flatten() {
+            let members = &mut sorted[starts[group + 1] as usize..starts[group + 2] as usize];
+            let members = without_doubles(members);
+            let Some(displacement) = self.displacement_of(members, &mut is_taken) else {
+                return false;
+            };
+            self.displacements[group] = displacement;
+        }
+        true
+    }
+
+    /// Puts the pairs of a group into free slots, with the first displacement for which they are free.
+    fn displacement_of(&mut self, members: &[Slot], is_taken: &mut [bool]) -> Option<u8> {
+        let slots = self.slots.len();
+        let place = |table: &Self, slot: &Slot, displacement: u8| {
+            displaced(table.hash(slot.pair), displacement, slots)
+        };
+        for displacement in 0..=u8::MAX {
+            let free = members.iter().take_while(|member| {
+                let place = place(self, member, displacement);
+                !std::mem::replace(&mut is_taken[place], true)
+            });
+            let count = free.count();
+            if count == members.len() {
+                for member in members {
+                    let place = place(self, member, displacement);
+                    self.slots[place] = *member;
+                }
+                return Some(displacement);
+            }
+            for member in &members[..count] {
+                is_taken[place(self, member, displacement)] = false;
             }
         }
+        None
     }
 
-    /// Asks for the slot of a pair that will be added soon.
-    #[inline]
-    pub(super) fn ask_for(&self, left: u32, right: u32) {
-        prefetch(&self.slots, (self.hash(left, right) >> self.shift) as usize);
-    }
-
-    #[inline]
-    fn hash(&self, left: u32, right: u32) -> u64 {
-        let pair = u64::from(left) << 32 | u64::from(right);
+    #[inline(always)]
+    fn hash(&self, pair: Pair) -> u64 {
         (pair ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 
-    /// Where a pair is, or the empty slot where it would be.
-    #[inline]
-    fn place(&self, left: u32, right: u32, hash: u64) -> usize {
-        let mut place = (hash >> self.shift) as usize;
-        loop {
-            let slot = self.slots[place];
-            if slot.left == left && slot.right == right || slot == EMPTY {
-                return place;
-            }
-            place = (place + 1) & (self.slots.len() - 1);
-        }
+    /// The slot of a pair.
+    #[inline(always)]
+    fn slot(&self, pair: Pair) -> usize {
+        let hash = self.hash(pair);
+        let displacement = self.displacements[share((hash >> 32) as u32, self.displacements.len())];
+        displaced(hash, displacement, self.slots.len())
     }
 
-    /// The rank of a pair, or [`NONE`].
-    #[inline]
-    pub(super) fn rank(&self, left: u32, right: u32) -> u32 {
-        if let Some(cell) = cell(left, right) {
-            return self.low[cell];
-        }
-        let hash = self.hash(left, right);
-        let bit = (hash >> (self.shift - FILTER_BITS)) as usize;
-        if self.filter[bit / 64] >> (bit % 64) & 1 == 0 {
-            return NONE;
-        }
-        self.slots[self.place(left, right, hash)].rank
+    /// Asks for the rank of a pair, which [`Pairs::answer`] gives; what is done in between need not wait for it.
+    /// Either id may be [`NONE`].
+    #[inline(always)]
+    pub(super) fn ask(&self, left: u32, right: u32) -> Asked {
+        let pair = pair_of(left, right);
+        let slot = self.slot(pair);
+        prefetch(&self.slots, slot);
+        Asked { pair, slot: slot as u32 }
     }
 
-    /// The id that the merge of a rank makes; [`NONE`] makes itself.
-    #[inline]
-    pub(super) fn made(&self, rank: u32) -> u32 {
-        match &self.made {
-            Some(made) => made.get(rank as usize).copied().unwrap_or(NONE),
-            None => rank,
-        }
+    /// The rank of a pair that was asked for, or [`NONE`].
+    #[inline(always)]
+    pub(super) fn answer(&self, asked: Asked) -> u32 {
+        let Slot { pair, rank } = self.slots[asked.slot as usize];
+        select_unpredictable(pair == asked.pair, rank, NONE)
     }
 
     /// Every pair that merges, as (left, right, what it becomes), from low rank to high.
     pub(super) fn by_rank(&self) -> Vec<(u32, u32, Merged)> {
-        let used = self.slots.iter().filter(|slot| **slot != EMPTY);
+        let used = self.slots.iter().filter(|slot| slot.rank != NONE);
         let mut all: Vec<(u32, u32, Merged)> = used
-            .map(|&Slot { left, right, rank }| (left, right, Merged { rank, id: self.made(rank) }))
+            .map(|&Slot { pair, rank }| {
+                let (left, right) = ids_of(pair);
+                (left, right, Merged { rank, id: self.made(rank) })
+            })
             .collect();
         // The pair, too: of equal ranks the order must not depend on where the table has them.
         all.sort_unstable_by_key(|(left, right, merged)| (merged.rank, *left, *right));
         all
+    }
+}
+
+/// Of pairs that are there more than once, the one of the lowest rank.
+fn without_doubles(members: &mut [Slot]) -> &[Slot] {
+    members.sort_unstable_by_key(|slot| (slot.pair, slot.rank));
+    let mut kept = 0;
+    for at in 0..members.len() {
+        let pair = members[at].pair;
+        if members[..kept].last().is_none_or(|last| last.pair != pair) {
+            members[kept] = members[at];
+            kept += 1;
+        }
+    }
+    &members[..kept]
+}
+
+impl Ranks for Pairs {
+    #[inline]
+    fn rank(&self, left: u32, right: u32) -> u32 {
+        match cell(left, right) {
+            Some(cell) => self.low[cell],
+            None => {
+                let pair = pair_of(left, right);
+                self.answer(Asked { pair, slot: self.slot(pair) as u32 })
+            }
+        }
+    }
+
+    #[inline]
+    fn made(&self, rank: u32) -> u32 {
+        match &self.made {
+            Some(made) => made.get(rank as usize).copied().unwrap_or(NONE),
+            None if rank == NONE => NONE,
+            None => rank.wrapping_add(self.offset),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(merges: &[(u32, u32, u32)]) {
+        let pairs = Pairs::of_merges(merges).unwrap();
+        let mut expected = BTreeMap::new();
+        for (&(left, right, id), rank) in merges.iter().zip(0..) {
+            expected.entry((left, right)).or_insert((rank, id));
+        }
+        for (&(left, right), &(rank, id)) in &expected {
+            assert_eq!(pairs.rank(left, right), rank);
+            assert_eq!(pairs.answer(pairs.ask(left, right)), rank);
+            assert_eq!(pairs.made(rank), id);
+            for (left, right) in
+                [(left, right ^ 1), (left ^ 256, right), (right, left), (left, NONE)]
+            {
+                let rank = expected.get(&(left, right)).map_or(NONE, |(rank, _)| *rank);
+                assert_eq!(pairs.rank(left, right), rank);
+                assert_eq!(pairs.answer(pairs.ask(left, right)), rank);
+            }
+        }
+        assert_eq!(pairs.answer(Asked::NOTHING), NONE);
+        assert_eq!(pairs.made(NONE), NONE);
+        assert_eq!(pairs.by_rank().len(), expected.len());
+    }
+
+    #[test]
+    fn every_pair_has_a_slot_of_its_own() {
+        for count in [0, 1, 2, 3, 7, 8, 100, 50_000] {
+            // Like those of a real list: many share a side.
+            let merges: Vec<_> = (0..count).map(|n| (n % 317, n / 5, 256 + n)).collect();
+            check(&merges);
+        }
+    }
+
+    #[test]
+    fn a_pair_that_is_there_often_has_its_lowest_rank() {
+        check(&(0..5000).map(|n| (1, 2 + n % 3, 300 + n)).collect::<Vec<_>>());
+        check(&vec![(NONE - 1, NONE - 1, 7); 400]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_list_of_merges(
+            merges in prop::collection::vec((any::<u32>(), any::<u32>(), 0..NONE), 0..200),
+            few in prop::collection::vec((0u32..9, 0u32..9, 0u32..40), 0..200),
+        ) {
+            let below = |id: u32| id.min(NONE - 1);
+            check(&merges.iter().map(|&(l, r, id)| (below(l), below(r), id)).collect::<Vec<_>>());
+            check(&few);
+        }
     }
 }

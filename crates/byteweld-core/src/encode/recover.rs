@@ -16,8 +16,9 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::RandomState;
 
 use super::apart::stay_apart;
+use super::growing::GrowingPairs;
 use super::merge::Scratch;
-use super::pairs::{Merged, NONE, Pairs};
+use super::pairs::NONE;
 use crate::decode::Tokens;
 use crate::error::Result;
 use crate::huge::advise;
@@ -99,7 +100,7 @@ struct Made {
     /// The two parts of each token after the bytes.
     halves: Vec<(u32, u32)>,
     /// What two places make, ranked by its place.
-    pairs: Pairs,
+    pairs: GrowingPairs,
     /// Made for the first token that is long.
     scratch: Option<Scratch>,
 }
@@ -111,14 +112,14 @@ impl Made {
             return None;
         }
         let halves = Vec::with_capacity(merges);
-        Some(Self { halves, pairs: Pairs::ranked_by_id(merges), scratch: None })
+        Some(Self { halves, pairs: GrowingPairs::with_capacity(merges), scratch: None })
     }
 
     /// Adds a merge; gives the place of what it makes.
     fn add(&mut self, left: u32, right: u32) -> u32 {
         let place = (BYTES + self.halves.len()) as u32;
         self.halves.push((left, right));
-        self.pairs.insert(left, right, Merged { rank: place, id: place });
+        self.pairs.insert(left, right, place);
         place
     }
 
@@ -138,7 +139,7 @@ impl Made {
         let scratch = self.scratch.get_or_insert_default();
         scratch.ids.clear();
         scratch.ids.extend(bytes.iter().map(|&byte| u32::from(byte)));
-        scratch.merge(&self.pairs, NONE);
+        scratch.merge_heap(&self.pairs, NONE);
         match scratch.ids[..] {
             [left, right] => Some((left, right)),
             _ => None,

@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use proptest::prelude::*;
 
 use super::merge::Scratch;
-use super::pairs::{Merged, NONE, Pairs};
+use super::pairs::{NONE, Pairs, Ranks};
+use super::short::SHORT;
 use super::*;
 
 fn bytes_and(merges: &[(&str, &str)]) -> Vocabulary {
@@ -152,13 +153,11 @@ proptest! {
     #[test]
     fn short_and_heap_merging_agree(
         merges in prop::collection::vec((0u32..12, 0u32..12), 1..40),
-        ids in prop::collection::vec(0u32..4, 0..=64),
+        ids in prop::collection::vec(0u32..4, 0..=SHORT),
         limit in prop_oneof![Just(NONE), 0u32..40],
     ) {
-        let mut pairs = Pairs::default();
-        for (&(left, right), rank) in merges.iter().zip(0u32..) {
-            pairs.insert(left, right, Merged { rank, id: 4 + rank % 8 });
-        }
+        let made = |(&(left, right), rank): (&(u32, u32), u32)| (left, right, 4 + rank % 8);
+        let pairs = Pairs::of_merges(&merges.iter().zip(0..).map(made).collect::<Vec<_>>()).unwrap();
         let (mut short, mut heap) = (Scratch::default(), Scratch::default());
         short.ids = ids.clone();
         heap.ids = ids;

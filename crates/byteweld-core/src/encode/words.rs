@@ -48,10 +48,20 @@ pub(super) const LONG: ShortKey = [0, 0xFF << 48];
 pub(super) const LONG_SEGMENT: ShortKey = [0, 0xFE << 48];
 
 /// A word's bytes, and what tells its length.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) enum Key {
     Short(ShortKey),
     Long(LongKey),
+}
+
+impl Key {
+    /// Whether the word is a part of a pre-token.
+    pub(super) fn is_segment(self) -> bool {
+        match self {
+            Self::Short(key) => is_segment(key),
+            Self::Long([.., last]) => last >> 63 == 1,
+        }
+    }
 }
 
 /// By length: the bytes of a 16-byte load that belong to the word, and the mark behind them.
@@ -128,6 +138,11 @@ pub(super) fn key(text: &[u8], range: &Range<usize>, short: ShortKey) -> Option<
     Some(Key::Long([a, b, c, d | tag << COUNT_SHIFT]))
 }
 
+/// Whether what is stored is a word of this key: the count is not of the key.
+fn is_it([low, high]: ShortKey, key: ShortKey) -> bool {
+    low == key[0] && (high ^ key[1]) << 8 == 0
+}
+
 /// Up to 16 bytes from `start` on, the rest zero.
 fn load(text: &[u8], start: usize, length: usize) -> [u8; 16] {
     let mut bytes = [0; 16];
@@ -182,12 +197,28 @@ impl Words {
         }
     }
 
+    /// Whether a word is remembered.
+    pub(super) fn has(&self, key: Key) -> bool {
+        match key {
+            Key::Short(key) => {
+                let Bucket { keys, .. } =
+                    &self.short.buckets[place(key, self.short.shift) as usize];
+                keys.iter().any(|stored| is_it(*stored, key))
+            }
+            Key::Long(key) => {
+                let Bucket { keys, .. } = &self.long.buckets[place(key, self.long.shift) as usize];
+                keys.contains(&key)
+            }
+        }
+    }
+
     /// Finds a word, brings it to the front of its place, and puts its ids into `ids`.
     pub(super) fn recall(&mut self, key: Key, ids: &mut Vec<u32>) -> bool {
         let (few, count) = match key {
             Key::Short(key) => {
-                let is_it = |[low, high]: ShortKey| low == key[0] && (high ^ key[1]) << 8 == 0;
-                let Some(bucket) = self.short.find(key, is_it) else { return false };
+                let Some(bucket) = self.short.find(key, |stored| is_it(stored, key)) else {
+                    return false;
+                };
                 (bucket.ids[0], (bucket.keys[0][1] >> COUNT_SHIFT) as usize)
             }
             Key::Long(key) => {

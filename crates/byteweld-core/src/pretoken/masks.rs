@@ -130,10 +130,15 @@ impl Masks {
 
 /// Something to do with all instructions of a tier. Only what is made one with `run` has them, so it should be
 /// `inline(always)`; that is why it is no closure.
-pub(super) trait Work {
+pub(crate) trait Work {
     type Result;
 
     fn run(self) -> Self::Result;
+}
+
+/// Does work with all instructions of this processor that may be of use.
+pub(crate) fn with_all_instructions<W: Work>(work: W) -> W::Result {
+    Tier::best().run(work)
 }
 
 /// How masks are made.

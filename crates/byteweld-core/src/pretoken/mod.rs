@@ -42,6 +42,7 @@ use backtrack::Backtracker;
 pub(crate) use blocks::CHUNK;
 use classes::STAND_IN;
 use lazy::Lazy;
+pub(crate) use masks::{Work, with_all_instructions};
 use normalise::Alternative;
 pub(crate) use scanner::Pieces;
 use scanner::Scanner;

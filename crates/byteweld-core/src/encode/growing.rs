@@ -1,0 +1,135 @@
+//! Pairs of ids that come one by one, and are asked for in between: while merges are recovered.
+//!
+//! Most that are asked for are not there. So before the table stands a filter that is much smaller.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+
+use super::pairs::{NONE, Ranks};
+use crate::huge::advise;
+use crate::prefetch::prefetch;
+
+#[derive(Clone, Copy, PartialEq)]
+struct Slot {
+    left: u32,
+    right: u32,
+    rank: u32,
+}
+
+const EMPTY: Slot = Slot { left: NONE, right: NONE, rank: NONE };
+
+/// For each slot, so many bits of the filter, as a power of two.
+const FILTER_BITS: u32 = 3;
+
+/// Pairs whose ranks are the ids that they make. Open addressing, at most four fifths full.
+pub(super) struct GrowingPairs {
+    slots: Vec<Slot>,
+    /// A pair whose bit is not set is not there.
+    filter: Vec<u64>,
+    used: usize,
+    /// How far a hash is shifted down to a slot.
+    shift: u32,
+    /// Drawn anew for every table, so that no vocabulary can be made to collide.
+    seed: u64,
+}
+
+impl GrowingPairs {
+    /// An empty table with room for so many pairs.
+    pub(super) fn with_capacity(capacity: usize) -> Self {
+        let bits = (capacity + capacity / 4).next_power_of_two().trailing_zeros().max(6);
+        let mut slots = Vec::with_capacity(1 << bits);
+        advise(slots.spare_capacity_mut());
+        slots.resize(1 << bits, EMPTY);
+        let seed = RandomState::default().hash_one(capacity);
+        let filter = vec![0; 1 << (bits + FILTER_BITS - 6)];
+        Self { slots, filter, used: 0, shift: 64 - bits, seed }
+    }
+
+    /// Adds a pair; if it is there already, the lower rank stays.
+    pub(super) fn insert(&mut self, left: u32, right: u32, rank: u32) {
+        if self.used * 5 >= self.slots.len() * 4 {
+            let larger = Self::with_capacity(self.slots.len());
+            let smaller = std::mem::replace(self, larger);
+            for slot in smaller.slots.into_iter().filter(|slot| *slot != EMPTY) {
+                self.insert(slot.left, slot.right, slot.rank);
+            }
+        }
+        let hash = self.hash(left, right);
+        let (word, bit) = self.bit(hash);
+        self.filter[word] |= bit;
+        let place = self.place(left, right, hash);
+        let slot = &mut self.slots[place];
+        self.used += usize::from(*slot == EMPTY);
+        if rank < slot.rank {
+            *slot = Slot { left, right, rank };
+        }
+    }
+
+    /// Asks for the slot of a pair that will be added soon.
+    #[inline]
+    pub(super) fn ask_for(&self, left: u32, right: u32) {
+        prefetch(&self.slots, (self.hash(left, right) >> self.shift) as usize);
+    }
+
+    #[inline]
+    fn hash(&self, left: u32, right: u32) -> u64 {
+        let pair = u64::from(left) << 32 | u64::from(right);
+        (pair ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+
+    /// The word of the filter and, in it, the bit of a hash.
+    #[inline]
+    fn bit(&self, hash: u64) -> (usize, u64) {
+        let bit = (hash >> (self.shift - FILTER_BITS)) as usize;
+        (bit / 64, 1 << (bit % 64))
+    }
+
+    /// Where a pair is, or the empty slot where it would be.
+    #[inline]
+    fn place(&self, left: u32, right: u32, hash: u64) -> usize {
+        let mut place = (hash >> self.shift) as usize;
+        loop {
+            let slot = self.slots[place];
+            if slot.left == left && slot.right == right || slot == EMPTY {
+                return place;
+            }
+            place = (place + 1) & (self.slots.len() - 1);
+        }
+    }
+}
+
+impl Ranks for GrowingPairs {
+    #[inline]
+    fn rank(&self, left: u32, right: u32) -> u32 {
+        let hash = self.hash(left, right);
+        let (word, bit) = self.bit(hash);
+        if self.filter[word] & bit == 0 {
+            return NONE;
+        }
+        self.slots[self.place(left, right, hash)].rank
+    }
+
+    #[inline]
+    fn made(&self, rank: u32) -> u32 {
+        rank
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_found_however_the_table_has_grown() {
+        let mut pairs = GrowingPairs::with_capacity(0);
+        for rank in (0..1000).rev() {
+            pairs.insert(rank % 300, rank / 7, rank);
+        }
+        pairs.insert(5, 0, 900); // its rank is 5: the lower one stays
+        for rank in 0..1000 {
+            assert_eq!(pairs.rank(rank % 300, rank / 7), rank);
+            assert_eq!(pairs.rank(1000 + rank, rank), NONE);
+        }
+    }
+}
