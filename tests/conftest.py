@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,3 +51,20 @@ def nasty_texts(data: Path) -> list[str]:
     from strategies import read_nasty
 
     return read_nasty(data / "nasty.txt")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real browser: the system's Chromium (BYTEWELD_CHROMIUM, or one on the PATH)."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = (os.environ.get("BYTEWELD_CHROMIUM"), *map(shutil.which, names))
+    chromium = next(filter(None, found), None)
+    if chromium is None:
+        pytest.skip("no Chromium found; install one, or set BYTEWELD_CHROMIUM")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="no playwright; `pip install --group browser`"
+    )
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()

@@ -5,9 +5,6 @@ Needs playwright and a Chromium of the system (BYTEWELD_CHROMIUM, or one on the 
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +13,6 @@ import pytest
 import byteweld
 from byteweld.cli import main
 
-CHROMIUM = os.environ.get("BYTEWELD_CHROMIUM") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-if CHROMIUM is None:
-    pytest.skip("no Chromium found; install one, or set BYTEWELD_CHROMIUM", allow_module_level=True)
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="no playwright; `pip install --group browser`"
-)
 pytestmark = pytest.mark.browser
 
 SPECIAL = "<img src=x onerror=window.hit=1>"
@@ -32,14 +21,6 @@ HOSTILE = (
     "</style></title></p> low lower lowest newest 123 小船 été\n    return x\n"
 )
 PAGES = ("vocabulary", "evaluation", "comparison", "tokens", "why", "training", "bytes", "notebook")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +18,6 @@ from byteweld.evaluate import unreachable
 from byteweld.render import visible
 from byteweld.studio.server import StudioServer
 
-CHROMIUM = os.environ.get("BYTEWELD_CHROMIUM") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-if CHROMIUM is None:
-    pytest.skip("no Chromium found; install one, or set BYTEWELD_CHROMIUM", allow_module_level=True)
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no playwright; `pip install --group browser`"
 )
@@ -36,14 +30,6 @@ SPECIAL = "<|endoftext|>"
 HOSTILE = (
     "<script>window.hit=1</script><img src=x onerror=window.hit=1>\"'&amp; \u202eabc\u202c\x00"
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 class Watch:
@@ -588,6 +574,21 @@ def test_the_vocabulary_is_searched_and_filtered(page, trained):
     expect(page).to_have_url(re.compile("v_script=digits"))
 
 
+def test_the_vocabulary_is_filtered_by_rank_and_length(page, trained):
+    go(page, "vocabulary")
+    page.click("button:text-is('Rank')")
+    page.fill("#query", "10-19")
+    expect(page.locator("#found")).to_have_text("10")
+    page.click("button:text-is('Text')")
+    page.fill("#query", "")
+    page.fill("label:has-text('From bytes') input", "4")
+    page.fill("label:has-text('To bytes') input", "6")
+    tokens = [*trained.vocab.tokens.values(), *map(str.encode, trained.vocab.special_tokens)]
+    found = sum(4 <= len(token) <= 6 for token in tokens)
+    expect(page.locator("#found")).to_have_text(str(found))
+    expect(page).to_have_url(re.compile("v_min=4&v_max=6"))
+
+
 def test_a_tokens_page_links_to_its_parts(page, trained):
     low = trained.vocab.ids[b" low"]
     go(page, "vocabulary", f"&token={low}")
@@ -614,6 +615,23 @@ def test_tokenizers_are_compared_on_a_text(page, trained, without_pattern):
     assert all(first == second for first, second in lanes)
     assert "".join(first for first, _ in lanes) == visible(text.encode())
     expect(page.locator(".languages tbody tr")).to_have_count(29)
+
+
+def test_where_tokenizers_differ_most_is_one_click_away(page, trained, without_pattern):
+    text = "a, b; " * 40 + "the newest town"
+    page.fill("#text", text)
+    expect(page.locator("#count")).to_have_text(str(trained.count(text)))
+    page.click("#views a:has-text('Compare')")
+    spots = page.locator(".spots li")
+    expect(spots.first).to_be_visible()
+    counts = [
+        [int(number) for number in re.findall(r"[A-D] (\d+)", spot)]
+        for spot in spots.all_inner_texts()
+    ]
+    gaps = [max(each) - min(each) for each in counts]
+    assert gaps and gaps == sorted(gaps, reverse=True)
+    spots.first.locator("button").click()
+    expect(page.locator(".segment.differs:focus")).to_be_in_viewport()
 
 
 def test_tokenizers_are_compared_on_ones_own_files(page, trained, without_pattern, tmp_path: Path):

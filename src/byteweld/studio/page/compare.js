@@ -308,8 +308,11 @@ class Compare {
   reveal(place) {
     this.blocks.ensure(Math.floor(place / BLOCK_SEGMENTS));
     const found = document.getElementById(`g${place}`);
-    found?.scrollIntoView({ block: "center" });
-    found?.animate?.([
+    if (!found) return;
+    found.scrollIntoView({ block: "center" });
+    found.tabIndex = -1; // keyboards and screen readers go there, too
+    found.focus({ preventScroll: true });
+    found.animate?.([
       { outlineColor: "currentColor", outlineWidth: "3px", outlineStyle: "solid" },
       { outlineColor: "transparent", outlineWidth: "3px", outlineStyle: "solid" },
     ], 1400);
