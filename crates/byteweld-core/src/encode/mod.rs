@@ -2,8 +2,8 @@
 //!
 //! The way of a text: special tokens are found (`specials`), the rest is cut into pre-tokens (`pretoken`), a
 //! pre-token that was met before is remembered (`lookup`, `words`), a new one that is a whole token is looked up
-//! (`whole`), any other is merged from its bytes (`merge`) or, if it is long, matched (`longest`), and the tokens go
-//! into a [`Sink`]. Three rank semantics share all of this: they differ only in which pairs are in the table and
+//! (`whole`), any other is merged from its bytes (`turns`, `merge`) or, if it is long, matched (`longest`), and the
+//! tokens go into a [`Sink`]. Three rank semantics share all of this: they differ only in which pairs are in the table and
 //! which tokens may be looked up whole. A vocabulary that changes text on the way (a normaliser, added tokens with
 //! flags, a chain of steps) goes by `rewritten`.
 
