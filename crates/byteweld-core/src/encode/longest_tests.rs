@@ -77,10 +77,12 @@ impl Case {
     }
 }
 
-/// Whether windows of any size are joined to what merging gives.
+/// Whether windows of any size are joined to what merging gives, in some texts and in runs of their starts.
 fn windows_join(encoder: &Encoder, case: &Case, texts: &[Vec<u8>]) -> bool {
     let mut scratch = Scratch::default();
-    texts.iter().all(|text| {
+    let start = |text: &Vec<u8>, length: usize| text[..length.min(text.len())].repeat(90);
+    let runs = texts.iter().flat_map(|text| (1..4).map(move |length| start(text, length)));
+    texts.iter().cloned().chain(runs).all(|ref text| {
         let merged = case.merged(text);
         [4, 8, 13, 32, 70].iter().all(|&window| {
             encoder.merge_in_windows(window, text, &mut scratch);

@@ -45,7 +45,7 @@ use rewritten::Rewrites;
 use short::SHORT;
 use turns::{TURNS, Turns};
 use whole::WholeTokens;
-use windows::WINDOW;
+use windows::{WINDOW, is_run};
 
 pub use batch::Ragged;
 pub use recover::recover_merges;
@@ -485,7 +485,7 @@ impl Encoder {
         self.check_length(bytes.len())?;
         if bytes.len() <= longest::LONG {
             self.merge_below(NONE, bytes, scratch);
-        } else if !self.match_longest(bytes, scratch) {
+        } else if is_run(bytes) || !self.match_longest(bytes, scratch) {
             self.merge_in_windows(WINDOW, bytes, scratch);
         }
         Ok(())

@@ -6,6 +6,8 @@
 //! merges to. So the last tokens of a window are taken back, the next window starts where they start, and if
 //! its first token is the first that was taken back, then the two at the joint are neighbours in the window
 //! before. If it is another one, which hardly happens, all is merged in one piece.
+//!
+//! A run of one character is window after window of the same bytes, of which only the first is merged.
 
 use super::Encoder;
 use super::longest::LONG;
@@ -19,14 +21,24 @@ pub(super) const WINDOW: usize = 1 << 12;
 /// text, but that is seldom felt further than a token or two.
 const TAKEN_BACK: usize = 16;
 
+/// Whether bytes are one character, again and again.
+pub(super) fn is_run(bytes: &[u8]) -> bool {
+    (1..=4.min(bytes.len() / 2)).any(|length| bytes.starts_with(&bytes[length..]))
+}
+
 impl Encoder {
     /// Puts into `scratch.ids` what bytes merge to. Every byte must have a token.
     pub(super) fn merge_in_windows(&self, window: usize, bytes: &[u8], scratch: &mut Scratch) {
         let mut row = Vec::new();
         let mut at = 0;
         let mut joint = None; // the token that must come first
+        let mut merged = &[][..]; // what `scratch.ids` are of
         while at + window < bytes.len() {
-            self.merge_window(&bytes[at..at + window], scratch);
+            let here = &bytes[at..at + window];
+            if here != merged {
+                self.merge_window(here, scratch);
+                merged = here;
+            }
             let taken_back = TAKEN_BACK.min(scratch.ids.len() / 2);
             let (kept, others) = scratch.ids.split_at(scratch.ids.len() - taken_back);
             let length_of = |id: &u32| self.tokens.get(*id).map_or(0, <[u8]>::len);
@@ -51,6 +63,21 @@ impl Encoder {
     fn merge_window(&self, bytes: &[u8], scratch: &mut Scratch) {
         if bytes.len() <= LONG || !self.match_longest(bytes, scratch) {
             self.merge_below(NONE, bytes, scratch);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_run;
+
+    #[test]
+    fn a_run_is_one_character_again_and_again() {
+        for run in ["aaaa", "ééé", "日日日", "😀😀😀", "abab", "abcdabcdab"] {
+            assert!(is_run(run.as_bytes()), "{run}");
+        }
+        for other in ["abcdeabcde", "aaab", "baaaaa", "日本日"] {
+            assert!(!is_run(other.as_bytes()), "{other}");
         }
     }
 }
