@@ -4,7 +4,6 @@
 //! a call: so 16 bytes are copied whatever the token's length, and the next token covers what was too much.
 
 use crate::error::{Error, Result};
-use crate::prefetch::prefetch;
 
 /// Ids may be sparse, but a table as long as the highest id must stay in proportion to the tokens.
 const MAX_SPARSENESS: usize = 64;
@@ -76,15 +75,6 @@ impl Tokens {
     pub fn get(&self, id: u32) -> Option<&[u8]> {
         let (start, length) = self.span(id)?;
         Some(&self.bytes[start..start + length])
-    }
-
-    /// Asks for the memory that says where a token is, and then for the token itself.
-    pub(crate) fn ask_for(&self, id: u32) {
-        prefetch(&self.starts, id as usize);
-    }
-
-    pub(crate) fn ask_for_bytes(&self, id: u32) {
-        prefetch(&self.bytes, self.starts.get(id as usize).map_or(0, |start| *start as usize));
     }
 
     /// Where a token is in `bytes`, and its length.

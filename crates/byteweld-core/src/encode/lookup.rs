@@ -351,7 +351,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
         let Scratch { words, waiting, turns, ids, .. } = &mut *self.scratch;
         let Encoder { whole, pairs, tokens, byte_ids, .. } = self.encoder;
         let places = words.places();
-        let (mut keys, mut found, mut count) = ([None; TURNS], [&[][..]; TURNS], 0);
+        let (mut new, mut count) = ([None; TURNS], 0);
         waiting.looked_through = waiting.filled;
         for at in from..waiting.filled {
             let Item { key, place, .. } = waiting.items[at];
@@ -359,11 +359,15 @@ impl<'e, S: Sink> Lookup<'e, S> {
                 continue;
             }
             let range = waiting.range(at);
+            let word = &text[range.clone()];
             let Some(key) = words::key(text, &range, key) else { continue };
-            if words.has(key) || keys[..count].contains(&Some(key)) {
+            if words.has(key) || new[..count].contains(&Some((key, word))) {
                 continue;
             }
-            (keys[count], found[count]) = (Some(key), &text[range]);
+            if !key.is_segment() {
+                whole.ask_for(word);
+            }
+            new[count] = Some((key, word));
             count += 1;
             if count == TURNS {
                 waiting.looked_through = at + 1;
@@ -371,18 +375,15 @@ impl<'e, S: Sink> Lookup<'e, S> {
             }
         }
         // Whole tokens are remembered at once, the others when they are merged.
-        let whole: [_; TURNS] = whole.get_all(&found[..count], tokens);
         let mut merging = [None; TURNS];
-        for ((key, word), id) in keys.into_iter().zip(found).zip(whole).take(count) {
-            let Some(key) = key else { continue };
-            match id.filter(|_| !key.is_segment()) {
-                Some(id) => words.insert(key, &[id]),
-                None => {
-                    let bytes = word.iter().map(|&byte| byte_ids[byte as usize]);
-                    if let Some(number) = turns.add(bytes) {
-                        merging[number] = Some(key);
-                    }
-                }
+        for (key, word) in new.into_iter().flatten() {
+            if !key.is_segment()
+                && let Some(id) = whole.get(word, tokens)
+            {
+                words.insert(key, &[id]);
+            } else if let Some(number) = turns.add(word.iter().map(|&byte| byte_ids[byte as usize]))
+            {
+                merging[number] = Some(key);
             }
         }
         turns.merge(pairs, |number, word| {

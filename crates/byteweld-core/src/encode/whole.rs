@@ -53,53 +53,24 @@ impl WholeTokens {
 
     /// The id of the token that a pre-token is.
     pub(super) fn get(&self, pretoken: &[u8], tokens: &Tokens) -> Option<u32> {
-        self.candidates(self.hash(pretoken)).find(|&id| tokens.get(id) == Some(pretoken))
-    }
-
-    /// Which of some pre-tokens are tokens, for each its id. Each look is the same as [`WholeTokens::get`], but all
-    /// wait for memory together.
-    pub(super) fn get_all<const N: usize>(
-        &self,
-        pretokens: &[&[u8]],
-        tokens: &Tokens,
-    ) -> [Option<u32>; N] {
-        let mut hashes = [0; N];
-        for (hash, pretoken) in hashes.iter_mut().zip(pretokens) {
-            *hash = self.hash(pretoken);
-            prefetch(&self.slots, (*hash >> self.shift) as usize);
-        }
-        let mut ids = [None; N];
-        for ((id, hash), _) in ids.iter_mut().zip(hashes).zip(pretokens) {
-            *id = self.candidates(hash).next();
-            id.inspect(|id| tokens.ask_for(*id));
-        }
-        for id in ids.into_iter().flatten() {
-            tokens.ask_for_bytes(id);
-        }
-        for ((id, hash), pretoken) in ids.iter_mut().zip(hashes).zip(pretokens) {
-            if id.is_some_and(|id| tokens.get(id) != Some(pretoken)) {
-                *id = self.candidates(hash).find(|&id| tokens.get(id) == Some(pretoken));
-            }
-        }
-        ids
-    }
-
-    /// The tokens whose hash is like this one, as far as the table knows it.
-    #[inline]
-    fn candidates(&self, hash: u64) -> impl Iterator<Item = u32> {
+        let hash = self.hash(pretoken);
         let mut slot = (hash >> self.shift) as usize;
-        std::iter::from_fn(move || {
-            loop {
-                let found = self.slots[slot];
-                if found == NONE {
-                    return None;
-                }
-                slot = (slot + 1) & (self.slots.len() - 1);
-                if (found ^ hash as u32) & !self.id_mask == 0 {
-                    return Some(found & self.id_mask);
-                }
+        loop {
+            let found = self.slots[slot];
+            if found == NONE {
+                return None;
             }
-        })
+            let id = found & self.id_mask;
+            if (found ^ hash as u32) & !self.id_mask == 0 && tokens.get(id) == Some(pretoken) {
+                return Some(id);
+            }
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// Asks for the memory where a pre-token is looked for.
+    pub(super) fn ask_for(&self, pretoken: &[u8]) {
+        prefetch(&self.slots, (self.hash(pretoken) >> self.shift) as usize);
     }
 
     fn hash(&self, bytes: &[u8]) -> u64 {

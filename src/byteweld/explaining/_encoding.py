@@ -1,0 +1,297 @@
+"""How a text is encoded: every merge of every pre-token."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from byteweld.explaining._text import (
+    MAX_ROWS,
+    Show,
+    joined,
+    marked_columns,
+    more_line,
+    parts_line,
+    tokens_to_dict,
+)
+from byteweld.explaining._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, check_length, tree_of
+from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps, utf8
+from byteweld.reference.pretokenize import split_specials
+from byteweld.reference.train import Ids
+from byteweld.render import namer, visible
+from byteweld.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    from byteweld.markup import Html  # only HTML needs it
+
+Specials = Literal["all"] | Set[str] | Sequence[str]
+
+
+class _Tokenizer(Protocol):
+    """What is needed of a tokenizer."""
+
+    @property
+    def vocab(self) -> Vocabulary: ...
+
+    def pretokenize(self, text: str | bytes) -> list[bytes]: ...
+
+    def encode(
+        self, text: str | bytes, *, allowed_special: Specials, disallowed_special: Specials
+    ) -> list[int]: ...
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """A pair that may merge: the place of its left part, both ids, its rank, the id it becomes."""
+
+    at: int
+    left: int
+    right: int
+    rank: int
+    new: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: the parts before it, the pairs that may merge (lowest rank first), the chosen."""
+
+    parts: Ids
+    rows: tuple[PairRow, ...]
+    total_pairs: int
+    chosen: PairRow | None
+
+
+@dataclass(frozen=True)
+class PretokenExplanation:
+    """How one pre-token becomes ids.
+
+    `looked_up` is the id of a pre-token that was found whole, before any merge; the steps then show
+    what merging alone gives, which is `merged_ids`. `greedy_ids` is what longest match would give;
+    it first differs at byte `greedy_differs_at` of the pre-token, or nowhere (None). A special
+    token has no steps.
+    """
+
+    pretoken: bytes
+    start: int
+    ids: tuple[int, ...]
+    looked_up: int | None
+    steps: tuple[Step, ...]
+    tree: Tree
+    greedy_ids: tuple[int, ...]
+    greedy_differs_at: int | None
+    is_special: bool = False
+
+    @property
+    def merged_ids(self) -> tuple[int, ...]:
+        """The ids that merging gives, whole look-up or not."""
+        return self.steps[-1].parts if self.steps else self.ids
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a text becomes ids. `str()` is for people, `to_dict()` for programs."""
+
+    pretokens: tuple[PretokenExplanation, ...]
+    tokens: Mapping[int, bytes]  # of every id below
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of the whole text."""
+        return [token_id for pretoken in self.pretokens for token_id in pretoken.ids]
+
+    def lines(self, *, color: bool = False) -> list[str]:
+        """Return the explanation as lines of text; `color` is for a terminal."""
+        show = namer(self.tokens, color)
+        result = []
+        for number, pretoken in enumerate(self.pretokens, 1):
+            result += [*_pretoken_lines(number, pretoken, show, color), ""]
+        return [*result, f"ids: {joined(self.ids)}".rstrip()]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def to_html(self) -> Html:
+        """Return the explanation as a part of a page."""
+        from byteweld.explaining._html import explanation
+
+        return explanation(self)
+
+    def _repr_html_(self) -> str:
+        from byteweld.markup import fragment
+
+        return fragment(self.to_html())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able values: tokens once, by id; everything else by id."""
+        return {
+            "ids": self.ids,
+            "tokens": tokens_to_dict(self.tokens),
+            "pretokens": [_pretoken_to_dict(pretoken) for pretoken in self.pretokens],
+        }
+
+
+def explain(
+    tok: _Tokenizer,
+    text: str | bytes,
+    *,
+    allowed_special: Specials = frozenset(),
+    disallowed_special: Specials = "all",
+    max_pretoken_bytes: int = MAX_PRETOKEN_BYTES,
+) -> Explanation:
+    """Show how `tok` encodes a text; special tokens are refused or allowed as in `encode`.
+
+    Raises ValueError for a pre-token of more than `max_pretoken_bytes`: showing every step of n
+    bytes takes n² time, and nobody reads it.
+    """
+    vocab = tok.vocab
+    # Refuses what encode refuses.
+    tok.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+    every = vocab.special_tokens
+    allowed = [s for s in every if allowed_special == "all" or s in allowed_special]
+    explained = []
+    start = 0
+    for piece in split_specials(utf8(text), allowed):
+        if isinstance(piece, str):
+            explained.append(_explain_special(piece.encode(), every[piece], start))
+            start += len(piece.encode())
+            continue
+        for pretoken in tok.pretokenize(piece):
+            check_length(pretoken, max_pretoken_bytes)
+            explained.append(_explain_pretoken(vocab, pretoken, start))
+            start += len(pretoken)
+    used: set[int] = set()
+    for part in explained:
+        used.update(part.ids, part.greedy_ids, part.tree.tokens)
+        used.update(row.new for step in part.steps for row in step.rows)
+    return Explanation(tuple(explained), {i: vocab.tokens[i] for i in sorted(used)})
+
+
+def _explain_special(token: bytes, token_id: int, start: int) -> PretokenExplanation:
+    return PretokenExplanation(
+        pretoken=token,
+        start=start,
+        ids=(token_id,),
+        looked_up=None,
+        steps=(),
+        tree=Tree((TreeNode(token_id),), (0,), {token_id: token}),
+        greedy_ids=(token_id,),
+        greedy_differs_at=None,
+        is_special=True,
+    )
+
+
+def _explain_pretoken(vocab: Vocabulary, pretoken: bytes, start: int) -> PretokenExplanation:
+    whole = next(encode_steps(vocab, pretoken, offset=start))
+    was_found = len(pretoken) > 1 and whole.parts == (vocab.ids.get(pretoken),)
+    shown: list[Step] = []
+    tree = tree_of(_keep(encode_steps(vocab, pretoken, whole_first=False), shown), vocab.tokens)
+    ids = whole.parts if was_found else shown[-1].parts
+    greedy = tuple(encode_greedy(vocab, pretoken))
+    return PretokenExplanation(
+        pretoken=pretoken,
+        start=start,
+        ids=ids,
+        looked_up=whole.parts[0] if was_found else None,
+        steps=tuple(shown),
+        tree=tree,
+        greedy_ids=greedy,
+        greedy_differs_at=_first_difference(vocab, pretoken, ids, greedy),
+    )
+
+
+def _keep(steps: Iterable[EncodeStep], shown: list[Step]) -> Iterator[EncodeStep]:
+    """Pass steps on one by one; only what is shown of them stays in memory."""
+    for step in steps:
+        shown.append(_shown_step(step))
+        yield step
+
+
+def _shown_step(step: EncodeStep) -> Step:
+    """Keep the rows of lowest rank. (All rows of all steps would be n² of them.)"""
+    lowest = heapq.nsmallest(MAX_ROWS, step.candidates, key=lambda c: (c.rank, c.at))
+    rows = tuple(
+        PairRow(c.at, step.parts[c.at], step.parts[c.at + 1], c.rank, c.new) for c in lowest
+    )
+    chosen = rows[0] if step.chosen is not None else None
+    return Step(step.parts, rows, len(step.candidates), chosen)
+
+
+def _first_difference(
+    vocab: Vocabulary, pretoken: bytes, ids: Sequence[int], other: Sequence[int]
+) -> int | None:
+    """Return the byte at which two encodings of a pre-token begin to differ."""
+    offset = 0
+    for ours, theirs in zip(ids, other, strict=False):
+        if ours != theirs:
+            return offset
+        if ours == vocab.roles.get("unk"):  # it stands for one character, whatever its own bytes
+            character = pretoken[offset : offset + 4].decode("utf-8", "surrogateescape")[0]
+            offset += len(character.encode("utf-8", "surrogateescape"))
+        else:
+            offset += len(vocab.tokens[ours])
+    return None
+
+
+def _pretoken_lines(
+    number: int, pretoken: PretokenExplanation, show: Show, color: bool
+) -> Iterator[str]:
+    if pretoken.is_special:
+        yield f"special token {number}: {visible(pretoken.pretoken)}  (byte {pretoken.start})"
+        yield f"  ids: {joined(pretoken.ids)}"
+        return
+    yield f"pre-token {number}: {visible(pretoken.pretoken)}  (byte {pretoken.start})"
+    yield f"  bytes: {joined(f'{byte:02x}' for byte in pretoken.pretoken)}"
+    if pretoken.looked_up is not None:
+        yield f"  found whole, before any merge: token {pretoken.looked_up}; merging does this:"
+    for n, step in enumerate(pretoken.steps, 1):
+        if step.chosen is None:
+            yield f"  end: {parts_line(step.parts, show)}  (no pair merges)"
+            continue
+        at = step.chosen.at
+        yield f"  step {n}: {parts_line(step.parts, show, at)}"
+        rows = [
+            [f"rank {row.rank}", f"{show(row.left)} {show(row.right)}", f"-> {row.new}"]
+            for row in step.rows
+        ]
+        for line in marked_columns(rows, marks=["<- merged"]):
+            yield f"    {line}"
+        yield from more_line(step.total_pairs - len(step.rows), "pair", indent=4)
+    yield "  tree:"
+    yield from (f"    {line}" for line in pretoken.tree.lines(color=color))
+    yield f"  ids: {joined(pretoken.ids)}"
+    if pretoken.looked_up is not None and pretoken.merged_ids != pretoken.ids:
+        yield f"  merging alone would give {joined(pretoken.merged_ids)}"
+    if pretoken.greedy_differs_at is None:
+        yield "  longest match: the same"
+    else:
+        parts = parts_line(pretoken.greedy_ids, show)
+        yield (
+            f"  longest match differs from byte {pretoken.greedy_differs_at}: {parts}  "
+            f"ids {joined(pretoken.greedy_ids)}"
+        )
+
+
+def _pretoken_to_dict(pretoken: PretokenExplanation) -> dict[str, Any]:
+    return {
+        "bytes": pretoken.pretoken.hex(),
+        "text": visible(pretoken.pretoken),
+        "start": pretoken.start,
+        "is_special": pretoken.is_special,
+        "ids": list(pretoken.ids),
+        "looked_up": pretoken.looked_up,
+        "merged_ids": list(pretoken.merged_ids),
+        "steps": [
+            {
+                "parts": list(step.parts),
+                "pairs": [asdict(row) for row in step.rows],
+                "total_pairs": step.total_pairs,
+                "chosen": None if step.chosen is None else step.chosen.at,
+            }
+            for step in pretoken.steps
+        ],
+        "tree": pretoken.tree.to_dict(),
+        "greedy_ids": list(pretoken.greedy_ids),
+        "greedy_differs_at": pretoken.greedy_differs_at,
+    }
