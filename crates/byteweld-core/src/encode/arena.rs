@@ -3,6 +3,9 @@
 /// 2 MiB. New ids take the room of the oldest.
 const ARENA_IDS: usize = 1 << 19;
 
+/// What it grows to step by step, before it gets its whole room. (Room that is not written to takes no memory.)
+const FIRST_IDS: usize = 1 << 12;
+
 /// A ring of ids: places count up for ever, and what was written longest ago is written over.
 #[derive(Default)]
 pub(super) struct Arena {
@@ -21,6 +24,10 @@ impl Arena {
         }
         let end = start + ids.len();
         if self.ids.len() < end {
+            if end > FIRST_IDS {
+                // Once, and not twice as much again and again: freed blocks would stay with the process.
+                self.ids.reserve_exact(ARENA_IDS - self.ids.len());
+            }
             self.ids.resize(end, 0);
         }
         self.ids[start..end].copy_from_slice(ids);
