@@ -198,8 +198,10 @@ impl Pretokenizer {
     /// The last place where `text` may be cut so that both sides, taken alone, give the pre-tokens that
     /// they give together, whatever follows `text`. `None` if there is no such place, or none can be proved.
     ///
-    /// The place is a character boundary, greater than 0 and at most `limit` (and less than the length).
+    /// The place is a character boundary, greater than 0 and at most `limit` (and less than the length). `text` may
+    /// end inside a character.
     pub fn last_cut(&self, text: &[u8], limit: usize) -> Option<usize> {
+        let text = without_open_character(text);
         let limit = limit.min(text.len().checked_sub(1)?);
         if let Kind::Scanner(scanned) = &*self.kind
             && let Some(place) = scanned.scanner.last_certain_start(text, limit)

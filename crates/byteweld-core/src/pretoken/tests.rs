@@ -179,12 +179,16 @@ proptest! {
         let whole = [start.as_bytes(), &junk, end.as_bytes()].concat();
         ALL.with(|all| {
             for pretokenizer in all {
-                let mut limit = whole.len();
-                while let Some(cut) = pretokenizer.last_cut(&whole, limit) {
-                    let mut parts = pieces(pretokenizer, &whole[..cut]);
-                    parts.extend(pieces(pretokenizer, &whole[cut..]));
-                    assert_eq!(parts, pieces(pretokenizer, &whole), "cut at {cut}");
-                    limit = cut - 1;
+                // What is seen of the text may end anywhere, inside a character too.
+                for unseen in [0, 1, 2, 3, end.len() / 2] {
+                    let seen = &whole[..whole.len().saturating_sub(unseen)];
+                    let mut limit = seen.len();
+                    while let Some(cut) = pretokenizer.last_cut(seen, limit) {
+                        let mut parts = pieces(pretokenizer, &whole[..cut]);
+                        parts.extend(pieces(pretokenizer, &whole[cut..]));
+                        assert_eq!(parts, pieces(pretokenizer, &whole), "cut at {cut}");
+                        limit = cut - 1;
+                    }
                 }
             }
         });
@@ -226,5 +230,30 @@ proptest! {
                 assert_eq!(pieces(pretokenizer, &bytes).concat(), bytes);
             }
         });
+    }
+}
+
+#[test]
+fn a_text_that_ends_inside_a_character_is_not_cut_before_it() {
+    let text = "Wechselt auf die nächste Folie, naïve 日本語のテキスト x\u{301}y 😀😀 a1é2 don’t über\n\n ünter  日 end";
+    for pattern in [
+        r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        r"[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        r"[a-zäü]+|[^a-zäü]+",
+    ] {
+        let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
+        let mut starts = vec![0];
+        pretokenizer
+            .for_each(text.as_bytes(), &mut |pretoken| {
+                starts.push(starts.last().unwrap() + pretoken.len());
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        for end in 0..=text.len() {
+            if let Some(cut) = pretokenizer.last_cut(&text.as_bytes()[..end], end) {
+                assert!(starts.contains(&cut), "{pattern}: {end} {cut}");
+            }
+        }
     }
 }
