@@ -34,6 +34,16 @@ def expected(tok):
     return [tok.encode(text, allowed_special="all") for text in TEXTS]
 
 
+def test_a_long_text_on_threads_is_that_of_one_wherever_its_pieces_end():
+    # Pieces are cut by bytes, so some end inside a character; tokens lie across "n" and "ä".
+    text = "nächste Wäsche, ärmere Bären, naïve Kähne. "
+    tok = byteweld.train(iter([text * 20]), vocab_size=320, special_tokens=[ENDOFTEXT])
+    for shift in range(len(text.encode())):
+        long = "x" * shift + text * 6000
+        one, two = (tok.encode_ragged([long], num_threads=threads)[0] for threads in (1, 2))
+        assert one.tolist() == two.tolist(), shift
+
+
 def in_child(work):
     """Run `work` in a fork; True if it ended well within 30 seconds."""
     with warnings.catch_warnings():

@@ -6,18 +6,9 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-use super::pairs::{NONE, Ranks};
+use super::pairs::{EMPTY, NONE, Pair, Ranks, Slot, hash_of, pair_of};
 use crate::huge::advise;
 use crate::prefetch::prefetch;
-
-#[derive(Clone, Copy, PartialEq)]
-struct Slot {
-    left: u32,
-    right: u32,
-    rank: u32,
-}
-
-const EMPTY: Slot = Slot { left: NONE, right: NONE, rank: NONE };
 
 /// For each slot, so many bits of the filter, as a power of two.
 const FILTER_BITS: u32 = 3;
@@ -48,34 +39,33 @@ impl GrowingPairs {
 
     /// Adds a pair; if it is there already, the lower rank stays.
     pub(super) fn insert(&mut self, left: u32, right: u32, rank: u32) {
+        self.put(Slot { pair: pair_of(left, right), rank });
+    }
+
+    fn put(&mut self, new: Slot) {
         if self.used * 5 >= self.slots.len() * 4 {
             let larger = Self::with_capacity(self.slots.len());
             let smaller = std::mem::replace(self, larger);
-            for slot in smaller.slots.into_iter().filter(|slot| *slot != EMPTY) {
-                self.insert(slot.left, slot.right, slot.rank);
+            for slot in smaller.slots.into_iter().filter(|slot| slot.rank != NONE) {
+                self.put(slot);
             }
         }
-        let hash = self.hash(left, right);
+        let hash = hash_of(new.pair, self.seed);
         let (word, bit) = self.bit(hash);
         self.filter[word] |= bit;
-        let place = self.place(left, right, hash);
+        let place = self.place(new.pair, hash);
         let slot = &mut self.slots[place];
-        self.used += usize::from(*slot == EMPTY);
-        if rank < slot.rank {
-            *slot = Slot { left, right, rank };
+        self.used += usize::from(slot.rank == NONE);
+        if new.rank < slot.rank {
+            *slot = new;
         }
     }
 
     /// Asks for the slot of a pair that will be added soon.
     #[inline]
     pub(super) fn ask_for(&self, left: u32, right: u32) {
-        prefetch(&self.slots, (self.hash(left, right) >> self.shift) as usize);
-    }
-
-    #[inline]
-    fn hash(&self, left: u32, right: u32) -> u64 {
-        let pair = u64::from(left) << 32 | u64::from(right);
-        (pair ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        let hash = hash_of(pair_of(left, right), self.seed);
+        prefetch(&self.slots, (hash >> self.shift) as usize);
     }
 
     /// The word of the filter and, in it, the bit of a hash.
@@ -87,11 +77,11 @@ impl GrowingPairs {
 
     /// Where a pair is, or the empty slot where it would be.
     #[inline]
-    fn place(&self, left: u32, right: u32, hash: u64) -> usize {
+    fn place(&self, pair: Pair, hash: u64) -> usize {
         let mut place = (hash >> self.shift) as usize;
         loop {
             let slot = self.slots[place];
-            if slot.left == left && slot.right == right || slot == EMPTY {
+            if slot.pair == pair || slot.rank == NONE {
                 return place;
             }
             place = (place + 1) & (self.slots.len() - 1);
@@ -102,12 +92,13 @@ impl GrowingPairs {
 impl Ranks for GrowingPairs {
     #[inline]
     fn rank(&self, left: u32, right: u32) -> u32 {
-        let hash = self.hash(left, right);
+        let pair = pair_of(left, right);
+        let hash = hash_of(pair, self.seed);
         let (word, bit) = self.bit(hash);
         if self.filter[word] & bit == 0 {
             return NONE;
         }
-        self.slots[self.place(left, right, hash)].rank
+        self.slots[self.place(pair, hash)].rank
     }
 
     #[inline]

@@ -40,10 +40,10 @@ const GROUP: usize = 3;
 const SLOTS_FOR_SEVEN: usize = 8;
 
 /// A pair of ids as one number.
-type Pair = u64;
+pub(super) type Pair = u64;
 
 #[inline(always)]
-fn pair_of(left: u32, right: u32) -> Pair {
+pub(super) fn pair_of(left: u32, right: u32) -> Pair {
     u64::from(left) << 32 | u64::from(right)
 }
 
@@ -54,21 +54,27 @@ fn ids_of(pair: Pair) -> (u32, u32) {
 /// No token has the id [`NONE`].
 const NO_PAIR: Pair = u64::MAX;
 
+/// A hash of a pair, good in its high bits.
+#[inline(always)]
+pub(super) fn hash_of(pair: Pair, seed: u64) -> u64 {
+    (pair ^ seed).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
 /// A pair and its rank, in 12 bytes.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
-struct Slot {
-    pair: Pair,
-    rank: u32,
+pub(super) struct Slot {
+    pub(super) pair: Pair,
+    pub(super) rank: u32,
 }
 
-const EMPTY: Slot = Slot { pair: NO_PAIR, rank: NONE };
+pub(super) const EMPTY: Slot = Slot { pair: NO_PAIR, rank: NONE };
 
 /// A pair whose rank was asked for, and the slot where it would be.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pair: Pair,
-    slot: u32,
+    slot: usize,
 }
 
 impl Asked {
@@ -137,7 +143,7 @@ impl Pairs {
             .map(|(&(left, right, _), rank)| Slot { pair: pair_of(left, right), rank });
         let mut pairs = Self::new(&slots.collect::<Vec<_>>());
         pairs.offset = merges.first().map_or(0, |&(_, _, id)| id);
-        if !merges.iter().zip(pairs.offset..).all(|((_, _, id), expected)| *id == expected) {
+        if !merges.iter().zip(0..).all(|((_, _, id), rank)| id.wrapping_sub(rank) == pairs.offset) {
             pairs.made = Some(merges.iter().map(|(_, _, id)| *id).collect());
         }
         Ok(pairs)
@@ -259,7 +265,7 @@ impl Pairs {
 
     #[inline(always)]
     fn hash(&self, pair: Pair) -> u64 {
-        (pair ^ self.seed).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        hash_of(pair, self.seed)
     }
 
     /// The slot of a pair.
@@ -277,13 +283,13 @@ impl Pairs {
         let pair = pair_of(left, right);
         let slot = self.slot(pair);
         prefetch(&self.slots, slot);
-        Asked { pair, slot: slot as u32 }
+        Asked { pair, slot }
     }
 
     /// The rank of a pair that was asked for, or [`NONE`].
     #[inline(always)]
     pub(super) fn answer(&self, asked: Asked) -> u32 {
-        let Slot { pair, rank } = self.slots[asked.slot as usize];
+        let Slot { pair, rank } = self.slots[asked.slot];
         select_unpredictable(pair == asked.pair, rank, NONE)
     }
 
@@ -323,7 +329,7 @@ impl Ranks for Pairs {
             Some(cell) => self.low[cell],
             None => {
                 let pair = pair_of(left, right);
-                self.answer(Asked { pair, slot: self.slot(pair) as u32 })
+                self.answer(Asked { pair, slot: self.slot(pair) })
             }
         }
     }
