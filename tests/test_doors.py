@@ -22,17 +22,12 @@ DOORS: dict[str, set[str]] = {
     "_memory": {"errors", "_native"},
     "counts_files": {"errors", "_files", "_native"},
     "counts": {"errors", "corpus", "recipes", "_memory", "counts_files", "_native"},
-    "training": {"errors", "vocab", "recipes", "formats", "_files"},
-    "checkpoint": {
-        *("errors", "vocab", "recipes", "counts", "training", "formats", "_files", "_native"),
-    },
-    "extend": {"errors", "vocab", "recipes"},
-    "trainer": {
-        *("errors", "vocab", "recipes", "counts", "training", "checkpoint", "extend"),
-        *("_byte_letters", "_native"),
+    "training": {
+        *("errors", "vocab", "recipes", "counts", "corpus", "formats"),
+        *("_files", "_byte_letters", "_native"),
     },
     "tokenizer": {
-        *("errors", "vocab", "patterns", "corpus", "trainer", "training", "formats", "streams"),
+        *("errors", "vocab", "patterns", "corpus", "training", "formats", "streams"),
         *("_text", "render", "markup", "_native"),
     },
     "encodings": {"errors", "vocab", "formats", "tokenizer"},
@@ -57,11 +52,11 @@ DOORS: dict[str, set[str]] = {
     },
     "comparing": {"tokenizer", "evaluate", "render", "markup"},
     "api": {
-        *("checkpoint", "corpus", "counts", "errors", "extend", "recipes", "_text"),
-        *("tokenizer", "trainer", "training", "comparing", "evaluate"),
+        *("corpus", "counts", "errors", "recipes", "_text"),
+        *("tokenizer", "training", "comparing", "evaluate"),
     },
     "__init__": {
-        *("api", "checkpoint", "corpus", "counts", "encodings", "errors", "explaining"),
+        *("api", "corpus", "counts", "encodings", "errors", "explaining"),
         *(
             "formats",
             "loading",
@@ -136,13 +131,13 @@ def test_only_named_files_touch_the_engine() -> None:
     }
     formats = {f"formats/{name}" for name in ONLY_FILES_WITH_NATIVE_IN_FORMATS}
     rooms = {
-        "checkpoint.py",  # for the version
         "corpus/__init__.py",
         "counts.py",
         "counts_files.py",
         "_memory.py",
         "loading.py",
-        "trainer.py",
+        "training/checkpoint.py",  # for the version
+        "training/run.py",
         "tokenizer.py",
         "vocab.py",
     }

@@ -28,7 +28,6 @@ from byteweld.vocab import AddedToken, Merge, Replace, Split, Vocabulary
 
 if _typing.TYPE_CHECKING:
     from byteweld.api import compare, count, measure, train
-    from byteweld.checkpoint import Checkpoint
     from byteweld.corpus import Corpus, open_corpus
     from byteweld.counts import Counts, Pruning
     from byteweld.encodings import (
@@ -40,6 +39,7 @@ if _typing.TYPE_CHECKING:
     from byteweld.explaining import explain, explain_training, merge_tree
     from byteweld.recipes import RECIPES, Recipe
     from byteweld.training import Training, TrainingEvent, report_path
+    from byteweld.training.checkpoint import Checkpoint
 
 __all__ = [
     "FORMATS",
@@ -91,7 +91,7 @@ __all__ = [
 # Module -> its names, as above.
 _LATER = {
     "api": ("compare", "count", "measure", "train"),
-    "checkpoint": ("Checkpoint",),
+    "training.checkpoint": ("Checkpoint",),
     "corpus": ("Corpus", "open_corpus"),
     "counts": ("Counts", "Pruning"),
     "encodings": (

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from byteweld._text import utf8
-from byteweld.checkpoint import Checkpoint
 from byteweld.corpus import Corpus, OnError, open_corpus
 from byteweld.counts import Counts, Memory, count_corpus, same_pattern
 from byteweld.errors import CorpusError
-from byteweld.extend import fit_recipe
 from byteweld.recipes import Recipe, find_recipe
 from byteweld.tokenizer import Specials, Tokenizer
-from byteweld.trainer import check_pattern, check_size, planned_merges, train_from_counts
 from byteweld.training import TrainingEvent
+from byteweld.training.checkpoint import Checkpoint
+from byteweld.training.extend import fit_recipe
+from byteweld.training.run import check_pattern, check_size, planned_merges, train_from_counts
 
 if TYPE_CHECKING:  # slow to import, and training needs neither
     from byteweld.comparing.corpora import Comparison

@@ -18,8 +18,8 @@ from strategies import as_bytes, corpora, examples, recipes, texts
 
 import byteweld
 from byteweld import RECIPES, Counts, UnsupportedError
-from byteweld.extend import check_order
 from byteweld.reference.train import count_pairs, merge, pick
+from byteweld.training.extend import check_order
 
 MORE = 25  # merges
 LOG_HEAD, LOG_RECORD = 16, 32  # bytes

@@ -231,7 +231,7 @@ def test_removing_leaves_what_is_not_the_checkpoints(tmp_path):
 
 
 def test_very_many_files_are_remembered_by_a_digest(tmp_path, monkeypatch):
-    monkeypatch.setattr("byteweld.checkpoint._MANY_FILES", 3)
+    monkeypatch.setattr("byteweld.training.checkpoint._MANY_FILES", 3)
     for n in range(5):
         (tmp_path / f"{n}.txt").write_text(DOCUMENT[: 50 + n])
     files = sorted(tmp_path.glob("*.txt"))

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from byteweld import _native
-from byteweld.checkpoint import Checkpoint, LearnedMerge
 from byteweld.counts import Counts
 from byteweld.errors import UnsupportedError
-from byteweld.extend import orphans
 from byteweld.recipes import Recipe
-from byteweld.training import Start, Training, TrainingEvent
+from byteweld.training.checkpoint import Checkpoint, LearnedMerge
+from byteweld.training.extend import orphans
+from byteweld.training.report import Start, Training, TrainingEvent
 from byteweld.vocab import Vocabulary
 
 # What the engine counts with; a larger limit is no limit.

@@ -29,7 +29,7 @@ from byteweld.counts import Counts, Memory
 from byteweld.errors import FormatError
 from byteweld.formats import _json
 from byteweld.recipes import Recipe
-from byteweld.training import Stop
+from byteweld.training.report import Stop
 from byteweld.vocab import Vocabulary
 
 LearnedMerge = tuple[int, int, int, int, int]  # left, right, new, count, tokens it removed

@@ -1,0 +1,19 @@
+"""Training: from counts to a vocabulary, and the report of what was done.
+
+plan        the sizes, the id layout and the vocabulary before the first merge
+run         count, merge, resume: what `byteweld.train` and the command both call
+cut         the same training at a smaller size
+extend      which vocabularies can learn further merges, and with which recipe
+checkpoint  what an interrupted training resumes from
+report      Training and TrainingEvent; the report file beside a vocabulary
+"""
+
+from byteweld.training.report import (
+    Start,
+    Training,
+    TrainingEvent,
+    load_report,
+    report_path,
+)
+
+__all__ = ["Start", "Training", "TrainingEvent", "load_report", "report_path"]
