@@ -104,9 +104,9 @@ def test_every_verb_has_help_with_examples_of_itself(run, name):
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_option_has_a_sentence_of_help(name):
-    command = _command.make(name, importlib.import_module(VERBS[name].module))
+    command = _command.Command(name, importlib.import_module(VERBS[name].module))
     for parameter in command.params:
-        assert parameter.help and parameter.help[0].isupper(), parameter.name
+        assert parameter.declared.help[0].isupper(), parameter.name
 
 
 @pytest.mark.parametrize("name", VERBS)
@@ -120,8 +120,7 @@ def test_the_examples_use_only_options_that_exist(name):
                 continue
             seen += 1
             other = importlib.import_module(VERBS[words[1]].module)
-            arguments = getattr(other, "prepare", list)(words[2:])
-            _command.make(words[1], other).make_context(words[1], arguments)  # parses, or raises
+            _command.Command(words[1], other).parse(words[2:])  # or raises
     assert seen >= 2
 
 

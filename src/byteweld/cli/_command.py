@@ -1,130 +1,219 @@
-"""A verb's module -> a command: typer reads the signature of its run(), our own page is its --help.
+"""Verb modules as commands: reads the signature of run(), parses arguments, renders --help.
 
-A verb's module has run(), whose docstring is the first paragraph of the help, and EXAMPLES.
+A verb's module has run(), whose parameters are annotated with an Option or an Argument and whose
+docstring opens the help page, and EXAMPLES. The parser is ours because the libraries for it take
+longer to import than a small verb takes to run.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+import typing
+from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
-import typer
-from typer.core import TyperCommand
-
-from byteweld.cli import _errors, _output
+from byteweld.cli import _errors
 
 _LEFT = 26  # columns for the names of options
+_HELP: Final = ("--help", "-h")
 
 
-class _Command(TyperCommand):
-    """A command whose help is one plain page: options in groups, then examples."""
+class Option:
+    """An option of a verb; a parameter of type bool makes it a flag, a list lets it repeat."""
 
-    examples: str = ""
+    def __init__(
+        self,
+        *names: str,
+        help: str,
+        metavar: str = "",
+        read: Callable[[str], Any] = str,
+        group: str = "Options",
+        bare: str | None = None,
+        is_hidden: bool = False,
+    ) -> None:
+        self.names = names
+        self.help = help
+        self.metavar = metavar
+        self.read = read  # the text given -> the value, or a UsageError
+        self.group = group
+        self.bare = bare  # what the option means when no number follows it
+        self.is_hidden = is_hidden
 
-    def get_help(self, ctx: Any) -> str:
-        return help_page(self, _output.width())
+
+class Argument:
+    """A positional argument of a verb; a list takes several, a default makes it optional."""
+
+    def __init__(self, *, metavar: str, help: str) -> None:
+        self.metavar = metavar
+        self.help = help
 
 
-def make(name: str, module: ModuleType) -> _Command:
-    """Make the command of a verb."""
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    settings = {"help_option_names": ["--help", "-h"]}
-    app.command(name, cls=_Command, context_settings=settings)(module.run)
-    command = typer.main.get_command(app)
-    assert isinstance(command, _Command)  # what typer was told to make
-    command.examples = module.EXAMPLES
-    return command
+class Parameter(typing.NamedTuple):
+    """A parameter of run() with its declaration."""
+
+    name: str
+    declared: Option | Argument
+    is_flag: bool
+    is_list: bool
+    is_required: bool
+
+
+class Command:
+    """A verb, ready to parse its arguments and to show its help."""
+
+    def __init__(self, name: str, module: ModuleType) -> None:
+        self.name = name
+        self._module = module
+        self.params = list(_parameters(module.run))
+        self._options = {
+            name: parameter
+            for parameter in self.params
+            if isinstance(parameter.declared, Option)
+            for name in parameter.declared.names
+        }
+
+    # ------------------------------------------------------------------------ parsing
+
+    def parse(self, arguments: list[str]) -> dict[str, Any] | None:
+        """Read arguments into the keyword arguments of run(); None when help is requested."""
+        if prepare := getattr(self._module, "prepare", None):
+            arguments = prepare(arguments)
+        values: dict[str, Any] = {}
+        positional: list[str] = []
+        rest = arguments[::-1]
+        while rest:
+            argument = rest.pop()
+            if argument == "--":
+                positional += rest[::-1]
+                break
+            if argument in _HELP:
+                return None
+            if argument.startswith("-") and argument != "-":
+                self._option(argument, rest, values)
+            else:
+                positional.append(argument)
+        self._place(positional, values)
+        return values
+
+    def _option(self, argument: str, rest: list[str], values: dict[str, Any]) -> None:
+        """Read one option; `rest` holds what follows it, last first."""
+        name, equals, value = argument.partition("=")
+        given = value if equals else None
+        if not argument.startswith("--"):  # -t PATH, -tPATH
+            name, given = argument[:2], argument[2:] or None
+        parameter = self._options.get(name)
+        if parameter is None:
+            known = [n for n, p in self._options.items() if not _is_hidden(p)] + ["--help"]
+            hint = _errors.nearest(name, known)
+            raise _errors.UsageError(f"{self.name} has no option {name!r}{hint}")
+        option = parameter.declared
+        assert isinstance(option, Option)
+        if parameter.is_flag:
+            if given is not None:
+                raise self._wrong(f"{name} takes no value")
+            values[parameter.name] = True
+            return
+        if given is None and option.bare is not None and not (rest and rest[-1].isdigit()):
+            given = option.bare
+        if given is None:
+            if not rest:
+                raise self._wrong(f"{name} needs a value")
+            given = rest.pop()
+        read = option.read(given)
+        if parameter.is_list:
+            values.setdefault(parameter.name, []).append(read)
+        else:
+            values[parameter.name] = read
+
+    def _place(self, positional: list[str], values: dict[str, Any]) -> None:
+        """Give each argument its own; the one that is a list takes what the others leave."""
+        arguments = [p for p in self.params if isinstance(p.declared, Argument)]
+        for index, parameter in enumerate(arguments):
+            after = len(arguments) - index - 1
+            count = max(0, len(positional) - after) if parameter.is_list else 1
+            taken, positional = positional[:count], positional[count:]
+            if taken:
+                values[parameter.name] = taken if parameter.is_list else taken[0]
+            elif parameter.is_required:
+                raise self._wrong(f"missing argument {parameter.declared.metavar}")
+        if positional:
+            raise self._wrong(f"unexpected argument {positional[0]!r}")
+
+    def _wrong(self, what: str) -> _errors.UsageError:
+        return _errors.UsageError(f"{self.name}: {what}; see `byteweld {self.name} --help`")
+
+    # ------------------------------------------------------------------------ help
+
+    def help_page(self, width: int) -> str:
+        """Render the help page."""
+        return "\n".join(self._help_lines(width))
+
+    def _help_lines(self, width: int) -> Iterator[str]:
+        arguments = [p for p in self.params if isinstance(p.declared, Argument)]
+        shape = " ".join(["[OPTIONS]", *map(_shown_name, arguments)])
+        yield f"Usage: byteweld {self.name} {shape}"
+        yield ""
+        for paragraph in (self._module.run.__doc__ or "").strip().split("\n\n"):
+            yield from _wrap(paragraph, width)
+            yield ""
+        groups: dict[str, list[Parameter]] = {"Arguments": arguments} if arguments else {}
+        for parameter in self.params:
+            if isinstance(parameter.declared, Option) and not parameter.declared.is_hidden:
+                groups.setdefault(parameter.declared.group, []).append(parameter)
+        for title, members in groups.items():
+            yield f"{title}:"
+            for parameter in members:
+                yield from _entry(_shown_name(parameter), parameter.declared.help, width)
+            yield ""
+        yield "Examples:"
+        yield from textwrap.indent(self._module.EXAMPLES.strip("\n"), "  ").splitlines()
 
 
 def call(name: str, module: ModuleType, arguments: list[str]) -> int:
     """Parse the arguments and run a verb; returns its exit code."""
-    command = make(name, module)
-    prepare = getattr(module, "prepare", None)
-    if prepare is not None:
-        arguments = prepare(arguments)
-    try:
-        # Not command.main(): it would make its own exit codes of a broken pipe and an interrupt.
-        with command.make_context(f"byteweld {name}", arguments) as context:
-            result = command.invoke(context)
-    except typer.Exit as stop:
-        return stop.exit_code
-    except Exception as error:
-        # typer's exceptions are click's, or those of its private copy of click; both have this.
-        if not hasattr(error, "format_message"):
-            raise
-        raise _errors.UsageError(_usage_message(name, command, error)) from None
+    command = Command(name, module)
+    values = command.parse(arguments)
+    if values is None:
+        from byteweld.cli import _output
+
+        _output.lines([command.help_page(_output.width())])
+        return 0
+    result = module.run(**values)
     return result if isinstance(result, int) else 0
 
 
-def _usage_message(name: str, command: _Command, error: Any) -> str:
-    if type(error).__name__ == "NoSuchOption":
-        known = [opt for parameter in command.params for opt in parameter.opts] + ["--help"]
-        wrong = str(error.option_name)
-        return f"{name} has no option {wrong!r}{_errors.nearest(wrong, known)}"
-    message = error.format_message().rstrip(".")
-    message = " ".join(message.split())
-    return f"{name}: {message[:1].lower()}{message[1:]}; see `byteweld {name} --help`"
+def _parameters(run: Callable[..., Any]) -> Iterator[Parameter]:
+    hints = typing.get_type_hints(run, include_extras=True)
+    names = [name for name in hints if name != "return"]
+    required = len(names) - len(run.__defaults__ or ())
+    for index, name in enumerate(names):
+        kind, declared = typing.get_args(hints[name])
+        is_list = any(typing.get_origin(k) is list for k in (kind, *typing.get_args(kind)))
+        yield Parameter(name, declared, kind is bool, is_list, index < required)
 
 
-# ---------------------------------------------------------------------------- help
+def _is_hidden(parameter: Parameter) -> bool:
+    return isinstance(parameter.declared, Option) and parameter.declared.is_hidden
 
 
-def help_page(command: _Command, width: int) -> str:
-    """The whole help of a verb, for a page of a width."""
-    return "\n".join(_help_lines(command, width))
-
-
-def _help_lines(command: _Command, width: int) -> Iterator[str]:
-    arguments = [p for p in command.params if p.param_type_name == "argument"]
-    options = [p for p in command.params if p.param_type_name == "option"]
-    shape = " ".join(["[OPTIONS]", *(_argument_name(argument) for argument in arguments)])
-    yield f"Usage: byteweld {command.name} {shape}"
-    yield ""
-    for paragraph in (command.help or "").split("\n\n"):
-        yield from _wrap(" ".join(paragraph.split()), width)
-        yield ""
-    if arguments:
-        yield "Arguments:"
-        for argument in arguments:
-            yield from _entry(_argument_name(argument), _help_of(argument), width)
-        yield ""
-    groups: dict[str, list[Any]] = {}
-    for option in options:
-        groups.setdefault(getattr(option, "rich_help_panel", None) or "Options", []).append(option)
-    for title, members in groups.items():
-        yield f"{title}:"
-        for option in members:
-            yield from _entry(_option_name(option), _help_of(option), width)
-        yield ""
-    yield "Examples:"
-    yield from textwrap.indent(textwrap.dedent(command.examples).strip("\n"), "  ").splitlines()
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_on_hyphens=False, break_long_words=False)
-
-
-def _argument_name(argument: Any) -> str:
-    name = str(argument.metavar or argument.name.upper())
-    return name if argument.required else f"[{name}]"
-
-
-def _option_name(option: Any) -> str:
-    names = ", ".join(option.opts)
-    return names if option.is_flag else f"{names} {option.metavar}"
-
-
-def _help_of(parameter: Any) -> str:
-    return " ".join((getattr(parameter, "help", None) or "").split())
+def _shown_name(parameter: Parameter) -> str:
+    declared = parameter.declared
+    if isinstance(declared, Argument):
+        return declared.metavar if parameter.is_required else f"[{declared.metavar}]"
+    return " ".join([", ".join(declared.names), *([declared.metavar] if declared.metavar else [])])
 
 
 def _entry(name: str, help: str, width: int) -> Iterator[str]:
-    lines = _wrap(help, max(20, width - _LEFT)) or [""]
+    lines = _wrap(help, max(20, width - _LEFT))
     if len(name) + 4 > _LEFT:
         yield f"  {name}"
     else:
-        yield f"  {name:<{_LEFT - 2}}{lines.pop(0)}".rstrip()
+        yield f"  {name:<{_LEFT - 2}}{lines.pop(0)}"
     for line in lines:
         yield " " * _LEFT + line
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    words = " ".join(text.split())
+    return textwrap.wrap(words, width, break_on_hyphens=False, break_long_words=False)

@@ -26,8 +26,8 @@ def page() -> str:
     """The whole of docs/cli.md."""
     parts = [_INTRODUCTION, _block("\n".join(overview()))]
     for name, verb in VERBS.items():
-        command = _command.make(name, importlib.import_module(verb.module))
-        parts += [f"## {name}\n", _block(_command.help_page(command, _WIDTH))]
+        command = _command.Command(name, importlib.import_module(verb.module))
+        parts += [f"## {name}\n", _block(command.help_page(_WIDTH))]
     return "\n".join(parts)
 
 

@@ -7,10 +7,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import typer
-
 import byteweld
 from byteweld.cli import _errors
+from byteweld.cli._command import Argument, Option
 
 _RECIPE = "Recipe"
 _READING = "Reading"
@@ -68,88 +67,88 @@ def whole_number(option: str, at_least: int | None = None) -> Any:
 
 RecipeName = Annotated[
     str,
-    typer.Option(
+    Option(
         "--recipe",
         metavar="NAME",
         help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern.",
-        callback=choice(list(byteweld.RECIPES), "--recipe"),
-        rich_help_panel=_RECIPE,
+        read=choice(list(byteweld.RECIPES), "--recipe"),
+        group=_RECIPE,
     ),
 ]
 PatternText = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--pattern",
         metavar="P",
         help=f"What cuts text into pre-tokens: {', '.join(byteweld.PATTERNS)}, none, "
         "or a regular expression.",
-        rich_help_panel=_RECIPE,
+        group=_RECIPE,
     ),
 ]
 EncodePattern = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--encode-pattern",
         metavar="P",
         help="The pattern written into the tokenizer, where it differs from that of the training.",
-        rich_help_panel=_RECIPE,
+        group=_RECIPE,
     ),
 ]
 Special = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--special",
         metavar="TEXT",
         help="A special token. May be repeated.",
-        rich_help_panel=_RECIPE,
+        group=_RECIPE,
     ),
 ]
 SpecialsFile = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--specials-file",
         metavar="FILE",
         help="Special tokens, one a line; blank, repeated and built-in names are passed over.",
-        rich_help_panel=_RECIPE,
+        group=_RECIPE,
     ),
 ]
 MinFrequency = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--min-frequency",
         metavar="N",
-        parser=whole_number("--min-frequency", 0),
+        read=whole_number("--min-frequency", 0),
         help="Stop when the best pair occurs less often.",
-        rich_help_panel=_RECIPE,
+        group=_RECIPE,
     ),
 ]
 MaxTokenBytes = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--max-token-bytes",
         metavar="N",
-        parser=whole_number("--max-token-bytes", 1),
+        read=whole_number("--max-token-bytes", 1),
         help="Learn no longer tokens.",
-        rich_help_panel=_RECIPE,
+        group=_RECIPE,
     ),
 ]
 TieBreak = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--tie-break",
         metavar="RULE",
         help=f"Which of the pairs with the same count goes first: {', '.join(_TIES)}.",
-        callback=choice(_TIES, "--tie-break"),
-        rich_help_panel=_RECIPE,
+        read=choice(_TIES, "--tie-break"),
+        group=_RECIPE,
     ),
 ]
 AsciiOnly = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--ascii-only",
         help="Have 98 base tokens instead of 256: tab, line ends and 0x20 to 0x7E; "
         "any other byte in the corpus is an error.",
-        rich_help_panel=_RECIPE,
+        group=_RECIPE,
     ),
 ]
 
@@ -229,7 +228,7 @@ def _read_specials(file: str, known: set[str]) -> list[str]:
 
 Sources = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="SOURCE...",
         help="Files, folders, globs, or - for standard input: plain, uncompressed text, which is "
         "read whole unless --lines or --separator cuts it.",
@@ -237,51 +236,51 @@ Sources = Annotated[
 ]
 Ext = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--ext",
         metavar="LIST",
         help="What to take from folders, such as .svg,.txt; * for all files. "
         "Default: .svg .txt .xml .html .md .json and, except with recipe ck, .jsonl .ndjson.",
-        rich_help_panel=_READING,
+        group=_READING,
     ),
 ]
 Lines = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--lines",
         help="Every line is a document; it keeps its line ending.",
-        rich_help_panel=_READING,
+        group=_READING,
     ),
 ]
 Field = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--field",
         metavar="NAME",
         help="The field of JSON lines that holds the text. Default: text.",
-        rich_help_panel=_READING,
+        group=_READING,
     ),
 ]
 Separator = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--separator",
         metavar="TEXT",
         help="What stands between the documents of a file.",
-        rich_help_panel=_READING,
+        group=_READING,
     ),
 ]
 OnError = Annotated[
     str,
-    typer.Option(
+    Option(
         "--on-error",
         metavar="WHAT",
         help="What to do about broken input. fail: a record that is not what it should be is an "
         "error; the bytes of text files are taken as they are. skip: such records are left out, "
         "and so are documents that are not UTF-8. replace: what is not UTF-8 becomes U+FFFD; "
         "broken records are still an error. Default: fail.",
-        callback=choice(_ON_ERROR, "--on-error"),
-        rich_help_panel=_READING,
+        read=choice(_ON_ERROR, "--on-error"),
+        group=_READING,
     ),
 ]
 
@@ -300,50 +299,50 @@ class Reading(NamedTuple):
 
 TokenizerPath = Annotated[
     str,
-    typer.Option(
+    Option(
         "--tokenizer",
         "-t",
         metavar="PATH",
         help="The tokenizer: a file or folder of any format, or the name of an encoding such as "
         "cl100k_base, whose file lies in a folder of BYTEWELD_PATH or in tiktoken's cache. "
         "Default: tokenizer.json.",
-        rich_help_panel=_TOKENIZER,
+        group=_TOKENIZER,
     ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--format",
         metavar="NAME",
         help=f"Its format, where its content should not decide: {', '.join(byteweld.FORMATS)}.",
-        rich_help_panel=_TOKENIZER,
+        group=_TOKENIZER,
     ),
 ]
 LoadPattern = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--pattern",
         metavar="P",
         help="The pattern, for files that hold none (.tiktoken, vocab.json with merges.txt): "
         f"{', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
-        rich_help_panel=_TOKENIZER,
+        group=_TOKENIZER,
     ),
 ]
 LoadSpecial = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--special",
         metavar="TEXT=ID",
         help="A special token, for files that hold none. May be repeated.",
-        rich_help_panel=_TOKENIZER,
+        group=_TOKENIZER,
     ),
 ]
 NoSpecial = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--no-special",
         help="There are no special tokens, for files that hold none.",
-        rich_help_panel=_TOKENIZER,
+        group=_TOKENIZER,
     ),
 ]
 
@@ -408,7 +407,7 @@ def _text_and_id(given: str) -> tuple[str, int]:
 
 AllowedSpecial = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--allowed-special",
         metavar="all|TEXT",
         help="A special token that may stand in the text and becomes its id; all for every one. "
@@ -417,7 +416,7 @@ AllowedSpecial = Annotated[
 ]
 Plain = Annotated[
     bool,
-    typer.Option("--plain", help="Special tokens in the text are ordinary text."),
+    Option("--plain", help="Special tokens in the text are ordinary text."),
 ]
 
 
@@ -447,16 +446,16 @@ def special_arguments(
 
 Threads = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--threads",
         metavar="N",
-        parser=whole_number("--threads", 1),
+        read=whole_number("--threads", 1),
         help="How many threads. Default: one per processor.",
     ),
 ]
 Memory = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--memory",
         metavar="SIZE",
         help="Stay within this much memory: 2GB, 512MiB. What has no room goes to TMPDIR.",
@@ -464,18 +463,18 @@ Memory = Annotated[
 ]
 Prune = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--prune",
         metavar="N",
-        parser=whole_number("--prune", 1),
+        read=whole_number("--prune", 1),
         help="Leave out pre-tokens that occur less than N times; what that costs is reported.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
-Json = Annotated[bool, typer.Option("--json", help="Report as JSON on stdout.")]
+Force = Annotated[bool, Option("--force", help="Replace files that exist.")]
+Json = Annotated[bool, Option("--json", help="Report as JSON on stdout.")]
 Html = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--html",
         metavar="FILE",
         help="Write one self-contained page instead of text. It loads nothing and runs nothing.",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 import byteweld
 from byteweld.cli import DONE, FAILED, NO, _corpus, _errors, _output
 from byteweld.cli import _options as options
+from byteweld.cli._command import Argument, Option
 from byteweld.cli._page import Shown
 from byteweld.comparing._text import verdict
 from byteweld.comparing.corpora import MAX_DIFFERENCES, compare_files
@@ -21,43 +20,43 @@ byteweld compare mine.json r50k.tiktoken books/ --pattern gpt2 --no-special --js
 """
 
 First = Annotated[
-    str, typer.Argument(metavar="A", help="A tokenizer: a file, folder or name of an encoding.")
+    str, Argument(metavar="A", help="A tokenizer: a file, folder or name of an encoding.")
 ]
-Second = Annotated[str, typer.Argument(metavar="B", help="Another.")]
+Second = Annotated[str, Argument(metavar="B", help="Another.")]
 Differences = Annotated[
     int,
-    typer.Option(
+    Option(
         "--differences",
         metavar="N",
-        parser=options.whole_number("--differences", 0),
+        read=options.whole_number("--differences", 0),
         help=f"How many differences to show. Default: {MAX_DIFFERENCES}.",
     ),
 ]
 Pattern = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--pattern",
         metavar="P",
         help="The pattern, for those of the two files that hold none (.tiktoken, vocab.json with "
         f"merges.txt): {', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
-        rich_help_panel="Tokenizers",
+        group="Tokenizers",
     ),
 ]
 Special = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--special",
         metavar="TEXT=ID",
         help="A special token, for those of the two files that hold none. May be repeated.",
-        rich_help_panel="Tokenizers",
+        group="Tokenizers",
     ),
 ]
 NoSpecial = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--no-special",
         help="There are no special tokens, for those of the two files that hold none.",
-        rich_help_panel="Tokenizers",
+        group="Tokenizers",
     ),
 ]
 _WITHOUT_SETTINGS = ("tiktoken", "gpt2")  # formats whose files hold neither pattern nor specials

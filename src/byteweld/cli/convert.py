@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 import byteweld
 from byteweld.cli import DONE, NO, _corpus, _errors, _output, _probe, _targets
 from byteweld.cli import _options as options
+from byteweld.cli._command import Argument, Option
 
 EXAMPLES = """
 byteweld convert tokenizer.json ranks.tiktoken
@@ -21,14 +20,12 @@ byteweld convert tokenizer.json model.bpe1 --corpus books/
 
 In = Annotated[
     str,
-    typer.Argument(
-        metavar="IN", help="A file or folder of any format, or the name of an encoding."
-    ),
+    Argument(metavar="IN", help="A file or folder of any format, or the name of an encoding."),
 ]
-Out = Annotated[str, typer.Argument(metavar="OUT", help="What to write.")]
+Out = Annotated[str, Argument(metavar="OUT", help="What to write.")]
 OutFormat = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--format",
         metavar="NAME",
         help=f"The format of OUT, where its name should not decide: {', '.join(byteweld.FORMATS)}.",
@@ -36,7 +33,7 @@ OutFormat = Annotated[
 ]
 From = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--from",
         metavar="NAME",
         help="The format of IN, where its content should not decide.",
@@ -44,7 +41,7 @@ From = Annotated[
 ]
 CorpusSources = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--corpus",
         metavar="SOURCE",
         help="A file, folder or glob whose ids are compared as well. May be repeated.",

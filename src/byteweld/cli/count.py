@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Annotated
 
-import typer
-
 import byteweld
 from byteweld.cli import _corpus, _output
 from byteweld.cli import _options as options
+from byteweld.cli._command import Option
 from byteweld.render import visible
 
 EXAMPLES = """
@@ -21,7 +20,7 @@ byteweld train counts-1 counts-2 --special '<|endoftext|>' --vocab-size 32768
 
 Out = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--out",
         metavar="DIR",
         help="Save the counts in this folder instead of showing the most common.",
@@ -29,10 +28,10 @@ Out = Annotated[
 ]
 Top = Annotated[
     int,
-    typer.Option(
+    Option(
         "--top",
         metavar="N",
-        parser=options.whole_number("--top", 0),
+        read=options.whole_number("--top", 0),
         help="How many of the most common. Default: 20.",
     ),
 ]

@@ -6,12 +6,12 @@ import re
 from typing import Annotated
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
+from byteweld.cli._command import Argument, Option
 
 EXAMPLES = """
 byteweld decode --tokenizer tokenizer.json ids.txt
@@ -26,10 +26,10 @@ _ID = re.compile(rb"([0-9]+)(?=" + _BETWEEN + rb"|\Z)|([^\s,\[\]]+)")
 _MAX_ID = 2**32 - 1
 
 File = Annotated[
-    str | None, typer.Argument(metavar="FILE", help="The ids; - or nothing for standard input.")
+    str | None, Argument(metavar="FILE", help="The ids; - or nothing for standard input.")
 ]
 Ids = Annotated[
-    str | None, typer.Option("--ids", metavar="IDS", help="The ids themselves, instead of a file.")
+    str | None, Option("--ids", metavar="IDS", help="The ids themselves, instead of a file.")
 ]
 
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Annotated, Any
 
-import typer
-
 import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
+from byteweld.cli._command import Argument, Option
 from byteweld.render import spans, to_ansi
 
 EXAMPLES = """
@@ -26,18 +25,18 @@ _IDS_AT_ONCE = 1 << 16
 
 File = Annotated[
     str | None,
-    typer.Argument(metavar="FILE", help="The text; - or nothing for standard input."),
+    Argument(metavar="FILE", help="The text; - or nothing for standard input."),
 ]
 Text = Annotated[
-    str | None, typer.Option("--text", metavar="TEXT", help="The text itself, instead of a file.")
+    str | None, Option("--text", metavar="TEXT", help="The text itself, instead of a file.")
 ]
 Lines = Annotated[
-    bool, typer.Option("--lines", help="Every line is a document; it keeps its line ending.")
+    bool, Option("--lines", help="Every line is a document; it keeps its line ending.")
 ]
-AddBos = Annotated[bool, typer.Option("--add-bos", help="Begin each document with the bos token.")]
-AddEos = Annotated[bool, typer.Option("--add-eos", help="End each document with the eos token.")]
-Show = Annotated[bool, typer.Option("--show", help="Show the tokens in colour instead of the ids.")]
-Json = Annotated[bool, typer.Option("--json", help="Write each document's ids as a JSON list.")]
+AddBos = Annotated[bool, Option("--add-bos", help="Begin each document with the bos token.")]
+AddEos = Annotated[bool, Option("--add-eos", help="End each document with the eos token.")]
+Show = Annotated[bool, Option("--show", help="Show the tokens in colour instead of the ids.")]
+Json = Annotated[bool, Option("--json", help="Write each document's ids as a JSON list.")]
 
 
 def run(

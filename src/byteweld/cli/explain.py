@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
+from byteweld.cli._command import Argument, Option
 from byteweld.cli._page import Shown
 
 EXAMPLES = """
@@ -27,35 +26,35 @@ _MERGES = 8
 
 Texts = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="TEXT...",
         help="The text; - for standard input. With --train, each is a document, or a file of one.",
     ),
 ]
-Train = Annotated[bool, typer.Option("--train", help="Show a training on the text instead.")]
+Train = Annotated[bool, Option("--train", help="Show a training on the text instead.")]
 VocabSize = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--vocab-size",
         metavar="N",
-        parser=options.whole_number("--vocab-size"),
+        read=options.whole_number("--vocab-size"),
         help=f"How many tokens. Default: enough for {_MERGES} merges.",
-        rich_help_panel="With --train",
+        group="With --train",
     ),
 ]
 RecipeName = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--recipe",
         metavar="NAME",
         help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: plain, which has no pattern.",
-        callback=options.choice(list(byteweld.RECIPES), "--recipe"),
-        rich_help_panel="With --train",
+        read=options.choice(list(byteweld.RECIPES), "--recipe"),
+        group="With --train",
     ),
 ]
 PatternText = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--pattern",
         metavar="P",
         help="The pattern, for tokenizer files that hold none; with --train, that of the training: "
@@ -64,7 +63,7 @@ PatternText = Annotated[
 ]
 Special = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--special",
         metavar="TEXT=ID",
         help="A special token, for tokenizer files that hold none; with --train, one of the "
@@ -73,20 +72,20 @@ Special = Annotated[
 ]
 TokenizerPath = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--tokenizer",
         "-t",
         metavar="PATH",
         help="The tokenizer: a file or folder of any format. Default: tokenizer.json.",
-        rich_help_panel="Tokenizer",
+        group="Tokenizer",
     ),
 ]
 MaxPretokenBytes = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--max-pretoken-bytes",
         metavar="N",
-        parser=options.whole_number("--max-pretoken-bytes", 1),
+        read=options.whole_number("--max-pretoken-bytes", 1),
         help="Refuse longer pre-tokens: the time grows with the square. "
         f"Default: {_MAX_PRETOKEN_BYTES}.",
     ),

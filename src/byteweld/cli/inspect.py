@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
 
-import typer
-
 import byteweld
 from byteweld.cli import _bytes, _corpus, _errors, _output, _overview
 from byteweld.cli import _options as options
+from byteweld.cli._command import Argument, Option
 from byteweld.cli._page import Shown
 from byteweld.evaluate.evaluation import Evaluation, evaluate
 from byteweld.render import namer, visible
@@ -28,25 +27,26 @@ _ALL = "all"
 
 TokenizerArgument = Annotated[
     str | None,
-    typer.Argument(
+    Argument(
         metavar="TOKENIZER", help="A file or folder of any format, or the name of an encoding."
     ),
 ]
 Merges = Annotated[
     str | None,
-    typer.Option(
-        "--merges", metavar="[N]", help="Print the merges in order, or the first N: left + right."
+    Option(
+        "--merges",
+        metavar="[N]",
+        bare=_ALL,
+        help="Print the merges in order, or the first N: left + right.",
     ),
 ]
 TreeOf = Annotated[
     str | None,
-    typer.Option(
-        "--tree", metavar="TOKEN", help="Draw how merges build a token: its text, or its id."
-    ),
+    Option("--tree", metavar="TOKEN", help="Draw how merges build a token: its text, or its id."),
 ]
 Bytes = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--bytes",
         metavar="FILE",
         help="Show which byte values a file uses, and what --ascii-only would save. "
@@ -55,24 +55,13 @@ Bytes = Annotated[
 ]
 Corpus = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--corpus",
         metavar="SOURCE",
         help="Show what the tokenizer does with these files, folders or globs, or - for standard "
         "input. May be repeated.",
     ),
 ]
-
-
-def prepare(arguments: list[str]) -> list[str]:
-    """Let --merges stand without a number."""
-    result = []
-    for place, argument in enumerate(arguments):
-        following = arguments[place + 1 : place + 2]
-        if argument == "--merges" and not (following and following[0].isdigit()):
-            argument = f"--merges={_ALL}"
-        result.append(argument)
-    return result
 
 
 def run(

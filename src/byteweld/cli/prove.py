@@ -6,12 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 import byteweld
 from byteweld import peers, proof
 from byteweld.cli import DONE, FAILED, NO, _corpus, _output
 from byteweld.cli import _options as options
+from byteweld.cli._command import Argument, Option
 from byteweld.render import around, visible
 
 if TYPE_CHECKING:
@@ -30,29 +29,29 @@ _MARK = "▸"
 
 TokenizerArgument = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="TOKENIZER", help="A file or folder of any format, or the name of an encoding."
     ),
 ]
 PeerName = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--peer",
         metavar="NAME",
         help=f"The real {' or '.join(peers.PEERS)}. Default: the one that reads the file's format, "
         "and tiktoken for an encoding by name. A peer that cannot read the file gets a copy in its "
         "own format, where that can hold the tokenizer.",
-        callback=options.choice(peers.PEERS, "--peer"),
+        read=options.choice(peers.PEERS, "--peer"),
     ),
 ]
 AllowedSpecial = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--allowed-special",
         metavar="all",
         help="Special tokens in a text become their ids, on both sides. "
         "Default: they are ordinary text, on both sides.",
-        callback=options.choice(["all"], "--allowed-special"),
+        read=options.choice(["all"], "--allowed-special"),
     ),
 ]
 

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import byteweld
 from byteweld.cli import _options as options
 from byteweld.cli import _output, _targets
+from byteweld.cli._command import Option
 from byteweld.cli.train import measure
 from byteweld.render import spans, to_ansi, visible
 
@@ -39,7 +38,7 @@ print("naïve café, 你好, 🙂")
 
 Out = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--out",
         metavar="DIR",
         help=f"Where to write. Default: {_FOLDER}, where an older file is replaced.",
@@ -47,10 +46,10 @@ Out = Annotated[
 ]
 VocabSize = Annotated[
     int,
-    typer.Option(
+    Option(
         "--vocab-size",
         metavar="N",
-        parser=options.whole_number("--vocab-size"),
+        read=options.whole_number("--vocab-size"),
         help="How many tokens. Default: 8192.",
     ),
 ]

@@ -7,11 +7,10 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import byteweld
 from byteweld.cli import _errors, _output
 from byteweld.cli import _options as options
+from byteweld.cli._command import Argument, Option
 from byteweld.cli.quickstart import SPECIAL, find_sources
 from byteweld.studio.server import StudioServer
 from byteweld.studio.session import MAX_OPEN, Session
@@ -27,7 +26,7 @@ _QUICKSTART_SIZE = 8192
 
 Tokenizers = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="TOKENIZER...",
         help="Files or folders of any format, or names of encodings. "
         "Default: the quickstart's, which is trained if need be.",
@@ -35,16 +34,14 @@ Tokenizers = Annotated[
 ]
 Port = Annotated[
     int,
-    typer.Option(
+    Option(
         "--port",
         metavar="N",
-        parser=options.whole_number("--port", 0),
+        read=options.whole_number("--port", 0),
         help="Where to listen, on this machine only. Default: a free port.",
     ),
 ]
-NoBrowser = Annotated[
-    bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
-]
+NoBrowser = Annotated[bool, Option("--no-browser", help="Print the address, and open no browser.")]
 
 
 def run(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
 
-import typer
-
 import byteweld
 from byteweld.cli import _corpus, _errors, _input, _output
 from byteweld.cli import _options as options
+from byteweld.cli._command import Option
 from byteweld.cli._page import Shown
 from byteweld.markup import Child, Html, element, joined, section, table
 from byteweld.markup.charts import Bar, bars
@@ -29,7 +28,7 @@ _MAX_PAGE_TOKENS = 20_000
 
 Show = Annotated[
     bool,
-    typer.Option("--show", help="Show the tokens of each document, in colour, before the numbers."),
+    Option("--show", help="Show the tokens of each document, in colour, before the numbers."),
 ]
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import typer
 
 import byteweld
 from byteweld.cli import _corpus, _errors, _input, _output, _targets
 from byteweld.cli import _options as options
+from byteweld.cli._command import Option
 from byteweld.render import visible
 
 EXAMPLES = """
@@ -36,91 +36,91 @@ _MANY = 2**60  # more than any minimum frequency that makes sense
 
 VocabSize = Annotated[
     int | None,
-    typer.Option(
+    Option(
         "--vocab-size",
         metavar="N",
-        parser=options.vocab_size("--vocab-size"),
+        read=options.vocab_size("--vocab-size"),
         help="How many tokens; 32k is 32 times 1024. Needed, unless --sizes is given, except with "
         f"recipe ck, where it is {_CK_VOCAB_SIZE}.",
-        rich_help_panel="Recipe",
+        group="Recipe",
     ),
 ]
 Sizes = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--sizes",
         metavar="LIST",
         help="Several sizes from one training, such as 8k,16k,32k: writes tokenizer-8k.json and so "
         "on, each the same as if it were trained alone.",
-        rich_help_panel="Recipe",
+        group="Recipe",
     ),
 ]
 RecipeName = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--recipe",
         metavar="NAME",
         help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern, or that of --start "
         "where its training report is there.",
-        callback=options.choice(list(byteweld.RECIPES), "--recipe"),
-        rich_help_panel="Recipe",
+        read=options.choice(list(byteweld.RECIPES), "--recipe"),
+        group="Recipe",
     ),
 ]
 StartPath = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--start",
         metavar="PATH",
         help="A tokenizer to extend: all its ids and merges stay, further merges are learned with "
         "its pattern and get the next ids. The size counts its tokens, too.",
-        rich_help_panel="Recipe",
+        group="Recipe",
     ),
 ]
 CheckpointPath = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--checkpoint",
         metavar="DIR",
         help="Keep the counts and the merges so far in this folder. If the training is killed, the "
         "same command goes on from there; when all is written, the folder is removed.",
-        rich_help_panel="Writing",
+        group="Writing",
     ),
 ]
 ProgressKind = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--progress",
         metavar="json",
         help="Show progress as JSON lines on stderr: stage, done, total, rate, time left. "
         "Default: a bar on a terminal, now and then a line elsewhere.",
-        callback=options.choice(["json"], "--progress"),
+        read=options.choice(["json"], "--progress"),
     ),
 ]
 Out = Annotated[
     str,
-    typer.Option(
+    Option(
         "--out",
         metavar="PATH",
         help="Where to write. Default: tokenizer.json.",
-        rich_help_panel="Writing",
+        group="Writing",
     ),
 ]
 OutFormat = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--format",
         metavar="NAME",
         help=f"What to write, where the name should not decide: {', '.join(byteweld.FORMATS)}.",
-        rich_help_panel="Writing",
+        group="Writing",
     ),
 ]
 BinaryOut = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--binary-out",
         metavar="DIR",
         help="Write ck's binary export as well, four files.",
-        rich_help_panel="Writing",
+        group="Writing",
     ),
 ]
 
@@ -169,7 +169,7 @@ def run(
     checkpoint: CheckpointPath = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Replace files that exist.", rich_help_panel="Writing"),
+        Option("--force", help="Replace files that exist.", group="Writing"),
     ] = False,
     ext: options.Ext = None,
     lines: options.Lines = False,
