@@ -87,17 +87,42 @@ def save(
 
     What a format cannot hold is an UnsupportedError; an existing file is kept unless `overwrite`.
     """
-    name = _format_for_name(path) if format is None else _known_format(format)
+    name = _format_to_write(path, format)
     module = _module(name)
     _check_options(module.save, options, name)
-    missing = [extra for extra in vocab.extras if extra not in module.HOLDS]
+    _check_extras(vocab, name)
+    module.save(vocab, Path(path), overwrite=overwrite, **options)
+
+
+def check(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Raise the UnsupportedError that `save` would raise; nothing is written.
+
+    It can be asked before training: whether a vocabulary of the same recipe can be written is
+    known before its first merge.
+    """
+    name = _format_to_write(path, format)
+    _check_extras(vocab, name)
+    _module(name).check(vocab)
+
+
+def files(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None) -> list[Path]:
+    """Return every file that `save` would write, sidecars included, the main file first."""
+    found: list[Path] = _module(_format_to_write(path, format)).files(vocab, Path(path))
+    return found
+
+
+def _check_extras(vocab: Vocabulary, name: str) -> None:
+    missing = [extra for extra in vocab.extras if extra not in _module(name).HOLDS]
     if missing:
         holders = [other for other in FORMATS if _module(other).HOLDS.issuperset(vocab.extras)]
         hint = f"; {' or '.join(map(repr, holders))} can" if holders else ""
         raise UnsupportedError(
             f"the format {name!r} cannot hold what this vocabulary has: {', '.join(missing)}{hint}"
         )
-    module.save(vocab, Path(path), overwrite=overwrite, **options)
+
+
+def _format_to_write(path: str | os.PathLike[str], format: str | None) -> str:
+    return _format_for_name(path) if format is None else _known_format(format)
 
 
 def _module(name: str) -> Any:

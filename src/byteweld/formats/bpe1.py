@@ -244,11 +244,21 @@ def _find_merge_problem(
 # ---------------------------------------------------------------------- writing
 
 
-def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write a section; a vocabulary that BPE1 cannot hold is an UnsupportedError."""
+def check(vocab: Vocabulary) -> None:
+    """Raise UnsupportedError for a vocabulary that the format cannot hold."""
     obstacle = _find_obstacle(vocab)
     if obstacle is not None:
         raise UnsupportedError(f"BPE1 cannot hold this vocabulary: {obstacle}")
+
+
+def files(vocab: Vocabulary, path: Path) -> list[Path]:
+    """Return the files that `save` writes."""
+    return [path]
+
+
+def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+    """Write a section; a vocabulary that BPE1 cannot hold is an UnsupportedError."""
+    check(vocab)
     role_ids = [vocab.roles[role] for role in ROLES]
     records = [(i, token) for i, token in vocab.tokens.items() if i > 255 and i not in role_ids]
     parts = [

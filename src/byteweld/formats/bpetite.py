@@ -181,11 +181,21 @@ def _is_join(token: bytes, left: bytes, right: bytes) -> bool:
 # ---------------------------------------------------------------------- writing
 
 
-def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write an artifact; a vocabulary that schema v1 cannot hold is an UnsupportedError."""
+def check(vocab: Vocabulary) -> None:
+    """Raise UnsupportedError for a vocabulary that the format cannot hold."""
     obstacle = _find_obstacle(vocab)
     if obstacle is not None:
         raise UnsupportedError(f"a bpetite artifact cannot hold this vocabulary: {obstacle}")
+
+
+def files(vocab: Vocabulary, path: Path) -> list[Path]:
+    """Return the files that `save` writes."""
+    return [path]
+
+
+def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+    """Write an artifact; a vocabulary that schema v1 cannot hold is an UnsupportedError."""
+    check(vocab)
     special_id = vocab.special_tokens[END_OF_TEXT]
     artifact = {
         "mergeable_vocab_size": special_id,

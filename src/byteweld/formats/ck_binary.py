@@ -372,6 +372,18 @@ def _is_join(token: bytes, left: bytes, right: bytes) -> bool:
 # ---------------------------------------------------------------------- writing
 
 
+def check(vocab: Vocabulary) -> None:
+    """Raise UnsupportedError for a vocabulary that the format cannot hold."""
+    obstacle = _find_obstacle(vocab)
+    if obstacle is not None:
+        raise UnsupportedError(f"ck's binary export cannot hold this vocabulary: {obstacle}")
+
+
+def files(vocab: Vocabulary, path: Path) -> list[Path]:
+    """Return the files that `save` writes."""
+    return [path / name for name in (META, *FILES.values())]
+
+
 def save(
     vocab: Vocabulary, path: Path, *, overwrite: bool = False, max_piece_bytes: int = 0
 ) -> None:
@@ -381,9 +393,7 @@ def save(
     """
     if type(max_piece_bytes) is not int or not 0 <= max_piece_bytes <= _INT32_MAX:
         raise ValueError(f"max_piece_bytes is {max_piece_bytes!r}; it must be in 0..{_INT32_MAX}")
-    obstacle = _find_obstacle(vocab)
-    if obstacle is not None:
-        raise UnsupportedError(f"ck's binary export cannot hold this vocabulary: {obstacle}")
+    check(vocab)
     files = _render(vocab, max_piece_bytes)
     made = _make_folder(path)
     try:

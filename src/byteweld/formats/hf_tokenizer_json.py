@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from byteweld._files import write_atomic
 from byteweld.errors import ByteweldError, FormatError, VocabularyError
@@ -214,8 +214,43 @@ def _check_sidecar(
 # ---------------------------------------------------------------------- writing
 
 
+def check(vocab: Vocabulary) -> None:
+    """Raise UnsupportedError for a vocabulary that the file cannot hold."""
+    _write_parts(vocab)
+
+
+def files(vocab: Vocabulary, path: Path) -> list[Path]:
+    """Return the files that `save` writes, and the stale sidecar that it removes."""
+    beside = _sidecar.sidecar_path(path)
+    has_sidecar = beside.exists() or dict(vocab.roles) != _write_parts(vocab).roles
+    return [path, beside] if has_sidecar else [path]
+
+
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     """Write a tokenizer.json, and a sidecar if there are roles that the file cannot say."""
+    parts = _write_parts(vocab)
+    data = _render(parts)
+    beside = _sidecar.sidecar_path(path)
+    if dict(vocab.roles) != parts.roles:
+        both = [(beside, _sidecar.render(vocab, data)), (path, data)]
+        _sidecar.write_together(both, overwrite=overwrite)
+        return
+    if not overwrite and beside.exists():  # it would speak for the new file
+        raise FileExistsError(f"{beside} exists; pass overwrite=True (--force) to remove it")
+    write_atomic(path, data, overwrite=overwrite)
+    beside.unlink(missing_ok=True)
+
+
+class _Parts(NamedTuple):
+    """What a tokenizer.json is written from, and the roles that its reader infers from it."""
+
+    document: dict[str, object]  # all but the model's tokens and merges
+    keys: Mapping[str, int]
+    merges: list[tuple[str, str]]
+    roles: dict[str, int]
+
+
+def _write_parts(vocab: Vocabulary) -> _Parts:
     keys = write_keys(vocab)
     merges, ignore_merges = write_merges(vocab)
     texts = {token_id: text for text, token_id in keys.items()}
@@ -246,36 +281,20 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
             "merges": [],
         },
     }
-    model_keys = without_added(keys, vocab) if ignore_merges else keys
-    data = _render(document, model_keys, merges)
-    _write(
-        vocab, path, data, overwrite, _infer_roles(keys, unk_token, vocab.template, vocab.alphabet)
+    return _Parts(
+        document,
+        without_added(keys, vocab) if ignore_merges else keys,
+        merges,
+        _infer_roles(keys, unk_token, vocab.template, vocab.alphabet),
     )
 
 
-def _write(
-    vocab: Vocabulary, path: Path, data: bytes, overwrite: bool, inferred: Mapping[str, int]
-) -> None:
-    """Write the file and, unless its roles can be inferred from it, its sidecar."""
-    beside = _sidecar.sidecar_path(path)
-    if dict(vocab.roles) != dict(inferred):
-        files = [(beside, _sidecar.render(vocab, data)), (path, data)]
-        _sidecar.write_together(files, overwrite=overwrite)
-        return
-    if not overwrite and beside.exists():  # it would speak for the new file
-        raise FileExistsError(f"{beside} exists; pass overwrite=True (--force) to remove it")
-    write_atomic(path, data, overwrite=overwrite)
-    beside.unlink(missing_ok=True)
-
-
-def _render(
-    document: Mapping[str, object], keys: Mapping[str, int], merges: list[tuple[str, str]]
-) -> bytes:
-    """Write JSON with one token and one merge a line, as people and `diff` like to read it."""
-    text = json.dumps(document, indent=2, ensure_ascii=False)
+def _render(parts: _Parts) -> bytes:
+    """Write JSON with one token or merge per line, which is easy to read and to `diff`."""
+    text = json.dumps(parts.document, indent=2, ensure_ascii=False)
     quote = json.encoder.encode_basestring  # what the encoder without ensure_ascii calls
-    lines = ",\n".join(f"      {quote(key)}: {token_id}" for key, token_id in keys.items())
-    pairs = ",\n".join(f"      [{quote(left)}, {quote(right)}]" for left, right in merges)
+    lines = ",\n".join(f"      {quote(key)}: {token_id}" for key, token_id in parts.keys.items())
+    pairs = ",\n".join(f"      [{quote(left)}, {quote(right)}]" for left, right in parts.merges)
     # These two cannot occur inside a string, where the quotes would be escaped.
     head, tail = text.split('"vocab": {}', 1)
     tail = tail.replace('"merges": []', f'"merges": [\n{pairs}\n    ]' if pairs else '"merges": []')

@@ -202,11 +202,21 @@ def _infer_roles(special_tokens: Mapping[str, int]) -> dict[str, int]:
 # ---------------------------------------------------------------------- writing
 
 
-def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write a tekken.json; the ids must be as they are there: special tokens, bytes, the rest."""
+def check(vocab: Vocabulary) -> None:
+    """Raise UnsupportedError for a vocabulary that the format cannot hold."""
     obstacle = _find_obstacle(vocab)
     if obstacle is not None:
         raise UnsupportedError(f"tekken.json cannot hold this vocabulary: {obstacle}")
+
+
+def files(vocab: Vocabulary, path: Path) -> list[Path]:
+    """Return the files that `save` writes."""
+    return [path]
+
+
+def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+    """Write a tekken.json; the ids must be as they are there: special tokens, bytes, the rest."""
+    check(vocab)
     tokens = [token for _, token in vocab.ordinary()]
     config = {
         "pattern": vocab.pattern,

@@ -168,11 +168,21 @@ def _check_bytes(tokens: Mapping[int, bytes], path: Path) -> None:
 # ---------------------------------------------------------------------- writing
 
 
-def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write the ranks, and beside them the sidecar with pattern, special tokens and roles."""
+def check(vocab: Vocabulary) -> None:
+    """Raise UnsupportedError for a vocabulary that the format cannot hold."""
     obstacle = find_rank_obstacle(vocab)
     if obstacle is not None:
         raise UnsupportedError(f"a rank file cannot hold this vocabulary: {obstacle}")
+
+
+def files(vocab: Vocabulary, path: Path) -> list[Path]:
+    """Return the files that `save` writes."""
+    return [path, _sidecar.sidecar_path(path)]
+
+
+def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+    """Write the ranks, and beside them the sidecar with pattern, special tokens and roles."""
+    check(vocab)
     data = b"".join(to_base64(token) + b" %d\n" % rank for rank, token in vocab.ordinary())
     files = [(_sidecar.sidecar_path(path), _sidecar.render(vocab, data)), (path, data)]
     _sidecar.write_together(files, overwrite=overwrite)

@@ -197,9 +197,20 @@ def _read_tokens(
 # ---------------------------------------------------------------------- writing
 
 
+def check(vocab: Vocabulary) -> None:
+    """Raise UnsupportedError for a vocabulary that the two files cannot hold."""
+    _keys(vocab)
+    _pairs(vocab)
+
+
+def files(vocab: Vocabulary, path: Path) -> list[Path]:
+    """Return the files that `save` writes."""
+    return [_folder(path) / name for name in (_VOCAB, _MERGES, _SIDECAR)]
+
+
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     """Write vocab.json, merges.txt and byteweld.json into a folder, made if it is not there."""
-    folder = path.parent if path.name == _VOCAB else path
+    folder = _folder(path)
     keys = _keys(vocab)
     pairs = _pairs(vocab)
     vocab_data = json.dumps(keys, ensure_ascii=False, separators=(",", ":")).encode()
@@ -211,6 +222,10 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     ]
     folder.mkdir(exist_ok=True)
     _sidecar.write_together(files, overwrite=overwrite)
+
+
+def _folder(path: Path) -> Path:
+    return path.parent if path.name == _VOCAB else path
 
 
 def _unsupported(obstacle: str) -> UnsupportedError:

@@ -213,3 +213,46 @@ def test_what_a_format_does_not_hold_is_refused_by_name(tmp_path: Path, extra: s
                 formats.save(vocab, path, format=name)
             assert all(repr(holder) in str(caught.value) for holder in holders)
             assert not path.exists()
+            with pytest.raises(UnsupportedError) as checked:
+                formats.check(vocab, path, format=name)
+            assert str(checked.value) == str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(formats.FORMATS))
+def test_check_agrees_with_save_and_writes_nothing(tmp_path: Path, name: str) -> None:
+    for number, other in enumerate(sorted(formats.FORMATS)):
+        vocab, path = holder(other), tmp_path / str(number)
+        outcomes = []
+        for write in (formats.check, formats.save):
+            try:
+                write(vocab, path, format=name)
+                outcomes.append("")
+            except UnsupportedError as error:
+                outcomes.append(str(error))
+            if write is formats.check:
+                assert not path.exists()
+        assert outcomes[0] == outcomes[1]
+        assert other != name or not outcomes[0]
+
+
+@pytest.mark.parametrize("name", sorted(formats.FORMATS))
+def test_files_lists_what_save_writes(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "out"
+    listed = formats.files(holder(name), path, format=name)
+    formats.save(holder(name), path, format=name)
+    assert sorted(listed) == sorted(file for file in tmp_path.rglob("*") if file.is_file())
+
+
+def test_check_and_files_take_the_format_from_the_name(tmp_path: Path) -> None:
+    formats.check(AB, tmp_path / "a.json")
+    assert formats.files(AB, str(tmp_path / "a.json")) == [tmp_path / "a.json"]
+    with pytest.raises(UnsupportedError, match="BPE1 cannot hold this vocabulary"):
+        formats.check(AB, tmp_path / "a.bpe1")
+    with pytest.raises(UnsupportedError, match="does not say a format"):
+        formats.files(AB, tmp_path / "a.bin")
+
+
+def test_a_sidecar_that_saving_would_remove_is_listed(tmp_path: Path) -> None:
+    stale = tmp_path / "a.json.byteweld.json"
+    stale.write_bytes(b"{}")
+    assert formats.files(AB, tmp_path / "a.json") == [tmp_path / "a.json", stale]
