@@ -42,21 +42,21 @@ DOORS: dict[str, set[str]] = {
     "proof": set(),
     "peers": {"errors", "vocab", "formats", "proof"},
     # Explaining is the reference at work, shown by render.
-    "explaining": {"errors", "vocab", "recipes", "reference", "render", "markup"},
+    "explanation": {"errors", "vocab", "recipes", "reference", "render", "markup"},
     # A tokenizer from a file, or from what a folder keeps of it.
     "loading": {"errors", "vocab", "formats", "tokenizer", "_files", "_native"},
     # Tokenizers and texts -> values, for the terminal, notebooks, reports and the page alike.
     "samples": set(),
-    "evaluate": {
+    "evaluation": {
         *("errors", "vocab", "tokenizer", "training", "samples", "render", "markup"),
     },
-    "comparing": {"tokenizer", "evaluate", "render", "markup"},
+    "comparison": {"tokenizer", "evaluation", "render", "markup"},
     "api": {
         *("corpus", "counts", "errors", "recipes", "_text"),
-        *("tokenizer", "training", "comparing", "evaluate"),
+        *("tokenizer", "training", "comparison", "evaluation"),
     },
     "__init__": {
-        *("api", "corpus", "counts", "encodings", "errors", "explaining"),
+        *("api", "corpus", "counts", "encodings", "errors", "explanation"),
         *(
             "formats",
             "loading",
@@ -70,11 +70,11 @@ DOORS: dict[str, set[str]] = {
         ),
     },
     "studio": {
-        *("__init__", "errors", "vocab", "samples", "comparing", "evaluate", "_byte_letters"),
+        *("__init__", "errors", "vocab", "samples", "comparison", "evaluation", "_byte_letters"),
         "markup",  # for its colours
     },
     "cli": {
-        *("__init__", "errors", "vocab", "formats", "render", "markup", "comparing", "evaluate"),
+        *("__init__", "errors", "vocab", "formats", "render", "markup", "comparison", "evaluation"),
         *("proof", "peers", "_files", "studio"),
     },
     "__main__": {"cli"},

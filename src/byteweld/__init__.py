@@ -36,7 +36,7 @@ if _typing.TYPE_CHECKING:
         get_encoding,
         list_encoding_names,
     )
-    from byteweld.explaining import explain, explain_training, merge_tree
+    from byteweld.explanation import explain, explain_training, merge_tree
     from byteweld.recipes import RECIPES, Recipe
     from byteweld.training import Training, TrainingEvent, report_path
     from byteweld.training.checkpoint import Checkpoint
@@ -97,7 +97,7 @@ _LATER = {
     "encodings": (
         *("encoding_for_model", "encoding_name_for_model", "get_encoding", "list_encoding_names"),
     ),
-    "explaining": ("explain", "explain_training", "merge_tree"),
+    "explanation": ("explain", "explain_training", "merge_tree"),
     "recipes": ("RECIPES", "Recipe"),
     "training": ("Training", "TrainingEvent", "report_path"),
 }

@@ -21,8 +21,8 @@ from byteweld.training.extend import fit_recipe
 from byteweld.training.run import check_pattern, check_size, planned_merges, train_from_counts
 
 if TYPE_CHECKING:  # slow to import, and training needs neither
-    from byteweld.comparing.corpora import Comparison
-    from byteweld.evaluate.evaluation import Evaluation
+    from byteweld.comparison.corpora import Comparison
+    from byteweld.evaluation.corpora import Evaluation
 
 Path_ = str | os.PathLike[str]
 Source = Path_ | Sequence[Path_] | Iterable[str | bytes] | Counts | Corpus
@@ -245,7 +245,7 @@ def compare(
     >>> found.is_identical, found.total.tokens, found.spans.cut
     (False, (3, 4), 1)
     """
-    from byteweld.comparing.corpora import compare_files
+    from byteweld.comparison.corpora import compare_files
 
     reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
     return compare_files(
@@ -281,7 +281,7 @@ def measure(
     >>> measure(tok, iter(["ab c"])).total.bytes_per_token
     1.0
     """
-    from byteweld.evaluate.evaluation import evaluate
+    from byteweld.evaluation.corpora import evaluate
 
     reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
     return evaluate(

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from byteweld.evaluate import unreachable
+from byteweld.evaluation import unreachable
 from byteweld.render import visible
 from byteweld.studio.server import StudioServer
 

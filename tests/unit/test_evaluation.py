@@ -1,280 +1,105 @@
-"""A tokenizer on a corpus: every figure is what a plain computation beside it gives."""
+"""Evaluation: rates, scripts, unreachable tokens and curves are what the tokenizer does."""
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections import Counter
+import unicodedata
 
-import numpy as np
 import pytest
-import regex
-from hypothesis import given
-from hypothesis import strategies as st
 
 import byteweld
-from byteweld.evaluate import script_of, token_lengths, unreachable
-from byteweld.evaluate import words as words_module
-from byteweld.evaluate.evaluation import Changed, evaluate
-from byteweld.evaluate.probes import probe
-from byteweld.evaluate.words import WordRate, words
+from byteweld.evaluation import (
+    byte_counts,
+    lengths,
+    rates,
+    script_of,
+    scripts,
+    training_curve,
+    unreachable,
+)
 from byteweld.samples import SENTENCES
 
-WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*")
-SPECIAL = "<|endoftext|>"
+CORPUS = "low low low lower lowest newest newest widest 12 12 12\n" * 4
 
 
 @pytest.fixture(scope="module")
-def tok(data) -> byteweld.Tokenizer:
-    texts = [(data / name).read_bytes() for name in ("prose.txt", "code.txt")]
-    return byteweld.train(iter(texts), vocab_size=600, special_tokens=[SPECIAL])
+def tok() -> byteweld.Tokenizer:
+    return byteweld.train(iter([CORPUS]), vocab_size=300, recipe="from-scratch")
 
 
-@pytest.fixture(scope="module")
-def files(data) -> list[tuple[str, list[bytes]]]:
-    names = ("prose.txt", "code.txt", "many.txt")
-    return [(name, (data / name).read_bytes().splitlines(keepends=True)) for name in names]
+def test_rates_have_bytes_characters_and_tokens(tok):
+    (low, empty) = rates(tok, {"low": "low é", "empty": ""})
+    assert (low.characters, low.bytes, low.tokens) == (5, 6, tok.count("low é"))
+    assert low.bytes_per_token == 6 / low.tokens
+    assert empty.bytes_per_token is None
 
 
-def plain_words(text: str) -> list[tuple[int, int]]:
-    """The words of a text, in bytes, one by one."""
-    return [
-        (len(text[: found.start()].encode()), len(text[: found.end()].encode()))
-        for found in WORD.finditer(text)
-    ]
+@pytest.mark.parametrize(
+    ("token", "script"),
+    [
+        (b" the", "latin"),
+        ("ый".encode(), "cyrillic"),
+        ("中".encode(), "han"),
+        ("ひ".encode(), "hiragana"),
+        ("한".encode(), "hangul"),
+        (" ال".encode(), "arabic"),
+        (b"2024", "digits"),
+        (b" \t\n", "space"),
+        (b"==", "signs"),
+        (b" =", "signs"),
+        (b"\x00", "controls"),
+        ("€".encode()[:2], "part of a character"),
+        (b"x1", "latin"),
+    ],
+)
+def test_a_token_has_the_script_of_its_first_letter(token: bytes, script: str):
+    assert script_of(token) == script
 
 
-def plain_pieces(tok: byteweld.Tokenizer, text: str) -> list[tuple[bytes, int]]:
-    """Each word and how many tokens overlap it, counted one by one."""
-    _, offsets = tok.encode_with_offsets(text, disallowed_special=())
-    raw = text.encode()
-    return [
-        (raw[start:end], sum(a < end and b > start for a, b in offsets))
-        for start, end in plain_words(text)
-    ]
+def test_every_character_has_a_script():
+    for code in range(0, 0x3000, 7):
+        assert script_of(chr(code).encode("utf-8", "surrogatepass"))
 
 
-def test_every_figure_is_that_of_a_plain_computation(tok, files):
-    found = evaluate(tok, files)
-    counts: Counter[int] = Counter()
-    by_script: dict[str, list[int]] = {}
-    for (name, documents), rate in zip(files, found.files, strict=True):
-        ids = [token_id for document in documents for token_id in tok.encode(document)]
-        counts.update(ids)
-        pieces = [piece for document in documents for piece in plain_pieces(tok, document.decode())]
-        size = sum(map(len, documents))
-        assert rate[:4] == (name, len(documents), size, len(ids))
-        assert rate.bytes_per_token == size / len(ids)
-        assert rate.words.fertility == sum(n for _, n in pieces) / len(pieces)
-        assert rate.words.whole_share == sum(n == 1 for _, n in pieces) / len(pieces)
-        for word, number in pieces:
-            sums = by_script.setdefault(script_of(word), [0, 0, 0, 0])
-            for place, value in enumerate((1, len(word), number, number == 1)):
-                sums[place] += value
-    assert found.scripts == {script: WordRate(*sums) for script, sums in by_script.items()}
-    assert len(found.scripts) > 5
-    assert next(iter(found.scripts)) == "latin"  # the most bytes
-    assert found.total.tokens == counts.total()
-
-    ordinary = dict(tok.vocab.ordinary())
-    assert found.tokens == ordinary
-    assert found.used == len(counts)
-    assert found.unused == [i for i in ordinary if i not in counts]
-    assert found.rarest(3)[0][1] == min(counts.values())
-    assert found.commonest(1)[0] in counts.items()
-    assert found.commonest(1)[0][1] == max(counts.values())
-    assert found.unreachable == set(unreachable(tok))
-    total, size = counts.total(), math.log(len(ordinary))
-    renyi = math.log(sum((n / total) ** 2.5 for n in counts.values())) / (1 - 2.5)
-    shannon = -sum(n / total * math.log(n / total) for n in counts.values())
-    assert found.efficiency() == pytest.approx(renyi / size, rel=1e-12)
-    assert found.efficiency(1) == pytest.approx(shannon / size, rel=1e-12)
-    assert (found.changed_documents, found.changed) == (0, ())
+def test_lengths_and_scripts_count_every_token_once(tok):
+    tokens = list(tok.vocab.tokens.values())
+    assert sum(count for _, count in lengths(tokens)) == len(tokens)
+    assert sum(count for _, count in scripts(tokens)) == len(tokens)
+    assert lengths([b"a", b"bc", b"d"]) == [(1, 2), (2, 1)]
+    assert scripts([b"a", b"b", b"1"]) == [("latin", 2), ("digits", 1)]
 
 
-def test_equal_shares_of_the_whole_vocabulary_are_fully_efficient():
-    tok = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [], pattern=None)
-    found = evaluate(tok, [("every byte", [bytes(range(256)) * 3])])
-    for order in (1, 2, 2.5, 7):
-        assert found.efficiency(order) == pytest.approx(1)
-    assert found.used == 256 and found.unused == []
-    one = evaluate(tok, [("one byte", [b"aaaa"])])
-    assert one.efficiency() == pytest.approx(0)
+def test_unreachable_tokens_have_their_reason():
+    tok = byteweld.train(iter([CORPUS]), vocab_size=320, recipe="ck")
+    found = unreachable(tok)
+    assert list(found) == tok.unreachable_tokens()
+    for token_id, reason in found.items():
+        pieces = tok.pretokenize(tok.vocab.tokens[token_id])
+        assert (reason == "cut") == (len(pieces) > 1)
 
 
-def test_an_empty_corpus_has_no_rates(tok):
-    for files in ([], [("empty", [])], [("empty", [b""])]):
-        found = evaluate(tok, files)
-        assert found.total.bytes_per_token is found.efficiency() is None
-        assert found.total.words.fertility is found.total.words.whole_share is None
-        assert "bytes per token   -" in str(found)
-        json.dumps(found.to_dict(), allow_nan=False)
-        found.to_html()
+def test_a_token_that_other_merges_hide_is_never_merged():
+    tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab", 258: b"abc"}
+    merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")]
+    tok = byteweld.Tokenizer.from_merges(tokens, merges)
+    assert unreachable(tok) == {258: "never merged"}
 
 
-@given(st.text(alphabet=st.sampled_from("ab é\u0301\n.1小ก\u0e34🙂\ufe0f'"), max_size=60))
-def test_words_are_those_of_the_pattern(text):
-    raw = text.encode()
-    found = [
-        (start, end)
-        for some in words(raw)
-        for start, end in zip(some.starts.tolist(), some.ends.tolist(), strict=True)
-    ]
-    assert found == plain_words(text)
+def test_the_curve_starts_at_a_byte_a_token_and_ends_at_the_trainings_rate(tok):
+    curve = training_curve(tok.training, points=10)
+    assert curve[0] == (0, tok.training.first_tokens, 1.0)
+    assert curve[-1].merges == tok.training.merges_learned
+    assert curve[-1].bytes_per_token == tok.training.bytes_per_token
+    assert [point.merges for point in curve] == sorted({point.merges for point in curve})
 
 
-@given(st.binary(max_size=60))
-def test_words_of_any_bytes_lie_in_order_and_have_a_script(raw):
-    edge = 0
-    for some in words(raw):
-        for start, end, script in zip(some.starts, some.ends, some.scripts, strict=True):
-            assert edge <= start < end <= len(raw)
-            edge = end
-            raw[start:end].decode()  # a word is made of whole characters
-            assert script
+def test_bytes_are_counted():
+    assert byte_counts(b"")[0] == 0
+    assert sum(byte_counts(bytes(range(256)) * 3)) == 768
 
 
-@pytest.mark.parametrize("block", [1, 2, 7, 64])
-def test_words_do_not_depend_on_how_a_text_is_cut_into_blocks(monkeypatch, data, block):
-    raw = (data / "many.txt").read_bytes()
-    whole = [(s, e) for w in words(raw) for s, e in zip(w.starts, w.ends, strict=True)]
-    monkeypatch.setattr(words_module, "_BLOCK_BYTES", block)
-    cut = [(s, e) for w in words(raw) for s, e in zip(w.starts, w.ends, strict=True)]
-    assert cut == whole
-
-
-def test_the_pieces_of_a_word_are_the_tokens_that_hold_a_part_of_it():
-    [found] = words(b"low lower")
-    ends = np.array([1, 3, 7, 9])  # l|ow| low|er
-    assert found.pieces(ends).tolist() == [2, 2]
-    assert found.pieces(np.array([9])).tolist() == [1, 1]  # one token may hold two words
-    assert found.pieces(np.array([3, 4, 9])).tolist() == [1, 1]
-
-
-def test_token_lengths_are_known_where_tokens_are_the_text(tok):
-    lengths = token_lengths(tok)
-    assert all(lengths[i] == len(t) for i, t in tok.vocab.tokens.items())
-    tokens = {b: bytes([b]) for b in range(256)}
-    changing = byteweld.Tokenizer(byteweld.Vocabulary(tokens, normalizer=["nfc"]))
-    assert token_lengths(changing) is None
-
-
-def test_a_document_that_does_not_come_back_is_named():
-    tokens = {b: bytes([b]) for b in range(256)}
-    tok = byteweld.Tokenizer(byteweld.Vocabulary(tokens, normalizer=["nfc"]))
-    decomposed = "e\u0301".encode()
-    found = evaluate(tok, [("a.txt", [b"e", decomposed]), ("b.txt", [decomposed] * 9)])
-    assert found.changed_documents == 10
-    assert found.changed[0] == Changed("a.txt", 2)
-    assert len(found.changed) == 5
-    assert "10 documents changed: a.txt document 2, b.txt document 1" in str(found)
-    # Offsets are those of the text as it was given, so words are measured all the same.
-    assert found.total.words.words == 11
-
-
-def test_special_tokens_follow_the_rule_of_encode(tok):
-    files = [("a.txt", [f"low{SPECIAL}".encode()])]
-    with pytest.raises(byteweld.SpecialTokenError, match=r"^a\.txt: text holds the special token"):
-        evaluate(tok, files)
-    special = evaluate(tok, files, allowed_special="all")
-    plain = evaluate(tok, files, disallowed_special=())
-    special_id = tok.vocab.special_tokens[SPECIAL]
-    assert special.counts[special_id] == 1 and plain.counts[special_id] == 0
-    assert special.total.tokens < plain.total.tokens
-    assert (
-        special_id not in special.tokens
-    )  # the vocabulary that is used or not is the ordinary one
-
-
-def test_progress_hears_of_bytes(tok, files):
-    heard: list[int] = []
-    evaluate(tok, files, progress=heard.append)
-    assert heard[-1] == sum(len(d) for _, documents in files for d in documents)
-
-
-def test_figures_for_programs_are_those_of_the_value(tok, files):
-    found = evaluate(tok, files)
-    report = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert report["total"]["tokens"] == found.total.tokens
-    assert report["total"]["tokens_per_word"] == found.total.words.fertility
-    assert [row["name"] for row in report["files"]] == [name for name, _ in files]
-    assert report["vocabulary"]["unused"] == found.unused
-    assert report["vocabulary"]["renyi_efficiency"] == found.efficiency()
-    assert report["round_trip"] == {
-        "documents": found.total.documents, "changed": 0, "first_changed": []
-    }  # fmt: skip
-    assert list(report["scripts"]) == list(found.scripts)
-
-
-# ---------------------------------------------------------------------------- probes
-
-
-def test_whole_numbers_are_counted_over_all_of_them(tok):
-    for whole in probe(tok).whole_numbers:
-        numbers = [f"{n:0{whole.digits}}" for n in range(10**whole.digits)]
-        assert whole.total == len(numbers)
-        assert whole.whole == sum(len(tok.encode(number)) == 1 for number in numbers)
-
-
-def test_numbers_and_indents_are_shown_as_they_are_cut(tok):
-    probes = probe(tok)
-    for cut in probes.numbers:
-        assert b"".join(cut.tokens).decode() == cut.name
-        assert len(cut.tokens) == tok.count(cut.name)
-    four = next(cut for cut in probes.indents if cut.name == "4 spaces")
-    whole = b"".join(four.tokens)
-    assert whole.strip(b"):return") == b"\n    "
-    assert re.fullmatch(rb"(\):|:|)\n    r?e?t?u?r?n?", whole)
-
-
-def test_an_indent_of_bytes_is_its_bytes():
-    tok = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [])
-    two = next(cut for cut in probe(tok).indents if cut.name == "2 tabs")
-    assert two.tokens == (b"\n", b"\t", b"\t")
-
-
-def test_languages_are_measured_on_their_sentences(tok):
-    found = {language.name: language for language in probe(tok).languages}
-    assert list(found) == list(SENTENCES)
+def test_the_sample_has_twenty_languages_that_are_all_different_and_composed():
+    assert len(SENTENCES) >= 20
+    assert len(set(SENTENCES.values())) == len(SENTENCES)
     for name, text in SENTENCES.items():
-        assert found[name].tokens == tok.count(text)
-        assert found[name].bytes == len(text.encode())
-        pieces = plain_pieces(tok, text)
-        assert found[name].words.fertility == sum(n for _, n in pieces) / len(pieces)
-
-
-def test_what_a_vocabulary_has_no_bytes_for_is_left_out():
-    tok = byteweld.train(
-        iter(["low low lower"]), vocab_size=102, recipe="ck-ascii", min_frequency=1
-    )
-    ascii_only = byteweld.Tokenizer(
-        byteweld.Vocabulary(
-            dict(tok.vocab.ordinary()), tok.vocab.merge_ids, alphabet="ascii", pattern=None
-        )
-    )
-    names = [language.name for language in probe(ascii_only).languages]
-    assert names == [name for name, text in SENTENCES.items() if text.isascii()]
-    assert "English" in names and "Greek" not in names
-    str(evaluate(ascii_only, [("a", [b"low"])]))
-
-
-def test_the_lines_hold_every_part_and_fit_in_columns(tok, files):
-    lines = str(evaluate(tok, files)).splitlines()
-    for title in (
-        "by file",
-        "words by script",
-        f"the same sentence in {len(SENTENCES)} languages",
-        "digits",
-        "indentation, with the line end before it",
-        "rarest tokens",
-        "unused tokens",
-    ):
-        assert title in lines
-    table = lines[lines.index("by file") + 1 : lines.index("words by script") - 1]
-    assert len(table) == len(files) + 2
-    edges = {line.rindex(name) for line, name in zip(table[1:-1], dict(files), strict=True)}
-    assert edges == {table[0].index("file")}
-    colored = "\n".join(evaluate(tok, files).lines(color=True))
-    assert re.sub("\x1b\\[[0-9;]*m", "", colored).splitlines() == lines
-    assert "\x1b[1mby file\x1b[0m" in colored
+        assert unicodedata.is_normalized("NFC", text), name
+        assert "\n" not in text

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byteweld
-from byteweld.comparing.corpora import compare_files
-from byteweld.evaluate.evaluation import evaluate
+from byteweld.comparison.corpora import compare_files
+from byteweld.evaluation.corpora import evaluate
 
 SPECIAL = '<|"><script>x</script>|>'
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;\u202eabc\u202c\x00\x1b[31m"

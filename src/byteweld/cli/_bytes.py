@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from byteweld.cli import _input, _output
-from byteweld.evaluate import byte_counts
+from byteweld.evaluation import byte_counts
 from byteweld.markup import Html, element, joined
 from byteweld.vocab import ASCII_BYTES
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import byteweld
 from byteweld.cli import _options as options
 from byteweld.cli import _output
-from byteweld.evaluate import Reason, lengths, scripts, training_curve, unreachable
-from byteweld.evaluate._html import digits, languages
-from byteweld.evaluate.probes import probe
+from byteweld.evaluation import Reason, lengths, scripts, training_curve, unreachable
+from byteweld.evaluation._html import digits, languages
+from byteweld.evaluation.probes import probe
 from byteweld.formats.ck_binary import load_with_map
 from byteweld.markup import Child, Html, element, folded, joined, section, table
 from byteweld.markup import facts as fact_list

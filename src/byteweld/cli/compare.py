@@ -9,8 +9,8 @@ from byteweld.cli import DONE, FAILED, NO, _corpus, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._page import Shown
-from byteweld.comparing._text import verdict
-from byteweld.comparing.corpora import MAX_DIFFERENCES, compare_files
+from byteweld.comparison._text import verdict
+from byteweld.comparison.corpora import MAX_DIFFERENCES, compare_files
 
 EXAMPLES = """
 byteweld compare mine.json theirs.json books/

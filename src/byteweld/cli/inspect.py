@@ -10,7 +10,7 @@ from byteweld.cli import _bytes, _corpus, _errors, _output, _overview
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._page import Shown
-from byteweld.evaluate.evaluation import Evaluation, evaluate
+from byteweld.evaluation.corpora import Evaluation, evaluate
 from byteweld.render import namer, visible
 
 EXAMPLES = """

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import byteweld
-from byteweld.evaluate import Reason, script_of, token_lengths, unreachable
+from byteweld.evaluation import Reason, script_of, token_lengths, unreachable
 from byteweld.studio.request import Asked, Refused
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import byteweld
 from byteweld._byte_letters import bytes_to_chars
-from byteweld.evaluate import byte_counts
+from byteweld.evaluation import byte_counts
 from byteweld.studio.request import Asked
 from byteweld.studio.session import Session
 from byteweld.vocab import ASCII_BYTES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from byteweld.comparing import align
-from byteweld.evaluate import rates
+from byteweld.comparison import align
+from byteweld.evaluation import rates
 from byteweld.samples import SENTENCES
 from byteweld.studio.request import Asked, Refused
 from byteweld.studio.session import Opened, Session

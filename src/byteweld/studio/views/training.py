@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import byteweld
-from byteweld.evaluate import training_curve
+from byteweld.evaluation import training_curve
 from byteweld.studio.examples import CORPORA
 from byteweld.studio.request import Asked, Refused
 from byteweld.studio.session import Session

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import byteweld
-from byteweld.evaluate import Reason, lengths, script_of, why_unreachable
+from byteweld.evaluation import Reason, lengths, script_of, why_unreachable
 from byteweld.studio.request import Asked, Refused
 from byteweld.studio.session import Entry, Opened, Session
 

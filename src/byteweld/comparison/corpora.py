@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from byteweld.comparing import align
-from byteweld.evaluate.evaluation import Files, Measure, batches
-from byteweld.evaluate.words import WordRate, add_rates, words
+from byteweld.comparison import align
+from byteweld.evaluation.corpora import Files, Measure, batches
+from byteweld.evaluation.words import WordRate, add_rates, words
 from byteweld.render import around
 from byteweld.tokenizer import Specials, Tokenizer
 
@@ -125,7 +125,7 @@ class Comparison:
 
     def lines(self, *, color: bool = False) -> list[str]:
         """Return all of it as lines of text; `color` is for a terminal."""
-        from byteweld.comparing._text import lines
+        from byteweld.comparison._text import lines
 
         return lines(self, color)
 
@@ -134,7 +134,7 @@ class Comparison:
 
     def to_html(self) -> Html:
         """Return all of it as a part of a page."""
-        from byteweld.comparing._html import report
+        from byteweld.comparison._html import report
 
         return report(self)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from byteweld.evaluate.evaluation import RENYI_ORDER, Evaluation, FileRate
-from byteweld.evaluate.probes import Cut, Language, Probes
-from byteweld.evaluate.words import WordRate
+from byteweld.evaluation.corpora import RENYI_ORDER, Evaluation, FileRate
+from byteweld.evaluation.probes import Cut, Language, Probes
+from byteweld.evaluation.words import WordRate
 from byteweld.render import columns, namer, visible, visible_name
 
 MAX_FILES = 20

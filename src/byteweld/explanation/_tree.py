@@ -92,7 +92,7 @@ class Tree:
 
     def to_html(self) -> Html:
         """Draw the trees as a part of a page."""
-        from byteweld.explaining._html import tree
+        from byteweld.explanation._html import tree
 
         return tree(self)
 

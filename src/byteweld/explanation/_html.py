@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from byteweld.explaining import (
+from byteweld.explanation import (
     Explanation,
     PretokenExplanation,
     PretokenRow,

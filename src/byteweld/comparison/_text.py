@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from byteweld.comparing.corpora import Comparison, Difference, FileComparison
-from byteweld.evaluate.words import WordRate
+from byteweld.comparison.corpora import Comparison, Difference, FileComparison
+from byteweld.evaluation.words import WordRate
 from byteweld.render import columns, namer, visible, visible_name
 
 MAX_FILES = 20

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from byteweld.errors import SpecialTokenError
-from byteweld.evaluate import token_lengths
-from byteweld.evaluate.probes import Probes, probe
-from byteweld.evaluate.words import WordRate, add_rates, total_rate, words
+from byteweld.evaluation import token_lengths
+from byteweld.evaluation.probes import Probes, probe
+from byteweld.evaluation.words import WordRate, add_rates, total_rate, words
 from byteweld.tokenizer import Specials, Tokenizer
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Evaluation:
 
     def lines(self, *, color: bool = False) -> list[str]:
         """Return all of it as lines of text; `color` is for a terminal."""
-        from byteweld.evaluate._text import lines
+        from byteweld.evaluation._text import lines
 
         return lines(self, color)
 
@@ -182,7 +182,7 @@ class Evaluation:
 
     def to_html(self) -> Html:
         """Return all of it as a part of a page."""
-        from byteweld.evaluate._html import report
+        from byteweld.evaluation._html import report
 
         return report(self)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from byteweld.evaluate import _text as text
-from byteweld.evaluate.evaluation import Evaluation, FileRate
-from byteweld.evaluate.probes import Cut, Probes
+from byteweld.evaluation import _text as text
+from byteweld.evaluation.corpora import Evaluation, FileRate
+from byteweld.evaluation.probes import Cut, Probes
 from byteweld.markup import Child, Html, element, folded, joined, section, table
 from byteweld.markup.charts import Bar, bars
 from byteweld.render import tile, visible

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from byteweld.explaining._text import (
+from byteweld.explanation._text import (
     MAX_PARTS,
     MAX_ROWS,
     Show,
@@ -118,7 +118,7 @@ class TrainingExplanation:
 
     def to_html(self) -> Html:
         """Return the explanation as a part of a page."""
-        from byteweld.explaining._html import training
+        from byteweld.explanation._html import training
 
         return training(self)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byteweld
-from byteweld.explaining import MAX_ROWS, explain, explain_training, merge_tree
+from byteweld.explanation import MAX_ROWS, explain, explain_training, merge_tree
 from byteweld.recipes import RECIPES
 from byteweld.reference import encode, pretokenize, train
 from byteweld.vocab import Vocabulary

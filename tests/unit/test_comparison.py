@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byteweld.comparing import Segment, align
+from byteweld.comparison import Segment, align
 
 
 @st.composite

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byteweld
-from byteweld.comparing import corpora
-from byteweld.comparing.corpora import compare_files
-from byteweld.evaluate.evaluation import evaluate
+from byteweld.comparison import corpora
+from byteweld.comparison.corpora import compare_files
+from byteweld.evaluation.corpora import evaluate
 
 BYTES = {b: bytes([b]) for b in range(256)}
 PLAIN = byteweld.Tokenizer.from_merges(BYTES, [], pattern=None)

@@ -4,16 +4,16 @@
 token is built. Pre-tokens come from the caller's tokenizer. Nothing is printed here.
 """
 
-from byteweld.explaining._encoding import Explanation, PairRow, PretokenExplanation, Step, explain
-from byteweld.explaining._text import MAX_PARTS, MAX_ROWS
-from byteweld.explaining._training import (
+from byteweld.explanation._encoding import Explanation, PairRow, PretokenExplanation, Step, explain
+from byteweld.explanation._text import MAX_PARTS, MAX_ROWS
+from byteweld.explanation._training import (
     CountRow,
     PretokenRow,
     TrainingExplanation,
     TrainingStep,
     explain_training,
 )
-from byteweld.explaining._tree import MAX_PRETOKEN_BYTES, DrawnNode, Tree, TreeNode, merge_tree
+from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, DrawnNode, Tree, TreeNode, merge_tree
 
 __all__ = [
     "MAX_PARTS",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from byteweld.explaining._text import (
+from byteweld.explanation._text import (
     MAX_ROWS,
     Show,
     joined,
@@ -16,7 +16,7 @@ from byteweld.explaining._text import (
     parts_line,
     tokens_to_dict,
 )
-from byteweld.explaining._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, check_length, tree_of
+from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, check_length, tree_of
 from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps, utf8
 from byteweld.reference.pretokenize import split_specials
 from byteweld.reference.train import Ids
@@ -114,7 +114,7 @@ class Explanation:
 
     def to_html(self) -> Html:
         """Return the explanation as a part of a page."""
-        from byteweld.explaining._html import explanation
+        from byteweld.explanation._html import explanation
 
         return explanation(self)
 

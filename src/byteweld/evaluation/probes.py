@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from byteweld.errors import ByteweldError
-from byteweld.evaluate.words import WordRate, add_rates, total_rate, words
+from byteweld.evaluation.words import WordRate, add_rates, total_rate, words
 from byteweld.samples import SENTENCES
 from byteweld.tokenizer import Tokenizer
 

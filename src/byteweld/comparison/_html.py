@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from byteweld.comparing import _text as text
-from byteweld.comparing.corpora import Comparison, Difference
+from byteweld.comparison import _text as text
+from byteweld.comparison.corpora import Comparison, Difference
 from byteweld.markup import Child, Html, element, joined, section, table
 from byteweld.markup.charts import Bar, bars
 from byteweld.render import tile, visible

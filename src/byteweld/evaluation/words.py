@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from byteweld.evaluate import script_of
+from byteweld.evaluation import script_of
 from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import Vocabulary
 
