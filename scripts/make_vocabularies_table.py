@@ -30,7 +30,7 @@ those of the library that each vocabulary comes from. Written by
 `scripts/make_vocabularies_table.py` from real files and frozen answers; do not edit. To make it
 again, where the test data lies beside the clone: `make vocabularies`.
 
-- **cut by**: what runs the pattern. *scanner*: it was recognised as one of the families of the
+- **cut by**: what runs the pattern. *scanner*: it was recognized as one of the families of the
   field, or as a variation of one. *automaton*: it was not, but could be made one table.
   *backtracking*: neither. *whole*: there is no pattern. The ids are the same with each; the speed
   is not.
@@ -40,7 +40,7 @@ again, where the test data lies beside the clone: `make vocabularies`.
 - **special**, **added**: special tokens, and other tokens that are found in every text. A star:
   some have flags (`lstrip`, `rstrip`, `single_word`, `normalized`).
 - **golden**: on how many snippets the ids are equal to the reference's, with special tokens
-  recognised, and with special tokens as plain text. Nothing is put around a text (in Hugging
+  recognized, and with special tokens as plain text. Nothing is put around a text (in Hugging
   Face: `add_special_tokens=False`).
 - **reference**: the library that gave the golden ids, and its version.
 """
@@ -168,7 +168,7 @@ def _row(source: Source, snippets: dict[str, str], patterns: Patterns) -> tuple[
         path = Path(folder, name) if len(source.files) == 1 else Path(folder)
         try:
             tok = byteweld.load(path, **source.options)
-            kind = byteweld.recognise(path)
+            kind = byteweld.recognize(path)
         except Exception as error:  # the page says what happened, whatever it is
             return _reason(error, path)
     golden = _golden(source, tok, snippets)
@@ -264,11 +264,11 @@ def _golden(source: Source, tok: byteweld.Tokenizer, snippets: dict[str, str]) -
     def encode_all(text: str) -> list[int]:
         return tok.encode(text, allowed_special="all")
 
-    # For tokenizer.json files `ids` has special tokens recognised, for the others it has not.
+    # For tokenizer.json files `ids` has special tokens recognized, for the others it has not.
     hf = source.golden.startswith("hf_")
     special = equal(encode_all, lambda a: a["ids"] if hf else a.get("ids_special", a["ids"]))
     plain = equal(tok.encode_ordinary, lambda a: a.get("ids_plain", a["ids"]) if hf else a["ids"])
-    if source.kind == "tekken":  # mistral-common never recognises special tokens in a text
+    if source.kind == "tekken":  # mistral-common never recognizes special tokens in a text
         special = "–"
     return Golden(special, plain, meta["_meta"]["reference"])
 

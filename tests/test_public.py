@@ -71,3 +71,8 @@ def test_every_relative_link_in_the_documents_leads_somewhere() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.relative_to(ROOT)} links to {link}"
+
+
+def test_a_deprecated_name_warns_and_still_works() -> None:
+    with pytest.warns(DeprecationWarning, match=r"use byteweld\.recognize"):
+        assert byteweld.recognise is byteweld.recognize

@@ -19,7 +19,7 @@ from byteweld.errors import (
     UnsupportedError,
     VocabularyError,
 )
-from byteweld.formats import FORMATS, recognise
+from byteweld.formats import FORMATS, recognize
 from byteweld.loading import load
 from byteweld.patterns import PATTERNS
 from byteweld.streams import DecodeStream, EncodeStream
@@ -83,7 +83,7 @@ __all__ = [
     "measure",
     "merge_tree",
     "open_corpus",
-    "recognise",
+    "recognize",
     "report_path",
     "train",
 ]
@@ -102,9 +102,21 @@ _LATER = {
     "training": ("Training", "TrainingEvent", "report_path"),
 }
 
+# Deprecated name -> its name today.
+_RENAMED = {"recognise": "recognize"}
+
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first asked for."""
+    """Import a public name when it is first used; warn about a deprecated one."""
+    if name in _RENAMED:
+        import warnings
+
+        warnings.warn(
+            f"byteweld.{name} is deprecated; use byteweld.{_RENAMED[name]}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return globals().get(_RENAMED[name]) or __getattr__(_RENAMED[name])
     for module, names in _LATER.items():
         if name in names:
             import importlib

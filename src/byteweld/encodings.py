@@ -305,7 +305,7 @@ def _names_in(folder: Path) -> Iterator[str]:
 
 def _is_complete(path: Path) -> bool:
     try:
-        format = formats.recognise(path)
+        format = formats.recognize(path)
     except (FormatError, OSError):
         return False
     # A rank file says neither pattern nor special tokens.

@@ -114,7 +114,7 @@ def open_peer(
         if copied or format == "gpt2":
             formats.save(vocab, copy)
         file = copy if path is None or copied else Path(path)
-        format = formats.recognise(copy) if copied else format
+        format = formats.recognize(copy) if copied else format
         try:
             if chosen == "tiktoken":
                 encoding = _open_tiktoken(module, file, format, vocab, pattern)

@@ -244,4 +244,4 @@ def test_a_file_that_is_no_tokenizer_is_refused(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"hello")
     result = run("encode", "-t", "a.txt", "--text", "low")
     assert result.code == 2
-    assert result.err.startswith("byteweld: a.txt: this file is in no known format; ")
+    assert result.err.startswith("byteweld: a.txt: the format of this file is unknown; ")

@@ -156,7 +156,7 @@ def test_what_a_peer_cannot_read_it_gets_in_a_copy(
     result = run("prove", name, "texts", "--peer", peer, "--json")
     assert result.code == 0, result.err
     readers = {"tiktoken": "tiktoken", "gpt2": "tokenizers"}
-    kind = format or byteweld.recognise(tmp_path / name)
+    kind = format or byteweld.recognize(tmp_path / name)
     assert json.loads(result.out)["peer"]["with_copy"] is (readers.get(kind) != peer)
     told = run("prove", name, "texts", "--peer", peer).text
     assert ("(with a copy in its own format)" in told) is (readers.get(kind) != peer)

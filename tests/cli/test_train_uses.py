@@ -87,7 +87,7 @@ def test_if_one_of_the_files_is_there_nothing_is_read_or_written(run, tmp_path, 
         (("--sizes", "300,100"), "--sizes is '300,100'; 100 must be at least 256: 256 bytes and 0 special tokens"),  # noqa: E501
         (("--sizes", "300,400", "--out", "."), "'.' has no name to which --sizes could add '300'; pass a name, such as tokenizer.json"),  # noqa: E501
         (("--vocab-size", "300", "--out", ""), "the path to write to is empty; pass one, such as tokenizer.json"),  # noqa: E501
-        (("--vocab-size", "300", "--out", "."), "'.' is a folder; pass --format 'gpt2' or 'ck', which write folders, or the path of a file"),  # noqa: E501
+        (("--vocab-size", "300", "--out", "."), "'.' is a folder; pass --format 'ck' or 'gpt2', which write folders, or the path of a file"),  # noqa: E501
         (("--vocab-size", "1m"), "--vocab-size is '1m'; expected a whole number, or one with k for 1024"),  # noqa: E501
         (("--vocab-size", "300", "--progress", "bar"), "--progress is 'bar'; it must be one of json"),  # noqa: E501
     ],

@@ -56,7 +56,7 @@ class Pair:
             given = {"pattern": entry["pat_str"], "special_tokens": entry["special_tokens"]}
         self.tok = byteweld.load(file, **given)
         self.peer = peers.open_peer(
-            file, byteweld.recognise(file), self.tok.vocab, pattern=entry.get("pat_str")
+            file, byteweld.recognize(file), self.tok.vocab, pattern=entry.get("pat_str")
         )
 
     def check(self, texts, *, specials=False):

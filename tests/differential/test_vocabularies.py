@@ -153,7 +153,7 @@ def test_what_cannot_be_exact_is_refused_with_the_reason(name, reason, load):
 
 def round_trip(vocab, path, format):
     formats.save(vocab, path, format=format)
-    assert formats.recognise(path) == format
+    assert formats.recognize(path) == format
     again = formats.load(path)
     assert again == vocab
     assert again.fingerprint == vocab.fingerprint

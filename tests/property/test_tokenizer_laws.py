@@ -298,7 +298,7 @@ def test_what_a_format_can_hold_it_gives_back(format, toks, tmp_path):
             assert not path.exists()
             continue
         held.append(name)
-        assert formats.recognise(path) == format
+        assert formats.recognize(path) == format
         loaded = byteweld.load(path)
         assert loaded.vocab == tok.vocab, name
         assert loaded.vocab.fingerprint == tok.vocab.fingerprint

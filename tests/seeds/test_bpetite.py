@@ -350,7 +350,7 @@ def test_the_artifact_has_six_sorted_keys_no_spaces_and_no_final_newline(artifac
 def test_a_loaded_artifact_is_the_tokenizer_that_was_saved(artifact):
     tok = train("ab ab ab", vocab_size=258)
     loaded = byteweld.load(artifact)
-    assert byteweld.recognise(artifact) == "bpetite"
+    assert byteweld.recognize(artifact) == "bpetite"
     assert loaded == tok
     assert loaded.encode("ab ab ab") == [256, 257, 257]
 

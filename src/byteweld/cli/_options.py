@@ -377,11 +377,11 @@ def load_tokenizer(
         options["special_tokens"] = dict(map(_text_and_id, special or ()))
     if not options:
         return byteweld.load(path, format=format)
-    name = format or byteweld.recognise(path)
+    name = format or byteweld.recognize(path)
     try:
         return byteweld.load(path, format=name, **options)
     except TypeError:
-        if name in ("tiktoken", "gpt2"):
+        if byteweld.FORMATS[name].needs:
             raise
         flags = " and ".join(
             flag

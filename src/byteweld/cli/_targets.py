@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import byteweld
+from byteweld import formats
 from byteweld._files import check_file
 from byteweld.cli import _errors
-
-# What lies beside a file of ours and speaks for it: a new file must not find an old one.
-_SIDECAR_SUFFIX = ".byteweld.json"
-_FOLDERS = ("gpt2", "ck")  # formats of several files
 
 
 class Target(NamedTuple):
@@ -39,44 +36,41 @@ def check(tok: byteweld.Tokenizer, targets: Sequence[Target], *, force: bool) ->
     """
     files: list[Path] = []
     for target in targets:
-        with saved_aside(tok, target, force=force) as (_, its_files):
-            files += its_files
+        _check_path(target)
+        formats.check(tok.vocab, target.path, target.format)
+        files += formats.files(tok.vocab, target.path, target.format)
+    check_free(files, force=force)
     return files
+
+
+def _check_path(target: Target) -> None:
+    if not target.path:
+        raise _errors.UsageError("the path to write to is empty; pass one, such as tokenizer.json")
 
 
 @contextlib.contextmanager
 def saved_aside(
     tok: byteweld.Tokenizer, target: Target, *, force: bool
 ) -> Iterator[tuple[Target, list[Path]]]:
-    """Write a target in a folder that goes away: yields that copy, and the files of the real one.
+    """Write a target into a temporary folder; yield that copy, and the files of the real target.
 
-    Refuses what `check` refuses; errors name the real target.
+    Refuses what `check` refuses.
     """
-    if not target.path:
-        raise _errors.UsageError("the path to write to is empty; pass one, such as tokenizer.json")
+    files = check(tok, [target], force=force)
     place = Path(target.path)
     if place.name in ("", ".."):
         place = place.resolve()
     with tempfile.TemporaryDirectory(prefix="byteweld-") as folder:
         copy = target._replace(path=str(Path(folder, place.name)))
-        if place.is_dir() or target.path.endswith("/"):
-            Path(copy.path).mkdir()
-        try:
-            save(tok, copy)
-        except byteweld.UnsupportedError as error:
-            message = str(error).replace(copy.path, target.path.rstrip("/"))
-            raise byteweld.UnsupportedError(message) from None
-        made = sorted(path for path in Path(folder).rglob("*") if path.is_file())
-        files = [place.parent / path.relative_to(folder) for path in made]
-        sidecar = place.with_name(place.name + _SIDECAR_SUFFIX)
-        check_free([*files, sidecar], force=force)
+        save(tok, copy)
         yield copy, files
 
 
 def report_place(target: Target) -> Path:
     """Where the report of the training will lie, whether or not the target is there yet."""
     place = Path(target.path)
-    is_folder = target.format in _FOLDERS or target.path.endswith("/") or place.is_dir()
+    has_format = target.format is not None and byteweld.FORMATS[target.format].is_folder
+    is_folder = has_format or target.path.endswith("/") or place.is_dir()
     return place / "training.json" if is_folder else byteweld.report_path(place)
 
 

@@ -59,7 +59,6 @@ NoSpecial = Annotated[
         group="Tokenizers",
     ),
 ]
-_WITHOUT_SETTINGS = ("tiktoken", "gpt2")  # formats whose files hold neither pattern nor specials
 
 
 def run(
@@ -131,8 +130,7 @@ class _Settings:
 
     def load(self, path: str) -> byteweld.Tokenizer:
         """Load one of the two."""
-        needs = not options.is_name(path) and byteweld.recognise(path) in _WITHOUT_SETTINGS
-        if needs:
+        if not options.is_name(path) and byteweld.FORMATS[byteweld.recognize(path)].needs:
             self._is_used = True
             return options.load_tokenizer(path, format=None, **self._given)
         return options.load_tokenizer(

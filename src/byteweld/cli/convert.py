@@ -111,7 +111,7 @@ def _documents(sources: Sequence[str], reading: options.Reading) -> Iterator[byt
 def _check_placed(proved: Path, files: Sequence[Path]) -> None:
     """The files in place must be those that were proved, byte for byte."""
     copies = sorted(path for path in proved.rglob("*") if path.is_file())
-    for copy, file in zip(copies, files, strict=True):
+    for copy, file in zip(copies, sorted(files), strict=True):
         if file.read_bytes() != copy.read_bytes():
             raise _errors.UsageError(f"{file} is not what was proved; something else wrote to it")
 

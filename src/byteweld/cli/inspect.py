@@ -119,7 +119,7 @@ def run(
         _show_tree(shown, tok, tree)
     else:
         by_name = "an encoding by name" if options.is_name(tokenizer) else None
-        seen = _Named(tok, tokenizer, format or by_name or byteweld.recognise(tokenizer))
+        seen = _Named(tok, tokenizer, format or by_name or byteweld.recognize(tokenizer))
         if corpus is None:
             _show_overview(shown, seen)
         else:

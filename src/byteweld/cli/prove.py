@@ -114,7 +114,7 @@ def run(
     by_name = options.is_name(tokenizer)
     opened = peers.open_peer(
         None if by_name else tokenizer,
-        None if by_name else format or byteweld.recognise(tokenizer),
+        None if by_name else format or byteweld.recognize(tokenizer),
         tok.vocab,
         library=peer or ("tiktoken" if by_name else None),  # type: ignore[arg-type]  # checked
         pattern=None if pattern in (*byteweld.PATTERNS, "none") else pattern,

@@ -1,8 +1,8 @@
 """Vocabulary <-> files: the table of formats, recognition by content, load() and save().
 
-Each format is one module, imported when it is used: NAME, HOLDS (which `extras` of a vocabulary it
-can hold), recognise(path, head), load(path, **options) and save(vocab, path, overwrite=...). No
-format knows another.
+Each format is one module, imported when it is used. It has the functions `recognize(path, head)`,
+`load(path, **options)`, `check(vocab)`, `files(vocab, path)` and `save(vocab, path, overwrite=)`.
+No format knows another.
 """
 
 from __future__ import annotations
@@ -11,65 +11,79 @@ import importlib
 import os
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.vocab import Vocabulary
 
-HEAD_BYTES: Final = 1 << 16  # what recognition may look at
+HEAD_BYTES: Final = 1 << 16  # how much of a file recognition reads
+
+
+class Format(NamedTuple):
+    """What is known about a format before its module is imported."""
+
+    module: str  # in this package
+    suffixes: tuple[str, ...] = ()  # file names that select the format when saving
+    is_folder: bool = False  # several files in a folder
+    is_json: bool = False  # a file of this format is a JSON object
+    needs: tuple[str, ...] = ()  # options of `load` for what the files lack, unless in a sidecar
+    holds: frozenset[str] = frozenset()  # which `Vocabulary.extras` it can hold
+
+
+_PIPELINE: Final = frozenset(
+    ("added token flags", "normalizer", "partial alphabet", "prefix space", "steps", "template")
+)
+_SETTINGS: Final = ("pattern", "special_tokens")
 
 # In the order in which they are tried: the surest signs first.
-FORMATS: Final[dict[str, str]] = {
-    "bpe1": "byteweld.formats.bpe1",
-    "ck": "byteweld.formats.ck_binary",
-    "bpetite": "byteweld.formats.bpetite",
-    "huggingface": "byteweld.formats.hf_tokenizer_json",
-    "tekken": "byteweld.formats.tekken",
-    "gpt2": "byteweld.formats.vocab_merges",
-    "tiktoken": "byteweld.formats.tiktoken_ranks",
+FORMATS: Final[dict[str, Format]] = {
+    "bpe1": Format("bpe1", (".bpe1",)),
+    "ck": Format("ck_binary", is_folder=True, is_json=True),
+    "bpetite": Format("bpetite", is_json=True),
+    "huggingface": Format(
+        "hf_tokenizer_json", (".json",), is_json=True, holds=_PIPELINE | {"twin tokens"}
+    ),
+    "tekken": Format("tekken", ("tekken.json",), is_json=True),
+    "gpt2": Format("vocab_merges", is_folder=True, is_json=True, needs=_SETTINGS),
+    "tiktoken": Format(
+        "tiktoken_ranks",
+        (".tiktoken",),
+        needs=_SETTINGS,
+        holds=frozenset(("empty token", "shared ids")),
+    ),
 }
 
-# What a file to be written is, by how its name ends.
-SUFFIXES: Final[dict[str, str]] = {
-    ".tiktoken": "tiktoken",
-    ".bpe1": "bpe1",
-    "tekken.json": "tekken",
-    ".json": "huggingface",
-}
 
-_FOLDERS: Final = ("gpt2", "ck")  # formats of several files
-_BRACED: Final = frozenset(("ck", "bpetite", "huggingface", "tekken", "gpt2"))  # JSON objects
-
-
-def recognise(path: str | os.PathLike[str]) -> str:
-    """Return the name of a file's or folder's format, by its content; the name does not matter."""
-    place = Path(path)
-    if place.is_dir():
-        head = b""
-    else:
-        with place.open("rb") as file:
+def recognize(path: str | os.PathLike[str]) -> str:
+    """Return the name of a file's or folder's format, by its content; its name does not matter."""
+    target = Path(path)
+    is_folder = target.is_dir()
+    head = b""
+    if not is_folder:
+        with target.open("rb") as file:
             head = file.read(HEAD_BYTES)
-    is_other = not place.is_dir() and not head.lstrip().startswith(b"{")
-    for name in FORMATS:
-        if is_other and name in _BRACED:
+    may_be_json = is_folder or head.lstrip().startswith(b"{")
+    for name, format in FORMATS.items():
+        if format.is_json and not may_be_json:
             continue  # not even imported
-        if _module(name).recognise(place, head):
+        if _module(name).recognize(target, head):
             return name
-    what = "this folder" if place.is_dir() else "this file"
     hint = ""
-    if place.is_dir() and (place / "tokenizer.json").is_file():
-        hint = f"; to read the file in it, give its path {str(place / 'tokenizer.json')!r}"
+    if is_folder and (target / "tokenizer.json").is_file():
+        hint = f"; to read the file in it, pass its path {str(target / 'tokenizer.json')!r}"
     raise FormatError(
-        f"{what} is in no known format; known are {', '.join(sorted(FORMATS))}{hint}", path=place
+        f"the format of this {'folder' if is_folder else 'file'} is unknown; "
+        f"known are {', '.join(sorted(FORMATS))}{hint}",
+        path=target,
     )
 
 
 def load(path: str | os.PathLike[str], format: str | None = None, **options: object) -> Vocabulary:
-    """Read a vocabulary from a file or folder; the format is recognised unless it is given.
+    """Read a vocabulary from a file or folder; the format is recognized unless it is given.
 
     `options` are the format's own, such as `pattern` and `special_tokens` for a rank file.
     """
-    name = recognise(path) if format is None else _known_format(format)
+    name = recognize(path) if format is None else _known_format(format)
     function = _module(name).load
     _check_options(function, options, name)
     vocab: Vocabulary = function(Path(path), **options)
@@ -83,7 +97,7 @@ def save(
     overwrite: bool = False,
     **options: object,
 ) -> None:
-    """Write a vocabulary; the format follows the name of the file unless it is given.
+    """Write a vocabulary; the format follows from the name of the file unless it is given.
 
     What a format cannot hold is an UnsupportedError; an existing file is kept unless `overwrite`.
     """
@@ -95,10 +109,10 @@ def save(
 
 
 def check(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None) -> None:
-    """Raise the UnsupportedError that `save` would raise; nothing is written.
+    """Raise the UnsupportedError that `save` would raise; write nothing.
 
-    It can be asked before training: whether a vocabulary of the same recipe can be written is
-    known before its first merge.
+    What a format refuses because of a recipe, it refuses before the first merge, so this can be
+    called before training.
     """
     name = _format_to_write(path, format)
     _check_extras(vocab, name)
@@ -111,11 +125,15 @@ def files(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = 
     return found
 
 
+def _module(name: str) -> Any:
+    return importlib.import_module(f"{__name__}.{FORMATS[name].module}")
+
+
 def _check_extras(vocab: Vocabulary, name: str) -> None:
-    missing = [extra for extra in vocab.extras if extra not in _module(name).HOLDS]
+    missing = [extra for extra in vocab.extras if extra not in FORMATS[name].holds]
     if missing:
-        holders = [other for other in FORMATS if _module(other).HOLDS.issuperset(vocab.extras)]
-        hint = f"; {' or '.join(map(repr, holders))} can" if holders else ""
+        able = [other for other, format in FORMATS.items() if format.holds.issuperset(vocab.extras)]
+        hint = f"; {' or '.join(map(repr, able))} can" if able else ""
         raise UnsupportedError(
             f"the format {name!r} cannot hold what this vocabulary has: {', '.join(missing)}{hint}"
         )
@@ -125,22 +143,20 @@ def _format_to_write(path: str | os.PathLike[str], format: str | None) -> str:
     return _format_for_name(path) if format is None else _known_format(format)
 
 
-def _module(name: str) -> Any:
-    return importlib.import_module(FORMATS[name])
-
-
 def _format_for_name(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path)
     separators = tuple(filter(None, (os.sep, os.altsep)))
     if text.endswith(separators) or Path(path).is_dir():
+        folders = [name for name, format in FORMATS.items() if format.is_folder]
         raise UnsupportedError(
-            f"{text!r} is a folder; pass format= {' or '.join(map(repr, _FOLDERS))}, "
+            f"{text!r} is a folder; pass format= {' or '.join(map(repr, folders))}, "
             "which write folders, or the path of a file"
         )
-    for suffix, name in SUFFIXES.items():
-        if text.lower().endswith(suffix):
-            return name
-    endings = ", ".join(f"*{suffix} ({name})" for suffix, name in SUFFIXES.items())
+    by_suffix = {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}
+    found = [suffix for suffix in by_suffix if text.lower().endswith(suffix)]
+    if found:
+        return by_suffix[max(found, key=len)]
+    endings = ", ".join(f"*{suffix} ({name})" for suffix, name in by_suffix.items())
     raise UnsupportedError(
         f"the name {Path(path).name!r} does not say a format; pass format=, or use {endings}"
     )
@@ -155,10 +171,10 @@ def _known_format(name: str) -> str:
 def _check_options(
     function: Callable[..., object], options: Collection[str], format_name: str
 ) -> None:
-    """Refuse options that a format does not have, instead of dropping them."""
+    """Refuse options that a format does not have, instead of ignoring them."""
     if not options:
         return
-    import inspect  # slow to import, and seldom needed
+    import inspect  # slow to import, and rarely needed
 
     known = [
         name

@@ -16,9 +16,6 @@ from byteweld._files import write_atomic
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.vocab import ROLES, Merge, Vocabulary
 
-NAME: Final = "bpe1"
-HOLDS: Final[frozenset[str]] = frozenset()
-
 _MAGIC: Final = b"BPE1"
 _VERSION: Final = 1
 _HEADER: Final = struct.Struct("<4s8I")  # magic, version, vocab_size, bos, eos, pad, unk, counts
@@ -41,7 +38,7 @@ class _Header(NamedTuple):
     merge_count: int
 
 
-def recognise(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     """Say whether a file opens with the magic; `load` checks the version, and can explain."""
     return head.startswith(_MAGIC)
 

@@ -22,8 +22,6 @@ from byteweld.errors import (
 from byteweld.formats._json import parse_object, show
 from byteweld.vocab import Merge, Vocabulary
 
-NAME: Final = "bpetite"
-HOLDS: Final[frozenset[str]] = frozenset()
 END_OF_TEXT: Final = "<|endoftext|>"
 
 _SCHEMA_VERSION: Final = 1
@@ -40,7 +38,7 @@ _FIRST_KEY: Final = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"(?:%s)"' % "|".join(_KE
 _CANONICAL_ID: Final = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
 
-def recognise(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     """Say whether a file opens with one of the six keys and holds a key that only bpetite has."""
     own = b'"mergeable_vocab_size"' in head or b'"pretokenizer_pattern"' in head
     return own and _FIRST_KEY.match(head) is not None

@@ -29,8 +29,6 @@ from byteweld.errors import (
 from byteweld.formats._json import parse_object, show
 from byteweld.vocab import ASCII_BYTES, Merge, VocabAlphabet, Vocabulary
 
-NAME: Final = "ck"
-HOLDS: Final[frozenset[str]] = frozenset()
 ByteMap = Literal["ck", "gpt2"]
 
 META: Final = "tokenizer_meta.json"
@@ -88,7 +86,7 @@ class _Texts(NamedTuple):
             self.fail(token_id, f"token {token_id} is {found}; expected UTF-8 ({error.reason})")
 
 
-def recognise(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     """Say whether `path` is a folder whose tokenizer_meta.json has ck's schema, in any version."""
     if head:
         return False

@@ -38,18 +38,6 @@ from byteweld.vocab import ROLES, Template, VocabAlphabet, Vocabulary
 if TYPE_CHECKING:
     from byteweld.formats._hf_quick import LetterModel
 
-NAME: Final = "huggingface"
-HOLDS: Final = frozenset(
-    {
-        "added token flags",
-        "normalizer",
-        "partial alphabet",
-        "prefix space",
-        "steps",
-        "template",
-        "twin tokens",
-    }
-)
 
 _VERSION: Final = "1.0"
 _NO_UNK: Final = ""  # no token: an unknown character is then refused instead of dropped
@@ -70,7 +58,7 @@ _TOP_LEVEL: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]:]', re.DOTALL)
 _SIGNS: Final = frozenset(_FILE_KEYS) - {"version"}
 
 
-def recognise(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     """Say whether a file opens as a JSON object with a part of the pipeline as a key of its own.
 
     A vocab.json may hold the words `model` or `padding` too, but gives them numbers.

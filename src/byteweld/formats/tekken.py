@@ -20,9 +20,6 @@ from byteweld.formats._ranks import find_rank_obstacle, from_base64, recover_mer
 from byteweld.patterns import resolve_pattern
 from byteweld.vocab import MAX_ID, Vocabulary
 
-NAME: Final = "tekken"
-HOLDS: Final[frozenset[str]] = frozenset()
-
 # After v7 a file must list its special tokens, says mistral-common 1.13.
 _VERSION: Final = re.compile(r"v([0-9]{1,4})")
 _LAST_WITHOUT_SPECIALS: Final = 7
@@ -49,7 +46,7 @@ _ROLES: Final = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>"}
 _SIGN: Final = re.compile(rb'"token_bytes"\s*:\s*"|"default_num_special_tokens"\s*:\s*[0-9]')
 
 
-def recognise(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     """Say whether a JSON object has tekken's settings or one of its tokens at its start."""
     return head.lstrip().startswith(b"{") and _SIGN.search(head) is not None
 

@@ -26,14 +26,12 @@ from byteweld.vocab import MAX_ID, Vocabulary
 if TYPE_CHECKING:
     from byteweld.formats._ranks import Table
 
-NAME: Final = "tiktoken"
-HOLDS: Final = frozenset({"empty token", "shared ids"})
 
 _LINE: Final = re.compile(rb"([A-Za-z0-9+/]*={0,2}) (0|[1-9][0-9]{0,9})")
 _LOOKED_AT: Final = 16  # lines that recognition reads
 
 
-def recognise(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     """Say whether a file opens with lines of base64, a space and a rank."""
     lines = head.split(b"\n", _LOOKED_AT)[:_LOOKED_AT]
     if len(lines) > 1:  # the last may be cut, or be what follows the last newline

@@ -19,9 +19,6 @@ from byteweld.formats._json import parse_object, read_file, read_ids, show
 from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import Merge, Vocabulary
 
-NAME: Final = "gpt2"
-HOLDS: Final[frozenset[str]] = frozenset()
-
 _VOCAB: Final = "vocab.json"
 _MERGES: Final = "merges.txt"
 _SIDECAR: Final = "byteweld.json"
@@ -31,7 +28,7 @@ _VERSION: Final = "#version"
 _OPENING: Final = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]+\s*[,}]')
 
 
-def recognise(path: Path, head: bytes) -> bool:
+def recognize(path: Path, head: bytes) -> bool:
     """Say whether a folder holds the two files, or a file is the first of the two."""
     try:
         if path.is_dir():

@@ -158,14 +158,14 @@ def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(vocab: Vocab
 # ---------------------------------------------------------------------- recognition
 
 
-def test_a_section_is_recognised_by_its_magic(tmp_path: Path) -> None:
-    assert bpe1.recognise(tmp_path, section())
-    assert bpe1.recognise(tmp_path, section(version=2))
+def test_a_section_is_recognized_by_its_magic(tmp_path: Path) -> None:
+    assert bpe1.recognize(tmp_path, section())
+    assert bpe1.recognize(tmp_path, section(version=2))
 
 
 @pytest.mark.parametrize("head", [b"", b"BPE", b"bpe1", b"GGUF", b" BPE1", b"{}"])
-def test_other_files_are_not_recognised(tmp_path: Path, head: bytes) -> None:
-    assert not bpe1.recognise(tmp_path, head)
+def test_other_files_are_not_recognized(tmp_path: Path, head: bytes) -> None:
+    assert not bpe1.recognize(tmp_path, head)
 
 
 # ---------------------------------------------------------------------- refusals of the reader

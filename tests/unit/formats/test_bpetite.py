@@ -113,10 +113,10 @@ def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(
 # ---------------------------------------------------------------------- recognition
 
 
-def test_an_artifact_is_recognised_by_its_content(artifact: Path) -> None:
-    assert bpetite.recognise(artifact, artifact.read_bytes())
-    assert bpetite.recognise(artifact, artifact.read_bytes()[:40])
-    assert bpetite.recognise(artifact, b'{\n  "schema_version": 1,\n  "mergeable_vocab_size": 9')
+def test_an_artifact_is_recognized_by_its_content(artifact: Path) -> None:
+    assert bpetite.recognize(artifact, artifact.read_bytes())
+    assert bpetite.recognize(artifact, artifact.read_bytes()[:40])
+    assert bpetite.recognize(artifact, b'{\n  "schema_version": 1,\n  "mergeable_vocab_size": 9')
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_an_artifact_is_recognised_by_its_content(artifact: Path) -> None:
         b"\xff\xfe\x00",
     ],
 )
-def test_other_files_are_not_recognised(tmp_path: Path, head: bytes) -> None:
-    assert not bpetite.recognise(tmp_path / "x", head)
+def test_other_files_are_not_recognized(tmp_path: Path, head: bytes) -> None:
+    assert not bpetite.recognize(tmp_path / "x", head)
 
 
 # ---------------------------------------------------------------------- refusals of the reader

@@ -237,29 +237,29 @@ def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(vocab: Vocab
 # ---------------------------------------------------------------------- recognition
 
 
-def test_an_export_is_recognised_by_its_json(export: Path) -> None:
-    assert ck_binary.recognise(export, b"")
+def test_an_export_is_recognized_by_its_json(export: Path) -> None:
+    assert ck_binary.recognize(export, b"")
     rewrite_meta(export, lambda meta: meta.update(schema="ck.bpe.binary.v9"))
-    assert ck_binary.recognise(export, b"")
+    assert ck_binary.recognize(export, b"")
 
 
 def test_a_folder_without_the_json_is_not_taken_for_an_export(export: Path) -> None:
     (export / META).unlink()
-    assert not ck_binary.recognise(export, b"")
+    assert not ck_binary.recognize(export, b"")
     with pytest.raises(FileNotFoundError):
         ck_binary.load(export)
 
 
-def test_other_things_are_not_recognised(export: Path, tmp_path: Path) -> None:
+def test_other_things_are_not_recognized(export: Path, tmp_path: Path) -> None:
     meta = export / META
-    assert not ck_binary.recognise(meta, meta.read_bytes())
-    assert not ck_binary.recognise(tmp_path / "nothing", b"")
-    assert not ck_binary.recognise(Path("a\0b"), b"")
+    assert not ck_binary.recognize(meta, meta.read_bytes())
+    assert not ck_binary.recognize(tmp_path / "nothing", b"")
+    assert not ck_binary.recognize(Path("a\0b"), b"")
     meta.write_text('{"schema": "another"}')
-    assert not ck_binary.recognise(export, b"")
+    assert not ck_binary.recognize(export, b"")
     meta.unlink()
     meta.mkdir()
-    assert not ck_binary.recognise(export, b"")
+    assert not ck_binary.recognize(export, b"")
 
 
 # ---------------------------------------------------------------------- refusals: the JSON
@@ -627,7 +627,7 @@ def test_the_json_is_written_last_and_is_away_while_the_tables_change(
     seen: list[tuple[str, bool]] = []
 
     def write(path: Path, data: bytes, *, overwrite: bool = False) -> None:
-        seen.append((path.name, ck_binary.recognise(export, b"")))
+        seen.append((path.name, ck_binary.recognize(export, b"")))
         write_atomic(path, data, overwrite=overwrite)
 
     monkeypatch.setattr(ck_binary, "write_atomic", write)

@@ -739,7 +739,7 @@ def small_file() -> bytes:
 def survives(path: Path, data: bytes) -> bool:
     """Read damaged bytes; anything but the errors that a reader may raise fails the test."""
     path.write_bytes(data)
-    hf.recognise(path, data)
+    hf.recognize(path, data)
     try:
         hf.load(path)
     except (FormatError, UnsupportedError, VocabularyError) as error:
@@ -807,19 +807,19 @@ def test_wrong_values_at_every_place_are_refused_or_harmless(tmp_path: Path) -> 
 
 def test_recognition_is_by_the_keys_of_the_outer_object() -> None:
     path = Path("any")
-    assert hf.recognise(path, small_file())
-    assert hf.recognise(path, b'{"version":"1.0","model":{"type":"BPE"')
-    assert hf.recognise(path, b'{"version":"1.0", "truncation": null, "added_tokens": [')
-    assert not hf.recognise(path, b'{"model": 17, "padding": 18, "a": {"model": {}}}')
-    assert not hf.recognise(path, b'{"config": {"pattern": "x"}, "vocab": []}')
-    assert not hf.recognise(path, b"")
-    assert not hf.recognise(path, b"BPE1" + bytes(range(256)))
+    assert hf.recognize(path, small_file())
+    assert hf.recognize(path, b'{"version":"1.0","model":{"type":"BPE"')
+    assert hf.recognize(path, b'{"version":"1.0", "truncation": null, "added_tokens": [')
+    assert not hf.recognize(path, b'{"model": 17, "padding": 18, "a": {"model": {}}}')
+    assert not hf.recognize(path, b'{"config": {"pattern": "x"}, "vocab": []}')
+    assert not hf.recognize(path, b"")
+    assert not hf.recognize(path, b"BPE1" + bytes(range(256)))
 
 
 def test_recognition_takes_linear_time() -> None:
     started = time.process_time()
     for head in (b'{"' + b'\\"' * 32_000, b'{"a":' * 13_000, b'{"model"' * 8_000):
-        assert not hf.recognise(Path("any"), head)
+        assert not hf.recognize(Path("any"), head)
     assert time.process_time() - started < 5  # under one second; the square would be minutes
 
 

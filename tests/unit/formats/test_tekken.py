@@ -13,7 +13,7 @@ import pytest
 
 from byteweld import patterns, reference
 from byteweld.errors import ByteweldError, FormatError, MissingKeyError, UnsupportedError
-from byteweld.formats import recognise, tekken
+from byteweld.formats import recognize, tekken
 from byteweld.vocab import Vocabulary
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -158,7 +158,7 @@ def test_missing_parts_are_missing_keys_and_unknown_ones_are_refused(tmp_path: P
 
 def survives(path: Path, data: bytes) -> bool:
     path.write_bytes(data)
-    tekken.recognise(path, data)
+    tekken.recognize(path, data)
     try:
         tekken.load(path)
     except ByteweldError as error:
@@ -191,9 +191,9 @@ def test_recognition_needs_an_object_and_a_sign(tmp_path: Path) -> None:
     path = tmp_path / "any.name"
     for value in (document(), {"vocab": document()["vocab"], "config": document()["config"]}):
         path.write_text(json.dumps(value, indent=1), encoding="utf-8")
-        assert recognise(path) == "tekken"
-    assert not tekken.recognise(path, b'{"vocab": [], "config": {"pattern": "x"}}')
-    assert not tekken.recognise(path, b'["token_bytes": "AA=="]')
+        assert recognize(path) == "tekken"
+    assert not tekken.recognize(path, b'{"vocab": [], "config": {"pattern": "x"}}')
+    assert not tekken.recognize(path, b'["token_bytes": "AA=="]')
 
 
 # ---------------------------------------------------------------------- writing
@@ -204,7 +204,7 @@ def test_what_is_read_is_written_and_read_the_same(tmp_path: Path) -> None:
     for value in (document(), document([*BYTES, b"abc"]), document(special_tokens=specials("x"))):
         vocab = read(value, tmp_path)
         tekken.save(vocab, path, overwrite=True)
-        assert recognise(path) == "tekken"
+        assert recognize(path) == "tekken"
         assert tekken.load(path) == vocab
     with pytest.raises(FileExistsError, match="overwrite=True"):
         tekken.save(vocab, path)

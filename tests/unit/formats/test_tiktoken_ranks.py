@@ -262,7 +262,7 @@ def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path:
     refused = 0
     for case in damaged:
         path = write(tmp_path, case)
-        ranks.recognise(path, case)
+        ranks.recognize(path, case)
         try:
             ranks.load(path, pattern=None, special_tokens={"<s>": 999})
         except (FormatError, UnsupportedError, VocabularyError):
@@ -272,14 +272,14 @@ def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path:
 
 def test_recognition_looks_at_the_first_lines() -> None:
     path = Path("any")
-    assert ranks.recognise(path, lines(BYTES))
-    assert ranks.recognise(path, lines(BYTES)[:70])
-    assert ranks.recognise(path, b"IQ== 0")
-    assert not ranks.recognise(path, b"")
-    assert not ranks.recognise(path, b"\n")
-    assert not ranks.recognise(path, b"IQ== 0\nhello\nIg== 1\n")
-    assert not ranks.recognise(path, b"the 12\nof 11\n")  # a list of words and counts
-    assert not ranks.recognise(path, b'{"a": 1}')
+    assert ranks.recognize(path, lines(BYTES))
+    assert ranks.recognize(path, lines(BYTES)[:70])
+    assert ranks.recognize(path, b"IQ== 0")
+    assert not ranks.recognize(path, b"")
+    assert not ranks.recognize(path, b"\n")
+    assert not ranks.recognize(path, b"IQ== 0\nhello\nIg== 1\n")
+    assert not ranks.recognize(path, b"the 12\nof 11\n")  # a list of words and counts
+    assert not ranks.recognize(path, b'{"a": 1}')
 
 
 # ---------------------------------------------------------------------- writing

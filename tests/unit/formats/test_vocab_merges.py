@@ -249,7 +249,7 @@ def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path:
             damaged.append(bytes(copy))
         for case in damaged:
             path.write_bytes(case)
-            gpt2.recognise(path, case)
+            gpt2.recognize(path, case)
             for options in choices:
                 try:
                     gpt2.load(tmp_path, **options)
@@ -260,16 +260,16 @@ def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path:
 
 
 def test_recognition_is_by_the_files_of_the_folder(tmp_path: Path) -> None:
-    assert not gpt2.recognise(tmp_path, b"")
+    assert not gpt2.recognize(tmp_path, b"")
     gpt2.save(sound(), tmp_path)
-    assert gpt2.recognise(tmp_path, b"")
+    assert gpt2.recognize(tmp_path, b"")
     path = tmp_path / "vocab.json"
-    assert gpt2.recognise(path, path.read_bytes())
-    assert not gpt2.recognise(path, b'{"model": {}}')
-    assert not gpt2.recognise(tmp_path / "other.json", path.read_bytes())
+    assert gpt2.recognize(path, path.read_bytes())
+    assert not gpt2.recognize(path, b'{"model": {}}')
+    assert not gpt2.recognize(tmp_path / "other.json", path.read_bytes())
     (tmp_path / "merges.txt").unlink()
-    assert not gpt2.recognise(path, path.read_bytes())
-    assert not gpt2.recognise(tmp_path, b"")
+    assert not gpt2.recognize(path, path.read_bytes())
+    assert not gpt2.recognize(tmp_path, b"")
 
 
 def test_the_first_files_of_gpt2_are_the_same_vocabulary(tmp_path: Path, shared: Path) -> None:
