@@ -193,7 +193,7 @@ def test_only_what_can_be_loaded_is_listed(mine, monkeypatch, tmp_path):
     assert byteweld.list_encoding_names() == list(encodings.PUBLIC_ENCODINGS)
     with pytest.raises(FormatError, match="pattern="):
         byteweld.get_encoding("ranks")
-    with pytest.raises(FormatError, match="no known format"):
+    with pytest.raises(FormatError, match="format of this file is unknown"):
         byteweld.get_encoding("README")
 
 
