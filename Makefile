@@ -45,7 +45,7 @@ test-long: $(VENV)/.built $(VENV)/.test ## the slow tests and many more random e
 
 # ARGS="--seconds 900 --seed 7", ARGS="--vocab 'hf/*'"; the same seed draws the same texts.
 fuzz-encode: $(VENV)/.built $(VENV)/.test ## encoding beside its judges on hostile texts, a minute or ARGS="--seconds 900"
-	PYTHONPATH=tests:tests/property $(BIN)/python -m fuzz $(ARGS)
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formats, lints, types, stubs
 	cargo fmt --all -- --check

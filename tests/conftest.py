@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,6 @@ from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
 SHARED = TESTS.parent.parent / "shared" / "data"
-
-# Strategies and the fuzz are used by two folders of tests, and pytest's importlib mode puts none on
-# the path.
-sys.path[:0] = [str(TESTS / "property"), str(TESTS)]
 
 settings.register_profile(
     "byteweld",
@@ -48,7 +43,7 @@ def data() -> Path:
 @pytest.fixture(scope="session")
 def nasty_texts(data: Path) -> list[str]:
     """The hard strings of nasty.txt: one Python literal a line; `text * 1000` repeats it."""
-    from strategies import read_nasty
+    from tests.helpers.strategies import read_nasty
 
     return read_nasty(data / "nasty.txt")
 

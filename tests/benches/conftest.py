@@ -1,4 +1,4 @@
-"""Runs of benches/run.py on a tiny corpus, and its modules, which are no package."""
+"""Runs of benches/run.py on a tiny corpus."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from bench_runs import BENCHES, TEXT, Run
+from tests.helpers.bench_runs import BENCHES, TEXT, Run
 
 
 @pytest.fixture
@@ -45,19 +42,3 @@ def bench(tmp_path: Path) -> Callable[..., Run]:
         return Run(done.returncode, done.stdout, done.stderr, tmp_path / "record")
 
     return run
-
-
-@pytest.fixture
-def run_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCHES))
-    import run  # type: ignore[import-not-found]
-
-    return run
-
-
-@pytest.fixture
-def judge_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCHES))
-    import judge  # type: ignore[import-not-found]
-
-    return judge

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
-from bench_runs import BENCHES
+
+import curves
+import speeds
 
 
-@pytest.fixture
-def curves_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCHES))
-    import curves  # type: ignore[import-not-found]
-
-    return curves
-
-
-def recorded_costs(curves: ModuleType) -> dict[str, list[dict[str, str]]]:
+def recorded_costs() -> dict[str, list[dict[str, str]]]:
     """What a record of all points would hold, with seconds that can be foretold."""
     rows: dict[str, list[dict[str, str]]] = {}
     for corpus, megabytes in curves.CORPORA:
@@ -30,18 +23,16 @@ def recorded_costs(curves: ModuleType) -> dict[str, list[dict[str, str]]]:
     return rows
 
 
-def test_the_cost_curves_table_has_every_point(curves_module: ModuleType) -> None:
-    lines = curves_module.page_part(recorded_costs(curves_module), "the-record.md")
+def test_the_cost_curves_table_has_every_point() -> None:
+    lines = curves.page_part(recorded_costs(), "the-record.md")
     assert "| 100 MB mixed | 1.01 s, 100 MiB | 1.32 s, 100 MiB | 2.28 s, 100 MiB |" in lines
     assert "| 2 GB stories | 20.01 s, 2000 MiB | 20.32 s, 2000 MiB | 21.28 s, 2000 MiB |" in lines
-    assert len([line for line in lines if line.startswith("|")]) == 2 + len(curves_module.CORPORA)
+    assert len([line for line in lines if line.startswith("|")]) == 2 + len(curves.CORPORA)
 
 
-def test_the_plot_has_a_point_for_every_training_and_labels_apart(
-    curves_module: ModuleType,
-) -> None:
-    costs = curves_module.all_costs(recorded_costs(curves_module))
-    root = ElementTree.fromstring(curves_module.plot(costs))
+def test_the_plot_has_a_point_for_every_training_and_labels_apart() -> None:
+    costs = curves.all_costs(recorded_costs())
+    root = ElementTree.fromstring(curves.plot(costs))
     svg = "{http://www.w3.org/2000/svg}"
     assert len(list(root.iter(f"{svg}circle"))) == 2 * len(costs)
     labels = [text for text in root.iter(f"{svg}text") if "label" in text.get("class", "")]
@@ -54,24 +45,21 @@ def test_the_plot_has_a_point_for_every_training_and_labels_apart(
             assert 0 <= float(element.get(axis, "0")) <= limit
 
 
-def test_the_page_has_one_place_for_the_curves(curves_module: ModuleType) -> None:
-    page = curves_module.PAGE.read_text()
-    assert page.count(curves_module.START) == page.count(curves_module.END) == 1
-    assert page.index(curves_module.START) < page.index(curves_module.END)
+def test_the_page_has_one_place_for_the_curves() -> None:
+    page = curves.PAGE.read_text()
+    assert page.count(curves.START) == page.count(curves.END) == 1
+    assert page.index(curves.START) < page.index(curves.END)
 
 
-def test_a_plot_of_few_points_is_drawn_too(curves_module: ModuleType) -> None:
-    costs = {("mixed", 100, 1000): curves_module.Cost(1.0, 30.0)}
-    root = ElementTree.fromstring(curves_module.plot(costs))
+def test_a_plot_of_few_points_is_drawn_too() -> None:
+    costs = {("mixed", 100, 1000): curves.Cost(1.0, 30.0)}
+    root = ElementTree.fromstring(curves.plot(costs))
     assert len(list(root.iter("{http://www.w3.org/2000/svg}circle"))) == 2
 
 
 def test_the_chart_has_a_bar_for_every_speed_that_is_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.syspath_prepend(str(BENCHES))
-    import speeds  # type: ignore[import-not-found]
-
     def row(engine: str, seconds: str, ok: str = "yes") -> dict[str, str]:
         return {"engine": engine, "cpu_seconds": seconds, "text_bytes": "10000000", "ok": ok}
 

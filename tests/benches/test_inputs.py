@@ -9,13 +9,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
-from bench_runs import BENCHES, HEAD, TRAIN, Run
 
 import byteweld
+import drawings
+import run as bench_run
+import sources
+import stories
+import worker
+from tests.helpers.bench_runs import BENCHES, HEAD, TRAIN, Run
 
 
 def test_the_mixed_corpus_is_not_run_where_it_cannot_be_made(
@@ -47,12 +51,10 @@ def test_the_mixed_corpus_is_not_run_where_it_cannot_be_made(
     assert len(text) > 19_999_000
 
 
-def test_a_tenfold_corpus_has_ten_times_each_document(
-    run_module: ModuleType, tmp_path: Path
-) -> None:
+def test_a_tenfold_corpus_has_ten_times_each_document(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("one\n<|endoftext|>two\n" + "three four\n" * 1000)
     corpora = {"text": {"file": "text.txt"}, "ten": {"corpus": "text", "times": 10}}
-    inputs = run_module.Inputs({"corpora": corpora}, cache=tmp_path / "cache", shared=tmp_path)
+    inputs = bench_run.Inputs({"corpora": corpora}, cache=tmp_path / "cache", shared=tmp_path)
     once = inputs.corpus("text", 10**6, warm_up=False)
     ten = inputs.corpus("ten", 10**7, warm_up=False)
     documents = once.path.read_bytes().split(b"<|endoftext|>")
@@ -62,16 +64,14 @@ def test_a_tenfold_corpus_has_ten_times_each_document(
 
 
 def test_a_corpus_is_the_same_whether_it_comes_in_blocks_or_whole(
-    run_module: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import sources  # type: ignore[import-not-found]
-
     text = ("é" * 900 + "\n" + "word " * 300 + "\n<|endoftext|>\n" + "x\n" * 30).encode() * 40
     (tmp_path / "text.txt").write_bytes(text[:-1] + b"\xff\xc3 no newline")
     found = set()
     for block in (7, 1000, 1 << 22):
         monkeypatch.setattr(sources, "_BLOCK_BYTES", block)
-        inputs = run_module.Inputs(
+        inputs = bench_run.Inputs(
             {"corpora": {"text": {"file": "text.txt"}}},
             cache=tmp_path / f"cache-{block}",
             shared=tmp_path,
@@ -81,11 +81,9 @@ def test_a_corpus_is_the_same_whether_it_comes_in_blocks_or_whole(
     assert len(found) == 1
 
 
-def test_documents_are_whole_lines_and_hold_no_separator(
-    run_module: ModuleType, tmp_path: Path
-) -> None:
+def test_documents_are_whole_lines_and_hold_no_separator(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(("é" * 3000 + "\n" + "<|endoftext|>" + "x\n") * 50)
-    inputs = run_module.Inputs(
+    inputs = bench_run.Inputs(
         {"corpora": {"text": {"file": "text.txt"}}}, cache=tmp_path / "cache", shared=tmp_path
     )
     corpus = inputs.corpus("text", 10**6, warm_up=False)
@@ -116,11 +114,7 @@ def test_without_shared_data_python_s_own_sources_stand_in(tmp_path: Path) -> No
     assert not any((tmp_path / "cache").iterdir())  # a list costs nothing
 
 
-def test_lines_of_a_script_are_those_with_more_of_it_than_of_all_else(
-    run_module: ModuleType,
-) -> None:
-    import sources  # type: ignore[import-not-found]
-
+def test_lines_of_a_script_are_those_with_more_of_it_than_of_all_else() -> None:
     lines = ["plain", "日本語 a", "日本 abcd", "", "ภาษาไทย", "ひらがな", "中文"]
     data = "\n".join([*lines, ""]).encode()
     cut = [data[n : n + 5] for n in range(0, len(data), 5)]  # in the middle of characters
@@ -130,9 +124,7 @@ def test_lines_of_a_script_are_those_with_more_of_it_than_of_all_else(
     assert found.identity != whole.identity
 
 
-def test_short_strings_cover_a_text_in_order(run_module: ModuleType) -> None:
-    import worker
-
+def test_short_strings_cover_a_text_in_order() -> None:
     text = "".join(chr(0x4E00 + n) for n in range(5000))
     strings = worker.short_strings(text)
     assert len(strings) == worker.SHORT_STRINGS
@@ -148,9 +140,6 @@ def test_short_strings_cover_a_text_in_order(run_module: ModuleType) -> None:
 @pytest.fixture
 def story_text(monkeypatch: pytest.MonkeyPatch) -> bytes:
     """The first megabyte of the stories."""
-    monkeypatch.syspath_prepend(str(BENCHES))
-    import stories  # type: ignore[import-not-found]
-
     return bytes(next(stories.stories())[:1_000_000])
 
 
@@ -161,9 +150,6 @@ def test_stories_are_the_same_bytes_on_every_machine(story_text: bytes) -> None:
 
 
 def test_no_story_is_told_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(BENCHES))
-    import stories
-
     text = b"".join(itertools.islice(stories.stories(), 2))
     documents = text.split(b"<|endoftext|>")
     assert len(documents) == len(set(documents)) == 8000
@@ -186,9 +172,6 @@ def test_stories_never_run_out_of_new_words(story_text: bytes) -> None:
 def test_drawings_are_svg_and_the_same_bytes_on_every_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.syspath_prepend(str(BENCHES))
-    import drawings  # type: ignore[import-not-found]
-
     text = b"".join(itertools.islice(drawings.drawings(), 300))
     documents = text.split(b"<|endoftext|>")
     assert len(set(documents)) == 300

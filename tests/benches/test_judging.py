@@ -7,10 +7,12 @@ import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from bench_runs import Run, read_definitions, train
+import judge
+import recording
+import run as bench_run
+from tests.helpers.bench_runs import Run, read_definitions, train
 
 NAME = "train/tiny-0.01MB/300/smallest-ids/1-thread"
 
@@ -21,8 +23,6 @@ def bar(**keys: object) -> str:
 
 
 def line(median: float, mebibytes: float) -> object:
-    import recording  # type: ignore[import-not-found]
-
     return recording.Line(
         engine="byteweld",
         version="0",
@@ -51,8 +51,8 @@ def test_bars_are_judged_and_do_not_change_the_exit_status(bench: Callable[..., 
     assert ends == ["pass", "FAIL", "FAIL", "pass", "not measured"]
 
 
-def test_a_bar_may_compare_two_definitions(judge_module: ModuleType) -> None:
-    bars = judge_module.read_bars(
+def test_a_bar_may_compare_two_definitions() -> None:
+    bars = judge.read_bars(
         {
             "bars": [
                 {"definition": "two", "against_definition": "one", "faster": 1.6},
@@ -61,17 +61,17 @@ def test_a_bar_may_compare_two_definitions(judge_module: ModuleType) -> None:
         }
     )
     figures = {("one", "byteweld"): line(3.2, 100), ("two", "byteweld"): line(2.0, 121)}
-    speed, memory = judge_module.judge(bars, figures)
+    speed, memory = judge.judge(bars, figures)
     assert speed.passed is True
     assert speed.found == "×1.60 (2 s, 3.2 s)"
     assert memory.passed is False
     assert memory.found == "×1.21 (121 MiB, 100 MiB)"
-    assert [j.passed for j in judge_module.judge(bars, {})] == [None, None]
+    assert [j.passed for j in judge.judge(bars, {})] == [None, None]
 
 
-def test_the_best_peer_is_the_fastest_that_is_exact(judge_module: ModuleType) -> None:
+def test_the_best_peer_is_the_fastest_that_is_exact() -> None:
     asked = {"definition": ["a/*/x"], "against": "best", "faster": {"first": 1.3, "warm": 2}}
-    bars = judge_module.read_bars({"bars": [asked | {"unit": "MB/s", "row": "arrays"}]})
+    bars = judge.read_bars({"bars": [asked | {"unit": "MB/s", "row": "arrays"}]})
     quick: Any = line(1.0, 10)
     figures = {
         ("a/prose/x/first", "byteweld"): line(2.0, 10),
@@ -82,28 +82,26 @@ def test_the_best_peer_is_the_fastest_that_is_exact(judge_module: ModuleType) ->
         ("a/prose/own/x/first", "byteweld"): line(2.0, 10),  # a star is one part of a name
         ("b/prose/x/first", "byteweld"): line(2.0, 10),
     }
-    first, warm = judge_module.judge(bars, figures)
+    first, warm = judge.judge(bars, figures)
     assert first.what == "a/prose/x/first"
     assert first.asked == "at least ×1.3 of quick"
     assert first.found.startswith("×1.50 (")
     assert (first.passed, first.row) == (True, "arrays")
     assert (warm.what, warm.passed) == ("a/*/x/warm", None)
-    shown = judge_module.plain_judgements([first, warm])
+    shown = judge.plain_judgements([first, warm])
     assert "arrays: 1 pass, 0 FAIL, 1 not measured" in shown
     assert "a/*/x/warm" not in shown
-    assert "a/*/x/warm" in judge_module.markdown_judgements([first, warm])
+    assert "a/*/x/warm" in judge.markdown_judgements([first, warm])
 
 
-def test_a_star_stands_for_the_same_in_the_definition_compared_with(
-    judge_module: ModuleType,
-) -> None:
+def test_a_star_stands_for_the_same_in_the_definition_compared_with() -> None:
     asked = {
         "definition": "array/*/*/2-threads",
         "against_definition": "array/*/*/1-thread",
         "clock": "wall",
         "faster": {"first": 1.6},
     }
-    bars = judge_module.read_bars({"bars": [asked]})
+    bars = judge.read_bars({"bars": [asked]})
     figures = {
         (f"array/{text}/cl100k/{threads}/first", "byteweld"): line(seconds, 1)
         for text, threads, seconds in [
@@ -113,15 +111,15 @@ def test_a_star_stands_for_the_same_in_the_definition_compared_with(
             ("code", "1-thread", 1.5),
         ]
     }
-    judged = {j.what: j.passed for j in judge_module.judge(bars, figures)}
+    judged = {j.what: j.passed for j in judge.judge(bars, figures)}
     assert judged == {
         "array/prose/cl100k/2-threads/first": True,
         "array/code/cl100k/2-threads/first": False,
     }
 
 
-def test_a_bar_may_limit_nanoseconds_a_byte(judge_module: ModuleType) -> None:
-    bars = judge_module.read_bars(
+def test_a_bar_may_limit_nanoseconds_a_byte() -> None:
+    bars = judge.read_bars(
         {
             "bars": [
                 {"definition": "a", "nanoseconds": 999},
@@ -130,8 +128,8 @@ def test_a_bar_may_limit_nanoseconds_a_byte(judge_module: ModuleType) -> None:
         }
     )
     figures = {("a", "byteweld"): line(1.0, 1)}  # 1 MB/s
-    assert [j.passed for j in judge_module.judge(bars, figures)] == [False, True]
-    assert [j.passed for j in judge_module.judge(bars, {})] == [None, None]
+    assert [j.passed for j in judge.judge(bars, figures)] == [False, True]
+    assert [j.passed for j in judge.judge(bars, {})] == [None, None]
 
 
 def test_a_bar_without_a_limit_or_a_measure_is_refused(bench: Callable[..., Run]) -> None:
@@ -144,16 +142,14 @@ def test_a_bar_without_a_limit_or_a_measure_is_refused(bench: Callable[..., Run]
     assert "does not say against what" in nowhere.err
 
 
-def test_every_bar_names_a_definition_and_an_engine_that_are_there(
-    run_module: ModuleType, judge_module: ModuleType
-) -> None:
+def test_every_bar_names_a_definition_and_an_engine_that_are_there() -> None:
     definitions = read_definitions("definitions.toml")
     known = {
         (table["label"], engine)
-        for table in run_module.expand(definitions, ["count", "train"], quick=False)
+        for table in bench_run.expand(definitions, ["count", "train"], quick=False)
         for engine in table["engines"]
     }
-    bars = judge_module.read_bars(definitions)
+    bars = judge.read_bars(definitions)
     assert len(bars) > 20
     for asked in bars:
         assert asked.ours in known
@@ -161,28 +157,22 @@ def test_every_bar_names_a_definition_and_an_engine_that_are_there(
             assert asked.other in known
 
 
-def test_every_bar_of_encoding_fits_definitions_that_are_there(
-    run_module: ModuleType, judge_module: ModuleType
-) -> None:
+def test_every_bar_of_encoding_fits_definitions_that_are_there() -> None:
     definitions = read_definitions("encoding.toml")
-    measures = set(definitions) - run_module.NOT_MEASURES
+    measures = set(definitions) - bench_run.NOT_MEASURES
     figures = {
         (f"{table['label']}/{which}", engine): line(1.0, 1)
-        for table in run_module.expand(definitions, sorted(measures), quick=False)
+        for table in bench_run.expand(definitions, sorted(measures), quick=False)
         for which in table["passes"]
         for engine in table["engines"]
     }
-    judged = judge_module.judge(judge_module.read_bars(definitions), figures)
+    judged = judge.judge(judge.read_bars(definitions), figures)
     # A file has no counterpart of gigatoken's where it refuses the pattern; all else is compared.
     assert [j.what for j in judged if j.passed is None and j.row != "peak memory"] == []
     assert len({j.row for j in judged}) >= 17
 
 
-def test_a_record_is_read_by_the_last_run_of_each_definition(
-    judge_module: ModuleType, tmp_path: Path
-) -> None:
-    import recording
-
+def test_a_record_is_read_by_the_last_run_of_each_definition(tmp_path: Path) -> None:
     machine = dict.fromkeys(["commit", "cpu", "python", "rustc"], "")
 
     def write(name: str, *rows: tuple[str, str, str, float, str]) -> Path:
@@ -208,7 +198,7 @@ def test_a_record_is_read_by_the_last_run_of_each_definition(
         ("3", "a", "liar", 1.0, "WRONG"),
         ("3", "a", "stranger", 1.0, "unlike"),
     )
-    figures = judge_module.figures_of(newest, {})
+    figures = judge.figures_of(newest, {})
     assert {key: found.median for key, found in figures.items()} == {
         ("a", "byteweld"): 3.0,
         ("a", "stranger"): 1.0,

@@ -11,10 +11,14 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
+import numpy
 import pytest
-from bench_runs import BENCHES, COUNT, HEAD, Run, read_definitions, train
+
+import answers
+import run as bench_run
+import worker
+from tests.helpers.bench_runs import BENCHES, COUNT, HEAD, Run, read_definitions, train
 
 ENCODE = """
 [[list_out]]
@@ -391,28 +395,28 @@ def test_an_unknown_pattern_is_wrong_use(bench: Callable[..., Run]) -> None:
     ],
 )
 def test_every_engine_of_the_definitions_has_the_function_that_is_measured(
-    run_module: ModuleType, name: str, expected: str
+    name: str, expected: str
 ) -> None:
     definitions = read_definitions(name)
-    measures = sorted(set(definitions) - run_module.NOT_MEASURES)
+    measures = sorted(set(definitions) - bench_run.NOT_MEASURES)
     assert measures == expected.split()
-    tables = list(run_module.expand(definitions, measures, quick=False))
+    tables = list(bench_run.expand(definitions, measures, quick=False))
     assert {table["measure"] for table in tables} == set(measures)
     for table in tables:
-        truth = run_module.find_engine(table["truth"], [BENCHES / "engines"])
+        truth = bench_run.find_engine(table["truth"], [BENCHES / "engines"])
         assert table["measure"] in truth.measures
         assert table["truth"] in table["engines"] or table.get("passes")
         assert set(table.get("at_most", ())) <= set(table["engines"])
         assert set(table.get("context", ())) <= set(table["engines"]) - {table["truth"]}
         assert table["engines"][0] == "byteweld"
         for name in table["engines"]:
-            engine = run_module.find_engine(name, [BENCHES / "engines"])
+            engine = bench_run.find_engine(name, [BENCHES / "engines"])
             assert table["measure"] in engine.measures
 
 
-def test_the_quick_form_of_encoding_is_a_handful_of_definitions(run_module: ModuleType) -> None:
+def test_the_quick_form_of_encoding_is_a_handful_of_definitions() -> None:
     definitions = read_definitions("encoding.toml")
-    tables = list(run_module.expand(definitions, ["array_out", "list_out"], quick=True))
+    tables = list(bench_run.expand(definitions, ["array_out", "list_out"], quick=True))
     assert {table["label"] for table in tables} == {
         f"{measure}/{corpus}-10MB/cl100k_base/documents/1-thread"
         for measure in ("array_out", "list_out")
@@ -423,18 +427,17 @@ def test_the_quick_form_of_encoding_is_a_handful_of_definitions(run_module: Modu
         assert table["repeat"] == 3
 
 
-def test_an_engine_runs_where_it_is_installed(run_module: ModuleType, tmp_path: Path) -> None:
+def test_an_engine_runs_where_it_is_installed(tmp_path: Path) -> None:
     folder = tmp_path / "lib" / "python3.11" / "site-packages" / "gigatoken-9.9.dist-info"
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: gigatoken\nVersion: 9.9\n")
-    there = run_module.find_engine("gigatoken", [BENCHES / "engines"], tmp_path)
+    there = bench_run.find_engine("gigatoken", [BENCHES / "engines"], tmp_path)
     assert (there.version, there.python) == ("9.9", str(tmp_path / "bin" / "python"))
-    ours = run_module.find_engine("byteweld", [BENCHES / "engines"], tmp_path)
+    ours = bench_run.find_engine("byteweld", [BENCHES / "engines"], tmp_path)
     assert ours.python == sys.executable
 
 
-def test_ids_have_one_digest_in_whatever_they_come(run_module: ModuleType) -> None:
-    import numpy
+def test_ids_have_one_digest_in_whatever_they_come() -> None:
     import worker
 
     expected = worker.digest_ids([[1, 2], [70000]])
@@ -444,11 +447,7 @@ def test_ids_have_one_digest_in_whatever_they_come(run_module: ModuleType) -> No
     assert worker.digest_ids(["é"]) == worker.digest_ids(["é".encode()])
 
 
-def test_a_right_answer_is_known_by_all_that_ids_depend_on(
-    run_module: ModuleType, tmp_path: Path
-) -> None:
-    import answers  # type: ignore[import-not-found]
-
+def test_a_right_answer_is_known_by_all_that_ids_depend_on(tmp_path: Path) -> None:
     kept = answers.Answers(tmp_path)
     job = {"measure": "list_out", "shape": "documents", "rank_file": "a/x.tiktoken", "pattern": "p"}
     kept.keep(job, "0" * 64, "tiktoken 1", "digest")
@@ -465,9 +464,7 @@ def test_a_right_answer_is_known_by_all_that_ids_depend_on(
     assert kept.find(job, "0" * 64, "tiktoken 2") is None
 
 
-def test_a_digest_tells_where_one_answer_ends_and_the_next_begins(run_module: ModuleType) -> None:
-    import worker  # type: ignore[import-not-found]
-
+def test_a_digest_tells_where_one_answer_ends_and_the_next_begins() -> None:
     assert worker.digest([b"ab", b"c"]) != worker.digest([b"a", b"bc"])
     assert worker.digest([[1, 2], [3]]) != worker.digest([[1], [2, 3]])
     assert worker.digest([[1, 2], [3]]) == worker.digest(iter([[1, 2], [3]]))

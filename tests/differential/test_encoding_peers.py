@@ -12,7 +12,10 @@ from itertools import product
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import (
+
+import byteweld
+from byteweld import PATTERNS, SpecialTokenError, Tokenizer
+from tests.helpers.strategies import (
     ENDOFTEXT,
     NASTY,
     any_texts,
@@ -23,9 +26,6 @@ from strategies import (
     surrogate_texts,
     texts,
 )
-
-import byteweld
-from byteweld import PATTERNS, SpecialTokenError, Tokenizer
 
 tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")

@@ -14,10 +14,18 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import ENDOFTEXT, NASTY, examples, rank_tables, rich_texts, surrogate_texts, texts
 
 import byteweld
 import byteweld.tiktoken as ours
+from tests.helpers.strategies import (
+    ENDOFTEXT,
+    NASTY,
+    examples,
+    rank_tables,
+    rich_texts,
+    surrogate_texts,
+    texts,
+)
 
 real = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
 

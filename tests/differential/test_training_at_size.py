@@ -10,8 +10,11 @@ import lzma
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import ENDOFTEXT, examples
-from trainers import (
+
+import byteweld
+from byteweld import RECIPES, reference
+from tests.helpers.strategies import ENDOFTEXT, examples
+from tests.helpers.trainers import (
     huggingface_peer,
     in_its_letters,
     in_letters,
@@ -19,9 +22,6 @@ from trainers import (
     rustbpe_peer,
     train_by_greatest_bytes,
 )
-
-import byteweld
-from byteweld import RECIPES, reference
 
 SIZE = 32_768
 CORPUS_BYTES = 20_000_000

@@ -7,12 +7,18 @@ import gzip
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import ENDOFTEXT, NASTY, examples, rich_texts, tiny_texts
-from trainers import huggingface_peer, in_its_letters, in_letters, ranks_of, rustbpe_peer
 
 import byteweld
 from byteweld import UnsupportedError
 from byteweld._byte_letters import CHAR_TO_BYTE
+from tests.helpers.strategies import ENDOFTEXT, NASTY, examples, rich_texts, tiny_texts
+from tests.helpers.trainers import (
+    huggingface_peer,
+    in_its_letters,
+    in_letters,
+    ranks_of,
+    rustbpe_peer,
+)
 
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 rustbpe = pytest.importorskip("rustbpe", reason="the real rustbpe is not installed")

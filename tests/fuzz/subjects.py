@@ -17,10 +17,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from strategies import BYTES, ENDOFTEXT
-
 import byteweld
 from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary
+from tests.helpers.strategies import BYTES, ENDOFTEXT
 
 from .judges import Judge, ReferenceJudge, TiktokenJudge, TokenizersJudge, imported
 from .texts import TESTS

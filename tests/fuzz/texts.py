@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from random import Random
 
-from strategies import BROKEN, CHARACTERS, FRAGMENTS, NASTY
+from tests.helpers.strategies import BROKEN, CHARACTERS, FRAGMENTS, NASTY
 
 Text = str | bytes
 

@@ -8,12 +8,12 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import as_bytes, corpora, examples, recipes
 
 import byteweld
 from byteweld import Counts, _memory
 from byteweld._memory import memory_limit
 from byteweld.counts import count_within
+from tests.helpers.strategies import as_bytes, corpora, examples, recipes
 
 # Down to tables that hold one batch of pre-tokens, and to merging two runs at once.
 limits = st.builds(

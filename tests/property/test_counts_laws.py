@@ -9,10 +9,10 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import any_texts, as_bytes, corpora, examples, recipes
 
 import byteweld
 from byteweld import PATTERNS, RECIPES, Counts
+from tests.helpers.strategies import any_texts, as_bytes, corpora, examples, recipes
 
 tables = st.dictionaries(st.binary(min_size=1, max_size=4), st.integers(0, 2**40), max_size=8)
 

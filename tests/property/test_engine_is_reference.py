@@ -8,7 +8,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import (
+
+import byteweld
+from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary, reference
+from byteweld.reference.encode import utf8
+from tests.helpers.strategies import (
     BROKEN,
     CUSTOM_PATTERNS,
     ENDOFTEXT,
@@ -30,10 +34,6 @@ from strategies import (
     tiny_texts,
     vocabularies,
 )
-
-import byteweld
-from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary, reference
-from byteweld.reference.encode import utf8
 
 SHORT_NASTY = [text for text in NASTY if len(text) < 500]
 

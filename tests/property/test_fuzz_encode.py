@@ -13,9 +13,9 @@ import pytest
 
 from byteweld import PATTERNS, Tokenizer
 from byteweld.reference.encode import utf8
-from fuzz import __main__ as program
-from fuzz import judges, paths, rounds, subjects, texts
-from fuzz.rounds import Rounds, shrink
+from tests.fuzz import __main__ as program
+from tests.fuzz import judges, paths, rounds, subjects, texts
+from tests.fuzz.rounds import Rounds, shrink
 
 TRAINED = ["gpt2", "cl100k", "o200k", "whole"]
 MADE = ["pairs-cl100k", "ranks-0", "merges-1", "lookup-2", "ascii"]

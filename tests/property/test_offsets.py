@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import NASTY, examples, rich_texts, surrogate_texts, texts, vocabularies
 
 from byteweld import Tokenizer
+from tests.helpers.strategies import (
+    NASTY,
+    examples,
+    rich_texts,
+    surrogate_texts,
+    texts,
+    vocabularies,
+)
 
 BYTE_RANKS = {bytes([b]): b for b in range(256)}
 # Tokens that end and start inside characters: parts of é, 漢, 😀 and of their neighbours.

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import as_bytes, corpora, examples, recipes, texts
 
 import byteweld
 from byteweld import RECIPES, Counts, UnsupportedError
 from byteweld.reference.train import count_pairs, merge, pick
 from byteweld.training.extend import check_order
+from tests.helpers.strategies import as_bytes, corpora, examples, recipes, texts
 
 MORE = 25  # merges
 LOG_HEAD, LOG_RECORD = 16, 32  # bytes

@@ -8,7 +8,10 @@ from itertools import accumulate, pairwise
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import (
+
+from byteweld import PATTERNS, Tokenizer, Vocabulary
+from byteweld.vocab import AddedToken, Split
+from tests.helpers.strategies import (
     BROKEN,
     ENDOFTEXT,
     byte_texts,
@@ -17,9 +20,6 @@ from strategies import (
     surrogate_texts,
     vocabularies,
 )
-
-from byteweld import PATTERNS, Tokenizer, Vocabulary
-from byteweld.vocab import AddedToken, Split
 
 BYTE_RANKS = {bytes([b]): b for b in range(256)}
 MERGED = {b"ab": 256, b" a": 257, b"<|": 258, b"|>": 259, "é".encode(): 260, b"  ": 261}

@@ -7,7 +7,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import (
+
+from byteweld import PATTERNS, SpecialTokenError, Tokenizer
+from tests.helpers.strategies import (
     ENDOFTEXT,
     NASTY,
     any_texts,
@@ -18,8 +20,6 @@ from strategies import (
     texts,
     vocabularies,
 )
-
-from byteweld import PATTERNS, SpecialTokenError, Tokenizer
 
 BYTE_RANKS = {bytes([b]): b for b in range(256)}
 PLAIN = Tokenizer.from_ranks(BYTE_RANKS, pattern=None)

@@ -14,10 +14,10 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
-from strategies import ENDOFTEXT, NASTY
 
 import byteweld
 from byteweld import Counts, errors
+from tests.helpers.strategies import ENDOFTEXT, NASTY
 
 TEXTS = [text[:3000] for text in NASTY] * 3
 has_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

@@ -8,7 +8,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import (
+
+import byteweld
+from byteweld import FORMATS, RECIPES, Tokenizer, UnsupportedError, Vocabulary, formats
+from tests.helpers.strategies import (
     ENDOFTEXT,
     NASTY,
     any_texts,
@@ -23,9 +26,6 @@ from strategies import (
     texts,
     vocabularies,
 )
-
-import byteweld
-from byteweld import FORMATS, RECIPES, Tokenizer, UnsupportedError, Vocabulary, formats
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import as_bytes, corpora, examples, recipes
 
 import byteweld
 from byteweld import RECIPES, Counts, Recipe, UnsupportedError, _native, reference
 from byteweld.errors import ByteweldError
 from byteweld.reference.train import count_pairs, merge, pick
+from tests.helpers.strategies import as_bytes, corpora, examples, recipes
 
 TIES = ["smallest-ids", "greatest-bytes", "smallest-bytes"]
 BYTE_IDS = list(range(256))

@@ -1,0 +1,1 @@
+"""The test suite. What several test files share is in `tests.helpers`."""
