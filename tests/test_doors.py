@@ -75,7 +75,7 @@ DOORS: dict[str, set[str]] = {
     },
     "cli": {
         *("__init__", "errors", "vocab", "formats", "render", "markup", "comparison", "evaluation"),
-        *("proof", "peers", "_files", "studio"),
+        *("proof", "peers", "corpus", "_files", "studio"),
     },
     "__main__": {"cli"},
 }

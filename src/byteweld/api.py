@@ -141,8 +141,7 @@ def _recipe(
 def _facts(corpus: Any) -> dict[str, Any]:
     """What a checkpoint knows a corpus by."""
     if isinstance(corpus, Corpus):
-        reading = {name: getattr(corpus, name) for name in ("unit", "separator", "field")}
-        return {"files": corpus.files, "reading": reading | {"on_error": corpus.on_error}}
+        return {"files": corpus.files, "reading": dataclasses.asdict(corpus.reading)}
     if isinstance(corpus, Counts):
         return {"counts": {"distinct": len(corpus), "total": corpus.total}}
     raise TypeError(

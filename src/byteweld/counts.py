@@ -376,12 +376,7 @@ def count_within(
     skipped = 0
     if isinstance(corpus, Corpus):
         skipped = builder.add_files(
-            corpus.files,
-            unit=corpus.unit,
-            separator=None if corpus.separator is None else corpus.separator.encode(),
-            field=corpus.field,
-            on_error=corpus.on_error,
-            progress=progress,
+            corpus.files, **corpus.engine_arguments(), progress=progress
         )
     else:
         _count_documents(corpus, builder, progress, batch_bytes)

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast
 
 from byteweld import _native
 from byteweld._text import Text, character_offsets, span_bytes, start_of, utf8
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np  # slow to import, and only arrays need it
     from numpy.typing import NDArray
 
-    from byteweld.corpus import OnError
+    from byteweld.corpus import ReadingOptions
     from byteweld.render import EncodedText
     from byteweld.training import Training
 
@@ -310,28 +310,17 @@ class Tokenizer:
         num_threads: int | None = None,
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
-        ext: str | Sequence[str] | None = None,
-        lines: bool = False,
-        separator: str | None = None,
-        field: str = "text",
-        on_error: OnError = "fail",
+        **reading: Unpack[ReadingOptions],
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Encode the documents of files as `encode_ragged` does; they are read as in `train`."""
         import numpy as np
 
-        from byteweld.corpus import open_corpus
+        from byteweld.corpus import Reading, open_corpus
 
         id_arrays: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
         offset_arrays: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
         end = 0
-        corpus = open_corpus(
-            paths,
-            ext=ext,
-            unit="line" if lines else "file",
-            separator=separator,
-            field=field,
-            on_error=on_error,
-        )
+        corpus = open_corpus(paths, Reading.of(reading))
         for batch in _batches(corpus.documents()):
             ids, offsets = self.encode_ragged(
                 batch,

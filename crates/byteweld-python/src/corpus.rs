@@ -103,7 +103,14 @@ impl Documents {
         }
     }
 
-    /// How many documents were skipped so far.
+    /// Bytes read from the files so far, as they are on disk.
+    #[getter]
+    fn bytes_read(&self) -> u64 {
+        let reader = self.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        reader.consumed().load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Number of documents skipped so far.
     #[getter]
     fn skipped(&self) -> u64 {
         self.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner).skipped()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Any, Literal, NamedTuple, cast
 import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
+from byteweld.corpus import Reading as Reading_
+from byteweld.corpus import ReadingOptions
 
 
 class Counted(NamedTuple):
@@ -62,8 +63,7 @@ def documents_by_file(
             documents = _input.stdin_documents(lines=reading.lines, separator=reading.separator)
             yield _input.STDIN, documents
             continue
-        for file in corpus.files:
-            yield str(file), dataclasses.replace(corpus, files=(file,)).documents()
+        yield from corpus.by_file()
 
 
 class Files:
@@ -191,12 +191,7 @@ def _open(
     checkpoint: Path | None = None,
 ) -> byteweld.Corpus:
     """Resolve sources; `unit` and `extensions` are the recipe's, where the user says nothing."""
+    options: ReadingOptions = {**reading._asdict()}  # type: ignore[typeddict-item]
     return byteweld.open_corpus(
-        list(sources),
-        ext=extensions if reading.ext is None else reading.ext,
-        unit="line" if reading.lines else unit,
-        separator=reading.separator,
-        field="text" if reading.field is None else reading.field,
-        on_error=reading.on_error,
-        without=checkpoint,
+        list(sources), Reading_.of(options, unit=unit, ext=extensions), without=checkpoint
     )

@@ -1,31 +1,82 @@
-"""Paths, folders and globs -> files, and how to read documents from them; the engine reads.
+"""Paths, folders and globs -> files, and how the engine reads documents from them.
 
-A folder is taken recursively, sorted by the bytes of the path; symbolic links and empty files in it
-are passed over. Text files are one document each unless lines or a separator are asked for;
-`.jsonl` and `.ndjson` files are one a line. gzip, zstd and xz are known by their first bytes.
+Folders are searched recursively in order of the path's bytes; symbolic links and empty files in
+them are ignored. A text file is one document unless lines or a separator split it; `.jsonl` and
+`.ndjson` files hold one document per line. gzip, zstd and xz are recognized by their first bytes.
 """
 
 from __future__ import annotations
 
-import glob
+import dataclasses
 import os
-import stat
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal, TypedDict
 
 from byteweld._native import Documents
+from byteweld.corpus._files import FOLDER_EXTENSIONS, Source, extensions, file_size, find_files
 from byteweld.errors import CorpusError
 
-# What a folder is searched for unless `ext` or the recipe says otherwise.
-FOLDER_EXTENSIONS = (".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson")
-_COMPRESSED = (".gz", ".zst", ".xz")
-_GLOB_CHARACTERS = frozenset("*?[")
+__all__ = [
+    "FOLDER_EXTENSIONS",
+    "Corpus",
+    "OnError",
+    "Reading",
+    "ReadingOptions",
+    "Source",
+    "Unit",
+    "open_corpus",
+]
 
 OnError = Literal["fail", "skip", "replace"]
 Unit = Literal["file", "line"]
-Source = str | os.PathLike[str]
+
+
+class ReadingOptions(TypedDict, total=False):
+    """The keyword arguments of every function that reads a corpus; see `Reading`."""
+
+    ext: str | Sequence[str] | None
+    lines: bool
+    separator: str | None
+    field: str | None
+    on_error: OnError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How documents are read from files.
+
+    Attributes:
+        ext: extensions to take from folders, as a list or comma-separated; "*" for all files.
+            None for the usual ones.
+        unit: whether a text file is one document, or each of its lines (with its line ending).
+        separator: what separates the documents of a file, if anything.
+        field: the field of a JSON line that holds the text.
+        on_error: "fail" on broken records; "skip" them, and documents that are not UTF-8; or
+            "replace" invalid UTF-8 by U+FFFD.
+    """
+
+    ext: str | Sequence[str] | None = None
+    unit: Unit = "file"
+    separator: str | None = None
+    field: str = "text"
+    on_error: OnError = "fail"
+
+    @classmethod
+    def of(
+        cls,
+        options: ReadingOptions,
+        *,
+        unit: Unit = "file",
+        ext: str | Sequence[str] | None = None,
+    ) -> Reading:
+        """Read keyword arguments; `unit` and `ext` apply where they do not say."""
+        given = {name: value for name, value in options.items() if value is not None}
+        is_lines = given.pop("lines", False)
+        defaults: dict[str, Any] = {"ext": ext, "unit": "line" if is_lines else unit}
+        return cls(**defaults | given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,144 +84,57 @@ class Corpus:
     """Files, and how to read documents from them."""
 
     files: tuple[Path, ...]
-    unit: Unit = "file"
-    separator: str | None = None
-    field: str = "text"
-    on_error: OnError = "fail"
+    reading: Reading = Reading()
+    # Extension -> number of files in searched folders that `ext` left out.
+    skipped_files: Mapping[str, int] = field(default=MappingProxyType({}), compare=False)
 
     @property
     def total_bytes(self) -> int:
-        """How many bytes the files have on disk; one that is gone has none."""
-        return sum(map(_size, self.files))
+        """Size of all files on disk; a file that has vanished counts as 0."""
+        return sum(map(file_size, self.files))
 
     def documents(self) -> Iterator[bytes]:
-        """Read the documents, one after another."""
-        separator = None if self.separator is None else self.separator.encode()
-        return iter(
-            Documents(
-                self.files,
-                unit=self.unit,
-                separator=separator,
-                field=self.field,
-                on_error=self.on_error,
-            )
-        )
+        """Read the documents one by one."""
+        return iter(Documents(self.files, **self.engine_arguments()))
+
+    def by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Yield each file's name and its documents."""
+        for file in self.files:
+            yield str(file), dataclasses.replace(self, files=(file,)).documents()
+
+    def engine_arguments(self) -> dict[str, Any]:
+        """The reading as the engine takes it."""
+        reading = self.reading
+        return {
+            "unit": reading.unit,
+            "separator": None if reading.separator is None else reading.separator.encode(),
+            "field": reading.field,
+            "on_error": reading.on_error,
+        }
 
 
 def open_corpus(
     sources: Source | Sequence[Source],
+    reading: Reading = Reading(),  # noqa: B008 (immutable)
     *,
-    ext: str | Sequence[str] | None = None,
-    unit: Unit = "file",
-    separator: str | None = None,
-    field: str = "text",
-    on_error: OnError = "fail",
     without: Source | None = None,
+    **changes: Any,
 ) -> Corpus:
-    """Resolve paths, folders and globs to a Corpus. What names nothing is an error.
+    """Resolve paths, folders and globs to a Corpus; a source that matches no file is an error.
 
-    `without`: a folder that is no part of the corpus, though it may lie in one that is.
+    Args:
+        sources: a path, folder or glob, or a list of them.
+        reading: how to read them; `changes` replace fields of it.
+        without: a folder to leave out, even if it is inside a source.
     """
-    if isinstance(sources, str | os.PathLike):
-        sources = [sources]
-    extensions = _extensions(ext)
-    files: list[Path] = []
-    for source in sources:
-        files.extend(_resolve(source, extensions))
-    if without is not None:
-        files = _outside(files, without)
+    reading = dataclasses.replace(reading, **changes)
+    paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    wanted = extensions(reading.ext)
+    files, skipped = find_files(paths, wanted, without)
     if not files:
-        where = ", ".join(os.fspath(source) for source in sources) or "an empty list"
-        which = f" with extension {', '.join(sorted(extensions))}" if extensions else ""
+        where = ", ".join(map(os.fspath, paths)) or "an empty list"
+        which = f" with extension {', '.join(sorted(wanted))}" if wanted else ""
         raise CorpusError(
-            f"no files in {where}{which}; name other extensions with ext (--ext), '*' for all"
+            f"no files in {where}{which}; choose other extensions with ext (--ext), '*' for all"
         )
-    return Corpus(
-        files=tuple(files), unit=unit, separator=separator, field=field, on_error=on_error
-    )
-
-
-def _extensions(ext: str | Sequence[str] | None) -> frozenset[str]:
-    """The extensions that a folder is searched for; empty for all."""
-    if ext is None:
-        return frozenset(FOLDER_EXTENSIONS)
-    names = ext.split(",") if isinstance(ext, str) else list(ext)
-    names = [name.strip().lower() for name in names if name.strip()]
-    if "*" in names:
-        return frozenset()
-    return frozenset(name if name.startswith(".") else f".{name}" for name in names)
-
-
-def _resolve(source: Source, extensions: frozenset[str]) -> Iterable[Path]:
-    if not os.fspath(source):
-        raise FileNotFoundError("'': no such file or folder; the name is empty")
-    path = Path(source)
-    if path.is_dir():
-        return _folder(path, extensions)
-    if path.exists():
-        return [path]
-    text = os.fspath(source)
-    if _GLOB_CHARACTERS.intersection(text):
-        found = sorted(glob.glob(text, recursive=True), key=os.fsencode)  # noqa: PTH207 (absolute too)
-        files = [Path(name) for name in found if Path(name).is_file()]
-        if files:
-            return files
-        raise FileNotFoundError(f"no file matches {text!r}")
-    if path.is_symlink():
-        target = os.fspath(path.readlink())
-        raise FileNotFoundError(f"{text}: the link leads to {target!r}, which is no file")
-    raise FileNotFoundError(f"{text}: no such file or folder")
-
-
-def _outside(files: list[Path], folder: Source) -> list[Path]:
-    """Those files that do not lie in a folder or below, however the two are spelt."""
-    real = os.path.realpath(folder)
-    is_inside: dict[str, bool] = {}
-    found: list[Path] = []
-    for file in files:
-        parent = os.path.dirname(file)  # noqa: PTH120 (there may be millions)
-        if parent not in is_inside:
-            place = os.path.realpath(parent)
-            is_inside[parent] = place == real or place.startswith(real.rstrip(os.sep) + os.sep)
-        if not is_inside[parent]:
-            found.append(file)
-    return found
-
-
-def _folder(folder: Path, extensions: frozenset[str]) -> list[Path]:
-    """The files below a folder. One that cannot be looked into is an error, not nothing."""
-    found: list[str] = []
-    waiting = [os.fspath(folder)]
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                elif (not extensions or _extension(entry.name) in extensions) and _has_text(entry):
-                    found.append(entry.path)
-    return [Path(name) for name in sorted(found, key=os.fsencode)]
-
-
-def _has_text(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a file with something in it; a link, a pipe or what just vanished is none."""
-    try:
-        state = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return stat.S_ISREG(state.st_mode) and state.st_size > 0
-
-
-def _size(file: Path) -> int:
-    try:
-        return os.stat(file).st_size  # noqa: PTH116 (there may be millions)
-    except OSError:
-        return 0
-
-
-def _extension(name: str) -> str:
-    """`.jsonl` for `a.jsonl.zst`: the extension of what is inside."""
-    lowered = name.lower()
-    for suffix in _COMPRESSED:
-        lowered = lowered.removesuffix(suffix)
-    dot = lowered.rfind(".")
-    return lowered[dot:] if 0 < dot < len(lowered) - 1 else ""
+    return Corpus(files=tuple(files), reading=reading, skipped_files=skipped)

@@ -1,0 +1,133 @@
+"""Find the files of a corpus: resolve paths and globs, walk folders, filter by extension."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+# What is taken from a folder unless `ext` or the recipe says otherwise.
+FOLDER_EXTENSIONS = (".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson")
+_COMPRESSED = (".gz", ".zst", ".xz")
+_GLOB_CHARACTERS = frozenset("*?[")
+# Longer strings cannot be paths, and the file system would refuse them with a raw OSError.
+_MAX_PATH_BYTES = 4096
+_MAX_NAME_BYTES = 255
+
+Source = str | os.PathLike[str]
+
+
+def extensions(ext: str | Sequence[str] | None) -> frozenset[str]:
+    """The extensions to take from folders; empty for all."""
+    if ext is None:
+        return frozenset(FOLDER_EXTENSIONS)
+    names = ext.split(",") if isinstance(ext, str) else list(ext)
+    names = [name.strip().lower() for name in names if name.strip()]
+    if "*" in names:
+        return frozenset()
+    return frozenset(name if name.startswith(".") else f".{name}" for name in names)
+
+
+def find_files(
+    sources: Iterable[Source], wanted: frozenset[str], without: Source | None
+) -> tuple[list[Path], Counter[str]]:
+    """Return the files of all sources, and how many were left out by extension."""
+    skipped: Counter[str] = Counter()
+    files: list[Path] = []
+    for source in sources:
+        files.extend(_resolve(source, wanted, skipped))
+    return files if without is None else _outside(files, without), skipped
+
+
+def file_size(file: Path) -> int:
+    """The size of a file in bytes; 0 if it cannot be read."""
+    try:
+        return os.stat(file).st_size  # noqa: PTH116 (there may be millions)
+    except OSError:
+        return 0
+
+
+def _resolve(source: Source, wanted: frozenset[str], skipped: Counter[str]) -> Iterable[Path]:
+    text = os.fspath(source)
+    if not text:
+        raise FileNotFoundError("'': no such file or folder; the name is empty")
+    if not _can_be_path(text):
+        shown = repr(text if len(text) <= 60 else text[:57] + "...")
+        raise FileNotFoundError(f"{shown}: no such file or folder; this looks like text, not a path")
+    path = Path(source)
+    if path.is_dir():
+        return _walk(path, wanted, skipped)
+    if path.exists():
+        return [path]
+    if _GLOB_CHARACTERS.intersection(text):
+        found = sorted(glob.glob(text, recursive=True), key=os.fsencode)  # noqa: PTH207 (absolute too)
+        files = [Path(name) for name in found if Path(name).is_file()]
+        if files:
+            return files
+        raise FileNotFoundError(f"no file matches {text!r}")
+    if path.is_symlink():
+        target = os.fspath(path.readlink())
+        raise FileNotFoundError(f"{text}: the link points to {target!r}, which does not exist")
+    raise FileNotFoundError(f"{text}: no such file or folder")
+
+
+def _can_be_path(text: str) -> bool:
+    if "\n" in text or "\0" in text:
+        return os.path.lexists(text) if "\0" not in text and len(text) < _MAX_NAME_BYTES else False
+    name_bytes = max(map(len, os.fsencode(text).split(os.fsencode(os.sep))))
+    return name_bytes <= _MAX_NAME_BYTES and len(os.fsencode(text)) < _MAX_PATH_BYTES
+
+
+def _outside(files: list[Path], folder: Source) -> list[Path]:
+    """The files that are not in a folder or below it, however the paths are spelled."""
+    real = os.path.realpath(folder)
+    is_inside: dict[str, bool] = {}
+    found: list[Path] = []
+    for file in files:
+        parent = os.path.dirname(file)  # noqa: PTH120 (there may be millions)
+        if parent not in is_inside:
+            real_parent = os.path.realpath(parent)
+            below = real_parent.startswith(real.rstrip(os.sep) + os.sep)
+            is_inside[parent] = real_parent == real or below
+        if not is_inside[parent]:
+            found.append(file)
+    return found
+
+
+def _walk(folder: Path, wanted: frozenset[str], skipped: Counter[str]) -> list[Path]:
+    """The files below a folder. A folder that cannot be read is an error, not an empty folder."""
+    found: list[str] = []
+    pending = [os.fspath(folder)]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                elif _has_content(entry):
+                    extension = _extension(entry.name)
+                    if not wanted or extension in wanted:
+                        found.append(entry.path)
+                    else:
+                        skipped[extension] += 1
+    return [Path(name) for name in sorted(found, key=os.fsencode)]
+
+
+def _has_content(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a regular file that is not empty (and did not vanish meanwhile)."""
+    try:
+        state = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(state.st_mode) and state.st_size > 0
+
+
+def _extension(name: str) -> str:
+    """`.jsonl` for `a.jsonl.zst`: the extension of the uncompressed file."""
+    lowered = name.lower()
+    for suffix in _COMPRESSED:
+        lowered = lowered.removesuffix(suffix)
+    dot = lowered.rfind(".")
+    return lowered[dot:] if 0 < dot < len(lowered) - 1 else ""
