@@ -124,7 +124,7 @@ def test_links_in_a_folder_are_passed_over_whether_they_lead_anywhere_or_not(tmp
 def test_a_link_that_is_named_and_leads_nowhere_says_so(tmp_path, target):
     link = tmp_path / "broken.txt"
     link.symlink_to(target)
-    with pytest.raises(FileNotFoundError, match=rf"broken\.txt: the link leads to '{target}'"):
+    with pytest.raises(FileNotFoundError, match=rf"broken\.txt: the link points to '{target}'"):
         open_corpus(link)
 
 

@@ -12,7 +12,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, TypedDict
 
 from byteweld._native import Documents
@@ -86,7 +85,7 @@ class Corpus:
     files: tuple[Path, ...]
     reading: Reading = Reading()
     # Extension -> number of files in searched folders that `ext` left out.
-    skipped_files: Mapping[str, int] = field(default=MappingProxyType({}), compare=False)
+    skipped_files: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
     def total_bytes(self) -> int:
@@ -132,7 +131,7 @@ def open_corpus(
     wanted = extensions(reading.ext)
     files, skipped = find_files(paths, wanted, without)
     if not files:
-        where = ", ".join(map(os.fspath, paths)) or "an empty list"
+        where = ", ".join(os.fspath(path) for path in paths) or "an empty list"
         which = f" with extension {', '.join(sorted(wanted))}" if wanted else ""
         raise CorpusError(
             f"no files in {where}{which}; choose other extensions with ext (--ext), '*' for all"

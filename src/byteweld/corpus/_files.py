@@ -56,7 +56,9 @@ def _resolve(source: Source, wanted: frozenset[str], skipped: Counter[str]) -> I
         raise FileNotFoundError("'': no such file or folder; the name is empty")
     if not _can_be_path(text):
         shown = repr(text if len(text) <= 60 else text[:57] + "...")
-        raise FileNotFoundError(f"{shown}: no such file or folder; this looks like text, not a path")
+        raise FileNotFoundError(
+            f"{shown}: no such file or folder; this looks like text, not a path"
+        )
     path = Path(source)
     if path.is_dir():
         return _walk(path, wanted, skipped)
