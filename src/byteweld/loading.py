@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from byteweld.errors import ByteweldError
 from byteweld.formats._json import MAX_FILE_BYTES
 from byteweld.formats._sidecar import sidecar_path
 from byteweld.tokenizer import Tokenizer
-from byteweld.vocab import AddedToken, Replace, Split, Vocabulary
+from byteweld.vocab import Traits, Vocabulary
 
 SUFFIX: Final = ".byteweld"
 MAX_KEPT: Final = 32  # files; the oldest go
@@ -84,18 +85,7 @@ def _write(vocab: Vocabulary, kept: Path) -> None:
     table = vocab._table
     if table is None:
         return
-    head = {
-        "added_tokens": vocab.added_tokens,
-        "pattern": vocab.pattern,
-        "steps": vocab.steps,
-        "normalizer": vocab.normalizer,
-        "template": vocab.template,
-        "roles": dict(vocab.roles),
-        "alphabet": vocab.alphabet,
-        "ranking": vocab.ranking,
-        "ignore_merges": vocab.ignore_merges,
-        "makes_every_token": vocab._makes_every_token,
-    }
+    head = vocab.traits() | {"makes_every_token": vocab._makes_every_token}
     payload = json.dumps(head).encode() + b"\n" + table.store()
     kept.parent.mkdir(parents=True, exist_ok=True)
     data = _MAGIC + hashlib.sha256(payload).digest() + payload
@@ -128,11 +118,9 @@ def _read(kept: Path) -> Vocabulary | None:
         return None
 
 
-def _rebuild(head: dict[str, Any], stored: bytes) -> Vocabulary | None:
+def _rebuild(head: Any, stored: bytes) -> Vocabulary | None:
     table = _native.Table.restore(stored)
-    if table is None:
+    names = {*(trait.name for trait in fields(Traits)), "makes_every_token"}
+    if table is None or not isinstance(head, dict) or head.keys() != names:
         return None
-    head["added_tokens"] = [AddedToken(*token) for token in head["added_tokens"]]
-    head["steps"] = [s if isinstance(s, str) else Split(*s) for s in head["steps"]]
-    head["normalizer"] = [s if isinstance(s, str) else Replace(*s) for s in head["normalizer"]]
     return Vocabulary._of_table(table, **head)

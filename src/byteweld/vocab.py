@@ -1,7 +1,8 @@
-"""Vocabulary: the value everyone passes. Plain, immutable, checks itself when made.
+"""Vocabulary: the value that every part of byteweld passes around.
 
-Tokens by id, merges in rank order, special tokens, roles, the pattern. Everything else (ranks,
-tables, caches) is derived from it. It knows no file format and no engine.
+Tokens by id, merges in rank order, and the traits that say how text is split and rewritten. It is
+immutable, checks itself when made, and knows neither file formats nor the engine. Ranks, tables and
+caches are derived from it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field, fields
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -24,16 +26,20 @@ Ranking = Literal["merges", "ranks"]
 VocabAlphabet = Literal["bytes", "ascii", "partial"]
 Role = Literal["bos", "eos", "pad", "unk"]
 Behavior = Literal["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
+# "prefix-space" puts a space in front of each piece that does not start with one. After
+# "byte-letters", the steps see each byte as its letter of GPT-2's alphabet.
+Mark = Literal["prefix-space", "byte-letters"]
+NormalForm = Literal["nfc", "nfd", "nfkc", "nfkd", "lowercase"]
 Template = tuple[tuple[int, ...], tuple[int, ...]]
 
-ROLES: tuple[Role, ...] = ("bos", "eos", "pad", "unk")
+ROLES: tuple[Role, ...] = get_args(Role)
 # The alphabet "ascii": \t, \n, \r and 0x20-0x7E, ascending; 98 bytes.
 ASCII_BYTES = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
-MAX_ID = 2**32 - 2  # ids travel as u32; the last value is the engine's "none"
+MAX_ID = 2**32 - 2  # ids are u32, and the engine uses the last value for "none"
 
 
 class Merge(NamedTuple):
-    """A pair of token ids and the id it becomes. Its rank is its place in the list."""
+    """A pair of token ids and the id it becomes. Its rank is its index in the list of merges."""
 
     left: int
     right: int
@@ -41,11 +47,11 @@ class Merge(NamedTuple):
 
 
 class AddedToken(NamedTuple):
-    """A token that is found in text as a text, before anything is cut.
+    """A token that is found in the text by its own spelling, before the text is split.
 
-    A special one is recognised where the caller allows it, any other always. The flags are Hugging
-    Face's: `single_word` (not inside a word), `lstrip` and `rstrip` (takes the white space beside
-    it), `normalized` (is looked for in the normalised text, in its own normalised form).
+    A special token is recognized where the caller allows it, any other added token always. The
+    flags are Hugging Face's: `single_word` (not inside a word), `lstrip` and `rstrip` (includes the
+    white space beside it), `normalized` (is searched in the normalized text, normalized itself).
     """
 
     text: str
@@ -63,9 +69,10 @@ class AddedToken(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A step that cuts each piece by the matches of a regular expression (never a pattern's name).
+    """A step that splits each piece at the matches of a regular expression.
 
-    `behavior` says what becomes of a match (with `invert`: of what lies between matches).
+    `pattern` is never the name of a pattern. `behavior` says what becomes of the matches, or with
+    `invert` of the text between them.
     """
 
     pattern: str
@@ -74,76 +81,95 @@ class Split(NamedTuple):
 
 
 class Replace(NamedTuple):
-    """A normaliser that replaces each match of a regular expression."""
+    """A normalizer that replaces each match of a regular expression."""
 
     pattern: str
     content: str
 
 
-# "prefix-space": each piece that does not start with a space gets one in front.
-# "byte-letters": what follows sees each byte as its letter of GPT-2's alphabet.
-Step = Split | Literal["prefix-space", "byte-letters"]
-NormalizerStep = Replace | Literal["nfc", "nfd", "nfkc", "nfkd", "lowercase"]
-
-_MARKS = ("prefix-space", "byte-letters")
-_NORMAL_FORMS = ("nfc", "nfd", "nfkc", "nfkd", "lowercase")
-_BEHAVIORS = get_args(Behavior)
+Step = Split | Mark
+NormalizerStep = Replace | NormalForm
 
 
-class Vocabulary:
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """All of a vocabulary but its tokens and merges, in canonical form.
+
+    A field here is a keyword of `Vocabulary`, which documents it, and an attribute of it. Pickles,
+    fingerprints and cached vocabularies hold whatever fields there are.
+    """
+
+    added_tokens: tuple[AddedToken, ...] = ()  # in order of id, special tokens included
+    pattern: str | None = None
+    steps: tuple[Step, ...] = ()
+    normalizer: tuple[NormalizerStep, ...] = ()
+    template: Template = ((), ())
+    roles: Mapping[str, int] = field(default_factory=dict)
+    alphabet: VocabAlphabet = "bytes"
+    ranking: Ranking = "merges"
+    ignore_merges: bool = False
+
+    def __post_init__(self) -> None:
+        put = partial(object.__setattr__, self)
+        added = [AddedToken(*token) for token in self.added_tokens]
+        put("added_tokens", tuple(sorted(added, key=lambda token: (token.id, token.text))))
+        pattern, steps = _canonical_splitting(self.pattern, self.steps)
+        put("pattern", pattern)
+        put("steps", steps)
+        put("normalizer", tuple(map(_normalizer_step, self.normalizer)))
+        if not isinstance(self.template, Sequence) or len(self.template) != 2:
+            raise VocabularyError(
+                f"template is {self.template!r}; expected the ids before and the ids after a text"
+            )
+        put("template", (tuple(self.template[0]), tuple(self.template[1])))
+        roles = self.roles or {}
+        unknown_roles = sorted(set(roles) - set(ROLES))
+        if unknown_roles:
+            raise VocabularyError(f"unknown roles {unknown_roles}; expected {_choices(Role)}")
+        put("roles", MappingProxyType({role: roles[role] for role in ROLES if role in roles}))
+        for name, kind in (("alphabet", VocabAlphabet), ("ranking", Ranking)):
+            _check_choice(name, getattr(self, name), kind)
+
+    def traits(self) -> dict[str, Any]:
+        """Return the traits by name, as `Vocabulary` takes them."""
+        values = {trait.name: getattr(self, trait.name) for trait in fields(Traits)}
+        return values | {"roles": dict(self.roles)}
+
+    @cached_property
+    def special_tokens(self) -> Mapping[str, int]:
+        """Text -> id of every special token, with flags or without, in order of id."""
+        return MappingProxyType({t.text: t.id for t in self.added_tokens if t.special})
+
+
+class Vocabulary(Traits):
     """A byte-level BPE vocabulary.
 
     Args:
-        tokens: id -> bytes, for every id; an added token's bytes are its text in UTF-8, unless its
-            id is an ordinary token's too.
+        tokens: id -> bytes, for every id. The bytes of an added token are its text in UTF-8, unless
+            it shares its id with an ordinary token.
         merge_ids: merges in rank order, as (left id, right id, new id).
-        special_tokens: text -> id of the plain special tokens.
-        added_tokens: added tokens with flags, or that are not special.
-        pattern: what cuts text into pre-tokens, by name or as a regular expression, or None for
-            whole texts. Spellings of a known pattern become one.
-        steps: what cuts text where one pattern does not say it: a chain, each step on the pieces
-            of the one before. `pattern` is then None.
-        normalizer: what is done to text before it is cut.
-        template: ids to put before and after a text, where the caller asks for it.
-        roles: which ids are bos, eos, pad, unk.
-        alphabet: "bytes" (every byte has a token), "ascii" (any other character gives unk, or an
-            error) or "partial" (a byte without a token gives unk, or is dropped, as in Hugging
+        special_tokens: text -> id of the special tokens without flags.
+        added_tokens: added tokens that have flags or are not special.
+        pattern: the pattern that splits text into pre-tokens, by name or as a regular expression;
+            None for no splitting. All spellings of a known pattern become the same one.
+        steps: a chain of splits, for what one pattern cannot say; each step works on the pieces of
+            the one before. `pattern` is then None.
+        normalizer: how text is rewritten before it is split.
+        template: the ids before and after a text, which `encode(template=True)` adds.
+        roles: the ids of bos, eos, pad and unk.
+        alphabet: "bytes" (every byte has a token), "ascii" (any other character becomes unk, or is
+            an error) or "partial" (a byte without a token becomes unk, or is dropped, as in Hugging
             Face).
         ranking: "merges" (the lowest-ranked merge goes first) or "ranks" (the pair whose *result*
             has the lowest id goes first, as in tiktoken; `merge_ids` is then empty).
-        ignore_merges: look a whole pre-token up first, and merge only if it is no token.
+        ignore_merges: first look up the whole pre-token, and merge only if it is not a token.
 
     >>> v = Vocabulary({b: bytes([b]) for b in range(256)} | {256: b"ab"}, [(97, 98, 256)])
     >>> v.merges
     [(b'a', b'b')]
     """
 
-    __slots__ = (
-        "__dict__",  # for the cached properties
-        "_table",
-        "added_tokens",
-        "alphabet",
-        "ignore_merges",
-        "normalizer",
-        "pattern",
-        "ranking",
-        "roles",
-        "special_tokens",
-        "steps",
-        "template",
-    )
-
     _table: _native.Table | None  # tokens and merges as a fast reader left them
-    special_tokens: Mapping[str, int]  # every special token, with flags or without
-    added_tokens: tuple[AddedToken, ...]  # every added token, in order of id
-    pattern: str | None
-    steps: tuple[Step, ...]
-    normalizer: tuple[NormalizerStep, ...]
-    template: Template
-    roles: Mapping[str, int]
-    alphabet: VocabAlphabet
-    ranking: Ranking
-    ignore_merges: bool
 
     def __init__(
         self,
@@ -164,9 +190,10 @@ class Vocabulary:
         for name, value in (("tokens", tokens), ("special_tokens", special_tokens or {})):
             if not isinstance(value, Mapping):
                 raise TypeError(f"{name} must be a mapping, found {type(value).__name__}")
-        self.__dict__["tokens"] = MappingProxyType(dict(sorted(tokens.items())))
-        self.__dict__["_merges"] = tuple(Merge(*merge) for merge in merge_ids)
-        self.__dict__["merge_ids"] = self._merges
+        merges = tuple(Merge(*merge) for merge in merge_ids)
+        vars(self).update(
+            tokens=MappingProxyType(dict(sorted(tokens.items()))), _merges=merges, merge_ids=merges
+        )
         self._complete(
             None,
             special_tokens=special_tokens,
@@ -185,15 +212,15 @@ class Vocabulary:
     def _of_table(
         cls, table: _native.Table, *, makes_every_token: bool | None = None, **rest: Any
     ) -> Vocabulary:
-        """The same of a table, with the other arguments as in `__init__`: the fast readers' door.
+        """Make a vocabulary from a table, for fast readers; `rest` is as in `__init__`.
 
-        The checks are the same; the engine does the long ones. Tokens and merges become Python's
-        own when they are first asked for. `makes_every_token` is told where it is known.
+        The checks are the same, but the engine does the long ones. Tokens and merges become Python
+        objects when first used. `makes_every_token` is passed where it is known.
         """
         vocab = cls.__new__(cls)
         vocab._complete(table, **rest)
         if makes_every_token is not None:
-            vocab.__dict__["_makes_every_token"] = makes_every_token
+            vars(vocab)["_makes_every_token"] = makes_every_token
         return vocab
 
     def _complete(
@@ -202,43 +229,12 @@ class Vocabulary:
         *,
         special_tokens: Mapping[str, int] | None = None,
         added_tokens: Iterable[AddedToken] = (),
-        pattern: str | None = None,
-        steps: Iterable[Step] = (),
-        normalizer: Iterable[NormalizerStep] = (),
-        template: Template = ((), ()),
-        roles: Mapping[str, int] | None = None,
-        alphabet: VocabAlphabet = "bytes",
-        ranking: Ranking = "merges",
-        ignore_merges: bool = False,
+        **traits: Any,
     ) -> None:
         """Set all but tokens and merges, and check the whole."""
-        put = super().__setattr__
-        put("_table", table)
-        added = [AddedToken(text, i) for text, i in (special_tokens or {}).items()]
-        added += (AddedToken(*token) for token in added_tokens)
-        added.sort(key=lambda token: (token.id, token.text))
-        put("added_tokens", tuple(added))
-        put("special_tokens", MappingProxyType({t.text: t.id for t in added if t.special}))
-        chain = _steps(steps)
-        if len(chain) == 1 and isinstance(chain[0], Split) and chain[0] == Split(chain[0].pattern):
-            if pattern is not None:
-                raise VocabularyError(f"steps and pattern {pattern!r} are both given; expected one")
-            pattern, chain = chain[0].pattern, ()
-        put("pattern", resolve_pattern(pattern))
-        while chain and chain[-1] == "byte-letters":
-            chain = chain[:-1]  # nothing comes after it that could see the letters
-        put("steps", chain)
-        put("normalizer", _normalizer(normalizer))
-        if not isinstance(template, Sequence) or len(template) != 2:
-            raise VocabularyError(f"template is {template!r}; expected the ids before and after")
-        put("template", (tuple(template[0]), tuple(template[1])))
-        put("roles", MappingProxyType({r: roles[r] for r in ROLES if r in roles} if roles else {}))
-        put("alphabet", alphabet)
-        put("ranking", ranking)
-        put("ignore_merges", ignore_merges)
-        unknown_roles = set(roles or ()) - set(ROLES)
-        if unknown_roles:
-            raise VocabularyError(f"unknown roles {sorted(unknown_roles)}; known are {list(ROLES)}")
+        vars(self)["_table"] = table
+        plain = [AddedToken(text, i) for text, i in (special_tokens or {}).items()]
+        super().__init__(added_tokens=(*plain, *added_tokens), **traits)
         self._check()
 
     def _grown(
@@ -248,10 +244,10 @@ class Vocabulary:
         specials_after: Sequence[str] = (),
         roles: Mapping[str, int] | None = None,
     ) -> Vocabulary:
-        """This vocabulary with further merges, whose tokens are made here, and then specials.
+        """Return this vocabulary with further merges, their tokens, and then special tokens.
 
-        The trainer's door: it costs what it makes. What the checks of `__init__` look for cannot
-        be, or is looked for here: a part without token, an id with other bytes, bytes with two ids.
+        For the trainer: the cost is that of the new tokens. Of the checks of `__init__`, those that
+        can fail here are made: a part without a token, an id with other bytes, bytes with two ids.
         """
         tokens = dict(self.tokens)
         try:
@@ -263,34 +259,29 @@ class Vocabulary:
                         f"but token {new} is {tokens[new]!r}"
                     )
         except KeyError as error:
-            raise VocabularyError(f"a merge has the part {error}, which is no token") from None
+            raise VocabularyError(f"a merge has the part {error}, which is not a token") from None
         ordinary = [token for _, token in self.ordinary()]
         ordinary += islice(tokens.values(), len(self.tokens), None)
         if len(set(ordinary)) < len(ordinary):
             raise VocabularyError("two merges make the same token with different ids")
         next_id = max(tokens, default=-1) + 1
-        specials = {text: next_id + place for place, text in enumerate(specials_after)}
+        specials = {text: next_id + n for n, text in enumerate(specials_after)}
+        twice = self.special_tokens.keys() & specials.keys()
+        if twice:
+            raise VocabularyError(f"special token {min(twice)!r} is given twice")
         tokens |= {token_id: _utf8(text) for text, token_id in specials.items()}
         ids = list(tokens)
         if ids != sorted(ids) or (ids and ids[-1] > MAX_ID):
             raise VocabularyError(f"the new ids are not ascending up to at most {MAX_ID}")
+        traits = self.traits()
+        traits["added_tokens"] += tuple(AddedToken(text, i) for text, i in specials.items())
         grown = Vocabulary.__new__(Vocabulary)
-        put = super(Vocabulary, grown).__setattr__
-        for name in Vocabulary.__slots__:
-            if name != "__dict__":
-                put(name, getattr(self, name))
-        put("_table", None)
-        grown.__dict__["tokens"] = MappingProxyType(tokens)
-        grown.__dict__["_merges"] = [*self._merges, *merges]
-        if specials:  # new ids with their texts' own bytes: nothing else could be wrong
-            twice = self.special_tokens.keys() & specials.keys()
-            if twice:
-                raise VocabularyError(f"special token {min(twice)!r} is given twice")
-            added = [*self.added_tokens, *(AddedToken(t, i) for t, i in specials.items())]
-            put("added_tokens", tuple(added))
-            put("special_tokens", MappingProxyType(dict(self.special_tokens) | specials))
-        if roles is not None:
-            put("roles", MappingProxyType({role: roles[role] for role in ROLES if role in roles}))
+        vars(grown).update(
+            vars(Traits(**(traits if roles is None else traits | {"roles": roles}))),
+            _table=None,
+            tokens=MappingProxyType(tokens),
+            _merges=[*self._merges, *merges],
+        )
         return grown
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -302,28 +293,21 @@ class Vocabulary:
     # ------------------------------------------------------------------ checks
 
     def _check(self) -> None:
-        if self.alphabet not in get_args(VocabAlphabet) or self.ranking not in get_args(Ranking):
-            raise VocabularyError(
-                f"alphabet is {self.alphabet!r} and ranking {self.ranking!r}; expected "
-                "'bytes', 'ascii' or 'partial', and 'merges' or 'ranks'"
-            )
-        if self.steps and self.pattern is not None:
-            raise VocabularyError(f"steps and pattern {self.pattern!r} are both given")
         if self._table is None:
             self._check_kinds()
         self._check_added_tokens()
         for role, token_id in self.roles.items():
             if self._token(token_id) is None:
-                raise VocabularyError(f"role {role!r} is id {token_id}, which is no token")
+                raise VocabularyError(f"role {role!r} is id {token_id}, which is not a token")
         for token_id in (*self.template[0], *self.template[1]):
             if self._token(token_id) is None:
-                raise VocabularyError(f"the template holds id {token_id}, which is no token")
+                raise VocabularyError(f"the template holds id {token_id}, which is not a token")
         if self._table is None or not self._is_sound(self._table):
             self._check_bytes()
             self._check_merges()
 
     def _is_sound(self, table: _native.Table) -> bool:
-        """Whether the checks that look at every token and merge would find nothing."""
+        """Whether the checks of every token and merge would find nothing."""
         if self._has_repeats or (self.ranking == "ranks" and table.num_merges):
             return False
         other = list(self._only_added)
@@ -359,7 +343,9 @@ class Vocabulary:
         for added in self.added_tokens:
             kind = "special" if added.special else "added"
             if not isinstance(added.text, str) or not added.text:
-                raise VocabularyError(f"{kind} token {added.text!r} is no text")
+                raise VocabularyError(
+                    f"{kind} token {added.text!r} is not text; expected at least one character"
+                )
             if added.text in texts:
                 raise VocabularyError(f"{kind} token {added.text!r} is given twice")
             texts.add(added.text)
@@ -382,15 +368,15 @@ class Vocabulary:
         for rank, (left, right, new) in enumerate(self._merges):
             for part in (left, right, new):
                 if part not in tokens or part in only_added or part in twins:
-                    what = "a twin of another token" if part in twins else "no token"
+                    what = "a twin of another token" if part in twins else "not a token"
                     if part in only_added:
                         what = f"{'a special' if part in special_ids else 'an added'} token"
                     raise VocabularyError(
                         f"merge {rank} is ({left}, {right}) -> {new}, but {part} is {what}"
                     )
             # Lengths first: joining two huge tokens for every merge would be quadratic.
-            made, wanted = len(tokens[left]) + len(tokens[right]), len(tokens[new])
-            if made != wanted or tokens[left] + tokens[right] != tokens[new]:
+            made, expected = len(tokens[left]) + len(tokens[right]), len(tokens[new])
+            if made != expected or tokens[left] + tokens[right] != tokens[new]:
                 raise VocabularyError(
                     f"merge {rank} makes {tokens[left]!r} + {tokens[right]!r}, "
                     f"but token {new} is {tokens[new]!r}"
@@ -410,11 +396,11 @@ class Vocabulary:
 
     @cached_property
     def _merges(self) -> Sequence[tuple[int, int, int]]:
-        """As `merge_ids`, but plain."""
+        """The merges as plain tuples."""
         return () if self._table is None else self._table.merges()
 
     def _token(self, token_id: int) -> bytes | None:
-        """Return a token's bytes, without making Python's own of all the others."""
+        """Return a token's bytes without making Python objects of all tokens."""
         if self._table is None or "tokens" in self.__dict__:
             return self.tokens.get(token_id)
         return self._table.get(token_id) if 0 <= token_id <= MAX_ID else None
@@ -426,10 +412,10 @@ class Vocabulary:
 
     @cached_property
     def _only_added(self) -> frozenset[int]:
-        """Ids that only an added token's text becomes: no merge makes them, and no byte has them.
+        """Ids of added tokens only: no merge makes them, and no byte has them.
 
-        (In Hugging Face an added token may share its id with a learned token, or with a byte whose
-        letter it looks like.)
+        In Hugging Face, an added token may share its id with a learned token, or with the byte
+        whose letter it is.
         """
         texts: dict[int, set[bytes]] = {}
         for added in self.added_tokens:
@@ -460,9 +446,9 @@ class Vocabulary:
 
     @cached_property
     def _makes_every_token(self) -> bool:
-        """Whether every ordinary token is what its own bytes merge to; False if that is not known.
+        """Whether the bytes of every ordinary token merge to that token; False if not known.
 
-        Then looking a pre-token up and merging it give the same.
+        If so, a pre-token can be looked up before it is merged without changing an id.
         """
         if self._table is None or self.ranking == "ranks":
             return False
@@ -470,9 +456,9 @@ class Vocabulary:
 
     @cached_property
     def twins(self) -> frozenset[int]:
-        """Ids that no text becomes, because a token that a merge makes has the same bytes.
+        """Ids that no text becomes, because a merge makes another token with the same bytes.
 
-        (Some of Hugging Face's files hold a character twice: in byte letters, and as itself.)
+        Some of Hugging Face's files hold a character twice: in byte letters, and as itself.
         """
         if not self._has_repeats:
             return frozenset()
@@ -489,13 +475,13 @@ class Vocabulary:
         return ((i, t) for i, t in self.tokens.items() if i not in other)
 
     def not_ordinary(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (id, bytes) of the other tokens: added ones, and those that nothing becomes."""
+        """Yield (id, bytes) of the other tokens: added ones and twins, in order of id."""
         other = sorted(self._only_added | self.twins)
         return ((i, token) for i in other if (token := self._token(i)) is not None)
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """What this vocabulary has that many formats cannot hold, by name."""
+        """Names of the features of this vocabulary that many formats cannot hold."""
         ids = [added.id for added in self.added_tokens]
         prefix_space = "prefix-space" in self.steps
         found = {
@@ -526,21 +512,19 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of everything that can change an id, and of nothing else (64 hex digits)."""
+        """SHA-256 of everything that can change an id, and of nothing else (64 hex digits).
+
+        Roles name ids but decide none, except unk where text can hold what has no token.
+        """
         digest = hashlib.sha256(b"byteweld vocabulary 2\n")
-        head = {
-            "added_tokens": self.added_tokens,
-            "alphabet": self.alphabet,
-            "ignore_merges": self.ignore_merges,
-            "normalizer": self.normalizer,
+        decisive = () if self.alphabet == "bytes" else ("unk",)
+        head = self.traits() | {
             "pattern": None if self.pattern is None else _canonical(self.pattern),
-            "ranking": self.ranking,
-            "roles": {r: i for r, i in self.roles.items() if r != "pad"},  # pad is never encoded
+            "roles": {role: i for role, i in self.roles.items() if role in decisive},
             "steps": [
                 step if isinstance(step, str) else step._replace(pattern=_canonical(step.pattern))
                 for step in self.steps
             ],
-            "template": self.template,
         }
         digest.update(json.dumps(head, sort_keys=True, ensure_ascii=True).encode())
         if self._table is not None:
@@ -554,32 +538,16 @@ class Vocabulary:
 
     # ------------------------------------------------------------------ value
 
-    def _key(self) -> tuple[object, ...]:
-        return (
-            dict(self.tokens),
-            self.merge_ids,
-            self.added_tokens,
-            self.pattern,
-            self.steps,
-            self.normalizer,
-            self.template,
-            dict(self.roles),
-            self.alphabet,
-            self.ranking,
-            self.ignore_merges,
-        )
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
-        # The fingerprint covers all but the role that is never encoded.
         return self.fingerprint == other.fingerprint and self.roles == other.roles
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, self._key())
+        return partial(Vocabulary, **self.traits()), (dict(self.tokens), self.merge_ids)
 
     def __repr__(self) -> str:
         return (
@@ -594,9 +562,9 @@ def _utf8(text: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def _canonical(pattern: str) -> str:
-    """A pattern as the engine reads it, so that its spelling does not matter, where that is known.
+    """Return what all spellings of a pattern share, where the engine can tell that they are one.
 
-    Only the fingerprint asks, so a vocabulary can be made and looked at without the engine.
+    Only fingerprints need it, so making and reading a vocabulary does not load the engine.
     """
     from byteweld import _native
 
@@ -604,65 +572,49 @@ def _canonical(pattern: str) -> str:
     return pattern if canonical is None else hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _steps(steps: Iterable[Step]) -> tuple[Step, ...]:
-    chain: list[Step] = []
-    for step in steps:
-        if isinstance(step, str):
-            if step not in _MARKS:
-                raise VocabularyError(f"step {step!r} is unknown; known are Split and {_MARKS}")
-            chain.append(step)
-            continue
-        split = Split(*step)
-        if split.pattern.isidentifier():  # a bare word is itself here, not the name of a pattern
-            split = split._replace(pattern=f"(?:{split.pattern})")
-        if split.behavior not in _BEHAVIORS:
-            raise VocabularyError(
-                f"a Split has the behavior {split.behavior!r}; known are {_BEHAVIORS}"
-            )
-        if split.behavior in ("isolated", "contiguous"):
-            split = split._replace(invert=False)  # what is between matches is treated alike
-        chain.append(split._replace(pattern=resolve_pattern(split.pattern) or ""))
-    return tuple(chain)
+def _canonical_splitting(
+    pattern: str | None, steps: Iterable[Step]
+) -> tuple[str | None, tuple[Step, ...]]:
+    """Return the one way to write how text is split: a pattern, or else a chain of steps."""
+    chain = [_step(step) for step in steps]
+    while chain and chain[-1] == "byte-letters":
+        chain.pop()  # no step follows that could see the letters
+    if chain and pattern is not None:
+        raise VocabularyError(f"both steps and the pattern {pattern!r} are given; expected one")
+    match chain:
+        case [Split(only, "isolated", False)]:
+            return resolve_pattern(only), ()
+    return resolve_pattern(pattern), tuple(chain)
 
 
-def _normalizer(steps: Iterable[NormalizerStep]) -> tuple[NormalizerStep, ...]:
-    chain: list[NormalizerStep] = []
-    for step in steps:
-        if isinstance(step, str) and step not in _NORMAL_FORMS:
-            raise VocabularyError(
-                f"normaliser {step!r} is unknown; known are Replace and {_NORMAL_FORMS}"
-            )
-        if not isinstance(step, str):
-            step = Replace(*step)
-            if step.pattern.isidentifier():  # as in _steps
-                step = step._replace(pattern=f"(?:{step.pattern})")
-        chain.append(step)
-    return tuple(chain)
+def _step(step: Step) -> Step:
+    if isinstance(step, str):
+        _check_choice("a step", step, Mark)
+        return step
+    split = Split(*step)
+    _check_choice("the behavior of a Split", split.behavior, Behavior)
+    if split.behavior in ("isolated", "contiguous"):
+        split = split._replace(invert=False)  # both treat matches and the text between them alike
+    return split._replace(pattern=resolve_pattern(_expression(split.pattern)) or "")
 
 
-def _rebuild(
-    tokens: Mapping[int, bytes],
-    merge_ids: Iterable[Sequence[int]],
-    added_tokens: Iterable[AddedToken],
-    pattern: str | None,
-    steps: Iterable[Step],
-    normalizer: Iterable[NormalizerStep],
-    template: Template,
-    roles: Mapping[str, int],
-    alphabet: VocabAlphabet,
-    ranking: Ranking,
-    ignore_merges: bool,
-) -> Vocabulary:
-    return Vocabulary(
-        tokens,
-        merge_ids,
-        added_tokens=added_tokens,
-        pattern=pattern,
-        steps=steps,
-        normalizer=normalizer,
-        template=template,
-        roles=roles,
-        alphabet=alphabet,
-        ranking=ranking,
-        ignore_merges=ignore_merges,
-    )
+def _normalizer_step(step: NormalizerStep) -> NormalizerStep:
+    if isinstance(step, str):
+        _check_choice("a normalizer", step, NormalForm)
+        return step
+    replace = Replace(*step)
+    return replace._replace(pattern=_expression(replace.pattern))
+
+
+def _expression(pattern: str) -> str:
+    """Write a bare word so that it is not taken for the name of a pattern."""
+    return f"(?:{pattern})" if pattern.isidentifier() else pattern
+
+
+def _check_choice(what: str, value: object, kind: object) -> None:
+    if value not in get_args(kind):
+        raise VocabularyError(f"{what} is {value!r}; expected {_choices(kind)}")
+
+
+def _choices(kind: object) -> str:
+    return ", ".join(map(repr, get_args(kind)))

@@ -1,8 +1,10 @@
-"""Vocabulary: what it accepts, what it refuses and in which words, and that it does not change."""
+"""Vocabulary: what it accepts, what it refuses and how it says so, and that it is immutable."""
 
 from __future__ import annotations
 
+import inspect
 import pickle
+from dataclasses import fields
 
 import pytest
 
@@ -10,11 +12,13 @@ from byteweld import (
     PATTERNS,
     AddedToken,
     Merge,
+    Replace,
     Split,
     Tokenizer,
     Vocabulary,
     VocabularyError,
 )
+from byteweld.vocab import Traits
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 SMALL = Vocabulary(
@@ -55,7 +59,7 @@ def test_tokens_are_in_order_of_id_however_they_were_given():
     assert changed(tokens=backwards) == SMALL
 
 
-def test_special_tokens_are_no_ordinary_tokens():
+def test_special_tokens_are_not_ordinary_tokens():
     assert b"<s>" not in SMALL.ids
     assert 257 not in dict(SMALL.ordinary())
     assert len(dict(SMALL.ordinary())) == 258
@@ -96,13 +100,13 @@ def test_ids_may_have_gaps_and_be_large():
         ({"special_tokens": {"<s>": 97}}, "special token '<s>' has id 97"),
         ({"roles": {"bos": 999}}, "role 'bos' is id 999"),
         ({"roles": {"cls": 257}}, "unknown roles"),
-        ({"merge_ids": [(97, 98, 300)]}, "merge 0 is .97, 98. -> 300, but 300 is no token"),
-        ({"merge_ids": [(97, 300, 256)]}, "300 is no token"),
+        ({"merge_ids": [(97, 98, 300)]}, "merge 0 is .97, 98. -> 300, but 300 is not a token"),
+        ({"merge_ids": [(97, 300, 256)]}, "300 is not a token"),
         ({"merge_ids": [(97, 99, 256)]}, "merge 0 makes b'a' . b'c', but token 256 is b'ab'"),
         ({"merge_ids": [(97, 98, 256), (97, 98, 256)]}, "merges 0 and 1"),
         ({"merge_ids": [(257, 98, 256)]}, "257 is a special token"),
         ({"alphabet": "utf-8"}, "alphabet is 'utf-8'"),
-        ({"ranking": "rank"}, "ranking 'rank'"),
+        ({"ranking": "rank"}, "ranking is 'rank'"),
         ({"ranking": "ranks"}, "ranked by id has no merge list"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -180,8 +184,6 @@ def test_a_fingerprint_is_sixty_four_hex_digits_and_stays():
         {"pattern": PATTERNS["o200k"]},
         {"merge_ids": SMALL.merge_ids[:1]},
         {"merge_ids": SMALL.merge_ids[::-1]},
-        {"roles": {}},
-        {"roles": {"eos": 257}},
         {"special_tokens": {}, "roles": {}},
         {"ignore_merges": True},
         {"tokens": dict(SMALL.tokens) | {259: b"zz"}},
@@ -194,9 +196,71 @@ def test_everything_that_can_change_an_id_changes_the_fingerprint(change):
     assert other != SMALL
 
 
-def test_the_pad_role_changes_no_id_and_so_no_fingerprint():
-    other = changed(roles={"bos": 257, "pad": 257})
+@pytest.mark.parametrize("roles", [{}, {"eos": 257}, dict.fromkeys(["bos", "pad", "unk"], 257)])
+def test_roles_change_no_id_and_so_no_fingerprint(roles):
+    other = changed(roles=roles)
     assert other.fingerprint == SMALL.fingerprint
+    assert other != SMALL  # but they are part of the value
+
+
+@pytest.mark.parametrize("alphabet", ["ascii", "partial"])
+def test_unk_decides_ids_where_text_can_lack_a_token(alphabet):
+    def made(**roles):
+        vocab = Vocabulary(BYTES | {256: b"<u>"}, roles=roles, alphabet=alphabet)
+        return vocab.fingerprint
+
+    assert made() == made(bos=256) != made(unk=256) == made(unk=256, eos=256)
+
+
+def test_fingerprints_are_the_same_in_every_version():
+    merged = (BYTES | {256: b"ab"}, [(97, 98, 256)])
+    chain = [Split(r"\d", "removed"), "prefix-space"]
+    found = [
+        Vocabulary(*merged),
+        Vocabulary(*merged, pattern="gpt2"),
+        Vocabulary(*merged, steps=chain),
+        Vocabulary(*merged, normalizer=["nfc", Replace("a", "b")]),
+        Vocabulary(merged[0], ranking="ranks"),
+        Vocabulary(*merged, ignore_merges=True),
+        Vocabulary(*merged, template=((1,), (2,))),
+    ]
+    assert [vocab.fingerprint[:16] for vocab in found] == [
+        "eb5dd269c12a522c",
+        "598120a8cbf5db58",
+        "2499ae868dab07f6",
+        "03a828e25722f70e",
+        "d8551d24b879ec7e",
+        "e2e8ebe99f1771e9",
+        "3a512d18bed57ef8",
+    ]
+
+
+def test_every_trait_is_an_argument_of_the_constructor_and_survives_pickling():
+    given = {
+        "added_tokens": (AddedToken("<u>", 256, lstrip=True),),
+        "pattern": PATTERNS["gpt2"],
+        "steps": (Split(r"\d", "removed"), "prefix-space"),
+        "normalizer": ("nfc", Replace("a+", "b")),
+        "template": ((1,), (2,)),
+        "roles": {"unk": 256},
+        "alphabet": "partial",
+        "ranking": "ranks",
+        "ignore_merges": True,
+    }
+    assert given.keys() == {trait.name for trait in fields(Traits)}
+    assert {"self", "tokens", "merge_ids", "special_tokens", *given} == {
+        *inspect.signature(Vocabulary.__init__).parameters
+    }
+    for without in ("steps", "pattern"):  # one of the two
+        traits = {name: value for name, value in given.items() if name != without}
+        vocab = Vocabulary(BYTES | {256: b"<u>"}, **traits)
+        assert traits.items() <= vocab.traits().items()
+        assert pickle.loads(pickle.dumps(vocab)).traits() == vocab.traits()
+
+
+def test_byte_letters_that_no_step_sees_make_no_difference():
+    chain = [Split(r"\d"), "byte-letters"]
+    assert Vocabulary(BYTES, steps=chain) == Vocabulary(BYTES, pattern=r"\d")
 
 
 def test_a_vocabulary_equals_no_other_kind_of_value():
@@ -209,7 +273,7 @@ def test_pickling_keeps_the_value():
     assert copy == SMALL and copy.fingerprint == SMALL.fingerprint
 
 
-def test_a_token_with_the_bytes_of_a_made_token_is_its_twin_and_never_met() -> None:
+def test_a_token_with_the_bytes_of_a_made_token_is_its_twin_and_never_produced() -> None:
     tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab", 300: b"ab"}
     vocab = Vocabulary(tokens, [(97, 98, 300)])
     assert vocab.twins == {256}
@@ -221,7 +285,7 @@ def test_a_token_with_the_bytes_of_a_made_token_is_its_twin_and_never_met() -> N
         Vocabulary(tokens)  # no merge says which of the two text becomes
 
 
-def test_the_order_in_which_texts_of_one_id_are_given_changes_nothing() -> None:
+def test_the_order_of_special_tokens_that_share_an_id_changes_nothing() -> None:
     tokens = {b: bytes([b]) for b in range(256)} | {256: b"<a>"}
     one = Vocabulary(tokens, special_tokens={"<a>": 256, "<b>": 256})
     assert one == Vocabulary(tokens, special_tokens={"<b>": 256, "<a>": 256})
@@ -231,10 +295,10 @@ def test_a_split_by_a_bare_word_is_a_split_by_that_word() -> None:
     tokens = {b: bytes([b]) for b in range(256)}
     assert Vocabulary(tokens, steps=[Split("cl100k")]).pattern == "(?:cl100k)"
     chain = Vocabulary(tokens, steps=[Split("a", "removed"), "byte-letters"]).steps
-    assert chain == (Split("(?:a)", "removed"),)  # letters that nobody sees are no step
+    assert chain == (Split("(?:a)", "removed"),)  # no step sees the letters
 
 
-def test_inverting_a_split_that_treats_both_alike_changes_nothing() -> None:
+def test_inverting_a_split_that_treats_both_the_same_changes_nothing() -> None:
     tokens = {b: bytes([b]) for b in range(256)}
     for behavior in ("isolated", "contiguous"):
         one = Vocabulary(tokens, steps=[Split(r"\d", behavior, True), "byte-letters"])
@@ -256,6 +320,6 @@ def test_the_spelling_of_a_pattern_changes_no_fingerprint() -> None:
         return Vocabulary(tokens, pattern=pattern).fingerprint
 
     mine = r"'(?:s|d)|[ ]?\p{L}+|[0-9]{1,4}|\s+(?!\S)|\s+|[^\s\p{L}]"
-    spelt = r"(?:'s|'d)| ?[\p{L}]+|[0-9]{1,4}|\s++$|\s+(?!\S)|\s|[^\s\p{L}]"
-    assert fingerprint(mine) == fingerprint(spelt)
+    spelled = r"(?:'s|'d)| ?[\p{L}]+|[0-9]{1,4}|\s++$|\s+(?!\S)|\s|[^\s\p{L}]"
+    assert fingerprint(mine) == fingerprint(spelled)
     assert fingerprint(mine) != fingerprint(mine.replace("{1,4}", "{1,3}"))

@@ -23,7 +23,14 @@ def outcome(load) -> object:
         vocab = load()
     except (ByteweldError, ValueError, TypeError) as error:
         return type(error), str(error)
-    return vocab._key(), vocab.fingerprint, dict(vocab.ids), len(vocab)
+    return (
+        vocab.merge_ids,
+        vocab.traits(),
+        dict(vocab.tokens),
+        vocab.fingerprint,
+        dict(vocab.ids),
+        len(vocab),
+    )
 
 
 def plainly(monkeypatch, load) -> object:

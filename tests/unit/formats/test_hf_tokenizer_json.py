@@ -657,7 +657,10 @@ def test_what_is_not_understood_is_refused_by_name(
         (changed("added_tokens", to=[added("<s>", True)]), "expected an integer"),
         (changed("post_processor", to=template("$A", "x", ids={})), "'special_tokens' do not"),
         (changed("post_processor", to=template("$A", "x", ids={"x": [-1]})), "the id -1"),
-        (changed("post_processor", to=template("$A", "x", ids={"x": [900]})), "which is no token"),
+        (
+            changed("post_processor", to=template("$A", "x", ids={"x": [900]})),
+            "which is not a token",
+        ),
         (changed("post_processor", to={"type": "TemplateProcessing"}), "no key 'special_tokens'"),
         (changed("post_processor", to={"type": "BertProcessing", "cls": ["x"]}), "'cls' is"),
         (changed("pre_tokenizer", to=split({"Regex": "a|."}, "Odd")), "expected one of Isolated"),
