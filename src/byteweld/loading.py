@@ -19,7 +19,6 @@ from byteweld import _native, formats
 from byteweld._files import write_atomic
 from byteweld.errors import ByteweldError
 from byteweld.formats._json import MAX_FILE_BYTES
-from byteweld.formats._sidecar import sidecar_path
 from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import Traits, Vocabulary
 
@@ -70,12 +69,13 @@ def _place(path: Path, folder: Path, format: str | None, options: dict[str, Any]
         if size > MAX_FILE_BYTES or not path.is_file():
             return None
         data = path.read_bytes()
-        beside = sidecar_path(path)
-        side = beside.read_bytes() if beside.exists() else None
+        beside = [
+            file.read_bytes() if file.exists() else None for file in formats.files_beside(path)
+        ]
     except (OSError, TypeError, ValueError):
         return None  # loading says what is wrong
     digest = hashlib.sha256(_MAGIC)
-    for part in (asked.encode(), side, data):
+    for part in (asked.encode(), *beside, data):
         digest.update(b"none\n" if part is None else b"%d\n" % len(part))
         digest.update(part or b"")
     return folder / f"{digest.hexdigest()}{SUFFIX}"

@@ -143,7 +143,7 @@ def test_what_is_missing_or_wrong_is_said_as_without_a_cache(tmp_path):
     with pytest.raises(FileNotFoundError):
         byteweld.load(tmp_path / "nowhere.json", cache=tmp_path)
     (tmp_path / "odd").write_bytes(b"odd")
-    with pytest.raises(FormatError, match="no known format"):
+    with pytest.raises(FormatError, match="format of this file is unknown"):
         byteweld.load(tmp_path / "odd", cache=tmp_path)
     with pytest.raises(TypeError, match="unknown option"):
         byteweld.load(tmp_path / "odd", cache=tmp_path, format="bpe1", spam=object())

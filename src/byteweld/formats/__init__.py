@@ -125,6 +125,15 @@ def files(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = 
     return found
 
 
+def files_beside(path: Path) -> list[Path]:
+    """Return the paths beside a file that may exist, and that `load` then reads with it."""
+    from byteweld.formats._hf_config import config_path
+    from byteweld.formats._sidecar import sidecar_path
+
+    config = config_path(path)
+    return [sidecar_path(path)] if config is None else [sidecar_path(path), config]
+
+
 def _module(name: str) -> Any:
     return importlib.import_module(f"{__name__}.{FORMATS[name].module}")
 

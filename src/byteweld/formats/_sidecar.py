@@ -198,25 +198,28 @@ def _check_options(pattern: object, special_tokens: object, roles: object) -> No
             raise TypeError(f"{name} is {show(value)}; expected a mapping of text to id")
 
 
-def write_together(files: Sequence[tuple[Path, bytes]], *, overwrite: bool) -> None:
-    """Write several files, each whole or not at all; if one fails, those just made are removed.
+def write_together(
+    files: Sequence[tuple[Path, bytes]], *, overwrite: bool, merged: Path | None = None
+) -> None:
+    """Write several files, each atomically; if one fails, the others are put back as they were.
 
-    The last file should be the main one: its sidecar then names it before it is there, and a crash
-    in between leaves a pair that `read` refuses, never one that is read wrongly.
+    The last file should be the main one: its sidecar then names it before it exists, and a crash
+    in between leaves a pair that `read` refuses, never one that is misread. The file `merged` may
+    exist: its new content was made from the old.
     """
-    if not overwrite:
-        for path, _ in files:
-            if path.exists() or path.is_symlink():
-                raise FileExistsError(f"{path} exists; pass overwrite=True (--force) to replace it")
-    made: list[Path] = []
+    for path, _ in files:
+        if not overwrite and path != merged and os.path.lexists(path):
+            raise FileExistsError(f"{path} exists; pass overwrite=True (--force) to replace it")
+    written: list[tuple[Path, bytes | None]] = []
     try:
         for path, data in files:
-            is_new = not path.exists()
-            write_atomic(path, data, overwrite=overwrite)
-            if is_new:
-                made.append(path)
+            old = path.read_bytes() if path.is_file() else None
+            write_atomic(path, data, overwrite=overwrite or path == merged)
+            written.append((path, old))
     except BaseException:
-        for path in made:
-            if os.path.lexists(path):
-                path.unlink()
+        for path, old in reversed(written):
+            if old is None:
+                path.unlink(missing_ok=True)
+            else:
+                write_atomic(path, old, overwrite=True)
         raise

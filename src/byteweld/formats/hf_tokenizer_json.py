@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from byteweld._files import write_atomic
 from byteweld.errors import ByteweldError, FormatError, VocabularyError
 from byteweld.formats import _sidecar
+from byteweld.formats._hf_config import config_path, has_conflict, merge_roles, read_roles
 from byteweld.formats._hf_fields import BYTE_LEVEL_KEYS, check_keys, describe, refusal
 from byteweld.formats._hf_letters import without_added, write_keys, write_merges
 from byteweld.formats._hf_model import (
@@ -128,6 +128,8 @@ def _load(
     known = {text: token_id for text in names if (token_id := ids.get(text)) is not None}
     known |= {token.text: token.id for token in added_tokens}
     inferred = _infer_roles(known, unk_token, template, alphabet)
+    config = config_path(path)
+    roles = inferred if config is None else _declared_roles(config, inferred, known, ids, alphabet)
     beside = _sidecar.read(_sidecar.sidecar_path(path), data)
     try:
         vocab = make(
@@ -135,7 +137,7 @@ def _load(
             steps=steps,
             normalizer=normalizer,
             template=template,
-            roles=inferred if beside is None else beside.roles,
+            roles=roles if beside is None else beside.roles,
             alphabet=alphabet,
             ignore_merges=model.ignore_merges,
         )
@@ -183,6 +185,31 @@ def _infer_roles(
     return roles
 
 
+def _declared_roles(
+    config: Path,
+    inferred: Mapping[str, int],
+    known: Mapping[str, int],
+    ids: Ids,
+    alphabet: VocabAlphabet,
+) -> dict[str, int]:
+    """Return the roles that a config declares, and where it is silent those that were inferred.
+
+    Where text can be unknown, unk is the model's own: it decides ids. A role whose text is not a
+    token is ignored: transformers would add a token, which the file does not have.
+    """
+    roles = dict(inferred)
+    for role, text in read_roles(config).items():
+        if role == "unk" and alphabet != "bytes":
+            continue
+        if text is None:
+            roles.pop(role, None)
+            continue
+        token_id = known.get(text, ids.get(text))
+        if token_id is not None:
+            roles[role] = token_id
+    return roles
+
+
 def _check_sidecar(
     beside: _sidecar.Sidecar, vocab: Vocabulary, unk: int | None, path: Path
 ) -> None:
@@ -208,34 +235,55 @@ def check(vocab: Vocabulary) -> None:
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
-    """Return the files that `save` writes, and the stale sidecar that it removes."""
-    beside = _sidecar.sidecar_path(path)
-    has_sidecar = beside.exists() or dict(vocab.roles) != _write_parts(vocab).roles
-    return [path, beside] if has_sidecar else [path]
+    """Return the files that `save` writes, and the stale sidecar that it removes.
+
+    An existing tokenizer_config.json is listed only if `save` would have to change a role in it.
+    """
+    parts = _write_parts(vocab)
+    sidecar, config = _sidecar.sidecar_path(path), _config_path(vocab, path)
+    found = [path]
+    if sidecar.exists() or (config is None and dict(vocab.roles) != parts.inferred):
+        found.append(sidecar)
+    if config is not None and (not config.exists() or has_conflict(config, parts.roles)):
+        found.append(config)
+    return found
 
 
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write a tokenizer.json, and a sidecar if there are roles that the file cannot say."""
+    """Write a tokenizer.json, and its roles beside it where they cannot be inferred from it.
+
+    For a file of that very name they are in tokenizer_config.json, for any other in a sidecar.
+    """
     parts = _write_parts(vocab)
     data = _render(parts)
-    beside = _sidecar.sidecar_path(path)
-    if dict(vocab.roles) != parts.roles:
-        both = [(beside, _sidecar.render(vocab, data)), (path, data)]
-        _sidecar.write_together(both, overwrite=overwrite)
-        return
-    if not overwrite and beside.exists():  # it would speak for the new file
-        raise FileExistsError(f"{beside} exists; pass overwrite=True (--force) to remove it")
-    write_atomic(path, data, overwrite=overwrite)
-    beside.unlink(missing_ok=True)
+    sidecar, config = _sidecar.sidecar_path(path), _config_path(vocab, path)
+    contents = [(path, data)]
+    if config is not None:
+        merged = merge_roles(config, parts.roles, overwrite=overwrite)
+        if merged is not None:
+            contents.insert(0, (config, merged))
+    elif dict(vocab.roles) != parts.inferred:
+        contents.insert(0, (sidecar, _sidecar.render(vocab, data)))
+    is_stale = sidecar.exists() and contents[0][0] != sidecar
+    if is_stale and not overwrite:  # it would speak for the new file
+        raise FileExistsError(f"{sidecar} exists; pass overwrite=True (--force) to remove it")
+    _sidecar.write_together(contents, overwrite=overwrite, merged=config)
+    if is_stale:
+        sidecar.unlink(missing_ok=True)
+
+
+def _config_path(vocab: Vocabulary, path: Path) -> Path | None:
+    return config_path(path) if vocab.roles else None
 
 
 class _Parts(NamedTuple):
-    """What a tokenizer.json is written from, and the roles that its reader infers from it."""
+    """What a tokenizer.json is written from, and its roles."""
 
     document: dict[str, object]  # all but the model's tokens and merges
     keys: Mapping[str, int]
     merges: list[tuple[str, str]]
-    roles: dict[str, int]
+    inferred: dict[str, int]  # the roles that a reader infers from the file alone
+    roles: dict[str, str | None]  # role -> text; None where a reader must not infer one
 
 
 def _write_parts(vocab: Vocabulary) -> _Parts:
@@ -269,12 +317,14 @@ def _write_parts(vocab: Vocabulary) -> _Parts:
             "merges": [],
         },
     }
-    return _Parts(
-        document,
-        without_added(keys, vocab) if ignore_merges else keys,
-        merges,
-        _infer_roles(keys, unk_token, vocab.template, vocab.alphabet),
-    )
+    inferred = _infer_roles(keys, unk_token, vocab.template, vocab.alphabet)
+    roles: dict[str, str | None] = {
+        role: texts[vocab.roles[role]] if role in vocab.roles else None
+        for role in ROLES
+        if role in vocab.roles or role in inferred
+    }
+    model_keys = without_added(keys, vocab) if ignore_merges else keys
+    return _Parts(document, model_keys, merges, inferred, roles)
 
 
 def _render(parts: _Parts) -> bytes:

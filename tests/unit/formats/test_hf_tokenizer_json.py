@@ -303,8 +303,8 @@ def test_the_real_library_gives_our_ids_on_hostile_files(
 
 
 def test_roles_are_kept_in_a_sidecar_only_where_the_file_cannot_say_them(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    beside = tmp_path / "tokenizer.json.byteweld.json"
+    path = tmp_path / "books.json"
+    beside = tmp_path / "books.json.byteweld.json"
     plain = words_vocabulary(specials=["<s>", "</s>"])
     roles = {"bos": plain.special_tokens["<s>"], "eos": plain.special_tokens["</s>"]}
     vocab = Vocabulary(

@@ -1,0 +1,79 @@
+"""The roles in `tokenizer_config.json`, the file beside tokenizer.json that transformers reads.
+
+Only the keys `bos_token`, `eos_token`, `pad_token` and `unk_token` are ours: an existing file is
+merged into, and its other keys are kept. A role is a token's text, an object with the text as
+`content`, or null for no token.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from byteweld.errors import FormatError
+from byteweld.formats._json import parse_object, read_file, show
+from byteweld.vocab import ROLES
+
+_KEYS: Final[dict[str, str]] = {role: f"{role}_token" for role in ROLES}
+
+
+def config_path(main: Path) -> Path | None:
+    """Return the config beside a file; None if transformers would find neither by its name.
+
+    >>> config_path(Path("model/tokenizer.json")), config_path(Path("model/books.json"))
+    (PosixPath('model/tokenizer_config.json'), None)
+    """
+    return main.with_name("tokenizer_config.json") if main.name == "tokenizer.json" else None
+
+
+def read_roles(path: Path) -> dict[str, str | None]:
+    """Return the texts of the roles that a config has; none if there is no such file."""
+    return _roles_in(_read(path), path)
+
+
+def has_conflict(path: Path, roles: Mapping[str, str | None]) -> bool:
+    """Say whether a config gives one of these roles another text."""
+    found = read_roles(path)
+    return any(found.get(role) not in (None, text) for role, text in roles.items())
+
+
+def merge_roles(path: Path, roles: Mapping[str, str | None], *, overwrite: bool) -> bytes | None:
+    """Return the content of a config with these roles added; None if it has them already."""
+    config = _read(path)
+    found = _roles_in(config, path)
+    if config and all(role in found and found[role] == text for role, text in roles.items()):
+        return None
+    for role, text in roles.items():
+        key, old = _KEYS[role], found.get(role)
+        if not overwrite and old not in (None, text):
+            raise FileExistsError(
+                f"{path} has the {key} {old!r}, and the vocabulary has {text!r}; "
+                "pass overwrite=True (--force) to replace it"
+            )
+        if role not in found or old != text:
+            config[key] = text
+    if not path.exists():
+        config["tokenizer_class"] = "PreTrainedTokenizerFast"  # else transformers 4 finds no class
+    return (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _read(path: Path) -> dict[str, object]:
+    return parse_object(read_file(path), path) if path.is_file() else {}
+
+
+def _roles_in(config: Mapping[str, object], path: Path) -> dict[str, str | None]:
+    roles: dict[str, str | None] = {}
+    for role, key in _KEYS.items():
+        if key not in config:
+            continue
+        value = config[key]
+        text = value.get("content", value) if isinstance(value, dict) else value
+        if text is not None and not isinstance(text, str):
+            raise FormatError(
+                f"{key} is {show(value)}; expected text, an object with 'content', or null",
+                path=path,
+            )
+        roles[role] = text
+    return roles

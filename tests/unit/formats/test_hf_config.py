@@ -1,0 +1,242 @@
+"""Roles in tokenizer_config.json: written, merged, read back, shown by the real library."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import byteweld
+from byteweld import formats
+from byteweld.errors import FormatError
+from byteweld.formats import _sidecar
+from byteweld.vocab import Vocabulary
+
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+SPECIALS = {"<s>": 256, "</s>": 257, "<pad>": 258}
+ROLES = {"bos": 256, "eos": 257, "pad": 258}
+
+
+def vocabulary(roles: dict[str, int] | None = None, **changes: Any) -> Vocabulary:
+    tokens = BYTES | {i: text.encode() for text, i in SPECIALS.items()} | {259: b"ab"}
+    fields: dict[str, Any] = {"special_tokens": SPECIALS, "pattern": "gpt2"} | changes
+    return Vocabulary(tokens, [(97, 98, 259)], roles=roles, **fields)
+
+
+@pytest.fixture
+def main(tmp_path: Path) -> Path:
+    return tmp_path / "tokenizer.json"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "tokenizer_config.json"
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def put(path: Path, value: object) -> bytes:
+    data = json.dumps(value).encode()
+    path.write_bytes(data)
+    return data
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def test_roles_are_written_for_transformers_and_read_back(main: Path, config: Path) -> None:
+    vocab = vocabulary(ROLES)
+    assert formats.files(vocab, main) == [main, config]
+    formats.save(vocab, main)
+    assert names(main.parent) == {main.name, config.name}
+    assert config.read_text("utf-8") == (
+        '{\n  "bos_token": "<s>",\n  "eos_token": "</s>",\n  "pad_token": "<pad>",\n'
+        '  "tokenizer_class": "PreTrainedTokenizerFast"\n}\n'
+    )
+    assert formats.load(main) == vocab
+
+
+def test_without_roles_nothing_else_is_written(main: Path) -> None:
+    assert formats.files(vocabulary(), main) == [main]
+    formats.save(vocabulary(), main)
+    assert names(main.parent) == {main.name}
+
+
+def test_the_tokenizer_json_itself_does_not_depend_on_roles(main: Path, tmp_path: Path) -> None:
+    formats.save(vocabulary(), main)
+    formats.save(vocabulary(ROLES), tmp_path / "books.json")
+    assert main.read_bytes() == (tmp_path / "books.json").read_bytes()
+
+
+def test_under_another_name_roles_are_in_a_sidecar(tmp_path: Path) -> None:
+    put(tmp_path / "tokenizer_config.json", {"eos_token": "<pad>"})
+    path = tmp_path / "books.json"
+    formats.save(vocabulary(ROLES), path)
+    assert names(tmp_path) == {path.name, f"{path.name}.byteweld.json", "tokenizer_config.json"}
+    assert formats.load(path) == vocabulary(ROLES)
+
+
+def test_a_role_that_a_name_suggests_but_the_vocabulary_lacks_is_null(
+    main: Path, config: Path
+) -> None:
+    specials = {"<|bos|>": 256, "<|eos|>": 257}
+    tokens = BYTES | {i: text.encode() for text, i in specials.items()}
+    vocab = Vocabulary(tokens, special_tokens=specials, roles={"eos": 257})
+    formats.save(vocab, main)
+    assert json.loads(config.read_bytes())["bos_token"] is None
+    assert formats.load(main) == vocab
+
+
+def test_an_existing_config_keeps_its_other_keys(main: Path, config: Path) -> None:
+    template = {"chat_template": "{{ 'é' }}", "model_max_length": 10**30, "pad_token": None}
+    eos = {"__type": "AddedToken", "content": "</s>", "lstrip": False}
+    put(config, template | {"eos_token": eos})
+    assert formats.files(vocabulary(ROLES), main) == [main]  # nothing is replaced
+    formats.save(vocabulary(ROLES), main)
+    assert json.loads(config.read_bytes()) == template | {
+        "eos_token": eos,
+        "bos_token": "<s>",
+        "pad_token": "<pad>",
+    }
+    assert formats.load(main) == vocabulary(ROLES)
+
+
+def test_a_config_that_says_it_all_is_not_touched(main: Path, config: Path) -> None:
+    formats.save(vocabulary(ROLES), main)
+    before = put(config, json.loads(config.read_bytes()))
+    formats.save(vocabulary(ROLES), main, overwrite=True)
+    assert config.read_bytes() == before
+
+
+def test_a_role_that_differs_is_replaced_only_when_told(main: Path, config: Path) -> None:
+    before = put(config, {"eos_token": "<pad>", "other": 1})
+    assert formats.files(vocabulary(ROLES), main) == [main, config]
+    with pytest.raises(FileExistsError, match=r"has the eos_token '<pad>', .* has '</s>'; pass"):
+        formats.save(vocabulary(ROLES), main)
+    assert names(main.parent) == {config.name}
+    assert config.read_bytes() == before
+    formats.save(vocabulary(ROLES), main, overwrite=True)
+    found = json.loads(config.read_bytes())
+    assert (found["eos_token"], found["other"]) == ("</s>", 1)
+
+
+def test_a_stale_sidecar_is_removed_only_when_told(main: Path) -> None:
+    sidecar = _sidecar.sidecar_path(main)
+    sidecar.write_bytes(b"mine")
+    with pytest.raises(FileExistsError, match=r"byteweld\.json exists"):
+        formats.save(vocabulary(ROLES), main)
+    assert names(main.parent) == {sidecar.name}
+    formats.save(vocabulary(ROLES), main, overwrite=True)
+    assert not sidecar.exists()
+
+
+def test_if_one_file_cannot_be_written_the_other_is_as_before(main: Path, config: Path) -> None:
+    main.mkdir()  # cannot be replaced by a file
+    with pytest.raises(OSError, match=main.name):
+        formats.save(vocabulary(ROLES), main, format="huggingface", overwrite=True)
+    assert not config.exists()
+    before = put(config, {"eos_token": "<pad>"})
+    with pytest.raises(OSError, match=main.name):
+        formats.save(vocabulary(ROLES), main, format="huggingface", overwrite=True)
+    assert config.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"eos_token": 5}', b"\xff", b"[" * 10**5])
+def test_a_broken_config_is_a_format_error_and_is_kept(
+    main: Path, config: Path, content: bytes
+) -> None:
+    formats.save(vocabulary(), main)
+    config.write_bytes(content)
+    with pytest.raises(FormatError, match=config.name):
+        formats.load(main)
+    with pytest.raises(FormatError, match=config.name):
+        formats.save(vocabulary(ROLES), main, overwrite=True)
+    assert config.read_bytes() == content
+
+
+# ---------------------------------------------------------------------- reading
+
+
+@pytest.mark.parametrize(
+    ("declared", "roles"),
+    [
+        ({"eos_token": "</s>"}, {"eos": 257}),
+        ({"eos_token": {"content": "</s>", "special": True}, "sep_token": 7}, {"eos": 257}),
+        ({"eos_token": "<gone>", "pad_token": None}, {}),
+        ({"eos_token": "</s>", "bos_token": "</s>", "unk_token": "</s>"}, dict.fromkeys(("bos", "eos", "unk"), 257)),  # noqa: E501
+        ({"eos_token": "ab"}, {"eos": 259}),
+    ],
+)  # fmt: skip
+def test_roles_are_read_from_the_config_of_a_downloaded_model(
+    main: Path, config: Path, declared: dict[str, Any], roles: dict[str, int]
+) -> None:
+    formats.save(vocabulary(), main)
+    put(config, declared)
+    assert dict(formats.load(main).roles) == roles
+
+
+def test_a_declared_eos_can_be_added(main: Path, config: Path) -> None:
+    formats.save(vocabulary(), main)
+    before = byteweld.load(main).encode("abba")
+    put(config, {"eos_token": "</s>"})
+    tok = byteweld.load(main)
+    assert tok.encode("abba", add_eos=True) == [*before, 257]
+    assert tok.encode("abba") == before
+
+
+def test_where_text_can_be_unknown_unk_is_the_models_own(main: Path, config: Path) -> None:
+    vocab = Vocabulary(
+        {0: b"<unk>", 1: b"a", 2: b"<other>"},
+        special_tokens={"<unk>": 0, "<other>": 2},
+        roles={"unk": 0},
+        alphabet="partial",
+    )
+    formats.save(vocab, main)
+    for unk in ("<other>", None):
+        put(config, {"unk_token": unk})
+        assert formats.load(main) == vocab
+
+
+def test_a_sidecar_wins_over_the_config(main: Path, config: Path) -> None:
+    specials = {"<|eos|>": 256}
+    vocab = Vocabulary(BYTES | {256: b"<|eos|>"}, special_tokens=specials)  # eos is not a role
+    formats.save(vocab, main)
+    put(config, {"eos_token": "<|eos|>"})
+    assert _sidecar.sidecar_path(main).exists()
+    assert formats.load(main) == vocab
+
+
+def test_a_compiled_vocabulary_knows_the_config_it_was_made_with(
+    main: Path, config: Path, tmp_path: Path
+) -> None:
+    formats.save(vocabulary(), main)
+    cache = tmp_path / "cache"
+    assert dict(byteweld.load(main, cache=cache).vocab.roles) == {}
+    put(config, {"eos_token": "</s>"})
+    assert dict(byteweld.load(main, cache=cache).vocab.roles) == {"eos": 257}
+    config.unlink()
+    assert dict(byteweld.load(main, cache=cache).vocab.roles) == {}
+
+
+# ---------------------------------------------------------------------- the real library
+
+
+def test_transformers_shows_the_roles(main: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    vocab = vocabulary(ROLES)
+    formats.save(vocab, main)
+    theirs = transformers.AutoTokenizer.from_pretrained(str(main.parent))
+    assert (theirs.bos_token, theirs.eos_token, theirs.pad_token) == ("<s>", "</s>", "<pad>")
+    assert (theirs.bos_token_id, theirs.eos_token_id, theirs.pad_token_id) == (256, 257, 258)
+    ours = byteweld.load(main)
+    for text in ("abba", "a</s>b", " ab\n<pad><s>"):
+        ids = theirs.encode(text, add_special_tokens=False)
+        assert ids == ours.encode(text, allowed_special="all")
+    theirs.save_pretrained(str(main.parent))
+    assert dict(formats.load(main).roles) == ROLES
