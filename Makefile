@@ -66,12 +66,12 @@ format: $(VENV)/.lint ## write formats in place
 bench: bench-train bench-encode ## training and encoding beside the peers; appends to benches/record
 
 # ARGS are run.py's: `make bench-train ARGS="--only mixed-1000MB"`, `ARGS=--quick`.
-bench-train: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## counting and training beside the peers, and which bars are met
-	$(BIN)/python benches/run.py count train --judge $(ARGS)
+bench-train: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## counting and training beside the peers, and which targets are met
+	$(BIN)/python benches/run.py count train --targets $(ARGS)
 
 # The peers have an environment of their own: `ARGS=--quick` is three minutes, ARGS="--only zh-ja" a part.
-bench-encode: $(VENV)/.built $(PEERS)/.installed ## encoding and decoding beside the peers, and which bars are met
-	$(BIN)/python benches/run.py --definitions benches/encoding.toml --peers $(PEERS) --judge $(ARGS)
+bench-encode: $(VENV)/.built $(PEERS)/.installed ## encoding and decoding beside the peers, and which targets are met
+	$(BIN)/python benches/run.py --definitions benches/encoding.toml --peers $(PEERS) --targets $(ARGS)
 
 bench-table: ## write the README's tables and chart from the newest record
 	$(PYTHON) benches/table.py

@@ -1,7 +1,7 @@
-"""Right answers that were asked for once: digests of the truth's ids, kept in .cache/answers.json.
+"""Cached correct answers: digests of the truth engine's ids, in .cache/answers.json.
 
-Asking tiktoken costs more than all the fast engines together. A key has all that the ids depend on:
-the corpus, how it is cut into texts, the vocabulary, the pattern, and who was asked.
+Running tiktoken costs more than all the fast engines together. A key covers everything the ids
+depend on: the corpus, how it is divided, the vocabulary, the pattern, and the truth engine.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# Texts that are the same however they are handed over.
-_SAME_TEXTS = {"batch": "documents", "file": "documents"}
-# Measures whose answers are other than ids.
+# Shapes with the same input strings.
+_SAME_SHAPE = {"batch": "documents", "file": "documents"}
+# Measures whose answers are not ids.
 _KINDS = {"decode_array": "text", "decode_list": "text", "count_tokens": "number"}
 
 
 class Answers:
-    """Digests by key, in a file."""
+    """Digests by key, stored in a file."""
 
     def __init__(self, cache: Path) -> None:
         self._file = cache / "answers.json"
 
     def find(self, job: Mapping[str, Any], corpus_sha256: str, truth: str) -> str | None:
-        """The digest of a job's right answer, if it was ever asked for."""
+        """Return the digest of a job's correct answer, if it is known."""
         return self._read().get(_key(job, corpus_sha256, truth))
 
-    def keep(self, job: Mapping[str, Any], corpus_sha256: str, truth: str, digest: str) -> None:
-        """Remember it."""
+    def store(self, job: Mapping[str, Any], corpus_sha256: str, truth: str, digest: str) -> None:
+        """Store a digest."""
         known = self._read() | {_key(job, corpus_sha256, truth): digest}
         part = self._file.with_suffix(".part")
         part.write_text(json.dumps(known, indent=0, sort_keys=True))
@@ -43,7 +43,7 @@ class Answers:
 
 
 def _key(job: Mapping[str, Any], corpus_sha256: str, truth: str) -> str:
-    shape = _SAME_TEXTS.get(job["shape"], job["shape"])
+    shape = _SAME_SHAPE.get(job["shape"], job["shape"])
     kind = _KINDS.get(job["measure"], "ids")
     ranks = Path(job["rank_file"]).name
     pattern = hashlib.sha256((job["pattern"] or "").encode()).hexdigest()[:12]

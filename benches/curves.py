@@ -1,6 +1,6 @@
-"""What training costs, by size of corpus and vocabulary: docs/training.md's table and its plot.
+"""The cost of training by size of corpus and vocabulary: the table and plot of docs/training.md.
 
-Written from the newest runs recorded; no number by hand, no library for drawing.
+Generated from the latest recorded runs, without a plotting library.
 
     python benches/curves.py
 """
@@ -23,7 +23,7 @@ PLOT = HERE.parent / "docs" / "training-cost.svg"
 START, END = "<!-- curves:start -->", "<!-- curves:end -->"
 
 OURS = "byteweld"
-# (corpus, MB): the mixed corpus has 1 GB; what is larger is another text, and drawn apart.
+# (corpus, MB). The mixed corpus has 1 GB; the larger one is different text, drawn separately.
 CORPORA = [("mixed", 10), ("mixed", 100), ("mixed", 300), ("mixed", 1000), ("stories", 2000)]
 SIZES = (1000, 32_000, 128_000)
 ONCE = "train/prose-100MB/32000/smallest-ids/2-threads"
@@ -34,7 +34,7 @@ Rows = Mapping[str, Sequence[Mapping[str, str]]]
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one training: the median of its seconds, the highest of its peaks."""
+    """The median time and the maximum peak memory of one training."""
 
     seconds: float
     mebibytes: float
@@ -44,7 +44,7 @@ Costs = Mapping[tuple[str, int, int], Cost]  # by corpus, MB and vocabulary
 
 
 def cost_of(rows: Rows, definition: str) -> Cost | None:
-    """What ours took for a definition, or None if it was not measured."""
+    """Return our cost for a definition, or None if it was not measured."""
     mine = [row for row in rows.get(definition, ()) if row["engine"] == OURS]
     if not mine:
         return None
@@ -55,13 +55,13 @@ def cost_of(rows: Rows, definition: str) -> Cost | None:
 
 
 def all_costs(rows: Rows) -> dict[tuple[str, int, int], Cost]:
-    """Every point of the curves that was measured."""
+    """Return every measured point of the curves."""
     costs = {point: cost_of(rows, name) for name, point in _definitions().items()}
     return {point: cost for point, cost in costs.items() if cost is not None}
 
 
 def _definitions() -> dict[str, tuple[str, int, int]]:
-    """The names of the curves' definitions, and the point that each is."""
+    """Map the name of each definition to its point on the curves."""
     return {
         f"train/{corpus}-{megabytes}MB/{size}/smallest-ids/2-threads": (corpus, megabytes, size)
         for corpus, megabytes in CORPORA
@@ -77,7 +77,7 @@ def _megabytes(megabytes: int) -> str:
 
 
 def table(costs: Costs) -> list[str]:
-    """Markdown: a row for each corpus, a column for each vocabulary."""
+    """A Markdown table with a row per corpus and a column per vocabulary size."""
     heads = [f"{size:,} tokens" for size in SIZES]
     lines = ["| corpus | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(SIZES)]
     for corpus, megabytes in CORPORA:
@@ -92,7 +92,7 @@ def _cell(cost: Cost | None) -> str:
 
 
 def ten_times(once: Cost, tenfold: Cost) -> str:
-    """A sentence on text that repeats itself."""
+    """A sentence on repeated text."""
     return (
         f"100 MB of prose at 32,000 take {once.seconds:.2f} s and {once.mebibytes:.0f} MiB; ten "
         f"times the same text, 1 GB, take {tenfold.seconds:.2f} s and {tenfold.mebibytes:.0f} MiB."
@@ -105,13 +105,13 @@ _WIDTH, _HEIGHT = 860, 380
 _TOP, _BOTTOM = 52, 46
 _PANEL_LEFTS = (56, 492)
 _PANEL_WIDTH = 290
-_LABEL_GAP = 15  # between two labels at the ends of lines
+_LABEL_GAP = 15  # between labels at the ends of lines
 _X_TICKS = (10, 100, 300, 1000, 2000)
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """A logarithmic axis: values to places."""
+    """A logarithmic axis: maps values to coordinates."""
 
     low: float
     high: float
@@ -124,7 +124,7 @@ class _Scale:
 
 
 def plot(costs: Costs) -> str:
-    """Seconds and peak memory side by side, on logarithmic axes, as SVG for light and dark."""
+    """Seconds and peak memory side by side on logarithmic axes, for light and dark themes."""
     panels = [
         _panel(_PANEL_LEFTS[0], "Seconds, by vocabulary", costs, lambda cost: cost.seconds),
         _panel(_PANEL_LEFTS[1], "Peak MiB, by vocabulary", costs, lambda cost: cost.mebibytes),
@@ -164,8 +164,8 @@ def _panel(left: int, title: str, costs: Costs, value: Callable[[Cost], float]) 
 
 
 def _curve(number: int, points: Mapping[tuple[str, int], tuple[float, float]]) -> list[str]:
-    """A line through the mixed corpus's points; the other corpus stands apart, as a ring."""
-    joined = [place for (corpus, _), place in points.items() if corpus == CORPORA[0][0]]
+    """A line through the points of the mixed corpus; other corpora are separate rings."""
+    joined = [point for (corpus, _), point in points.items() if corpus == CORPORA[0][0]]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in joined)
     lines = [f'<polyline class="line s{number}" points="{path}"/>']
     lines += [f'<circle class="f{number}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>' for x, y in joined]
@@ -178,7 +178,7 @@ def _curve(number: int, points: Mapping[tuple[str, int], tuple[float, float]]) -
 
 
 def _labels(ends: Sequence[tuple[int, tuple[float, float]]]) -> list[str]:
-    """Each vocabulary's name at the end of its line; none over another."""
+    """The vocabulary size at the end of each line, without overlaps."""
     lines = []
     lowest = math.inf
     for number, (x, y) in sorted(ends, key=lambda end: -end[1][1]):
@@ -189,7 +189,7 @@ def _labels(ends: Sequence[tuple[int, tuple[float, float]]]) -> list[str]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """1, 3, 10, 30, ... around all values."""
+    """1, 3, 10, 30, ..., covering all values."""
     every = [factor * 10.0**power for power in range(-4, 7) for factor in (1, 3)]
     first = max(n for n, tick in enumerate(every) if tick <= low)
     last = min(n for n, tick in enumerate(every) if tick >= high)
@@ -200,7 +200,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def page_part(rows: Rows, link: str) -> list[str]:
-    """What stands between the page's markers."""
+    """The lines between the page's markers, markers included."""
     costs = all_costs(rows)
     cpu = next(row["cpu"] for name in _definitions() for row in rows.get(name, ()))
     lines = [
@@ -208,9 +208,9 @@ def page_part(rows: Rows, link: str) -> list[str]:
         "![Seconds and peak memory of a training, by size of corpus and vocabulary]"
         "(training-cost.svg)",
         "",
-        f"On {cpu}, 2 threads, GPT-2 pattern, medians ([the record]({link})). Up to 1 GB "
-        "it is the start of one mixed corpus (source code, documentation, many languages); the "
-        "2 GB are stories, another text, so they stand apart.",
+        f"Medians on {cpu}, 2 threads, GPT-2 pattern ([the record]({link})). Corpora up to 1 GB "
+        "are prefixes of one mixed corpus (source code, documentation, many languages); the 2 GB "
+        "corpus is different text (stories), so it is drawn separately.",
         "",
         *table(costs),
     ]
@@ -221,7 +221,7 @@ def page_part(rows: Rows, link: str) -> list[str]:
 
 
 def main() -> None:
-    """Rewrite the plot and the page's part."""
+    """Rewrite the plot and the generated part of the page."""
     path = newest_record(HERE / "record")
     rows = last_runs(path) if path else {}
     costs = all_costs(rows)

@@ -1,7 +1,7 @@
-"""SVG from a seed: icons such as people commit, for training without a pattern.
+"""Seeded SVG icons, for training without a pattern.
 
 Paths with relative and absolute commands, groups, gradients, circles, text; each drawing is one
-document. Only `Random.random` is used, whose numbers Python promises never to change.
+document. Uses only `Random.random`, whose sequence Python guarantees to be stable.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 SEPARATOR = b"<|endoftext|>"
 SEED = 11
 
-_COLOURS = "#fff #000 #333 #2e6ad1 #060606 #e74c3c #f4b400 #0f9d58 #888a85 currentColor".split()
+_COLORS = "#fff #000 #333 #2e6ad1 #060606 #e74c3c #f4b400 #0f9d58 #888a85 currentColor".split()
 _SIZES = (16, 24, 24, 24, 32, 48)
 _COMMANDS = "M m L l l l H h h V v v C c c c c S s Q q a".split()
 _NUMBERS = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "S": 4, "Q": 4}
@@ -20,19 +20,19 @@ _LABELS = "Home Search Menu Close Back Next Save Open Play Stop".split()
 
 
 def drawings(seed: int = SEED) -> Iterator[bytes]:
-    """Drawings without end; joined they are documents with SEPARATOR between them."""
-    hand = _Hand(random.Random(seed))
-    yield hand.drawing()
+    """Yield drawings forever; concatenated, they are documents joined by SEPARATOR."""
+    generator = _Generator(random.Random(seed))
+    yield generator.drawing()
     while True:
-        yield SEPARATOR + hand.drawing()
+        yield SEPARATOR + generator.drawing()
 
 
-class _Hand:
-    """Draws with numbers from one source."""
+class _Generator:
+    """Generates drawings from one source of random numbers."""
 
     def __init__(self, source: random.Random) -> None:
         self._random = source.random
-        self._recent: list[float] = []  # of this drawing: shapes share corners and radii
+        self._recent: list[float] = []  # in this drawing: shapes share corners and radii
 
     def _below(self, limit: int) -> int:
         return int(self._random() * limit)
@@ -53,7 +53,7 @@ class _Hand:
     def _gradient(self) -> list[str]:
         name = "abcdef"[self._below(6)]
         stops = [
-            f'      <stop stop-color="{self._one_of(_COLOURS)}" offset="{self._below(11) / 10:g}"/>'
+            f'      <stop stop-color="{self._one_of(_COLORS)}" offset="{self._below(11) / 10:g}"/>'
             for _ in range(2 + self._below(2))
         ]
         opening = f'    <linearGradient id="{name}" gradientUnits="userSpaceOnUse">'
@@ -66,7 +66,7 @@ class _Hand:
 
     def _shape(self, size: int, indent: str) -> str:
         kind = self._below(10)
-        fill = f'fill="{self._one_of(_COLOURS)}"'
+        fill = f'fill="{self._one_of(_COLORS)}"'
         if kind == 0:
             x, y, r = self._number(size), self._number(size), self._length(size // 2)
             return f'{indent}<circle cx="{x}" cy="{y}" r="{r}" {fill}/>'
@@ -93,7 +93,7 @@ class _Hand:
         return "".join(parts) + "z"
 
     def _number(self, size: int) -> str:
-        """A coordinate, mostly inside the picture; every other one was there before."""
+        """A coordinate, mostly inside the picture; half of them repeat a recent one."""
         if self._recent and self._below(2):
             value = self._recent[-1 - self._below(min(len(self._recent), 6))]
             return self._decimal(-value if self._below(3) == 0 else value)
@@ -105,7 +105,7 @@ class _Hand:
         return self._decimal(round((0.1 + 0.8 * self._random()) * size, self._below(2)))
 
     def _decimal(self, value: float) -> str:
-        """As editors leave numbers: `-.5`, not `-0.50`."""
+        """Format like SVG editors do: `-.5`, not `-0.50`."""
         shown = f"{abs(value):.2f}".rstrip("0").rstrip(".")
         if shown.startswith("0."):
             shown = shown[1:]

@@ -1,8 +1,8 @@
-"""Corpora and vocabularies -> files in benches/.cache, the same bytes for every engine.
+"""Prepares corpora and vocabularies as files in benches/.cache, the same bytes for every engine.
 
-A prepared corpus is documents of about 4 KB, cut at newlines, joined by SEPARATOR, with other text
-of the same kind beside it for warming up. Without the shared data, Python's own sources stand in.
-Corpora of gigabytes pass through in blocks.
+A prepared corpus consists of documents of about 4 KB, cut at newlines and joined by SEPARATOR, and
+a separate warm-up text of the same kind. Without the shared data, Python's standard library sources
+are used instead. Large corpora are streamed in blocks.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ SEPARATOR = "<|endoftext|>"
 
 _DOCUMENT_BYTES = 4096
 _WARM_UP_BYTES = 1_000_000
-_VERSION = 1  # of the preparation: a change here makes new files
+_VERSION = 1  # of the preparation; bump it to make new files
 _BLOCK_BYTES = 1 << 22
-# Below this the large mixed corpus is not made for its sake; the stand-in will do (--quick).
+# Below this size the mixed corpus is not worth making; the stand-in will do (--quick).
 _WORTH_MAKING = 5_000_000
-# The vocabulary that stands in for a missing one.
+# The stand-in for a missing vocabulary.
 _STANDIN_TOKENS = 8192
 _STANDIN_BYTES = 4_000_000
 _PANGRAM = b"The quick brown fox jumps over 13 lazy dogs, doesn't it?\n"
@@ -36,7 +36,7 @@ _PANGRAM = b"The quick brown fox jumps over 13 lazy dogs, doesn't it?\n"
 
 @dataclass(frozen=True)
 class Corpus:
-    """A prepared corpus: its files, and what the record says of it."""
+    """A prepared corpus: its files, and the facts that go into the record."""
 
     name: str
     path: Path
@@ -47,7 +47,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Vocab:
-    """A prepared vocabulary: a rank file, the same as tokenizer.json, and its pattern."""
+    """A prepared vocabulary: as a rank file and as tokenizer.json, and its pattern."""
 
     name: str
     rank_file: Path
@@ -57,7 +57,7 @@ class Vocab:
 
 
 class Inputs:
-    """Prepares what definitions ask for, once."""
+    """Prepares what definitions need, once."""
 
     def __init__(
         self,
@@ -76,11 +76,11 @@ class Inputs:
         cache.mkdir(parents=True, exist_ok=True)
 
     def corpus_name(self, name: str, size: int) -> str:
-        """The name of the corpus that will be used for this one: its own, or the stand-in's."""
+        """The name of the corpus that will be used: this one, or the stand-in."""
         if name == STDLIB:
             return name
         if name not in self._corpora:
-            raise ValueError(f"unknown corpus {name!r}; known are {', '.join(self._corpora)}")
+            raise ValueError(f"unknown corpus {name!r}; expected one of {', '.join(self._corpora)}")
         spec = self._corpora[name]
         if "corpus" in spec:
             within = self.corpus_name(spec["corpus"], size // spec["times"])
@@ -92,9 +92,9 @@ class Inputs:
         return name
 
     def corpus(self, name: str, size: int, *, warm_up: bool) -> Corpus:
-        """Prepare `size` bytes of a corpus, or what there is, and other text for warming up.
+        """Prepare up to `size` bytes of a corpus, and a warm-up text.
 
-        Raises sources.UnavailableError where it can neither be had nor be stood in for.
+        Raises sources.UnavailableError if it is unavailable and has no stand-in.
         """
         name = self.corpus_name(name, size)
         key = (name, size, warm_up)
@@ -103,13 +103,15 @@ class Inputs:
         return self._prepared[key]
 
     def vocab_name(self, name: str) -> str:
-        """The name of the vocabulary that will be used for this one."""
+        """The name of the vocabulary that will be used: this one, or the stand-in."""
         if name not in self._vocabs:
-            raise ValueError(f"unknown vocabulary {name!r}; known are {', '.join(self._vocabs)}")
+            raise ValueError(
+                f"unknown vocabulary {name!r}; expected one of {', '.join(self._vocabs)}"
+            )
         return name if self._index.is_file() else f"{STDLIB}-{self._vocabs[name]}"
 
     def vocab(self, name: str) -> Vocab:
-        """Unpack a published vocabulary, or train the one that stands in for it."""
+        """Unpack a published vocabulary, or train its stand-in."""
         if self.vocab_name(name) == name:
             return self._published(name, self._vocabs[name], self._index)
         return self._standin(self._vocabs[name])
@@ -121,7 +123,7 @@ class Inputs:
     # ------------------------------------------------------------------ corpora
 
     def _source(self, name: str, size: int) -> Source:
-        """Find the text of a corpus, and make it if need be."""
+        """Find the text of a corpus, and make it if necessary."""
         if name == STDLIB:
             return sources.stdlib()
         spec = self._corpora[name]
@@ -142,7 +144,7 @@ class Inputs:
         return sources.lines_of_scripts(source, spec["scripts"]) if "scripts" in spec else source
 
     def _files(self, pattern: str) -> list[Path]:
-        """The files of the shared data that a path, or a pattern of paths, names."""
+        """The files of the shared data that match a path or a glob."""
         return sorted(self._shared.glob(pattern))
 
     def _prepare(self, name: str, size: int, warm_up: bool) -> Corpus:
@@ -153,8 +155,8 @@ class Inputs:
         other_path = self._cache / f"{name}-{key}.warm-up.txt"
         if not (path.exists() and other_path.exists()):
             text, other = self._texts(source, size, warm_up)
-            for place, content in ((other_path, other), (path, text)):
-                _write(place, _joined(_documents(content)))
+            for target, content in ((other_path, other), (path, text)):
+                _write(target, _joined(_documents(content)))
         digest, separators = _facts(path)
         text_bytes = path.stat().st_size - separators * len(SEPARATOR)
         return Corpus(name, path, other_path, text_bytes, digest)
@@ -162,7 +164,7 @@ class Inputs:
     def _texts(
         self, source: Source, size: int, warm_up: bool
     ) -> tuple[Iterable[bytes], Iterable[bytes]]:
-        """The text to measure and that for warming up, in blocks of valid UTF-8."""
+        """The text to measure and the warm-up text, in blocks of valid UTF-8."""
         spec = self._corpora.get(source.name, {})
         if "letters" in spec:
             return source.head(size), [_PANGRAM * 1000]
@@ -179,12 +181,12 @@ class Inputs:
         entries = json.loads(index.read_bytes())["vocabs"]
         entry = next((entry for entry in entries if entry["name"] == name), None)
         if entry is None:
-            raise ValueError(f"{index}: has no vocabulary {name!r}")
+            raise ValueError(f"{index}: no vocabulary {name!r}")
         rank_file = self._cache / f"{name}-{entry['sha256'][:12]}.tiktoken"
         if not rank_file.exists():
             data = gzip.decompress((index.parent / entry["file"]).read_bytes())
             if _sha256(data) != entry["sha256"]:
-                raise ValueError(f"{entry['file']}: sha256 is not that of {index}")
+                raise ValueError(f"{entry['file']}: sha256 differs from the one in {index}")
             _write(rank_file, [data])
         return self._with_json(name, rank_file, entry["pat_str"], pattern_name)
 
@@ -202,30 +204,30 @@ class Inputs:
                 pattern=pattern_name,
                 separator=SEPARATOR,
             )
-            # Two merges may make the same bytes; a rank file holds them once.
+            # Two merges may make the same bytes; a rank file can hold them only once.
             tokens = dict.fromkeys(trained.vocab.tokens[i] for i in sorted(trained.vocab.tokens))
             lines = [base64.b64encode(token) + b" %d\n" % n for n, token in enumerate(tokens)]
             _write(rank_file, lines)
         return self._with_json(name, rank_file, byteweld.PATTERNS[pattern_name], pattern_name)
 
     def _with_json(self, name: str, rank_file: Path, pattern: str, pattern_name: str) -> Vocab:
-        """Write the ranks as tokenizer.json too, for engines that read no rank files.
+        """Write the ranks as tokenizer.json too, for engines that do not read rank files.
 
-        That our own writer makes it is no harm: a wrong file would give wrong ids, and be told.
+        Using our own writer is safe: a wrong file would give wrong ids, which are detected.
         """
         tokenizer_json = rank_file.with_suffix(".json")
         if not tokenizer_json.exists():
             import byteweld
 
             tokenizer = byteweld.load(rank_file, pattern=pattern, special_tokens={})
-            # Ranks that no merge list gives have no such file; who needs it then reports an error.
+            # Ranks that no merge list can express have no tokenizer.json; its readers then fail.
             with contextlib.suppress(byteweld.UnsupportedError):
                 tokenizer.save(tokenizer_json, format="huggingface")
         return Vocab(name, rank_file, tokenizer_json, pattern, pattern_name)
 
 
 def _repeated(name: str, corpus: Corpus, times: int) -> Source:
-    """A prepared corpus many times over: other counts, the same pre-tokens."""
+    """A prepared corpus repeated: the same pre-tokens with larger counts."""
 
     def blocks() -> Iterator[bytes]:
         for number in range(times):
@@ -239,7 +241,7 @@ def _repeated(name: str, corpus: Corpus, times: int) -> Source:
 
 
 def _documents(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Cut at SEPARATOR, which no document holds then, and after the first newline past 4 KB."""
+    """Cut at SEPARATOR, so that no document contains it, and at the first newline past 4 KB."""
     separator = SEPARATOR.encode()
     text = b""
     for block in blocks:
@@ -266,7 +268,7 @@ def _joined(documents: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Blocks that end with a newline; what follows the last newline of all is left out."""
+    """Regroup blocks so that each ends with a newline; drop what follows the last newline."""
     rest = b""
     is_cut = False
     for block in blocks:
@@ -281,9 +283,9 @@ def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _divide(data: bytes, size: int, other_bytes: int) -> tuple[bytes, bytes]:
-    """The first `size` bytes, to the last newline, and what follows for warming up.
+    """Split off the first `size` bytes, up to a newline, and a warm-up text after them.
 
-    Of a corpus that is too short at least nine tenths are measured.
+    If the corpus is too short, at least nine tenths of it are measured.
     """
     size = min(size, len(data) - min(other_bytes, len(data) // 10))
     cut = data.rfind(b"\n", 0, size) + 1 or size
@@ -291,12 +293,12 @@ def _divide(data: bytes, size: int, other_bytes: int) -> tuple[bytes, bytes]:
 
 
 def _valid(data: bytes) -> bytes:
-    """UTF-8 that every engine takes: what is not becomes U+FFFD."""
+    """Replace invalid UTF-8 by U+FFFD, so that every engine accepts the text."""
     return data.decode("utf-8", "replace").encode()
 
 
 def _facts(path: Path) -> tuple[str, int]:
-    """The sha256 of a prepared corpus, and how many separators it holds."""
+    """The sha256 of a prepared corpus and the number of separators in it."""
     state = hashlib.sha256()
     separators = 0
     tail = b""

@@ -1,4 +1,4 @@
-"""Engines: where they are installed, and one measurement of one in a process of its own."""
+"""Finds where engines are installed, and runs one measurement in a separate process."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ WORKER = Path(__file__).resolve().parent / "worker.py"
 
 @dataclass(frozen=True)
 class Engine:
-    """A file of engines/, or a variant of it."""
+    """A file in engines/, or a variant of it."""
 
     name: str
     file: Path
     variant: str | None
     python: str  # the interpreter of the environment where it is installed
-    remedy: str  # where it is not installed
+    remedy: str  # how to install it
     version: str | None  # None if it is not installed
     measures: frozenset[str]
     vocabs: frozenset[str] | None = None  # None for any
@@ -37,7 +37,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a worker gave: a result, or why there is none."""
+    """The result of a worker, or why there is none."""
 
     result: dict[str, Any] | None
     verdict: Verdict
@@ -45,9 +45,9 @@ class Outcome:
 
 
 def find_engine(name: str, folders: Sequence[Path], peers: Path | None = None) -> Engine:
-    """Read an engine's file, without importing its library.
+    """Read an engine's file without importing its library.
 
-    `peers` is a virtual environment; an engine that is installed there runs there.
+    `peers` is a virtual environment; an engine installed there runs there.
     """
     stem, _, variant = name.partition(":")
     for folder in folders:
@@ -65,7 +65,7 @@ def find_engine(name: str, folders: Sequence[Path], peers: Path | None = None) -
 
 
 def _installation(module: ModuleType, peers: Path | None) -> tuple[str | None, str]:
-    """The version of an engine's library, or its own (None if missing), and its interpreter."""
+    """The version of an engine's library, or its own (None if missing), and the interpreter."""
     if hasattr(module, "NEEDS"):
         return (str(module.VERSION) if shutil.which(module.NEEDS) else None), sys.executable
     if peers is not None:
@@ -81,12 +81,12 @@ def _installation(module: ModuleType, peers: Path | None) -> tuple[str | None, s
 
 def _remedy(module: ModuleType) -> str:
     if hasattr(module, "NEEDS"):
-        return f"it needs {module.NEEDS}"
+        return f"requires {module.NEEDS}"
     return f"pip install {module.DISTRIBUTION}"
 
 
 def start(engine: Engine, definition: Definition, timeout: float) -> Outcome:
-    """Measure once, in a process of its own."""
+    """Measure once, in a separate process."""
     job = definition.job | {"variant": engine.variant}
     threads = str(definition.threads)
     environment = os.environ | {
@@ -101,6 +101,8 @@ def start(engine: Engine, definition: Definition, timeout: float) -> Outcome:
     except subprocess.TimeoutExpired:
         return Outcome(None, "timeout", f"stopped after {timeout:.0f} s")
     if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return Outcome(None, "error", said[-1] if said else f"exit status {done.returncode}")
+        messages = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return Outcome(
+            None, "error", messages[-1] if messages else f"exit status {done.returncode}"
+        )
     return Outcome(json.loads(done.stdout), "yes")

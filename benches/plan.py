@@ -1,4 +1,4 @@
-"""Definitions: what is measured, each combination of axes by its name, with its input prepared."""
+"""Definitions: what is measured. Names each combination of axes and prepares its input."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Any
 
 from inputs import SEPARATOR, Corpus, Inputs
 
-NOT_MEASURES = frozenset({"corpora", "vocabs", "patterns", "answers", "bars", "quick"})
-# Keys of a definition that may be lists: each combination is a definition of its own.
+NOT_MEASURES = frozenset({"corpora", "vocabs", "patterns", "answers", "targets", "quick"})
+# Keys of a definition that may be lists; each combination is a separate definition.
 AXES = ("corpus", "megabytes", "vocab", "vocab_size", "tie_rule", "pattern", "shape", "threads")
-TRAINING_PATTERN = "gpt2"  # the only one that every trainer has; not part of a name
+TRAINING_PATTERN = "gpt2"  # the only one that every trainer supports; not part of a name
 NO_PATTERN = "none"
 
 
 @dataclass(frozen=True)
 class Definition:
-    """One thing to measure, with its input prepared."""
+    """One thing to measure, with its prepared input."""
 
     measure: str
-    subject: str  # the name without the threads: what the right answer depends on
-    labels: tuple[str, ...]  # the names in definitions.toml, which bars use
+    subject: str  # the name without the threads; the right answer depends on this
+    labels: tuple[str, ...]  # the names in the definitions file, which targets use
     threads: int
     engines: tuple[str, ...]
     truth: str
     at_most: Mapping[str, int]
     context: frozenset[str]
     clock: str
-    repeat: int | None  # instead of the command line's
+    repeat: int | None  # the default, unless the command line sets it
     about: str
     corpus: Corpus
     job: dict[str, Any]
 
     @property
     def passes(self) -> list[str]:
-        """What a worker times one after the other; of most measures it is one call."""
+        """What a worker times, in order; for most measures it is one call."""
         return self.job["passes"] or [""]
 
     @property
@@ -45,7 +45,7 @@ class Definition:
         return _with_threads(self.subject, self.threads)
 
     @property
-    def story(self) -> str:
+    def description(self) -> str:
         """What is measured, and how."""
         parts = [self.about, f"Seconds are {self.clock} time."]
         parts += [f"At most {runs(most)} of {name}." for name, most in self.at_most.items()]
@@ -73,7 +73,7 @@ def expand(
 ) -> Iterator[dict[str, Any]]:
     """Yield each combination of a measure's axes as a definition with single values.
 
-    `label` is its name as written, `megabytes` what the corpus has, if it says so.
+    `label` is the name as written; `has` is the size of the corpus, if that is known.
     """
     for measure in measures:
         for table in definitions[measure]:
@@ -93,13 +93,13 @@ def expand(
 
 
 def _is_quick(table: Mapping[str, Any], quick: Mapping[str, Any]) -> bool:
-    """Whether a definition has only values that the quick form lists."""
+    """Whether a definition has only values listed under `[quick]`."""
     keys = (key for key in ("measure", *AXES) if isinstance(quick.get(key), list))
     return all((table[key] or "") in quick[key] for key in keys)
 
 
 def _made_quick(table: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
-    """A definition no larger than the quick form, and with its engines only."""
+    """Limit a definition to the sizes and engines of `[quick]`."""
     numbers = {
         key: min(table.get(key) or most, most)
         for key, most in quick.items()
@@ -128,7 +128,7 @@ def _subject(table: Mapping[str, Any], corpus: str, megabytes: float, vocab: str
 
 
 def expected_name(table: Mapping[str, Any], inputs: Inputs) -> str:
-    """The name that a definition will have, told without preparing anything."""
+    """The name that a definition will have, without preparing anything."""
     size = _size(table)
     corpus = inputs.corpus_name(table["corpus"], size)
     vocab = None if table["vocab"] is None else inputs.vocab_name(table["vocab"])
@@ -147,7 +147,7 @@ def prepare(
     labels: Sequence[str],
     cache: Path,
 ) -> Definition:
-    """Prepare a definition's corpus and vocabulary, and name it after what it really uses."""
+    """Prepare a definition's corpus and vocabulary, and name it after what it actually uses."""
     size = _size(table)
     corpus = inputs.corpus(table["corpus"], size, warm_up=table["shape"] is not None)
     job = {
@@ -178,7 +178,7 @@ def prepare(
     if vocab_name is None or table["pattern"]:
         pattern_name = table["pattern"] or TRAINING_PATTERN
         job |= {"pattern": _find_pattern(pattern_name, patterns), "pattern_name": pattern_name}
-    # Cut at a newline, a corpus is a little shorter than asked for; that is not worth another name.
+    # A corpus cut at a newline is slightly shorter than requested; that does not change its name.
     megabytes = table["megabytes"] if corpus.text_bytes > 0.95 * size else corpus.text_bytes / 1e6
     return Definition(
         measure=table["measure"],
@@ -198,7 +198,7 @@ def prepare(
 
 
 def _find_pattern(name: str, patterns: Mapping[str, str]) -> str | None:
-    """A pattern of definitions.toml, or of ours; None if none is meant."""
+    """Find a pattern in the definitions or in byteweld; None for no pattern."""
     if name == NO_PATTERN:
         return None
     if name in patterns:
@@ -207,12 +207,12 @@ def _find_pattern(name: str, patterns: Mapping[str, str]) -> str | None:
 
     if name not in byteweld.PATTERNS:
         known = ", ".join([NO_PATTERN, *patterns, *byteweld.PATTERNS])
-        raise ValueError(f"unknown pattern {name!r}; known are {known}")
+        raise ValueError(f"unknown pattern {name!r}; expected one of {known}")
     return byteweld.PATTERNS[name]
 
 
 def stored_answer(definitions: Mapping[str, Any], definition: Definition) -> str | None:
-    """The digest of the right answer, if definitions.toml has it for this very corpus."""
+    """The digest of the right answer, if the definitions have it for this exact corpus."""
     answer = definitions.get("answers", {}).get(definition.subject)
     if answer and definition.corpus.sha256.startswith(answer["corpus"]):
         return str(answer["digest"])

@@ -1,6 +1,6 @@
-"""The record: every run as a line of record/<host>/<date>.csv, and a summary in <date>.md.
+"""The record: every run is a line of record/<host>/<date>.csv, with a summary in <date>.md.
 
-Both only grow: a run adds to them and changes nothing. <host> is the kind of machine, not its name.
+Both files are append-only. <host> is the kind of machine, not its name.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal, cast
 
-# `unlike`: an engine that learns something else by design; timed for context, never compared.
-# `inexact`: an encoder whose ids are not the right ones; timed, and never the best peer.
+# `unlike`: an engine that learns something different by design; timed for context, never compared.
+# `inexact`: an encoder with wrong ids; timed, but never the best peer.
 Verdict = Literal["yes", "WRONG", "error", "timeout", "unlike", "inexact"]
 TIMED = frozenset({"yes", "unlike", "inexact"})
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and with what a run was made."""
+    """The machine and tools of a run."""
 
     date: str
     commit: str
@@ -36,7 +36,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement. Times are None unless the answer was right: wrong is not fast."""
+    """One measurement. Times are None unless the answer was right."""
 
     engine: str
     version: str
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Line:
-    """One engine's line of a definition's table; ratios are to our own time."""
+    """One engine's line in a definition's table; ratios are relative to byteweld's time."""
 
     engine: str
     version: str
@@ -67,12 +67,12 @@ class Line:
     peak_rss_bytes: int
     median_ratio: float | None
     best_ratio: float | None
-    mark: str = ""  # `unlike` or `inexact`: not to be compared with ours
+    mark: str = ""  # `unlike` or `inexact`: not comparable
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a definition: the lines of its table, and what went wrong."""
+    """The result of a definition: the lines of its table, and any problems."""
 
     definition: str
     about: str
@@ -82,7 +82,7 @@ class Result:
 
 
 def describe_machine(repository: Path) -> Machine:
-    """Collect the facts that every line of the record carries."""
+    """Collect the facts stored with every line of the record."""
     return Machine(
         date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         commit=_commit(repository),
@@ -93,7 +93,7 @@ def describe_machine(repository: Path) -> Machine:
 
 
 def host_name() -> str:
-    """The kind of machine, such as `x86_64-2cpu`; a machine's own name is nobody's business."""
+    """The kind of machine, such as `x86_64-2cpu`; never the machine's own name."""
     return f"{platform.machine()}-{os.cpu_count()}cpu"
 
 
@@ -130,7 +130,7 @@ def _output(command: list[str], folder: Path) -> str:
 
 
 class Record:
-    """Appends to the two files of one host and day; without a folder it keeps nothing."""
+    """Appends to the two files of one host and day; without a folder, it stores nothing."""
 
     COLUMNS = tuple(field.name for kind in (Machine, Row) for field in fields(kind))
 
@@ -139,13 +139,13 @@ class Record:
         self.csv: Path | None = None
         self.markdown: Path | None = None
         if folder is not None:
-            place = folder / host_name()
-            place.mkdir(parents=True, exist_ok=True)
-            self.csv = _with_columns(place, machine.date[:10], self.COLUMNS)
+            host = folder / host_name()
+            host.mkdir(parents=True, exist_ok=True)
+            self.csv = _with_columns(host, machine.date[:10], self.COLUMNS)
             self.markdown = self.csv.with_suffix(".md")
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Append measurements, at once: a run that is killed keeps what it has."""
+        """Append measurements immediately, so that an interrupted run keeps what it has."""
         if self.csv is None:
             return
         with self.csv.open("a", newline="") as file:
@@ -153,18 +153,18 @@ class Record:
             for row in rows:
                 writer.writerow(asdict(self._machine) | _rounded(row))
 
-    def summarise(self, text: str) -> None:
+    def summarize(self, text: str) -> None:
         """Append a run's summary."""
         if self.markdown is not None:
             with self.markdown.open("a") as file:
                 file.write(text)
 
 
-def _with_columns(place: Path, date: str, columns: Sequence[str]) -> Path:
-    """The day's file; a second one if the first was begun with other columns."""
+def _with_columns(folder: Path, date: str, columns: Sequence[str]) -> Path:
+    """The file of the day; a new one if the existing file has other columns."""
     number = 1
     while True:
-        path = place / (f"{date}.csv" if number == 1 else f"{date}-{number}.csv")
+        path = folder / (f"{date}.csv" if number == 1 else f"{date}-{number}.csv")
         if not path.exists():
             path.write_text(",".join(columns) + "\n")
             return path
@@ -182,19 +182,19 @@ def _rounded(row: Row) -> dict[str, object]:
     return values
 
 
-# ---------------------------------------------------------------------- reading it again
+# ---------------------------------------------------------------------- reading
 
 
 def newest_record(folder: Path) -> Path | None:
-    """The record made last, of any host."""
+    """The newest record of any host."""
     records = sorted(folder.glob("*/*.csv"), key=lambda path: path.name)
     return records[-1] if records else None
 
 
 def last_runs(path: Path) -> dict[str, list[dict[str, str]]]:
-    """By definition the measurements of its last run, in this record or an older one beside it.
+    """The measurements of each definition's last run, in this record or an older one of the host.
 
-    An engine that was wrong even once in that run is left out.
+    An engine with even one wrong answer in that run is left out.
     """
     found: dict[str, list[dict[str, str]]] = {}
     older = [record for record in path.parent.glob("*.csv") if record.name <= path.name]
@@ -212,7 +212,7 @@ def last_runs(path: Path) -> dict[str, list[dict[str, str]]]:
 
 
 def as_row(values: Mapping[str, str]) -> Row:
-    """A line of the record as the Row that it was."""
+    """Convert a line of the record back into a Row."""
     return Row(
         engine=values["engine"],
         version=values["version"],
@@ -232,8 +232,8 @@ def as_row(values: Mapping[str, str]) -> Row:
 # ---------------------------------------------------------------------- summaries
 
 
-def summarise_rows(rows: Sequence[Row], clock: str, ours: str) -> list[Line]:
-    """Medians and bests of right answers by engine; a ratio of 2.0 is twice as long as `ours`."""
+def summarize_rows(rows: Sequence[Row], clock: str, ours: str) -> list[Line]:
+    """Medians and bests of right answers by engine; a ratio of 2.0 is twice the time of `ours`."""
     by_engine: dict[str, list[Row]] = {}
     for row in rows:
         if row.ok in TIMED:
@@ -263,7 +263,7 @@ def summarise_rows(rows: Sequence[Row], clock: str, ours: str) -> list[Line]:
 
 
 def _times(rows: Iterable[Row], clock: str) -> list[float]:
-    """Seconds by a clock; never nothing, so that a ratio of tiny runs can be made."""
+    """Seconds by a clock; never zero, so that ratios are defined."""
     chosen = (row.wall_seconds if clock == "wall" else row.cpu_seconds for row in rows)
     return [max(seconds, 1e-9) for seconds in chosen if seconds is not None]
 
@@ -284,7 +284,7 @@ _HEADINGS = (
 
 
 def plain_table(lines: Sequence[Line]) -> str:
-    """A definition's table for a terminal."""
+    """Format a definition's table for a terminal."""
     rows = [_HEADINGS, *(_cells(line) for line in lines)]
     widths = [max(len(row[n]) for row in rows) for n in range(len(_HEADINGS))]
     out = []
@@ -314,7 +314,7 @@ def _ratio(ratio: float | None) -> str:
 
 
 def markdown_summary(results: Sequence[Result]) -> str:
-    """Results as Markdown: definitions of the same kind in one table, a column for each engine."""
+    """Results as Markdown: similar definitions in one table, with a column per engine."""
     out: list[str] = []
     for (about, engines), group in groupby(results, key=lambda r: (r.about, r.engines)):
         members = list(group)

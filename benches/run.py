@@ -1,10 +1,10 @@
-"""Ours and the peers, side by side: run, check the answer, print, and add to the record.
+"""Benchmarks byteweld and its peers: run, check answers, print, append to the record.
 
-    python benches/run.py [MEASURE ...] [--quick] [--judge] [--repeat 5] [--only NAME]
+    python benches/run.py [MEASURE ...] [--quick] [--targets] [--repeat 5] [--only NAME]
 
-Each measurement is a fresh process (worker.py). The engines of a definition take turns, so that
-noise meets all alike. An engine whose answer is not the right one is WRONG and has no time; a peer
-that encodes inexactly is timed, marked so, and never the best peer.
+Each measurement is a new process (worker.py). The engines of a definition are interleaved, so that
+noise affects all of them equally. An engine with a wrong answer is marked WRONG and has no time; a
+peer that encodes inexactly is timed, marked `inexact`, and never the best peer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from typing import Any
 
 from answers import Answers
 from inputs import Inputs
-from judge import judge, markdown_judgements, plain_judgements, read_bars
 from launch import Engine, Outcome, find_engine, start
 from plan import (
     NOT_MEASURES,
@@ -45,18 +44,19 @@ from recording import (
     describe_machine,
     markdown_summary,
     plain_table,
-    summarise_rows,
+    summarize_rows,
 )
 from sources import STDLIB, UnavailableError
+from targets import check_targets, markdown_checks, plain_checks, read_targets
 from worker import load_engine
 
 HERE = Path(__file__).resolve().parent
 OURS = "byteweld"
-REPEAT = 5  # runs of each engine, unless the definition or the command line says
+REPEAT = 5  # runs per engine, unless the definition or the command line sets it
 
 
 class Bench:
-    """Runs definitions, and gathers their results."""
+    """Runs definitions and collects their results."""
 
     def __init__(
         self,
@@ -75,14 +75,14 @@ class Bench:
         self._repeat = repeat
         self._timeout = timeout
         self._answers = Answers(cache)
-        self._ready: set[Path] = set()  # engines that have prepared themselves
+        self._ready: set[Path] = set()  # engines whose prepare() has run
         self.results: list[Result] = []
-        self.figures: dict[tuple[str, str], Line] = {}  # by label and engine, for the bars
+        self.figures: dict[tuple[str, str], Line] = {}  # by label and engine, for the targets
         self.missing: dict[str, None] = {}  # in order
         self.ours_failed = False
 
     def run(self, definition: Definition, stored: str | None) -> None:
-        """Measure one definition with all its engines, and print its table."""
+        """Measure one definition with all its engines and print its table."""
         print(f"\n{definition.name}", flush=True)
         engines = self._installed(definition)
         rows: list[Row] = []
@@ -96,29 +96,29 @@ class Bench:
         else:
             rows, problems = self._measure(definition, engines, stored)
         for which in definition.passes:
-            self._tell(definition, which, rows)
+            self._report(definition, which, rows)
         for problem in problems:
             print(f"  {problem}")
         if problems:
             self.results[-1].problems.extend(problems)
 
-    def _tell(self, definition: Definition, which: str, rows: Sequence[Row]) -> None:
-        """Print the table of one pass, and keep its figures."""
+    def _report(self, definition: Definition, which: str, rows: Sequence[Row]) -> None:
+        """Print the table of one pass and keep its figures."""
         name = with_pass(definition.name, which)
         mine = [row for row in rows if row.definition == name]
-        lines = summarise_rows(mine, definition.clock, definition.engines[0])
+        lines = summarize_rows(mine, definition.clock, definition.engines[0])
         if lines:
             print((f"  {which}:\n" if which else "") + plain_table(lines))
         for label, line in itertools.product(definition.labels, lines):
             self.figures[with_pass(label, which), line.engine] = line
-        self.results.append(Result(name, definition.story, definition.engines, lines, []))
+        self.results.append(Result(name, definition.description, definition.engines, lines, []))
 
     def _installed(self, definition: Definition) -> list[Engine]:
         engines = []
         for name in definition.engines:
             engine = find_engine(name, self._folders, self._peers)
             if definition.measure not in engine.measures:
-                raise ValueError(f"{engine.file}: has no function {definition.measure!r}")
+                raise ValueError(f"{engine.file}: no function {definition.measure!r}")
             if engine.vocabs is not None and definition.job["vocab"] not in engine.vocabs:
                 continue
             problem = self._problem(engine)
@@ -130,7 +130,7 @@ class Bench:
         return engines
 
     def _problem(self, engine: Engine) -> str:
-        """Why an engine cannot run, or nothing. One that builds something does so now, once."""
+        """Why an engine cannot run, or an empty string. Builds an engine that needs it, once."""
         if engine.version is None:
             return f"{engine.name} not installed: {engine.remedy}"
         if "prepare" in engine.measures and engine.file not in self._ready:
@@ -142,26 +142,26 @@ class Bench:
         return ""
 
     def _ask(self, definition: Definition) -> str | None:
-        """The right ids of an encoding, which the truth is asked for once and outside the clock."""
+        """The digest of the right ids, computed once by the truth engine, outside the clock."""
         if not definition.job["passes"]:
             return None
         truth = find_engine(definition.truth, self._folders, self._peers)
-        asked = f"{truth.name} {truth.version}"
-        key = (definition.job, definition.corpus.sha256, asked)
+        truth_version = f"{truth.name} {truth.version}"
+        key = (definition.job, definition.corpus.sha256, truth_version)
         found = self._answers.find(*key)
         if found is None and truth.version is not None:
-            print(f"  asking {asked}", file=sys.stderr, flush=True)
+            print(f"  computing the answer with {truth_version}", file=sys.stderr, flush=True)
             outcome = start(truth, definition, self._timeout)
             if outcome.result is None:
-                raise RuntimeError(f"{asked}: {outcome.verdict}: {outcome.message}")
+                raise RuntimeError(f"{truth_version}: {outcome.verdict}: {outcome.message}")
             found = str(outcome.result["digest"])
-            self._answers.keep(*key, found)
+            self._answers.store(*key, found)
         return found
 
     def _measure(
         self, definition: Definition, engines: list[Engine], stored: str | None
     ) -> tuple[list[Row], list[str]]:
-        """Let the engines take turns; after the first round only the right ones go on."""
+        """Interleave the engines; after the first round only those with right answers continue."""
         rows: list[Row] = []
         problems: list[str] = []
         right = stored
@@ -169,31 +169,31 @@ class Bench:
         for run in range(1, repeat + 1):
             most = {engine.name: definition.at_most.get(engine.name, run) for engine in engines}
             engines = [engine for engine in engines if most[engine.name] >= run]
-            engines = engines[run > 1 :] + engines[: run > 1]  # another one begins
+            engines = engines[run > 1 :] + engines[: run > 1]  # rotate the order
             outcomes = []
             for engine in engines:
                 print(f"  run {run} of {repeat}: {engine.name}", file=sys.stderr, flush=True)
                 outcomes.append(start(engine, definition, self._timeout))
             if right is None:
                 right = _answer_of(definition.truth, engines, outcomes)
-            judged = [
-                self._judge(definition, engine, outcome, right, run)
+            checked = [
+                self._check(definition, engine, outcome, right, run)
                 for engine, outcome in zip(engines, outcomes, strict=True)
             ]
-            problems += [problem for _, problem in judged if problem]
-            round_rows = [row for rows_of_one, _ in judged for row in rows_of_one]
+            problems += [problem for _, problem in checked if problem]
+            round_rows = [row for rows_of_one, _ in checked for row in rows_of_one]
             self._record.add(round_rows)
             rows += round_rows
             going_on = {row.engine for row in round_rows if row.ok in TIMED}
             engines = [engine for engine in engines if engine.name in going_on]
-        # A wrong answer in a later round unmakes the earlier ones.
+        # A wrong answer in a later round invalidates the earlier ones.
         failed = {row.engine for row in rows if row.ok not in TIMED}
         return [row for row in rows if row.engine not in failed], problems
 
-    def _judge(
+    def _check(
         self, definition: Definition, engine: Engine, outcome: Outcome, right: str | None, run: int
     ) -> tuple[list[Row], str]:
-        """The rows of one measurement, one for each pass, and what is wrong, if anything."""
+        """The rows of one measurement, one per pass, and the problem, if any."""
         result = outcome.result
         verdict = outcome.verdict
         message = f"{verdict}: {outcome.message}"
@@ -201,10 +201,13 @@ class Bench:
         if result is not None and engine.name in definition.context:
             verdict = "unlike"
         elif result is not None and right is None:
-            return [], f"{engine.name}: not timed: {definition.truth} gave no answer to check it"
+            return (
+                [],
+                f"{engine.name}: not timed: no answer from {definition.truth} to check against",
+            )
         elif result is not None and result["digest"] != right:
             verdict = "inexact" if definition.job["passes"] and not is_ours else "WRONG"
-            message = f"WRONG, not timed: its answer is {result['digest']}, expected {right}"
+            message = f"WRONG, not timed: the answer is {result['digest']}, expected {right}"
         rows = [
             self._row(definition, engine, outcome, verdict, which, run)
             for which in definition.passes
@@ -252,15 +255,15 @@ def heading(
     machine: Machine, *, repeat: int | None, standin: bool, load: float, missing: Sequence[str]
 ) -> str:
     """The first lines of a run's summary."""
-    often = runs(repeat) if repeat else f"{runs(REPEAT)}, or as said below"
+    often = runs(repeat) if repeat else f"{runs(REPEAT)}, unless noted below"
     lines = [
         f"\n## {machine.date}, commit {machine.commit}\n",
         f"{machine.cpu}; Python {machine.python}; {machine.rustc}; load {load:.1f} at the start.",
-        f"Medians (and bests) of {often}, interleaved, each in a fresh process; ×2 is twice "
-        "our time. Every answer was checked; an engine with a wrong one has no time.",
+        f"Medians (and bests) of {often}, interleaved, each in a new process; ×2 is twice "
+        "our time. Every answer was checked; an engine with a wrong answer has no time.",
     ]
     if standin:
-        lines.append(f"No shared data: Python's own library sources (`{STDLIB}`) stand in for it.")
+        lines.append(f"No shared data: Python's standard library (`{STDLIB}`) is used instead.")
     return "\n".join([*lines, *(f"- {line}" for line in missing)]) + "\n"
 
 
@@ -269,23 +272,36 @@ def heading(
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="benches/run.py", description="Measure byteweld beside its peers, checking answers."
+        prog="benches/run.py",
+        description="Benchmark byteweld and its peers, checking every answer.",
     )
     add = parser.add_argument
-    add("measures", nargs="*", help="count, train, ...: tables of the definitions; default all")
-    add("--quick", action="store_true", help="[quick] of the definitions; recorded nowhere")
-    add("--judge", action="store_true", help="say which bars of the definitions are met")
-    add("--repeat", type=int, help="runs of each engine (5, or as a definition says)")
-    add("--only", action="append", default=[], metavar="NAME", help="definitions with NAME in them")
-    add("--list", action="store_true", help="print the names of the definitions and stop")
-    add("--timeout", type=float, default=900, metavar="SECONDS", help="of one measurement (900)")
+    add("measures", nargs="*", help="count, train, ...: tables of the definitions (default: all)")
+    add("--quick", action="store_true", help="the [quick] subset of the definitions; not recorded")
+    add("--targets", action="store_true", help="show which targets of the definitions are met")
+    add("--repeat", type=int, help="runs per engine (default: 5, or the definition's)")
+    add(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="definitions whose name contains NAME",
+    )
+    add("--list", action="store_true", help="print the names of the definitions and exit")
+    add(
+        "--timeout",
+        type=float,
+        default=900,
+        metavar="SECONDS",
+        help="per measurement (default: 900)",
+    )
     add("--definitions", type=Path, default=HERE / "definitions.toml")
-    add("--peers", type=Path, metavar="VENV", help="an environment where peers are installed")
-    add("--engines", type=Path, metavar="FOLDER", help="look here for engines first")
-    add("--record", type=Path, metavar="FOLDER", help="where to record (benches/record)")
+    add("--peers", type=Path, metavar="VENV", help="a virtual environment with the peers")
+    add("--engines", type=Path, metavar="FOLDER", help="search this folder for engines first")
+    add("--record", type=Path, metavar="FOLDER", help="where to record (default: benches/record)")
     add("--cache", type=Path, default=HERE / ".cache", metavar="FOLDER", help="for prepared input")
     add("--shared", type=Path, default=HERE.parent.parent / "shared" / "data", metavar="FOLDER")
-    add("--mixed", type=Path, metavar="FOLDER", help="where the mixed corpus is, or is made")
+    add("--mixed", type=Path, metavar="FOLDER", help="the mixed corpus; made there if missing")
     chosen = parser.parse_args(arguments)
     if chosen.repeat is not None and chosen.repeat < 1:
         parser.error(f"--repeat is {chosen.repeat}; it must be at least 1")
@@ -297,18 +313,18 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def choose(
     chosen: argparse.Namespace, definitions: Mapping[str, Any], inputs: Inputs
 ) -> dict[str, list[dict[str, Any]]]:
-    """The definitions that the command line names, by name; some come out alike."""
+    """The selected definitions by name; several may share a name."""
     known = [name for name in definitions if name not in NOT_MEASURES]
     unknown = [name for name in chosen.measures if name not in known]
     if unknown:
-        raise ValueError(f"unknown measure {unknown[0]!r}; known are {', '.join(known)}")
+        raise ValueError(f"unknown measure {unknown[0]!r}; expected one of {', '.join(known)}")
     found: dict[str, list[dict[str, Any]]] = {}
     for table in expand(definitions, chosen.measures or known, quick=chosen.quick):
         name = expected_name(table, inputs)
         if all(part in name for part in chosen.only):
             found.setdefault(name, []).append(table)
     if not found:
-        raise ValueError(f"no definition has {' and '.join(map(repr, chosen.only))} in its name")
+        raise ValueError(f"no definition name contains {' and '.join(map(repr, chosen.only))}")
     return found
 
 
@@ -318,7 +334,7 @@ def prepare_all(
     patterns: Mapping[str, str],
     cache: Path,
 ) -> tuple[list[Definition], list[str]]:
-    """Prepare every definition before the first is measured; and say which cannot be."""
+    """Prepare every definition before measuring, and list those that cannot be prepared."""
     todo: dict[str, Definition] = {}
     impossible = []
     for name, tables in found.items():
@@ -328,19 +344,19 @@ def prepare_all(
         except UnavailableError as error:
             impossible.append(f"{name}: not run: {error}")
         else:
-            alike = todo.get(ready.name)
-            every = (*(alike.labels if alike else ()), *ready.labels)
-            todo[ready.name] = dataclasses.replace(alike or ready, labels=every)
+            same = todo.get(ready.name)
+            every = (*(same.labels if same else ()), *ready.labels)
+            todo[ready.name] = dataclasses.replace(same or ready, labels=every)
     return list(todo.values()), impossible
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; 0 if ours gave every right answer, 1 if not, 2 for wrong use."""
+    """Return 0 if all of byteweld's answers are right, 1 if not, 2 for wrong usage."""
     chosen = parse(arguments)
     definitions = tomllib.loads(chosen.definitions.read_text())
     inputs = Inputs(definitions, cache=chosen.cache, shared=chosen.shared, mixed=chosen.mixed)
     try:
-        bars = read_bars(definitions)
+        targets = read_targets(definitions)
         found = choose(chosen, definitions, inputs)
         if chosen.list:
             print("\n".join(found))
@@ -366,7 +382,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{machine.cpu}; Python {machine.python}; {machine.rustc}; commit {machine.commit}")
     if standin:
         print(
-            f"no shared data in {chosen.shared}: {STDLIB}, Python's own sources, stands in for it"
+            f"no shared data in {chosen.shared}: using Python's standard library ({STDLIB}) instead"
         )
     for line in impossible:
         print(line)
@@ -376,15 +392,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         missing = [*bench.missing, *impossible]
         head = heading(machine, repeat=chosen.repeat, standin=standin, load=load, missing=missing)
-        record.summarise(head + markdown_summary(bench.results))
-    if chosen.judge:
-        judgements = judge(bars, bench.figures)
-        record.summarise(markdown_judgements(judgements))
-        print(f"\n{plain_judgements(judgements)}")
+        record.summarize(head + markdown_summary(bench.results))
+    if chosen.targets:
+        checks = check_targets(targets, bench.figures)
+        record.summarize(markdown_checks(checks))
+        print(f"\n{plain_checks(checks)}")
         if chosen.quick and isinstance(definitions.get("quick", {}).get("megabytes"), int | float):
-            print("These are quick runs: the figures say nothing about the bars.")
+            print("These are quick runs: the figures say nothing about the targets.")
     if record.csv is not None:
-        print(f"\nadded to {record.csv} and {record.markdown}")
+        print(f"\nappended to {record.csv} and {record.markdown}")
     return 1 if bench.ours_failed else 0
 
 

@@ -1,7 +1,7 @@
-"""Where a corpus's bytes come from: a file, Python's own sources, generators, Debian's packages.
+"""Sources of corpus text: files, Python's standard library, generators, Debian packages.
 
-A Source gives raw text in blocks; inputs.py makes documents of it. The large mixed corpus is made
-by a tool beside the shared data, once, from packages that it downloads.
+A Source yields raw text in blocks; inputs.py divides it into documents. A tool next to the shared
+data makes the large mixed corpus, once, from packages that it downloads.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ _GENERATORS: Mapping[str, Callable[[], Iterator[bytes]]] = {
 
 
 class UnavailableError(Exception):
-    """A corpus that cannot be had here; says why, and what to do."""
+    """A corpus is not available here; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Raw text: `blocks` are its bytes from the start, `identity` changes when they do."""
+    """Raw text: `blocks` yields its bytes from the start, `identity` changes when they change."""
 
     name: str
     identity: str
     blocks: Callable[[], Iterator[bytes]]
 
     def head(self, size: int) -> Iterator[bytes]:
-        """The first `size` bytes, or what there is."""
+        """Yield the first `size` bytes, or fewer if the text is shorter."""
         blocks = self.blocks()
         while size > 0 and (block := next(blocks, None)) is not None:
             yield block[:size]
@@ -64,23 +64,23 @@ class Source:
 
 
 def stdlib() -> Source:
-    """Python's library sources in order of their paths; what others installed is left out."""
+    """Python's standard library sources, sorted by path, without site-packages."""
     return Source(STDLIB, platform.python_version(), _stdlib_files)
 
 
 def from_file(name: str, path: Path) -> Source:
-    """A text file, plain or packed with xz or gzip."""
+    """A text file, plain or compressed with xz or gzip."""
     return Source(name, file_sha256(path), lambda: _file_blocks(path))
 
 
 def from_files(name: str, paths: Sequence[Path]) -> Source:
-    """Text files one after the other."""
+    """Text files, concatenated."""
     identity = " ".join(file_sha256(path) for path in paths)
     return Source(name, identity, lambda: itertools.chain.from_iterable(map(_file_blocks, paths)))
 
 
 def lines_of_scripts(source: Source, scripts: Sequence[str]) -> Source:
-    """Those lines of a text that are mostly written in these scripts."""
+    """The lines of a text that are mostly in these scripts."""
     letters = re.compile(f"[{''.join(_SCRIPTS[script] for script in scripts)}]")
 
     def blocks() -> Iterator[bytes]:
@@ -98,16 +98,16 @@ def _is_mostly(line: str, letters: re.Pattern[str]) -> bool:
 
 
 def from_generator(name: str, which: str) -> Source:
-    """A generator of this folder, with its own seed. Its source text is its identity."""
+    """A generator in this folder, with its default seed. Its source code is its identity."""
     if which not in _GENERATORS:
-        raise ValueError(f"unknown generator {which!r}; known are {', '.join(_GENERATORS)}")
+        raise ValueError(f"unknown generator {which!r}; expected one of {', '.join(_GENERATORS)}")
     generator = _GENERATORS[which]
     code = Path(__file__).with_name(f"{which}.py")
     return Source(name, file_sha256(code), generator)
 
 
 def from_letters(name: str, letters: str) -> Source:
-    """Letters at random, without a space or a newline."""
+    """Random letters, without spaces or newlines."""
 
     def blocks() -> Iterator[bytes]:
         source = random.Random(_SEED)
@@ -118,7 +118,7 @@ def from_letters(name: str, letters: str) -> Source:
 
 
 def from_big_corpus(name: str, folder: Path) -> Source:
-    """The shards that `make_big_corpus.py` has written into a folder, one after the other."""
+    """The shards that `make_big_corpus.py` wrote into a folder, concatenated."""
     shards = json.loads((folder / "MANIFEST.json").read_bytes())["shards"]
     identity = " ".join(shard["sha256"] for shard in shards)
     files = [folder / shard["file"] for shard in shards]
@@ -134,22 +134,22 @@ def big_corpus_is_made(folder: Path) -> bool:
 
 
 def make_big_corpus(folder: Path, tool: Path, megabytes: int) -> None:
-    """Let the tool beside the shared data make its corpus, unless it is there."""
+    """Make the mixed corpus with the tool next to the shared data, unless it exists."""
     if big_corpus_is_made(folder):
         return
     if not tool.is_file():
         raise UnavailableError(
-            f"the mixed corpus needs {tool}, which is not there; "
-            "pass --mixed FOLDER to use one that was made elsewhere"
+            f"the mixed corpus needs {tool}, which does not exist; "
+            "pass --mixed FOLDER to use one made elsewhere"
         )
     programs = [name for name in ("apt-get", "apt-cache", "dpkg-deb") if not shutil.which(name)]
     if programs:
         raise UnavailableError(
-            f"the mixed corpus is made of Debian packages, and {', '.join(programs)} is not here; "
-            "pass --mixed FOLDER to use one that was made elsewhere"
+            f"the mixed corpus is made from Debian packages, which needs {', '.join(programs)}; "
+            "pass --mixed FOLDER to use one made elsewhere"
         )
     print(
-        f"making the mixed corpus of {megabytes} MB in {folder}: some 0.5 GB are downloaded, "
+        f"making the mixed corpus of {megabytes} MB in {folder}: downloads about 0.5 GB and takes "
         "about five minutes",
         file=sys.stderr,
         flush=True,
@@ -158,9 +158,9 @@ def make_big_corpus(folder: Path, tool: Path, megabytes: int) -> None:
     command = [sys.executable, str(tool), str(part), "--mb", str(megabytes)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip().splitlines()
+        messages = (done.stdout + done.stderr).strip().splitlines()
         raise UnavailableError(
-            f"the mixed corpus could not be made ({said[-1] if said else 'no message'}); "
+            f"the mixed corpus could not be made ({messages[-1] if messages else 'no message'}); "
             f"run `apt-get update` and try again, or pass --mixed FOLDER ({part} may be deleted)"
         )
     part.rename(folder)

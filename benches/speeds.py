@@ -1,6 +1,6 @@
-"""How fast encoding is, by kind of text: the README's chart, from the newest runs recorded.
+"""Encoding speed by kind of text: the README's chart.
 
-No number by hand, no library for drawing.
+Generated from the latest recorded runs, without a plotting library.
 
     python benches/speeds.py
 """
@@ -41,12 +41,12 @@ _PANEL_WIDTH = 300
 
 
 def definition(corpus: str, which: str) -> str:
-    """Arrays out, a call for each document, one core."""
+    """Arrays out, one call per document, one core."""
     return f"array_out/{corpus}/{VOCAB}/documents/1-thread/{which}"
 
 
 def all_speeds(rows: Rows) -> dict[tuple[str, str, str], float]:
-    """Every bar of the chart that was measured, and whose ids were right."""
+    """Return every bar of the chart that was measured with the right ids."""
     found = {}
     for shown, corpus in TEXTS.items():
         for which in PASSES:
@@ -64,7 +64,7 @@ def all_speeds(rows: Rows) -> dict[tuple[str, str, str], float]:
 
 
 def chart(speeds: Speeds) -> str:
-    """Two panels of bars, first and warm, on one scale; a group for each kind of text."""
+    """Two panels of bars, first and warm, on one scale, with a group per kind of text."""
     texts = [shown for shown in TEXTS if any(shown == key[0] for key in speeds)]
     group = len(ENGINES) * (_BAR + _GAP) + _GROUP_GAP
     height = _TOP + len(texts) * group
@@ -97,7 +97,7 @@ def _legend() -> Iterator[str]:
 
 
 def _bar(number: int, left: float, y: float, speed: float, part: float) -> list[str]:
-    """A bar and its figure behind it."""
+    """A bar, followed by its value."""
     width = max(part * (_PANEL_WIDTH - 40), 1)
     return [
         f'<rect class="f{number}" x="{left}" y="{y}" width="{width:.1f}" height="{_BAR}"/>',
@@ -110,7 +110,7 @@ def main() -> None:
     path = newest_record(HERE / "record")
     speeds = all_speeds(last_runs(path)) if path else {}
     if path is None or not speeds:
-        sys.exit("no speeds of encoding in the record yet: run `make bench-encode` first")
+        sys.exit("no encoding speeds in the record yet: run `make bench-encode` first")
     CHART.write_text(chart(speeds))
     print(f"wrote {CHART.name} from {path.relative_to(HERE.parent)}")
 

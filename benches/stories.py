@@ -1,7 +1,7 @@
-"""Story-like English from a seed: templates over a Zipf-distributed lexicon of invented words.
+"""Seeded story-like English: templates over a Zipf-distributed lexicon of invented words.
 
-Short sentences, dialogue, paragraphs; every document another, SEPARATOR between them. Integers
-only, and no generator of a library that may change: the same bytes for a seed on every machine.
+Short sentences, dialogue, paragraphs; distinct documents joined by SEPARATOR. Only integers and our
+own random numbers, so a seed gives the same bytes on every machine and library version.
 
     python benches/stories.py MEGABYTES [SEED] > stories.txt
 """
@@ -19,21 +19,21 @@ import numpy.typing as npt
 SEPARATOR = b"<|endoftext|>"
 SEED = 11
 
-_DOCUMENTS_A_BLOCK = 4_000
+_DOCUMENTS_PER_BLOCK = 4_000
 _FEWEST_SENTENCES, _MORE_SENTENCES = 5, 20
-_PARAGRAPH_IN = 5  # one sentence in so many ends a paragraph
-_RARE_IN = 150  # and one in so many is of a template with a compound, which may never come again
-_SLOTS = 1 << 18  # a lexicon's chances are rounded to this many
+_PARAGRAPH_IN = 5  # one sentence in five ends a paragraph
+_RARE_IN = 150  # one in 150 contains a compound, which may never occur again
+_SLOTS = 1 << 18  # resolution of the word probabilities in a lexicon
 
 _Words = list[str]
 _Ids = npt.NDArray[np.int32]
 _Draws = npt.NDArray[np.uint64]
 _Indices = npt.NDArray[np.int64]
-_Source = Callable[[int], _Draws]  # so many random numbers, others at every call
+_Source = Callable[[int], _Draws]  # the next n random numbers
 
-# Slots: A, B the story's two people, T its thing; n noun, s nouns, a adjective, v verb in the past,
-# i in the infinitive, g with -ing, m adverb, M the same at the start of a sentence, P place,
-# k number, h head of a compound; +n, +a with their article.
+# Slots: A, B the two people of the story, T its thing; n noun, s plural noun, a adjective, v past
+# tense, i infinitive, g -ing form, m adverb, M capitalized adverb, P name of a location, k number,
+# h head of a compound; +n, +a with an article.
 _OPENINGS = """
 Once upon a time, there was {+a} {n} named {A}.
 One day, {A} and {B} went to the {P} to find {+n}.
@@ -124,7 +124,7 @@ _GAMMA = 0x9E3779B97F4A7C15  # splitmix64's
 
 @dataclass(frozen=True)
 class _Lexicon:
-    """A class of words: where its pieces begin in the table, and which word each chance gives."""
+    """A class of words: its first index in the table of pieces, and words weighted by frequency."""
 
     first: int
     chances: _Ids
@@ -134,11 +134,11 @@ class _Lexicon:
 
 
 def stories(seed: int = SEED) -> Iterator[bytes]:
-    """Blocks of some 4 MB, without end; joined they are documents with SEPARATOR between them."""
-    teller = _Teller()
+    """Yield blocks of about 4 MB forever; concatenated, they are documents joined by SEPARATOR."""
+    generator = _Generator()
     number = 0
     while True:
-        block = teller.block(_mix(_mix(seed) + number))
+        block = generator.block(_mix(_mix(seed) + number))
         yield SEPARATOR + block if number else block
         number += 1
 
@@ -147,7 +147,7 @@ def stories(seed: int = SEED) -> Iterator[bytes]:
 
 
 def _mix(value: int) -> int:
-    """One step of splitmix64: a number as good as random for every other one."""
+    """One step of splitmix64: hashes an integer."""
     value = (value + _GAMMA) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -155,7 +155,7 @@ def _mix(value: int) -> int:
 
 
 def _draws(key: int, how_many: int) -> _Draws:
-    """The same, for `how_many` numbers at once."""
+    """`how_many` numbers of splitmix64 at once."""
     value = np.arange(1, how_many + 1, dtype=np.uint64)
     value *= np.uint64(_GAMMA)
     value += np.uint64(key)
@@ -168,15 +168,15 @@ def _draws(key: int, how_many: int) -> _Draws:
 
 
 def _below(limit: int, draws: _Draws) -> _Indices:
-    """Numbers from 0 to limit - 1, by the upper half of each draw."""
+    """Numbers from 0 to limit - 1, from the upper half of each draw."""
     return (((draws >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32)).astype(np.int64)
 
 
 # ---------------------------------------------------------------------- words
 
 
-class _Coiner:
-    """Makes up words, none twice; the first ones are short, as frequent words are."""
+class _WordMaker:
+    """Invents distinct words; the first ones are short, like frequent words."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
@@ -216,11 +216,11 @@ def _with_article(word: str) -> str:
 
 
 def _classes() -> dict[str, _Words]:
-    """Every class of slots with its words, the most frequent ones first."""
-    coin = _Coiner()
-    nouns, adjectives, verbs = coin.words(14_000), coin.words(7_000), coin.words(8_000)
-    adverbs = [word + "ly" for word in coin.words(4_000)]
-    names = [word.capitalize() for word in coin.words(6_000)]
+    """The words of every slot class, most frequent first."""
+    maker = _WordMaker()
+    nouns, adjectives, verbs = maker.words(14_000), maker.words(7_000), maker.words(8_000)
+    adverbs = [word + "ly" for word in maker.words(4_000)]
+    names = [word.capitalize() for word in maker.words(6_000)]
     return {
         "n": nouns,
         "+n": [_with_article(noun) for noun in nouns],
@@ -236,13 +236,13 @@ def _classes() -> dict[str, _Words]:
         "M": [adverb.capitalize() for adverb in adverbs],
         "A": names,
         "B": names,
-        "P": [word.capitalize() for word in coin.words(3_000)],
+        "P": [word.capitalize() for word in maker.words(3_000)],
         "k": [str(n) for n in range(2, 400)],
     }
 
 
 def _chances(words: int) -> _Ids:
-    """Zipf's law, shifted a little: the n-th word's chance goes with 1 / (n + 2.7); none has no."""
+    """Zipf-Mandelbrot: the n-th word has weight 1 / (n + 2.7), and every word at least one slot."""
     weights = (1 << 40) // (10 * np.arange(words, dtype=np.int64) + 27)
     slots = np.maximum(1, weights * _SLOTS // int(weights.sum()))
     return np.repeat(np.arange(words, dtype=np.int32), slots)
@@ -251,10 +251,10 @@ def _chances(words: int) -> _Ids:
 # ---------------------------------------------------------------------- stories
 
 
-class _Teller:
-    """All pieces of text by number, and templates as rows of such numbers."""
+class _Generator:
+    """Pieces of text by index, and templates as rows of indices."""
 
-    _OF_THE_STORY = ("A", "B", "T")  # one choice a document
+    _OF_THE_STORY = ("A", "B", "T")  # chosen once per document
     _NOTHING = -1
 
     def __init__(self) -> None:
@@ -263,7 +263,7 @@ class _Teller:
         for name, words in _classes().items():
             self._lexicons[name] = _Lexicon(len(self._pieces), _chances(len(words)))
             self._pieces += [word.encode() for word in words]
-        # What a slot is called in a template's row: its class's number, from -2 down.
+        # A slot in a template row is its class number, from -2 down.
         self._codes = {name: -2 - n for n, name in enumerate(self._lexicons)}
         self._gap, self._paragraph, self._end = map(
             self._piece, (" ", "\n\n", f"\n{SEPARATOR.decode()}")
@@ -288,16 +288,16 @@ class _Teller:
             self._codes[part] if n % 2 else self._piece(part)
             for n, part in enumerate(parts)
             if n % 2 or part
-        ] + [self._NOTHING]  # room for what follows the sentence
+        ] + [self._NOTHING]  # filled with the separator after the sentence
 
     def block(self, key: int) -> bytes:
-        """A block of documents, another one for every key."""
+        """A block of documents; each key gives a different one."""
         keys = iter(range(1, 1000))
 
         def draw(how_many: int) -> _Draws:
             return _draws(_mix(key ^ _mix(next(keys))), how_many)
 
-        documents = _DOCUMENTS_A_BLOCK
+        documents = _DOCUMENTS_PER_BLOCK
         lengths = _FEWEST_SENTENCES + _below(_MORE_SENTENCES, draw(documents))
         of = np.repeat(np.arange(documents), lengths)
         last = np.cumsum(lengths) - 1
@@ -313,21 +313,23 @@ class _Teller:
         return self._text(pieces).removesuffix(SEPARATOR)
 
     def _text(self, pieces: _Ids) -> bytes:
-        """The pieces joined: for every byte of the text, where in all pieces' text it stands."""
+        """Join the pieces, by computing the source offset of every byte of the text."""
         lengths = self._lengths[pieces]
         ends = np.cumsum(lengths, dtype=np.int32)
-        places = np.repeat(self._starts[pieces] - (ends - lengths), lengths)
-        places += np.arange(len(places), dtype=np.int32)
-        return bytes(self._all_pieces[places])
+        offsets = np.repeat(self._starts[pieces] - (ends - lengths), lengths)
+        offsets += np.arange(len(offsets), dtype=np.int32)
+        return bytes(self._all_pieces[offsets])
 
     def _fill(self, pieces: _Ids, story: _Indices, draw: _Source) -> None:
-        """Put words into the slots, those of the story's own people and thing by the story."""
+        """Fill the slots with words; people and things are fixed per story."""
         slots = np.flatnonzero(pieces < self._NOTHING)
         codes = pieces[slots]
         for name, code in self._codes.items():
             where = slots[codes == code]
             if name in self._OF_THE_STORY:
-                pieces[where] = self._lexicons[name].choose(draw(_DOCUMENTS_A_BLOCK))[story[where]]
+                pieces[where] = self._lexicons[name].choose(draw(_DOCUMENTS_PER_BLOCK))[
+                    story[where]
+                ]
             else:
                 pieces[where] = self._lexicons[name].choose(draw(len(where)))
 
@@ -343,7 +345,7 @@ class _Teller:
 
 
 def main() -> None:
-    """Write so many megabytes to standard output."""
+    """Write MEGABYTES of text to standard output."""
     left = int(float(sys.argv[1]) * 1_000_000)
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else SEED
     for block in stories(seed):

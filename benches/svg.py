@@ -1,4 +1,4 @@
-"""What the drawings of docs/ share: colours for light and dark, text, the frame around it all."""
+"""Shared by the charts of docs/: colors for light and dark themes, text elements, the document."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STYLE = """
 
 
 def document(width: int, height: int, title: str, lines: Iterable[str]) -> str:
-    """A whole file; the title is what a screen reader says."""
+    """A complete SVG file; the title is for screen readers."""
     whole = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" role="img">',

@@ -1,4 +1,4 @@
-"""Write the README's table between its two markers, from the newest runs recorded. None by hand.
+"""Writes the README's tables between its markers, from the latest recorded runs.
 
 python benches/table.py
 """
@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 README = HERE.parent / "README.md"
 START, END = "<!-- bench:start -->", "<!-- bench:end -->"
 
-# (what the row is called, definition, the clock that counts, engines in columns)
+# (row title, definition)
 TRAINING = [
     ("100 MB of books, 10k, 1 thread", "train/prose-100MB/10000/smallest-ids/1-thread"),
     ("100 MB of books, 32k, 1 thread", "train/prose-100MB/32000/smallest-ids/1-thread"),
@@ -48,7 +48,7 @@ ENCODERS = ("byteweld", "fastokens", "gigatoken", "tiktoken")
 
 
 def cell(rows: Sequence[dict[str, str]], definition: str, engine: str, clock: str) -> str:
-    """The median, as seconds for training and MB/s for encoding; empty if it was not measured."""
+    """The median, in seconds for training and MB/s for encoding; empty if not measured."""
     found = [
         row
         for row in rows
@@ -81,7 +81,7 @@ def table(
 
 
 def main() -> None:
-    """Rewrite the README's part."""
+    """Rewrite the generated part of the README."""
     path = newest_record(HERE / "record")
     if path is None:
         sys.exit("no record yet: run `make bench` first")
@@ -92,16 +92,16 @@ def main() -> None:
     link = path.with_suffix(".md").relative_to(HERE.parent).as_posix()
     lines = [
         START,
-        f"Medians of interleaved runs on {cpu}, {day}, every answer checked in the same run "
-        f"([all of it]({link}), [how](benches/README.md)).",
+        f"Medians of interleaved runs on {cpu}, {day}; every answer was checked in the same run "
+        f"([full record]({link}), [method](benches/README.md)).",
         "",
         "Training with the GPT-2 pattern (wall time, peak memory):",
         "",
         *table(rows, TRAINING, TRAINERS, "wall_seconds"),
         "",
-        "Encoding documents of about 4 KB, text not seen before, one core (MB/s). To arrays:",
+        "Encoding documents of about 4 KB, first pass over new text, one core (MB/s). To arrays:",
         "",
-        "![How fast encoding is, by kind of text](docs/encoding-speed.svg)",
+        "![Encoding speed by kind of text](docs/encoding-speed.svg)",
         "",
         *table(rows, ARRAYS, ENCODERS, "cpu_seconds"),
         "",

@@ -1,7 +1,7 @@
-"""One measurement in a process of its own: load an engine, set up, time its calls, print one line.
+"""One measurement in a separate process: load an engine, set up, time its calls, print one line.
 
-Started by run.py as `python -P worker.py ENGINE_FILE JOB_JSON`. What the engine prints goes to
-stderr; stdout is one line of JSON: seconds of each pass, peak memory, and the digest of the answer.
+Started by run.py as `python -P worker.py ENGINE_FILE JOB_JSON`. The engine's output goes to stderr;
+stdout is one line of JSON: seconds of each pass, peak memory, and the digest of the answer.
 """
 
 from __future__ import annotations
@@ -33,20 +33,18 @@ _DECODING = ("decode_list", "decode_array")
 
 
 class Job(SimpleNamespace):
-    """What an engine is asked to do: a definition's keys, and the input in the forms engines take.
+    """A task for an engine: the definition's keys, and the input in the forms that engines accept.
 
     Keys: measure, variant, threads, corpus (a file of documents), warm_up, separator, shape,
-    pattern (None for none), pattern_name, cache (a folder for what an engine builds); for training
-    vocab_size and tie_rule; with a vocabulary vocab, rank_file, tokenizer_json and own_pattern
-    (the pattern is not the vocabulary's); passes, of encoding; fresh: set up inside the clock.
+    pattern (or None), pattern_name, cache (a folder for build output); for training, vocab_size
+    and tie_rule; with a vocabulary, vocab, rank_file, tokenizer_json and own_pattern (the pattern
+    is not the vocabulary's); for encoding, passes, and fresh (setting up is timed).
     """
 
-    probe = (
-        "The lazy dog isn't 12,345 metres\n\n  tall: naïve 日本語!"  # shows that a load went well
-    )
+    probe = "The lazy dog isn't 12,345 metres\n\n  tall: naïve 日本語!"  # shows that loading worked
 
     def documents(self) -> Iterator[str]:
-        """Read the corpus's documents one by one, as a data loader would."""
+        """Yield the documents of the corpus one by one, like a data loader."""
         separator: bytes = self.separator.encode()
         rest = b""
         with Path(self.corpus).open("rb") as file:
@@ -57,11 +55,11 @@ class Job(SimpleNamespace):
         yield rest.decode()
 
     def texts(self) -> list[str]:
-        """The corpus as texts in memory: documents, or one string."""
+        """The corpus in memory as strings: documents, or one string."""
         return self._shape(self.corpus)
 
     def warm_up_texts(self) -> list[str]:
-        """Other texts of the same kind."""
+        """Other strings of the same kind."""
         return self._shape(self.warm_up)
 
     def ranks(self) -> dict[bytes, int]:
@@ -81,9 +79,9 @@ class Job(SimpleNamespace):
 
 
 def short_strings(text: str) -> list[str]:
-    """Strings of 1 to 100 characters, one after the other from a text; over again if it is short.
+    """Consecutive strings of 1 to 100 characters from a text, wrapping around if it is short.
 
-    Only `Random.random` is used, whose numbers Python promises never to change.
+    Uses only `Random.random`, whose sequence Python guarantees to be stable.
     """
     source = random.Random(_SHORT_SEED)
     strings: list[str] = []
@@ -96,7 +94,7 @@ def short_strings(text: str) -> list[str]:
 
 
 def load_engine(path: Path) -> ModuleType:
-    """Import an engine's file; its own name is that of a library, so it gets another."""
+    """Import an engine's file under another name, since its own is that of a library."""
     spec = importlib.util.spec_from_file_location(f"engine_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path}: not a Python file")
@@ -116,9 +114,9 @@ def digest(parts: Iterable[bytes] | Iterable[list[int]]) -> str:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has held so far, or one that it has waited for.
+    """The peak memory of this process so far, or of a child that it waited for.
 
-    From /proc where there is one: getrusage also counts the parent's memory, from before exec.
+    Read from /proc if possible: getrusage includes the parent's memory from before exec.
     """
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
@@ -131,20 +129,22 @@ def peak_bytes() -> int:
 
 
 def cpu_seconds() -> float:
-    """Processor time so far: of all threads, and of processes that were waited for."""
+    """CPU time so far, of all threads and of children that were waited for."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
 
 def pin(threads: int) -> None:
-    """Stay on as many processors as there are threads, where the system can do that."""
+    """Pin the process to as many CPUs as there are threads, if the system supports it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
 
 
 def digest_ids(parts: Iterable[Any]) -> str:
-    """Digest ids in lists, arrays or bytes of uint32, or text. Where one ends is not told: some
-    engines give all ids in one array."""
+    """Digest ids (lists, arrays or bytes of uint32) or text.
+
+    Boundaries between documents do not count: some engines return all ids in one array.
+    """
     state = hashlib.sha256()
     for part in parts:
         if isinstance(part, str):
@@ -158,12 +158,12 @@ def digest_ids(parts: Iterable[Any]) -> str:
 
 
 def measure(engine: ModuleType, job: Job) -> dict[str, Any]:
-    """Set up, warm up, time the call, and digest its answer outside the clock."""
+    """Set up, warm up, time the call, and digest its answer untimed."""
     arguments: tuple[list[str], ...] = ()
     others: tuple[list[str], ...] = ()
-    if job.shape is not None:  # text is there before the engine: it is not the engine's memory
+    if job.shape is not None:  # loaded before the engine, so that it does not count as its memory
         arguments, others = (job.texts(),), (job.warm_up_texts(),)
-    base = forget_peak() if job.passes else 0
+    base = reset_peak() if job.passes else 0
     call, answer = _set_up(engine, job)
     if job.measure in _DECODING:
         arguments, others = ((_as_ids(engine, job, texts),) for (texts,) in (arguments, others))
@@ -171,16 +171,16 @@ def measure(engine: ModuleType, job: Job) -> dict[str, Any]:
         call(*others)
     passes = {}
     for name in job.passes or [""]:
-        result = None  # the answer before is not this pass's memory
+        result = None  # the previous answer must not count as memory of this pass
         repeats = _WARM_PASSES if name == "warm" else 1
         passes[name], result = _timed(call, arguments, repeats)
     peak = peak_bytes() - base
-    told = digest_ids if job.passes else digest
-    return {"passes": passes, "peak": peak, "digest": told(answer(result))}
+    digest_answer = digest_ids if job.passes else digest
+    return {"passes": passes, "peak": peak, "digest": digest_answer(answer(result))}
 
 
 def _set_up(engine: ModuleType, job: Job) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The call to time and what makes its answer; of a `fresh` job, setting up is in the clock."""
+    """The call to time and the function for its answer; a `fresh` job sets up inside the call."""
     make = getattr(engine, job.measure)
     if not job.fresh:
         call, answer = make(job)
@@ -196,7 +196,7 @@ def _set_up(engine: ModuleType, job: Job) -> tuple[Callable[..., Any], Callable[
 
 
 def _as_ids(engine: ModuleType, job: Job, texts: list[str]) -> list[Any]:
-    """An engine's own ids of texts, in what it is to decode: lists, or arrays of uint32."""
+    """Encode texts with the engine itself, as input for decoding: lists, or arrays of uint32."""
     call, answer = engine.list_out(job)
     ids = list(answer(call(texts)))
     if job.measure == "decode_list":
@@ -209,7 +209,7 @@ def _as_ids(engine: ModuleType, job: Job, texts: list[str]) -> list[Any]:
 def _timed(
     call: Callable[..., Any], arguments: tuple[Any, ...], repeats: int
 ) -> tuple[dict[str, float], Any]:
-    """Medians of the seconds of a few calls, and what the last one gave."""
+    """Median seconds of a few calls, and the last result."""
     walls: list[float] = []
     cpus: list[float] = []
     result = None
@@ -224,8 +224,8 @@ def _timed(
     return {"wall": statistics.median(walls), "cpu": statistics.median(cpus)}, result
 
 
-def forget_peak() -> int:
-    """Let the high-water mark start anew where the system can do that; what is held now."""
+def reset_peak() -> int:
+    """Reset the peak memory, if the system supports it, and return the current use."""
     gc.collect()
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
@@ -238,7 +238,7 @@ def main() -> None:
     os.dup2(2, 1)  # some engines print while they train
     engine_file, job_json = sys.argv[1:]
     job = Job(**json.loads(job_json))
-    pin(job.threads)  # before the engine is imported and counts processors
+    pin(job.threads)  # before the engine is imported and counts CPUs
     print(json.dumps(measure(load_engine(Path(engine_file)), job)), file=out, flush=True)
 
 

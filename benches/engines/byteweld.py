@@ -1,4 +1,4 @@
-"""Ours. Counts and trains from a file (`byteweld:iterator`: an iterator), encodes, decodes."""
+"""byteweld: counts and trains from a file (`byteweld:iterator`: an iterator), encodes, decodes."""
 
 DISTRIBUTION = "byteweld"
 
@@ -7,7 +7,7 @@ _RECIPES = {"smallest-ids": "rustbpe", "huggingface": "huggingface", "ck": "ck"}
 
 
 def count(job):
-    from byteweld import count  # names are imported on first use, which is not what is timed
+    from byteweld import count  # names are imported on first use, which must not be timed
 
     def call():
         source, how = _source(job)

@@ -1,7 +1,7 @@
-"""fastokens: encoding. Threads by RAYON_NUM_THREADS. Special tokens are split, not recognised.
+"""fastokens: encoding. Threads by RAYON_NUM_THREADS. Special tokens are split, not recognized.
 
-It has a quick way for patterns that it knows by their published spelling, so it is given that: the
-name of an encoding, or a tokenizer.json.
+Its fast path recognizes patterns by their published spelling, so it gets the name of an encoding or
+a tokenizer.json.
 """
 
 DISTRIBUTION = "fastokens"

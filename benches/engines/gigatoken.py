@@ -1,6 +1,6 @@
 """gigatoken: trains from a file with a separator, GPT-2's pattern only; encodes known patterns.
 
-It cuts the file at the separator, which is not counted. Threads by RAYON_NUM_THREADS.
+It splits the file at the separator, which is not counted. Threads by RAYON_NUM_THREADS.
 """
 
 DISTRIBUTION = "gigatoken"
@@ -9,26 +9,26 @@ _TIES = {"smallest-ids": "raw_token_ids", "huggingface": "huggingface"}
 
 
 def count(job):
-    """It counts when it trains: no merges, and it prints how many pre-tokens are distinct."""
+    """Train without merges: it counts, and prints the number of distinct pre-tokens."""
     import os
     import re
     import tempfile
 
     import gigatoken
 
-    said = tempfile.TemporaryFile()
+    output = tempfile.TemporaryFile()
 
     def call():
         stdout = os.dup(1)
-        os.dup2(said.fileno(), 1)
+        os.dup2(output.fileno(), 1)
         try:
             gigatoken.train_bpe(job.corpus, 256, [], separator=job.separator.encode())
         finally:
             os.dup2(stdout, 1)
 
     def answer(_):
-        said.seek(0)
-        return [re.search(rb"([0-9]+) unique words", said.read())[1]]
+        output.seek(0)
+        return [re.search(rb"([0-9]+) unique words", output.read())[1]]
 
     return call, answer
 
@@ -119,7 +119,7 @@ def load_json(job):
 
 
 def _flat(result):
-    """An awkward array of all texts, or arrays of each."""
+    """One awkward array for all texts, or an array for each."""
     if isinstance(result, list):
         return result
     import awkward
@@ -128,7 +128,7 @@ def _flat(result):
 
 
 def _load(job):
-    """By the name of a scheme, or of one that it finds in a tokenizer.json."""
+    """Load by the name of a scheme, or from tokenizer.json."""
     from pathlib import Path
 
     import gigatoken

@@ -1,4 +1,4 @@
-"""iree-tokenizer: encoding, OpenAI's vocabularies as rank files, others as tokenizer.json."""
+"""iree-tokenizer: encoding. OpenAI's vocabularies as rank files, others as tokenizer.json."""
 
 DISTRIBUTION = "iree-tokenizer"
 

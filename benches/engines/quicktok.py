@@ -1,4 +1,4 @@
-"""quicktok-v1: encoding with the vocabularies that it has inside."""
+"""quicktok-v1: encoding with its built-in vocabularies."""
 
 DISTRIBUTION = "quicktok-v1"
 VOCABS = ("cl100k_base", "o200k_base", "llama3", "qwen")
@@ -10,7 +10,7 @@ def list_out(job):
 
 
 def array_out(job):
-    """Arrays come out of its batch call only."""
+    """Only its batch call returns arrays."""
     batch = _load(job).encode_batch
 
     def call(texts):

@@ -1,7 +1,7 @@
 """The recounting trainer (recount/): counts and rewrites the whole corpus for every merge.
 
-That is how a trainer without a pattern is usually written. Compiled, threaded, in a process of its
-own, whose start is in the clock and takes a millisecond.
+Trainers without a pattern are usually written this way. It is compiled, threaded, and runs in a
+separate process, whose start is timed and takes a millisecond.
 """
 
 VERSION = "1.0.0"
@@ -17,8 +17,8 @@ def prepare(cache):
     from pathlib import Path
 
     manifest = Path(__file__).parents[1] / "recount" / "Cargo.toml"
-    places = ["--manifest-path", str(manifest), "--target-dir", str(Path(cache) / "recount")]
-    subprocess.run(["cargo", "build", "--release", "--quiet", "--locked", *places], check=True)
+    paths = ["--manifest-path", str(manifest), "--target-dir", str(Path(cache) / "recount")]
+    subprocess.run(["cargo", "build", "--release", "--quiet", "--locked", *paths], check=True)
 
 
 def train(job):

@@ -1,4 +1,4 @@
-"""rs-bpe: encoding with the two vocabularies that it has inside."""
+"""rs-bpe: encoding with its two built-in vocabularies."""
 
 DISTRIBUTION = "rs-bpe"
 VOCABS = ("cl100k_base", "o200k_base")

@@ -4,24 +4,24 @@ DISTRIBUTION = "rustbpe"
 
 
 def count(job):
-    """It counts when it trains: no merges, and its log says how many pre-tokens are distinct."""
+    """Train without merges: it counts, and logs the number of distinct pre-tokens."""
     import logging
     import re
 
     import rustbpe
 
     tokenizer = rustbpe.Tokenizer()
-    said = []
+    messages = []
     log = logging.getLogger("rustbpe")
     log.setLevel(logging.INFO)
     log.addHandler(logging.Handler())
-    log.addFilter(lambda record: said.append(record.getMessage()))
+    log.addFilter(lambda record: messages.append(record.getMessage()))
 
     def call():
         tokenizer.train_from_iterator(job.documents(), vocab_size=256, pattern=job.pattern)
 
     def answer(_):
-        return [re.search(r"([0-9]+) unique", "\n".join(said))[1].encode()]
+        return [re.search(r"([0-9]+) unique", "\n".join(messages))[1].encode()]
 
     return call, answer
 

@@ -1,7 +1,7 @@
-"""sentencepiece: its BPE is over characters of words cut at spaces, so its tokens are others.
+"""sentencepiece: BPE over characters of words split at spaces, so its tokens differ by design.
 
-Only for context: its answer is not compared. It is given lines, as it wants them, and none is left
-out for its length.
+For context only: its answer is not compared. It gets lines, as it expects, and skips none for its
+length.
 """
 
 DISTRIBUTION = "sentencepiece"

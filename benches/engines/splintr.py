@@ -1,6 +1,6 @@
 """splintr-rs: encoding with a rank file and a pattern. Threads by RAYON_NUM_THREADS.
 
-Its regular expressions know no possessive repeats; it has its own spellings of published patterns.
+Its regex engine lacks possessive repeats; it has its own spellings of the published patterns.
 """
 
 DISTRIBUTION = "splintr-rs"

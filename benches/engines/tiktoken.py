@@ -1,4 +1,5 @@
-"""tiktoken: encoding only. On one thread its batch call is a detour, so texts go one by one."""
+"""tiktoken: encoding only. On one thread its batch call only adds overhead, so it gets one text
+at a time."""
 
 DISTRIBUTION = "tiktoken"
 
@@ -43,7 +44,7 @@ def decode_list(job):
 
 
 def decode_array(job):
-    """It takes arrays as sequences."""
+    """It accepts arrays as sequences."""
     one = _load(job).decode_bytes
     return lambda batch: [one(ids) for ids in batch], list
 
@@ -55,7 +56,7 @@ def load_ranks(job):
 
 
 def load_json(job):
-    """It reads no such file; it is asked for the right ids."""
+    """It does not read tokenizer.json; this computes the right ids."""
     return load_ranks(job)
 
 

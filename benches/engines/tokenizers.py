@@ -1,6 +1,6 @@
-"""Hugging Face tokenizers. It counts each document that the iterator gives; files it reads by line.
+"""Hugging Face tokenizers. Trains from an iterator of documents, since it reads files by line.
 
-Its ByteLevel pre-tokenizer has GPT-2's pattern built in. `encode_batch_fast` is its quickest call.
+Its ByteLevel pre-tokenizer has GPT-2's pattern built in. `encode_batch_fast` is its fastest call.
 Threads by RAYON_NUM_THREADS and TOKENIZERS_PARALLELISM, which run.py sets.
 """
 
@@ -55,5 +55,5 @@ def load_json(job):
 
 
 def _bytes(token):
-    """The bytes behind GPT-2's letters: a byte that cannot be shown is a letter from U+0100 on."""
+    """The bytes for GPT-2's letters; unprintable bytes map to letters from U+0100."""
     return bytes(ord(c) if ord(c) < 0x100 else _HIDDEN[ord(c) - 0x100] for c in token)

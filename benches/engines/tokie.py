@@ -1,4 +1,4 @@
-"""tokie: encoding with a tokenizer.json, and files. Threads by RAYON_NUM_THREADS."""
+"""tokie: encoding with a tokenizer.json, also from files. Threads by RAYON_NUM_THREADS."""
 
 DISTRIBUTION = "tokie"
 
@@ -38,7 +38,7 @@ def count_tokens(job):
 
 
 def decode_list(job):
-    """None is text that is not UTF-8."""
+    """It returns None for text that is not UTF-8."""
     one = _load(job).decode
     return lambda batch: [one(ids) or "" for ids in batch], list
 

@@ -1,6 +1,6 @@
-"""wordchipper: encoding with OpenAI's vocabularies, from files in its cache, where we lay them.
+"""wordchipper: encoding with OpenAI's vocabularies, from files that we put into its cache.
 
-It would download them; without a network it takes an empty file for a vocabulary of 256 bytes.
+Otherwise it would download them; offline, it treats an empty file as a vocabulary of 256 bytes.
 """
 
 DISTRIBUTION = "wordchipper"
@@ -30,12 +30,12 @@ def _load(job):
     from pathlib import Path
 
     folder = Path(job.cache) / "wordchipper"
-    place = folder / "io.crates.wordchipper" / "openai" / job.vocab / f"{job.vocab}.tiktoken"
-    if not place.exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        part = place.with_suffix(".part")
+    path = folder / "io.crates.wordchipper" / "openai" / job.vocab / f"{job.vocab}.tiktoken"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
         shutil.copyfile(job.rank_file, part)
-        part.replace(place)
+        part.replace(path)
     os.environ["XDG_CACHE_HOME"] = str(folder)
     import wordchipper
 

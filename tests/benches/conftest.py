@@ -14,7 +14,7 @@ from tests.helpers.bench_runs import BENCHES, TEXT, Run
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Callable[..., Run]:
-    """Run benches/run.py on a tiny corpus, with engines written here beside the real ones."""
+    """Run benches/run.py on a tiny corpus, with stub engines in addition to the real ones."""
     shared = tmp_path / "shared"
     shared.mkdir()
     (shared / "tiny.txt").write_text(TEXT)
@@ -25,14 +25,14 @@ def bench(tmp_path: Path) -> Callable[..., Run]:
         (tmp_path / "definitions.toml").write_text(definitions)
         for name, source in stubs.items():
             (engines / f"{name}.py").write_text(source)
-        places = {
+        paths = {
             "definitions": tmp_path / "definitions.toml",
             "engines": engines,
             "record": tmp_path / "record",
             "cache": tmp_path / "cache",
             "shared": shared,
         }
-        options = [f"--{name}={path}" for name, path in places.items()]
+        options = [f"--{name}={path}" for name, path in paths.items()]
         done = subprocess.run(
             [sys.executable, str(BENCHES / "run.py"), *options, *arguments],
             capture_output=True,

@@ -1,4 +1,4 @@
-"""Corpora of benches/: the same bytes on every machine, in whole documents and lines."""
+"""Corpora of benches/: the same bytes on every machine, cut into whole documents and lines."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def test_the_mixed_corpus_is_not_run_where_it_cannot_be_made(
     definitions = f'{head}{table}engines = ["byteweld"]\ntruth = "byteweld"\n'
     run = bench(definitions, "--repeat=1")
     assert "train/large-20MB/300/smallest-ids/1-thread: not run: the mixed corpus needs" in run.out
-    assert "make_big_corpus.py, which is not there; pass --mixed FOLDER" in run.out
+    assert "make_big_corpus.py, which does not exist; pass --mixed FOLDER" in run.out
     assert {row["definition"].split("/")[1] for row in run.rows} == {"tiny-0.011MB"}
     assert "not run: the mixed corpus needs" in run.file("*.md").read_text()
-    # One that was made is used, all its shards in order.
+    # An existing corpus is used, all shards in order.
     made = tmp_path / "made"
     made.mkdir()
     shards = []
@@ -93,10 +93,10 @@ def test_documents_are_whole_lines_and_hold_no_separator(tmp_path: Path) -> None
     assert all(document.endswith(b"\n") for document in documents)
 
 
-def test_without_shared_data_python_s_own_sources_stand_in(tmp_path: Path) -> None:
-    places = [f"--shared={tmp_path / 'none'}", f"--cache={tmp_path / 'cache'}"]
+def test_without_shared_data_the_standard_library_is_used(tmp_path: Path) -> None:
+    paths = [f"--shared={tmp_path / 'none'}", f"--cache={tmp_path / 'cache'}"]
     done = subprocess.run(
-        [sys.executable, str(BENCHES / "run.py"), "train", "--quick", "--list", *places],
+        [sys.executable, str(BENCHES / "run.py"), "train", "--quick", "--list", *paths],
         capture_output=True,
         text=True,
         timeout=120,
@@ -107,14 +107,14 @@ def test_without_shared_data_python_s_own_sources_stand_in(tmp_path: Path) -> No
         "train/stdlib-1MB/1000/smallest-ids/2-threads",
         "train/stdlib-1MB/1000/huggingface/2-threads",
     } <= names
-    # What is generated needs no stand-in; nothing else is left of the shared corpora.
+    # Generated corpora need no stand-in; all others are replaced.
     assert {name.split("/")[1] for name in names} == {
         *("stdlib-1MB", "stories-1MB", "drawings-1MB"),
     }
-    assert not any((tmp_path / "cache").iterdir())  # a list costs nothing
+    assert not any((tmp_path / "cache").iterdir())  # --list prepares nothing
 
 
-def test_lines_of_a_script_are_those_with_more_of_it_than_of_all_else() -> None:
+def test_a_line_belongs_to_a_script_if_most_of_it_is_in_that_script() -> None:
     lines = ["plain", "日本語 a", "日本 abcd", "", "ภาษาไทย", "ひらがな", "中文"]
     data = "\n".join([*lines, ""]).encode()
     cut = [data[n : n + 5] for n in range(0, len(data), 5)]  # in the middle of characters
@@ -134,7 +134,7 @@ def test_short_strings_cover_a_text_in_order() -> None:
     assert worker.short_strings("") == []
 
 
-# ---------------------------------------------------------------------- texts
+# ---------------------------------------------------------------------- generated corpora
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_stories_are_the_same_bytes_on_every_machine(story_text: bytes) -> None:
     )
 
 
-def test_no_story_is_told_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_story_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     text = b"".join(itertools.islice(stories.stories(), 2))
     documents = text.split(b"<|endoftext|>")
     assert len(documents) == len(set(documents)) == 8000

@@ -1,4 +1,4 @@
-"""benches/run.py: engines take turns, a wrong answer has no time, the record only grows."""
+"""benches/run.py: engines are interleaved, a wrong answer has no time, the record only grows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ about = "A tiny corpus."
 """
 
 
-# Trains as ours does, then forgets the last token.
+# Trains like byteweld, but drops the last token.
 LIAR = """
 import byteweld
 
@@ -205,7 +205,7 @@ def test_encoding_is_checked_against_tiktoken(bench: Callable[..., Run], tmp_pat
     }
 
 
-# Encodes as tiktoken does, but for the last id.
+# Encodes like tiktoken, but drops the last id.
 FORGETFUL = """
 DISTRIBUTION = "tiktoken"
 
@@ -228,21 +228,21 @@ def test_an_inexact_peer_is_timed_and_marked_and_never_the_best(
     encode = ENCODE.replace('["documents", "string"]', '"documents"')
     definitions = f'{HEAD}{encode}engines = ["byteweld", "forgetful"]\ntruth = "tiktoken"\n'
     definitions += """
-[[bars]]
+[[targets]]
 definition = "list_out/*/*/documents/1-thread"
 against = "best"
 faster = { first = 1e-9, warm = 1e-9 }
 """
-    run = bench(definitions, "--repeat=1", "--judge", forgetful=FORGETFUL)
+    run = bench(definitions, "--repeat=1", "--targets", forgetful=FORGETFUL)
     assert run.status == 0, run.err
     found = {(row["engine"], row["ok"], bool(row["cpu_seconds"])) for row in run.rows}
     assert found == {("byteweld", "yes", True), ("forgetful", "inexact", True)}
     assert "(inexact)" in run.out
-    assert "Bars: 0 pass, 0 FAIL, 2 not measured" in run.out  # there is no other peer
-    # tiktoken is no engine of this definition: it was asked once, and its answer kept.
+    assert "Targets: 0 pass, 0 FAIL, 2 not measured" in run.out  # there is no other peer
+    # tiktoken is not an engine of this definition: it ran once, and its answer was stored.
     again = bench(definitions, "--repeat=1", forgetful=FORGETFUL)
-    assert "asking tiktoken" in run.err
-    assert "asking tiktoken" not in again.err
+    assert "computing the answer with tiktoken" in run.err
+    assert "computing the answer with tiktoken" not in again.err
 
 
 def _write_vocab(folder: Path, tokens: list[bytes]) -> None:
@@ -259,20 +259,20 @@ def _write_vocab(folder: Path, tokens: list[bytes]) -> None:
     (folder / "index.json").write_text(json.dumps({"vocabs": [entry]}))
 
 
-def test_an_unknown_measure_or_name_is_wrong_use(bench: Callable[..., Run]) -> None:
+def test_an_unknown_measure_or_name_is_a_usage_error(bench: Callable[..., Run]) -> None:
     definitions = train(["byteweld"], "byteweld")
     unknown = bench(definitions, "decode")
     assert unknown.status == 2
-    assert "unknown measure 'decode'; known are train" in unknown.err
+    assert "unknown measure 'decode'; expected one of train" in unknown.err
     nothing = bench(definitions, "--only=nothing like it")
     assert nothing.status == 2
-    assert "no definition has 'nothing like it' in its name" in nothing.err
+    assert "no definition name contains 'nothing like it'" in nothing.err
 
 
-# ---------------------------------------------------------------------- engines by number and kind
+# ---------------------------------------------------------------------- special engines
 
 
-# Learns nothing that ours learns.
+# Learns something unrelated.
 STRANGER = """
 DISTRIBUTION = "byteweld"
 
@@ -282,7 +282,7 @@ def train(job):
 """
 
 
-# Works in a process that it starts.
+# Does its work in a child process.
 PARENT = """
 import subprocess
 import sys
@@ -349,7 +349,7 @@ def test_an_engine_that_cannot_be_built_is_missing(bench: Callable[..., Run]) ->
     assert [row["engine"] for row in run.rows] == ["byteweld"]
 
 
-def test_the_recounting_baseline_learns_what_ours_learns(bench: Callable[..., Run]) -> None:
+def test_the_recounting_baseline_learns_the_same_merges(bench: Callable[..., Run]) -> None:
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not here to build benches/recount")
     definitions = train(["byteweld", "recount"], "recount").replace("smallest-ids", "ck")
@@ -373,10 +373,10 @@ def test_a_definition_may_have_its_own_pattern(bench: Callable[..., Run]) -> Non
         "count/tiny-0.01MB/letters/1-thread",
         "count/tiny-0.01MB/none/1-thread",
     ]
-    assert len(set(digests.values())) == 3  # how many pre-tokens are distinct
+    assert len(set(digests.values())) == 3  # numbers of distinct pre-tokens
 
 
-def test_an_unknown_pattern_is_wrong_use(bench: Callable[..., Run]) -> None:
+def test_an_unknown_pattern_is_a_usage_error(bench: Callable[..., Run]) -> None:
     definitions = train(["byteweld"], "byteweld") + 'pattern = "gtp2"\n'
     run = bench(definitions)
     assert run.status == 2
@@ -394,7 +394,7 @@ def test_an_unknown_pattern_is_wrong_use(bench: Callable[..., Run]) -> None:
         ),
     ],
 )
-def test_every_engine_of_the_definitions_has_the_function_that_is_measured(
+def test_every_engine_has_the_functions_that_its_definitions_measure(
     name: str, expected: str
 ) -> None:
     definitions = read_definitions(name)
@@ -437,7 +437,7 @@ def test_an_engine_runs_where_it_is_installed(tmp_path: Path) -> None:
     assert ours.python == sys.executable
 
 
-def test_ids_have_one_digest_in_whatever_they_come() -> None:
+def test_ids_have_the_same_digest_in_every_container() -> None:
     import worker
 
     expected = worker.digest_ids([[1, 2], [70000]])
@@ -447,12 +447,12 @@ def test_ids_have_one_digest_in_whatever_they_come() -> None:
     assert worker.digest_ids(["é"]) == worker.digest_ids(["é".encode()])
 
 
-def test_a_right_answer_is_known_by_all_that_ids_depend_on(tmp_path: Path) -> None:
+def test_the_key_of_an_answer_covers_all_that_ids_depend_on(tmp_path: Path) -> None:
     kept = answers.Answers(tmp_path)
     job = {"measure": "list_out", "shape": "documents", "rank_file": "a/x.tiktoken", "pattern": "p"}
-    kept.keep(job, "0" * 64, "tiktoken 1", "digest")
-    alike = [job | {"measure": "array_out", "shape": "batch"}, job | {"rank_file": "b/x.tiktoken"}]
-    assert {kept.find(other, "0" * 64, "tiktoken 1") for other in alike} == {"digest"}
+    kept.store(job, "0" * 64, "tiktoken 1", "digest")
+    same = [job | {"measure": "array_out", "shape": "batch"}, job | {"rank_file": "b/x.tiktoken"}]
+    assert {kept.find(other, "0" * 64, "tiktoken 1") for other in same} == {"digest"}
     others = [
         job | {"shape": "string"},
         job | {"measure": "count_tokens"},
@@ -464,7 +464,7 @@ def test_a_right_answer_is_known_by_all_that_ids_depend_on(tmp_path: Path) -> No
     assert kept.find(job, "0" * 64, "tiktoken 2") is None
 
 
-def test_a_digest_tells_where_one_answer_ends_and_the_next_begins() -> None:
+def test_a_digest_depends_on_where_each_answer_ends() -> None:
     assert worker.digest([b"ab", b"c"]) != worker.digest([b"a", b"bc"])
     assert worker.digest([[1, 2], [3]]) != worker.digest([[1], [2, 3]])
     assert worker.digest([[1, 2], [3]]) == worker.digest(iter([[1, 2], [3]]))

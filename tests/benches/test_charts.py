@@ -1,4 +1,4 @@
-"""Curves and charts: a point and a bar for all that was measured, and labels apart."""
+"""Curves and charts: a point or a bar for every measurement, and labels that do not overlap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import speeds
 
 
 def recorded_costs() -> dict[str, list[dict[str, str]]]:
-    """What a record of all points would hold, with seconds that can be foretold."""
+    """A record with every point, with computed seconds."""
     rows: dict[str, list[dict[str, str]]] = {}
     for corpus, megabytes in curves.CORPORA:
         for size in curves.SIZES:
@@ -30,34 +30,34 @@ def test_the_cost_curves_table_has_every_point() -> None:
     assert len([line for line in lines if line.startswith("|")]) == 2 + len(curves.CORPORA)
 
 
-def test_the_plot_has_a_point_for_every_training_and_labels_apart() -> None:
+def test_the_plot_has_a_point_for_every_training_and_no_overlapping_labels() -> None:
     costs = curves.all_costs(recorded_costs())
     root = ElementTree.fromstring(curves.plot(costs))
     svg = "{http://www.w3.org/2000/svg}"
     assert len(list(root.iter(f"{svg}circle"))) == 2 * len(costs)
     labels = [text for text in root.iter(f"{svg}text") if "label" in text.get("class", "")]
     assert sorted(text.text or "" for text in labels) == sorted(["1,000", "32,000", "128,000"] * 2)
-    places = sorted((text.get("x"), float(text.get("y", "0"))) for text in labels)
-    for (x, y), (next_x, next_y) in itertools.pairwise(places):
+    positions = sorted((text.get("x"), float(text.get("y", "0"))) for text in labels)
+    for (x, y), (next_x, next_y) in itertools.pairwise(positions):
         assert x != next_x or next_y - y >= 15
     for element in root.iter():
         for axis, limit in (("x", 860), ("y", 380), ("cx", 860), ("cy", 380)):
             assert 0 <= float(element.get(axis, "0")) <= limit
 
 
-def test_the_page_has_one_place_for_the_curves() -> None:
+def test_the_page_has_one_pair_of_markers_for_the_curves() -> None:
     page = curves.PAGE.read_text()
     assert page.count(curves.START) == page.count(curves.END) == 1
     assert page.index(curves.START) < page.index(curves.END)
 
 
-def test_a_plot_of_few_points_is_drawn_too() -> None:
+def test_a_plot_with_few_points_is_drawn() -> None:
     costs = {("mixed", 100, 1000): curves.Cost(1.0, 30.0)}
     root = ElementTree.fromstring(curves.plot(costs))
     assert len(list(root.iter("{http://www.w3.org/2000/svg}circle"))) == 2
 
 
-def test_the_chart_has_a_bar_for_every_speed_that_is_right(
+def test_the_chart_has_a_bar_for_every_speed_with_right_ids(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def row(engine: str, seconds: str, ok: str = "yes") -> dict[str, str]:

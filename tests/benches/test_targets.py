@@ -1,4 +1,4 @@
-"""Bars: what a record is compared with, who is the best peer, and what fails."""
+"""Targets: what a record is compared with, which peer is the best, and what fails."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import judge
 import recording
 import run as bench_run
+import targets
 from tests.helpers.bench_runs import Run, read_definitions, train
 
 NAME = "train/tiny-0.01MB/300/smallest-ids/1-thread"
 
 
-def bar(**keys: object) -> str:
+def target(**keys: object) -> str:
     lines = [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
-    return "\n[[bars]]\n" + "\n".join([f'definition = "{NAME}"', *lines]) + "\n"
+    return "\n[[targets]]\n" + "\n".join([f'definition = "{NAME}"', *lines]) + "\n"
 
 
 def line(median: float, mebibytes: float) -> object:
@@ -38,40 +38,40 @@ def line(median: float, mebibytes: float) -> object:
     )
 
 
-def test_bars_are_judged_and_do_not_change_the_exit_status(bench: Callable[..., Run]) -> None:
+def test_targets_are_checked_and_do_not_change_the_exit_status(bench: Callable[..., Run]) -> None:
     definitions = train(["byteweld", "byteweld:iterator"], "byteweld")
-    definitions += bar(against="byteweld:iterator", faster=1e-6, memory=1e-6)
-    definitions += bar(seconds=1e-9, mebibytes=1e9)
-    definitions += bar(against="rustbpe", faster=1)
-    run = bench(definitions, "--repeat=1", "--judge")
+    definitions += target(against="byteweld:iterator", faster=1e-6, memory=1e-6)
+    definitions += target(seconds=1e-9, mebibytes=1e9)
+    definitions += target(against="rustbpe", faster=1)
+    run = bench(definitions, "--repeat=1", "--targets")
     assert run.status == 0
-    assert "Bars: 2 pass, 2 FAIL, 1 not measured" in run.out
-    judged = [line for line in run.file("*.md").read_text().splitlines() if NAME in line]
-    ends = [line.rsplit("|", 2)[1].strip() for line in judged if line.count("|") == 5]
+    assert "Targets: 2 pass, 2 FAIL, 1 not measured" in run.out
+    checks = [line for line in run.file("*.md").read_text().splitlines() if NAME in line]
+    ends = [line.rsplit("|", 2)[1].strip() for line in checks if line.count("|") == 5]
     assert ends == ["pass", "FAIL", "FAIL", "pass", "not measured"]
 
 
-def test_a_bar_may_compare_two_definitions() -> None:
-    bars = judge.read_bars(
+def test_a_target_may_compare_two_definitions() -> None:
+    wanted = targets.read_targets(
         {
-            "bars": [
+            "targets": [
                 {"definition": "two", "against_definition": "one", "faster": 1.6},
                 {"definition": "two", "against_definition": "one", "memory": 1.2},
             ]
         }
     )
     figures = {("one", "byteweld"): line(3.2, 100), ("two", "byteweld"): line(2.0, 121)}
-    speed, memory = judge.judge(bars, figures)
+    speed, memory = targets.check_targets(wanted, figures)
     assert speed.passed is True
     assert speed.found == "×1.60 (2 s, 3.2 s)"
     assert memory.passed is False
     assert memory.found == "×1.21 (121 MiB, 100 MiB)"
-    assert [j.passed for j in judge.judge(bars, {})] == [None, None]
+    assert [check.passed for check in targets.check_targets(wanted, {})] == [None, None]
 
 
-def test_the_best_peer_is_the_fastest_that_is_exact() -> None:
-    asked = {"definition": ["a/*/x"], "against": "best", "faster": {"first": 1.3, "warm": 2}}
-    bars = judge.read_bars({"bars": [asked | {"unit": "MB/s", "row": "arrays"}]})
+def test_the_best_peer_is_the_fastest_exact_one() -> None:
+    table = {"definition": ["a/*/x"], "against": "best", "faster": {"first": 1.3, "warm": 2}}
+    wanted = targets.read_targets({"targets": [table | {"unit": "MB/s", "row": "arrays"}]})
     quick: Any = line(1.0, 10)
     figures = {
         ("a/prose/x/first", "byteweld"): line(2.0, 10),
@@ -79,29 +79,29 @@ def test_the_best_peer_is_the_fastest_that_is_exact() -> None:
         ("a/prose/x/first", "slow"): dataclasses.replace(quick, engine="slow", median=9.0),
         ("a/prose/x/first", "quick"): dataclasses.replace(quick, engine="quick", median=3.0),
         ("a/prose/x/first", "liar"): dataclasses.replace(quick, engine="liar", mark="inexact"),
-        ("a/prose/own/x/first", "byteweld"): line(2.0, 10),  # a star is one part of a name
+        ("a/prose/own/x/first", "byteweld"): line(2.0, 10),  # a star matches one part of a name
         ("b/prose/x/first", "byteweld"): line(2.0, 10),
     }
-    first, warm = judge.judge(bars, figures)
+    first, warm = targets.check_targets(wanted, figures)
     assert first.what == "a/prose/x/first"
-    assert first.asked == "at least ×1.3 of quick"
+    assert first.limit == "at least ×1.3 of quick"
     assert first.found.startswith("×1.50 (")
     assert (first.passed, first.row) == (True, "arrays")
     assert (warm.what, warm.passed) == ("a/*/x/warm", None)
-    shown = judge.plain_judgements([first, warm])
+    shown = targets.plain_checks([first, warm])
     assert "arrays: 1 pass, 0 FAIL, 1 not measured" in shown
     assert "a/*/x/warm" not in shown
-    assert "a/*/x/warm" in judge.markdown_judgements([first, warm])
+    assert "a/*/x/warm" in targets.markdown_checks([first, warm])
 
 
-def test_a_star_stands_for_the_same_in_the_definition_compared_with() -> None:
-    asked = {
+def test_a_star_means_the_same_in_both_definitions() -> None:
+    table = {
         "definition": "array/*/*/2-threads",
         "against_definition": "array/*/*/1-thread",
         "clock": "wall",
         "faster": {"first": 1.6},
     }
-    bars = judge.read_bars({"bars": [asked]})
+    wanted = targets.read_targets({"targets": [table]})
     figures = {
         (f"array/{text}/cl100k/{threads}/first", "byteweld"): line(seconds, 1)
         for text, threads, seconds in [
@@ -111,53 +111,53 @@ def test_a_star_stands_for_the_same_in_the_definition_compared_with() -> None:
             ("code", "1-thread", 1.5),
         ]
     }
-    judged = {j.what: j.passed for j in judge.judge(bars, figures)}
-    assert judged == {
+    checks = {check.what: check.passed for check in targets.check_targets(wanted, figures)}
+    assert checks == {
         "array/prose/cl100k/2-threads/first": True,
         "array/code/cl100k/2-threads/first": False,
     }
 
 
-def test_a_bar_may_limit_nanoseconds_a_byte() -> None:
-    bars = judge.read_bars(
+def test_a_target_may_limit_nanoseconds_per_byte() -> None:
+    wanted = targets.read_targets(
         {
-            "bars": [
+            "targets": [
                 {"definition": "a", "nanoseconds": 999},
                 {"definition": "a", "nanoseconds": 1001},
             ]
         }
     )
     figures = {("a", "byteweld"): line(1.0, 1)}  # 1 MB/s
-    assert [j.passed for j in judge.judge(bars, figures)] == [False, True]
-    assert [j.passed for j in judge.judge(bars, {})] == [None, None]
+    assert [check.passed for check in targets.check_targets(wanted, figures)] == [False, True]
+    assert [check.passed for check in targets.check_targets(wanted, {})] == [None, None]
 
 
-def test_a_bar_without_a_limit_or_a_measure_is_refused(bench: Callable[..., Run]) -> None:
+def test_a_target_without_a_limit_or_a_comparison_is_rejected(bench: Callable[..., Run]) -> None:
     definitions = train(["byteweld"], "byteweld")
-    nothing = bench(definitions + bar(against="gigatoken"))
+    nothing = bench(definitions + target(against="gigatoken"))
     assert nothing.status == 2
-    assert "asks for nothing" in nothing.err
-    nowhere = bench(definitions + bar(faster=2))
+    assert "has no limit" in nothing.err
+    nowhere = bench(definitions + target(faster=2))
     assert nowhere.status == 2
-    assert "does not say against what" in nowhere.err
+    assert "set `against` or `against_definition`" in nowhere.err
 
 
-def test_every_bar_names_a_definition_and_an_engine_that_are_there() -> None:
+def test_every_target_names_an_existing_definition_and_engine() -> None:
     definitions = read_definitions("definitions.toml")
     known = {
         (table["label"], engine)
         for table in bench_run.expand(definitions, ["count", "train"], quick=False)
         for engine in table["engines"]
     }
-    bars = judge.read_bars(definitions)
-    assert len(bars) > 20
-    for asked in bars:
-        assert asked.ours in known
-        if asked.faster is not None or asked.memory is not None:
-            assert asked.other in known
+    wanted = targets.read_targets(definitions)
+    assert len(wanted) > 20
+    for one in wanted:
+        assert one.ours in known
+        if one.faster is not None or one.memory is not None:
+            assert one.other in known
 
 
-def test_every_bar_of_encoding_fits_definitions_that_are_there() -> None:
+def test_every_encoding_target_matches_existing_definitions() -> None:
     definitions = read_definitions("encoding.toml")
     measures = set(definitions) - bench_run.NOT_MEASURES
     figures = {
@@ -166,10 +166,12 @@ def test_every_bar_of_encoding_fits_definitions_that_are_there() -> None:
         for which in table["passes"]
         for engine in table["engines"]
     }
-    judged = judge.judge(judge.read_bars(definitions), figures)
-    # A file has no counterpart of gigatoken's where it refuses the pattern; all else is compared.
-    assert [j.what for j in judged if j.passed is None and j.row != "peak memory"] == []
-    assert len({j.row for j in judged}) >= 17
+    checks = targets.check_targets(targets.read_targets(definitions), figures)
+    # gigatoken does not support every pattern; everything else is compared.
+    assert [
+        check.what for check in checks if check.passed is None and check.row != "peak memory"
+    ] == []
+    assert len({check.row for check in checks}) >= 17
 
 
 def test_a_record_is_read_by_the_last_run_of_each_definition(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_a_record_is_read_by_the_last_run_of_each_definition(tmp_path: Path) -> 
         ("3", "a", "liar", 1.0, "WRONG"),
         ("3", "a", "stranger", 1.0, "unlike"),
     )
-    figures = judge.figures_of(newest, {})
+    figures = targets.figures_of(newest, {})
     assert {key: found.median for key, found in figures.items()} == {
         ("a", "byteweld"): 3.0,
         ("a", "stranger"): 1.0,
