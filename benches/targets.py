@@ -151,7 +151,7 @@ def _checks(target: Target, figures: Figures) -> Iterator[Check]:
         other = figures.get(target.other)
     other_name = _other_name(target, other)
     if target.faster is not None:
-        limit = f"at least ×{target.faster:g} {other_name}"
+        limit = f"at least ×{target.faster:g} the speed {other_name}"
         if ours and other:
             mine, its = _time(ours, target.clock), _time(other, target.clock)
             speeds = f"{_speed(target.unit, ours, mine)}, {_speed(target.unit, other, its)}"
@@ -160,7 +160,7 @@ def _checks(target: Target, figures: Figures) -> Iterator[Check]:
         else:
             yield Check(_name(target), limit, "", None)
     if target.memory is not None:
-        limit = f"memory at most ×{target.memory:g} {other_name}"
+        limit = f"at most ×{target.memory:g} the memory {other_name}"
         if ours and other:
             ratio = ours.peak_rss_bytes / max(other.peak_rss_bytes, 1)
             found = f"×{ratio:.2f} ({_memory(ours)}, {_memory(other)})"

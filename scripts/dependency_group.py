@@ -1,4 +1,4 @@
-"""Print a dependency group of pyproject.toml, one requirement a line."""
+"""Prints a dependency group of pyproject.toml, one requirement per line."""
 
 import sys
 import tomllib

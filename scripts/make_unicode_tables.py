@@ -1,8 +1,8 @@
 """Writes the Unicode 16 table of the scanners: crates/byteweld-core/src/pretoken/unicode_runs.rs.
 
 Every code point gets a cell: its general category, whether it is White_Space, whether its script
-is Han, whether it folds to an ASCII letter. Needs the release of `regex` that has Unicode 16; any
-other is refused, since the classes are part of which ids come out. `--check` only compares.
+is Han, whether it folds to an ASCII letter. Requires the release of `regex` with Unicode 16, since
+ids depend on the character classes. `--check` only compares.
 """
 
 import string
@@ -28,7 +28,7 @@ HEAD = """\
 
 
 def cells() -> list[str]:
-    """The cell of every code point, by name."""
+    """Return the name of the cell of every code point."""
     every = "".join(map(chr, range(CODE_POINTS)))
     names = [""] * CODE_POINTS
     for category in CATEGORIES:
@@ -42,14 +42,14 @@ def cells() -> list[str]:
         for match in regex.finditer(rf"\p{{{property_name}}}", every):
             names[match.start()] += " " + property_name
     for code_point in range(0x80, CODE_POINTS):
-        # The long s and the Kelvin sign: case-insensitive patterns take them for s and k.
+        # The long s and the Kelvin sign: case-insensitive patterns match them as s and k.
         if every[code_point].casefold() in set(string.ascii_lowercase):
             names[code_point] += " folds"
     return names
 
 
 def rust_source(names: list[str]) -> str:
-    """The file's whole text."""
+    """Return the content of the generated file."""
     numbers = {name: number for number, name in enumerate(sorted(set(names)))}
     runs = []
     start = 0
@@ -76,9 +76,9 @@ def rust_source(names: list[str]) -> str:
 
 
 def main() -> int:
-    """Writes the file, or compares it."""
+    """Write the file, or compare it."""
     if version("regex") != REGEX_VERSION:
-        raise SystemExit(f"regex {version('regex')} is installed; {REGEX_VERSION} is needed")
+        raise SystemExit(f"found regex {version('regex')}; expected {REGEX_VERSION}")
     source = rust_source(cells())
     if sys.argv[1:] == ["--check"]:
         return int(OUTPUT.read_text(encoding="utf-8") != source)

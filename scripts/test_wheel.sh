@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The wheel installs and works in a clean environment, without Rust on the path.
+# Checks that the wheel installs and works in a clean environment, without Rust on the path.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 make wheel

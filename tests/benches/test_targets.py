@@ -84,7 +84,7 @@ def test_the_best_peer_is_the_fastest_exact_one() -> None:
     }
     first, warm = targets.check_targets(wanted, figures)
     assert first.what == "a/prose/x/first"
-    assert first.limit == "at least ×1.3 of quick"
+    assert first.limit == "at least ×1.3 the speed of quick"
     assert first.found.startswith("×1.50 (")
     assert (first.passed, first.row) == (True, "arrays")
     assert (warm.what, warm.passed) == ("a/*/x/warm", None)
