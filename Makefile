@@ -8,6 +8,9 @@ CHROMIUM := $(or $(BYTEWELD_CHROMIUM),$(shell command -v chromium || command -v 
 # Rust sources: a change here rebuilds the extension, nothing else does.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
 
+# Cached bytecode saves each process that a test starts from compiling the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help quickstart build test test-rust test-python test-all test-wheel test-browser test-long fuzz-encode lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
 
@@ -25,7 +28,7 @@ test-rust:
 	cargo test --workspace --quiet
 
 test-python: $(VENV)/.built $(VENV)/.test
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 test-all: test-wheel test-browser ## the tests of the heavy parts: the wheel, the browser
 

@@ -1,6 +1,7 @@
 """What all tests share: the data beside the clone, the hard strings, the settings of hypothesis.
 
-`BYTEWELD_EXAMPLES=10` makes every property try ten times as many examples.
+`BYTEWELD_EXAMPLES=10` makes every property try ten times the number of examples it names; the
+default is a quarter.
 """
 
 from __future__ import annotations
@@ -14,14 +15,20 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.helpers.strategies import examples, read_nasty
+
 TESTS = Path(__file__).parent
 SHARED = TESTS.parent.parent / "shared" / "data"
 
 settings.register_profile(
     "byteweld",
-    max_examples=100 * int(os.environ.get("BYTEWELD_EXAMPLES", "1")),
+    examples(100),
     deadline=None,  # the machine may be busy; a test that hangs meets pytest's timeout
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+    ],
 )
 settings.load_profile("byteweld")
 
@@ -43,8 +50,6 @@ def data() -> Path:
 @pytest.fixture(scope="session")
 def nasty_texts(data: Path) -> list[str]:
     """The hard strings of nasty.txt: one Python literal a line; `text * 1000` repeats it."""
-    from tests.helpers.strategies import read_nasty
-
     return read_nasty(data / "nasty.txt")
 
 

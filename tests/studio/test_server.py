@@ -206,6 +206,7 @@ def test_a_bug_of_ours_is_told_on_the_page_and_in_the_terminal(post, monkeypatch
     deadline = time.monotonic() + 10
     told = ""
     while "LookupError: a drawer is empty" not in told and time.monotonic() < deadline:
+        time.sleep(0.01)
         told += capfd.readouterr().err
     assert "Traceback" in told
 

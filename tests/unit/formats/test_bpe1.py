@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from byteweld import patterns
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats import bpe1
 from byteweld.vocab import Vocabulary
+from tests.helpers.strategies import examples
 
 GOLDEN_SHA256 = "7ce88cf0a77b625e8425dc16e9eb334568f4bd82dc0bebb15af5a01f363b09b8"
 PAGE = Path(__file__).parents[3] / "docs" / "formats" / "bpe1.md"
@@ -143,7 +144,7 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
     return Vocabulary(tokens, order, special_tokens=specials, roles=roles)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(vocabularies())
 def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(vocab: Vocabulary) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from byteweld import patterns
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.formats import bpetite
 from byteweld.vocab import Vocabulary
+from tests.helpers.strategies import examples
 
 END = "<|endoftext|>"
 GOLDEN_SHA256 = "83e34c1904279229b71aca25d62e8a00d84f3933d83bee909a44b60db9687bc2"
@@ -95,7 +96,7 @@ def merge_lists(draw: st.DrawFn) -> list[tuple[int, int]]:
     return pairs
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(merge_lists())
 def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(
     pairs: list[tuple[int, int]],

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from byteweld import patterns
@@ -22,6 +22,7 @@ from byteweld._files import write_atomic
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.formats import ck_binary
 from byteweld.vocab import Vocabulary
+from tests.helpers.strategies import examples
 
 MERGES_SHA256 = "eb7e6040c6ceee165f10bbde7f3f308491d2398250c36dc22a9c29b46a3a1c5d"
 BUILT_IN = ["<|unk|>", "<|bos|>", "<|eos|>", "<|pad|>"]
@@ -221,7 +222,7 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
     return make(pairs, reserved=reserved, ascii_only=ascii_only)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(vocabularies())
 def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(vocab: Vocabulary) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from byteweld import Tokenizer, patterns
@@ -22,6 +22,7 @@ from byteweld.errors import UnsupportedError
 from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.formats._hf_steps import DIGITS, PUNCTUATION
 from byteweld.vocab import AddedToken, Replace, Split, Vocabulary
+from tests.helpers.strategies import examples
 
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 
@@ -519,7 +520,7 @@ def is_ambiguous(value: Part) -> bool:
     return len({real.normalizer.normalize_str(text) for text in texts}) < len(texts)
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@examples(150)
 @given(
     normalizers=st.lists(NORMALIZERS, max_size=3),
     before=st.lists(SPLITS, max_size=2),

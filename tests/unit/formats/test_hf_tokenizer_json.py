@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from byteweld import patterns, reference
@@ -25,6 +25,7 @@ from byteweld.errors import (
 )
 from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.vocab import Split, Vocabulary
+from tests.helpers.strategies import examples
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 OWN_PATTERN = r"\p{Lu}\p{Ll}++|\d{1,3}|(?:ab|c)+|[^\S\r\n]+|(?<=a)b|.(?!\s)"
@@ -179,7 +180,7 @@ def test_the_real_library_gives_our_ids_on_hard_texts(
     assert hf.load(tmp_path / "tokenizer.json") == vocab
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=40),
     pattern=st.sampled_from(ALL_PATTERNS),
@@ -215,7 +216,7 @@ def test_the_real_library_gives_our_ids_on_random_vocabularies(
     assert hf.load(tmp_path / "tokenizer.json") == vocab
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(80)
 @given(
     tokens=st.lists(st.text("ab ", min_size=2, max_size=7), unique=True, max_size=25),
     pattern=st.sampled_from([None, patterns.GPT2, patterns.O200K]),

@@ -8,12 +8,13 @@ from itertools import groupby
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from byteweld import patterns, reference
 from byteweld.formats import _oniguruma
 from byteweld.formats._oniguruma import find_dialect_problem, matches_everywhere
+from tests.helpers.strategies import examples
 
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 regex = pytest.importorskip("regex", reason="regex is not installed")
@@ -80,7 +81,7 @@ def test_the_check_takes_linear_time() -> None:
     assert time.process_time() - started < 5  # under one second; the square would be minutes
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     pattern=st.text("ab|()?*+[]^\\sp{L}1,:!=<>&-. ", max_size=14),
     text=st.text("ab 1L\n<&-", max_size=20),
@@ -109,7 +110,7 @@ PARTS += [
 REPEATS = ["", "", "?", "*", "+", "+", "{1,3}", "{2,3}", "?+", "++", "*?"]
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(
     branches=st.lists(
         st.lists(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from byteweld import patterns, reference
@@ -21,6 +21,7 @@ from byteweld.errors import FormatError, PatternError, UnsupportedError, Vocabul
 from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.formats import tiktoken_ranks as ranks
 from byteweld.vocab import Merge, Vocabulary
+from tests.helpers.strategies import examples
 
 BYTES = [bytes([byte]) for byte in range(256)]
 TEXTS = ["", " ", "abab ab\n", "the then there", "aaaaaaaaaaa", "été 日本語 🦊", "x<|eot|>ab"]
@@ -106,7 +107,7 @@ def test_a_file_whose_ranks_are_no_merge_list_is_ranked_by_id(tmp_path: Path) ->
         same_ids(vocab, peer_of(path, None, {}), text)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60)
 @given(
     tokens=st.lists(
         st.binary(min_size=2, max_size=5).map(lambda b: bytes(97 + c % 3 for c in b)),
@@ -130,7 +131,7 @@ def test_any_rank_file_has_the_ids_of_tiktoken(
     assert ranks.load(path) == vocab
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(100)
 @given(
     tokens=st.lists(st.text("ab", min_size=2, max_size=6), unique=True, max_size=12),
     in_order=st.booleans(),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from byteweld import patterns, reference
@@ -18,6 +18,7 @@ from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.formats import vocab_merges as gpt2
 from byteweld.vocab import Vocabulary
+from tests.helpers.strategies import examples
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 LETTERS = {BYTE_TO_CHAR[byte]: byte for byte in range(256)}
@@ -57,7 +58,7 @@ def test_what_is_saved_is_loaded_the_same(tmp_path: Path) -> None:
     assert gpt2.load(tmp_path / "out") == sound()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=25),
     texts=st.lists(st.text("ab #é\n", max_size=40), min_size=3, max_size=6),
