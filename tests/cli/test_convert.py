@@ -171,3 +171,52 @@ def test_the_current_folder_can_be_the_target(run, saved, tmp_path):
     assert result.code == 0, result.err
     assert {"vocab.json", "merges.txt", "byteweld.json"} <= names(tmp_path)
     assert run("convert", "tokenizer.json", ".", "--format", "gpt2").code == 2
+
+
+def test_the_error_names_what_to_drop_and_dropping_it_is_reported(run, recipe_file, tmp_path):
+    _, tok = recipe_file("bpe1", pattern="gpt2")
+    result = run("convert", "in.json", "model.bpe1")
+    assert result.code == 2
+    assert result.err.endswith("; to convert without it, pass --drop pattern\n")
+    result = run("convert", "in.json", "model.bpe1", "--drop", "pattern", "--json")
+    assert result.code == 0, result.err
+    assert result.err.startswith("dropped: pattern; some texts may get other ids than before\n")
+    assert json.loads(result.out)["dropped"] == ["pattern"]
+    assert byteweld.load(tmp_path / "model.bpe1").vocab.tokens == tok.vocab.tokens
+
+
+def test_dropping_roles_changes_no_ids(run, tiny, tmp_path):
+    different(tiny, roles={"eos": 256}).save(tmp_path / "in.json")
+    result = run("convert", "in.json", "out.json", "--drop", "roles")
+    assert result.err.startswith("dropped: roles\n")
+    assert names(tmp_path) >= {"out.json"}
+    assert byteweld.load(tmp_path / "out.json").vocab == tiny.vocab
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("patern", "cannot drop 'patern'; known are added-token-flags, "),
+        ("patern", "; did you mean 'pattern'?"),
+        ("template", "cannot drop 'template', which this vocabulary does not have; it has pattern, special-tokens"),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_a_key_that_cannot_be_dropped_is_an_error(run, saved, key, words):
+    result = run("convert", "tokenizer.json", "out.tiktoken", "--drop", key)
+    assert result.code == 2
+    assert words in result.err
+
+
+def test_a_config_beside_the_target_is_merged_into(run, tiny, tmp_path):
+    different(tiny, roles={"eos": 256}).save(tmp_path / "in.json")
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text('{"chat_template": "x"}')
+    assert run("convert", "in.json", "tokenizer.json").code == 0
+    expected = {"chat_template": "x", "eos_token": "<|endoftext|>"}
+    assert json.loads(config.read_bytes()) == expected
+    config.write_text('{"eos_token": "</s>", "chat_template": "x"}')
+    (tmp_path / "tokenizer.json").unlink()
+    refused = run("convert", "in.json", "tokenizer.json")
+    assert refused.err == "byteweld: tokenizer_config.json exists; pass --force to replace it\n"
+    assert run("convert", "in.json", "tokenizer.json", "--force").code == 0
+    assert json.loads(config.read_bytes()) == expected

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,24 +44,6 @@ def check(tok: byteweld.Tokenizer, targets: Sequence[Target], *, force: bool) ->
 def _check_path(target: Target) -> None:
     if not target.path:
         raise _errors.UsageError("the path to write to is empty; pass one, such as tokenizer.json")
-
-
-@contextlib.contextmanager
-def saved_aside(
-    tok: byteweld.Tokenizer, target: Target, *, force: bool
-) -> Iterator[tuple[Target, list[Path]]]:
-    """Write a target into a temporary folder; yield that copy, and the files of the real target.
-
-    Refuses what `check` refuses.
-    """
-    files = check(tok, [target], force=force)
-    place = Path(target.path)
-    if place.name in ("", ".."):
-        place = place.resolve()
-    with tempfile.TemporaryDirectory(prefix="byteweld-") as folder:
-        copy = target._replace(path=str(Path(folder, place.name)))
-        save(tok, copy)
-        yield copy, files
 
 
 def report_place(target: Target) -> Path:

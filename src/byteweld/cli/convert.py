@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,12 +13,14 @@ import byteweld
 from byteweld.cli import DONE, NO, _corpus, _errors, _output, _probe, _targets
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
+from byteweld.formats import dropping
+from byteweld.formats._hf_config import config_path
 
 EXAMPLES = """
 byteweld convert tokenizer.json ranks.tiktoken
 byteweld convert gpt2/ tokenizer.json --pattern gpt2 --special '<|endoftext|>=50256'
 byteweld convert tokenizer.json export/ --format ck
-byteweld convert tokenizer.json model.bpe1 --corpus books/
+byteweld convert tokenizer.json ranks.tiktoken --drop normalizer --corpus books/
 """
 
 In = Annotated[
@@ -39,6 +44,18 @@ From = Annotated[
         help="The format of IN, where its content should not decide.",
     ),
 ]
+Drop = Annotated[
+    list[str] | None,
+    Option(
+        "--drop",
+        metavar="KEY",
+        help="Leave out what OUT cannot hold; may be repeated. KEY is one of: "
+        + ", ".join(
+            f"{dropping.key_of(name)} ({what})" for name, what in dropping.DROPPABLE.items()
+        )
+        + ".",
+    ),
+]
 CorpusSources = Annotated[
     list[str] | None,
     Option(
@@ -54,6 +71,7 @@ def run(
     out: Out,
     format: OutFormat = None,
     from_format: From = None,
+    drop: Drop = None,
     corpus: CorpusSources = None,
     force: options.Force = False,
     json: options.Json = False,
@@ -70,15 +88,18 @@ def run(
 
     What was written is read back and compared: tokens, merges, special tokens, pattern and roles,
     and the ids of every token, of a list of hard texts and of your corpus. If anything differs,
-    nothing is kept and the exit code is 1. What a format cannot hold is refused by name.
+    nothing is written and the exit code is 1. What a format cannot hold is an error that names it,
+    unless you --drop it.
     """
-    tok = options.load_tokenizer(
+    original = options.load_tokenizer(
         in_path, format=from_format, pattern=pattern, special=special, no_special=no_special
     )
     target = _targets.Target(out, format)
     reading = options.Reading(ext, lines, field, separator, on_error)
-    # The proof is made on a copy: a file that fails it never stands in the place of another.
-    with _targets.saved_aside(tok, target, force=force) as (copy, files):
+    tok = original if not drop else byteweld.Tokenizer(dropping.drop(original.vocab, drop))
+    _check(tok, target, force=force)
+    # What is proved is a copy: a file that fails the proof never replaces another.
+    with _saved_aside(tok, target, force=force) as copy:
         outcome = _probe.prove(tok, _reload(copy), _documents(corpus or [], reading))
         if isinstance(outcome, _probe.Difference):
             _output.say(f"byteweld: {out} would not be the same tokenizer: {outcome.what}")
@@ -87,7 +108,12 @@ def run(
                 _output.report({"out": out, "same": False, "difference": outcome.what})
             return NO
         _targets.save(tok, target, force=force)
-        _check_placed(Path(copy.path).parent, files)
+        _check_written(Path(copy.path).parent, _real_path(target).parent)
+    if drop:
+        changes = original.vocab.fingerprint != tok.vocab.fingerprint
+        _output.say(
+            f"dropped: {', '.join(drop)}{'; some texts may get other ids than before' * changes}"
+        )
     _output.say(
         f"proved: the same {outcome.tokens} tokens, merges, special tokens, pattern and roles; "
         f"the same ids for {_output.amount(outcome.texts, 'text')}, {_output.size(outcome.bytes)}"
@@ -95,7 +121,7 @@ def run(
     )
     _output.say(f"wrote {out}: {_output.amount(len(tok), 'token')}")
     if json:
-        _output.report(_report(tok, out, outcome))
+        _output.report(_report(tok, out, outcome) | {"dropped": drop or []})
     return DONE
 
 
@@ -108,11 +134,43 @@ def _documents(sources: Sequence[str], reading: options.Reading) -> Iterator[byt
         yield from documents
 
 
-def _check_placed(proved: Path, files: Sequence[Path]) -> None:
-    """The files in place must be those that were proved, byte for byte."""
-    copies = sorted(path for path in proved.rglob("*") if path.is_file())
-    for copy, file in zip(copies, sorted(files), strict=True):
-        if file.read_bytes() != copy.read_bytes():
+def _check(tok: byteweld.Tokenizer, target: _targets.Target, *, force: bool) -> None:
+    """Refuse what cannot be written, and name what to drop where that helps."""
+    try:
+        _targets.check(tok, [target], force=force)
+    except byteweld.UnsupportedError as error:
+        drops = dropping.find_drops(tok.vocab, target.path, target.format)
+        if not drops:
+            raise
+        keys = " ".join(f"--drop {dropping.key_of(name)}" for name in drops)
+        raise byteweld.UnsupportedError(f"{error}; to convert without it, pass {keys}") from None
+
+
+@contextlib.contextmanager
+def _saved_aside(
+    tok: byteweld.Tokenizer, target: _targets.Target, *, force: bool
+) -> Iterator[_targets.Target]:
+    """Write a target into a temporary folder, beside what the real one would be merged into."""
+    path = _real_path(target)
+    with tempfile.TemporaryDirectory(prefix="byteweld-") as folder:
+        config = config_path(path)
+        if config is not None and config.is_file():
+            shutil.copy(config, folder)
+        copy = target._replace(path=str(Path(folder, path.name)))
+        _targets.save(tok, copy, force=force)
+        yield copy
+
+
+def _real_path(target: _targets.Target) -> Path:
+    path = Path(target.path)
+    return path.resolve() if path.name in ("", "..") else path
+
+
+def _check_written(proved: Path, folder: Path) -> None:
+    """Compare the files written with those that were proved, byte for byte."""
+    for copy in proved.rglob("*"):
+        file = folder / copy.relative_to(proved)
+        if copy.is_file() and file.read_bytes() != copy.read_bytes():
             raise _errors.UsageError(f"{file} is not what was proved; something else wrote to it")
 
 

@@ -125,6 +125,14 @@ def files(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = 
     return found
 
 
+def not_held(
+    vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None
+) -> list[str]:
+    """Return those of `vocab.extras` that the format cannot hold."""
+    holds = FORMATS[_format_to_write(path, format)].holds
+    return [extra for extra in vocab.extras if extra not in holds]
+
+
 def files_beside(path: Path) -> list[Path]:
     """Return the paths beside a file that may exist, and that `load` then reads with it."""
     from byteweld.formats._hf_config import config_path
@@ -139,7 +147,7 @@ def _module(name: str) -> Any:
 
 
 def _check_extras(vocab: Vocabulary, name: str) -> None:
-    missing = [extra for extra in vocab.extras if extra not in FORMATS[name].holds]
+    missing = not_held(vocab, "", name)
     if missing:
         able = [other for other, format in FORMATS.items() if format.holds.issuperset(vocab.extras)]
         hint = f"; {' or '.join(map(repr, able))} can" if able else ""
@@ -174,7 +182,7 @@ def _format_for_name(path: str | os.PathLike[str]) -> str:
 def _known_format(name: str) -> str:
     if name in FORMATS:
         return name
-    raise UnsupportedError(f"unknown format {name!r}; {_known(name, FORMATS)}")
+    raise UnsupportedError(f"unknown format {name!r}; {known_names(name, FORMATS)}")
 
 
 def _check_options(
@@ -193,11 +201,12 @@ def _check_options(
     for name in options:
         if name not in known:
             raise TypeError(
-                f"unknown option {name!r} for format {format_name!r}; {_known(name, known)}"
+                f"unknown option {name!r} for format {format_name!r}; {known_names(name, known)}"
             )
 
 
-def _known(name: str, names: Collection[str]) -> str:
+def known_names(name: str, names: Collection[str]) -> str:
+    """Return the end of an error about an unknown name: the known ones, and the nearest."""
     import difflib  # as above
 
     if not names:
