@@ -280,10 +280,10 @@ def measure(
     >>> measure(tok, iter(["ab c"])).total.bytes_per_token
     1.0
     """
-    from byteweld.evaluation.corpora import evaluate
+    from byteweld.evaluation.corpora import evaluate_files
 
     reading = {"ext": ext, "lines": lines, "separator": separator, "field": field}
-    return evaluate(
+    return evaluate_files(
         tok,
         _by_file(corpus, on_error=on_error, **reading),
         allowed_special=allowed_special,

@@ -1,13 +1,14 @@
-"""Tokens -> coloured spans: pure, nothing is printed here. Terminal, notebook and report use it.
+"""Render tokens as colored spans, for terminals, notebooks and reports. Pure: prints nothing.
 
-Every token is shown so that nothing hides: spaces and line ends are marks; bytes that are a part of
-a character, and characters that cannot be seen, are written out in ⟨ ⟩.
+Everything is made visible: spaces and newlines become marks; partial characters and invisible ones
+are written out in ⟨ ⟩.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,21 +19,21 @@ if TYPE_CHECKING:
     from byteweld.markup import Html  # only HTML needs it
 
 _MARKS = {" ": "·", "\n": "⏎", "\t": "⇥"}
-# Characters that have a meaning in what is shown are written out when the text itself holds them.
+# Characters with a meaning of their own here are written out when the text contains them.
 _TAKEN = frozenset("·⏎⇥⟨⟩⟦⟧◌")
 
-# 256-colour codes: light backgrounds under black letters, neighbours far apart in hue.
+# 256-color codes: light backgrounds under black letters, consecutive ones far apart in hue.
 _BACKGROUNDS = (153, 223, 157, 225, 229, 123, 217, 191, 183, 159, 222, 194)
 _SPECIAL_STYLE = "1;38;5;231;48;5;18"  # bold white on dark blue
-_TINTS = 10  # of markup/palette.css
+_TINTS = 10  # in markup/palette.css
 _CODES = re.compile("\x1b\\[[0-9;]*m")
-_CONTEXT_BYTES = 40  # of the text around a difference, on each side
-_MAX_TOKENS = 5_000  # that a notebook or report shows of one text
+_CONTEXT_BYTES = 40  # on each side of a difference
+_MAX_TOKENS = 5_000  # per text in a notebook or report
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One token as it is shown."""
+    """A token as it is displayed."""
 
     id: int
     bytes: bytes
@@ -41,7 +42,7 @@ class Span:
 
 
 def visible(token: bytes) -> str:
-    """Return bytes as text in which every character can be seen.
+    """Return bytes as text in which every character is visible.
 
     >>> visible(b" the\\n")
     '·the⏎'
@@ -52,7 +53,7 @@ def visible(token: bytes) -> str:
     """
     shown = [_visible_character(c) for c in token.decode("utf-8", "surrogateescape")]
     if shown and unicodedata.category(shown[0][0]).startswith("M"):
-        shown.insert(0, "◌")  # a combining mark would sit on the token before
+        shown.insert(0, "◌")  # or the mark would combine with the previous token
     return "".join(shown)
 
 
@@ -60,16 +61,16 @@ def _visible_character(character: str) -> str:
     if character in _MARKS:
         return _MARKS[character]
     code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # how surrogateescape holds a byte that is not UTF-8
+    if 0xDC80 <= code <= 0xDCFF:  # surrogateescape's code for a byte that is not UTF-8
         return f"⟨{code - 0xDC00:02x}⟩"
-    # C: control, format (bidi too), private, unassigned. Z: separators, such as no-break spaces.
+    # C: control, format (including bidi), private, unassigned. Z: separators.
     if character in _TAKEN or unicodedata.category(character)[0] in "CZ":
         return f"⟨U+{code:04X}⟩"
     return character
 
 
 def visible_name(name: str) -> str:
-    """A name, such as a file's, with nothing hidden in it; its spaces stay.
+    """Return a name, such as a file's, with invisible characters written out; spaces stay.
 
     >>> visible_name("a b\\x1b.txt")
     'a b⟨U+001B⟩.txt'
@@ -78,7 +79,7 @@ def visible_name(name: str) -> str:
 
 
 def around(content: bytes, start: int, end: int) -> tuple[bytes, bytes]:
-    """Some text before and after a stretch, in whole characters where it has such.
+    """Return some context before and after a span, trimmed to whole characters.
 
     >>> around(b"before, in it, after", 8, 13)
     (b'before, ', b', after')
@@ -96,7 +97,7 @@ def _is_continuation(byte: int) -> bool:
 
 
 def spans(vocab: Vocabulary, ids: Iterable[int]) -> list[Span]:
-    """Return how each id is shown.
+    """Return the span of each id.
 
     >>> vocab = Vocabulary({b: bytes([b]) for b in range(256)})
     >>> [span.text for span in spans(vocab, [104, 105, 10])]
@@ -113,16 +114,16 @@ def spans(vocab: Vocabulary, ids: Iterable[int]) -> list[Span]:
 
 
 def color_number(token_id: int) -> int:
-    """Return which of the palette's colours a token has: the same token, the same colour."""
+    """Return the palette index of a token; the same token always has the same color."""
     return token_id % len(_BACKGROUNDS)
 
 
 def to_ansi(shown: Sequence[Span], color: bool) -> str:
     """Return spans as one string for a terminal.
 
-    With colour, each token has its background, and `|` stands between two of the same colour.
-    Without, `|` stands between all tokens, a `|` of the text is ⟨|⟩, and a special token is
-    ⟦in brackets⟧. A real line break follows a token that ends with one.
+    With color, tokens have backgrounds, and `|` separates two of the same color. Without color,
+    `|` separates all tokens, a `|` in the text becomes ⟨|⟩, and special tokens are ⟦in brackets⟧.
+    A token that ends with a newline is followed by a line break.
 
     >>> vocab = Vocabulary({b: bytes([b]) for b in range(256)})
     >>> to_ansi(spans(vocab, b"a b"), color=False)
@@ -156,7 +157,7 @@ def _plain(span: Span) -> str:
 
 
 def namer(tokens: Mapping[int, bytes], color: bool) -> Callable[[int], str]:
-    """How single tokens are named in a line of text: with their own background, or plainly."""
+    """Return a function that names a token in a line of text, with its background if `color`."""
 
     def name(token_id: int) -> str:
         return painted(token_id, visible(tokens[token_id]), color)
@@ -165,15 +166,40 @@ def namer(tokens: Mapping[int, bytes], color: bool) -> Callable[[int], str]:
 
 
 def painted(token_id: int, text: str, color: bool) -> str:
-    """A text, such as a part of a token, with that token's background."""
+    """Return text, such as part of a token, with that token's background."""
     return f"\x1b[{_background(token_id)}m{text}\x1b[0m" if color else text
 
 
-# ---------------------------------------------------------------------------- columns
+# ---------------------------------------------------------------------------- lines
+
+
+def heading(text: str, color: bool) -> str:
+    """Return text in bold if `color`."""
+    return f"\x1b[1m{text}\x1b[0m" if color else text
+
+
+def amount(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> amount(1, "byte"), amount(1234, "byte")
+    ('1 byte', '1,234 bytes')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def decimal(value: float | None, places: int = 2) -> str:
+    """Format a number, or a dash for None."""
+    return "-" if value is None else f"{value:.{places}f}"
+
+
+def more_line(count: int, noun: str, indent: int) -> Iterator[str]:
+    """Yield a line that counts the items left out, if there are any."""
+    if count > 0:
+        yield f"{' ' * indent}... and {count:,} more {noun}{'' if count == 1 else 's'}"
 
 
 def width(text: str) -> int:
-    """How many cells of a terminal a text takes; colours take none.
+    """Return the number of terminal cells a text takes; color codes take none.
 
     >>> width("abc"), width("漢字"), width("e\u0301"), width("\x1b[1mab\x1b[0m")
     (3, 4, 1, 2)
@@ -192,7 +218,7 @@ def width(text: str) -> int:
 def columns(
     rows: Sequence[Sequence[str]], *, right: Collection[int] = (), gap: str = "  "
 ) -> Iterator[str]:
-    """Rows set in columns, those of `right` to the right; nothing hangs over at the end.
+    """Yield rows aligned in columns, those in `right` to the right; lines have no trailing space.
 
     >>> list(columns([["file", "bytes"], ["a", "12"]], right=[1]))
     ['file  bytes', 'a        12']
@@ -200,17 +226,22 @@ def columns(
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = []
-        for place, (cell, most) in enumerate(zip(row, widths, strict=True)):
+        for index, (cell, most) in enumerate(zip(row, widths, strict=True)):
             space = " " * (most - width(cell))
-            cells.append(space + cell if place in right else cell + space)
+            cells.append(space + cell if index in right else cell + space)
         yield gap.join(cells).rstrip()
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield an indented table of figures with a name in its last column."""
+    return (f"  {line}" for line in columns([heads, *rows], right=range(len(heads) - 1)))
 
 
 # ---------------------------------------------------------------------------- HTML
 
 
 def tile(token_id: int, token: bytes, *, is_special: bool = False, kind: str = "") -> Html:
-    """One token as an element: its tint by its id, as in the studio, and its id and bytes in words.
+    """Return a token as an element, tinted by its id as in the studio; its title describes it.
 
     >>> tile(97, b"<")
     '<span class="t c2" title="id 97, 1 byte: 3c">&lt;</span>'
@@ -219,35 +250,53 @@ def tile(token_id: int, token: bytes, *, is_special: bool = False, kind: str = "
 
     tint = "special" if is_special else f"c{(token_id * 7 + 3) % _TINTS}"
     shown = token[:16].hex(" ") + (" …" if len(token) > 16 else "")
-    words = f"id {token_id}, {len(token)} byte{'' if len(token) == 1 else 's'}: {shown}"
-    return element("span", visible(token), class_=f"t {tint} {kind}".rstrip(), title=words)
+    title = f"id {token_id}, {amount(len(token), 'byte')}: {shown}"
+    return element("span", visible(token), class_=f"t {tint} {kind}".rstrip(), title=title)
 
 
 def to_html(shown: Sequence[Span], limit: int = _MAX_TOKENS) -> Html:
-    """Spans as a paragraph of tokens; of a long text, the first ones."""
-    from byteweld.markup import Child, element
+    """Return spans as a paragraph of tokens, up to `limit` of them."""
+    from byteweld.markup import Child, element, more
 
     parts: list[Child] = []
     for span in shown[:limit]:
         parts.append(tile(span.id, span.bytes, is_special=span.is_special))
         if span.bytes.endswith(b"\n"):
             parts.append(element("br"))
-    more = None
-    if len(shown) > limit:
-        more = element("p", f"… and {len(shown) - limit:,} tokens more", class_="hint")
-    return element("div", element("p", parts, class_="tokens"), more)
+    left_out = more(len(shown) - limit, "token")
+    return element("div", element("p", parts, class_="tokens"), left_out)
+
+
+class Displayable(ABC):
+    """A value that `str()` shows as text and a notebook as HTML."""
+
+    @abstractmethod
+    def lines(self, *, color: bool = False) -> list[str]:
+        """Return the value as lines of text; `color` is for a terminal."""
+
+    @abstractmethod
+    def to_html(self) -> Html:
+        """Return the value as part of a page."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        from byteweld.markup import fragment
+
+        return fragment(self.to_html())
 
 
 @dataclass(frozen=True, repr=False)
 class EncodedText:
-    """A text as its tokens, to look at: `print` shows them, a notebook in colour."""
+    """A text as its tokens, to look at: `print` shows them; a notebook shows them in color."""
 
     spans: tuple[Span, ...]
-    ends: tuple[int, ...]  # where each token ends in the text, in bytes
+    ends: tuple[int, ...]  # byte offset in the text at which each token ends
 
     @property
     def ids(self) -> list[int]:
-        """The ids."""
+        """The ids of the text."""
         return [span.id for span in self.spans]
 
     @property
@@ -269,7 +318,7 @@ class EncodedText:
         return self.ends[-1] if self.ends else 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able values."""
+        """Return the text as JSON-serializable values."""
         starts = (0, *self.ends)
         return {
             "bytes": self._bytes,
@@ -289,6 +338,7 @@ class EncodedText:
     def _repr_html_(self) -> str:
         from byteweld.markup import element, fragment
 
-        rate = "" if self.bytes_per_token is None else f", {self.bytes_per_token:.2f} bytes a token"
-        words = f"{len(self):,} tokens, {self._bytes:,} bytes{rate}"
-        return fragment(to_html(self.spans), element("p", words, class_="hint"))
+        rate = self.bytes_per_token
+        summary = f"{amount(len(self), 'token')}, {amount(self._bytes, 'byte')}"
+        summary += "" if rate is None else f", {rate:.2f} bytes per token"
+        return fragment(to_html(self.spans), element("p", summary, class_="hint"))

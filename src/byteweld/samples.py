@@ -1,11 +1,11 @@
-"""Small texts of our own: one sentence in many languages. Values only."""
+"""One sentence in many languages, to compare what each costs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# The same meaning everywhere, so that what a tokenizer charges for it can be compared:
+# All are translations of the same sentence:
 # "The little boat came home before the rain, and nobody asked where it had been."
 SENTENCES: Mapping[str, str] = MappingProxyType(
     {

@@ -108,13 +108,11 @@ def test_hostile_texts_and_names_stay_text(run, saved, smaller, tmp_path):
     assert "\u202e" not in run("compare", "tokenizer.json", "smaller.json", name).text
 
 
-def test_special_tokens_follow_the_rule_of_encode(run, saved, smaller, tmp_path):
+def test_special_tokens_are_special_unless_plain(run, saved, smaller, tmp_path):
     (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
     line = ("compare", "tokenizer.json", "smaller.json", "s.txt")
-    assert run(*line).err.startswith(
-        "byteweld: s.txt: text holds the special token '<|endoftext|>'; pass --allowed-special "
-    )
-    assert run(*line, "--plain").code == 0
+    assert run(*line).out.startswith(b"identical ids on 1 document, 2 tokens")
+    assert b"2 tokens" not in run(*line, "--plain").out
     assert run(*line, "--allowed-special", "all").code == 0
     assert run(*line, "--allowed-special", "<|endoftext|>").code == 0
     assert run(*line, "--allowed-special", "<|end|>").err == (

@@ -30,7 +30,7 @@ left b'o' is greater than b'l'
     2 x · l ow e r
     1 x l ow
 
-stopped after 1 merges: the vocabulary has the asked size
+stopped after 1 merge: the vocabulary has the requested size
 
 merges:
   rank 0  count 7  (o, w)  -> 256 ow
@@ -111,7 +111,7 @@ def test_encoding_is_shown_step_by_step_with_the_greedy_comparison(run, tmp_path
         "  step 1: a [b c]\n"
         "    rank 0  b c  -> 256  <- merged\n"
         "    rank 1  a b  -> 257\n"
-        "  end: a bc  (no pair merges)\n"
+        "  end: a bc  (no pair can merge)\n"
         "  tree:\n"
         "    a  97\n"
         "    bc  256  rank 0\n"
@@ -158,8 +158,8 @@ def test_long_texts_are_refused_with_the_way_on(run, saved):
     assert run("explain", "a" * 2000) == (
         2,
         b"",
-        f"byteweld: pre-token {b'a' * 20!r}... has 2000 bytes, too many to show step by step "
-        "(at most 1024); take a shorter one, or raise --max-pretoken-bytes\n",
+        f"byteweld: pre-token {b'a' * 20!r}... has 2,000 bytes, too many to show step by step "
+        "(at most 1,024); use a shorter one, or raise --max-pretoken-bytes\n",
     )
     assert run("explain", "a" * 1100, "--max-pretoken-bytes", "1100", "--json").code == 0
     result = run("explain", "--train", "-", stdin=b"a" * 100_001)
@@ -172,7 +172,7 @@ def test_the_page_shows_every_step(run, saved, tmp_path):
     assert result.err.startswith("wrote why.html: ")
     page = (tmp_path / "why.html").read_text()
     assert "<title>Why these tokens</title>" in page
-    assert "no pair merges" in page and "merge tree" in page
+    assert "no pair can merge" in page and "merge tree" in page
     assert "<b>lowest" not in page
     line = ("explain", "--train", "low low <script>", "--html", "train.html")
     assert run(*line).code == 0

@@ -1,4 +1,4 @@
-"""Alignment: segments tile the text, end where all end, and say truly who agrees."""
+"""Alignment: segments tile the text, end at common boundaries, and say correctly who agrees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byteweld.comparison import Segment, align
 
 @st.composite
 def cuts(draw):
-    """A length, and for each of a few tokenizers the ends of its tokens."""
+    """A length, and the token ends of each of a few tokenizers."""
     length = draw(st.integers(0, 40))
     inner = st.sets(st.integers(1, max(1, length - 1)))
     lanes = draw(st.lists(inner, min_size=1, max_size=4))
@@ -21,7 +21,7 @@ def cuts(draw):
 
 
 @given(cuts())
-def test_segments_tile_the_text_and_end_where_all_end(given_cuts):
+def test_segments_tile_the_text_and_end_at_common_boundaries(given_cuts):
     length, lanes = given_cuts
     segments = list(align(lanes))
     edges = [0, *(segment.end for segment in segments)]
@@ -31,12 +31,12 @@ def test_segments_tile_the_text_and_end_where_all_end(given_cuts):
 
 
 @given(cuts())
-def test_the_tokens_of_all_segments_are_all_tokens_and_agreeing_ones_are_cut_alike(given_cuts):
+def test_segments_hold_every_token_and_agree_only_if_cut_the_same_way(given_cuts):
     _, lanes = given_cuts
     segments = list(align(lanes))
     for lane, ends in enumerate(lanes):
-        places = [place for s in segments for place in range(*s.tokens[lane])]
-        assert places == list(range(len(ends)))
+        indices = [index for s in segments for index in range(*s.tokens[lane])]
+        assert indices == list(range(len(ends)))
     for segment in segments:
         found = {tuple(e[a:b]) for e, (a, b) in zip(lanes, segment.tokens, strict=True)}
         assert segment.agrees == (len(found) == 1)
@@ -51,7 +51,7 @@ def test_a_worked_example():
     assert (len(segments), segments.differing, segments.differing_bytes) == (2, 1, 3)
 
 
-def test_a_token_of_no_bytes_belongs_to_the_segment_it_stands_in():
+def test_a_token_of_no_bytes_belongs_to_the_segment_around_it():
     (segment,) = align([[0, 2], [2]])
     assert segment == Segment(0, 2, ((0, 2), (0, 1)), False)
 
@@ -64,7 +64,7 @@ def test_the_widest_spread_comes_first():
     assert align([one, one]).where_most(5) == []
 
 
-def test_nothing_to_align_is_an_error_and_an_empty_text_is_not():
+def test_aligning_no_tokenizers_fails_and_an_empty_text_works():
     with pytest.raises(ValueError, match="no tokenizer to align"):
         align([])
     assert list(align([[], []])) == []

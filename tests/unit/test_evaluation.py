@@ -1,4 +1,4 @@
-"""Evaluation: rates, scripts, unreachable tokens and curves are what the tokenizer does."""
+"""Evaluation: rates, scripts, unreachable tokens and curves match the tokenizer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tok() -> byteweld.Tokenizer:
     return byteweld.train(iter([CORPUS]), vocab_size=300, recipe="from-scratch")
 
 
-def test_rates_have_bytes_characters_and_tokens(tok):
+def test_rates_count_characters_bytes_and_tokens(tok):
     (low, empty) = rates(tok, {"low": "low é", "empty": ""})
     assert (low.characters, low.bytes, low.tokens) == (5, 6, tok.count("low é"))
     assert low.bytes_per_token == 6 / low.tokens
@@ -44,8 +44,8 @@ def test_rates_have_bytes_characters_and_tokens(tok):
         (" ال".encode(), "arabic"),
         (b"2024", "digits"),
         (b" \t\n", "space"),
-        (b"==", "signs"),
-        (b" =", "signs"),
+        (b"==", "symbols"),
+        (b" =", "symbols"),
         (b"\x00", "controls"),
         ("€".encode()[:2], "part of a character"),
         (b"x1", "latin"),
@@ -68,7 +68,7 @@ def test_lengths_and_scripts_count_every_token_once(tok):
     assert scripts([b"a", b"b", b"1"]) == [("latin", 2), ("digits", 1)]
 
 
-def test_unreachable_tokens_have_their_reason():
+def test_unreachable_tokens_have_a_reason():
     tok = byteweld.train(iter([CORPUS]), vocab_size=320, recipe="ck")
     found = unreachable(tok)
     assert list(found) == tok.unreachable_tokens()
@@ -77,14 +77,14 @@ def test_unreachable_tokens_have_their_reason():
         assert (reason == "cut") == (len(pieces) > 1)
 
 
-def test_a_token_that_other_merges_hide_is_never_merged():
+def test_a_token_preempted_by_other_merges_is_never_merged():
     tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab", 258: b"abc"}
     merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")]
     tok = byteweld.Tokenizer.from_merges(tokens, merges)
     assert unreachable(tok) == {258: "never merged"}
 
 
-def test_the_curve_starts_at_a_byte_a_token_and_ends_at_the_trainings_rate(tok):
+def test_the_curve_runs_from_one_byte_per_token_to_the_trainings_rate(tok):
     curve = training_curve(tok.training, points=10)
     assert curve[0] == (0, tok.training.first_tokens, 1.0)
     assert curve[-1].merges == tok.training.merges_learned

@@ -1,4 +1,4 @@
-"""A tokenizer on a corpus: every figure is what a plain computation beside it gives."""
+"""Evaluating on a corpus: every figure equals that of a plain computation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld.evaluation import script_of, token_lengths, unreachable
 from byteweld.evaluation import words as words_module
-from byteweld.evaluation.corpora import Changed, evaluate
+from byteweld.evaluation.corpora import Changed, evaluate_files
 from byteweld.evaluation.probes import probe
 from byteweld.evaluation.words import WordRate, words
 from byteweld.samples import SENTENCES
@@ -38,7 +38,7 @@ def files(data) -> list[tuple[str, list[bytes]]]:
 
 
 def plain_words(text: str) -> list[tuple[int, int]]:
-    """The words of a text, in bytes, one by one."""
+    """Find the words of a text one by one, as byte offsets."""
     return [
         (len(text[: found.start()].encode()), len(text[: found.end()].encode()))
         for found in WORD.finditer(text)
@@ -46,7 +46,7 @@ def plain_words(text: str) -> list[tuple[int, int]]:
 
 
 def plain_pieces(tok: byteweld.Tokenizer, text: str) -> list[tuple[bytes, int]]:
-    """Each word and how many tokens overlap it, counted one by one."""
+    """Count the tokens that overlap each word, one by one."""
     _, offsets = tok.encode_with_offsets(text, disallowed_special=())
     raw = text.encode()
     return [
@@ -55,8 +55,8 @@ def plain_pieces(tok: byteweld.Tokenizer, text: str) -> list[tuple[bytes, int]]:
     ]
 
 
-def test_every_figure_is_that_of_a_plain_computation(tok, files):
-    found = evaluate(tok, files)
+def test_every_figure_equals_that_of_a_plain_computation(tok, files):
+    found = evaluate_files(tok, files)
     counts: Counter[int] = Counter()
     by_script: dict[str, list[int]] = {}
     for (name, documents), rate in zip(files, found.files, strict=True):
@@ -70,8 +70,8 @@ def test_every_figure_is_that_of_a_plain_computation(tok, files):
         assert rate.words.whole_share == sum(n == 1 for _, n in pieces) / len(pieces)
         for word, number in pieces:
             sums = by_script.setdefault(script_of(word), [0, 0, 0, 0])
-            for place, value in enumerate((1, len(word), number, number == 1)):
-                sums[place] += value
+            for index, value in enumerate((1, len(word), number, number == 1)):
+                sums[index] += value
     assert found.scripts == {script: WordRate(*sums) for script, sums in by_script.items()}
     assert len(found.scripts) > 5
     assert next(iter(found.scripts)) == "latin"  # the most bytes
@@ -95,17 +95,17 @@ def test_every_figure_is_that_of_a_plain_computation(tok, files):
 
 def test_equal_shares_of_the_whole_vocabulary_are_fully_efficient():
     tok = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [], pattern=None)
-    found = evaluate(tok, [("every byte", [bytes(range(256)) * 3])])
+    found = evaluate_files(tok, [("every byte", [bytes(range(256)) * 3])])
     for order in (1, 2, 2.5, 7):
         assert found.efficiency(order) == pytest.approx(1)
     assert found.used == 256 and found.unused == []
-    one = evaluate(tok, [("one byte", [b"aaaa"])])
+    one = evaluate_files(tok, [("one byte", [b"aaaa"])])
     assert one.efficiency() == pytest.approx(0)
 
 
 def test_an_empty_corpus_has_no_rates(tok):
     for files in ([], [("empty", [])], [("empty", [b""])]):
-        found = evaluate(tok, files)
+        found = evaluate_files(tok, files)
         assert found.total.bytes_per_token is found.efficiency() is None
         assert found.total.words.fertility is found.total.words.whole_share is None
         assert "bytes per token   -" in str(found)
@@ -114,7 +114,7 @@ def test_an_empty_corpus_has_no_rates(tok):
 
 
 @given(st.text(alphabet=st.sampled_from("ab é\u0301\n.1小ก\u0e34🙂\ufe0f'"), max_size=60))
-def test_words_are_those_of_the_pattern(text):
+def test_words_match_the_pattern(text):
     raw = text.encode()
     found = [
         (start, end)
@@ -125,18 +125,18 @@ def test_words_are_those_of_the_pattern(text):
 
 
 @given(st.binary(max_size=60))
-def test_words_of_any_bytes_lie_in_order_and_have_a_script(raw):
+def test_words_of_any_bytes_are_in_order_and_have_a_script(raw):
     edge = 0
     for some in words(raw):
         for start, end, script in zip(some.starts, some.ends, some.scripts, strict=True):
             assert edge <= start < end <= len(raw)
             edge = end
-            raw[start:end].decode()  # a word is made of whole characters
+            raw[start:end].decode()  # a word consists of whole characters
             assert script
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 64])
-def test_words_do_not_depend_on_how_a_text_is_cut_into_blocks(monkeypatch, data, block):
+def test_words_do_not_depend_on_the_block_size(monkeypatch, data, block):
     raw = (data / "many.txt").read_bytes()
     whole = [(s, e) for w in words(raw) for s, e in zip(w.starts, w.ends, strict=True)]
     monkeypatch.setattr(words_module, "_BLOCK_BYTES", block)
@@ -144,15 +144,15 @@ def test_words_do_not_depend_on_how_a_text_is_cut_into_blocks(monkeypatch, data,
     assert cut == whole
 
 
-def test_the_pieces_of_a_word_are_the_tokens_that_hold_a_part_of_it():
+def test_the_pieces_of_a_word_are_the_tokens_that_overlap_it():
     [found] = words(b"low lower")
     ends = np.array([1, 3, 7, 9])  # l|ow| low|er
     assert found.pieces(ends).tolist() == [2, 2]
-    assert found.pieces(np.array([9])).tolist() == [1, 1]  # one token may hold two words
+    assert found.pieces(np.array([9])).tolist() == [1, 1]  # one token may cover two words
     assert found.pieces(np.array([3, 4, 9])).tolist() == [1, 1]
 
 
-def test_token_lengths_are_known_where_tokens_are_the_text(tok):
+def test_token_lengths_are_known_unless_the_text_is_rewritten(tok):
     lengths = token_lengths(tok)
     assert all(lengths[i] == len(t) for i, t in tok.vocab.tokens.items())
     tokens = {b: bytes([b]) for b in range(256)}
@@ -160,41 +160,39 @@ def test_token_lengths_are_known_where_tokens_are_the_text(tok):
     assert token_lengths(changing) is None
 
 
-def test_a_document_that_does_not_come_back_is_named():
+def test_a_document_that_decoding_changes_is_named():
     tokens = {b: bytes([b]) for b in range(256)}
     tok = byteweld.Tokenizer(byteweld.Vocabulary(tokens, normalizer=["nfc"]))
     decomposed = "e\u0301".encode()
-    found = evaluate(tok, [("a.txt", [b"e", decomposed]), ("b.txt", [decomposed] * 9)])
+    found = evaluate_files(tok, [("a.txt", [b"e", decomposed]), ("b.txt", [decomposed] * 9)])
     assert found.changed_documents == 10
     assert found.changed[0] == Changed("a.txt", 2)
     assert len(found.changed) == 5
     assert "10 documents changed: a.txt document 2, b.txt document 1" in str(found)
-    # Offsets are those of the text as it was given, so words are measured all the same.
+    # Offsets refer to the original text, so its words are counted all the same.
     assert found.total.words.words == 11
 
 
-def test_special_tokens_follow_the_rule_of_encode(tok):
+def test_special_tokens_are_special_unless_told_otherwise(tok):
     files = [("a.txt", [f"low{SPECIAL}".encode()])]
-    with pytest.raises(byteweld.SpecialTokenError, match=r"^a\.txt: text holds the special token"):
-        evaluate(tok, files)
-    special = evaluate(tok, files, allowed_special="all")
-    plain = evaluate(tok, files, disallowed_special=())
+    special = evaluate_files(tok, files)
+    with pytest.raises(byteweld.SpecialTokenError, match=r"^a\.txt: .*endoftext"):
+        evaluate_files(tok, files, allowed_special=())
+    plain = evaluate_files(tok, files, disallowed_special=())
     special_id = tok.vocab.special_tokens[SPECIAL]
     assert special.counts[special_id] == 1 and plain.counts[special_id] == 0
     assert special.total.tokens < plain.total.tokens
-    assert (
-        special_id not in special.tokens
-    )  # the vocabulary that is used or not is the ordinary one
+    assert special_id not in special.tokens  # only ordinary tokens can be used or unused
 
 
-def test_progress_hears_of_bytes(tok, files):
-    heard: list[int] = []
-    evaluate(tok, files, progress=heard.append)
-    assert heard[-1] == sum(len(d) for _, documents in files for d in documents)
+def test_progress_is_reported_in_bytes(tok, files):
+    reported: list[int] = []
+    evaluate_files(tok, files, progress=reported.append)
+    assert reported[-1] == sum(len(d) for _, documents in files for d in documents)
 
 
-def test_figures_for_programs_are_those_of_the_value(tok, files):
-    found = evaluate(tok, files)
+def test_json_figures_equal_those_of_the_value(tok, files):
+    found = evaluate_files(tok, files)
     report = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert report["total"]["tokens"] == found.total.tokens
     assert report["total"]["tokens_per_word"] == found.total.words.fertility
@@ -217,7 +215,7 @@ def test_whole_numbers_are_counted_over_all_of_them(tok):
         assert whole.whole == sum(len(tok.encode(number)) == 1 for number in numbers)
 
 
-def test_numbers_and_indents_are_shown_as_they_are_cut(tok):
+def test_numbers_and_indents_are_cut_as_encode_cuts_them(tok):
     probes = probe(tok)
     for cut in probes.numbers:
         assert b"".join(cut.tokens).decode() == cut.name
@@ -228,13 +226,13 @@ def test_numbers_and_indents_are_shown_as_they_are_cut(tok):
     assert re.fullmatch(rb"(\):|:|)\n    r?e?t?u?r?n?", whole)
 
 
-def test_an_indent_of_bytes_is_its_bytes():
+def test_without_merges_an_indent_is_cut_into_bytes():
     tok = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [])
     two = next(cut for cut in probe(tok).indents if cut.name == "2 tabs")
     assert two.tokens == (b"\n", b"\t", b"\t")
 
 
-def test_languages_are_measured_on_their_sentences(tok):
+def test_languages_cost_what_their_sentences_cost(tok):
     found = {language.name: language for language in probe(tok).languages}
     assert list(found) == list(SENTENCES)
     for name, text in SENTENCES.items():
@@ -244,7 +242,7 @@ def test_languages_are_measured_on_their_sentences(tok):
         assert found[name].words.fertility == sum(n for _, n in pieces) / len(pieces)
 
 
-def test_what_a_vocabulary_has_no_bytes_for_is_left_out():
+def test_a_language_that_cannot_be_encoded_is_skipped():
     tok = byteweld.train(
         iter(["low low lower"]), vocab_size=102, recipe="ck-ascii", min_frequency=1
     )
@@ -256,17 +254,17 @@ def test_what_a_vocabulary_has_no_bytes_for_is_left_out():
     names = [language.name for language in probe(ascii_only).languages]
     assert names == [name for name, text in SENTENCES.items() if text.isascii()]
     assert "English" in names and "Greek" not in names
-    str(evaluate(ascii_only, [("a", [b"low"])]))
+    str(evaluate_files(ascii_only, [("a", [b"low"])]))
 
 
-def test_the_lines_hold_every_part_and_fit_in_columns(tok, files):
-    lines = str(evaluate(tok, files)).splitlines()
+def test_the_text_has_every_section_and_aligned_columns(tok, files):
+    lines = str(evaluate_files(tok, files)).splitlines()
     for title in (
         "by file",
         "words by script",
         f"the same sentence in {len(SENTENCES)} languages",
         "digits",
-        "indentation, with the line end before it",
+        "indentation, with the newline before it",
         "rarest tokens",
         "unused tokens",
     ):
@@ -275,6 +273,6 @@ def test_the_lines_hold_every_part_and_fit_in_columns(tok, files):
     assert len(table) == len(files) + 2
     edges = {line.rindex(name) for line, name in zip(table[1:-1], dict(files), strict=True)}
     assert edges == {table[0].index("file")}
-    colored = "\n".join(evaluate(tok, files).lines(color=True))
+    colored = "\n".join(evaluate_files(tok, files).lines(color=True))
     assert re.sub("\x1b\\[[0-9;]*m", "", colored).splitlines() == lines
     assert "\x1b[1mby file\x1b[0m" in colored

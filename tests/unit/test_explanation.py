@@ -1,4 +1,4 @@
-"""Explanations: the steps, tables and trees of the seeds' examples, as values, text and JSON."""
+"""Explanations: steps, tables and trees of the seeds' examples, as values, text and JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ABC = Vocabulary(BYTES | {256: b"bc", 257: b"ab"}, [(98, 99, 256), (97, 98, 257)
 
 
 class Tok:
-    """What `explain` needs of a tokenizer, made of the reference."""
+    """The part of a tokenizer that `explain` needs, built on the reference."""
 
     def __init__(self, vocab):
         self.vocab = vocab
@@ -33,7 +33,7 @@ class Tok:
 
 
 def with_merges(*merges, **options):
-    """Make a vocabulary of bytes and these merges, given as (left bytes, right bytes)."""
+    """Build a vocabulary of bytes and merges, given as (left bytes, right bytes)."""
     tokens = BYTES | {256 + n: left + right for n, (left, right) in enumerate(merges)}
     ids = {token: token_id for token_id, token in tokens.items()}
     return Vocabulary(tokens, [(ids[a], ids[b], ids[a + b]) for a, b in merges], **options)
@@ -42,7 +42,7 @@ def with_merges(*merges, **options):
 # ---------------------------------------------------------------------------- encoding
 
 
-def test_the_counter_example_abc_is_shown_whole():
+def test_the_counterexample_abc_is_shown_in_full():
     assert (
         str(explain(Tok(ABC), "abc"))
         == """\
@@ -51,7 +51,7 @@ pre-token 1: abc  (byte 0)
   step 1: a [b c]
     rank 0  b c  -> 256  <- merged
     rank 1  a b  -> 257
-  end: a bc  (no pair merges)
+  end: a bc  (no pair can merge)
   tree:
     a  97
     bc  256  rank 0
@@ -76,7 +76,7 @@ def test_lowest_is_the_same_by_longest_match():
     assert "  longest match: the same" in explanation.lines()
 
 
-def test_every_pretoken_is_explained_where_it_stands():
+def test_every_pretoken_is_explained_at_its_offset():
     vocab = with_merges((b"a", b"b"), pattern="gpt2")
     explanation = explain(Tok(vocab), "ab abé")
     assert [(p.pretoken, p.start) for p in explanation.pretokens] == [
@@ -86,12 +86,12 @@ def test_every_pretoken_is_explained_where_it_stands():
     assert explanation.ids == encode(vocab, "ab abé")
 
 
-def test_longest_match_differs_at_the_byte_where_it_begins_to():
+def test_longest_match_differs_from_the_right_byte_on():
     (pretoken,) = explain(Tok(ABC), "xyabc").pretokens
     assert pretoken.greedy_differs_at == 2
 
 
-def test_a_difference_after_an_unk_is_counted_in_the_bytes_of_the_text():
+def test_a_difference_after_an_unk_is_counted_in_bytes_of_the_text():
     tokens = {0: b"<unk>", 97: b"a", 98: b"b", 99: b"c", 256: b"bc", 257: b"ab"}
     vocab = Vocabulary(
         tokens,
@@ -123,7 +123,7 @@ def test_a_rank_file_is_explained_by_the_ids_of_the_results():
     assert [step.chosen.rank for step in pretoken.steps if step.chosen] == [256, 257]
 
 
-def test_a_single_byte_is_not_said_to_be_found_whole():
+def test_a_single_byte_does_not_count_as_found_whole():
     (pretoken,) = explain(Tok(Vocabulary(BYTES, ranking="ranks")), "a").pretokens
     assert (pretoken.ids, pretoken.looked_up) == ((97,), None)
 
@@ -133,13 +133,13 @@ def test_an_empty_text_has_no_pretokens():
     assert (explanation.ids, str(explanation)) == ([], "ids:")
 
 
-def test_bytes_that_are_no_text_are_explained_too():
+def test_bytes_that_are_not_utf8_are_explained():
     explanation = explain(Tok(ABC), b"\xff\x1b")
     assert "pre-token 1: ⟨ff⟩⟨U+001B⟩  (byte 0)" in str(explanation)
     assert explanation.ids == [0xFF, 0x1B]
 
 
-def test_an_explanation_is_json_with_tokens_once():
+def test_an_explanation_as_json_lists_each_token_once():
     value = json.loads(json.dumps(explain(Tok(ABC), "abc").to_dict()))
     assert value["ids"] == [97, 256]
     assert value["tokens"]["256"] == {"bytes": "6263", "text": "bc"}
@@ -165,7 +165,7 @@ def test_an_explanation_is_json_with_tokens_once():
     assert (pretoken["greedy_ids"], pretoken["greedy_differs_at"]) == ([257, 99], 0)
 
 
-def test_every_id_of_an_explanation_has_its_token():
+def test_every_id_of_an_explanation_has_a_token():
     value = explain(Tok(ABC), "abcab").to_dict()
     named = {int(token_id) for token_id in value["tokens"]}
     for pretoken in value["pretokens"]:
@@ -176,7 +176,7 @@ def test_every_id_of_an_explanation_has_its_token():
         assert set(pretoken["greedy_ids"]) <= named
 
 
-def test_a_long_table_is_cut_and_says_so():
+def test_a_long_table_is_truncated_and_says_so():
     vocab = with_merges((b"a", b"a"))
     explanation = explain(Tok(vocab), "a" * 60)
     (pretoken,) = explanation.pretokens
@@ -186,7 +186,7 @@ def test_a_long_table_is_cut_and_says_so():
     assert "  step 1: [a a]" + " a" * 38 + " ..." in explanation.lines()
 
 
-def test_of_a_long_pretoken_the_parts_around_the_merge_are_shown():
+def test_a_long_pretoken_shows_the_parts_around_the_merge():
     vocab = with_merges((b"a", b"b"))
     lines = explain(Tok(vocab), "x" * 100 + "ab" + "y" * 100).lines()
     assert "  step 1: ..." + " x" * 20 + " [a b]" + " y" * 18 + " ..." in lines
@@ -194,8 +194,8 @@ def test_of_a_long_pretoken_the_parts_around_the_merge_are_shown():
     assert "  step 1: ..." + " x" * 38 + " [a b]" in lines
 
 
-def test_a_pretoken_too_long_to_show_is_refused_unless_told():
-    with pytest.raises(ValueError, match="has 1025 bytes, too many to show"):
+def test_a_pretoken_too_long_to_show_is_refused_unless_the_limit_is_raised():
+    with pytest.raises(ValueError, match="has 1,025 bytes, too many to show"):
         explain(Tok(ABC), "x" * 1025)
     assert len(explain(Tok(ABC), "x" * 1025, max_pretoken_bytes=2000).ids) == 1025
 
@@ -213,7 +213,7 @@ def test_a_tree_deeper_than_pythons_stack_is_drawn():
     json.dumps(tree.to_dict())
 
 
-def test_a_merge_tree_is_the_seeds_path():
+def test_the_merge_tree_of_path_is_that_of_the_seed():
     vocab = with_merges((b" ", b"<"), (b"p", b"a"), (b"t", b"h"), (b"pa", b"th"), (b" <", b"path"))
     assert (
         "\n".join(merge_tree(vocab, 260).lines())
@@ -232,14 +232,14 @@ def test_a_merge_tree_is_the_seeds_path():
     )
 
 
-def test_the_tree_of_a_token_that_no_merges_reach_has_several_roots():
+def test_the_tree_of_a_token_that_no_merges_build_has_several_roots():
     tokens = BYTES | {256: b"bc", 257: b"ab", 258: b"abc"}
     vocab = Vocabulary(tokens, [(98, 99, 256), (97, 98, 257), (257, 99, 258)])
     tree = merge_tree(vocab, 258)
     assert [tree.nodes[root].id for root in tree.roots] == [97, 256]
 
 
-def test_a_special_token_is_a_tree_of_one_piece_and_an_unknown_id_an_error():
+def test_a_special_token_is_a_single_node_and_an_unknown_id_an_error():
     vocab = Vocabulary(BYTES | {256: b"<s>"}, special_tokens={"<s>": 256})
     assert merge_tree(vocab, 256).lines() == ["<s>  256"]
     with pytest.raises(KeyError, match="id 999"):
@@ -259,7 +259,7 @@ def test_explained_ids_are_the_encoded_ids(text):
 # ---------------------------------------------------------------------------- training
 
 
-def test_the_from_scratch_example_is_shown_whole():
+def test_the_from_scratch_example_is_shown_in_full():
     shown = str(explain_training({b"low": 5, b"lower": 2}, 260, "from-scratch"))
     assert (
         shown
@@ -308,7 +308,7 @@ step 4:
     5 x low
     2 x lower
 
-stopped after 4 merges: the vocabulary has the asked size
+stopped after 4 merges: the vocabulary has the requested size
 
 merges:
   rank 0  count 7  (o, w)     -> 256 ow
@@ -340,7 +340,7 @@ def test_the_worked_theory_shows_the_true_count_and_why_the_space_wins():
     assert "left b' ' is smaller than b'o'" in step.why
 
 
-def test_the_worked_theory_without_spaces_is_the_seeds():
+def test_the_worked_theory_without_spaces_equals_the_seed():
     training = explain_training({b"work": 2, b"worked": 2, b"works": 1}, 259, "plain")
     assert training.vocab.merges == [(b"o", b"r"), (b"or", b"k"), (b"w", b"ork")]
     assert [merge.pair_count for merge in training.merges] == [5, 5, 5]
@@ -359,7 +359,7 @@ def test_drill_1_shows_its_four_tables():
     assert training.vocab.merges[-1] == (b" eat", b"s")
 
 
-def test_the_tables_of_the_drills_page_are_these():
+def test_the_drills_page_shows_these_tables():
     page = (Path(__file__).parents[2] / "docs" / "drills.md").read_text(encoding="utf-8")
     drill = explain_training(["he eats", "he eats", "I eat", "you eat"], 260)
     theory = explain_training(["I work", "I work", "I worked", "he works", "he worked"], 257)
@@ -368,7 +368,7 @@ def test_the_tables_of_the_drills_page_are_these():
     assert [line for line in tables if line not in page.splitlines()] == []
 
 
-def test_the_pair_table_of_ck_names_ids_and_cuts_long_tables():
+def test_the_pair_table_of_ck_names_ids_and_truncates_long_tables():
     svg = '<svg viewBox="0 0 24 24">\n  <path d="M12 2L2 22h20z"/>\n</svg>\n'
     training = explain_training([svg], 261, "ck")
     (step,) = training.steps
@@ -388,7 +388,7 @@ def test_ties_by_ids_say_which_id_is_smaller():
     assert step.why.endswith("right id 98 is smaller than 99")
 
 
-def test_a_single_best_pair_needs_no_rule():
+def test_a_single_best_pair_needs_no_tie_rule():
     (step,) = explain_training({b"ab": 2, b"cd": 1}, 257).steps
     assert (step.tied, step.why) == ((), "it has the highest count")
 
@@ -396,15 +396,16 @@ def test_a_single_best_pair_needs_no_rule():
 @pytest.mark.parametrize(
     ("size", "recipe", "reason", "words"),
     [
-        (257, "plain", "size", "the vocabulary has the asked size"),
-        (400, "plain", "no pairs", "no pair is left that may merge"),
-        (400, "ck", "min frequency", "the best count is below min_frequency"),
+        (257, "plain", "size", "the vocabulary has the requested size"),
+        (400, "plain", "no pairs", "no pair can merge"),
+        (400, "ck", "min frequency", "the highest count is below min_frequency"),
     ],
 )
-def test_the_end_of_training_is_said_in_words(size, recipe, reason, words):
+def test_the_reason_for_stopping_is_explained(size, recipe, reason, words):
     training = explain_training(["abc"], max(size, RECIPES[recipe].minimum_size), recipe)
     assert training.stopped == reason
-    assert f"stopped after {len(training.steps)} merges: {words}" in training.lines()
+    merges = "1 merge" if len(training.steps) == 1 else f"{len(training.steps)} merges"
+    assert f"stopped after {merges}: {words}" in training.lines()
 
 
 def test_a_training_is_json():
@@ -419,9 +420,18 @@ def test_a_training_is_json():
     assert value["stopped"] == "size"
 
 
-def test_one_text_given_as_the_documents_is_a_type_error():
-    with pytest.raises(TypeError, match="expected several"):
-        explain_training("abc", 257)
+@pytest.mark.parametrize("text", ["abc", b"abc", "two\nlines", "x" * 100_000, Path("a.txt")])
+def test_a_single_document_or_a_path_is_a_type_error(text):
+    with pytest.raises(TypeError, match=r"takes a list of documents, .* pass documents=\[\.\.\.\]"):
+        explain_training(text, 257)
+
+
+def test_documents_are_never_paths(tmp_path):
+    (tmp_path / "a.txt").write_text("low low")
+    path = str(tmp_path / "a.txt")
+    explained = explain_training(documents=[path, "b\nc" * 5000], vocab_size=257)
+    assert explained.vocab == explain_training([path, "b\nc" * 5000], 257).vocab
+    assert any(bytes(row.parts).decode() == path[:40] for row in explained.corpus)
 
 
 @given(st.lists(st.text("ab c", max_size=10), max_size=5), st.sampled_from(sorted(RECIPES)))
@@ -437,7 +447,7 @@ def test_the_explained_training_is_the_training(texts, name):
     assert str(training)
 
 
-def test_special_tokens_are_refused_or_explained_as_encode_does_it():
+def test_special_tokens_are_treated_as_in_encode():
     tok = byteweld.train(iter(["low low"]), vocab_size=260, special_tokens=["<|e|>"])
     with pytest.raises(byteweld.SpecialTokenError):
         byteweld.explain(tok, "low<|e|>")

@@ -1,4 +1,4 @@
-"""Markup: text stays text, only known elements are made, a page loads and runs nothing."""
+"""Markup: text stays text, only known elements can be built, a page loads and runs nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOSTILE = (
 
 
 class Reader(HTMLParser):
-    """What a browser would make of a page: tags, attributes, and the text between."""
+    """Collects tags, attributes and text as a browser would parse them."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -50,17 +50,17 @@ def read(page: str) -> Reader:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_is_shown_and_never_markup(text):
+def test_hostile_text_is_displayed_and_never_becomes_markup(text):
     page = document(text, element("p", text, title=text), table([text], [[text]]))
     seen = read(page)
     assert not {"script", "img", "b", "link", "iframe"} & set(seen.tags)
     assert not [name for name, _ in seen.attributes if name.startswith("on")]
-    page.encode()  # no half of a surrogate pair is left
+    page.encode()  # fails on a lone surrogate
     assert not re.search("[\x00-\x08\x1b\x7f-\x9f\u200f\u202a-\u202e\u2066-\u2069\ufeff]", page)
 
 
 @given(st.text())
-def test_any_text_comes_back_as_one_piece_of_text(text):
+def test_any_text_is_parsed_back_as_text(text):
     hidden = re.compile("⟨U\\+[0-9A-F]+⟩")
     seen = read(element("p", text) + element("p", "end"))
     assert seen.tags == ["p", "p"]
@@ -70,21 +70,21 @@ def test_any_text_comes_back_as_one_piece_of_text(text):
 
 
 @given(st.text())
-def test_any_attribute_stays_one_attribute(text):
+def test_any_attribute_value_stays_one_attribute(text):
     seen = read(element("span", "x", title=text))
     assert [name for name, _ in seen.attributes] == ["title"]
 
 
-def test_only_what_element_made_is_markup():
+def test_only_the_result_of_element_is_markup():
     made = element("b", "1 < 2")
     assert made == "<b>1 &lt; 2</b>" and isinstance(made, Html)
     assert element("p", made) == "<p><b>1 &lt; 2</b></p>"
     assert element("p", str.__str__("<b>")) == "<p>&lt;b&gt;</p>"
-    # What is joined by other means has lost its mark, and is text again.
+    # Concatenation returns a plain str, which is escaped again.
     assert element("p", made + "") == "<p>&lt;b&gt;1 &amp;lt; 2&lt;/b&gt;</p>"
 
 
-def test_nothing_is_nothing_and_numbers_are_numbers():
+def test_none_adds_nothing_and_numbers_are_formatted():
     assert joined(None, 1, [2.5, ["a", None]], "") == "12.5a"
     assert element("td", None, class_=None, open=False) == "<td></td>"
     assert element("details", open=True) == "<details open></details>"
@@ -93,18 +93,18 @@ def test_nothing_is_nothing_and_numbers_are_numbers():
 @pytest.mark.parametrize(
     "tag", ["script", "a", "img", "iframe", "link", "object", "P", "p onclick"]
 )
-def test_other_elements_cannot_be_made(tag):
-    with pytest.raises(ValueError, match="is ever made"):
+def test_other_elements_are_not_allowed(tag):
+    with pytest.raises(ValueError, match=r"^element .* is not allowed"):
         element(tag)
 
 
 @pytest.mark.parametrize("name", ["onclick", "style", "href", "src", "srcset", "action"])
-def test_other_attributes_cannot_be_made(name):
-    with pytest.raises(ValueError, match="is ever made"):
+def test_other_attributes_are_not_allowed(name):
+    with pytest.raises(ValueError, match=r"^attribute .* is not allowed"):
         element("p", **{name: "x"})
 
 
-def test_a_page_forbids_itself_everything_but_its_own_style():
+def test_a_pages_policy_allows_only_its_own_style():
     page = document("title", element("p", "text"))
     style = re.search("<style>(.*?)</style>", page, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -118,7 +118,7 @@ def test_a_page_forbids_itself_everything_but_its_own_style():
     assert page == document("title", element("p", "text"))  # the same bytes every time
 
 
-def test_the_style_of_a_notebook_touches_nothing_outside():
+def test_the_style_of_a_notebook_affects_nothing_outside():
     style = re.search("<style>(.*?)</style>", fragment("x"), re.DOTALL)[1]
     plain = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
     plain = re.sub(r"@media[^{]*\{", "", plain)
@@ -130,10 +130,10 @@ def test_the_style_of_a_notebook_touches_nothing_outside():
         assert re.match(r"(div)?\.byteweld\b", selector), selector
 
 
-def test_a_bar_has_its_share_of_the_longest_and_its_words():
+def test_a_bar_is_scaled_to_the_longest_and_has_a_label():
     made = bars(("name", "value"), [Bar("a", [4.0], ["4"]), Bar("b", [1.0], ["1"])])
     assert re.findall(r'<rect width="([\d.]+)"', made) == ["100.00", "25.00"]
-    assert re.findall(r'lane-words">(\d)', made) == ["4", "1"]
+    assert re.findall(r'lane-label">(\d)', made) == ["4", "1"]
     nothing = bars(("name", "value"), [Bar("a", [None], ["-"])])
     assert '<rect width="0.00"' in nothing
     assert bars(("name", "value"), []).count("<tr>") == 1

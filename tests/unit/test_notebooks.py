@@ -1,4 +1,4 @@
-"""What notebooks show: tokenizers, encoded texts, explanations and reports, hostile ones too."""
+"""What notebooks display: tokenizers, encoded texts, explanations, reports; hostile ones too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld.comparison.corpora import compare_files
-from byteweld.evaluation.corpora import evaluate
+from byteweld.evaluation.corpora import evaluate_files
 
 SPECIAL = '<|"><script>x</script>|>'
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;\u202eabc\u202c\x00\x1b[31m"
@@ -24,7 +24,7 @@ ALLOWED = set(
 
 @pytest.fixture(scope="module")
 def tok() -> byteweld.Tokenizer:
-    """A tokenizer whose very tokens are markup."""
+    """A tokenizer whose tokens look like markup."""
     texts = ["<script> </script> <img onerror=x> &lt; low lower lowest"] * 9
     return byteweld.train(
         iter(texts), vocab_size=330, recipe="from-scratch", special_tokens=[SPECIAL]
@@ -60,20 +60,20 @@ def check_safe(page: str) -> Reader:
 
 
 def every_value(tok: byteweld.Tokenizer) -> dict[str, object]:
-    """One of everything that a notebook can show."""
+    """One of each value that a notebook can display."""
     files = [(HOSTILE, [HOSTILE.encode(), b"\xff\x00<b>", bytes(range(256))])]
     return {
         "tokenizer": tok,
         "text": tok.show(HOSTILE + SPECIAL, allowed_special="all"),
         "explanation": byteweld.explain(tok, HOSTILE + SPECIAL, allowed_special="all"),
-        "training": byteweld.explain_training([HOSTILE] * 3, 262, "plain"),
+        "training": byteweld.explain_training(documents=[HOSTILE] * 3, vocab_size=262),
         "tree": byteweld.merge_tree(tok.vocab, max(tok.vocab.tokens)),
-        "evaluation": evaluate(tok, files),
+        "evaluation": evaluate_files(tok, files),
         "comparison": compare_files(tok, tok.cut(270), files, names=(HOSTILE, "b")),
     }
 
 
-def test_everything_is_shown_and_nothing_is_interpreted(tok):
+def test_every_value_is_displayed_as_text_and_never_interpreted(tok):
     values = every_value(tok)
     for name, value in values.items():
         page = value._repr_html_()
@@ -84,7 +84,7 @@ def test_everything_is_shown_and_nothing_is_interpreted(tok):
     assert SPECIAL in Reader(values["tokenizer"]._repr_html_()).text
 
 
-def test_every_byte_is_shown(tok):
+def test_every_byte_is_visible(tok):
     text = tok.show(bytes(range(256)))
     assert len(text) == len(tok.encode(bytes(range(256))))
     page = text._repr_html_()
@@ -95,7 +95,7 @@ def test_every_byte_is_shown(tok):
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_safe_and_all_there(raw):
+def test_any_bytes_are_safe_and_complete(raw):
     tok = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [], pattern=None)
     shown = tok.show(raw)
     assert b"".join(span.bytes for span in shown.spans) == raw
@@ -103,7 +103,7 @@ def test_any_bytes_are_safe_and_all_there(raw):
     assert json.loads(json.dumps(shown.to_dict()))["bytes"] == len(raw)
 
 
-def test_an_encoded_text_has_ids_places_and_a_face(tok):
+def test_an_encoded_text_has_ids_offsets_and_a_short_repr(tok):
     text = "low lowest"
     shown = tok.show(text)
     ids, offsets = tok.encode_with_offsets(text)
@@ -117,26 +117,26 @@ def test_an_encoded_text_has_ids_places_and_a_face(tok):
     check_safe(empty._repr_html_())
 
 
-def test_showing_follows_the_rule_of_special_tokens(tok):
+def test_show_treats_special_tokens_as_encode_does(tok):
     with pytest.raises(byteweld.SpecialTokenError):
         tok.show(SPECIAL)
     assert tok.show(SPECIAL, allowed_special="all").spans[0].is_special
     assert len(tok.show(SPECIAL, disallowed_special=())) > 1
 
 
-def test_a_long_text_is_shown_up_to_a_limit(tok):
+def test_a_long_text_is_truncated(tok):
     page = tok.show(b"\x01" * 6000)._repr_html_()
     assert page.count('class="t ') == 5000
-    assert "and 1,000 tokens more" in page
+    assert "and 1,000 more tokens" in page
     explained = byteweld.explain(tok, " ".join(["lowest"] * 4000))
     page = explained._repr_html_()
     shown = page.count("<h2>pre-token ")
-    assert 20 < shown < 4000 and f"and {4000 - shown:,} pre-tokens more" in page
+    assert 20 < shown < 4000 and f"and {4000 - shown:,} more pre-tokens" in page
     long = byteweld.explain(tok, b"\x01" * 1024 + b" low")._repr_html_()
     assert len(long) < 20_000_000 and long.count('class="t ') < 60_000
 
 
-def test_a_tokenizer_says_what_it_is(tok):
+def test_a_tokenizer_shows_its_facts(tok):
     text = Reader(tok._repr_html_()).text
     for fact in (f"{len(tok):,}", "gpt2", tok.vocab.fingerprint, tok.name):
         assert fact in text
@@ -144,12 +144,12 @@ def test_a_tokenizer_says_what_it_is(tok):
     assert "none" in Reader(bare._repr_html_()).text
 
 
-def test_an_explanation_says_each_step():
+def test_an_explanation_shows_each_step():
     vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab"}
     tok = byteweld.Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b")])
     text = Reader(byteweld.explain(tok, "abc")._repr_html_()).text
     assert "rank 0 → 256; waiting: ab 1" in text
-    assert "no pair merges" in text
+    assert "no pair can merge" in text
     assert "greedy longest match differs from byte 0: abc  ids 257 99" in text
     training = byteweld.explain_training({b"low": 5, b"lower": 2}, 258, "from-scratch")
     text = Reader(training._repr_html_()).text

@@ -1,4 +1,4 @@
-"""Rendering: everything can be seen, and no meaning is in colour alone."""
+"""Rendering: everything is visible, and no meaning depends on color alone."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ VOCAB = Vocabulary(
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def test_spaces_newlines_and_tabs_are_marks():
+def test_spaces_newlines_and_tabs_become_marks():
     assert visible(b" a\tb\n") == "·a⇥b⏎"
 
 
-def test_parts_of_a_character_are_shown_as_bytes():
+def test_partial_characters_are_shown_as_bytes():
     euro = "€".encode()
     assert visible(euro) == "€"
     assert visible(b" " + euro[:2]) == "·⟨e2⟩⟨82⟩"
@@ -60,22 +60,22 @@ def test_parts_of_a_character_are_shown_as_bytes():
         ("🦊", "🦊"),
     ],
 )
-def test_characters_that_hide_or_reorder_are_escaped_and_others_are_not(character, shown):
+def test_only_characters_that_hide_or_reorder_text_are_written_out(character, shown):
     assert visible(character.encode()) == shown
 
 
-def test_a_mark_in_the_text_is_not_taken_for_a_space():
+def test_a_mark_in_the_text_is_not_mistaken_for_a_space():
     assert visible("·".encode()) == "⟨U+00B7⟩"
     assert visible("⟨e2⟩".encode()) == "⟨U+27E8⟩e2⟨U+27E9⟩"
 
 
-def test_a_combining_mark_at_the_start_stands_on_a_circle():
+def test_a_leading_combining_mark_is_put_on_a_circle():
     assert visible("\u0301a".encode()) == "◌\u0301a"
     assert visible("e\u0301".encode()) == "e\u0301"
 
 
 @given(st.binary(max_size=40))
-def test_what_is_shown_has_nothing_invisible(token):
+def test_visible_text_has_no_invisible_characters(token):
     assert all(unicodedata.category(c)[0] not in "CZ" for c in visible(token))
 
 
@@ -84,7 +84,7 @@ def test_different_bytes_look_different(one, other):
     assert (visible(one) == visible(other)) == (one == other)
 
 
-def test_spans_carry_id_bytes_text_and_whether_special():
+def test_spans_hold_id_bytes_text_and_whether_special():
     assert spans(VOCAB, [256, 257]) == [
         Span(256, b" the", "·the", False),
         Span(257, EOT.encode(), EOT, True),
@@ -96,17 +96,17 @@ def test_an_unknown_id_is_a_key_error_that_names_it():
         spans(VOCAB, [999])
 
 
-def test_without_colour_a_bar_stands_between_tokens_and_specials_are_in_brackets():
+def test_without_color_bars_separate_tokens_and_specials_are_in_brackets():
     shown = to_ansi(spans(VOCAB, [104, 105, 256, 257, 124]), color=False)
     assert shown == "h|i|·the|⟦<|endoftext|>⟧|⟨|⟩"
     assert "\x1b" not in shown
 
 
-def test_a_line_break_follows_a_token_that_ends_with_one_but_not_the_last():
+def test_a_token_that_ends_with_a_newline_breaks_the_line_unless_it_is_last():
     assert to_ansi(spans(VOCAB, [258, 98, 10]), color=False) == "a⏎\nb|⏎"
 
 
-def test_the_same_token_has_the_same_colour_and_neighbours_of_one_colour_have_a_bar():
+def test_equal_tokens_have_equal_colors_and_a_bar_separates_equal_colors():
     shown = to_ansi(spans(VOCAB, [97, 98, 97, 97]), color=True)
     parts = re.findall(r"\x1b\[([0-9;]*)m(\w)\x1b\[0m(\|?)", shown)
     assert [part[1:] for part in parts] == [("a", ""), ("b", ""), ("a", "|"), ("a", "")]
@@ -114,18 +114,18 @@ def test_the_same_token_has_the_same_colour_and_neighbours_of_one_colour_have_a_
     assert color_number(97) == color_number(97 + 12)
 
 
-def test_every_colour_is_closed_and_without_it_the_text_stays():
+def test_every_color_code_is_closed_and_removing_them_leaves_the_text():
     shown = to_ansi(spans(VOCAB, [256, 257, 258, 98]), color=True)
     codes = SGR.findall(shown)
     assert codes[1::2] == ["\x1b[0m"] * 4
     assert SGR.sub("", shown) == "·the<|endoftext|>a⏎\nb"
 
 
-def test_no_tokens_are_no_text():
+def test_no_tokens_give_an_empty_string():
     assert to_ansi([], color=True) == to_ansi([], color=False) == ""
 
 
-def test_columns_are_as_wide_as_a_terminal_shows_them():
+def test_columns_are_aligned_by_terminal_width():
     rows = [["漢字", "1"], ["a", "22"], ["\x1b[1mbold\x1b[0m", "333"]]
     assert list(columns(rows, right=[1])) == [
         "漢字    1",
@@ -137,23 +137,23 @@ def test_columns_are_as_wide_as_a_terminal_shows_them():
     assert (width("🙂"), width("ก\u0e34"), width("")) == (2, 1, 0)
 
 
-def test_a_named_token_has_its_colour_or_is_plain():
+def test_a_named_token_is_colored_or_plain():
     assert namer(VOCAB.tokens, color=False)(256) == "·the"
     colored = namer(VOCAB.tokens, color=True)(256)
     assert SGR.sub("", colored) == "·the" and colored != "·the"
 
 
-def test_names_keep_their_spaces_and_hide_nothing():
+def test_names_keep_spaces_and_show_invisible_characters():
     assert visible_name("a b/c.txt") == "a b/c.txt"
     assert visible_name("a\u202e\udcff\n") == "a⟨U+202E⟩⟨ff⟩⏎"
 
 
-def test_a_tile_is_an_element_with_id_and_bytes_in_words():
+def test_a_tile_describes_its_id_and_bytes():
     assert tile(65, b'"<') == ('<span class="t c8" title="id 65, 2 bytes: 22 3c">&quot;&lt;</span>')
     assert 'class="t special"' in tile(257, b"x", is_special=True)
     assert "61 61 …" in tile(1, b"a" * 17)
 
 
-def test_a_line_break_follows_a_token_that_ends_with_one_in_html_too():
+def test_a_token_that_ends_with_a_newline_breaks_the_line_in_html():
     assert to_html(spans(VOCAB, [258, 98])).count("<br>") == 1
-    assert "and 1 tokens more" in to_html(spans(VOCAB, [97, 98]), 1)
+    assert "and 1 more token<" in to_html(spans(VOCAB, [97, 98]), 1)

@@ -10,7 +10,7 @@ from byteweld.cli import _bytes, _corpus, _errors, _output, _overview
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._page import Shown
-from byteweld.evaluation.corpora import Evaluation, evaluate
+from byteweld.evaluation.corpora import Evaluation, evaluate_files
 from byteweld.render import namer, visible
 
 EXAMPLES = """
@@ -160,7 +160,7 @@ def _evaluate(
     tok: byteweld.Tokenizer, files: _corpus.Files, threads: int | None, specials: Any
 ) -> Evaluation:
     with _output.progress("encoding", None, "bytes") as advance:
-        found = evaluate(tok, files, num_threads=threads, progress=advance, **specials)
+        found = evaluate_files(tok, files, num_threads=threads, progress=advance, **specials)
     files.tell_skipped()
     return found
 

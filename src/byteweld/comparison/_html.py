@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from byteweld.comparison import _text as text
 from byteweld.comparison.corpora import Comparison, Difference
-from byteweld.markup import Child, Html, element, joined, section, table
+from byteweld.evaluation._text import WORD_HINT
+from byteweld.markup import Child, Html, element, joined, more, section, table
 from byteweld.markup.charts import Bar, bars
-from byteweld.render import tile, visible
+from byteweld.render import decimal, tile, visible
 
 _MAX_FILES = 200
 
 
 def report(found: Comparison) -> Html:
-    """All of it."""
+    """Return the whole comparison."""
     answer = "yes" if found.is_identical else "no"
     return joined(
         element("p", text.verdict(found), class_=f"answer {answer}"),
@@ -64,7 +65,7 @@ def _difference(found: Comparison, difference: Difference) -> list[Child]:
         visible(difference.after),
         class_="text",
     )
-    return [text.place(difference), [context, lanes]]
+    return [text.location(difference), [context, lanes]]
 
 
 def _files(found: Comparison) -> Html:
@@ -73,20 +74,19 @@ def _files(found: Comparison) -> Html:
         Bar(
             element("code", file.name),
             file.bytes_per_token,
-            ["-" if rate is None else f"{rate:.2f}" for rate in file.bytes_per_token],
+            list(map(decimal, file.bytes_per_token)),
         )
         for file in shown
     ]
     heads = ["file", *text.file_heads()[:-1]]
     rows = [[element("code", file.name), *text.file_row(file)] for file in shown]
     rows.append(["total", *text.file_row(found.total)])
-    more = len(found.files) - len(shown)
     return section(
         "Files",
         element("p", _key(0), found.names[0], "  ", _key(1), found.names[1], class_="hint"),
         bars(("file", "bytes per token"), chart),
         table(heads, rows, numbers=range(1, len(heads))),
-        element("p", f"… and {more:,} files more", class_="hint") if more else None,
+        more(len(found.files) - len(shown), "file"),
     )
 
 
@@ -95,14 +95,12 @@ def _scripts(found: Comparison) -> Html:
     chart = []
     for name in ones:
         values = [rates[name].bytes_per_piece for rates in found.scripts]
-        words = ["-" if value is None else f"{value:.2f}" for value in values]
-        chart.append(Bar(name, values, words))
+        chart.append(Bar(name, values, list(map(decimal, values))))
     heads = ["script", *text.script_heads()[:-1]]
     rows = [[name, *text.script_row(ones[name], others[name])] for name in ones]
     return section(
         "Words by script",
         bars(("script", "bytes per token"), chart),
         table(heads, rows, numbers=range(1, len(heads))),
-        hint="A word is a run of letters, marks and numbers; its tokens are those that hold a part "
-        "of it.",
+        hint=WORD_HINT,
     )

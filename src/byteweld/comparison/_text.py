@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from byteweld.comparison.corpora import Comparison, Difference, FileComparison
 from byteweld.evaluation.words import WordRate
-from byteweld.render import columns, namer, visible, visible_name
+from byteweld.render import (
+    amount,
+    columns,
+    decimal,
+    heading,
+    more_line,
+    namer,
+    table,
+    visible,
+    visible_name,
+)
 
 MAX_FILES = 20
 KEYS = ("A", "B")
-_ENOUGH_BYTES = 1_000_000
+_MIN_TIMED_BYTES = 1_000_000  # less says nothing about speed
 
 
 def lines(found: Comparison, color: bool) -> list[str]:
-    """All of it."""
-
-    def title(text: str) -> str:
-        return f"\x1b[1m{text}\x1b[0m" if color else text
-
+    """Return the whole comparison."""
     result = [
-        title(verdict(found)),
+        heading(verdict(found), color),
         *columns(
             [
                 [f"  {key}", visible_name(name), f"sha {fingerprint[:8]}", rate]
@@ -33,30 +39,35 @@ def lines(found: Comparison, color: bool) -> list[str]:
         "",
     ]
     if found.differences:
-        result.append(title(difference_title(found)))
+        result.append(heading(difference_title(found), color))
         for difference in found.differences:
             result += [f"  {line}" for line in _difference_lines(found, difference, color)]
         result.append("")
-    result += [title("by file"), *_table(file_heads(), _file_rows(found))]
-    if len(found.files) > MAX_FILES:
-        result.append(f"  ... and {len(found.files) - MAX_FILES} files more")
-    return [*result, "", title("words by script"), *_table(script_heads(), _script_rows(found))]
+    return [
+        *result,
+        heading("by file", color),
+        *table(file_heads(), _file_rows(found)),
+        *more_line(len(found.files) - MAX_FILES, "file", indent=2),
+        "",
+        heading("words by script", color),
+        *table(script_heads(), _script_rows(found)),
+    ]
 
 
 def verdict(found: Comparison) -> str:
-    """The answer in one line."""
+    """Return the result in one line."""
     total = found.total
-    documents = f"{total.documents} document{'' if total.documents == 1 else 's'}"
+    documents, size = amount(total.documents, "document"), amount(total.bytes, "byte")
     if found.is_identical:
-        return f"identical ids on {documents}, {total.tokens[0]} tokens, {total.bytes} bytes"
-    return f"different ids in {total.differing_documents} of {documents}, {total.bytes} bytes"
+        return f"identical ids on {documents}, {amount(total.tokens[0], 'token')}, {size}"
+    return f"different ids in {total.differing_documents:,} of {documents}, {size}"
 
 
 def rates(found: Comparison) -> list[str]:
-    """What each costs, and how fast it is."""
+    """Return the cost and speed of each tokenizer."""
     total = found.total
     return [
-        f"{tokens} tokens, {_decimal(rate)} bytes/token{_speed(total.bytes, seconds)}"
+        f"{amount(tokens, 'token')}, {decimal(rate)} bytes/token{_speed(total.bytes, seconds)}"
         for tokens, rate, seconds in zip(
             total.tokens, total.bytes_per_token, found.seconds, strict=True
         )
@@ -64,40 +75,39 @@ def rates(found: Comparison) -> list[str]:
 
 
 def _speed(size: int, seconds: float) -> str:
-    """How fast it was; of little text that says nothing."""
-    return f", {size / seconds / 1e6:.1f} MB/s" if size >= _ENOUGH_BYTES and seconds else ""
+    return f", {size / seconds / 1e6:.1f} MB/s" if size >= _MIN_TIMED_BYTES and seconds else ""
 
 
 def span_words(found: Comparison) -> str:
-    """How much is cut differently."""
+    """Say how much is cut differently."""
     spans = found.spans
     size = found.total.bytes
     share = f"{100 * spans.cut_bytes / size:.1f}%" if size else "-"
-    ids = "" if not spans.ids else f"; {spans.ids} tokens are the same with other ids"
+    ids = f"; {amount(spans.ids, 'equal token')} with different ids" if spans.ids else ""
     return (
-        f"{spans.cut} of {spans.total} spans are cut differently, {spans.cut_bytes} bytes ({share})"
-        + ids
+        f"{spans.cut:,} of {spans.total:,} spans are cut differently, "
+        f"{amount(spans.cut_bytes, 'byte')} ({share}){ids}"
     )
 
 
 def difference_title(found: Comparison) -> str:
-    """What the differences shown are."""
+    """Return the heading of the differences."""
     kind = found.differences[0].kind
     total = found.spans.cut if kind == "cut" else found.spans.ids
-    what = "spans cut differently" if kind == "cut" else "tokens with other ids"
-    return f"the first {len(found.differences)} of {total} {what}"
+    what = "spans cut differently" if kind == "cut" else "tokens with different ids"
+    return f"the first {len(found.differences):,} of {total:,} {what}"
 
 
-def place(difference: Difference) -> str:
-    """Where a difference is."""
+def location(difference: Difference) -> str:
+    """Return the file, document and byte offset of a difference."""
     name = visible_name(difference.source)
-    return f"{name}, document {difference.document}, byte {difference.start}"
+    return f"{name}, document {difference.document:,}, byte {difference.start:,}"
 
 
 def _difference_lines(found: Comparison, difference: Difference, color: bool) -> Iterator[str]:
     first = b"".join(difference.lanes[0].texts)
     rest = "" if difference.is_whole else "…"
-    yield place(difference)
+    yield location(difference)
     before, after = visible(difference.before), visible(difference.after)
     yield f"  {before}[{visible(first)}{rest}]{after}"
     for key, lane, tokens in zip(KEYS, difference.lanes, found.tokens, strict=True):
@@ -110,7 +120,7 @@ def _difference_lines(found: Comparison, difference: Difference, color: bool) ->
 
 
 def file_heads() -> list[str]:
-    """Of the table of files; the file itself comes last."""
+    """Return the column heads for files; the name comes last."""
     return [
         "bytes",
         *(f"tokens {key}" for key in KEYS),
@@ -122,18 +132,18 @@ def file_heads() -> list[str]:
 
 
 def file_row(file: FileComparison) -> list[str]:
-    """The cells of a file, but for its name."""
+    """Return the cells of a file except its name."""
     return [
-        str(file.bytes),
-        *map(str, file.tokens),
-        *map(_decimal, file.bytes_per_token),
+        f"{file.bytes:,}",
+        *(f"{tokens:,}" for tokens in file.tokens),
+        *map(decimal, file.bytes_per_token),
         change(*file.tokens),
-        f"{file.differing_documents} of {file.documents}",
+        f"{file.differing_documents:,} of {file.documents:,}",
     ]
 
 
 def script_heads() -> list[str]:
-    """Of the table of scripts; the script itself comes last."""
+    """Return the column heads for scripts; the script comes last."""
     return [
         "words",
         *(f"bytes/token {key}" for key in KEYS),
@@ -144,17 +154,17 @@ def script_heads() -> list[str]:
 
 
 def script_row(one: WordRate, other: WordRate) -> list[str]:
-    """The cells of a script, but for its name."""
+    """Return the cells of a script except its name."""
     return [
-        str(one.words),
-        *(_decimal(rate.bytes_per_piece) for rate in (one, other)),
-        *(_decimal(rate.fertility) for rate in (one, other)),
+        f"{one.words:,}",
+        *(decimal(rate.bytes_per_piece) for rate in (one, other)),
+        *(decimal(rate.fertility) for rate in (one, other)),
         change(one.pieces, other.pieces),
     ]
 
 
 def change(one: int, other: int) -> str:
-    """By how much the second number of tokens differs from the first."""
+    """Return by how much the second token count differs from the first."""
     return "-" if not one else f"{100 * (other - one) / one:+.1f}%"
 
 
@@ -166,11 +176,3 @@ def _file_rows(found: Comparison) -> list[list[str]]:
 def _script_rows(found: Comparison) -> list[list[str]]:
     ones, others = found.scripts
     return [[*script_row(ones[name], others[name]), name] for name in ones]
-
-
-def _table(heads: list[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    return (f"  {line}" for line in columns([heads, *rows], right=range(len(heads) - 1)))
-
-
-def _decimal(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

@@ -1,6 +1,6 @@
-"""Two tokenizers on one corpus: the same ids or not, where they part, what each costs, how fast.
+"""Compare two tokenizers on a corpus: whether ids differ and where, the cost and speed of each.
 
-Documents go through both in batches; memory is that of one batch. Pure: nothing is printed or read.
+Documents are encoded in batches, and only one batch is in memory. Pure: nothing is read or printed.
 """
 
 from __future__ import annotations
@@ -10,15 +10,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
 from byteweld.comparison import align
-from byteweld.evaluation.corpora import Files, Measure, batches
+from byteweld.evaluation.corpora import (
+    CorpusEncoder,
+    EncodingOptions,
+    Files,
+    batches,
+    running_total,
+)
 from byteweld.evaluation.words import WordRate, add_rates, words
-from byteweld.render import around
-from byteweld.tokenizer import Specials, Tokenizer
+from byteweld.render import Displayable, around
+from byteweld.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,28 +32,28 @@ if TYPE_CHECKING:
     from byteweld.markup import Html
 
 MAX_DIFFERENCES = 10
-_MAX_SHOWN_BYTES = 400  # of a span, and so of its tokens
+_MAX_SHOWN_BYTES = 400  # per span
 
 Kind = Literal["cut", "ids"]
 Pair = tuple[int, int]
 
 
 class Lane(NamedTuple):
-    """The tokens of one tokenizer in a differing span: ids, and the text of each."""
+    """One tokenizer's tokens in a differing span: their ids, and the bytes each covers."""
 
     ids: tuple[int, ...]
     texts: tuple[bytes, ...]
 
 
 class Difference(NamedTuple):
-    """A span that the two encode differently, at whose ends both have a boundary.
+    """A span that the two encode differently, between token boundaries that both have.
 
-    `kind` is "cut" where the tokens' edges differ, "ids" where only the ids do. A long span is
-    shown up to a limit: then `is_whole` is False.
+    `kind` is "cut" if the boundaries inside differ, "ids" if only the ids do. Long spans are
+    truncated; `is_whole` is then False.
     """
 
     source: str
-    document: int  # its number in the file, from 1
+    document: int  # number in the file, from 1
     start: int
     end: int
     kind: Kind
@@ -58,7 +64,7 @@ class Difference(NamedTuple):
 
 
 class FileComparison(NamedTuple):
-    """One file: what it costs each tokenizer, and how much differs."""
+    """The cost of one file for each tokenizer, and how many of its documents differ."""
 
     name: str
     documents: int
@@ -68,19 +74,19 @@ class FileComparison(NamedTuple):
 
     @property
     def bytes_per_token(self) -> tuple[float | None, float | None]:
-        """Of each tokenizer."""
+        """The rate of each tokenizer; None without tokens."""
         first, second = self.tokens
         return (self.bytes / first if first else None, self.bytes / second if second else None)
 
 
 @dataclass(frozen=True)
 class Spans:
-    """How many differing spans there are, and their bytes. Spans tile the text."""
+    """The number of spans and of those that differ, with their bytes. Spans tile the text."""
 
     total: int = 0
-    cut: int = 0  # the tokens' edges differ
+    cut: int = 0  # token boundaries differ
     cut_bytes: int = 0
-    ids: int = 0  # the same token, with other ids
+    ids: int = 0  # the same token with different ids
     ids_bytes: int = 0
 
     def __add__(self, other: Spans) -> Spans:
@@ -94,7 +100,7 @@ class Spans:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayable):
     """Two tokenizers on a corpus. `str()` is for people, `to_dict()` for programs."""
 
     names: tuple[str, str]
@@ -103,12 +109,12 @@ class Comparison:
     files: tuple[FileComparison, ...]
     scripts: tuple[Mapping[str, WordRate], Mapping[str, WordRate]]
     spans: Spans
-    differences: tuple[Difference, ...]  # the first ones: of edges, or of ids where no edge differs
-    seconds: tuple[float, float]  # that each needed for encoding
+    differences: tuple[Difference, ...]  # the first "cut" ones; if none, "ids"
+    seconds: tuple[float, float]  # that each spent encoding
 
     @property
     def is_identical(self) -> bool:
-        """Whether all ids are the same."""
+        """Whether all ids are equal."""
         return not self.total.differing_documents
 
     @cached_property
@@ -124,27 +130,19 @@ class Comparison:
         )
 
     def lines(self, *, color: bool = False) -> list[str]:
-        """Return all of it as lines of text; `color` is for a terminal."""
+        """Return the comparison as lines of text; `color` is for a terminal."""
         from byteweld.comparison._text import lines
 
         return lines(self, color)
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
     def to_html(self) -> Html:
-        """Return all of it as a part of a page."""
+        """Return the comparison as part of a page."""
         from byteweld.comparison._html import report
 
         return report(self)
 
-    def _repr_html_(self) -> str:
-        from byteweld.markup import fragment
-
-        return fragment(self.to_html())
-
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able values; lists of two have the first tokenizer first."""
+        """Return JSON-serializable values; in lists of two, the first tokenizer comes first."""
         return {
             "identical": self.is_identical,
             "tokenizers": [
@@ -211,7 +209,7 @@ def _difference_to_dict(difference: Difference) -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------------------- the work
+# ---------------------------------------------------------------------------- comparing
 
 
 def compare_files(
@@ -220,36 +218,34 @@ def compare_files(
     files: Files,
     *,
     names: tuple[str, str] | None = None,
-    allowed_special: Specials = frozenset(),
-    disallowed_special: Specials = "all",
-    num_threads: int | None = None,
     max_differences: int = MAX_DIFFERENCES,
     progress: Callable[[int], object] | None = None,
+    **options: Unpack[EncodingOptions],
 ) -> Comparison:
-    """Encode a corpus, given as names and documents, with both.
+    """Compare two tokenizers on files, given as pairs of a name and its documents.
 
-    Special tokens in it are refused or allowed as in `encode`. `progress` hears of bytes.
+    Special tokens in a document count as special tokens unless the options say otherwise.
+    `progress` is called with the number of bytes encoded so far.
     """
-    specials: Any = {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
-    measures = (Measure(first, **specials), Measure(second, **specials))
-    work = _Work(measures, num_threads, max_differences, progress)
-    done = tuple(work.file(name, documents) for name, documents in files)
-    order = sorted(work.scripts[0], key=lambda name: (-work.scripts[0][name].bytes, name))
-    ones, others = ({name: rates[name] for name in order} for rates in work.scripts)
+    encoders = (CorpusEncoder(first, **options), CorpusEncoder(second, **options))
+    sums = _Sums(encoders, max_differences, running_total(progress))
+    done = tuple(sums.add_file(name, documents) for name, documents in files)
+    order = sorted(sums.scripts[0], key=lambda name: (-sums.scripts[0][name].bytes, name))
+    ones, others = ({name: rates[name] for name in order} for rates in sums.scripts)
     return Comparison(
         names=names or (first.name, second.name),
         fingerprints=(first.vocab.fingerprint, second.vocab.fingerprint),
         tokens=(first.vocab.tokens, second.vocab.tokens),
         files=done,
         scripts=(ones, others),
-        spans=work.spans,
-        differences=tuple(work.differences["cut"] or work.differences["ids"]),
-        seconds=(work.seconds[0], work.seconds[1]),
+        spans=sums.spans,
+        differences=tuple(sums.differences["cut"] or sums.differences["ids"]),
+        seconds=(sums.seconds[0], sums.seconds[1]),
     )
 
 
 class _Document(NamedTuple):
-    """A document with what both made of it."""
+    """A document as both encoded it."""
 
     source: str
     number: int
@@ -258,38 +254,35 @@ class _Document(NamedTuple):
     ends: tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-class _Work:
-    """What is added up while documents go through."""
+class _Sums:
+    """What is added up over all documents."""
 
     def __init__(
         self,
-        measures: tuple[Measure, Measure],
-        num_threads: int | None,
+        encoders: tuple[CorpusEncoder, CorpusEncoder],
         max_differences: int,
-        progress: Callable[[int], object] | None,
+        advance: Callable[[int], None],
     ) -> None:
-        self._measures = measures
-        self._num_threads = num_threads
+        self._encoders = encoders
         self._max_differences = max_differences
-        self._progress = progress
-        self._done = 0
+        self._advance = advance
         self.seconds = [0.0, 0.0]
         self.scripts: tuple[dict[str, WordRate], dict[str, WordRate]] = ({}, {})
         self.spans = Spans()
         self.differences: dict[Kind, list[Difference]] = {"cut": [], "ids": []}
 
-    def file(self, name: str, documents: Iterable[bytes]) -> FileComparison:
-        """Take one file."""
+    def add_file(self, name: str, documents: Iterable[bytes]) -> FileComparison:
+        """Add one file."""
         number = size = differing = 0
         tokens = [0, 0]
         for batch in batches(documents):
             encoded = [self._encode(lane, name, batch) for lane in (0, 1)]
-            for place, content in enumerate(batch):
+            for index, content in enumerate(batch):
                 number += 1
-                one, other = (ids[at[place] : at[place + 1]] for ids, at in encoded)
+                one, other = (ids[starts[index] : starts[index + 1]] for ids, starts in encoded)
                 ends = (
-                    self._measures[0].ends(content, one),
-                    self._measures[1].ends(content, other),
+                    self._encoders[0].ends(content, one),
+                    self._encoders[1].ends(content, other),
                 )
                 document = _Document(name, number, content, (one, other), ends)
                 differing += not np.array_equal(one, other)
@@ -297,15 +290,16 @@ class _Work:
                 self._add_spans(document)
             for lane, (ids, _) in enumerate(encoded):
                 tokens[lane] += len(ids)
-            size += sum(map(len, batch))
-            self._tell(sum(map(len, batch)))
+            batch_bytes = sum(map(len, batch))
+            size += batch_bytes
+            self._advance(batch_bytes)
         return FileComparison(name, number, size, (tokens[0], tokens[1]), differing)
 
     def _encode(
         self, lane: int, name: str, batch: list[bytes]
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         started = time.perf_counter()
-        encoded = self._measures[lane].encode(name, batch, self._num_threads)
+        encoded = self._encoders[lane].encode(name, batch)
         self.seconds[lane] += time.perf_counter() - started
         return encoded
 
@@ -322,29 +316,26 @@ class _Work:
             self.spans += Spans(
                 len(one), ids=int(differs.sum()), ids_bytes=int(lengths[differs].sum())
             )
-            if self._has_room("ids"):
-                for place in np.flatnonzero(differs)[: self._max_differences].tolist():
-                    self._keep(document, "ids", (place, place + 1), (place, place + 1))
+            if len(self.differences["ids"]) < self._max_differences:
+                for index in np.flatnonzero(differs)[: self._max_differences].tolist():
+                    self._keep(document, "ids", (index, index + 1), (index, index + 1))
             return
         segments = align(document.ends)
-        alike = segments.single_tokens()
-        differs = one[alike[0]] != other[alike[1]]
+        same = segments.single_tokens()
+        differs = one[same[0]] != other[same[1]]
         self.spans += Spans(
             len(segments),
             segments.differing,
             segments.differing_bytes,
             int(differs.sum()),
-            int(np.diff(document.ends[0], prepend=0)[alike[0]][differs].sum()),
+            int(np.diff(document.ends[0], prepend=0)[same[0]][differs].sum()),
         )
-        for place in segments.first_differing(self._max_differences):
-            self._keep(document, "cut", *segments[place].tokens)
-
-    def _has_room(self, kind: Kind) -> bool:
-        return len(self.differences[kind]) < self._max_differences
+        for index in segments.first_differing(self._max_differences):
+            self._keep(document, "cut", *segments[index].tokens)
 
     def _keep(self, document: _Document, kind: Kind, *spans: Pair) -> None:
-        """Keep a difference to show, if there is room for it; `spans` are places of tokens."""
-        if not self._has_room(kind):
+        """Keep a difference up to the limit; `spans` are index ranges of tokens."""
+        if len(self.differences[kind]) >= self._max_differences:
             return
         first, last = spans[0]
         start = int(document.ends[0][first - 1]) if first else 0
@@ -364,18 +355,13 @@ class _Work:
             )
         )
 
-    def _tell(self, size: int) -> None:
-        self._done += size
-        if self._progress is not None:
-            self._progress(self._done)
-
 
 def _lane(document: _Document, lane: int, span: Pair, start: int) -> Lane:
-    """The tokens of a span, up to the limit of what is shown."""
+    """Return the tokens of a span, up to the limit."""
     first, last = span
     ends = document.ends[lane]
     fits = int(np.searchsorted(ends, start + _MAX_SHOWN_BYTES, side="right"))
     last = min(last, max(first + 1, fits))
-    places = [start, *ends[first:last].tolist()]
-    texts = [document.content[a:b] for a, b in pairwise(places)]
+    edges = [start, *ends[first:last].tolist()]
+    texts = [document.content[a:b] for a, b in pairwise(edges)]
     return Lane(tuple(document.ids[lane][first:last].tolist()), tuple(texts))

@@ -1,8 +1,7 @@
-"""What a tokenizer is good at: rates by text, lengths, scripts, unreachable tokens, curves.
+"""How well a tokenizer does: rates, token lengths, scripts, unreachable tokens, training curves.
 
-Pure: tokenizers, texts and values in, plain values out. Nothing is printed or read here. What it
-does with a whole corpus is in `evaluation`, with words in `words`, with digits and indentation in
-`probes`.
+Pure: tokenizers and text in, plain values out; nothing is read or printed. Whole corpora are in
+`corpora`, words in `words`, and the fixed questions about digits and indentation in `probes`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Reason = Literal["cut", "part", "never merged", "changed"]
 
 
 class Rate(NamedTuple):
-    """What one text costs."""
+    """The cost of one string."""
 
     name: str
     characters: int
@@ -34,27 +33,28 @@ class Rate(NamedTuple):
 
     @property
     def bytes_per_token(self) -> float | None:
-        """None for an empty text."""
+        """None for an empty string."""
         return self.bytes / self.tokens if self.tokens else None
 
 
-def rates(tok: Tokenizer, texts: Mapping[str, str]) -> list[Rate]:
-    """What each text costs, as plain text."""
+def rates(tok: Tokenizer, samples: Mapping[str, str]) -> list[Rate]:
+    """Return the cost of each sample; special tokens count as plain text."""
     return [
-        Rate(name, len(text), len(text.encode("utf-8", "replace")), _count(tok, text))
-        for name, text in texts.items()
+        Rate(
+            name,
+            len(text),
+            len(text.encode("utf-8", "replace")),
+            tok.count(text, disallowed_special=()),
+        )
+        for name, text in samples.items()
     ]
-
-
-def _count(tok: Tokenizer, text: str) -> int:
-    return tok.count(text, disallowed_special=())
 
 
 # ---------------------------------------------------------------------------- tokens
 
 
 def token_lengths(tok: Tokenizer) -> NDArray[np.int64] | None:
-    """How many bytes of text each id stands for; None where that depends on the text."""
+    """Return how many bytes of text each id covers; None if that depends on the text."""
     vocab = tok.vocab
     changes = {"normalizer", "prefix space", "added token flags", "shared ids"}
     if vocab.alphabet != "bytes" or changes.intersection(vocab.extras):
@@ -65,7 +65,7 @@ def token_lengths(tok: Tokenizer) -> NDArray[np.int64] | None:
 
 
 def script_of(token: bytes) -> str:
-    """The script of a token's first letter, or what it is made of instead.
+    """Return the script of a token's first letter; without a letter, the kind of its characters.
 
     >>> script_of(b" the"), script_of("д".encode()), script_of(b"123"), script_of(b"\\xe2\\x82")
     ('latin', 'cyrillic', 'digits', 'part of a character')
@@ -76,9 +76,9 @@ def script_of(token: bytes) -> str:
         return "part of a character"
     kinds = [_kind(character) for character in text]
     for kind in kinds:
-        if kind not in ("space", "digits", "signs", "controls"):
+        if kind not in ("space", "digits", "symbols", "controls"):
             return kind
-    for kind in ("digits", "signs", "controls"):
+    for kind in ("digits", "symbols", "controls"):
         if kind in kinds:
             return kind
     return "space"
@@ -88,14 +88,14 @@ def script_of(token: bytes) -> str:
 def _kind(character: str) -> str:
     category = unicodedata.category(character)
     if category[0] == "L" or category in ("Mn", "Mc"):
-        # The standard library has no scripts, but a letter's name begins with its own.
+        # The standard library has no script property, but a letter's name starts with its script.
         word = unicodedata.name(character, "other").split()[0].lower()
         return _SCRIPTS.get(word, word)
     if character.isspace():
         return "space"
     if category[0] == "N":
         return "digits"
-    return "controls" if category[0] == "C" else "signs"
+    return "controls" if category[0] == "C" else "symbols"
 
 
 _SCRIPTS = {
@@ -119,32 +119,33 @@ _SCRIPTS = {
 
 
 def lengths(tokens: Iterable[bytes]) -> list[tuple[int, int]]:
-    """How many tokens have each length in bytes, shortest first."""
+    """Count tokens by length in bytes, shortest first."""
     return sorted(Counter(map(len, tokens)).items())
 
 
 def scripts(tokens: Iterable[bytes]) -> list[tuple[str, int]]:
-    """How many tokens each script has, the most first."""
+    """Count tokens by script, most common first."""
     found = Counter(map(script_of, tokens))
     return sorted(found.items(), key=lambda item: (-item[1], item[0]))
 
 
 def unreachable(tok: Tokenizer) -> dict[int, Reason]:
-    """Tokens that encoding their own bytes does not give, and why (see `why_unreachable`)."""
+    """Return the tokens that their own bytes do not encode to, with the reason for each."""
     tokens = tok.vocab.tokens
     return {i: why_unreachable(tok, tokens[i]) for i in tok.unreachable_tokens()}
 
 
 def why_unreachable(tok: Tokenizer, token: bytes) -> Reason:
-    """Why a token is not what its own bytes become.
+    """Return why a token's own bytes do not encode to it.
 
-    "cut": the pattern cuts them. "part": they end inside a character, so only a longer text can
-    hold them. "never merged": other merges go first. "changed": the normaliser changes them.
+    "cut": the pattern splits them. "part": they start or end inside a character, so the token only
+    occurs in longer text. "never merged": other merges apply first. "changed": the normalizer
+    rewrites them.
     """
-    pieces = tok.pretokenize(token)
-    if b"".join(pieces) != token:
+    pretokens = tok.pretokenize(token)
+    if b"".join(pretokens) != token:
         return "changed"
-    if len(pieces) == 1:
+    if len(pretokens) == 1:
         return "never merged"
     return "cut" if _is_utf8(token) else "part"
 
@@ -161,26 +162,26 @@ def _is_utf8(token: bytes) -> bool:
 
 
 class CurvePoint(NamedTuple):
-    """A training at one size: merges learned so far, tokens of the corpus, bytes per token."""
+    """A training after some of its merges."""
 
     merges: int
-    tokens: int
+    tokens: int  # in the corpus
     bytes_per_token: float
 
 
 def training_curve(training: Training, points: int = 200) -> list[CurvePoint]:
-    """Bytes per token of the training's corpus against its merges, at about so many points.
+    """Return bytes per token of the training corpus against merges, at roughly `points` points.
 
-    They lie closer together at the start, where the curve is steep.
+    Points are denser at the start, where the curve is steep.
     """
     merges = len(training.removed_tokens)
     tokens_after = [training.first_tokens]
     for removed in training.removed_tokens:
         tokens_after.append(tokens_after[-1] - removed)
-    wanted = {round(merges * (n / points) ** 2) for n in range(points + 1)}
+    sampled = {round(merges * (n / points) ** 2) for n in range(points + 1)}
     return [
         CurvePoint(n, tokens_after[n], training.total_bytes / tokens_after[n])
-        for n in sorted(wanted)
+        for n in sorted(sampled)
         if tokens_after[n]
     ]
 
@@ -189,7 +190,7 @@ def training_curve(training: Training, points: int = 200) -> list[CurvePoint]:
 
 
 def byte_counts(data: bytes) -> Sequence[int]:
-    """How often each of the 256 byte values occurs.
+    """Count each of the 256 byte values.
 
     >>> byte_counts(b"abba")[ord("b")]
     2

@@ -5,16 +5,16 @@ from __future__ import annotations
 from byteweld.evaluation import _text as text
 from byteweld.evaluation.corpora import Evaluation, FileRate
 from byteweld.evaluation.probes import Cut, Probes
-from byteweld.markup import Child, Html, element, folded, joined, section, table
+from byteweld.markup import Child, Html, element, folded, joined, more, section, table
 from byteweld.markup.charts import Bar, bars
-from byteweld.render import tile, visible
+from byteweld.render import decimal, tile, visible
 
 _MAX_FILES = 200
 _MAX_TOKENS = 60
 
 
 def report(found: Evaluation) -> Html:
-    """All of it."""
+    """Return the whole evaluation."""
     return joined(
         section("On this corpus", _figures(found), hint=text.headline(found)),
         _files(found),
@@ -27,16 +27,16 @@ def report(found: Evaluation) -> Html:
 
 def _figures(found: Evaluation) -> Html:
     total = found.total
-    wanted: list[tuple[str, str]] = [
-        (text.decimal(total.bytes_per_token), "bytes per token"),
-        (text.decimal(total.words.fertility), "tokens per word"),
-        (text.percent(total.words.whole_share), "of words are one token"),
+    figures: list[tuple[str, str]] = [
+        (decimal(total.bytes_per_token), "bytes per token"),
+        (decimal(total.words.fertility), "tokens per word"),
+        (text.percent(total.words.whole_share), "of words are a single token"),
         (text.percent(found.used / len(found.tokens)), "of the vocabulary is used"),
-        (text.decimal(found.efficiency(), 3), "Rényi efficiency"),
+        (decimal(found.efficiency(), 3), "Rényi efficiency"),
     ]
     is_same = found.changed_documents == 0
     return joined(
-        element("ul", [element("li", element("b", n), w) for n, w in wanted], class_="figures"),
+        element("ul", [element("li", element("b", n), w) for n, w in figures], class_="figures"),
         element("p", text.round_trip_words(found), class_=f"answer {'yes' if is_same else 'no'}"),
     )
 
@@ -51,17 +51,16 @@ def _files(found: Evaluation) -> Html:
         Bar(
             element("code", rate.name),
             [rate.bytes_per_token],
-            [text.decimal(rate.bytes_per_token)],
+            [decimal(rate.bytes_per_token)],
         )
         for rate in shown
     ]
-    more = len(found.files) - len(shown)
     heads = ["file", *text.FILE_HEADS[:-1]]
     return section(
         "Files",
         bars(("file", "bytes per token"), rates),
         table(heads, [*map(row, shown), row(found.total)], numbers=range(1, len(heads))),
-        element("p", f"… and {more:,} files more", class_="hint") if more else None,
+        more(len(found.files) - len(shown), "file"),
     )
 
 
@@ -71,13 +70,12 @@ def _scripts(found: Evaluation) -> Html:
     return section(
         "Words by script",
         table(heads, rows, numbers=range(1, len(heads))),
-        hint="A word is a run of letters, marks and numbers; its tokens are those that hold a part "
-        "of it. Scripts without spaces have no such words: there a run is a whole clause.",
+        hint=f"{text.WORD_HINT} In scripts without spaces, such a run is a whole clause.",
     )
 
 
 def languages(probes: Probes) -> Html:
-    """What the same sentence costs everywhere."""
+    """Return the cost of one sentence in every language."""
     every = probes.languages
     chart = [Bar(language.name, [language.tokens], [str(language.tokens)]) for language in every]
     heads = ["language", *text.LANGUAGE_HEADS[:-1]]
@@ -90,13 +88,13 @@ def languages(probes: Probes) -> Html:
 
 
 def digits(probes: Probes) -> Html:
-    """How numbers and the starts of lines are cut."""
+    """Return how numbers and indentation are cut into tokens."""
     return section(
         "Digits and indentation",
         element("ul", [element("li", line) for line in text.number_words(probes)]),
-        table(["text", "tokens", "how it is cut"], map(_cut_row, probes.numbers), numbers=[1]),
+        table(["text", "tokens", "cut into"], map(_cut_row, probes.numbers), numbers=[1]),
         table(
-            ["line end and indentation", "tokens", "how it is cut"],
+            ["newline and indentation", "tokens", "cut into"],
             map(_cut_row, probes.indents),
             numbers=[1],
         ),
@@ -105,21 +103,21 @@ def digits(probes: Probes) -> Html:
 
 def _cut_row(cut: Cut) -> list[Child]:
     parts = [
-        [element("span", visible(token), class_=f"t c{place % 10}")]
-        for place, token in enumerate(cut.tokens)
+        [element("span", visible(token), class_=f"t c{index % 10}")]
+        for index, token in enumerate(cut.tokens)
     ]
     return [element("code", cut.name), len(cut.tokens), parts]
 
 
 def _tokens(found: Evaluation) -> Html:
     def rows(counted: list[tuple[int, int]]) -> list[list[Child]]:
-        return [[tile(i, found.tokens[i][:200]), i, count] for i, count in counted]
+        return [[tile(i, found.tokens[i][:200]), i, f"{count:,}"] for i, count in counted]
 
-    heads = ["token", "id", "times"]
+    heads = ["token", "id", "count"]
     unused = [i for i in found.unused if len(found.tokens[i]) > 1][:_MAX_TOKENS]
     return section(
         "Tokens",
-        folded("commonest", table(heads, rows(found.commonest(20)), numbers=[1, 2])),
+        folded("most common", table(heads, rows(found.commonest(20)), numbers=[1, 2])),
         folded("rarest", table(heads, rows(found.rarest(20)), numbers=[1, 2])),
         element("p", ["unused: ", next(text.unused_words(found))]),
         element("p", [[tile(i, found.tokens[i][:80]), " "] for i in unused]),

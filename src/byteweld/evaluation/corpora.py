@@ -1,6 +1,6 @@
-"""A tokenizer on a corpus: what it costs by file and script, which tokens it uses, what comes back.
+"""Evaluate a tokenizer on a corpus: cost by file and script, tokens used, round trips.
 
-Documents go through in batches; memory is that of one batch. Pure: nothing is printed or read here.
+Documents are encoded in batches, and only one batch is in memory. Pure: nothing is read or printed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from byteweld.errors import SpecialTokenError
 from byteweld.evaluation import token_lengths
 from byteweld.evaluation.probes import Probes, probe
 from byteweld.evaluation.words import WordRate, add_rates, total_rate, words
+from byteweld.render import Displayable
 from byteweld.tokenizer import Specials, Tokenizer
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
     from byteweld.markup import Html
 
-# Of Rényi entropies this one agrees best with how well translation does (Zouhar et al., 2023,
-# "Tokenization and the Noiseless Channel"); it punishes tokens that are very frequent.
+# The order whose entropy correlates best with translation quality (Zouhar et al., 2023,
+# "Tokenization and the Noiseless Channel"); it penalizes very frequent tokens.
 RENYI_ORDER = 2.5
 _BATCH_BYTES = 1 << 20
-_DOCUMENT_BYTES = 64  # what a document costs besides its bytes
-_KEPT_FAILURES = 5
+_DOCUMENT_BYTES = 64  # overhead of a document, so that a batch of empty ones ends
+_MAX_CHANGED = 5
 
 Files = Iterable[tuple[str, Iterable[bytes]]]
 
@@ -37,41 +38,63 @@ Files = Iterable[tuple[str, Iterable[bytes]]]
 # ---------------------------------------------------------------------------- encoding
 
 
-class Measure:
-    """A tokenizer that tells where its tokens end."""
+class EncodingOptions(TypedDict, total=False):
+    """How documents are encoded, as in `Tokenizer.encode`.
+
+    Without `allowed_special`, special tokens in a document are encoded as such; if only
+    `disallowed_special` is given, they are plain text or an error, as in `encode`.
+    """
+
+    allowed_special: Specials | None
+    disallowed_special: Specials
+    num_threads: int | None
+
+
+class CorpusEncoder:
+    """Encodes documents and finds where their tokens end."""
 
     def __init__(
-        self, tok: Tokenizer, *, allowed_special: Specials, disallowed_special: Specials
+        self,
+        tok: Tokenizer,
+        *,
+        allowed_special: Specials | None = None,
+        disallowed_special: Specials = "all",
+        num_threads: int | None = None,
     ) -> None:
+        if allowed_special is None:
+            allowed_special = "all" if disallowed_special == "all" else ()
         self.tok = tok
         self._lengths = token_lengths(tok)
         self._specials: Any = {
             "allowed_special": allowed_special,
             "disallowed_special": disallowed_special,
         }
-        self.encode("", [b""])  # the engine is made now, and is no part of any time taken later
+        self._num_threads = num_threads
+        self.encode("", [b""])  # builds the engine now, so that no timing includes it
 
     def encode(
-        self, source: str, texts: Sequence[bytes], num_threads: int | None = None
+        self, source: str, documents: Sequence[bytes]
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Ids on end, and where those of each text start; errors name the source."""
+        """Return the ids of all documents, and where those of each start; errors name `source`."""
         try:
-            return self.tok.encode_ragged(texts, num_threads=num_threads, **self._specials)
+            return self.tok.encode_ragged(
+                documents, num_threads=self._num_threads, **self._specials
+            )
         except SpecialTokenError as error:
             raise SpecialTokenError(f"{source}: {error}") from None
 
-    def ends(self, text: bytes, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Where each token of a text ends, in bytes."""
+    def ends(self, document: bytes, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return the byte offset at which each token of a document ends."""
         if self._lengths is not None:
             ends: NDArray[np.int64] = np.cumsum(self._lengths[ids])
-            if len(ends) and ends[-1] == len(text):
+            if len(ends) and ends[-1] == len(document):
                 return ends
-        _, offsets = self.tok.encode_with_offsets(text, **self._specials)
+        _, offsets = self.tok.encode_with_offsets(document, **self._specials)
         return np.fromiter((end for _, end in offsets), np.int64, len(offsets))
 
 
 def batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Documents in lists of about a megabyte."""
+    """Group documents into lists of about a megabyte."""
     batch: list[bytes] = []
     size = 0
     for document in documents:
@@ -84,11 +107,24 @@ def batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield batch
 
 
-# ---------------------------------------------------------------------------- the values
+def running_total(progress: Callable[[int], object] | None) -> Callable[[int], None]:
+    """Return a function that adds up its arguments and passes each sum to `progress`."""
+    total = 0
+
+    def add(size: int) -> None:
+        nonlocal total
+        total += size
+        if progress is not None:
+            progress(total)
+
+    return add
+
+
+# ---------------------------------------------------------------------------- values
 
 
 class FileRate(NamedTuple):
-    """What one file costs."""
+    """The cost of one file."""
 
     name: str
     documents: int
@@ -103,24 +139,24 @@ class FileRate(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """A document that does not come back as it was: its file, and its number there, from 1."""
+    """A document that decoding does not restore: its file, and its number in it, from 1."""
 
     source: str
     number: int
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
-    """What a tokenizer does with a corpus. `str()` is for people, `to_dict()` for programs."""
+class Evaluation(Displayable):
+    """A tokenizer on a corpus. `str()` is for people, `to_dict()` for programs."""
 
     name: str
-    tokens: Mapping[int, bytes]  # ordinary ones, by id
+    tokens: Mapping[int, bytes]  # ordinary tokens by id
     unreachable: frozenset[int]
     files: tuple[FileRate, ...]
-    scripts: Mapping[str, WordRate]  # of words, the script with the most bytes first
-    counts: NDArray[np.int64]  # how often each id occurred
+    scripts: Mapping[str, WordRate]  # of words; the script with the most bytes first
+    counts: NDArray[np.int64]  # by id
     changed_documents: int
-    changed: tuple[Changed, ...]  # the first few of these
+    changed: tuple[Changed, ...]  # the first few of them
     probes: Probes
 
     @cached_property
@@ -136,29 +172,29 @@ class Evaluation:
 
     @cached_property
     def used(self) -> int:
-        """How many ordinary tokens occurred."""
+        """The number of ordinary tokens that occurred."""
         return sum(bool(self.counts[token_id]) for token_id in self.tokens)
 
     @cached_property
     def unused(self) -> list[int]:
-        """Ids of ordinary tokens that did not occur."""
+        """The ids of ordinary tokens that did not occur."""
         return [token_id for token_id in self.tokens if not self.counts[token_id]]
 
     def rarest(self, limit: int) -> list[tuple[int, int]]:
-        """(id, count) of the ordinary tokens that occurred least often, longer ones first."""
+        """Return (id, count) of the ordinary tokens that occurred least often, longest first."""
         found = [(i, int(self.counts[i])) for i in self.tokens if self.counts[i]]
         found.sort(key=lambda item: (item[1], -len(self.tokens[item[0]]), item[0]))
         return found[:limit]
 
     def commonest(self, limit: int) -> list[tuple[int, int]]:
-        """(id, count) of the ordinary tokens that occurred most often."""
+        """Return (id, count) of the ordinary tokens that occurred most often."""
         found = [(i, int(self.counts[i])) for i in self.tokens if self.counts[i]]
         return sorted(found, key=lambda item: (-item[1], item[0]))[:limit]
 
     def efficiency(self, order: float = RENYI_ORDER) -> float | None:
-        """Rényi entropy of the tokens' shares, of the most that so large a vocabulary could have.
+        """Return the Rényi entropy of the tokens, divided by its maximum for this vocabulary size.
 
-        Order 1 is Shannon's. None where nothing was encoded.
+        Order 1 is Shannon entropy. None if nothing was encoded.
         """
         counts = self.counts[list(self.tokens)]
         counts = counts[counts > 0]
@@ -172,27 +208,19 @@ class Evaluation:
         return entropy / math.log(len(self.tokens))
 
     def lines(self, *, color: bool = False) -> list[str]:
-        """Return all of it as lines of text; `color` is for a terminal."""
+        """Return the evaluation as lines of text; `color` is for a terminal."""
         from byteweld.evaluation._text import lines
 
         return lines(self, color)
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
     def to_html(self) -> Html:
-        """Return all of it as a part of a page."""
+        """Return the evaluation as part of a page."""
         from byteweld.evaluation._html import report
 
         return report(self)
 
-    def _repr_html_(self) -> str:
-        from byteweld.markup import fragment
-
-        return fragment(self.to_html())
-
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able values."""
+        """Return the evaluation as JSON-serializable values."""
         probes = self.probes
         return {
             "files": [_rate_to_dict(file) for file in self.files],
@@ -256,91 +284,77 @@ def _words_to_dict(rate: WordRate) -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------------------- the work
+# ---------------------------------------------------------------------------- evaluating
 
 
-def evaluate(
+def evaluate_files(
     tok: Tokenizer,
     files: Files,
     *,
-    allowed_special: Specials = frozenset(),
-    disallowed_special: Specials = "all",
-    num_threads: int | None = None,
     progress: Callable[[int], object] | None = None,
+    **options: Unpack[EncodingOptions],
 ) -> Evaluation:
-    """Encode a corpus, given as names and documents, and look at what came of it.
+    """Evaluate a tokenizer on files, given as pairs of a name and its documents.
 
-    Special tokens in it are refused or allowed as in `encode`. `progress` hears of bytes.
+    Special tokens in a document count as special tokens unless the options say otherwise.
+    `progress` is called with the number of bytes encoded so far.
 
     >>> tok = Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [])
-    >>> found = evaluate(tok, [("a.txt", [b"ab c"])])
+    >>> found = evaluate_files(tok, [("a.txt", [b"ab c"])])
     >>> found.total.bytes_per_token, found.total.words.fertility, found.used
     (1.0, 1.5, 4)
     """
-    measure = Measure(tok, allowed_special=allowed_special, disallowed_special=disallowed_special)
-    work = _Work(measure, num_threads, progress)
-    rates = tuple(work.file(name, documents) for name, documents in files)
-    by_bytes = sorted(work.scripts.items(), key=lambda item: (-item[1].bytes, item[0]))
+    sums = _Sums(CorpusEncoder(tok, **options), running_total(progress))
+    rates = tuple(sums.add_file(name, documents) for name, documents in files)
+    by_bytes = sorted(sums.scripts.items(), key=lambda item: (-item[1].bytes, item[0]))
     return Evaluation(
         name=tok.name,
         tokens=dict(tok.vocab.ordinary()),
         unreachable=frozenset(tok.unreachable_tokens()),
         files=rates,
         scripts=dict(by_bytes),
-        counts=work.counts,
-        changed_documents=work.changed_documents,
-        changed=tuple(work.changed),
+        counts=sums.counts,
+        changed_documents=sums.changed_documents,
+        changed=tuple(sums.changed),
         probes=probe(tok),
     )
 
 
-class _Work:
-    """What is added up while documents go through."""
+class _Sums:
+    """What is added up over all documents."""
 
-    def __init__(
-        self,
-        measure: Measure,
-        num_threads: int | None,
-        progress: Callable[[int], object] | None,
-    ) -> None:
-        self._measure = measure
-        self._num_threads = num_threads
-        self._progress = progress
-        self._done = 0
-        self.counts = np.zeros(measure.tok.n_vocab, np.int64)
+    def __init__(self, encoder: CorpusEncoder, advance: Callable[[int], None]) -> None:
+        self._encoder = encoder
+        self._advance = advance
+        self.counts = np.zeros(encoder.tok.n_vocab, np.int64)
         self.scripts: dict[str, WordRate] = {}
         self.changed_documents = 0
         self.changed: list[Changed] = []
 
-    def file(self, name: str, documents: Iterable[bytes]) -> FileRate:
-        """Take one file."""
+    def add_file(self, name: str, documents: Iterable[bytes]) -> FileRate:
+        """Add one file."""
         number = size = tokens = 0
         by_script: dict[str, WordRate] = {}
         for batch in batches(documents):
-            ids, offsets = self._measure.encode(name, batch, self._num_threads)
+            ids, starts = self._encoder.encode(name, batch)
             self.counts += np.bincount(ids, minlength=len(self.counts))
             tokens += len(ids)
-            for place, document in enumerate(batch):
+            for document, start, end in zip(batch, starts, starts[1:], strict=False):
                 number += 1
-                own = ids[offsets[place] : offsets[place + 1]]
-                self._check(name, number, document, own)
-                ends = self._measure.ends(document, own)
+                self._check_round_trip(Changed(name, number), document, ids[start:end])
+                ends = self._encoder.ends(document, ids[start:end])
                 for found in words(document):
                     add_rates(by_script, found, ends)
-            size += sum(map(len, batch))
-            self._tell(sum(map(len, batch)))
+            batch_bytes = sum(map(len, batch))
+            size += batch_bytes
+            self._advance(batch_bytes)
         for script, rate in by_script.items():
             self.scripts[script] = self.scripts.get(script, WordRate()) + rate
         return FileRate(name, number, size, tokens, total_rate(by_script))
 
-    def _check(self, name: str, number: int, document: bytes, ids: NDArray[np.uint32]) -> None:
-        if self._measure.tok.decode_bytes(ids) == document:
+    def _check_round_trip(self, which: Changed, document: bytes, ids: NDArray[np.uint32]) -> None:
+        if self._encoder.tok.decode_bytes(ids) == document:
             return
         self.changed_documents += 1
-        if len(self.changed) < _KEPT_FAILURES:
-            self.changed.append(Changed(name, number))
-
-    def _tell(self, size: int) -> None:
-        self._done += size
-        if self._progress is not None:
-            self._progress(self._done)
+        if len(self.changed) < _MAX_CHANGED:
+            self.changed.append(which)

@@ -1,4 +1,4 @@
-"""What a tokenizer does with digits and with indentation: a few questions put to it. Pure."""
+"""Fixed questions to a tokenizer: digits, indentation, one sentence in many languages. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from byteweld.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_DIGITS = 4  # numbers of up to so many digits are tried, all of them
+_MAX_DIGITS = 4  # every number of up to this many digits is tried
 _NUMBERS = ("1234567", "1,234,567", "3.14159", "2024-12-31", "0xff")
 _INDENTS = (
     *((f"{count} spaces", " " * count) for count in (2, 4, 8, 12, 16)),
@@ -23,7 +23,7 @@ _INDENTS = (
 
 
 class WholeNumbers(NamedTuple):
-    """Of all numbers with so many digits, how many are one token."""
+    """How many of the numbers with `digits` digits are a single token."""
 
     digits: int
     whole: int
@@ -31,14 +31,14 @@ class WholeNumbers(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A text as a tokenizer cuts it."""
+    """A short text and its tokens."""
 
     name: str
     tokens: tuple[bytes, ...]
 
 
 class Language(NamedTuple):
-    """What the sample sentence costs in a language."""
+    """The cost of the sample sentence in one language."""
 
     name: str
     characters: int
@@ -48,7 +48,7 @@ class Language(NamedTuple):
 
     @property
     def bytes_per_token(self) -> float | None:
-        """None where there is no token."""
+        """None without tokens."""
         return self.bytes / self.tokens if self.tokens else None
 
 
@@ -62,12 +62,12 @@ class Probes(NamedTuple):
 
 
 def probe(tok: Tokenizer) -> Probes:
-    """Ask a tokenizer about digits, indentation and languages.
+    """Probe a tokenizer with digits, indentation and languages.
 
-    A language that it cannot encode, having no token for a character, is left out.
+    Skips a language if the tokenizer has no token for one of its characters.
     """
     return Probes(
-        tuple(_whole_numbers(tok, digits) for digits in range(1, _DIGITS + 1)),
+        tuple(_whole_numbers(tok, digits) for digits in range(1, _MAX_DIGITS + 1)),
         tuple(Cut(text, tuple(_pieces(tok, text.encode()))) for text in _NUMBERS),
         tuple(_indent(tok, name, text.encode()) for name, text in _INDENTS),
         tuple(found for name in SENTENCES if (found := _language(tok, name)) is not None),
@@ -75,9 +75,9 @@ def probe(tok: Tokenizer) -> Probes:
 
 
 def _whole_numbers(tok: Tokenizer, digits: int) -> WholeNumbers:
-    texts = [f"{number:0{digits}}" for number in range(10**digits)]
-    encoded = tok.encode_ordinary_batch(texts, num_threads=1)
-    return WholeNumbers(digits, sum(len(ids) == 1 for ids in encoded), len(texts))
+    numbers = [f"{number:0{digits}}" for number in range(10**digits)]
+    encoded = tok.encode_ordinary_batch(numbers, num_threads=1)
+    return WholeNumbers(digits, sum(len(ids) == 1 for ids in encoded), len(numbers))
 
 
 def _pieces(tok: Tokenizer, text: bytes) -> list[bytes]:
@@ -86,13 +86,13 @@ def _pieces(tok: Tokenizer, text: bytes) -> list[bytes]:
 
 
 def _indent(tok: Tokenizer, name: str, indent: bytes) -> Cut:
-    """The tokens that hold a part of a line end and the white space of the next line."""
+    """Return the tokens that overlap a newline and the indentation after it."""
     before, after = b"):", b"return"
     found = []
-    place = 0
+    end = 0
     for piece in _pieces(tok, before + b"\n" + indent + after):
-        place += len(piece)
-        if len(before) < place and place - len(piece) < len(before) + 1 + len(indent):
+        end += len(piece)
+        if len(before) < end and end - len(piece) < len(before) + 1 + len(indent):
             found.append(piece)
     return Cut(name, tuple(found))
 

@@ -1,7 +1,7 @@
-"""Why these tokens: the reference at work, step by step, as values, JSON, text and HTML.
+"""Explain tokens step by step with the reference, as values, JSON, text and HTML. Prints nothing.
 
-`explain` shows how a text is encoded, `explain_training` how merges are learned, `merge_tree` how a
-token is built. Pre-tokens come from the caller's tokenizer. Nothing is printed here.
+`explain` shows how a text is encoded, `explain_training` how merges are learned, and `merge_tree`
+how a token is built. Pre-tokens come from the caller's tokenizer.
 """
 
 from byteweld.explanation._encoding import Explanation, PairRow, PretokenExplanation, Step, explain

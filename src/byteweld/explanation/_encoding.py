@@ -1,4 +1,4 @@
-"""How a text is encoded: every merge of every pre-token."""
+"""Explain how a text is encoded: every merge of every pre-token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from byteweld.explanation._text import (
     Show,
     joined,
     marked_columns,
-    more_line,
     parts_line,
     tokens_to_dict,
 )
@@ -20,7 +19,7 @@ from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, check
 from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps, utf8
 from byteweld.reference.pretokenize import split_specials
 from byteweld.reference.train import Ids
-from byteweld.render import namer, visible
+from byteweld.render import Displayable, more_line, namer, visible
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ Specials = Literal["all"] | Set[str] | Sequence[str]
 
 
 class _Tokenizer(Protocol):
-    """What is needed of a tokenizer."""
+    """The part of a tokenizer that `explain` needs."""
 
     @property
     def vocab(self) -> Vocabulary: ...
@@ -44,7 +43,7 @@ class _Tokenizer(Protocol):
 
 @dataclass(frozen=True)
 class PairRow:
-    """A pair that may merge: the place of its left part, both ids, its rank, the id it becomes."""
+    """A pair that may merge: the index of its left part, both ids, its rank, the id it becomes."""
 
     at: int
     left: int
@@ -55,7 +54,7 @@ class PairRow:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: the parts before it, the pairs that may merge (lowest rank first), the chosen."""
+    """One step: the parts before it, the pairs that may merge (lowest rank first), the choice."""
 
     parts: Ids
     rows: tuple[PairRow, ...]
@@ -68,8 +67,8 @@ class PretokenExplanation:
     """How one pre-token becomes ids.
 
     `looked_up` is the id of a pre-token that was found whole, before any merge; the steps then show
-    what merging alone gives, which is `merged_ids`. `greedy_ids` is what longest match would give;
-    it first differs at byte `greedy_differs_at` of the pre-token, or nowhere (None). A special
+    what merging alone would give, `merged_ids`. `greedy_ids` is what longest match would give; it
+    first differs at byte `greedy_differs_at` of the pre-token, or not at all (None). A special
     token has no steps.
     """
 
@@ -85,16 +84,16 @@ class PretokenExplanation:
 
     @property
     def merged_ids(self) -> tuple[int, ...]:
-        """The ids that merging gives, whole look-up or not."""
+        """The ids that merging alone gives."""
         return self.steps[-1].parts if self.steps else self.ids
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Displayable):
     """How a text becomes ids. `str()` is for people, `to_dict()` for programs."""
 
     pretokens: tuple[PretokenExplanation, ...]
-    tokens: Mapping[int, bytes]  # of every id below
+    tokens: Mapping[int, bytes]  # of every id mentioned
 
     @property
     def ids(self) -> list[int]:
@@ -109,22 +108,14 @@ class Explanation:
             result += [*_pretoken_lines(number, pretoken, show, color), ""]
         return [*result, f"ids: {joined(self.ids)}".rstrip()]
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
     def to_html(self) -> Html:
-        """Return the explanation as a part of a page."""
+        """Return the explanation as part of a page."""
         from byteweld.explanation._html import explanation
 
         return explanation(self)
 
-    def _repr_html_(self) -> str:
-        from byteweld.markup import fragment
-
-        return fragment(self.to_html())
-
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able values: tokens once, by id; everything else by id."""
+        """Return JSON-serializable values; `tokens` maps the ids used everywhere else to bytes."""
         return {
             "ids": self.ids,
             "tokens": tokens_to_dict(self.tokens),
@@ -140,13 +131,13 @@ def explain(
     disallowed_special: Specials = "all",
     max_pretoken_bytes: int = MAX_PRETOKEN_BYTES,
 ) -> Explanation:
-    """Show how `tok` encodes a text; special tokens are refused or allowed as in `encode`.
+    """Explain how `tok` encodes a text; special tokens are treated as in `encode`.
 
-    Raises ValueError for a pre-token of more than `max_pretoken_bytes`: showing every step of n
-    bytes takes n² time, and nobody reads it.
+    Raises ValueError for a pre-token longer than `max_pretoken_bytes`: the steps of n bytes take
+    n² time and space.
     """
     vocab = tok.vocab
-    # Refuses what encode refuses.
+    # Raises for disallowed special tokens.
     tok.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
     every = vocab.special_tokens
     allowed = [s for s in every if allowed_special == "all" or s in allowed_special]
@@ -202,14 +193,14 @@ def _explain_pretoken(vocab: Vocabulary, pretoken: bytes, start: int) -> Pretoke
 
 
 def _keep(steps: Iterable[EncodeStep], shown: list[Step]) -> Iterator[EncodeStep]:
-    """Pass steps on one by one; only what is shown of them stays in memory."""
+    """Yield the steps, keeping only what is shown of each in `shown`."""
     for step in steps:
         shown.append(_shown_step(step))
         yield step
 
 
 def _shown_step(step: EncodeStep) -> Step:
-    """Keep the rows of lowest rank. (All rows of all steps would be n² of them.)"""
+    """Keep the rows of lowest rank; all rows of all steps would be n² of them."""
     lowest = heapq.nsmallest(MAX_ROWS, step.candidates, key=lambda c: (c.rank, c.at))
     rows = tuple(
         PairRow(c.at, step.parts[c.at], step.parts[c.at + 1], c.rank, c.new) for c in lowest
@@ -221,12 +212,12 @@ def _shown_step(step: EncodeStep) -> Step:
 def _first_difference(
     vocab: Vocabulary, pretoken: bytes, ids: Sequence[int], other: Sequence[int]
 ) -> int | None:
-    """Return the byte at which two encodings of a pre-token begin to differ."""
+    """Return the byte offset at which two encodings of a pre-token start to differ."""
     offset = 0
     for ours, theirs in zip(ids, other, strict=False):
         if ours != theirs:
             return offset
-        if ours == vocab.roles.get("unk"):  # it stands for one character, whatever its own bytes
+        if ours == vocab.roles.get("unk"):  # covers one character, whatever its own bytes are
             character = pretoken[offset : offset + 4].decode("utf-8", "surrogateescape")[0]
             offset += len(character.encode("utf-8", "surrogateescape"))
         else:
@@ -244,10 +235,10 @@ def _pretoken_lines(
     yield f"pre-token {number}: {visible(pretoken.pretoken)}  (byte {pretoken.start})"
     yield f"  bytes: {joined(f'{byte:02x}' for byte in pretoken.pretoken)}"
     if pretoken.looked_up is not None:
-        yield f"  found whole, before any merge: token {pretoken.looked_up}; merging does this:"
+        yield f"  found whole, before any merge: token {pretoken.looked_up}; merging alone:"
     for n, step in enumerate(pretoken.steps, 1):
         if step.chosen is None:
-            yield f"  end: {parts_line(step.parts, show)}  (no pair merges)"
+            yield f"  end: {parts_line(step.parts, show)}  (no pair can merge)"
             continue
         at = step.chosen.at
         yield f"  step {n}: {parts_line(step.parts, show, at)}"

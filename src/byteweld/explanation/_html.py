@@ -1,4 +1,4 @@
-"""Explanations as HTML: every step of encoding or training, for notebooks and reports."""
+"""Explanations as HTML, for notebooks and reports: every step of encoding or training."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from byteweld.explanation import (
     TrainingStep,
     Tree,
 )
-from byteweld.markup import Child, Html, element, folded, joined, section, table
+from byteweld.markup import Child, Html, element, folded, joined, more, section, table
 from byteweld.markup.charts import Bar, bars
 from byteweld.render import tile, visible
 
-_MAX_STEPS = 100  # of one pre-token, or of a training
-_MAX_PARTS = 60  # of one step
-_MAX_TOKENS = 1000  # of the text
-_MAX_TILES = 50_000  # in all; a tile is some hundred bytes of page
+_MAX_STEPS = 100  # per pre-token, or per training
+_MAX_PARTS = 60  # per step
+_MAX_TOKENS = 1000  # per text
+_MAX_TILES = 50_000  # per page; a tile takes about a hundred bytes
 
 
 def _tiles(ids: Sequence[int], tokens: Mapping[int, bytes], chosen: int | None = None) -> Child:
-    """Tokens side by side, the chosen pair with a heavier edge; of a long list, a window."""
+    """Return tokens in a row, the chosen pair with a heavier border; of a long list, a window."""
     first = 0 if chosen is None else max(0, min(chosen - _MAX_PARTS // 2, len(ids) - _MAX_PARTS))
     last = min(len(ids), first + _MAX_PARTS)
     pair = () if chosen is None else (chosen, chosen + 1)
     made = [
-        tile(ids[place], tokens[ids[place]], kind="chosen" if place in pair else "")
-        for place in range(first, last)
+        tile(ids[index], tokens[ids[index]], kind="chosen" if index in pair else "")
+        for index in range(first, last)
     ]
     return ["… " if first else "", made, " …" if last < len(ids) else ""]
 
@@ -39,12 +39,8 @@ def _numbers(ids: Sequence[int]) -> str:
     return " ".join(map(str, ids))
 
 
-def _left_out(count: int, what: str) -> Html | None:
-    return element("p", f"… and {count:,} {what} more", class_="hint") if count > 0 else None
-
-
 def tree(drawn: Tree) -> Html:
-    """Merge trees, drawn with lines."""
+    """Return merge trees, drawn with lines."""
     return element(
         "div",
         [
@@ -64,7 +60,7 @@ def tree(drawn: Tree) -> Html:
 
 
 def explanation(explained: Explanation) -> Html:
-    """How a text becomes ids."""
+    """Return how a text becomes ids."""
     tokens = explained.tokens
     specials = {part.ids[0] for part in explained.pretokens if part.is_special}
     ids = explained.ids
@@ -72,21 +68,21 @@ def explanation(explained: Explanation) -> Html:
     parts = _that_fit(explained.pretokens)
     return joined(
         element("p", shown, class_="tokens"),
-        _left_out(len(ids) - len(shown), "tokens"),
+        more(len(ids) - len(shown), "token"),
         element("p", ["ids ", element("code", _numbers(ids[:_MAX_TOKENS]))], class_="hint"),
         [_pretoken(number, part, tokens) for number, part in enumerate(parts, 1)],
-        _left_out(len(explained.pretokens) - len(parts), "pre-tokens"),
+        more(len(explained.pretokens) - len(parts), "pre-token"),
     )
 
 
 def _that_fit(pretokens: Sequence[PretokenExplanation]) -> list[PretokenExplanation]:
-    """The first pre-tokens, as many as a page has room for; at least one."""
+    """Return the first pre-tokens, as many as fit on a page; at least one."""
     found: list[PretokenExplanation] = []
-    room = _MAX_TILES
+    tiles = 0
     for part in pretokens:
-        room -= min(len(part.steps), _MAX_STEPS) * (min(len(part.pretoken), _MAX_PARTS) + 8)
-        room -= 2 * len(part.pretoken)
-        if found and room < 0:
+        tiles += min(len(part.steps), _MAX_STEPS) * (min(len(part.pretoken), _MAX_PARTS) + 8)
+        tiles += 2 * len(part.pretoken)
+        if found and tiles > _MAX_TILES:
             break
         found.append(part)
     return found
@@ -102,7 +98,7 @@ def _pretoken(number: int, part: PretokenExplanation, tokens: Mapping[int, bytes
     shown = part.pretoken[:64].hex(" ") + (" …" if len(part.pretoken) > 64 else "")
     found = None
     if part.looked_up is not None:
-        found = f"found whole, before any merge: token {part.looked_up}; merging does this:"
+        found = f"found whole, before any merge: token {part.looked_up}; merging alone:"
     merging = None
     if part.looked_up is not None and part.merged_ids != part.ids:
         merging = element("p", f"merging alone would give {_numbers(part.merged_ids)}")
@@ -122,7 +118,7 @@ def _steps(steps: Sequence[Step], tokens: Mapping[int, bytes]) -> Html:
     rows: list[list[Child]] = []
     for number, step in enumerate(steps[:_MAX_STEPS], 1):
         if step.chosen is None:
-            rows.append(["end", _tiles(step.parts, tokens), "no pair merges"])
+            rows.append(["end", _tiles(step.parts, tokens), "no pair can merge"])
             continue
         others = [row for row in step.rows if row != step.chosen][:4]
         rest = step.total_pairs - 1 - len(others)
@@ -130,8 +126,8 @@ def _steps(steps: Sequence[Step], tokens: Mapping[int, bytes]) -> Html:
             [tile(row.left, tokens[row.left]), tile(row.right, tokens[row.right]), f" {row.rank}  "]
             for row in others
         ]
-        more = f"and {rest} more" if rest else ""
-        after: Child = ["; waiting: ", waiting, more] if others else None
+        rest_words = f"and {rest:,} more" if rest else ""
+        after: Child = ["; waiting: ", waiting, rest_words] if others else None
         rows.append(
             [
                 str(number),
@@ -140,7 +136,7 @@ def _steps(steps: Sequence[Step], tokens: Mapping[int, bytes]) -> Html:
             ]
         )
     made = table(["step", "parts", "the pair of lowest rank merges"], rows, numbers=[0])
-    return joined(made, _left_out(len(steps) - _MAX_STEPS, "steps"))
+    return joined(made, more(len(steps) - _MAX_STEPS, "step"))
 
 
 def _greedy(part: PretokenExplanation, tokens: Mapping[int, bytes]) -> Html:
@@ -158,14 +154,14 @@ def _greedy(part: PretokenExplanation, tokens: Mapping[int, bytes]) -> Html:
 
 
 def training(explained: TrainingExplanation) -> Html:
-    """How merges are learned."""
+    """Return how merges are learned."""
     tokens = explained.vocab.tokens
     log = table(
         ["rank", "count", "pair", "becomes", "id"],
         [
             [
                 rank,
-                merge.pair_count,
+                f"{merge.pair_count:,}",
                 [tile(merge.left, tokens[merge.left]), tile(merge.right, tokens[merge.right])],
                 tile(merge.new, tokens[merge.new]),
                 merge.new,
@@ -180,14 +176,14 @@ def training(explained: TrainingExplanation) -> Html:
         section(
             "merges",
             log,
-            hint=f"stopped after {len(explained.steps)}: {explained.stop_words}",
+            hint=f"stopped after {len(explained.steps):,}: {explained.stop_words}",
         ),
         section("corpus", _corpus(explained.corpus, explained.total_pretokens, tokens)),
         [
             _training_step(number, step, explained)
             for number, step in enumerate(explained.steps[:_MAX_STEPS], 1)
         ],
-        _left_out(len(explained.steps) - _MAX_STEPS, "steps"),
+        more(len(explained.steps) - _MAX_STEPS, "step"),
     )
 
 
@@ -198,35 +194,37 @@ def _training_step(number: int, step: TrainingStep, explained: TrainingExplanati
         Bar(
             [tile(row.left, tokens[row.left]), tile(row.right, tokens[row.right])],
             [row.count],
-            [f"{row.count:,}{_mark(place, row.count == best)}"],
+            [f"{row.count:,}{_mark(index, row.count == best)}"],
         )
-        for place, row in enumerate(step.rows)
+        for index, row in enumerate(step.rows)
     ]
     return section(
         f"step {number}",
         bars(("pair", "count"), rows),
-        _left_out(step.total_pairs - len(step.rows), "pairs"),
+        more(step.total_pairs - len(step.rows), "pair"),
         element("p", f"why: {step.why}") if step.total_tied else None,
-        folded("the corpus after it", _corpus(step.corpus, explained.total_pretokens, tokens)),
+        folded(
+            "the corpus after this merge", _corpus(step.corpus, explained.total_pretokens, tokens)
+        ),
     )
 
 
-def _mark(place: int, has_best_count: bool) -> str:
-    if place == 0:
+def _mark(index: int, has_best_count: bool) -> str:
+    if index == 0:
         return " ← merged"
     return " tie" if has_best_count else ""
 
 
 def _corpus(rows: Sequence[PretokenRow], total: int, tokens: Mapping[int, bytes]) -> Html:
     made = table(
-        ["times", "pre-token"],
+        ["count", "pre-token"],
         [
             [
-                row.count,
+                f"{row.count:,}",
                 [_tiles(row.parts, tokens), " …" if row.total_parts > len(row.parts) else ""],
             ]
             for row in rows
         ],
         numbers=[0],
     )
-    return joined(made, _left_out(total - len(rows), "pre-tokens"))
+    return joined(made, more(total - len(rows), "pre-token"))

@@ -1,4 +1,4 @@
-"""What lines and JSON of all explanations share."""
+"""Shared by the text and JSON of all explanations."""
 
 from __future__ import annotations
 
@@ -7,35 +7,30 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from byteweld.render import columns, visible
 
 MAX_ROWS = 12  # rows of a table
-MAX_PARTS = 40  # parts of a pre-token on one line
+MAX_PARTS = 40  # parts of a pre-token on a line
 
-Show = Callable[[int], str]  # how a token is named in a line
+Show = Callable[[int], str]  # names a token in a line
 
 
 def parts_line(parts: Sequence[int], show: Show, chosen: int | None = None) -> str:
-    """Show parts with spaces between, the chosen pair in brackets; of a long list, a window."""
+    """Join parts with spaces, the chosen pair in brackets; of a long list, show a window."""
     first = 0 if chosen is None else max(0, min(chosen - MAX_PARTS // 2, len(parts) - MAX_PARTS))
     last = min(len(parts), first + MAX_PARTS)
     shown = ["..."] if first else []
-    for place in range(first, last):
-        text = show(parts[place])
-        if place == chosen:
+    for index in range(first, last):
+        text = show(parts[index])
+        if index == chosen:
             text = f"[{text}"
-        elif chosen is not None and place == chosen + 1:
+        elif chosen is not None and index == chosen + 1:
             text = f"{text}]"
         shown.append(text)
     return " ".join([*shown, "..."] if last < len(parts) else shown)
 
 
 def marked_columns(rows: Sequence[Sequence[str]], marks: Sequence[str]) -> Iterator[str]:
-    """Set rows in columns; a row may have a mark after its last."""
+    """Align rows in columns; a row may have a mark after its last column."""
     every = [*marks, *[""] * len(rows)]
     return columns([[*row, mark] for row, mark in zip(rows, every, strict=False)])
-
-
-def more_line(count: int, what: str, indent: int) -> Iterator[str]:
-    if count > 0:
-        yield f"{' ' * indent}... and {count} more {what}{'s' if count > 1 else ''}"
 
 
 def joined(values: Iterable[object]) -> str:

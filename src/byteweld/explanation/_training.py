@@ -1,7 +1,8 @@
-"""How merges are learned: every step of a training."""
+"""Explain how merges are learned: every step of a training."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -12,7 +13,6 @@ from byteweld.explanation._text import (
     MAX_ROWS,
     Show,
     marked_columns,
-    more_line,
     tokens_to_dict,
 )
 from byteweld.recipes import Recipe, TieBreak, find_recipe
@@ -27,13 +27,13 @@ from byteweld.reference.train import (
     in_tie_order,
     train,
 )
-from byteweld.render import namer, visible
+from byteweld.render import Displayable, amount, more_line, namer, visible
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
     from byteweld.markup import Html  # only HTML needs it
 
-_BAR = 20  # the longest bar
+_BAR = 20  # characters in the longest bar
 
 _RULES: dict[TieBreak, str] = {
     "smallest-ids": "the smallest left id wins, then the smallest right id",
@@ -42,9 +42,9 @@ _RULES: dict[TieBreak, str] = {
 }
 
 _STOPS: dict[StopReason, str] = {
-    "size": "the vocabulary has the asked size",
-    "no pairs": "no pair is left that may merge",
-    "min frequency": "the best count is below min_frequency",
+    "size": "the vocabulary has the requested size",
+    "no pairs": "no pair can merge",
+    "min frequency": "the highest count is below min_frequency",
 }
 
 
@@ -59,7 +59,7 @@ class CountRow:
 
 @dataclass(frozen=True)
 class PretokenRow:
-    """A pre-token of the corpus, its first parts, how many parts it has, and its count."""
+    """A pre-token of the corpus: its first parts, how many parts it has, and its count."""
 
     parts: Ids
     total_parts: int
@@ -68,10 +68,10 @@ class PretokenRow:
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """One merge: the pair table before it, the winner, whom it tied with, why it won, the corpus.
+    """One merge: the pair counts before it, the winner, the ties, why it won, the corpus after it.
 
-    `rows` has the highest counts, ties in tie order, so the winner is first. `tied` are the losers
-    of a tie for the first place (the first of them), `total_tied` how many they are.
+    `rows` holds the highest counts, ties in tie order, so the winner is first. `tied` holds the
+    first of the `total_tied` pairs that had the same count and lost.
     """
 
     rows: tuple[CountRow, ...]
@@ -84,19 +84,19 @@ class TrainingStep:
 
 
 @dataclass(frozen=True)
-class TrainingExplanation:
+class TrainingExplanation(Displayable):
     """How merges are learned. `str()` is for people, `to_dict()` for programs."""
 
     recipe: Recipe
     vocab: Vocabulary
     corpus: tuple[PretokenRow, ...]  # before the first merge
-    total_pretokens: int  # always the same: two pre-tokens differ in bytes and never become one
+    total_pretokens: int  # distinct ones; merging never makes two equal
     steps: tuple[TrainingStep, ...]
     stopped: StopReason
 
     @property
     def merges(self) -> tuple[LearnedMerge, ...]:
-        """The merge log: every merge with its count."""
+        """Every merge with its count, in order."""
         return tuple(step.merge for step in self.steps)
 
     def lines(self, *, color: bool = False) -> list[str]:
@@ -105,7 +105,7 @@ class TrainingExplanation:
         result = ["corpus:", *_corpus_lines(self.corpus, self.total_pretokens, show), ""]
         for number, step in enumerate(self.steps, 1):
             result += [*_training_step_lines(number, step, show, self.total_pretokens), ""]
-        result += [f"stopped after {len(self.steps)} merges: {self.stop_words}", ""]
+        result += [f"stopped after {amount(len(self.steps), 'merge')}: {self.stop_words}", ""]
         return [*result, *_merge_log_lines(self.merges, show), *_vocabulary_lines(self, show)]
 
     @property
@@ -113,22 +113,14 @@ class TrainingExplanation:
         """Why the training stopped."""
         return _STOPS[self.stopped]
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
     def to_html(self) -> Html:
-        """Return the explanation as a part of a page."""
+        """Return the explanation as part of a page."""
         from byteweld.explanation._html import training
 
         return training(self)
 
-    def _repr_html_(self) -> str:
-        from byteweld.markup import fragment
-
-        return fragment(self.to_html())
-
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-able values: tokens once, by id; everything else by id."""
+        """Return JSON-serializable values; `tokens` maps the ids used everywhere else to bytes."""
         return {
             "recipe": self.recipe.name,
             "tie_break": self.recipe.tie_break,
@@ -158,16 +150,22 @@ def explain_training(
     vocab_size: int,
     recipe: str | Recipe = "plain",
 ) -> TrainingExplanation:
-    """Train with the reference and show every step: for corpora of a page, not of a library.
+    """Train with the reference and show every step; for a page of text, not for a large corpus.
 
     Args:
-        documents: the texts, or counts of pre-tokens.
+        documents: the documents themselves (never paths), or counts of pre-tokens.
         vocab_size: as in `train`.
         recipe: a preset's name or a Recipe.
+
+    >>> explain_training(documents=["low low lower"], vocab_size=257).vocab.merges
+    [(b'l', b'o')]
     """
     recipe = find_recipe(recipe)
-    if isinstance(documents, str | bytes):
-        raise TypeError("documents is one text; expected several, such as a list with one in it")
+    if isinstance(documents, str | bytes | os.PathLike):
+        raise TypeError(
+            f"explain_training takes a list of documents, not {type(documents).__name__}; "
+            "pass documents=[...] with the documents themselves"
+        )
     counts = (
         documents
         if isinstance(documents, Mapping)
@@ -192,7 +190,7 @@ def explain_training(
 
 
 def _watch(step: TrainStep, recipe: Recipe) -> TrainingStep:
-    """Keep what is shown of a step: the counts and the corpus change with the next one."""
+    """Copy what is shown of a step; the next one changes the counts and the corpus."""
     counts, merge = step.pair_counts, step.merge
     winner = (merge.left, merge.right)
     tied = [pair for pair, count in counts.items() if count == merge.pair_count and pair != winner]
@@ -228,17 +226,17 @@ def _top_pretokens(corpus: Mapping[Ids, int]) -> tuple[PretokenRow, ...]:
 def _why(
     winner: Pair, losers: Sequence[Pair], tokens: Mapping[int, bytes], tie_break: TieBreak
 ) -> str:
-    """Say in words why the winner won, against the next in tie order."""
+    """Explain why the winner won over the next pair in tie order."""
     if not losers:
         return "it has the highest count"
-    next_one = losers[0]
-    side = 0 if winner[0] != next_one[0] else 1
+    loser = losers[0]
+    side = 0 if winner[0] != loser[0] else 1
     which = ("left", "right")[side]
     if tie_break == "smallest-ids":
-        against = f"{which} id {winner[side]} is smaller than {next_one[side]}"
+        against = f"{which} id {winner[side]} is smaller than {loser[side]}"
     else:
         word = "greater" if tie_break == "greatest-bytes" else "smaller"
-        ours, theirs = tokens[winner[side]], tokens[next_one[side]]
+        ours, theirs = tokens[winner[side]], tokens[loser[side]]
         against = f"{which} {ours!r} is {word} than {theirs!r}"
     return f"{tie_break}: {_RULES[tie_break]}; {against}"
 

@@ -1,4 +1,4 @@
-"""How merges build a token: its tree."""
+"""Merge trees: how merges build a token."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from byteweld.reference.encode import EncodeStep, encode_steps
-from byteweld.render import namer
+from byteweld.render import Displayable, namer
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
     from byteweld.markup import Html  # only HTML needs it
 
-# The reference looks at every pair at every step, so the work grows with the square of this.
+# The reference visits every pair at every step, so the work is quadratic in this.
 MAX_PRETOKEN_BYTES = 1024
 
-_MAX_INDENT = 24  # levels of a tree that are drawn; deeper ones say their depth
+_MAX_INDENT = 24  # levels drawn with branches; deeper nodes give their depth as a number
 
 
 def check_length(pretoken: bytes, limit: int) -> None:
     if len(pretoken) > limit:
         raise ValueError(
-            f"pre-token {pretoken[:20]!r}... has {len(pretoken)} bytes, too many to show step by "
-            f"step (at most {limit}); take a shorter one, or raise max_pretoken_bytes"
+            f"pre-token {pretoken[:20]!r}... has {len(pretoken):,} bytes, too many to show step by "
+            f"step (at most {limit:,}); use a shorter one, or raise max_pretoken_bytes"
         )
 
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A token in a merge tree. `left` and `right` are places in the tree's list; None in a leaf."""
+    """A token in a merge tree. `left` and `right` are indices into the nodes; None in a leaf."""
 
     id: int
     left: int | None = None
@@ -39,22 +39,22 @@ class TreeNode:
 
 @dataclass(frozen=True)
 class DrawnNode:
-    """A line of a drawn tree: the branches before a node, and the node."""
+    """A line of a drawn tree: the branches left of a node, and the node."""
 
     before: str
     node: TreeNode
 
     @property
     def rank(self) -> str:
-        """The node's rank in words."""
+        """The node's rank as text; empty in a leaf."""
         return "" if self.node.rank is None else f"  rank {self.node.rank}"
 
 
 @dataclass(frozen=True)
-class Tree:
-    """Merge trees side by side, one per token, as one flat list: a tree may be deeper than a stack.
+class Tree(Displayable):
+    """Merge trees, one per token, as a flat list: a tree may be deeper than the call stack.
 
-    Children come before their parents; `roots` are the places of the final tokens, in order.
+    Children come before their parents; `roots` are the indices of the final tokens, in order.
     """
 
     nodes: tuple[TreeNode, ...]
@@ -62,7 +62,7 @@ class Tree:
     tokens: Mapping[int, bytes]
 
     def lines(self, *, color: bool = False) -> list[str]:
-        """Draw the trees, one node a line."""
+        """Draw the trees, one node per line."""
         show = namer(self.tokens, color)
         return [
             f"{drawn.before}{show(drawn.node.id)}  {drawn.node.id}{drawn.rank}"
@@ -70,14 +70,14 @@ class Tree:
         ]
 
     def drawn(self) -> list[DrawnNode]:
-        """The nodes in the order in which they are drawn, each with what stands before it."""
+        """Return the nodes in drawing order, each with the branches left of it."""
         result = []
         for root in self.roots:
-            # (place, what stands before it, what stands before its children, depth)
+            # (index, branches left of it, indentation of its children, depth)
             stack = [(root, "", "", 0)]
             while stack:
-                place, before, indent, depth = stack.pop()
-                node = self.nodes[place]
+                index, before, indent, depth = stack.pop()
+                node = self.nodes[index]
                 result.append(DrawnNode(before, node))
                 if node.left is None or node.right is None:
                     continue
@@ -91,41 +91,36 @@ class Tree:
         return result
 
     def to_html(self) -> Html:
-        """Draw the trees as a part of a page."""
+        """Draw the trees as part of a page."""
         from byteweld.explanation._html import tree
 
         return tree(self)
 
-    def _repr_html_(self) -> str:
-        from byteweld.markup import fragment
-
-        return fragment(self.to_html())
-
     def to_dict(self) -> dict[str, Any]:
-        """Return the trees as JSON-able lists: [id, left, right, rank] per node, and the roots."""
+        """Return JSON-serializable lists: [id, left, right, rank] per node, and the roots."""
         nodes = [[node.id, node.left, node.right, node.rank] for node in self.nodes]
         return {"nodes": nodes, "roots": list(self.roots)}
 
 
 def tree_of(steps: Iterable[EncodeStep], tokens: Mapping[int, bytes]) -> Tree:
     nodes: list[TreeNode] = []
-    places: list[int] = []  # the node of each part
+    roots: list[int] = []  # the node of each part
     for step in steps:
-        if not places:
+        if not roots:
             nodes = [TreeNode(token_id) for token_id in step.parts]
-            places = list(range(len(nodes)))
+            roots = list(range(len(nodes)))
         if step.chosen is not None:
             at, rank, new = step.chosen
-            nodes.append(TreeNode(new, places[at], places[at + 1], rank))
-            places[at : at + 2] = [len(nodes) - 1]
+            nodes.append(TreeNode(new, roots[at], roots[at + 1], rank))
+            roots[at : at + 2] = [len(nodes) - 1]
     used = {node.id: tokens[node.id] for node in nodes}
-    return Tree(tuple(nodes), tuple(places), used)
+    return Tree(tuple(nodes), tuple(roots), used)
 
 
 def merge_tree(
     vocab: Vocabulary, token_id: int, *, max_pretoken_bytes: int = MAX_PRETOKEN_BYTES
 ) -> Tree:
-    """Return how the merges build one token. Several roots: no merges reach it from its bytes.
+    """Return how merges build one token. With several roots, no merges build it from its bytes.
 
     >>> vocab = Vocabulary({b: bytes([b]) for b in range(256)} | {256: b"ab"}, [(97, 98, 256)])
     >>> print(*merge_tree(vocab, 256).lines(), sep="\\n")
@@ -136,7 +131,7 @@ def merge_tree(
     if token_id not in vocab.tokens:
         raise KeyError(f"id {token_id!r} is not in the vocabulary of {len(vocab)} tokens")
     token = vocab.tokens[token_id]
-    if token not in vocab.ids:  # a special token is one piece
+    if token not in vocab.ids:  # special tokens are not built from parts
         return Tree((TreeNode(token_id),), (0,), {token_id: token})
     check_length(token, max_pretoken_bytes)
     return tree_of(encode_steps(vocab, token, whole_first=False), vocab.tokens)

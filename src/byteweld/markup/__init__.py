@@ -1,7 +1,7 @@
-"""Values -> HTML that is safe by how it is made: all markup of reports and notebooks is made here.
+"""Build HTML that is safe by construction; all markup of reports and notebooks comes from here.
 
-A str is text and is escaped, always; only what `element` made is markup. There are no scripts,
-links, images or style attributes to make. Pure: nothing is read but the style, nothing is written.
+A str is text and always escaped; only the result of `element` is markup. Scripts, links, images
+and style attributes cannot be built. Pure: reads only the style sheets, writes nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-# What can be made. A tag or attribute that is not here is a mistake of ours.
+# The only tags and attributes that can be built; any other is a bug of ours.
 _TAGS: Final = frozenset(
     "b body br caption code dd details div dl dt figcaption figure footer h1 h2 h3 head header "
     "html li main meta ol p section span style summary svg table tbody td text th thead title tr "
@@ -27,7 +27,7 @@ _ATTRIBUTES: Final = frozenset(
     "preserveAspectRatio r role rx scope title viewBox width x x1 x2 y y1 y2 "
     "aria-hidden aria-label".split()
 )
-# Controls, halves of surrogate pairs, what reorders text, and what no font shows: never as such.
+# Controls, lone surrogates, bidi controls and invisible characters are always written out.
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\ufffe\uffff\U000e0000-\U000e007f]"
@@ -35,7 +35,7 @@ _HIDDEN: Final = re.compile(
 
 
 class Html(str):
-    """Markup: safe as it stands."""
+    """Markup that needs no escaping."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ Child = str | int | float | Iterable["Child"] | None
 
 
 def escape(text: str) -> Html:
-    """Text as markup that shows it; characters that hide or reorder are written out.
+    """Escape text; characters that hide or reorder text are written out.
 
     >>> escape("<script>&\\u202e")
     '&lt;script&gt;&amp;⟨U+202E⟩'
@@ -56,13 +56,13 @@ def escape(text: str) -> Html:
 
 
 def element(tag: str, *children: Child, **attributes: str | int | float | bool | None) -> Html:
-    """One element. Names of attributes: `class_` is class, `aria_label` is aria-label.
+    """Return an element. Attribute names: `class_` means class, `aria_label` means aria-label.
 
     >>> element("td", "a < b", class_="n")
     '<td class="n">a &lt; b</td>'
     """
     if tag not in _TAGS:
-        raise ValueError(f"no element {tag!r} is ever made")
+        raise ValueError(f"element {tag!r} is not allowed")
     given = "".join(
         _attribute(name.rstrip("_").replace("_", "-"), value)
         for name, value in attributes.items()
@@ -74,7 +74,7 @@ def element(tag: str, *children: Child, **attributes: str | int | float | bool |
 
 
 def joined(*children: Child) -> Html:
-    """Children on end: text, numbers, markup, lists of these; None is nothing."""
+    """Concatenate text, numbers, markup and lists of these; None adds nothing."""
     parts: list[str] = []
     for child in children:
         if child is None:
@@ -90,22 +90,22 @@ def joined(*children: Child) -> Html:
 
 def _attribute(name: str, value: str | int | float | bool) -> str:
     if name not in _ATTRIBUTES:
-        raise ValueError(f"no attribute {name!r} is ever made")
+        raise ValueError(f"attribute {name!r} is not allowed")
     return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
 
 
-# ---------------------------------------------------------------------------- shapes
+# ---------------------------------------------------------------------------- components
 
 
 def table(
     heads: Iterable[Child], rows: Iterable[Iterable[Child]], *, numbers: Iterable[int] = ()
 ) -> Html:
-    """A table; the columns of `numbers` are set to the right."""
+    """Return a table; the columns in `numbers` are aligned right."""
     right = set(numbers)
 
-    def cell(tag: str, place: int, content: Child) -> Html:
+    def cell(tag: str, column: int, content: Child) -> Html:
         scope = "col" if tag == "th" else None
-        return element(tag, content, class_="n" if place in right else None, scope=scope)
+        return element(tag, content, class_="n" if column in right else None, scope=scope)
 
     head = element(
         "tr", [cell("th" if content else "td", n, content) for n, content in enumerate(heads)]
@@ -116,29 +116,36 @@ def table(
 
 
 def facts(items: Iterable[tuple[str, Child]]) -> Html:
-    """Names and values, one pair a row."""
+    """Return names and values, one pair per row."""
     rows = [[element("dt", name), element("dd", value)] for name, value in items]
     return element("dl", rows, class_="facts")
 
 
 def section(title: str, *content: Child, hint: str | None = None) -> Html:
-    """A part of a report."""
+    """Return a section of a report."""
     said = None if hint is None else element("p", hint, class_="hint")
     return element("section", element("h2", title), said, *content)
 
 
 def folded(title: str, *content: Child, is_open: bool = False) -> Html:
-    """Something long that opens when it is asked to."""
+    """Return content that is collapsed under its title."""
     return element("details", element("summary", title), *content, open=is_open)
+
+
+def more(count: int, noun: str) -> Html | None:
+    """Return a note that counts the items left out; None if there are none."""
+    if count <= 0:
+        return None
+    return element("p", f"… and {count:,} more {noun}{'' if count == 1 else 's'}", class_="hint")
 
 
 # ---------------------------------------------------------------------------- whole pages
 
 
 def document(title: str, *content: Child, subtitle: str | None = None) -> str:
-    """One self-contained file. Its own policy lets it load nothing and run nothing.
+    """Return a self-contained page whose policy lets it load nothing and run nothing.
 
-    The same content gives the same bytes.
+    The same content always gives the same bytes.
     """
     style = Html(_style())
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -163,13 +170,13 @@ def document(title: str, *content: Child, subtitle: str | None = None) -> str:
 
 
 def fragment(*content: Child) -> str:
-    """What a notebook shows: its style touches nothing outside of it."""
+    """Return content for a notebook; its style affects nothing outside of it."""
     return element("style", Html(_scoped_style())) + element("div", *content, class_="byteweld")
 
 
 @cache
 def palette() -> str:
-    """The colours, as a style sheet."""
+    """Return the colors as a style sheet."""
     return (files("byteweld.markup") / "palette.css").read_text("utf-8")
 
 
@@ -180,5 +187,5 @@ def _style() -> str:
 
 @cache
 def _scoped_style() -> str:
-    """The same, for a part of somebody else's page; every other rule names .byteweld itself."""
+    """Scope the style to .byteweld; only the palette's rules do not name it themselves."""
     return re.sub(r"(?m)^\.c(\d)", r".byteweld .c\1", _style().replace(":root", ".byteweld"))

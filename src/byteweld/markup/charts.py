@@ -1,4 +1,4 @@
-"""Charts as plain SVG: bars and a curve. Every mark has its number in words beside it."""
+"""Charts as plain SVG: bars and a curve. Every mark also shows its value as text."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 12, 28
 
 
 class Bar(NamedTuple):
-    """A row of a bar chart: its name, and the value of each lane with the words for it."""
+    """A row of a bar chart: its name, and each lane's value with its label."""
 
     name: Child
     values: Sequence[float | None]
-    words: Sequence[str]
+    labels: Sequence[str]
 
 
 def bars(heads: tuple[str, str], rows: Sequence[Bar], most: float | None = None) -> Html:
-    """Horizontal bars; several lanes lie one above the other, each in its own shape of fill."""
+    """Return horizontal bars; the lanes of a row are stacked, each in its own color."""
     highest = most or max((v for row in rows for v in row.values if v is not None), default=0) or 1
     return table(
         [heads[0], "", heads[1]],
-        [[row.name, _lanes(row, highest), _words(row)] for row in rows],
+        [[row.name, _lanes(row, highest), _labels(row)] for row in rows],
         numbers=[2],
     )
 
@@ -44,12 +44,12 @@ def _lanes(row: Bar, highest: float) -> list[Html]:
     ]
 
 
-def _words(row: Bar) -> list[Html]:
-    return [element("div", words, class_="lane-words") for words in row.words]
+def _labels(row: Bar) -> list[Html]:
+    return [element("div", label, class_="lane-label") for label in row.labels]
 
 
 def curve(points: Sequence[tuple[float, float]], label: str, units: tuple[str, str]) -> Html:
-    """A curve through points, in order of x; `units` are those of x and of y."""
+    """Return a curve through points sorted by x; `units` name the two axes."""
     last = max((x for x, _ in points), default=0) or 1
     low, high = min(y for _, y in points), max(y for _, y in points)
     span = high - low or 1
@@ -64,11 +64,11 @@ def curve(points: Sequence[tuple[float, float]], label: str, units: tuple[str, s
     grid: list[Child] = []
     for part in (0.0, 0.5, 1.0):
         height = py(low + part * span)
-        place = ("", "middle", "end")[round(2 * part)]
+        anchor = ("", "middle", "end")[round(2 * part)]
         grid += [
             element("line", class_="grid", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=height, y2=height),
             element("text", f"{low + part * span:.2f}", x=_LEFT - 8, y=height, class_="end mid"),
-            element("text", f"{part * last:,.0f}", x=px(part * last), y=_HEIGHT - 8, class_=place),
+            element("text", f"{part * last:,.0f}", x=px(part * last), y=_HEIGHT - 8, class_=anchor),
         ]
     drawn = element(
         "svg",
@@ -80,5 +80,5 @@ def curve(points: Sequence[tuple[float, float]], label: str, units: tuple[str, s
         aria_label=label,
         class_="curve",
     )
-    said = [element("span", f"↑ {units[1]}"), element("span", f"{units[0]} →")]
-    return element("figure", drawn, element("figcaption", said))
+    caption = [element("span", f"↑ {units[1]}"), element("span", f"{units[0]} →")]
+    return element("figure", drawn, element("figcaption", caption))

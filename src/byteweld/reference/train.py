@@ -41,7 +41,7 @@ class TrainStep(NamedTuple):
     corpus: dict[Ids, int]  # after the merge
 
 
-class Training(NamedTuple):
+class Trained(NamedTuple):
     """What a training gives: the vocabulary, its merges with their counts, and why it stopped."""
 
     vocab: Vocabulary
@@ -110,7 +110,7 @@ def train(
     vocab_size: int,
     recipe: Recipe,
     watch: Callable[[TrainStep], object] = lambda step: None,
-) -> Training:
+) -> Trained:
     """Train on documents, or on counts of pre-tokens; `watch` is called after every merge."""
     counts = corpus if isinstance(corpus, Mapping) else count_pretokens(corpus, recipe)
     recipe = recipe.with_letters({byte for p, count in counts.items() if count for byte in p})
@@ -158,7 +158,7 @@ def train(
         roles={role: special_ids[text] for role, text in recipe.roles},
         alphabet=recipe.vocab_alphabet,
     )
-    return Training(vocab, tuple(merges), stopped)
+    return Trained(vocab, tuple(merges), stopped)
 
 
 def _size_hint(recipe: Recipe) -> str:
