@@ -75,12 +75,9 @@ def test_of_shared_ids_the_text_stays_that_the_id_decodes_to() -> None:
 
 def test_an_unknown_name_and_a_name_of_nothing_are_errors() -> None:
     vocab = Vocabulary(BYTES, pattern="gpt2", normalizer=["nfc"])
-    with pytest.raises(ValueError, match="cannot drop 'normaliser'; .*did you mean 'normalizer'?"):
+    with pytest.raises(ValueError, match=r"'normaliser'; known are .*; did you mean 'normalizer'"):
         drop(vocab, ["normaliser"])
-    expected = (
-        "cannot drop 'roles', which this vocabulary does not have; it has normalizer, pattern"
-    )
-    with pytest.raises(ValueError, match=expected):
+    with pytest.raises(ValueError, match="does not have; it has normalizer, pattern"):
         drop(vocab, ["roles"])
     with pytest.raises(ValueError, match="it has nothing that can be dropped"):
         drop(Vocabulary(BYTES), ["roles"])
@@ -90,7 +87,7 @@ def test_an_unknown_name_and_a_name_of_nothing_are_errors() -> None:
     ("vocab", "name", "drops"),
     [
         (Vocabulary(BYTES, normalizer=["nfc"]), "a.tiktoken", ("normalizer",)),
-        (Vocabulary(TOKENS, MERGES, special_tokens=SPECIALS, pattern="gpt2"), "tekken.json", ("special tokens",)),  # noqa: E501
+        (Vocabulary(BYTES | {256: b"ab", 257: b"<s>"}, [(97, 98, 256)], special_tokens={"<s>": 257}, pattern="gpt2"), "tekken.json", ("special tokens",)),  # noqa: E501
         (Vocabulary(holder("bpe1").tokens, special_tokens=holder("bpe1").special_tokens, roles=holder("bpe1").roles, pattern="gpt2", ignore_merges=True), "a.bpe1", ("pattern", "ignore merges")),  # noqa: E501
         (Vocabulary(BYTES), "a.bpe1", None),
         (holder("bpe1"), "a.bpe1", ()),
