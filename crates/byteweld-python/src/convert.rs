@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use numpy::{Element, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -40,6 +41,16 @@ impl Ids<'_> {
     }
 }
 
+/// Imports numpy. The numpy crate would do so itself, but panics if Ctrl-C interrupts the import.
+pub(crate) fn import_numpy(py: Python<'_>) -> PyResult<()> {
+    static IMPORTED: AtomicBool = AtomicBool::new(false);
+    if !IMPORTED.load(Ordering::Relaxed) {
+        py.import("numpy")?;
+        IMPORTED.store(true, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
 /// Ids from a numpy array, or from any sequence of integers.
 pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
     // First what needs no numpy: to look for an array is to import it.
@@ -50,6 +61,7 @@ pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
         let name = object.get_type().name()?;
         return Err(PyTypeError::new_err(format!("expected a sequence of ids, found {name}")));
     }
+    import_numpy(object.py())?;
     if let Some(ids) = array(object) {
         return Ok(ids);
     }

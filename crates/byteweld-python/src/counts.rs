@@ -13,7 +13,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::convert::threads;
+use crate::convert::{import_numpy, threads};
 use crate::error::raise;
 use crate::limit::{MemoryLimit, Watch, core_error, merge_options, spool};
 
@@ -280,6 +280,7 @@ impl Counts {
 
     /// A batch of one part, in order of the bytes, from a position on (0, or what the last batch said).
     fn batch<'py>(&self, py: Python<'py>, part: usize, position: u64) -> PyResult<PyBatch<'py>> {
+        import_numpy(py)?;
         let (batch, next) =
             py.detach(|| self.table.batch(part, position)).map_err(|error| raise(py, error))?;
         let Batch { offsets, data, counts } = batch;

@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyList};
 
-use crate::convert::{DETACH_BYTES, ids, texts, threads};
+use crate::convert::{DETACH_BYTES, ids, import_numpy, texts, threads};
 use crate::error::raise;
 use crate::lists::Integers;
 use crate::output::{known_handler, string, string_with};
@@ -359,6 +359,7 @@ impl Encoder {
         allowed: Option<Specials>,
         refused: Option<Specials>,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        import_numpy(py)?;
         if text.as_ref().len() >= DETACH_BYTES {
             return Ok(array(py, self.encode_ids(py, &text, &allowed, &refused)?));
         }
@@ -386,6 +387,7 @@ impl Encoder {
         refused: Option<Specials>,
         num_threads: Option<i128>,
     ) -> PyResult<Ragged<'py>> {
+        import_numpy(py)?;
         let all = self.encode_many(py, &self::texts(texts)?, &allowed, &refused, num_threads)?;
         let starts = std::iter::once(&0).chain(&all.ends);
         let offsets: Vec<i64> = starts.map(|&end| end as i64).collect();
