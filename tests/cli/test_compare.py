@@ -108,28 +108,44 @@ def test_hostile_texts_and_names_stay_text(run, saved, smaller, tmp_path):
     assert "\u202e" not in run("compare", "tokenizer.json", "smaller.json", name).text
 
 
-def test_special_tokens_are_special_unless_plain(run, saved, smaller, tmp_path):
+def test_special_tokens_in_a_corpus_never_stop_it_unless_told_to(run, saved, smaller, tmp_path):
     (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
     line = ("compare", "tokenizer.json", "smaller.json", "s.txt")
-    assert run(*line).out.startswith(b"identical ids on 1 document, 2 tokens")
-    assert b"2 tokens" not in run(*line, "--plain").out
-    assert run(*line, "--allowed-special", "all").code == 0
-    assert run(*line, "--allowed-special", "<|endoftext|>").code == 0
+    tokens = {
+        flags: json.loads(run(*line, "--json", *flags).out)["total"]["tokens"][0]
+        for flags in [
+            (),
+            ("--special-text", "special"),
+            ("--special-text", "text"),
+            ("--plain",),
+            ("--allowed-special", "all"),
+            ("--allowed-special", "<|endoftext|>"),
+        ]
+    }
+    assert list(tokens.values()) == [2, 2, 14, 14, 2, 2]
+    assert run(*line, "--special-text", "fail").err.startswith(
+        "byteweld: s.txt: text holds the special token '<|endoftext|>'; pass --special-text special"
+    )
     assert run(*line, "--allowed-special", "<|end|>").err == (
-        "byteweld: --allowed-special '<|end|>' is no special token of this tokenizer; "
+        "byteweld: --allowed-special '<|end|>' is not a special token of this tokenizer; "
         "it has '<|endoftext|>'; did you mean '<|endoftext|>'?\n"
     )
+
+
+def test_no_fail_exits_0_though_ids_differ(run, saved, smaller, corpus):
+    line = ("compare", "tokenizer.json", "smaller.json", "texts")
+    assert run(*line).code == 1
+    assert run(*line, "--no-fail") == run(*line)._replace(code=0)
+    assert run(*line[:-1], "nowhere", "--no-fail").code == 2
 
 
 def test_wrong_use_is_said_before_the_work(run, saved, corpus, tmp_path):
     line = ("compare", "tokenizer.json", "tokenizer.json", "texts")
     assert run(*line, "--pattern", "gpt2").err == (
-        "byteweld: both tokenizers say their own pattern and special tokens; "
+        "byteweld: both files hold their own pattern and special tokens; "
         "leave --pattern, --special and --no-special out\n"
     )
-    assert run(*line, "--force").err == (
-        "byteweld: --force goes with --html, whose file it replaces\n"
-    )
+    assert run(*line, "--force").err == ("byteweld: --force needs --html, whose file it replaces\n")
     assert run(*line, "--html", "").err == (
         "byteweld: --html is empty; name a file, such as report.html\n"
     )
@@ -138,7 +154,7 @@ def test_wrong_use_is_said_before_the_work(run, saved, corpus, tmp_path):
     assert "missing argument" in run(*line[:-1]).err
     (tmp_path / "empty.jsonl").write_bytes(b"")
     assert run(*line[:-1], "empty.jsonl") == (
-        2, b"", "byteweld: nothing was compared: there is no document in the corpus\n"
+        2, b"", "byteweld: the corpus contains no documents, so nothing was compared\n"
     )  # fmt: skip
 
 

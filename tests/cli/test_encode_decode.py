@@ -74,8 +74,8 @@ def test_a_special_token_in_the_text_is_refused_with_the_ways_on(run, saved):
         2,
         b"",
         "byteweld: text holds the special token '<|endoftext|>'; "
-        "pass --allowed-special '<|endoftext|>' (or all) to encode it as one id, "
-        "or --plain to encode it as plain text\n",
+        "pass --special-text special to encode it as one id, "
+        "or --special-text text to encode it as plain text\n",
     )
 
 
@@ -83,7 +83,13 @@ def test_special_tokens_are_allowed_by_name_or_all(run, saved):
     line = ("encode", "--text", "low<|endoftext|>")
     assert run(*line, "--allowed-special", "<|endoftext|>").out == b"258 256\n"
     assert run(*line, "--allowed-special", "all").out == b"258 256\n"
-    plain = run(*line, "--plain")
+    assert run(*line, "--special-text", "special").out == b"258 256\n"
+    assert run(*line, "--special-text", "fail") == run(*line)
+    plain = run(*line, "--special-text", "text")
+    assert run(*line, "--plain") == plain
+    assert run(*line, "--special-text", "text", "--allowed-special", "<|endoftext|>").out == (
+        b"258 256\n"
+    )
     assert b"256" not in plain.out.split()
     assert run("decode", stdin=plain.out).out == b"low<|endoftext|>"
 
@@ -92,7 +98,7 @@ def test_an_unknown_special_token_is_refused_with_the_nearest(run, saved):
     assert run("encode", "--text", "low", "--allowed-special", "<|endoftxt|>") == (
         2,
         b"",
-        "byteweld: --allowed-special '<|endoftxt|>' is no special token of this tokenizer; "
+        "byteweld: --allowed-special '<|endoftxt|>' is not a special token of this tokenizer; "
         "it has '<|endoftext|>'; did you mean '<|endoftext|>'?\n",
     )
 

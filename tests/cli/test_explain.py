@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 import byteweld
 
 TRAINING = """\
@@ -86,18 +88,22 @@ def test_special_tokens_follow_the_rule_of_encode(run, saved, tiny):
         2,
         b"",
         "byteweld: text holds the special token '<|endoftext|>'; "
-        "pass --allowed-special '<|endoftext|>' (or all) to encode it as one id, "
-        "or --plain to encode it as plain text\n",
+        "pass --special-text special to encode it as one id, "
+        "or --special-text text to encode it as plain text\n",
     )
     for flags in (
         ("--allowed-special", "<|endoftext|>"),
         ("--allowed-special", "all"),
+        ("--special-text", "special"),
         ("--plain",),
+        ("--special-text", "text"),
     ):
         encoded = run("encode", "--json", "--text", line[1], *flags).out
         ids = json.loads(run(*line, "--json", *flags).out)["ids"]
         assert ids == json.loads(encoded)
-        assert (tiny.vocab.special_tokens["<|endoftext|>"] in ids) == (flags[0] != "--plain")
+        assert (tiny.vocab.special_tokens["<|endoftext|>"] in ids) == (
+            flags[-1] not in ("--plain", "text")
+        )
 
 
 def test_encoding_is_shown_step_by_step_with_the_greedy_comparison(run, tmp_path):
@@ -128,14 +134,15 @@ def test_encoding_is_shown_step_by_step_with_the_greedy_comparison(run, tmp_path
 
 def test_what_goes_together_is_checked(run, saved):
     for arguments, message in [
-        (("a", "b"), "explain takes one TEXT; put it in quotes"),
-        (("a", "--recipe", "plain"), "--recipe and --vocab-size go with --train"),
+        (("a", "b"), "explain takes one SOURCE; put text in quotes"),
+        (("a", "--recipe", "plain"), "--recipe and --vocab-size need --train"),
         *(
             (("a", "--train", *flags), f"explain takes --train or {flags[0]}, not both")
             for flags in [
                 ("--tokenizer", "tokenizer.json"),
                 ("--format", "huggingface"),
                 ("--no-special",),
+                ("--special-text", "text"),
                 ("--allowed-special", "all"),
                 ("--plain",),
                 ("--max-pretoken-bytes", "1024"),
@@ -163,7 +170,50 @@ def test_long_texts_are_refused_with_the_way_on(run, saved):
     )
     assert run("explain", "a" * 1100, "--max-pretoken-bytes", "1100", "--json").code == 0
     result = run("explain", "--train", "-", stdin=b"a" * 100_001)
-    assert result.err.startswith("byteweld: the corpus has 100001 bytes, too many to show ")
+    assert result.err.startswith("byteweld: the corpus has 100,001 bytes, too many to show ")
+
+
+def test_a_source_is_a_file_standard_input_or_text(run, saved, tmp_path):
+    (tmp_path / "notes.txt").write_bytes(b"low")
+    (tmp_path / "README").write_bytes(b"low")
+    ids = json.loads(run("explain", "low", "--json").out)["ids"]
+    for source in (["--text", "low"], ["notes.txt"], ["README"], ["-"], []):
+        result = run("explain", *source, "--json", stdin=b"low")
+        assert json.loads(result.out)["ids"] == ids
+    assert run("explain", "README").err == "reading README\n"
+    assert run("explain", "a", "--text", "b").err == (
+        "byteweld: explain takes SOURCE or --text, not both\n"
+    )
+
+
+@pytest.mark.parametrize("flags", [[], ["--train"]])
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        ("nots.txt", "; did you mean 'notes.txt'?"),
+        ("books/on.txt", "; did you mean 'one.txt'?"),
+        ("~/notes", ""),
+        ("books/two", ""),
+        ("bokos/", "; did you mean 'books'?"),
+    ],
+)
+def test_a_misspelled_path_is_never_taken_as_text(run, saved, tmp_path, flags, name, suggestion):
+    (tmp_path / "notes.txt").write_bytes(b"low")
+    (tmp_path / "books").mkdir()
+    (tmp_path / "books" / "one.txt").write_bytes(b"low")
+    assert run("explain", *flags, name) == (
+        2,
+        b"",
+        f"byteweld: {name}: no such file; to use it as text, pass --text{suggestion}\n",
+    )
+    assert run("explain", *flags, "--text", name).code == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["either or", "a <b>c</b>", "<b>c</b>", "the end.", "e.g. 1/2 cup"]
+)
+def test_text_with_dots_and_slashes_is_still_text(run, saved, text):
+    assert run("explain", text).code == 0
 
 
 def test_the_page_shows_every_step(run, saved, tmp_path):

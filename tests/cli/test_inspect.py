@@ -222,11 +222,13 @@ def test_a_token_is_found_by_text_by_its_look_or_by_id(run, tmp_path, asked):
     assert len(tree["roots"]) == 1
 
 
-def test_what_is_no_token_is_said_with_its_ids(run, saved, tiny):
+def test_text_that_is_not_a_token_is_refused_with_its_ids(run, saved, tiny):
     ids = " ".join(map(str, tiny.encode("xyz")))
     assert run("inspect", "tokenizer.json", "--tree", "xyz") == (
-        2, b"", f"byteweld: 'xyz' is no token of this tokenizer and no id; as text it is {ids}\n"
-    )  # fmt: skip
+        2,
+        b"",
+        f"byteweld: 'xyz' is neither a token nor an id of this tokenizer; it encodes to {ids}\n",
+    )
 
 
 def test_inspect_shows_one_thing_at_a_time(run, saved):
@@ -238,9 +240,9 @@ def test_inspect_shows_one_thing_at_a_time(run, saved):
     )
 
 
-def test_a_number_of_merges_is_a_number(run, saved):
+def test_a_wrong_number_of_merges_is_refused(run, saved):
     result = run("inspect", "tokenizer.json", "--merges=x")
-    assert result == (2, b"", "byteweld: --merges is 'x'; expected a whole number, or nothing\n")
+    assert result == (2, b"", "byteweld: --merges is 'x'; expected a whole number or nothing\n")
 
 
 # ---------------------------------------------------------------------------- bytes
@@ -252,25 +254,25 @@ a.txt: 9 bytes, 4 of 256 byte values used
        _0 _1 _2 _3 _4 _5 _6 _7 _8 _9 _A _B _C _D _E _F
   0x0_  .  .  .  .  .  .  .  .  .  . ██  .  .  .  .  .   11.1%  control characters, tab, line ends
   0x1_ {UNUSED}    0.0%  control characters
-  0x2_ ██  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .   22.2%  space and signs
-  0x3_ {UNUSED}    0.0%  digits and signs
-  0x4_ {UNUSED}    0.0%  @, capital letters
-  0x5_ {UNUSED}    0.0%  capital letters and signs
-  0x6_  . ██ ██  .  .  .  .  .  .  .  .  .  .  .  .  .   66.7%  `, small letters
-  0x7_ {UNUSED}    0.0%  small letters and signs, DEL
-  0x8_ {UNUSED}    0.0%  not ASCII: inside UTF-8 characters
-  0x9_ {UNUSED}    0.0%  not ASCII: inside UTF-8 characters
-  0xA_ {UNUSED}    0.0%  not ASCII: inside UTF-8 characters
-  0xB_ {UNUSED}    0.0%  not ASCII: inside UTF-8 characters
-  0xC_ {UNUSED}    0.0%  not ASCII: first of a UTF-8 character
-  0xD_ {UNUSED}    0.0%  not ASCII: first of a UTF-8 character
-  0xE_ {UNUSED}    0.0%  not ASCII: first of a UTF-8 character
-  0xF_ {UNUSED}    0.0%  not ASCII: first of four, or never in UTF-8
+  0x2_ ██  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .   22.2%  space and punctuation
+  0x3_ {UNUSED}    0.0%  digits and punctuation
+  0x4_ {UNUSED}    0.0%  @, uppercase letters
+  0x5_ {UNUSED}    0.0%  uppercase letters and punctuation
+  0x6_  . ██ ██  .  .  .  .  .  .  .  .  .  .  .  .  .   66.7%  `, lowercase letters
+  0x7_ {UNUSED}    0.0%  lowercase letters and punctuation, DEL
+  0x8_ {UNUSED}    0.0%  not ASCII: continuation bytes of UTF-8
+  0x9_ {UNUSED}    0.0%  not ASCII: continuation bytes of UTF-8
+  0xA_ {UNUSED}    0.0%  not ASCII: continuation bytes of UTF-8
+  0xB_ {UNUSED}    0.0%  not ASCII: continuation bytes of UTF-8
+  0xC_ {UNUSED}    0.0%  not ASCII: first bytes of UTF-8 characters
+  0xD_ {UNUSED}    0.0%  not ASCII: first bytes of UTF-8 characters
+  0xE_ {UNUSED}    0.0%  not ASCII: first bytes of UTF-8 characters
+  0xF_ {UNUSED}    0.0%  not ASCII: first of four bytes, or never in UTF-8
 
         . unused   ░░ cold   ▒▒ warm   ▓▓ hot   ██ very hot
 
---ascii-only has 98 base tokens instead of 256: at the same size, 158 more are left for merges
-this file fits: every byte is a tab, a line end or in 0x20 to 0x7E
+--ascii-only starts from 98 base tokens instead of 256, which leaves 158 more for merges
+this file qualifies: every byte is a tab, a line end or in 0x20 to 0x7E
 """
 
 
@@ -291,8 +293,8 @@ def test_what_ascii_only_would_refuse_is_named(run, tmp_path):
     (tmp_path / "b.md").write_bytes("aaa bà\x00".encode())
     text = run("inspect", "--bytes", "b.md").text
     assert text.endswith(
-        "this file does not fit: 3 bytes outside tab, line ends and 0x20 to 0x7E, "
-        "the first 0xC3 at byte 5\n"
+        "this file does not qualify: 3 bytes other than tabs, line ends and 0x20 to 0x7E, "
+        "the first of them 0xC3 at offset 5\n"
     )
     report = json.loads(run("inspect", "--bytes", "b.md", "--json").out)
     assert report["ascii_only"] == {
@@ -301,7 +303,7 @@ def test_what_ascii_only_would_refuse_is_named(run, tmp_path):
     assert sum(report["counts"]) == report["bytes"] == 8
 
 
-def test_the_bytes_of_standard_input_can_be_asked_for(run):
+def test_the_bytes_of_standard_input_are_shown(run):
     assert run("inspect", "--bytes", "-", stdin=b"\n").text.startswith("-: 1 byte, 1 of 256")
     assert run("inspect", "--bytes", "-", stdin=b"").text.startswith("-: 0 bytes, 0 of 256")
 
@@ -448,22 +450,33 @@ def test_how_a_corpus_is_read_can_be_said(run, saved, tmp_path):
     assert json.loads(result.out)["total"]["documents"] == 2
 
 
-def test_special_tokens_of_a_corpus_are_special_unless_plain(run, saved, tmp_path):
+def test_special_tokens_in_a_corpus_become_ids_unless_told_otherwise(run, saved, tmp_path):
     (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
     line = ("inspect", "tokenizer.json", "--corpus", "s.txt")
-    special = json.loads(run(*line, "--json").out)
-    assert special == json.loads(run(*line, "--json", "--allowed-special", "all").out)
-    plain = json.loads(run(*line, "--json", "--plain").out)
-    assert special["total"]["tokens"] == 2 < plain["total"]["tokens"]
+    refused = run(*line, "--special-text", "fail")
+    assert refused.err.startswith("byteweld: s.txt: text holds the special token ")
+    tokens = [
+        json.loads(run(*line, "--json", *flags).out)["total"]["tokens"]
+        for flags in [
+            (),
+            ("--special-text", "special"),
+            ("--allowed-special", "all"),
+            ("--special-text", "text"),
+            ("--plain",),
+        ]
+    ]
+    assert tokens == [2, 2, 2, 14, 14]
 
 
-def test_what_goes_with_a_corpus_is_checked(run, saved):
-    for flags in (("--plain",), ("--lines",), ("--ext", ".txt"), ("--threads", "1")):
+def test_options_of_a_corpus_need_a_corpus(run, saved):
+    for flags in (
+        *(("--special-text", "text"), ("--plain",)),
+        *(("--lines",), ("--ext", ".txt"), ("--threads", "1")),
+    ):
         assert run("inspect", "tokenizer.json", *flags) == (
             2,
             b"",
-            "byteweld: --allowed-special, --plain, --threads and how files are read go with "
-            "--corpus\n",
+            "byteweld: --special-text, --threads and the reading options need --corpus\n",
         )
 
 
@@ -477,7 +490,7 @@ def test_what_goes_with_a_corpus_is_checked(run, saved):
         (("--corpus", "texts"), ("On this corpus", "Words by script", "cyrillic", "Scripts")),
         (("--merges",), ("becomes", "·newest")),
         (("--tree", "low"), ("├── ", "rank 1")),
-        (("--bytes", "texts/a.txt"), ("0x6_", "--ascii-only has 98 base tokens")),
+        (("--bytes", "texts/a.txt"), ("0x6_", "--ascii-only starts from 98 base tokens")),
     ],
 )
 def test_every_view_has_a_page(run, saved, texts, tmp_path, flags, facts):

@@ -163,7 +163,7 @@ def test_the_page_is_written_where_one_asks(tmp_path):
         (["count", "x", "--threads", "0"], "--threads is 0; it must be at least 1"),
         (["train", "x"], "recipe 'modern' needs a size; pass --vocab-size N"),
         (["count", "nowhere"], "nowhere: no such file or folder"),
-        (["encode", "a", "--text", "b"], "encode takes FILE or --text, not both"),
+        (["encode", "a", "--text", "b"], "encode takes SOURCE or --text, not both"),
         (["encode", "--text", "b"], "tokenizer.json: no such file or directory"),
         (["inspect"], "inspect needs a TOKENIZER, or --bytes FILE"),
     ],

@@ -23,7 +23,7 @@ from byteweld.cli import _errors, _input, _output
         (999_949, "999.9 kB"),
         (999_950, "1.0 MB"),
         (12_300_000_000, "12.3 GB"),
-        (5 * 10**15, "5000.0 TB"),
+        (5 * 10**15, "5,000.0 TB"),
     ],
 )
 def test_sizes_have_units(count, text):
@@ -54,12 +54,15 @@ def test_where_there_is_no_terminal_progress_is_a_line_now_and_then(capsys, monk
     )
 
 
+_AT_ONCE = "import sys; from byteweld.cli import _output, main; _output._SECONDS_BEFORE_BAR = 0; "
+
+
 def in_a_terminal(arguments, **environment):
-    """Run the program in a terminal of its own and return all that it drew."""
+    """Run the program in its own terminal, with bars drawn at once, and return what it drew."""
     leader, follower = pty.openpty()
     variables = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "byteweld", *arguments],
+        [sys.executable, "-c", _AT_ONCE + "sys.exit(main())", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=follower,
         stderr=follower,

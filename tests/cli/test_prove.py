@@ -69,7 +69,7 @@ def test_a_tokenizer_json_is_proved_by_tokenizers(program, saved, corpus, tiny):
     result = program("prove", "tokenizer.json", "texts")
     assert (result.code, result.err) == (0, "")
     texts = ["low lowest\n", "newest, naïve <|endoftext|> 🙂\n", "lower", ""]
-    tokens = sum(len(tiny.encode_ordinary(text)) for text in texts)
+    tokens = sum(len(tiny.encode(text, allowed_special="all")) for text in texts)
     assert without_rates(result.text) == [
         f"identical on 4 documents, {tokens} tokens",
         "  50 bytes in 3 files",
@@ -78,13 +78,31 @@ def test_a_tokenizer_json_is_proved_by_tokenizers(program, saved, corpus, tiny):
     ]
 
 
-def test_special_tokens_become_ids_on_both_sides_if_asked(run, saved, corpus, tiny):
-    plain = json.loads(run("prove", "tokenizer.json", "texts", "--json").out)
-    special = json.loads(
-        run("prove", "tokenizer.json", "texts", "--json", "--allowed-special", "all").out
+def test_special_tokens_are_treated_the_same_on_both_sides(run, saved, corpus, tiny):
+    line = ("prove", "tokenizer.json", "texts", "--json")
+    special, again, old, plain = (
+        json.loads(run(*line, *flags).out)
+        for flags in [
+            (),
+            ("--special-text", "special"),
+            ("--allowed-special", "all"),
+            ("--special-text", "text"),
+        ]
     )
     assert plain["identical"] is special["identical"] is True
     assert plain["tokens"] - special["tokens"] == len(tiny.encode_ordinary("<|endoftext|>")) - 1
+    assert special["tokens"] == again["tokens"] == old["tokens"]
+
+
+def test_a_special_token_can_be_made_a_failure(run, saved, corpus):
+    result = run("prove", "tokenizer.json", "texts", "--special-text", "fail")
+    assert (result.code, result.out) == (2, b"")
+    assert result.err.startswith(
+        f"byteweld: texts/b.txt.gz: document 1: {OURS} failed: text holds the special token "
+        "'<|endoftext|>'; pass --special-text special to encode it as one id, "
+    )
+    no_specials = ("texts/a.txt", "texts/c.jsonl", "--special-text", "fail")
+    assert run("prove", "tokenizer.json", *no_specials).code == 0
 
 
 def test_a_rank_file_is_proved_by_tiktoken_with_the_pattern_in_the_users_spelling(
@@ -105,7 +123,7 @@ def test_a_rank_file_is_proved_by_tiktoken_with_the_pattern_in_the_users_spellin
         ("none", r"(?s:.+)"),
     ]:
         line = ("prove", "r.tiktoken", "texts", "--pattern", pattern)
-        result = run(*line, "--special", "<|endoftext|>=300", "--allowed-special", "all", "--json")
+        result = run(*line, "--special", "<|endoftext|>=300", "--json")
         assert result.code == 0, result.err
         report = json.loads(result.out)
         assert report["identical"] is True
@@ -223,7 +241,7 @@ def test_a_tekken_file_is_proved_by_tiktoken(run, corpus, tmp_path):
         "special_tokens": specials,
     }
     (tmp_path / "tekken.json").write_text(json.dumps(content))
-    for options in ([], ["--allowed-special", "all"]):
+    for options in ([], ["--special-text", "text"]):
         result = run("prove", "tekken.json", "texts", "--json", *options)
         assert result.code == 0, result.err
         report = json.loads(result.out)
@@ -266,7 +284,7 @@ def test_the_first_difference_is_shown_with_its_place(run, saved, tiny, corpus, 
     other_peer(
         byteweld.Tokenizer.from_merges({i: t for i, t in vocab.items() if t in kept}, merges)
     )
-    result = run("prove", "tokenizer.json", "texts")
+    result = run("prove", "tokenizer.json", "texts", "--special-text", "text")
     assert (result.code, result.err) == (1, "")
     low, er = tiny.encode_single_token("low"), tiny.encode_single_token("er")
     before = [tiny.encode_ordinary(t) for t in ("low lowest\n", "newest, naïve <|endoftext|> 🙂\n")]
@@ -328,7 +346,7 @@ def test_an_end_that_comes_too_soon_is_a_difference(run, tmp_path, monkeypatch, 
 # ---------------------------------------------------------------------- failures
 
 
-def test_text_that_is_no_utf8_must_be_mended_or_skipped(run, saved, tmp_path):
+def test_invalid_utf8_must_be_repaired_or_skipped(run, saved, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"low\n")
     (tmp_path / "b.txt").write_bytes(b"low \xff\n")
     line = ("prove", "tokenizer.json", "a.txt", "b.txt")
@@ -337,14 +355,14 @@ def test_text_that_is_no_utf8_must_be_mended_or_skipped(run, saved, tmp_path):
         b"",
         f"byteweld: b.txt: document 1: {THEIRS['tokenizers']} failed: byte 4 is not UTF-8, and it "
         "takes text only; --on-error skip leaves such documents out, "
-        "--on-error replace mends what is not UTF-8\n",
+        "--on-error replace repairs invalid UTF-8\n",
     )
     report = json.loads(run(*line, "--json").out)
     assert report["identical"] is False
     assert report["failure"]["source"] == "b.txt"
     assert report["documents"] == 1
     skipped = run(*line, "--on-error", "skip", "--json")
-    assert (skipped.code, skipped.err) == (0, "skipped 1 document while reading\n")
+    assert (skipped.code, skipped.err) == (0, "skipped 1 document\n")
     assert json.loads(skipped.out)["skipped_documents"] == 1
     replaced = json.loads(run(*line, "--on-error", "replace", "--json").out)
     assert (replaced["identical"], replaced["documents"]) == (True, 2)
@@ -402,7 +420,7 @@ def test_an_empty_corpus_proves_nothing(run, saved, tmp_path):
     (tmp_path / "a.jsonl").write_text("")
     result = run("prove", "tokenizer.json", "a.jsonl")
     assert result == (
-        2, b"", "byteweld: nothing was compared: there is no document in the corpus\n"
+        2, b"", "byteweld: the corpus contains no documents, so nothing was compared\n"
     )  # fmt: skip
 
 

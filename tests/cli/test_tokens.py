@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from byteweld.cli import tokens
+
 
 @pytest.fixture
 def corpus(tmp_path):
@@ -61,17 +63,50 @@ def test_the_report_for_programs(run, saved, corpus):
 
 def test_special_tokens_follow_the_same_rule_and_name_the_file(run, saved, tmp_path):
     (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
-    refused = run("tokens", "s.txt")
+    refused = run("tokens", "s.txt", "--special-text", "fail")
     assert refused.code == 2
     assert refused.err.startswith("byteweld: s.txt: text holds the special token '<|endoftext|>'; ")
-    assert (
-        json.loads(run("tokens", "s.txt", "--json", "--allowed-special", "all").out)["total"][
-            "tokens"
+    counts = [
+        json.loads(run("tokens", "s.txt", "--json", *flags).out)["total"]["tokens"]
+        for flags in [
+            (),
+            ("--special-text", "special"),
+            ("--allowed-special", "all"),
+            ("--special-text", "text"),
+            ("--plain",),
         ]
-        == 2
+    ]
+    assert counts == [2, 2, 2, 14, 14]
+
+
+def test_text_comes_from_files_standard_input_or_an_argument(run, saved, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"lower")
+    for source in (["a.txt"], ["-"], [], ["--text", "lower"]):
+        report = json.loads(run("tokens", *source, "--json", stdin=b"lower").out)
+        assert report["total"] == row("total", 2, 5)
+    assert run("tokens", "--text", "low\nlow", "--lines", "--json").code == 0
+    assert run("tokens", "a.txt", "--text", "b").err == (
+        "byteweld: tokens takes SOURCE or --text, not both\n"
     )
-    plain = json.loads(run("tokens", "s.txt", "--json", "--plain").out)
-    assert plain["total"]["tokens"] > 2
+
+
+def test_files_with_other_extensions_are_reported(run, saved, corpus):
+    for name in ("a.pdf", "b.pdf", "c.png", "Makefile"):
+        (corpus / name).write_bytes(b"x")
+    result = run("tokens", "texts")
+    assert result.code == 0
+    assert result.err == (
+        "skipped 4 files with other extensions: .pdf (2), no extension (1), .png (1); "
+        "use --ext to choose\n"
+    )
+    assert run("tokens", "texts", "--ext", "*").err == ""
+
+
+def test_large_and_small_inputs_are_counted_the_same(run, saved, tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_bytes(b"low lower newest <|endoftext|>\n" * 50)
+    expected = run("tokens", "a.txt", "--lines")
+    monkeypatch.setattr(tokens, "_FEW_BYTES", 0)
+    assert run("tokens", "a.txt", "--lines") == expected
 
 
 def test_json_lines_are_counted_by_their_text(run, saved, tmp_path):
@@ -154,7 +189,7 @@ def test_a_page_of_many_documents_stops_and_says_so(run, saved, tmp_path):
     run("tokens", "many.txt", "--lines", "--show", "--html", "page.html")
     page = (tmp_path / "page.html").read_text()
     assert page.count('class="t ') == 20_000
-    assert "and 500 documents more" in page
+    assert "and 500 more documents" in page
 
 
 def test_hostile_texts_are_shown_as_text(run, saved, tmp_path):
@@ -170,6 +205,6 @@ def test_a_huge_document_is_not_shown(run, saved, tmp_path):
     (tmp_path / "big.txt").write_bytes(b"a" * 1_000_001)
     assert run("tokens", "big.txt").code == 0
     assert run("tokens", "big.txt", "--show").err == (
-        "byteweld: big.txt: document 1 has 1000001 bytes, too many to --show (at most 1000000); "
-        "take a part of it, or leave --show out\n"
+        "byteweld: big.txt: document 1 has 1,000,001 bytes, too many to --show "
+        "(at most 1,000,000); take a part of it, or leave --show out\n"
     )

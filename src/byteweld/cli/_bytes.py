@@ -1,36 +1,35 @@
-"""The byte heat map of a file, as lines, JSON and a page; and what follows for training."""
+"""The byte heat map of a file, as text, JSON or a page, and what it says about --ascii-only."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from byteweld.cli import _input, _output
 from byteweld.evaluation import byte_counts
 from byteweld.markup import Html, element, joined
 from byteweld.vocab import ASCII_BYTES
 
-_ASCII = np.isin(np.arange(256), list(ASCII_BYTES))  # the alphabet of --ascii-only
+_OUTSIDE = re.compile(b"[^" + re.escape(bytes(sorted(ASCII_BYTES))) + b"]")
 _BLOCK_BYTES = 1 << 24
-_LEVELS = (".", "░", "▒", "▓", "█")  # unused, cold, warm, hot, very hot
+_LEVELS = (".", "░", "▒", "▓", "█")
 _LEVEL_NAMES = ("unused", "cold", "warm", "hot", "very hot")
 _COLORS = (238, 24, 37, 214, 196)
-_STEP = 8  # from one level to the next: so many times as often
+_STEP = 8  # each level is this many times as frequent as the one below
 _ROWS = (
     "control characters, tab, line ends",
     "control characters",
-    "space and signs",
-    "digits and signs",
-    "@, capital letters",
-    "capital letters and signs",
-    "`, small letters",
-    "small letters and signs, DEL",
-    *["not ASCII: inside UTF-8 characters"] * 4,
-    *["not ASCII: first of a UTF-8 character"] * 3,
-    "not ASCII: first of four, or never in UTF-8",
+    "space and punctuation",
+    "digits and punctuation",
+    "@, uppercase letters",
+    "uppercase letters and punctuation",
+    "`, lowercase letters",
+    "lowercase letters and punctuation, DEL",
+    *["not ASCII: continuation bytes of UTF-8"] * 4,
+    *["not ASCII: first bytes of UTF-8 characters"] * 3,
+    "not ASCII: first of four bytes, or never in UTF-8",
 )
 
 
@@ -39,52 +38,52 @@ class ByteCounts:
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.counts = np.zeros(256, np.int64)
-        self.first_outside: int | None = None  # offset of the first byte that is not in _ASCII
+        self.counts = [0] * 256
+        self.first_outside: int | None = None  # offset of the first byte --ascii-only refuses
         offset = 0
         for block in _blocks(source):
-            self.counts += np.array(byte_counts(block))
-            if self.first_outside is None:
-                values = np.frombuffer(block, np.uint8)
-                outside = np.flatnonzero(~_ASCII[values])
-                if len(outside):
-                    self.first_outside = offset + int(outside[0])
-                    self.byte_outside = int(values[outside[0]])
+            self.counts = [sum(pair) for pair in zip(self.counts, byte_counts(block), strict=True)]
+            if self.first_outside is None and (match := _OUTSIDE.search(block)):
+                self.first_outside = offset + match.start()
+                self.byte_outside = match[0][0]
             offset += len(block)
 
     @property
     def total(self) -> int:
-        return int(self.counts.sum())
+        return sum(self.counts)
+
+    @property
+    def distinct(self) -> int:
+        return sum(count > 0 for count in self.counts)
 
     @property
     def outside(self) -> int:
         """How many bytes --ascii-only would refuse."""
-        return int(self.counts[~_ASCII].sum())
+        return self.total - sum(self.counts[byte] for byte in ASCII_BYTES)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "file": self.source,
             "bytes": self.total,
-            "counts": self.counts.tolist(),
-            "distinct": int(np.count_nonzero(self.counts)),
+            "counts": self.counts,
+            "distinct": self.distinct,
             "ascii_only": {
                 "fits": self.outside == 0,
                 "bytes_outside": self.outside,
                 "first_outside": self.first_outside,
-                "base_tokens_saved": 256 - int(_ASCII.sum()),
+                "base_tokens_saved": 256 - len(ASCII_BYTES),
             },
         }
 
     def lines(self) -> Iterator[str]:
-        """The heat map and what follows from it."""
-        used = int(np.count_nonzero(self.counts))
-        yield f"{self.source}: {_output.size(self.total)}, {used} of 256 byte values used"
+        """The heat map and its conclusion."""
+        yield f"{self.source}: {self._summary()}"
         yield ""
         yield "       " + " ".join(f"_{n:X}" for n in range(16))
         for row in range(16):
             counts = self.counts[16 * row : 16 * row + 16]
-            cells = " ".join(_cell(self._level(int(count))) for count in counts)
-            share = f"{100 * int(counts.sum()) / max(1, self.total):5.1f}%"
+            cells = " ".join(_cell(self._level(count)) for count in counts)
+            share = f"{100 * sum(counts) / max(1, self.total):5.1f}%"
             yield f"  0x{row:X}_ {cells}  {share}  {_ROWS[row]}"
         yield ""
         names = zip(_LEVEL_NAMES, range(5), strict=True)
@@ -93,11 +92,11 @@ class ByteCounts:
         yield from self._conclusion()
 
     def page(self) -> Html:
-        """The same as a part of a page."""
+        """The same as a section of a page."""
         heads = [element("th", f"_{n:X}", scope="col") for n in range(16)]
         rows = [element("tr", element("td"), heads)]
         for row in range(16):
-            counts = self.counts[16 * row : 16 * row + 16].tolist()
+            counts = self.counts[16 * row : 16 * row + 16]
             cells = [
                 element(
                     "td",
@@ -110,38 +109,44 @@ class ByteCounts:
             share = f"{100 * sum(counts) / max(1, self.total):.1f}%  {_ROWS[row]}"
             said = element("th", share, class_="row")
             rows.append(element("tr", element("th", f"0x{row:X}_"), cells, said))
-        used = int(np.count_nonzero(self.counts))
         return joined(
-            element("p", f"{_output.size(self.total)}, {used} of 256 byte values used"),
+            element("p", self._summary()),
             element("div", element("table", rows, class_="heat"), class_="wide"),
-            element("p", "how often each byte value occurs; k is 1000, M a million", class_="hint"),
+            element(
+                "p",
+                "number of occurrences of each byte value; k is 1,000, M a million",
+                class_="hint",
+            ),
             [element("p", line) for line in self._conclusion()],
         )
+
+    def _summary(self) -> str:
+        return f"{_output.size(self.total)}, {self.distinct} of 256 byte values used"
 
     def _level(self, count: int) -> int:
         if count == 0:
             return 0
-        below = int(self.counts.max()) // count
+        below = max(self.counts) // count
         return next((4 - n for n in range(3) if below < _STEP ** (n + 1) // 2), 1)
 
     def _conclusion(self) -> Iterator[str]:
-        base = int(_ASCII.sum())
+        base = len(ASCII_BYTES)
         yield (
-            f"--ascii-only has {base} base tokens instead of 256: at the same size, "
-            f"{256 - base} more are left for merges"
+            f"--ascii-only starts from {base} base tokens instead of 256, which leaves "
+            f"{256 - base} more for merges"
         )
         if self.first_outside is None:
-            yield "this file fits: every byte is a tab, a line end or in 0x20 to 0x7E"
+            yield "this file qualifies: every byte is a tab, a line end or in 0x20 to 0x7E"
         else:
             yield (
-                f"this file does not fit: {_output.amount(self.outside, 'byte')} outside tab, "
-                f"line ends and 0x20 to 0x7E, the first 0x{self.byte_outside:02X} "
-                f"at byte {self.first_outside}"
+                f"this file does not qualify: {_output.amount(self.outside, 'byte')} other than "
+                f"tabs, line ends and 0x20 to 0x7E, the first of them 0x{self.byte_outside:02X} "
+                f"at offset {self.first_outside:,}"
             )
 
 
 def _compact(count: int) -> str:
-    """A number in at most four letters."""
+    """A number in at most four characters."""
     for unit, name in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
         if count >= unit:
             return f"{count // unit}{name}"

@@ -13,8 +13,8 @@ from byteweld.errors import ByteweldError
 _FLAGS: tuple[tuple[str, str], ...] = (
     (r"overwrite=True \(--force\)", "--force"),
     (r"ext \(--ext\)", "--ext"),
-    (r"allowed_special=\{(.*)\} \(or \"all\"\)", r"--allowed-special \1 (or all)"),
-    (r"disallowed_special=\(\)", "--plain"),
+    (r"\ballowed_special=\{.*\} \(or \"all\"\)", "--special-text special"),
+    (r"\bdisallowed_special=\(\)", "--special-text text"),
     (
         r"pattern= \(a name such as 'cl100k', an expression, or None for none\)",
         "--pattern (a name such as 'cl100k', an expression, or 'none')",
@@ -43,9 +43,9 @@ def message_for_people(error: Exception) -> str | None:
     if isinstance(error, UsageError):
         return str(error)
     if isinstance(error, OSError):
-        return _one_line(_with_flags(_os_error(error)))
+        return _one_line(with_flags(_os_error(error)))
     if isinstance(error, ByteweldError | ValueError | ImportError | OverflowError):
-        return _one_line(_with_flags(str(error)))
+        return _one_line(with_flags(str(error)))
     return None
 
 
@@ -61,7 +61,8 @@ def _os_error(error: OSError) -> str:
     return f"{os.fsdecode(error.filename)}: {error.strerror[:1].lower()}{error.strerror[1:]}"
 
 
-def _with_flags(message: str) -> str:
+def with_flags(message: str) -> str:
+    """Replace the names of Python arguments by those of options."""
     import byteweld  # late: a wrong verb needs none of it
 
     for name, pattern in byteweld.PATTERNS.items():

@@ -1,18 +1,34 @@
-"""What a verb reads: standard input, files whole or by line, and texts given as arguments.
+"""What verbs read: standard input, files whole or by line, and text given as an argument.
 
 Nothing is stripped from anything.
 """
 
 from __future__ import annotations
 
+import io
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
+
+from byteweld.cli import _errors
 
 STDIN = "-"
 _BLOCK_BYTES = 1 << 20
 _BATCH_BYTES = 8 << 20
+# Extensions that no word ends in; where no such file exists, the name is misspelled.
+_EXTENSIONS = frozenset(
+    ".txt .md .rst .html .xml .svg .json .jsonl .ndjson .csv .tsv .log .tex .py .rs .js .ts .c .h "
+    ".cpp .java .go .sh .toml .yaml .yml .gz .zst .xz .parquet .tiktoken".split()
+)
+
+
+def sources(verb: str, given: Sequence[str] | None, text: str | None) -> list[str]:
+    """The sources to read: those given, none beside --text, else standard input."""
+    if given and text is not None:
+        raise _errors.UsageError(f"{verb} takes SOURCE or --text, not both")
+    return list(given or ([] if text is not None else [STDIN]))
 
 
 def read(source: str) -> bytes:
@@ -29,27 +45,69 @@ def read_lines(source: str) -> Iterator[bytes]:
         yield from file
 
 
+def size(source: str) -> int | None:
+    """The size of a file; None for standard input."""
+    return None if source == STDIN else _path(source).stat().st_size
+
+
 def _path(source: str) -> Path:
     if not source:  # Path("") would be the current folder
         raise FileNotFoundError("'': no such file; the name is empty")
     return Path(source)
 
 
+def is_file(source: str) -> bool:
+    """Whether a source is standard input or a file, rather than text.
+
+    What looks like a path must exist: text is never made of a misspelled name.
+    """
+    if source == STDIN:
+        return True
+    try:
+        if Path(source).exists():
+            return True
+    except (OSError, ValueError):  # too long for a path, or with a NUL
+        return False
+    if not _looks_like_path(source):
+        return False
+    path = Path(source)
+    try:
+        near = _errors.nearest(path.name, [entry.name for entry in path.parent.iterdir()])
+    except OSError:
+        near = ""
+    raise _errors.UsageError(f"{source}: no such file; to use it as text, pass --text{near}")
+
+
+def _looks_like_path(text: str) -> bool:
+    if Path(text).suffix.lower() in _EXTENSIONS:
+        return True
+    return re.fullmatch(r"~.*|[\w.+@-]*/[\w./+@-]*", text) is not None
+
+
 def stdin_documents(*, lines: bool, separator: str | None) -> Iterator[bytes]:
-    """Standard input as one document, or one a line, or as those between separators."""
+    """Read standard input as one document, one per line, or those between separators."""
+    yield from _documents(sys.stdin.buffer, lines=lines, separator=separator)
+
+
+def split(content: bytes, *, lines: bool, separator: str | None) -> Iterator[bytes]:
+    """Split text given as an argument as standard input is split."""
+    yield from _documents(io.BytesIO(content), lines=lines, separator=separator)
+
+
+def _documents(stream: BinaryIO, *, lines: bool, separator: str | None) -> Iterator[bytes]:
     if separator is not None:
-        yield from _between(sys.stdin.buffer, argument_bytes(separator))
+        yield from _between(stream, argument_bytes(separator))
     elif lines:
-        yield from read_lines(STDIN)
+        yield from stream
     else:
-        yield read(STDIN)
+        yield stream.read()
 
 
 def _between(stream: BinaryIO, separator: bytes) -> Iterator[bytes]:
     if not separator:
         raise ValueError("separator is empty; it must be at least one byte")
     rest = bytearray()
-    searched = 0  # no separator starts before this
+    searched = 0  # no separator starts before this offset
     while block := stream.read(_BLOCK_BYTES):
         rest += block
         start = 0
@@ -63,7 +121,7 @@ def _between(stream: BinaryIO, separator: bytes) -> Iterator[bytes]:
 
 
 def batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Documents in lists of a few megabytes."""
+    """Group documents into lists of a few megabytes."""
     batch: list[bytes] = []
     size = 0
     for document in documents:
@@ -77,5 +135,5 @@ def batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def argument_bytes(text: str) -> bytes:
-    """The bytes of an argument: what is not UTF-8 comes back as it was given."""
+    """The bytes of an argument; those that are not UTF-8 come back as they were given."""
     return text.encode("utf-8", "surrogateescape")

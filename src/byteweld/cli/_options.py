@@ -405,41 +405,73 @@ def _text_and_id(given: str) -> tuple[str, int]:
 
 # ---------------------------------------------------------------------------- special tokens
 
+_SPECIAL_TEXT = ("fail", "text", "special")
+
+
+def _special_text(default: str) -> Option:
+    return Option(
+        "--special-text",
+        metavar="WHAT",
+        read=choice(_SPECIAL_TEXT, "--special-text"),
+        help="How to treat special tokens that occur in the text. fail: stop with an error. text: "
+        f"encode them as ordinary text. special: encode each as its id. Default: {default}.",
+    )
+
+
+SpecialTextOrFail = Annotated[str | None, _special_text("fail")]
+SpecialTextOrSpecial = Annotated[str | None, _special_text("special")]
 AllowedSpecial = Annotated[
     list[str] | None,
     Option(
         "--allowed-special",
-        metavar="all|TEXT",
-        help="A special token that may stand in the text and becomes its id; all for every one. "
+        metavar="TEXT",
+        help="Encode this special token as its id, and treat the others as --special-text says. "
         "May be repeated.",
     ),
 ]
-Plain = Annotated[
-    bool,
-    Option("--plain", help="Special tokens in the text are ordinary text."),
+# Older spellings: `--allowed-special all` is `--special-text special`, --plain is `text`.
+OldAllowedSpecial = Annotated[
+    list[str] | None,
+    Option("--allowed-special", help="Encode this special token as its id.", is_hidden=True),
+]
+OldPlain = Annotated[
+    bool, Option("--plain", help="The same as --special-text text.", is_hidden=True)
 ]
 
 
 def special_arguments(
-    tok: byteweld.Tokenizer | Collection[str], allowed: list[str] | None, plain: bool
+    known: Collection[str],
+    special_text: str | None,
+    allowed: Sequence[str] | None,
+    plain: bool,
+    *,
+    default: str,
 ) -> Any:
-    """The two arguments of every method that encodes; `tok` may be all names that are known."""
-    known = list(tok.vocab.special_tokens if isinstance(tok, byteweld.Tokenizer) else tok)
+    """Turn options into the arguments of methods that encode; `known` are the special tokens."""
     names = list(allowed or ())
-    arguments: dict[str, object] = {}
-    if "all" in names:
-        arguments["allowed_special"] = "all"
-    elif names:
-        for name in names:
-            if name not in known:
-                raise _errors.UsageError(
-                    f"--allowed-special {name!r} is no special token of this tokenizer; "
-                    f"it has {', '.join(map(repr, known)) or 'none'}{_errors.nearest(name, known)}"
-                )
-        arguments["allowed_special"] = frozenset(names)
-    if plain:
-        arguments["disallowed_special"] = ()
-    return arguments
+    if special_text is None:
+        special_text = "text" if plain else "fail" if names else default
+    if special_text == "special" or "all" in names:
+        return {"allowed_special": "all"}
+    for name in names:
+        if name not in known:
+            raise _errors.UsageError(
+                f"--allowed-special {name!r} is not a special token of this tokenizer; "
+                f"it has {', '.join(map(repr, known)) or 'none'}{_errors.nearest(name, known)}"
+            )
+    refused = () if special_text == "text" else "all"
+    return {"allowed_special": frozenset(names), "disallowed_special": refused}
+
+
+# ---------------------------------------------------------------------------- text
+
+TextSources = Annotated[
+    list[str] | None,
+    Argument(metavar="SOURCE...", help="Files, or - for standard input, which is the default."),
+]
+Text = Annotated[
+    str | None, Option("--text", metavar="TEXT", help="The text itself, instead of a SOURCE.")
+]
 
 
 # ---------------------------------------------------------------------------- the rest

@@ -1,4 +1,4 @@
-"""The only file that knows stdout, stderr, colour and progress. stdout is data, stderr is talk."""
+"""Output: the only module that uses stdout (for data) and stderr (for messages and progress)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ Style = Literal["bold", "dim"]
 Unit = Literal["bytes", "merges", "files"]
 
 _CODES: dict[Style, str] = {"bold": "1", "dim": "2"}
-# Where there is no terminal, a long run says a line as often as this.
-_SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_BEFORE_BAR = 0.3  # short work needs no bar, nor the time to import it
+_SECONDS_BETWEEN_LINES = 5.0  # where stderr is not a terminal
+_SECONDS_BETWEEN_FRAMES = 0.1
 _SECONDS_BETWEEN_JSON = 0.5
 _DEFAULT_WIDTH = 88
 
 
-# ---------------------------------------------------------------------------- stdout: data
+# ---------------------------------------------------------------------------- data on stdout
 
 
 def data(content: bytes) -> None:
@@ -29,7 +30,7 @@ def data(content: bytes) -> None:
 
 
 def text(content: str) -> None:
-    """Write text to stdout in UTF-8; an argument's bytes that are no UTF-8 go out as they were."""
+    """Write text to stdout in UTF-8; bytes of arguments that are not UTF-8 are written as given."""
     data(content.encode("utf-8", "surrogateescape"))
 
 
@@ -40,35 +41,35 @@ def lines(content: Iterable[str]) -> None:
 
 
 def report(value: object) -> None:
-    """Write a JSON value to stdout, for programs."""
+    """Write a JSON value to stdout."""
     text(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 def flush() -> None:
-    """Hand everything over; a reader that has gone shows here at the latest."""
+    """Write what is buffered; raises BrokenPipeError if nobody reads it."""
     sys.stdout.flush()
 
 
 def give_up_stdout() -> None:
-    """Let what is still to be written go nowhere, so that the end of the program is quiet."""
+    """Discard what is still buffered, so that the program ends quietly."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
 
 
-# ---------------------------------------------------------------------------- stderr: talk
+# ---------------------------------------------------------------------------- messages on stderr
 
 
 def say(message: str) -> None:
-    """Say a line to people; among JSON lines it is one of them."""
+    """Write a message; a JSON line if progress is."""
     if _progress_as_json:
         message = json.dumps({"message": message}, ensure_ascii=False)
     _say(message)
 
 
 def say_error(message: str) -> None:
-    """Say why the work ends here."""
+    """Write an error message."""
     as_json = json.dumps({"error": message}, ensure_ascii=False)
     _say(as_json if _progress_as_json else f"byteweld: {message}")
 
@@ -79,23 +80,23 @@ def _say(line: str) -> None:
         sys.stderr.flush()
 
 
-# ---------------------------------------------------------------------------- how it looks
+# ---------------------------------------------------------------------------- formatting
 
 
 def has_color() -> bool:
-    """Whether stdout gets colours: NO_COLOR forbids, FORCE_COLOR asks, else a terminal does."""
+    """Whether stdout gets colors: NO_COLOR says no, FORCE_COLOR yes, else a terminal decides."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or _is_terminal(sys.stdout)
 
 
 def styled(content: str, style: Style) -> str:
-    """The text in a style, where stdout has colours."""
+    """The text in a style, where stdout has colors."""
     return f"\x1b[{_CODES[style]}m{content}\x1b[0m" if has_color() else content
 
 
 def width() -> int:
-    """How wide a page is."""
+    """The width of a line in columns."""
     if not _is_terminal(sys.stdout):
         return _DEFAULT_WIDTH
     import shutil
@@ -103,29 +104,29 @@ def width() -> int:
     return max(40, min(100, shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns))
 
 
-def size(count: int) -> str:
+def size(count: int, *, is_compressed: bool = False) -> str:
     """Bytes with a unit.
 
-    >>> size(999), size(12_300_000)
-    ('999 bytes', '12.3 MB')
+    >>> size(999), size(12_300_000), size(12_300_000, is_compressed=True)
+    ('999 bytes', '12.3 MB', '12.3 MB compressed')
     """
     if count < 1000:
-        return f"{count} byte{'' if count == 1 else 's'}"
-    value = float(count)
-    for unit in ("kB", "MB", "GB"):
-        value /= 1000
-        if value < 999.95:
-            return f"{value:.1f} {unit}"
-    return f"{value / 1000:.1f} TB"
+        shown = amount(count, "byte")
+    else:
+        power = 1
+        while power < 4 and count / 1000**power >= 999.95:
+            power += 1
+        shown = f"{count / 1000**power:,.1f} {'kMGT'[power - 1]}B"
+    return f"{shown} compressed" if is_compressed else shown
 
 
 def amount(count: int, what: str) -> str:
     """A number with its noun.
 
-    >>> amount(1, "file"), amount(2, "file")
-    ('1 file', '2 files')
+    >>> amount(1, "file"), amount(2000, "file")
+    ('1 file', '2,000 files')
     """
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def seconds(value: float) -> str:
@@ -151,34 +152,44 @@ def _is_terminal(stream: IO[Any]) -> bool:
 
 # ---------------------------------------------------------------------------- progress
 
-# What the machine-readable lines call the stages that people see.
+# JSON lines name stages by the verb that people see as a participle.
 _STAGES = {"counting": "count", "merging": "merge", "writing": "write"}
 _progress_as_json = False
 
 
 def progress_as_json(is_wanted: bool) -> None:
-    """From now on progress, talk and errors are JSON lines on stderr, or are not."""
+    """Choose whether progress, messages and errors are JSON lines on stderr."""
     global _progress_as_json
     _progress_as_json = is_wanted
 
 
 @contextlib.contextmanager
 def progress(
-    what: str, total: int | None, unit: Unit, *, already: int = 0
+    what: str,
+    total: int | None,
+    unit: Unit,
+    *,
+    already: int = 0,
+    is_compressed: bool = False,
+    beside_data: bool = False,
 ) -> Iterator[Callable[[int], None]]:
-    """Show how far something is: a bar on a terminal, now and then a line elsewhere.
+    """Show progress: a bar on a terminal, an occasional line elsewhere.
 
-    Yields a function that is told how much is done so far; `already` was done before.
+    Yields a function that takes the amount done so far. `already` was done by an earlier run,
+    `is_compressed` says that bytes are those of compressed files, and `beside_data` that the work
+    writes to stdout, where a bar on the same terminal would be in the way.
     """
     pace = _Pace(total, already)
     if _progress_as_json:
         with _json_lines(what, unit, pace) as advance:
             yield advance
-    elif _is_terminal(sys.stderr):
-        with _bar(what, unit, pace) as advance:
-            yield advance
+    elif not _is_terminal(sys.stderr):
+        yield _plain_lines(what, unit, pace, is_compressed)
+    elif beside_data and _is_terminal(sys.stdout):
+        yield lambda done: None
     else:
-        yield _plain_lines(what, unit, pace)
+        with _bar(what, unit, pace, is_compressed) as advance:
+            yield advance
 
 
 class _Pace:
@@ -190,7 +201,7 @@ class _Pace:
         self.started = self.last = time.monotonic()
 
     def is_due(self, seconds: float) -> bool:
-        """Whether so much time has passed since this was last true."""
+        """Whether this much time has passed since this was last true."""
         now = time.monotonic()
         if now - self.last < seconds:
             return False
@@ -198,19 +209,19 @@ class _Pace:
         return True
 
     def rate(self, done: int) -> float | None:
-        """How much a second."""
+        """The amount done per second."""
         elapsed = time.monotonic() - self.started
         new = done - self.already
         return new / elapsed if elapsed > 0 and new > 0 else None
 
     def seconds_left(self, done: int, rate: float | None) -> float | None:
-        """How long the rest will take; None if nobody knows."""
+        """How long the rest will take; None if unknown."""
         if self.total is None or rate is None:
             return None
         return max(0, self.total - done) / rate
 
 
-def _plain_lines(what: str, unit: Unit, pace: _Pace) -> Callable[[int], None]:
+def _plain_lines(what: str, unit: Unit, pace: _Pace, is_compressed: bool) -> Callable[[int], None]:
     total = pace.total
 
     def shown(count: int) -> str:
@@ -220,6 +231,7 @@ def _plain_lines(what: str, unit: Unit, pace: _Pace) -> Callable[[int], None]:
         if not pace.is_due(_SECONDS_BETWEEN_LINES):
             return
         line = f"{what}: {shown(done)}" + ("" if total is None else f" of {shown(total)}")
+        line += " compressed" if is_compressed else ""
         rate = pace.rate(done)
         left = pace.seconds_left(done, rate)
         if rate is not None and rate >= 1:
@@ -259,30 +271,61 @@ def _json_lines(what: str, unit: Unit, pace: _Pace) -> Iterator[Callable[[int], 
 
 
 @contextlib.contextmanager
-def _bar(what: str, unit: Unit, pace: _Pace) -> Iterator[Callable[[int], None]]:
+def _bar(
+    what: str, unit: Unit, pace: _Pace, is_compressed: bool
+) -> Iterator[Callable[[int], None]]:
+    import threading
+
+    latest = pace.already
+    is_over = threading.Event()
+
+    def draw() -> None:
+        if is_over.wait(_SECONDS_BEFORE_BAR):
+            return
+        bar = _make_bar(unit, is_compressed)
+        with bar:
+            task = bar.add_task(what, total=pace.total, completed=pace.already, rate="")
+            is_last = False
+            while not is_last:
+                is_last = is_over.wait(_SECONDS_BETWEEN_FRAMES)
+                rate = pace.rate(latest)
+                shown = "" if rate is None else f"{rate:,.0f}/s"
+                bar.update(task, completed=latest, rate=shown)
+
+    def advance(done: int) -> None:
+        nonlocal latest
+        latest = done
+
+    thread = threading.Thread(target=draw, daemon=True)
+    thread.start()
+    try:
+        yield advance
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _make_bar(unit: Unit, is_compressed: bool) -> Any:
     from rich import progress as rich_progress
     from rich.console import Console
 
     amounts: list[rich_progress.ProgressColumn]
     if unit == "bytes":
-        amounts = [rich_progress.DownloadColumn(), rich_progress.TransferSpeedColumn()]
+        amounts = [
+            rich_progress.DownloadColumn(),
+            *([rich_progress.TextColumn("compressed")] if is_compressed else []),
+            rich_progress.TransferSpeedColumn(),
+        ]
     else:
         rate = rich_progress.TextColumn("{task.fields[rate]}")
         amounts = [rich_progress.MofNCompleteColumn(), rich_progress.TextColumn(unit), rate]
-    bar = rich_progress.Progress(
+    return rich_progress.Progress(
         rich_progress.TextColumn("{task.description:<9}"),
         rich_progress.BarColumn(),
         *amounts,
         rich_progress.TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
     )
-
-    def advance(done: int) -> None:
-        rate = pace.rate(done)
-        shown = "" if rate is None else f"{rate:,.0f}/s"
-        bar.update(task, completed=done, rate=shown)
-
-    with bar:
-        task = bar.add_task(what, total=pace.total, completed=pace.already, rate="")
-        yield advance

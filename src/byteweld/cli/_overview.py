@@ -10,9 +10,6 @@ import byteweld
 from byteweld.cli import _options as options
 from byteweld.cli import _output
 from byteweld.evaluation import Reason, lengths, scripts, training_curve, unreachable
-from byteweld.evaluation._html import digits, languages
-from byteweld.evaluation.probes import probe
-from byteweld.formats.ck_binary import load_with_map
 from byteweld.markup import Child, Html, element, folded, joined, section, table
 from byteweld.markup import facts as fact_list
 from byteweld.markup.charts import Bar, bars, curve
@@ -71,6 +68,8 @@ def _byte_map(tok: byteweld.Tokenizer, path: str, kind: str) -> str | None:
     """By which letters a ck export shows bytes; None where there are none such."""
     if kind != "ck" or tok.vocab.alphabet == "ascii":
         return None
+    from byteweld.formats.ck_binary import load_with_map
+
     return load_with_map(Path(path))[1]
 
 
@@ -280,6 +279,9 @@ def page(seen: Seen, evaluation: Child = None) -> Html:
     vocab = tok.vocab
     probes = None
     if evaluation is None:
+        from byteweld.evaluation._html import digits, languages  # numpy is slow to import
+        from byteweld.evaluation.probes import probe
+
         found = probe(tok)
         probes = [languages(found), digits(found)]
     tokens = [token for _, token in vocab.ordinary()]

@@ -1,4 +1,4 @@
-"""How a verb shows what it found: text, JSON, or one page in the file that --html names."""
+"""How a verb shows its answer: as text, as JSON, or as a page in the file named by --html."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from byteweld.markup import Child, document
 
 
 class Shown:
-    """Where the answer goes. Made before the work, so that a wrong file shows at once."""
+    """Where the answer goes; made before the work, so that a wrong path is an error at once."""
 
     def __init__(self, html: str | None, *, json: bool, force: bool) -> None:
         if html == "":
             raise _errors.UsageError("--html is empty; name a file, such as report.html")
         if force and html is None:
-            raise _errors.UsageError("--force goes with --html, whose file it replaces")
+            raise _errors.UsageError("--force needs --html, whose file it replaces")
         if html is not None:
             check_file(html, overwrite=force)
         self._file = html
@@ -31,18 +31,18 @@ class Shown:
         lines: Callable[[], Iterable[str]],
         value: Callable[[], Any],
         page: Callable[[], Child],
-        said: str = "",
+        summary: str = "",
     ) -> None:
-        """Show an answer: JSON if asked, a page if asked, else lines. Only what is shown is made.
+        """Show an answer as JSON, as a page, or else as lines; only what is shown is computed.
 
-        `said` is told beside a page, which does not show by itself.
+        `summary` is printed when the answer itself is in a page.
         """
         if self._json:
             _output.report(value())
         if self._file is not None:
             content = document(title, page()).encode()
             write_atomic(self._file, content, overwrite=self._force)
-            told = f"{said}; " if said else ""
-            _output.say(f"{told}wrote {self._file}: {_output.size(len(content))}")
+            first = f"{summary}; " if summary else ""
+            _output.say(f"{first}wrote {self._file}: {_output.size(len(content))}")
         elif not self._json:
             _output.lines(lines())

@@ -1,43 +1,47 @@
-"""`byteweld compare`: two tokenizers on one corpus; the same ids or not, and what each costs."""
+"""`byteweld compare`: whether two tokenizers give the same ids on a corpus, and what each costs."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
 import byteweld
-from byteweld.cli import DONE, FAILED, NO, _corpus, _errors, _output
+from byteweld.cli import DONE, FAILED, NO, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
+from byteweld.cli._documents import Documents
 from byteweld.cli._page import Shown
 from byteweld.comparison._text import verdict
 from byteweld.comparison.corpora import MAX_DIFFERENCES, compare_files
 
 EXAMPLES = """
 byteweld compare mine.json theirs.json books/
-byteweld compare cl100k_base o200k_base src/ --ext .py,.rs --plain
-byteweld compare mine.json theirs.json chats.jsonl --allowed-special all --html report.html
+byteweld compare cl100k_base o200k_base src/ --ext .py,.rs --no-fail
+byteweld compare mine.json theirs.json chats.jsonl --special-text text --html report.html
 byteweld compare mine.json r50k.tiktoken books/ --pattern gpt2 --no-special --json
 """
 
 First = Annotated[
-    str, Argument(metavar="A", help="A tokenizer: a file, folder or name of an encoding.")
+    str, Argument(metavar="A", help="A tokenizer: a file, a folder, or the name of an encoding.")
 ]
-Second = Annotated[str, Argument(metavar="B", help="Another.")]
+Second = Annotated[str, Argument(metavar="B", help="Another tokenizer.")]
 Differences = Annotated[
     int,
     Option(
         "--differences",
         metavar="N",
         read=options.whole_number("--differences", 0),
-        help=f"How many differences to show. Default: {MAX_DIFFERENCES}.",
+        help=f"Show at most this many differences. Default: {MAX_DIFFERENCES}.",
     ),
+]
+NoFail = Annotated[
+    bool, Option("--no-fail", help="Exit with 0 even if ids differ; errors still exit with 2.")
 ]
 Pattern = Annotated[
     str | None,
     Option(
         "--pattern",
         metavar="P",
-        help="The pattern, for those of the two files that hold none (.tiktoken, vocab.json with "
+        help="The pattern, for whichever file holds none (.tiktoken, vocab.json with "
         f"merges.txt): {', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
         group="Tokenizers",
     ),
@@ -47,7 +51,7 @@ Special = Annotated[
     Option(
         "--special",
         metavar="TEXT=ID",
-        help="A special token, for those of the two files that hold none. May be repeated.",
+        help="A special token, for whichever file holds none. May be repeated.",
         group="Tokenizers",
     ),
 ]
@@ -55,7 +59,7 @@ NoSpecial = Annotated[
     bool,
     Option(
         "--no-special",
-        help="There are no special tokens, for those of the two files that hold none.",
+        help="No special tokens, for whichever file holds none.",
         group="Tokenizers",
     ),
 ]
@@ -66,8 +70,10 @@ def run(
     second: Second,
     source: options.Sources,
     differences: Differences = MAX_DIFFERENCES,
-    allowed_special: options.AllowedSpecial = None,
-    plain: options.Plain = False,
+    no_fail: NoFail = False,
+    special_text: options.SpecialTextOrSpecial = None,
+    allowed_special: options.OldAllowedSpecial = None,
+    plain: options.OldPlain = False,
     threads: options.Threads = None,
     json: options.Json = False,
     html: options.Html = None,
@@ -81,19 +87,22 @@ def run(
     separator: options.Separator = None,
     on_error: options.OnError = "fail",
 ) -> int:
-    """Encode your corpus with two tokenizers, and compare.
+    """Encode your corpus with two tokenizers and compare the results.
 
-    Told are: whether all ids are identical; the first spans that are cut differently, with the text
-    around them, and how many there are (or, where all are cut alike, the first tokens with other
-    ids); bytes per token by file and script; how fast each was. The exit code is 1 if ids differ.
-    A special token in a text is an error unless --allowed-special or --plain says what it is.
+    Reports whether all ids are identical; the first spans that are split differently, in context,
+    and how many there are (or, where every split agrees, the first tokens with different ids);
+    bytes per token by file and script; and the speed of each. The exit code is 1 if ids differ.
     """
     shown = Shown(html, json=json, force=force)
     settings = _Settings(pattern, special, no_special)
     tokenizers = (settings.load(first), settings.load(second))
     settings.check_use()
-    files = _corpus.Files(source, options.Reading(ext, lines, field, separator, on_error))
-    with _output.progress("comparing", None, "bytes") as advance:
+    known = dict.fromkeys(name for tok in tokenizers for name in tok.vocab.special_tokens)
+    specials = options.special_arguments(
+        known, special_text, allowed_special, plain, default="special"
+    )
+    files = Documents(source, options.Reading(ext, lines, field, separator, on_error))
+    with files.progress("comparing") as advance:
         found = compare_files(
             *tokenizers,
             files,
@@ -101,24 +110,24 @@ def run(
             num_threads=threads,
             max_differences=differences,
             progress=advance,
-            **_specials(tokenizers, allowed_special, plain),
+            **specials,
         )
-    files.tell_skipped()
+    files.say_skipped()
     if not found.total.documents:
-        _output.say("byteweld: nothing was compared: there is no document in the corpus")
+        _output.say("byteweld: the corpus contains no documents, so nothing was compared")
         return FAILED
     shown.show(
         f"{first} and {second}",
         lines=lambda: found.lines(color=_output.has_color()),
         value=found.to_dict,
         page=found.to_html,
-        said=verdict(found),
+        summary=verdict(found),
     )
-    return DONE if found.is_identical else NO
+    return DONE if found.is_identical or no_fail else NO
 
 
 class _Settings:
-    """What files cannot say of themselves; only those that cannot are given it."""
+    """Pattern and special tokens for the files that hold none; other files do not get them."""
 
     def __init__(self, pattern: str | None, special: list[str] | None, no_special: bool) -> None:
         self._given: dict[str, Any] = {
@@ -138,19 +147,9 @@ class _Settings:
         )
 
     def check_use(self) -> None:
-        """Refuse options that had nothing to say."""
+        """Refuse options that neither file needed."""
         if not self._is_used:
             raise _errors.UsageError(
-                "both tokenizers say their own pattern and special tokens; "
+                "both files hold their own pattern and special tokens; "
                 "leave --pattern, --special and --no-special out"
             )
-
-
-def _specials(
-    tokenizers: tuple[byteweld.Tokenizer, byteweld.Tokenizer],
-    allowed: list[str] | None,
-    plain: bool,
-) -> Any:
-    """The two arguments of every method that encodes; one of the two must know each name."""
-    known = dict.fromkeys(name for tok in tokenizers for name in tok.vocab.special_tokens)
-    return options.special_arguments(list(known), allowed, plain)

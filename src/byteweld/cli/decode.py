@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
-
 import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
@@ -59,7 +56,7 @@ def run(
     _output.data(tok.decode_bytes(numbers))
 
 
-def parse_ids(given: bytes, place: str) -> NDArray[np.uint32]:
+def parse_ids(given: bytes, place: str) -> list[int]:
     """Read ids; what is none is named with its place."""
     numbers: list[int] = []
     for match in _ID.finditer(given):
@@ -70,4 +67,4 @@ def parse_ids(given: bytes, place: str) -> NDArray[np.uint32]:
                 f"expected an id, found {found!r}", path=place, offset=match.start()
             )
         numbers.append(int(word))
-    return np.array(numbers, np.uint32)
+    return numbers

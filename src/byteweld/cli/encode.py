@@ -1,16 +1,15 @@
-"""`byteweld encode`: text -> ids, a line for each document."""
+"""`byteweld encode`: text -> ids, one line per document."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
 import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
-from byteweld.cli._command import Argument, Option
+from byteweld.cli._command import Option
 from byteweld.render import spans, to_ansi
 
 EXAMPLES = """
@@ -18,33 +17,28 @@ byteweld encode --tokenizer tokenizer.json --text 'hello world'
 byteweld encode --tokenizer tokenizer.json book.txt > ids.txt
 cat lines.txt | byteweld encode --tokenizer tokenizer.json --lines --json
 byteweld encode --tokenizer tokenizer.json --show --text 'Where do the tokens end?'
-byteweld encode --tokenizer cl100k.tiktoken --pattern cl100k --special '<|endoftext|>=100257' a.txt
+byteweld encode --tokenizer cl100k_base --special-text text README.md
 """
 
 _IDS_AT_ONCE = 1 << 16
+_FEW_BYTES = 1 << 20  # encoded to lists: for arrays, numpy would have to be imported
 
-File = Annotated[
-    str | None,
-    Argument(metavar="FILE", help="The text; - or nothing for standard input."),
-]
-Text = Annotated[
-    str | None, Option("--text", metavar="TEXT", help="The text itself, instead of a file.")
-]
 Lines = Annotated[
-    bool, Option("--lines", help="Every line is a document; it keeps its line ending.")
+    bool, Option("--lines", help="Make every line a document; it keeps its line ending.")
 ]
 AddBos = Annotated[bool, Option("--add-bos", help="Begin each document with the bos token.")]
 AddEos = Annotated[bool, Option("--add-eos", help="End each document with the eos token.")]
-Show = Annotated[bool, Option("--show", help="Show the tokens in colour instead of the ids.")]
-Json = Annotated[bool, Option("--json", help="Write each document's ids as a JSON list.")]
+Show = Annotated[bool, Option("--show", help="Show the tokens in color instead of the ids.")]
+Json = Annotated[bool, Option("--json", help="Write the ids of each document as a JSON list.")]
 
 
 def run(
-    file: File = None,
-    text: Text = None,
+    source: options.TextSources = None,
+    text: options.Text = None,
     lines: Lines = False,
+    special_text: options.SpecialTextOrFail = None,
     allowed_special: options.AllowedSpecial = None,
-    plain: options.Plain = False,
+    plain: options.OldPlain = False,
     add_bos: AddBos = False,
     add_eos: AddEos = False,
     show: Show = False,
@@ -56,56 +50,77 @@ def run(
     special: options.LoadSpecial = None,
     no_special: options.NoSpecial = False,
 ) -> None:
-    """Turn text into ids: one line of ids for each document.
+    """Turn text into ids: one line of ids per document.
 
-    The text is taken as it is, line ending at the end included, and need not be UTF-8. A special
-    token in it is an error unless --allowed-special or --plain says what it is.
+    The text comes from files, from standard input (- or no SOURCE), or from --text. It is encoded
+    as it is, final newline included, and need not be UTF-8. Each file is one document.
     """
-    if file is not None and text is not None:
-        raise _errors.UsageError("encode takes FILE or --text, not both")
+    sources = _input.sources("encode", source, text)
     if show and json:
         raise _errors.UsageError("encode takes --show or --json, not both")
     tok = options.load_tokenizer(
         tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
     )
-    specials = options.special_arguments(tok, allowed_special, plain)
+    specials = options.special_arguments(
+        tok.vocab.special_tokens, special_text, allowed_special, plain, default="fail"
+    )
     before = tok.encode("", add_bos=True) if add_bos else []
     after = tok.encode("", add_eos=True) if add_eos else []
-    source = _input.STDIN if file is None else file
-    for batch in _input.batches(_documents(source, text, lines)):
-        ids, offsets = tok.encode_ragged(batch, num_threads=threads, **specials)
-        for start, end in pairwise(offsets.tolist()):
-            _write(tok, before, ids[start:end], after, show=show, json=json)
+    sizes = [_input.size(name) for name in sources]
+    total = None if None in sizes or text is not None else sum(size or 0 for size in sizes)
+    done = 0
+    with _output.progress("encoding", total, "bytes", beside_data=True) as advance:
+        for batch in _input.batches(_documents(sources, text, lines)):
+            for document, ids in zip(batch, _encode(tok, batch, threads, specials), strict=True):
+                parts = [before, ids, after]
+                count = sum(map(len, parts))
+                for written in _show(tok, parts) if show else _write(parts, json=json):
+                    advance(done + len(document) * written // count)
+                done += len(document)
 
 
-def _documents(file: str, text: str | None, lines: bool) -> Iterable[bytes]:
+def _documents(sources: Sequence[str], text: str | None, lines: bool) -> Iterator[bytes]:
     if text is not None:
-        whole = _input.argument_bytes(text)
-        return io.BytesIO(whole) if lines else [whole]
-    return _input.read_lines(file) if lines else [_input.read(file)]
+        yield from _input.split(_input.argument_bytes(text), lines=lines, separator=None)
+    for source in sources:
+        if lines:
+            yield from _input.read_lines(source)
+        else:
+            yield _input.read(source)
 
 
-def _write(
-    tok: byteweld.Tokenizer,
-    before: list[int],
-    ids: Any,
-    after: list[int],
-    *,
-    show: bool,
-    json: bool,
-) -> None:
-    """Write one document's ids; those of a long one are never all Python integers at once."""
-    if show:
-        every = [*before, *ids.tolist(), *after]
-        _output.lines([to_ansi(spans(tok.vocab, every), _output.has_color())])
-        return
+def _encode(
+    tok: byteweld.Tokenizer, batch: list[bytes], threads: int | None, specials: Any
+) -> Iterable[Any]:
+    """The ids of each document, as lists if they are few, else as arrays."""
+    if sum(map(len, batch)) < _FEW_BYTES:
+        return tok.encode_batch(batch, num_threads=threads, **specials)
+    ids, offsets = tok.encode_ragged(batch, num_threads=threads, **specials)
+    return (ids[start:end] for start, end in pairwise(offsets.tolist()))
+
+
+def _show(tok: byteweld.Tokenizer, parts: list[Any]) -> Iterator[int]:
+    ids = [token_id for part in parts for token_id in _as_list(part)]
+    _output.lines([to_ansi(spans(tok.vocab, ids), _output.has_color())])
+    yield from [len(ids)] if ids else []
+
+
+def _write(parts: list[Any], *, json: bool) -> Iterator[int]:
+    """Write one document's ids in blocks, each of which becomes Python integers only now.
+
+    Yields how many are written.
+    """
     joint = ", " if json else " "
-    blocks = [before, *(ids[n : n + _IDS_AT_ONCE] for n in range(0, len(ids), _IDS_AT_ONCE)), after]
-    is_first = True
+    count = 0
     _output.text("[" if json else "")
-    for block in blocks:
-        if len(block):
-            numbers = block if isinstance(block, list) else block.tolist()
-            _output.text(("" if is_first else joint) + joint.join(map(str, numbers)))
-            is_first = False
+    for part in parts:
+        for start in range(0, len(part), _IDS_AT_ONCE):
+            numbers = _as_list(part[start : start + _IDS_AT_ONCE])
+            _output.text((joint if count else "") + joint.join(map(str, numbers)))
+            count += len(numbers)
+            yield count
     _output.text("]\n" if json else "\n")
+
+
+def _as_list(ids: Any) -> list[int]:
+    return ids if isinstance(ids, list) else ids.tolist()

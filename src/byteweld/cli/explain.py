@@ -1,8 +1,8 @@
-"""`byteweld explain`: every step of encoding a text, or of training on a tiny corpus."""
+"""`byteweld explain`: every step of encoding some text, or of training on a tiny corpus."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import byteweld
@@ -14,31 +14,34 @@ from byteweld.cli._page import Shown
 EXAMPLES = """
 byteweld explain --tokenizer tokenizer.json 'lowest of all'
 byteweld explain --train 'low low low low low lower lower' --recipe from-scratch
-byteweld explain --tokenizer tokenizer.json 'lowest of all' --html why.html
+byteweld explain --tokenizer tokenizer.json --text 'lowest of all' --html why.html
 byteweld explain --train --vocab-size 262 notes.txt
 byteweld explain --train --pattern gpt2 --special '<|x|>' 'she eats<|x|>he eats' --json
 """
 
-# The reference recounts everything at every step; a page is enough to see how it goes.
+# The reference implementation recounts everything at every step, which suits a page of text.
 _MAX_CORPUS_BYTES = 100_000
 _MAX_PRETOKEN_BYTES = 1024
 _MERGES = 8
 
-Texts = Annotated[
-    list[str],
+Sources = Annotated[
+    list[str] | None,
     Argument(
-        metavar="TEXT...",
-        help="The text; - for standard input. With --train, each is a document, or a file of one.",
+        metavar="SOURCE...",
+        help="Files, or - for standard input, which is the default. A SOURCE that is not a file is "
+        "taken as the text itself, unless it looks like a path.",
     ),
 ]
-Train = Annotated[bool, Option("--train", help="Show a training on the text instead.")]
+Train = Annotated[
+    bool, Option("--train", help="Explain a training on the text; each SOURCE is a document.")
+]
 VocabSize = Annotated[
     int | None,
     Option(
         "--vocab-size",
         metavar="N",
         read=options.whole_number("--vocab-size"),
-        help=f"How many tokens. Default: enough for {_MERGES} merges.",
+        help=f"The size of the vocabulary. Default: enough for {_MERGES} merges.",
         group="With --train",
     ),
 ]
@@ -47,7 +50,7 @@ RecipeName = Annotated[
     Option(
         "--recipe",
         metavar="NAME",
-        help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: plain, which has no pattern.",
+        help=f"The recipe: {', '.join(byteweld.RECIPES)}. Default: plain, which has no pattern.",
         read=options.choice(list(byteweld.RECIPES), "--recipe"),
         group="With --train",
     ),
@@ -57,7 +60,7 @@ PatternText = Annotated[
     Option(
         "--pattern",
         metavar="P",
-        help="The pattern, for tokenizer files that hold none; with --train, that of the training: "
+        help="The pattern, for tokenizer files that hold none, or of the training with --train: "
         f"{', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
     ),
 ]
@@ -66,8 +69,8 @@ Special = Annotated[
     Option(
         "--special",
         metavar="TEXT=ID",
-        help="A special token, for tokenizer files that hold none; with --train, one of the "
-        "training, as TEXT alone. May be repeated.",
+        help="A special token, for tokenizer files that hold none; just TEXT with --train. "
+        "May be repeated.",
     ),
 ]
 TokenizerPath = Annotated[
@@ -76,7 +79,8 @@ TokenizerPath = Annotated[
         "--tokenizer",
         "-t",
         metavar="PATH",
-        help="The tokenizer: a file or folder of any format. Default: tokenizer.json.",
+        help="The tokenizer: a file, a folder, or the name of an encoding. "
+        "Default: tokenizer.json.",
         group="Tokenizer",
     ),
 ]
@@ -86,17 +90,19 @@ MaxPretokenBytes = Annotated[
         "--max-pretoken-bytes",
         metavar="N",
         read=options.whole_number("--max-pretoken-bytes", 1),
-        help="Refuse longer pre-tokens: the time grows with the square. "
+        help="Refuse longer pre-tokens, since the time grows with the square of their length. "
         f"Default: {_MAX_PRETOKEN_BYTES}.",
     ),
 ]
 
 
 def run(
-    texts: Texts,
+    source: Sources = None,
+    text: options.Text = None,
     train: Train = False,
-    allowed_special: options.AllowedSpecial = None,
-    plain: options.Plain = False,
+    special_text: options.SpecialTextOrFail = None,
+    allowed_special: options.OldAllowedSpecial = None,
+    plain: options.OldPlain = False,
     pattern: PatternText = None,
     special: Special = None,
     max_pretoken_bytes: MaxPretokenBytes = None,
@@ -109,20 +115,23 @@ def run(
     recipe: RecipeName = None,
     vocab_size: VocabSize = None,
 ) -> None:
-    """Show why a text has these tokens, step by step.
+    """Show step by step why text gets these tokens, or how a training finds its merges.
 
-    Of encoding: the pairs that may merge at each step, the chosen one, the merge tree, and where
-    greedy longest match would differ. A special token in the text is an error unless
-    --allowed-special or --plain says what it is. Of training (--train): the table of pair counts at
-    each step, the winner, and why it won its tie.
+    The text comes from files, from standard input (- or no SOURCE), or from --text.
+
+    For encoding: the pairs that could merge at each step, the one that does, the merge tree, and
+    where greedy longest match would differ. For training (--train): the pair counts at each step,
+    the winner, and how ties were broken.
     """
     explained: Any
     shown = Shown(html, json=json, force=force)
+    sources = _input.sources("explain", source, text)
     if train:
         for flag, is_given in (
             ("--tokenizer", tokenizer is not None),
             ("--format", format is not None),
             ("--no-special", no_special),
+            ("--special-text", special_text is not None),
             ("--allowed-special", bool(allowed_special)),
             ("--plain", plain),
             ("--max-pretoken-bytes", max_pretoken_bytes is not None),
@@ -136,12 +145,12 @@ def run(
             specials_file=None,
             ascii_only=False,
         )
-        explained = _explain_training([_document(text) for text in texts], chosen, vocab_size)
+        explained = _explain_training(_documents(sources, text), chosen, vocab_size)
     else:
         if recipe is not None or vocab_size is not None:
-            raise _errors.UsageError("--recipe and --vocab-size go with --train")
-        if len(texts) > 1:
-            raise _errors.UsageError("explain takes one TEXT; put it in quotes")
+            raise _errors.UsageError("--recipe and --vocab-size need --train")
+        if len(sources) > 1:
+            raise _errors.UsageError("explain takes one SOURCE; put text in quotes")
         tok = options.load_tokenizer(
             tokenizer or "tokenizer.json",
             format=format,
@@ -149,12 +158,14 @@ def run(
             special=special,
             no_special=no_special,
         )
-        text = _input.read("-") if texts[0] == "-" else _input.argument_bytes(texts[0])
+        specials = options.special_arguments(
+            tok.vocab.special_tokens, special_text, allowed_special, plain, default="fail"
+        )
         explained = byteweld.explain(
             tok,
-            text,
+            _documents(sources, text)[0],
             max_pretoken_bytes=max_pretoken_bytes or _MAX_PRETOKEN_BYTES,
-            **options.special_arguments(tok, allowed_special, plain),
+            **specials,
         )
     shown.show(
         "A training, step by step" if train else "Why these tokens",
@@ -164,17 +175,18 @@ def run(
     )
 
 
-def _document(text: str) -> bytes:
-    if text == _input.STDIN:
-        return _input.read(text)
-    try:
-        is_file = Path(text).is_file()
-    except (OSError, ValueError):  # too long for a name, or with a NUL
-        is_file = False
-    if is_file:
-        _output.say(f"reading {text}")
-        return _input.read(text)
-    return _input.argument_bytes(text)
+def _documents(sources: Sequence[str], text: str | None) -> list[bytes]:
+    if text is not None:
+        return [_input.argument_bytes(text)]
+    return [_document(source) for source in sources]
+
+
+def _document(source: str) -> bytes:
+    if not _input.is_file(source):
+        return _input.argument_bytes(source)
+    if source != _input.STDIN:
+        _output.say(f"reading {source}")
+    return _input.read(source)
 
 
 def _explain_training(
@@ -186,9 +198,9 @@ def _explain_training(
     size = sum(map(len, documents))
     if size > _MAX_CORPUS_BYTES:
         raise _errors.UsageError(
-            f"the corpus has {size} bytes, too many to show every step of a training "
-            f"(at most {_MAX_CORPUS_BYTES}); take a part of it, or use `byteweld train`"
+            f"the corpus has {size:,} bytes, too many to show every step of a training "
+            f"(at most {_MAX_CORPUS_BYTES:,}); take a part of it, or use `byteweld train`"
         )
-    # The engine cuts: the reference would need the package `regex` for a pattern.
+    # The engine splits: the reference would need the package `regex` for a pattern.
     counts = byteweld.count(iter(documents), recipe=recipe)
     return byteweld.explain_training(dict(counts.items()), vocab_size, recipe)

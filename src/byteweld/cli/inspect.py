@@ -1,17 +1,20 @@
-"""`byteweld inspect`: what a tokenizer is and does; its merges, a token's tree; a file's bytes."""
+"""`byteweld inspect`: a tokenizer, its merges, a token's tree, a corpus, or the bytes of a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import byteweld
-from byteweld.cli import _bytes, _corpus, _errors, _output, _overview
+from byteweld.cli import _bytes, _errors, _output, _overview
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
+from byteweld.cli._documents import Documents
 from byteweld.cli._page import Shown
-from byteweld.evaluation.corpora import Evaluation, evaluate_files
 from byteweld.render import namer, visible
+
+if TYPE_CHECKING:
+    from byteweld.evaluation.corpora import Evaluation
 
 EXAMPLES = """
 byteweld inspect tokenizer.json
@@ -19,7 +22,7 @@ byteweld inspect tokenizer.json --merges 20
 byteweld inspect tokenizer.json --tree ' the'
 byteweld inspect cl100k.tiktoken --pattern cl100k --no-special --json
 byteweld inspect tokenizer.json --corpus books/ --corpus code/ --ext .txt,.py
-byteweld inspect tokenizer.json --corpus books/ --plain --html report.html
+byteweld inspect tokenizer.json --corpus books/ --special-text text --html report.html
 byteweld inspect --bytes drawing.svg
 """
 
@@ -27,9 +30,7 @@ _ALL = "all"
 
 TokenizerArgument = Annotated[
     str | None,
-    Argument(
-        metavar="TOKENIZER", help="A file or folder of any format, or the name of an encoding."
-    ),
+    Argument(metavar="TOKENIZER", help="A file, a folder, or the name of an encoding."),
 ]
 Merges = Annotated[
     str | None,
@@ -37,19 +38,21 @@ Merges = Annotated[
         "--merges",
         metavar="[N]",
         bare=_ALL,
-        help="Print the merges in order, or the first N: left + right.",
+        help="Print the merges in order, or only the first N.",
     ),
 ]
 TreeOf = Annotated[
     str | None,
-    Option("--tree", metavar="TOKEN", help="Draw how merges build a token: its text, or its id."),
+    Option(
+        "--tree", metavar="TOKEN", help="Draw how merges build a token, given by its text or id."
+    ),
 ]
 Bytes = Annotated[
     str | None,
     Option(
         "--bytes",
         metavar="FILE",
-        help="Show which byte values a file uses, and what --ascii-only would save. "
+        help="Show which byte values a file uses, and whether --ascii-only would suit it. "
         "Needs no tokenizer.",
     ),
 ]
@@ -58,8 +61,8 @@ Corpus = Annotated[
     Option(
         "--corpus",
         metavar="SOURCE",
-        help="Show what the tokenizer does with these files, folders or globs, or - for standard "
-        "input. May be repeated.",
+        help="Measure the tokenizer on these files, folders or globs, or - for standard input. "
+        "May be repeated.",
     ),
 ]
 
@@ -70,8 +73,9 @@ def run(
     tree: TreeOf = None,
     bytes_of: Bytes = None,
     corpus: Corpus = None,
-    allowed_special: options.AllowedSpecial = None,
-    plain: options.Plain = False,
+    special_text: options.SpecialTextOrSpecial = None,
+    allowed_special: options.OldAllowedSpecial = None,
+    plain: options.OldPlain = False,
     json: options.Json = False,
     html: options.Html = None,
     force: options.Force = False,
@@ -86,24 +90,22 @@ def run(
     separator: options.Separator = None,
     on_error: options.OnError = "fail",
 ) -> None:
-    """Show what a tokenizer is: its size, pattern, special tokens, longest and unreachable tokens.
+    """Show a tokenizer: its size, pattern, special tokens, longest and unreachable tokens.
 
     A token is unreachable when encoding its own bytes gives other tokens.
 
-    With --corpus, show what it does with a corpus instead: bytes per token, tokens per word and
-    whole words, by file and script; tokens that are rare or unused; Rényi efficiency; one sentence
-    in many languages; digits and indentation; whether every document comes back. A special token in
-    a text is an error unless --allowed-special or --plain says what it is.
+    With --corpus, measure it on a corpus instead: bytes per token, tokens per word and whole words,
+    by file and script; rare and unused tokens; Rényi efficiency; one sentence in many languages;
+    digits and indentation; and whether every document survives a round trip.
     """
     if sum(asked is not None for asked in (merges, tree, bytes_of, corpus)) > 1:
         raise _errors.UsageError("inspect takes one of --merges, --tree, --bytes and --corpus")
     if tokenizer is None and bytes_of is None:
         raise _errors.UsageError("inspect needs a TOKENIZER, or --bytes FILE")
     reading = options.Reading(ext, lines, field, separator, on_error)
-    if corpus is None and (reading != options.Reading() or allowed_special or plain or threads):
-        raise _errors.UsageError(
-            "--allowed-special, --plain, --threads and how files are read go with --corpus"
-        )
+    is_corpus_option = reading != options.Reading() or special_text or allowed_special or plain
+    if corpus is None and (is_corpus_option or threads):
+        raise _errors.UsageError("--special-text, --threads and the reading options need --corpus")
     shown = Shown(html, json=json, force=force)
     if bytes_of is not None:
         found = _bytes.ByteCounts(bytes_of)
@@ -123,8 +125,10 @@ def run(
         if corpus is None:
             _show_overview(shown, seen)
         else:
-            specials = options.special_arguments(tok, allowed_special, plain)
-            files = _corpus.Files(corpus, reading)
+            specials = options.special_arguments(
+                tok.vocab.special_tokens, special_text, allowed_special, plain, default="special"
+            )
+            files = Documents(corpus, reading)
             _show_evaluation(shown, seen, _evaluate(tok, files, threads, specials))
 
 
@@ -157,11 +161,13 @@ def _show_evaluation(shown: Shown, named: _Named, evaluation: Evaluation) -> Non
 
 
 def _evaluate(
-    tok: byteweld.Tokenizer, files: _corpus.Files, threads: int | None, specials: Any
+    tok: byteweld.Tokenizer, files: Documents, threads: int | None, specials: Any
 ) -> Evaluation:
-    with _output.progress("encoding", None, "bytes") as advance:
+    from byteweld.evaluation.corpora import evaluate_files  # needs numpy, which is slow to import
+
+    with files.progress("measuring") as advance:
         found = evaluate_files(tok, files, num_threads=threads, progress=advance, **specials)
-    files.tell_skipped()
+    files.say_skipped()
     return found
 
 
@@ -170,11 +176,11 @@ def _evaluate(
 
 def _merge_count(tok: byteweld.Tokenizer, asked: str) -> int:
     if tok.vocab.ranking == "ranks":
-        raise _errors.UsageError("this tokenizer is ranked by id and has no merge list")
+        raise _errors.UsageError("this tokenizer ranks tokens by id and has no list of merges")
     if asked == _ALL:
         return len(tok.vocab.merge_ids)
     if not (asked.isascii() and asked.isdigit() and len(asked) <= 10):
-        raise _errors.UsageError(f"--merges is {asked!r}; expected a whole number, or nothing")
+        raise _errors.UsageError(f"--merges is {asked!r}; expected a whole number or nothing")
     return int(asked)
 
 
@@ -212,7 +218,7 @@ def _show_tree(shown: Shown, tok: byteweld.Tokenizer, asked: str) -> None:
     token_id = _find_token(tok, asked)
     try:
         drawn = byteweld.merge_tree(tok.vocab, token_id)
-    except ValueError as error:  # too long; there is no argument here that allows it
+    except ValueError as error:  # too long; the argument that would allow it is not an option
         raise _errors.UsageError(str(error).partition(";")[0]) from None
     tokens = {str(i): {"bytes": t.hex(), "text": visible(t)} for i, t in drawn.tokens.items()}
     shown.show(
@@ -224,7 +230,7 @@ def _show_tree(shown: Shown, tok: byteweld.Tokenizer, asked: str) -> None:
 
 
 def _find_token(tok: byteweld.Tokenizer, asked: str) -> int:
-    """A token by its text, by the text as it is shown, or by its id."""
+    """Find a token by its text, by its text as shown, or by its id."""
     token = asked.encode("utf-8", "surrogateescape")
     for found in (tok.vocab.ids.get(token), tok.vocab.special_tokens.get(asked)):
         if found is not None:
@@ -235,6 +241,6 @@ def _find_token(tok: byteweld.Tokenizer, asked: str) -> int:
     if asked.isascii() and asked.isdigit() and len(asked) <= 10 and int(asked) in tok.vocab.tokens:
         return int(asked)
     raise _errors.UsageError(
-        f"{asked!r} is no token of this tokenizer and no id; "
-        f"as text it is {' '.join(map(str, tok.encode_ordinary(asked))) or 'empty'}"
+        f"{asked!r} is neither a token nor an id of this tokenizer; "
+        f"it encodes to {' '.join(map(str, tok.encode_ordinary(asked))) or 'empty'}"
     )

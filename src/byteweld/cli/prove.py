@@ -1,4 +1,4 @@
-"""`byteweld prove`: a corpus through byteweld and the real tiktoken or tokenizers; the same ids?"""
+"""`byteweld prove`: whether byteweld and the real tiktoken or tokenizers give the same ids."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import byteweld
 from byteweld import peers, proof
-from byteweld.cli import DONE, FAILED, NO, _corpus, _output
+from byteweld.cli import DONE, FAILED, NO, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
+from byteweld.cli._documents import Documents
 from byteweld.render import around, visible
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 byteweld prove tokenizer.json books/
-byteweld prove tokenizer.json chats.jsonl.zst --field content --allowed-special all
+byteweld prove tokenizer.json chats.jsonl.zst --field content --special-text text
 byteweld prove cl100k_base big.txt.gz --separator '<|endoftext|>'
 byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizers --threads 1
 """
@@ -44,14 +45,14 @@ PeerName = Annotated[
         read=options.choice(peers.PEERS, "--peer"),
     ),
 ]
-AllowedSpecial = Annotated[
-    str | None,
+# An older spelling of --special-text.
+OldAllowedSpecial = Annotated[
+    list[str] | None,
     Option(
         "--allowed-special",
-        metavar="all",
-        help="Special tokens in a text become their ids, on both sides. "
-        "Default: they are ordinary text, on both sides.",
+        help="The same as --special-text special.",
         read=options.choice(["all"], "--allowed-special"),
+        is_hidden=True,
     ),
 ]
 
@@ -74,21 +75,21 @@ class _Ours(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """All that is told of a run."""
+    """Everything the report is about."""
 
     path: str
     ours: _Ours
     peer: peers.Peer
     proof: proof.Proof
-    files: int
-    skipped: int
+    files: Documents
 
 
 def run(
     tokenizer: TokenizerArgument,
     source: options.Sources,
     peer: PeerName = None,
-    allowed_special: AllowedSpecial = None,
+    special_text: options.SpecialTextOrSpecial = None,
+    allowed_special: OldAllowedSpecial = None,
     threads: options.Threads = None,
     json: options.Json = False,
     format: options.Format = None,
@@ -104,13 +105,15 @@ def run(
     """Encode your corpus with byteweld and with the real tiktoken or tokenizers, and compare.
 
     Every document goes through both. Either all ids are identical, or the first difference is shown
-    and the exit code is 1. The peer takes text only: with a document that is not UTF-8, or that the
-    peer itself fails on, the exit code is 2, unless --on-error says what to do about it.
+    and the exit code is 1. The peer takes only text: a document that is not UTF-8, or that the peer
+    itself fails on, ends the proof with exit code 2, unless --on-error says what to do about it.
     """
     tok = options.load_tokenizer(
         tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
     )
-    with_specials = allowed_special is not None
+    specials = options.special_arguments(
+        (), special_text, allowed_special, False, default="special"
+    )
     by_name = options.is_name(tokenizer)
     opened = peers.open_peer(
         None if by_name else tokenizer,
@@ -118,54 +121,42 @@ def run(
         tok.vocab,
         library=peer or ("tiktoken" if by_name else None),  # type: ignore[arg-type]  # checked
         pattern=None if pattern in (*byteweld.PATTERNS, "none") else pattern,
-        specials=with_specials,
+        specials=specials["allowed_special"] == "all",
         num_threads=threads,
     )
-    specials = {"allowed_special": "all"} if with_specials else {"disallowed_special": ()}
     ours = _Ours(tok, threads, specials)
-    corpus = _Documents(source, options.Reading(ext, lines, field, separator, on_error))
-    with _output.progress("proving", None, "bytes") as advance:
+    files = Documents(source, options.Reading(ext, lines, field, separator, on_error))
+    with files.progress("proving") as advance:
         found = proof.prove(
-            ours, opened, corpus, skip_failures=on_error == "skip", progress=advance
+            ours, opened, _documents(files), skip_failures=on_error == "skip", progress=advance
         )
-    return _tell(_Run(tokenizer, ours, opened, found, corpus.files, corpus.skipped), json)
+    return _report(_Run(tokenizer, ours, opened, found, files), json)
 
 
-class _Documents:
-    """The documents of all sources, with their names; counts files and what the reader skipped."""
-
-    def __init__(self, sources: Sequence[str], reading: options.Reading) -> None:
-        self._by_file = _corpus.documents_by_file(sources, reading)
-        self.files = 0
-        self.skipped = 0
-
-    def __iter__(self) -> Iterator[proof.Document]:
-        for name, documents in self._by_file:
-            self.files += 1
-            for number, content in enumerate(documents, 1):
-                yield proof.Document(name, number, content)
-            self.skipped += _corpus.skipped(documents)
+def _documents(files: Documents) -> Iterator[proof.Document]:
+    for name, documents in files:
+        for number, content in enumerate(documents, 1):
+            yield proof.Document(name, number, content)
 
 
-# ---------------------------------------------------------------------------- telling
+# ---------------------------------------------------------------------------- the report
 
 
-def _tell(seen: _Run, json: bool) -> int:
+def _report(seen: _Run, json: bool) -> int:
     found = seen.proof
     for failure in found.skipped:
         _output.say(f"skipped {_failure_words(failure)}")
-    if seen.skipped:
-        _output.say(f"skipped {_output.amount(seen.skipped, 'document')} while reading")
+    seen.files.say_skipped()
     if json:
         _output.report(_to_dict(seen))
     if found.failure is not None:
         _output.say(
             f"byteweld: {_failure_words(found.failure)}; "
-            "--on-error skip leaves such documents out, --on-error replace mends what is not UTF-8"
+            "--on-error skip leaves such documents out, --on-error replace repairs invalid UTF-8"
         )
         return FAILED
     if found.difference is None and found.documents == 0:
-        _output.say("byteweld: nothing was compared: there is no document in the corpus")
+        _output.say("byteweld: the corpus contains no documents, so nothing was compared")
         return FAILED
     if not json:
         _output.lines(_lines(seen))
@@ -174,7 +165,7 @@ def _tell(seen: _Run, json: bool) -> int:
 
 def _failure_words(failure: proof.Failure) -> str:
     place = f"{failure.document.source}: document {failure.document.number}"
-    reason = " ".join(failure.reason.split())
+    reason = " ".join(_errors.with_flags(failure.reason).split())
     return f"{place}: {failure.side} failed: {_output.shortened(reason, 200)}"
 
 
@@ -186,7 +177,7 @@ def _lines(seen: _Run) -> Iterator[str]:
     else:
         yield from _difference_lines(seen, found.difference)
         yield f"identical before it: {same}"
-    yield f"  {_output.size(found.bytes)} in {_output.amount(seen.files, 'file')}"
+    yield f"  {_output.size(found.bytes)} in {_output.amount(seen.files.files, 'file')}"
     names = (seen.ours.name, seen.peer.name)
     width = max(map(len, names))
     for name, seconds in zip(names, found.seconds, strict=True):
@@ -253,8 +244,8 @@ def _to_dict(seen: _Run) -> dict[str, Any]:
         "documents": found.documents,
         "tokens": found.tokens,
         "bytes": found.bytes,
-        "files": seen.files,
-        "skipped_documents": seen.skipped + found.skipped_documents,
+        "files": seen.files.files,
+        "skipped_documents": seen.files.skipped + found.skipped_documents,
         "seconds": {"byteweld": found.seconds[0], "peer": found.seconds[1]},
         "difference": _difference_to_dict(seen, found.difference),
         "failure": None if failure is None else _failure_to_dict(failure),

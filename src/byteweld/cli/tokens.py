@@ -1,14 +1,15 @@
-"""`byteweld tokens`: how many tokens, by file and in all; and, if asked, which they are."""
+"""`byteweld tokens`: how many tokens, by file and in total; with --show, also which."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, NamedTuple
 
 import byteweld
-from byteweld.cli import _corpus, _errors, _input, _output
+from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
-from byteweld.cli._command import Option
+from byteweld.cli._command import Argument, Option
+from byteweld.cli._documents import Documents
 from byteweld.cli._page import Shown
 from byteweld.markup import Child, Html, element, joined, section, table
 from byteweld.markup.charts import Bar, bars
@@ -17,18 +18,27 @@ from byteweld.render import EncodedText, columns, to_ansi, to_html
 EXAMPLES = """
 byteweld tokens --tokenizer tokenizer.json README.md
 byteweld tokens --tokenizer tokenizer.json src/ --ext .py,.rs --json
+byteweld tokens --tokenizer tokenizer.json --text 'How many are these?'
 byteweld tokens --tokenizer tokenizer.json --show poem.txt
 byteweld tokens --tokenizer tokenizer.json --show poem.txt --html poem.html
 git diff | byteweld tokens --tokenizer tokenizer.json -
 """
 
-# --show is for eyes: of a document this many bytes are shown, and on a page so many documents.
+# --show is for people: longer documents are refused, and a page stops at this many tokens.
 _MAX_SHOWN_BYTES = 1_000_000
 _MAX_PAGE_TOKENS = 20_000
+_FEW_BYTES = 1 << 20  # counted one by one: for arrays, numpy would have to be imported
 
+Sources = Annotated[
+    list[str] | None,
+    Argument(
+        metavar="SOURCE...",
+        help="Files, folders or globs, or - for standard input, which is the default.",
+    ),
+]
 Show = Annotated[
     bool,
-    Option("--show", help="Show the tokens of each document, in colour, before the numbers."),
+    Option("--show", help="Show the tokens of each document, in color, before the numbers."),
 ]
 
 
@@ -52,9 +62,11 @@ class _Shown(NamedTuple):
 
 
 def run(
-    source: options.Sources,
-    allowed_special: options.AllowedSpecial = None,
-    plain: options.Plain = False,
+    source: Sources = None,
+    text: options.Text = None,
+    special_text: options.SpecialTextOrSpecial = None,
+    allowed_special: options.OldAllowedSpecial = None,
+    plain: options.OldPlain = False,
     show: Show = False,
     threads: options.Threads = None,
     json: options.Json = False,
@@ -71,32 +83,37 @@ def run(
     separator: options.Separator = None,
     on_error: options.OnError = "fail",
 ) -> None:
-    """Count tokens: of each file, and in all, with bytes per token.
+    """Count tokens, in each file and in total, with bytes per token.
 
-    A special token in a text is an error unless --allowed-special or --plain says what it is.
+    The text comes from files, from standard input (- or no SOURCE), or from --text.
     """
+    sources = _input.sources("tokens", source, text)
     tok = options.load_tokenizer(
         tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
     )
-    specials = options.special_arguments(tok, allowed_special, plain)
-    reading = options.Reading(ext, lines, field, separator, on_error)
+    specials = options.special_arguments(
+        tok.vocab.special_tokens, special_text, allowed_special, plain, default="special"
+    )
     shown = Shown(html, json=json, force=force)
     keep = None if json else _MAX_PAGE_TOKENS if html is not None else 0
     work = _Work(tok, threads, specials, show, keep=keep)
-    with _output.progress("counting", None, "files") as advance:
-        for name, documents in _corpus.documents_by_file(source, reading):
-            work.file(name, documents)
-            advance(len(work.rows))
+    reading = options.Reading(ext, lines, field, separator, on_error)
+    files = Documents(sources, reading, text=text)
+    with files.progress("encoding", beside_data=show) as advance:
+        for name, documents in files:
+            before = files.skipped
+            tokens, num_bytes = work.file(name, documents, advance)
+            work.rows.append(_Row(name, tokens, num_bytes, files.skipped - before))
     total = _Row(
         "total",
         sum(row.tokens for row in work.rows),
         sum(row.bytes for row in work.rows),
         sum(row.skipped for row in work.rows),
     )
-    if total.skipped:
-        _output.say(f"skipped {_output.amount(total.skipped, 'document')}")
+    files.say_skipped()
+    of = "the text" if text is not None else sources[0]
     shown.show(
-        f"Tokens of {source[0]}" + (" and others" if len(source) > 1 else ""),
+        f"Tokens of {of}" + (" and others" if len(sources) > 1 else ""),
         lines=lambda: _table(work.rows if len(work.rows) == 1 else [*work.rows, total]),
         value=lambda: _report(work, total, show),
         page=lambda: _page(work, total),
@@ -104,7 +121,7 @@ def run(
 
 
 class _Work:
-    """What is gathered while documents go through."""
+    """Encodes documents and collects what is reported about them."""
 
     def __init__(
         self,
@@ -121,30 +138,40 @@ class _Work:
         self._show = show
         self._keep = keep  # tokens to keep, at least; None for all, 0 for none
         self._kept = 0
+        self._done = 0  # bytes of the files before this one
         self.rows: list[_Row] = []
         self.shown: list[_Shown] = []
         self.left_out = 0  # documents that are not among these
 
-    def file(self, name: str, documents: Iterator[bytes]) -> None:
-        """Take one file."""
+    def file(
+        self, name: str, documents: Iterator[bytes], advance: Callable[[int], None]
+    ) -> tuple[int, int]:
+        """Count the tokens and bytes of one file."""
         number = tokens = num_bytes = 0
         for batch in _input.batches(documents):
             try:
-                ids, _ = self._tok.encode_ragged(batch, num_threads=self._threads, **self._specials)
+                tokens += self._count(batch)
             except byteweld.SpecialTokenError as error:
                 raise byteweld.SpecialTokenError(f"{name}: {error}") from None
-            tokens += len(ids)
             num_bytes += sum(map(len, batch))
             for document in batch if self._show else ():
                 number += 1
                 self._look(name, number, document)
-        self.rows.append(_Row(name, tokens, num_bytes, _corpus.skipped(documents)))
+            advance(self._done + num_bytes)
+        self._done += num_bytes
+        return tokens, num_bytes
+
+    def _count(self, batch: list[bytes]) -> int:
+        if sum(map(len, batch)) < _FEW_BYTES:
+            return sum(self._tok.count(document, **self._specials) for document in batch)
+        ids, _ = self._tok.encode_ragged(batch, num_threads=self._threads, **self._specials)
+        return len(ids)
 
     def _look(self, name: str, number: int, document: bytes) -> None:
         if len(document) > _MAX_SHOWN_BYTES:
             raise _errors.UsageError(
-                f"{name}: document {number} has {len(document)} bytes, too many to --show "
-                f"(at most {_MAX_SHOWN_BYTES}); take a part of it, or leave --show out"
+                f"{name}: document {number} has {len(document):,} bytes, too many to --show "
+                f"(at most {_MAX_SHOWN_BYTES:,}); take a part of it, or leave --show out"
             )
         if self._keep and self._kept >= self._keep:
             self.left_out += 1
@@ -175,20 +202,20 @@ def _report(work: _Work, total: _Row, show: bool) -> dict[str, Any]:
 
 def _page(work: _Work, total: _Row) -> Html:
     def row(of: _Row) -> list[Child]:
-        return [element("code", of.name), of.tokens, of.bytes, _rate(of)]
+        return [element("code", of.name), f"{of.tokens:,}", f"{of.bytes:,}", _rate(of)]
 
     rows = [*map(row, work.rows), *([row(total)] if len(work.rows) > 1 else [])]
     parts: list[Child] = []
-    room = _MAX_PAGE_TOKENS
+    left = _MAX_PAGE_TOKENS
     for shown in work.shown:
-        parts.append(section(_title(shown.name, shown.number), to_html(shown.text.spans, room)))
-        room -= len(shown.text)
+        parts.append(section(_title(shown.name, shown.number), to_html(shown.text.spans, left)))
+        left -= len(shown.text)
     chart = [Bar(element("code", r.name), [r.bytes_per_token], [_rate(r)]) for r in work.rows]
     return joined(
         table(["file", "tokens", "bytes", "bytes per token"], rows, numbers=[1, 2, 3]),
         bars(("file", "bytes per token"), chart) if len(chart) > 1 else None,
         parts,
-        element("p", f"… and {work.left_out:,} documents more", class_="hint")
+        element("p", f"… and {work.left_out:,} more documents", class_="hint")
         if work.left_out
         else None,
     )
@@ -200,7 +227,7 @@ def _rate(row: _Row) -> str:
 
 def _table(rows: list[_Row]) -> Iterator[str]:
     heads = ("tokens", "bytes", "bytes/token", "file")
-    cells = [(f"{row.tokens}", f"{row.bytes}", _rate(row), row.name) for row in rows]
+    cells = [(f"{row.tokens:,}", f"{row.bytes:,}", _rate(row), row.name) for row in rows]
     return columns([heads, *cells], right=[0, 1, 2])
 
 

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import numpy as np
-
 from byteweld.tokenizer import Tokenizer
 from byteweld.training import Training
 
 if TYPE_CHECKING:
+    import numpy as np  # slow to import
     from numpy.typing import NDArray
+
+_FEW_BYTES = 1 << 16  # counted without numpy, which takes longer to import
 
 Reason = Literal["cut", "part", "never merged", "changed"]
 
@@ -59,6 +60,8 @@ def token_lengths(tok: Tokenizer) -> NDArray[np.int64] | None:
     changes = {"normalizer", "prefix space", "added token flags", "shared ids"}
     if vocab.alphabet != "bytes" or changes.intersection(vocab.extras):
         return None
+    import numpy as np
+
     lengths = np.zeros(tok.n_vocab, np.int64)  # ids are nearly dense
     lengths[list(vocab.tokens)] = [len(token) for token in vocab.tokens.values()]
     return lengths
@@ -195,5 +198,12 @@ def byte_counts(data: bytes) -> Sequence[int]:
     >>> byte_counts(b"abba")[ord("b")]
     2
     """
-    counts: list[int] = np.bincount(np.frombuffer(data, np.uint8), minlength=256).tolist()
-    return counts
+    if len(data) < _FEW_BYTES:
+        counts = [0] * 256
+        for byte in data:
+            counts[byte] += 1
+        return counts
+    import numpy as np
+
+    counted: list[int] = np.bincount(np.frombuffer(data, np.uint8), minlength=256).tolist()
+    return counted

@@ -1,0 +1,135 @@
+"""The documents of sources by file, for verbs that encode: progress, and what was skipped."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import byteweld
+from byteweld.cli import _errors, _input, _output
+from byteweld.cli._options import Reading
+
+TEXT = "--text"  # the name of a document that is itself an argument
+_SHOWN_EXTENSIONS = 5
+_COMPRESSED = (".gz", ".zst", ".xz")
+
+
+class Documents:
+    """Each file's name and its documents, in the order of the sources; `-` is standard input.
+
+    All sources are resolved before the first is read, so that a wrong name is an error at once.
+    """
+
+    def __init__(
+        self, sources: Sequence[str], reading: Reading, *, text: str | None = None
+    ) -> None:
+        check_stdin(sources, reading)
+        self._reading = reading
+        self._text = text
+        self._corpora = [None if s == _input.STDIN else _open(s, reading) for s in sources]
+        self._bytes_read = 0  # as stored, of the files read so far
+        self._text_bytes = 0  # of the documents in them
+        self._current: object = None
+        self._skipped = 0
+        self.files = 0
+
+    def __iter__(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        for name, documents in self._by_file():
+            self.files += 1
+            self._current = documents
+            yield name, self._counted(documents)
+            self._bytes_read += getattr(documents, "bytes_read", 0)
+            self._skipped = self.skipped
+            self._current = None
+
+    @property
+    def skipped(self) -> int:
+        """How many broken documents were left out so far."""
+        return self._skipped + getattr(self._current, "skipped", 0)
+
+    def _by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        lines, separator = self._reading.lines, self._reading.separator
+        if self._text is not None:
+            content = _input.argument_bytes(self._text)
+            yield TEXT, _input.split(content, lines=lines, separator=separator)
+        for corpus in self._corpora:
+            if corpus is None:
+                yield _input.STDIN, _input.stdin_documents(lines=lines, separator=separator)
+            else:
+                yield from corpus.by_file()
+
+    def _counted(self, documents: Iterator[bytes]) -> Iterator[bytes]:
+        for document in documents:
+            self._text_bytes += len(document)
+            yield document
+
+    @contextlib.contextmanager
+    def progress(self, what: str, *, beside_data: bool = False) -> Iterator[Callable[[int], None]]:
+        """Show progress in bytes of the files; yields a function of the text bytes done so far."""
+        corpora = [corpus for corpus in self._corpora if corpus is not None]
+        is_known = self._text is None and len(corpora) == len(self._corpora)
+        total = sum(corpus.total_bytes for corpus in corpora) if is_known else None
+        is_compressed = any(f.suffix in _COMPRESSED for corpus in corpora for f in corpus.files)
+        with _output.progress(
+            what, total, "bytes", is_compressed=is_compressed, beside_data=beside_data
+        ) as advance:
+
+            def done(text_bytes: int) -> None:
+                if total is None:
+                    advance(text_bytes)
+                    return
+                # What was read is ahead of what was done, by the same share of stored bytes.
+                read = self._bytes_read + getattr(self._current, "bytes_read", 0)
+                advance(round(read * text_bytes / max(1, self._text_bytes)))
+
+            yield done
+
+    def say_skipped(self) -> None:
+        """Report what was left out: files by their extension, and broken documents."""
+        by_extension: Counter[str] = Counter()
+        for corpus in self._corpora:
+            if corpus is not None:
+                by_extension.update(corpus.skipped_files)
+        say_skipped_files(by_extension)
+        if self.skipped:
+            _output.say(f"skipped {_output.amount(self.skipped, 'document')}")
+
+
+def say_skipped_files(by_extension: Counter[str]) -> None:
+    """Report the files in folders that were left out because of their extension."""
+    if not by_extension:
+        return
+    common = by_extension.most_common(_SHOWN_EXTENSIONS)
+    names = [f"{name or 'no extension'} ({count:,})" for name, count in common]
+    more = len(by_extension) - len(common)
+    if more:
+        names.append(f"{more:,} more")
+    files = _output.amount(by_extension.total(), "file")
+    _output.say(f"skipped {files} with other extensions: {', '.join(names)}; use --ext to choose")
+
+
+def check_stdin(sources: Sequence[str], reading: Reading) -> None:
+    """Refuse options that have no effect on standard input."""
+    if _input.STDIN not in sources:
+        return
+    for flag, is_given in (
+        ("--field", reading.field is not None),
+        (f"--on-error {reading.on_error}", reading.on_error != "fail"),
+    ):
+        if is_given:
+            raise _errors.UsageError(
+                f"{flag} has no effect on standard input (-), which is plain text; "
+                f"give the name of a file, or leave {flag} out"
+            )
+
+
+def _open(source: str, reading: Reading) -> byteweld.Corpus:
+    return byteweld.open_corpus(
+        source,
+        ext=reading.ext,
+        unit="line" if reading.lines else "file",
+        separator=reading.separator,
+        field="text" if reading.field is None else reading.field,
+        on_error=reading.on_error,
+    )
