@@ -1,4 +1,4 @@
-"""What the tests of the studio share: a small tokenizer, a server of its own, plain requests."""
+"""Shared by the studio's tests: small tokenizers, a running server, plain requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CORPUS = (
 
 
 class Response(NamedTuple):
-    """What came back."""
+    """An HTTP response."""
 
     status: int
     headers: dict[str, str]
@@ -40,14 +40,14 @@ Ask = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def trained() -> byteweld.Tokenizer:
-    """A tokenizer of a few hundred tokens whose training is known."""
+    """A tokenizer of 400 tokens with a known training."""
     recipe = byteweld.RECIPES["modern"].replace(special_tokens=[SPECIAL])
     return byteweld.train(iter([CORPUS]), vocab_size=400, recipe=recipe)
 
 
 @pytest.fixture(scope="session")
 def without_pattern() -> byteweld.Tokenizer:
-    """A tokenizer of recipe ck: some of its tokens cannot be reached."""
+    """A tokenizer of recipe ck, some of whose tokens are unreachable."""
     return byteweld.train(iter([CORPUS]), vocab_size=330, recipe="ck")
 
 
@@ -66,7 +66,7 @@ def server(
 
 @pytest.fixture
 def send(server: StudioServer) -> Send:
-    """Send a request as it is: only Host is added, where it is not given."""
+    """Send a request unchanged, except for a default Host."""
 
     def call(
         method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
@@ -90,7 +90,7 @@ def send(server: StudioServer) -> Send:
 
 @pytest.fixture
 def post(server: StudioServer, send: Send) -> Send:
-    """Post JSON with the token, as the page does; a header can be changed, or left out by None."""
+    """Post JSON with the token, as the page does; headers can be changed, or removed with None."""
 
     def call(path: str, value: object, **changes: str | None) -> Response:
         body = json.dumps(value).encode() if not isinstance(value, bytes) else value
@@ -107,7 +107,7 @@ def post(server: StudioServer, send: Send) -> Send:
 
 @pytest.fixture
 def ask(post: Send) -> Ask:
-    """Ask a view; the answer as a value."""
+    """Send a request of a view and return its answer."""
 
     def call(name: str, **fields: object) -> Any:
         response = post(f"/api/{name}", fields)

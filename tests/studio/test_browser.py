@@ -1,6 +1,6 @@
-"""The studio in a real browser: every view does its work, alone, in any light and at any width.
+"""The studio in a real browser: every view works, offline, in light and dark, at any width.
 
-Needs playwright and a Chromium of the system (BYTEWELD_CHROMIUM, or one on the PATH).
+Needs playwright and a Chromium (BYTEWELD_CHROMIUM, or one on the PATH).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import pytest
 from byteweld.evaluation import unreachable
 from byteweld.render import visible
 from byteweld.studio.server import StudioServer
+from byteweld.studio.views import VIEWS
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no playwright; `pip install --group browser`"
 )
 pytestmark = pytest.mark.browser
 expect = playwright.expect
-expect.set_options(timeout=20_000)  # a busy machine is slow, not wrong
+expect.set_options(timeout=20_000)  # generous, for a busy machine
 
-VIEWS = ("tokens", "why", "training", "bytes", "vocabulary", "compare")
 SPECIAL = "<|endoftext|>"
 HOSTILE = (
     "<script>window.hit=1</script><img src=x onerror=window.hit=1>\"'&amp; \u202eabc\u202c\x00"
@@ -33,7 +33,7 @@ HOSTILE = (
 
 
 class Watch:
-    """What a page must never do: complain on its console, or ask anybody but its own server."""
+    """Records what a page must never do: log errors, or contact any server but its own."""
 
     def __init__(self, page: Any, server: StudioServer) -> None:
         self.faults: list[str] = []
@@ -50,14 +50,14 @@ class Watch:
         )
 
     def _heard(self, message: Any) -> None:
-        # A refusal is shown on the page; the browser notes its status on the console as well.
+        # A refusal is shown on the page; the browser also logs its status.
         if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
             self.faults.append(message.text)
 
 
 @pytest.fixture
 def page(browser: Any, server: StudioServer) -> Iterator[Any]:
-    """A page with the studio open; at the end it must have behaved."""
+    """A page with the studio open; fails afterwards if the page misbehaved."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
     opened = context.new_page()
     opened.set_default_timeout(20_000)
@@ -81,7 +81,7 @@ def shown_tokens(page: Any) -> list[str]:
 # ---------------------------------------------------------------------------- the page
 
 
-def test_the_token_is_taken_out_of_the_address_and_a_reload_still_works(page, server):
+def test_the_token_is_removed_from_the_address_and_a_reload_works(page, server):
     assert "token=" not in page.url
     page.reload()
     expect(page.locator("#tokens .t").first).to_be_visible()
@@ -91,7 +91,7 @@ def test_without_a_token_the_page_says_what_to_do(browser, server):
     context = browser.new_context()
     fresh = context.new_page()
     fresh.goto(f"http://127.0.0.1:{server.port}/")
-    expect(fresh.locator("#complaint")).to_contain_text("open the address that was printed")
+    expect(fresh.locator("#error")).to_contain_text("open the address printed in the terminal")
     context.close()
 
 
@@ -106,7 +106,7 @@ def test_the_header_names_the_tokenizer_its_size_pattern_and_fingerprint(page, t
         expect(which).to_contain_text(words)
 
 
-def test_another_tokenizer_is_chosen_in_the_header(page):
+def test_a_tokenizer_is_chosen_in_the_header(page):
     page.click("#which")
     page.click("#choose button:has-text('ck')")
     expect(page.locator("#which")).to_contain_text("pattern gpt2")
@@ -115,7 +115,7 @@ def test_another_tokenizer_is_chosen_in_the_header(page):
     expect(page.locator("#which")).to_contain_text("small")
 
 
-def test_a_tokenizers_file_is_opened_from_the_page(page, without_pattern, tmp_path: Path):
+def test_a_tokenizer_file_is_opened_from_the_page(page, without_pattern, tmp_path: Path):
     without_pattern.save(tmp_path / "given.json")
     page.click("#which")
     page.set_input_files("#tokenizer-file", tmp_path / "given.json")
@@ -123,10 +123,10 @@ def test_a_tokenizers_file_is_opened_from_the_page(page, without_pattern, tmp_pa
     page.click("#which")
     (tmp_path / "wrong.json").write_text("{}")
     page.set_input_files("#tokenizer-file", tmp_path / "wrong.json")
-    expect(page.locator("#choose-complaint")).to_contain_text("wrong.json")
+    expect(page.locator("#choose-error")).to_contain_text("wrong.json")
 
 
-def test_views_are_reached_by_keys_and_the_address_leads_back(page):
+def test_keys_switch_views_and_back_returns(page):
     page.locator("#tokens").focus()
     for number, view in list(enumerate(VIEWS, 1))[1:]:
         page.keyboard.press(str(number))
@@ -136,14 +136,14 @@ def test_views_are_reached_by_keys_and_the_address_leads_back(page):
     page.locator("main.view-vocabulary").wait_for()
 
 
-def test_an_answer_that_comes_when_another_view_is_open_is_ignored(page):
+def test_a_late_answer_for_another_view_is_ignored(page):
     page.route("**/api/*", lambda route: (page.wait_for_timeout(60), route.continue_())[1])
     for view in (*VIEWS, *reversed(VIEWS)):
         page.evaluate("(hash) => { location.hash = hash; }", f"#view={view}")
     page.locator("main.view-tokens").wait_for()
     page.wait_for_load_state("networkidle")
     expect(page.locator("#tokens .t").first).to_be_visible()
-    assert page.locator("#complaint").count() == 0
+    assert page.locator("#error").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -169,7 +169,7 @@ def test_every_view_fits_its_screen(browser, server, scheme: str, width: int, tm
     assert watch.faults == []
 
 
-def test_the_theme_is_chosen_and_kept(page):
+def test_the_theme_is_remembered(page):
     before = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     page.click("#theme")
     page.click("#theme")
@@ -195,7 +195,7 @@ def test_an_accessibility_checker_finds_nothing(page, view: str, theme: str):
 # ---------------------------------------------------------------------------- tokens
 
 
-def test_typing_shows_the_tokens_of_the_text_at_once(page, trained):
+def test_typing_updates_the_tokens(page, trained):
     text = "the lowest tokenizer\n\tnaïve 🙂"
     page.fill("#text", text)
     ids = trained.encode(text)
@@ -208,7 +208,7 @@ def test_typing_shows_the_tokens_of_the_text_at_once(page, trained):
     expect(page).to_have_url(re.compile("text=the[+]lowest"))
 
 
-def test_parts_of_a_character_are_shown_as_bytes_and_name_it(page):
+def test_partial_characters_are_shown_as_bytes_with_their_character(page):
     page.fill("#text", "🙂")
     expect(page.locator("#tokens .t")).to_have_count(4)
     assert shown_tokens(page) == ["⟨f0⟩", "⟨9f⟩", "⟨99⟩", "⟨82⟩"]
@@ -217,7 +217,7 @@ def test_parts_of_a_character_are_shown_as_bytes_and_name_it(page):
     expect(page.locator("#status")).to_contain_text("🙂")
 
 
-def test_special_tokens_are_marked_or_plain(page, trained):
+def test_special_tokens_are_highlighted_or_plain(page, trained):
     page.fill("#text", f"low{SPECIAL}low")
     expect(page.locator("#tokens .special")).to_have_text(SPECIAL)
     page.uncheck(".check input")
@@ -225,7 +225,7 @@ def test_special_tokens_are_marked_or_plain(page, trained):
     assert "".join(shown_tokens(page)) == f"low{SPECIAL}low"
 
 
-def test_selecting_a_token_says_what_it_is(page, trained):
+def test_selecting_a_token_shows_its_details(page, trained):
     page.fill("#text", "the lowest lowest")
     expect(page.locator("#count")).to_have_text(str(trained.count("the lowest lowest")))
     last = trained.encode("the lowest lowest")[-1]
@@ -238,7 +238,7 @@ def test_selecting_a_token_says_what_it_is(page, trained):
     expect(panel).to_be_hidden()
 
 
-def test_pointing_at_a_token_tells_its_id_and_bytes_and_marks_its_other_places(page, trained):
+def test_hovering_a_token_shows_its_id_and_bytes_and_marks_its_occurrences(page, trained):
     page.fill("#text", "the lowest lowest")
     ids = trained.encode("the lowest lowest")
     expect(page.locator("#count")).to_have_text(str(len(ids)))
@@ -249,7 +249,7 @@ def test_pointing_at_a_token_tells_its_id_and_bytes_and_marks_its_other_places(p
     expect(page.locator("#tokens .same")).to_have_count(ids.count(ids[-1]))
 
 
-def test_tokens_are_walked_with_arrow_keys_and_told_to_a_screen_reader(page, trained):
+def test_arrow_keys_select_tokens_and_a_screen_reader_announces_them(page, trained):
     page.fill("#text", "the lowest tokenizer")
     ids = trained.encode("the lowest tokenizer")
     expect(page.locator("#count")).to_have_text(str(len(ids)))
@@ -258,13 +258,13 @@ def test_tokens_are_walked_with_arrow_keys_and_told_to_a_screen_reader(page, tra
     page.keyboard.press("ArrowRight")
     expect(page.locator("#t1")).to_have_attribute("aria-selected", "true")
     assert page.locator("#tokens").get_attribute("aria-activedescendant") == "t1"
-    expect(page.locator("#said")).to_contain_text(f"id {ids[1]}")
+    expect(page.locator("#announcement")).to_contain_text(f"id {ids[1]}")
     page.keyboard.press("Enter")
     page.locator("main.view-why").wait_for()
     assert page.input_value("#word").strip() in "the lowest tokenizer"
 
 
-def test_on_a_phone_the_panel_leaves_the_token_in_sight(browser, server):
+def test_on_a_phone_the_panel_does_not_cover_the_token(browser, server):
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
     page = context.new_page()
     page.goto(server.url)
@@ -276,7 +276,7 @@ def test_on_a_phone_the_panel_leaves_the_token_in_sight(browser, server):
     context.close()
 
 
-def test_what_is_shown_can_be_ids_or_bytes(page, trained):
+def test_tokens_can_be_shown_with_ids_or_bytes(page, trained):
     page.fill("#text", "low")
     page.click("button:text-is('With ids')")
     expect(page.locator("#tokens small").first).to_have_text(str(trained.encode("low")[0]))
@@ -320,7 +320,7 @@ def test_a_megabyte_of_text_is_shown_without_drawing_it_all(page, trained):
     assert page.locator("#tokens .t").count() < 20_000
 
 
-def test_packed_numbers_are_read_with_and_without_the_browsers_own_base64(page):
+def test_packed_numbers_are_read_with_and_without_native_base64(page):
     read = """async (native) => {
       const {unpacked} = await import("/page/api.js");
       if (!native) Uint8Array.fromBase64 = undefined;
@@ -332,7 +332,7 @@ def test_packed_numbers_are_read_with_and_without_the_browsers_own_base64(page):
         assert page.evaluate(read, native) == expected
 
 
-def test_hostile_text_is_text(page, trained):
+def test_hostile_text_stays_text(page, trained):
     page.fill("#text", HOSTILE)
     expect(page.locator("#count")).to_have_text(str(trained.count(HOSTILE)))
     assert page.evaluate("() => window.hit") is None
@@ -360,7 +360,7 @@ def test_a_dropped_file_is_read(page, trained):
     expect(page.locator("#count")).to_have_text(str(trained.count("the newest")))
 
 
-def test_a_dropped_file_that_is_long_or_no_text_is_said_to_be(page):
+def test_dropping_a_binary_or_long_file_shows_a_message(page):
     drop = """([content, times]) => {
       const data = new DataTransfer();
       data.items.add(new File([new Uint8Array(content), "é".repeat(times)], "a.bin"));
@@ -368,13 +368,13 @@ def test_a_dropped_file_that_is_long_or_no_text_is_said_to_be(page):
         new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
     }"""
     page.evaluate(drop, [[0xFF, 0xFE], 1])
-    expect(page.locator("#complaint")).to_contain_text("a.bin is not UTF-8 text")
+    expect(page.locator("#error")).to_contain_text("a.bin is not UTF-8 text")
     page.evaluate(drop, [[0x61], 600_000])  # the megabyte ends inside a character
-    expect(page.locator("#complaint")).to_contain_text("this is its first megabyte")
+    expect(page.locator("#error")).to_contain_text("this is its first megabyte")
     assert page.evaluate("() => document.querySelector('#text').value.length") == 1 << 19
 
 
-def test_a_text_that_is_too_long_is_refused_in_words(page):
+def test_a_text_that_is_too_long_shows_a_message(page):
     fill = """(size) => {
       const editor = document.querySelector("#text");
       editor.wrap = "off";
@@ -383,12 +383,12 @@ def test_a_text_that_is_too_long_is_refused_in_words(page):
     }"""
     for size in ((1 << 20) + 1, 7 << 20):
         page.evaluate(fill, size)
-        expect(page.locator("#complaint")).to_contain_text("take a part of it")
+        expect(page.locator("#error")).to_contain_text("use a part of it")
         page.fill("#text", "low")
-        expect(page.locator("#complaint")).to_have_count(0)
+        expect(page.locator("#error")).to_have_count(0)
 
 
-def test_an_address_that_makes_no_sense_opens_the_tokens(page):
+def test_an_invalid_address_opens_the_tokens(page):
     for hash in ("#view=constructor", "#view=none&tok=99&sel=x", "#view=tokens&sel=999999"):
         page.evaluate("(hash) => { location.hash = hash; }", hash)
         page.locator("main.view-tokens").wait_for()
@@ -396,7 +396,7 @@ def test_an_address_that_makes_no_sense_opens_the_tokens(page):
 
 
 def test_bytes_look_the_same_on_the_page_and_in_the_terminal(page, nasty_texts):
-    # The browser may know newer characters than this Python, and the other way round.
+    # The browser and this Python may have different Unicode versions.
     texts = [t for t in nasty_texts if len(t) < 2000 and "Cn" not in map(unicodedata.category, t)]
     tokens = [bytes([byte]) for byte in range(256)]
     tokens += [text.encode("utf-8", "surrogatepass") for text in texts]
@@ -425,11 +425,11 @@ def test_why_steps_through_the_merges_of_a_word(page, trained):
     go(page, "why")
     page.fill("#word", " lowest")
     merges = len(b" lowest") - len(trained.encode(" lowest"))
-    expect(page.locator(".step-words")).to_have_text(f"merge {merges} of {merges}")
+    expect(page.locator(".step-label")).to_have_text(f"merge {merges} of {merges}")
     expect(page.locator(".part")).to_have_count(len(trained.encode(" lowest")))
     page.click("button[aria-label='To the start']")
     expect(page.locator(".part")).to_have_count(7)
-    expect(page.locator(".ranks tbody tr").first).to_contain_text("lowest, merges next")
+    expect(page.locator(".ranks tbody tr").first).to_contain_text("lowest: merges next")
     ranks = page.eval_on_selector_all(".ranks td.n", "all => all.map(t => Number(t.textContent))")
     assert ranks == sorted(ranks)
     page.locator("main h2").first.click()
@@ -437,11 +437,11 @@ def test_why_steps_through_the_merges_of_a_word(page, trained):
     expect(page.locator(".part")).to_have_count(6)
     expect(page).to_have_url(re.compile("step=1"))
     page.click("button[aria-label='Play']")
-    expect(page.locator(".step-words")).to_have_text(f"merge {merges} of {merges}")
+    expect(page.locator(".step-label")).to_have_text(f"merge {merges} of {merges}")
 
 
-def test_the_two_of_a_pair_stand_side_by_side_on_a_phone(page):
-    page.set_viewport_size({"width": 320, "height": 844})  # the narrowest
+def test_a_pair_stays_on_one_line_on_a_phone(page):
+    page.set_viewport_size({"width": 320, "height": 844})  # the narrowest phone
     go(page, "why", "&word=+tokenizer&step=0")
     page.locator(".ranks tbody tr").first.wait_for()
     tops = page.eval_on_selector_all(
@@ -458,7 +458,7 @@ def test_why_shows_what_longest_match_would_do(page):
     expect(page.locator(".greedy .tile").first).to_be_visible()
 
 
-def test_the_tree_is_zoomed_panned_and_fitted_by_keys(page):
+def test_keys_zoom_pan_and_fit_the_tree(page):
     go(page, "why", "&word=+tokenizer")
     tree = page.locator("svg.tree")
     fitted = tree.get_attribute("viewBox")
@@ -472,7 +472,7 @@ def test_the_tree_is_zoomed_panned_and_fitted_by_keys(page):
     assert tree.get_attribute("viewBox") == fitted
 
 
-def test_why_is_reached_from_a_token_and_leads_to_the_vocabulary(page, trained):
+def test_a_token_links_to_why_and_on_to_the_vocabulary(page, trained):
     page.fill("#text", "the lowest tokenizer")
     expect(page.locator("#count")).to_have_text(str(trained.count("the lowest tokenizer")))
     page.locator("#tokens .t").nth(1).click()
@@ -491,33 +491,33 @@ def test_why_is_reached_from_a_token_and_leads_to_the_vocabulary(page, trained):
 # ---------------------------------------------------------------------------- training
 
 
-def test_a_training_is_watched_step_by_step(page):
+def test_a_training_is_stepped_through(page):
     go(page, "training")
     expect(page.locator("#corpus-tokens")).to_have_text("92")
     expect(page.locator(".pairs tbody tr").first).to_contain_text("wins")
     expect(page.locator(".tie")).to_contain_text("A tie with 1 other pair")
-    page.click("button[aria-label='One step on']")
+    page.click("button[aria-label='One step forward']")
     expect(page.locator("#corpus-tokens")).to_have_text("83")
     page.click("button[aria-label='To the end']")
-    expect(page.locator(".step-said")).to_contain_text("Stopped after 14 merges")
+    expect(page.locator(".step-text")).to_contain_text("Stopped after 14 merges")
     page.locator(".learned .tile").nth(2).click()
-    expect(page.locator(".step-words")).to_have_text("merge 3 of 14")
+    expect(page.locator(".step-label")).to_have_text("merge 3 of 14")
 
 
-def test_a_training_on_ones_own_corpus(page):
+def test_training_on_the_users_corpus(page):
     go(page, "training")
-    page.click(".own summary")
+    page.click(".settings summary")
     page.fill("#corpus", "aaa aaa aaa")
     expect(page.locator(".pairs tbody tr").first).to_contain_text("6")
-    page.select_option(".own select", "plain")
-    expect(page.locator(".step-said")).to_contain_text("occurs 6 times")
+    page.select_option(".settings select", "plain")
+    expect(page.locator(".step-text")).to_contain_text("occurs 6 times")
 
 
 def test_the_merge_log_has_counts_and_a_curve(page, trained):
     go(page, "training")
     log = page.locator(".log")
     expect(log).to_contain_text("The real thing: small")
-    expect(log.locator("tbody tr").first).to_contain_text(f"{trained.training.merge_counts[0]:,} ×")
+    expect(log.locator("tbody tr").first).to_contain_text(f"{trained.training.merge_counts[0]:,}")
     expect(log.locator("svg.curve")).to_be_visible()
     log.locator("input").fill("20")
     log.locator("input").press("Enter")
@@ -548,7 +548,7 @@ def test_the_byte_map_counts_and_explains(page):
 # ---------------------------------------------------------------------------- vocabulary
 
 
-def test_an_unreachable_token_is_found_in_two_clicks(page, without_pattern):
+def test_two_clicks_find_an_unreachable_token(page, without_pattern):
     go(page, "vocabulary", "&tok=1")
     count = sum(reason != "part" for reason in unreachable(without_pattern).values())
     page.click(f"button:text-is('{count} unreachable tokens')")
@@ -567,7 +567,7 @@ def test_the_vocabulary_is_searched_and_filtered(page, trained):
     found = sum(token in (b"low", b" low") for token in trained.vocab.tokens.values())
     expect(page.locator("#found")).to_have_text(str(found))
     page.fill("#query", "(")
-    expect(page.locator("#complaint")).to_contain_text("does not compile")
+    expect(page.locator("#error")).to_contain_text("does not compile")
     page.fill("#query", "")
     page.click(".bars button:text-is('digits')")
     expect(page.locator(".vocab tbody tr").first).to_contain_text("digits")
@@ -581,15 +581,15 @@ def test_the_vocabulary_is_filtered_by_rank_and_length(page, trained):
     expect(page.locator("#found")).to_have_text("10")
     page.click("button:text-is('Text')")
     page.fill("#query", "")
-    page.fill("label:has-text('From bytes') input", "4")
-    page.fill("label:has-text('To bytes') input", "6")
+    page.fill("label:has-text('Min bytes') input", "4")
+    page.fill("label:has-text('Max bytes') input", "6")
     tokens = [*trained.vocab.tokens.values(), *map(str.encode, trained.vocab.special_tokens)]
     found = sum(4 <= len(token) <= 6 for token in tokens)
     expect(page.locator("#found")).to_have_text(str(found))
     expect(page).to_have_url(re.compile("v_min=4&v_max=6"))
 
 
-def test_a_tokens_page_links_to_its_parts(page, trained):
+def test_a_tokens_details_link_to_its_parts(page, trained):
     low = trained.vocab.ids[b" low"]
     go(page, "vocabulary", f"&token={low}")
     expect(page.locator("#panel h2")).to_have_text("·low")
@@ -617,7 +617,7 @@ def test_tokenizers_are_compared_on_a_text(page, trained, without_pattern):
     expect(page.locator(".languages tbody tr")).to_have_count(29)
 
 
-def test_where_tokenizers_differ_most_is_one_click_away(page, trained, without_pattern):
+def test_one_click_shows_where_tokenizers_differ_most(page, trained, without_pattern):
     text = "a, b; " * 40 + "the newest town"
     page.fill("#text", text)
     expect(page.locator("#count")).to_have_text(str(trained.count(text)))
@@ -634,7 +634,7 @@ def test_where_tokenizers_differ_most_is_one_click_away(page, trained, without_p
     expect(page.locator(".segment.differs:focus")).to_be_in_viewport()
 
 
-def test_tokenizers_are_compared_on_ones_own_files(page, trained, without_pattern, tmp_path: Path):
+def test_tokenizers_are_compared_on_the_users_files(page, trained, without_pattern, tmp_path: Path):
     texts = {"first.txt": "the lowest town", "second.txt": "naïve café tokens"}
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
@@ -648,7 +648,7 @@ def test_tokenizers_are_compared_on_ones_own_files(page, trained, without_patter
         expect(row).to_contain_text(f"{trained.count(text)} / {without_pattern.count(text)}")
 
 
-def test_a_single_tokenizer_is_compared_with_itself_made_smaller(browser, trained):
+def test_a_single_tokenizer_is_compared_with_a_smaller_cut_of_itself(browser, trained):
     import threading
 
     from byteweld.studio.session import Session
@@ -668,7 +668,7 @@ def test_a_single_tokenizer_is_compared_with_itself_made_smaller(browser, traine
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_saved_page_shows_the_same_without_any_network(page, browser, view: str, tmp_path: Path):
+def test_a_saved_page_shows_the_same_offline(page, browser, view: str, tmp_path: Path):
     page.fill("#text", f"the lowest {HOSTILE}")
     expect(page.locator("#tokens")).to_contain_text("script")
     page.click(f"#views a:has-text('{view.capitalize()}')")
@@ -700,14 +700,14 @@ def test_a_saved_page_shows_the_same_without_any_network(page, browser, view: st
         "compare": ".lanes",
     }[view]
     expect(alone.locator(picked)).to_have_text(page.locator(picked).text_content())
-    assert alone.locator("#complaint").count() == 0
+    assert alone.locator("#error").count() == 0
     assert alone.evaluate("() => window.hit") is None
-    if view == "training":  # it can be stepped through
-        alone.click("button[aria-label='One step on']")
+    if view == "training":  # can be stepped through
+        alone.click("button[aria-label='One step forward']")
         expect(alone.locator("#corpus-tokens")).to_have_text("83")
     if view == "tokens":
         expect(alone.locator("#panel h2")).to_have_text(page.locator("#panel h2").text_content())
-        alone.locator("#tokens .t").nth(3).click()  # another token can be selected
+        alone.locator("#tokens .t").nth(3).click()  # other tokens can be selected
         expect(alone.locator("#panel h2")).to_have_text(shown_tokens(alone)[3])
     context.close()
     assert (faults, asked) == ([], [])

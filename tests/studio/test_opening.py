@@ -1,4 +1,4 @@
-"""Opening tokenizers from the page: by content, never by path; and the companion for comparing."""
+"""Opening tokenizers from the page: by content, never by path; the companion; saved pages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from byteweld.studio.request import Asked, Refused
+from byteweld.studio.opening import companion, open_file
+from byteweld.studio.request import Fields, Refused
 from byteweld.studio.session import MAX_OPEN, Session
-from byteweld.studio.upload import open_file
-from byteweld.studio.views.opening import companion
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def test_a_file_is_opened_by_its_content(post, content: bytes, trained):
         "/api/upload", content, Content_Type="application/octet-stream", X_Name="mine.json"
     )
     assert response.status == 200
-    opened = response.json["tokenizers"][response.json["place"]]
+    opened = response.json["tokenizers"][response.json["index"]]
     assert opened["fingerprint"] == trained.vocab.fingerprint
 
 
@@ -34,11 +33,11 @@ def test_a_name_is_never_a_path(content: bytes, without_pattern, tmp_path: Path)
     session = Session([("ck", without_pattern)])
     before = set(tmp_path.rglob("*"))
     answer = open_file(session, content, "..%2F..%2Fetc%2Fpasswd")
-    assert answer["tokenizers"][1]["name"] == "../../etc/passwd"  # shown, and nothing else
+    assert answer["tokenizers"][1]["name"] == "../../etc/passwd"  # only displayed
     assert set(tmp_path.rglob("*")) == before
 
 
-def test_a_file_that_is_no_tokenizer_says_so_without_our_folder(post):
+def test_a_file_that_is_not_a_tokenizer_is_refused_without_naming_our_folder(post):
     response = post("/api/upload", b"<svg>", Content_Type="application/octet-stream", X_Name="x")
     assert response.status == 400
     assert "byteweld-studio-" not in response.json["error"]
@@ -46,7 +45,7 @@ def test_a_file_that_is_no_tokenizer_says_so_without_our_folder(post):
     assert truncated.status == 400
 
 
-def test_only_so_many_tokenizers_are_open(trained):
+def test_the_number_of_open_tokenizers_is_limited(trained):
     session = Session([("small", trained)] * MAX_OPEN)
     other = byteweld.Tokenizer(byteweld.Vocabulary({b: bytes([b]) for b in range(256)}))
     with pytest.raises(Refused, match="16 tokenizers are open"):
@@ -54,29 +53,29 @@ def test_only_so_many_tokenizers_are_open(trained):
     assert session.add(trained, "again") == 0
 
 
-def test_a_single_tokenizer_gets_the_same_training_at_a_smaller_size(trained):
+def test_the_companion_of_a_training_is_the_training_cut_smaller(trained):
     session = Session([("small", trained)])
-    second = companion(session, Asked({}))["tokenizers"][1]
+    second = companion(session, Fields({}))["tokenizers"][1]
     size = second["tokens"]
     assert second["name"] == f"small at {size}"
     assert 257 < size < len(trained)
     assert second["fingerprint"] == trained.cut(size).vocab.fingerprint
-    assert len(companion(session, Asked({}))["tokenizers"]) == 2  # and no third
+    assert len(companion(session, Fields({}))["tokenizers"]) == 2  # not a third
 
 
-def test_without_a_training_the_companion_is_the_bytes(content: bytes, tmp_path: Path):
+def test_without_a_training_the_companion_is_the_bytes_alone(content: bytes, tmp_path: Path):
     (tmp_path / "alone.json").write_bytes(content)
     session = Session([("alone", byteweld.load(tmp_path / "alone.json"))])
-    second = companion(session, Asked({}))["tokenizers"][1]
+    second = companion(session, Fields({}))["tokenizers"][1]
     assert (second["name"], second["tokens"]) == ("bytes", 256)
 
 
-def test_a_saved_page_holds_its_answers_as_json_that_cannot_end_a_script(post):
+def test_a_saved_page_embeds_its_answers_safely(post):
     evil = "</script><script>alert(1)</script><!--"
     body = {"state": json.dumps({"text": evil}), "title": evil, "answers": {"q": {"text": evil}}}
     page = post("/api/page", body).body.decode()
     assert "alert(1)</script>" not in page
-    assert page.count("<script") == 3  # the import map, the answers, the first line
+    assert page.count("<script") == 3  # the import map, the answers, the entry module
     assert "<title>&lt;/script&gt;" in page
     start = page.index('id="saved">') + len('id="saved">')
     held = json.loads(page[start : page.index("</script>", start)])

@@ -1,4 +1,4 @@
-"""The studio's server refuses what is not its own page, and serves nothing by path."""
+"""The studio's server refuses all requests but its own page's, and serves nothing by path."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def test_the_page_is_served_with_a_policy_that_forbids_everything_else(send):
     assert b"<script>" not in response.body  # no inline script, so none can be injected
 
 
-def test_it_listens_on_loopback_only(server: StudioServer):
+def test_the_server_listens_on_loopback_only(server: StudioServer):
     assert server.server_address[0] == "127.0.0.1"
 
 
-def test_the_token_is_in_the_fragment_and_never_in_what_is_served(server: StudioServer, send):
+def test_the_token_is_in_the_fragment_and_never_served(server: StudioServer, send):
     assert server.url == f"http://127.0.0.1:{server.port}/#token={server.token}"
     assert len(server.token) >= 32
     for path in ("/", "/page/app.js", "/page/api.js"):
@@ -42,12 +42,12 @@ def test_the_token_is_in_the_fragment_and_never_in_what_is_served(server: Studio
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:80", ""]
 )
-def test_another_host_is_misdirected(send, server: StudioServer, host: str):
+def test_another_host_is_refused(send, server: StudioServer, host: str):
     for path in ("/", "/page/app.js"):
         assert send("GET", path, headers={"Host": host}).status == 421
 
 
-def test_localhost_by_name_is_the_same_machine(send, server: StudioServer):
+def test_localhost_by_name_is_accepted(send, server: StudioServer):
     assert send("GET", "/", headers={"Host": f"localhost:{server.port}"}).status == 200
 
 
@@ -56,26 +56,26 @@ def test_another_origin_is_refused(post, origin: str):
     assert post("/api/tokens", QUESTION, Origin=origin).status == 403
 
 
-def test_another_port_of_this_machine_is_another_origin(post, server: StudioServer):
+def test_another_port_is_another_origin(post, server: StudioServer):
     origin = f"http://127.0.0.1:{server.port + 1}"
     assert post("/api/tokens", QUESTION, Origin=origin).status == 403
 
 
-def test_a_request_that_a_browser_marks_as_foreign_is_refused(post):
+def test_a_cross_site_request_is_refused(post):
     assert post("/api/tokens", QUESTION, Sec_Fetch_Site="cross-site").status == 403
     assert post("/api/tokens", QUESTION, Sec_Fetch_Site="same-site").status == 403
     assert post("/api/tokens", QUESTION, Sec_Fetch_Site="same-origin").status == 200
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong", "é" * 32])
-def test_without_the_token_nothing_is_answered(post, token: str | None):
+def test_requests_without_the_token_are_refused(post, token: str | None):
     encoded = None if token is None else token.encode().decode("latin-1")
     response = post("/api/tokens", QUESTION, X_Token=encoded)
     assert response.status == 403
     assert "token" in response.json["error"]
 
 
-def test_the_token_is_asked_for_before_the_body_is_read(post):
+def test_the_token_is_checked_before_the_body_is_read(post):
     response = post("/api/tokens", b"x", X_Token=None, Content_Length="999999999")
     assert response.status == 403
 
@@ -108,11 +108,11 @@ def test_every_file_of_the_page_is_served_by_its_name(send):
     names = [file.name for file in folder.iterdir() if file.suffix in (".js", ".css")]
     assert len(names) > 10
     for name in names:
-        colours = palette().encode() if name == "style.css" else b""
-        assert send("GET", f"/page/{name}").body == colours + (folder / name).read_bytes()
+        colors = palette().encode() if name == "style.css" else b""
+        assert send("GET", f"/page/{name}").body == colors + (folder / name).read_bytes()
 
 
-def test_head_has_no_body_and_other_methods_are_unknown(send):
+def test_head_has_no_body_and_other_methods_are_not_implemented(send):
     assert send("HEAD", "/").body == b""
     for method in ("PUT", "DELETE", "OPTIONS", "PATCH"):
         assert send(method, "/").status == 501
@@ -132,43 +132,43 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(post):
     assert response.headers["Connection"] == "close"
 
 
-def test_a_text_of_more_than_a_megabyte_is_refused_by_name(post):
+def test_a_text_longer_than_a_megabyte_is_refused(post):
     response = post("/api/tokens", {"text": "x" * (1 << 20) + "x"})
     assert response.status == 413
-    assert response.json["error"] == "text has more than 1,048,576 bytes; take a part of it"
+    assert response.json["error"] == "text has more than 1,048,576 bytes; use a part of it"
     assert post("/api/tokens", {"text": "é" * (1 << 19) + "x"}).status == 413
 
 
-def test_only_json_is_read(post):
+def test_only_json_is_accepted(post):
     assert post("/api/tokens", QUESTION, Content_Type="text/plain").status == 415
     assert post("/api/tokens", QUESTION, Content_Type=None).status == 415
     for body in (b"", b"{", b"\xff", b"[" * 100_000):
         assert post("/api/tokens", body).json["error"] == "the body is not JSON"
-    assert post("/api/tokens", b"[1]").json["error"] == "the body is no JSON object"
+    assert post("/api/tokens", b"[1]").json["error"] == "the body is not a JSON object"
 
 
 @pytest.mark.parametrize(
     ("fields", "error"),
     [
         ({}, "text is missing"),
-        ({"text": 1}, "text is int; expected a text"),
+        ({"text": 1}, "text is int; expected a string"),
         ({"text": "a", "tokenizer": 2}, "tokenizer is 2; expected a number from 0 to 1"),
         ({"text": "a", "tokenizer": True}, "tokenizer is True; expected a number from 0 to 1"),
         ({"text": "a", "tokenizer": "0"}, "tokenizer is '0'; expected a number from 0 to 1"),
         ({"text": "a", "special": "yes"}, "special is 'yes'; expected true or false"),
     ],
 )
-def test_a_wrong_field_is_refused_by_name(post, fields: dict[str, object], error: str):
+def test_an_invalid_field_is_named(post, fields: dict[str, object], error: str):
     response = post("/api/tokens", fields)
     assert (response.status, response.json["error"]) == (400, error)
 
 
-def test_an_unknown_question_is_not_found(post):
+def test_an_unknown_request_is_not_found(post):
     for path in ("/api/", "/api/none", "/api/../api/tokens", "/tokens"):
         assert post(path, QUESTION).status == 404
 
 
-def test_what_is_no_http_is_refused_without_html(server: StudioServer):
+def test_malformed_http_is_refused_without_html(server: StudioServer):
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
         plain.sendall(b"<script>alert(1)</script> / HTTP/9.9\r\n\r\n")
         answer = plain.makefile("rb").read()
@@ -177,14 +177,14 @@ def test_what_is_no_http_is_refused_without_html(server: StudioServer):
     assert b"<script>" not in body.replace(b"\\u003c", b"")
 
 
-def test_a_refusal_never_repeats_html_as_html(post):
+def test_a_refusal_never_echoes_html_as_html(post):
     response = post("/api/tokens", {"text": "a", "tokenizer": "<script>alert(1)</script>"})
     assert response.headers["Content-Type"] == "application/json; charset=utf-8"
     assert response.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_more_requests_at_once_than_allowed_are_told_to_wait(server: StudioServer, post):
-    for _ in range(8):  # the request before may not have let go quite yet
+def test_too_many_concurrent_requests_are_refused(server: StudioServer, post):
+    for _ in range(8):  # the previous request may still hold one
         assert server.free.acquire(timeout=10)
     try:
         assert post("/api/tokens", QUESTION).status == 503
@@ -193,25 +193,25 @@ def test_more_requests_at_once_than_allowed_are_told_to_wait(server: StudioServe
     assert post("/api/tokens", QUESTION).status == 200
 
 
-def test_a_bug_of_ours_is_told_on_the_page_and_in_the_terminal(post, monkeypatch, capfd):
-    def broken(session: object, asked: object) -> dict[str, object]:
+def test_a_bug_is_reported_on_the_page_and_in_the_terminal(post, monkeypatch, capfd):
+    def broken(session: object, fields: object) -> dict[str, object]:
         raise LookupError("a drawer is empty")
 
-    monkeypatch.setattr("byteweld.studio.server.ANSWERS", {"tokens": broken})
+    monkeypatch.setattr("byteweld.studio.server.HANDLERS", {"tokens": broken})
     response = post("/api/tokens", QUESTION)
     assert response.status == 500
     assert response.json["error"] == (
-        "the studio failed, please report it: LookupError('a drawer is empty')"
+        "the studio failed; please report this: LookupError('a drawer is empty')"
     )
     deadline = time.monotonic() + 10
-    told = ""
-    while "LookupError: a drawer is empty" not in told and time.monotonic() < deadline:
+    printed = ""
+    while "LookupError: a drawer is empty" not in printed and time.monotonic() < deadline:
         time.sleep(0.01)
-        told += capfd.readouterr().err
-    assert "Traceback" in told
+        printed += capfd.readouterr().err
+    assert "Traceback" in printed
 
 
-def test_a_client_that_hangs_up_is_no_news(server: StudioServer, post, capfd):
+def test_a_client_that_hangs_up_is_ignored(server: StudioServer, post, capfd):
     for _ in range(3):
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
             plain.sendall(b"POST /api/tokens HTTP/1.1\r\nContent-Length: 10\r\n")

@@ -1,4 +1,4 @@
-"""What the views answer is what the tokenizer does: exact, for every byte, and bounded."""
+"""The views' answers match the tokenizer exactly, for every byte, and work is bounded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def numbers(packed: dict[str, Any]) -> list[int]:
 # ---------------------------------------------------------------------------- start
 
 
-def test_the_page_learns_what_is_open(ask, trained):
+def test_start_lists_the_open_tokenizers(ask, trained):
     start = ask("start")
     small, ck = start["tokenizers"]
     assert small["name"] == "small"
@@ -45,7 +45,7 @@ def test_the_page_learns_what_is_open(ask, trained):
     assert ["plain", "plain: no pattern, ties go to the smallest bytes"] in start["recipes"]
 
 
-def test_an_encoding_that_is_not_here_is_refused_without_the_network(post):
+def test_an_unknown_encoding_is_refused_without_the_network(post):
     assert post("/api/open", {"name": "../../etc/passwd"}).status == 400
     assert post("/api/open", {"name": "no-such"}).status == 400
 
@@ -53,7 +53,7 @@ def test_an_encoding_that_is_not_here_is_refused_without_the_network(post):
 # ---------------------------------------------------------------------------- tokens
 
 
-def test_tokens_are_those_of_the_tokenizer_and_tile_the_text(ask, trained):
+def test_tokens_match_the_tokenizer_and_tile_the_text(ask, trained):
     for text in [*HARD, *(example.text for example in TEXTS)]:
         answer = ask("tokens", text=text)
         ids, offsets = trained.encode_with_offsets(text, allowed_special="all")
@@ -65,14 +65,14 @@ def test_tokens_are_those_of_the_tokenizer_and_tile_the_text(ask, trained):
 @pytest.mark.parametrize(
     ("largest", "width"), [(0, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4), (2**32 - 1, 4)]
 )
-def test_numbers_travel_in_as_few_bytes_as_the_largest_needs(largest, width):
+def test_numbers_are_packed_in_as_few_bytes_as_the_largest_needs(largest, width):
     packed = _packed(np.array([7, largest], np.uint32))
     assert packed["width"] == width
     assert numbers(packed) == [7, largest]
     assert numbers(_packed(np.array([], np.uint32))) == []
 
 
-def test_every_byte_value_comes_through(ask, trained):
+def test_every_byte_value_is_preserved(ask, trained):
     text = bytes(range(256)).decode("latin-1")
     assert trained.decode(numbers(ask("tokens", text=text)["ids"])) == text
 
@@ -81,7 +81,7 @@ def test_a_special_token_is_marked_or_is_plain_text(ask, trained):
     text = f"low{SPECIAL}low"
     marked = ask("tokens", text=text)
     ids = numbers(marked["ids"])
-    assert [ids[place] for place in marked["special"]] == [trained.eot_token]
+    assert [ids[index] for index in marked["special"]] == [trained.eot_token]
     assert sum(numbers(marked["lengths"])) == len(text)
     plain = ask("tokens", text=text, special=False)
     assert plain["special"] == []
@@ -101,8 +101,8 @@ def test_a_megabyte_is_answered(ask, trained):
         {"added_tokens": [byteweld.AddedToken("<x>", 256, rstrip=True)]},
     ],
 )
-def test_lengths_are_those_of_the_text_where_tokens_do_not_tell(options):
-    from byteweld.studio.request import Asked
+def test_lengths_are_those_of_the_text_if_the_text_is_rewritten(options):
+    from byteweld.studio.request import Fields
     from byteweld.studio.session import Session
     from byteweld.studio.views.tokens import answer
 
@@ -111,7 +111,7 @@ def test_lengths_are_those_of_the_text_where_tokens_do_not_tell(options):
         tokens[256] = b"<x>"
     tok = byteweld.Tokenizer(byteweld.Vocabulary(tokens, **options))
     text = "Ne\u0301 <x>  X"
-    found = answer(Session([("odd", tok)]), Asked({"text": text}))
+    found = answer(Session([("odd", tok)]), Fields({"text": text}))
     ids, offsets = tok.encode_with_offsets(text, allowed_special="all")
     assert numbers(found["ids"]) == ids
     assert numbers(found["lengths"]) == [end - start for start, end in offsets]
@@ -120,7 +120,7 @@ def test_lengths_are_those_of_the_text_where_tokens_do_not_tell(options):
 # ---------------------------------------------------------------------------- why
 
 
-def test_why_explains_the_pre_token_at_a_place(ask, trained):
+def test_why_explains_the_pre_token_at_an_offset(ask, trained):
     text = "the lowest tokenizer"
     answer = ask("why", text=text, at=5)
     assert bytes.fromhex(answer["word"]) == b" lowest"
@@ -131,7 +131,7 @@ def test_why_explains_the_pre_token_at_a_place(ask, trained):
     assert answer["pretokens"][0]["steps"][-1]["parts"] == answer["ids"]
 
 
-def test_why_finds_places_between_special_tokens(ask, trained):
+def test_why_finds_offsets_between_special_tokens(ask, trained):
     text = f"the{SPECIAL} lowest{SPECIAL}token"
     special = ask("why", text=text, at=4)
     assert special["ids"] == [trained.eot_token]
@@ -141,7 +141,7 @@ def test_why_finds_places_between_special_tokens(ask, trained):
     assert (bytes.fromhex(last["word"]), last["start"]) == (b"token", len(text) - 5)
 
 
-def test_why_opens_on_a_word_that_greedy_would_cut_otherwise_where_there_is_one(ask, post):
+def test_why_opens_on_a_word_that_greedy_would_cut_differently():
     tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"en", 257: b"ke", 258: b"oke"}
     merges = [(b"e", b"n"), (b"k", b"e"), (b"o", b"ke")]
     tok = byteweld.Tokenizer.from_merges(tokens, merges)
@@ -153,13 +153,13 @@ def test_why_opens_on_a_word_that_greedy_would_cut_otherwise_where_there_is_one(
     assert explained.greedy_differs_at is not None
 
 
-def test_a_pre_token_that_is_too_long_to_step_through_is_refused(post):
+def test_a_pre_token_too_long_to_step_through_is_refused(post):
     response = post("/api/why", {"text": "a" * 5000})
     assert response.status == 413
     assert "5,000 bytes" in response.json["error"]
 
 
-def test_why_of_nothing_and_beyond_the_end(ask):
+def test_why_accepts_an_empty_text_and_an_offset_beyond_the_end(ask):
     assert ask("why", text="low", at=900)["word"] == b"low".hex()
     assert ask("why", text="")["word"]
 
@@ -186,15 +186,15 @@ def test_the_vocabulary_is_searched_by_text_bytes_id_and_regex(ask, trained):
     }
 
 
-def test_a_regex_that_would_backtrack_for_ever_is_answered_or_refused(post):
+def test_a_regex_with_catastrophic_backtracking_is_answered_or_refused(post):
     for query in ("(a+)+$", "(a|a)*b", r"(.*)*\1x"):
         assert post("/api/vocabulary", {"query": query, "by": "regex"}).status in (200, 400)
     assert post("/api/vocabulary", {"query": "(", "by": "regex"}).status == 400
 
 
-def test_wrong_queries_say_what_was_expected(post):
+def test_invalid_queries_say_what_was_expected(post):
     wrong = post("/api/vocabulary", {"query": "xyz", "by": "bytes"})
-    assert wrong.json["error"] == "'xyz' is not bytes; expected hex digits, as in e2 82 ac"
+    assert wrong.json["error"] == "'xyz' is not hex; expected bytes such as e2 82 ac"
     assert post("/api/vocabulary", {"query": "one", "by": "id"}).status == 400
     assert post("/api/vocabulary", {"sort": "size"}).status == 400
     assert post("/api/vocabulary", {"rows": 501}).status == 400
@@ -211,7 +211,7 @@ def test_tokens_are_sorted_and_filtered(ask, trained):
     assert {row["script"] for row in latin["rows"]} == {"latin"}
 
 
-def test_unreachable_tokens_are_found_with_their_reason(ask, without_pattern):
+def test_unreachable_tokens_are_found_with_a_reason(ask, without_pattern):
     never = ask("vocabulary", tokenizer=1, only="unreachable", rows=500)
     partial = ask("vocabulary", tokenizer=1, only="partial", rows=500)
     ids = [row["id"] for row in never["rows"] + partial["rows"]]
@@ -222,7 +222,7 @@ def test_unreachable_tokens_are_found_with_their_reason(ask, without_pattern):
     assert {row["unreachable"] for row in partial["rows"]} <= {"part"}
 
 
-def test_a_tokens_page_has_its_merges_and_what_contains_it(ask, trained):
+def test_a_tokens_details_have_its_merges_and_the_tokens_that_contain_it(ask, trained):
     low = trained.vocab.ids[b" low"]
     page = ask("token", id=low)
     merges = trained.vocab.merge_ids
@@ -239,19 +239,19 @@ def test_a_tokens_page_has_its_merges_and_what_contains_it(ask, trained):
     assert page["tree"]["nodes"][page["tree"]["roots"][0]][0] == low
 
 
-def test_an_unreachable_tokens_page_says_what_its_bytes_become(ask, without_pattern):
+def test_an_unreachable_tokens_details_say_what_its_bytes_become(ask, without_pattern):
     token_id = without_pattern.unreachable_tokens()[0]
     page = ask("token", tokenizer=1, id=token_id)
     assert page["unreachable"] is not None
     assert page["alone"] == without_pattern.encode_ordinary(without_pattern.vocab.tokens[token_id])
 
 
-def test_every_token_has_a_page(ask, without_pattern):
+def test_every_token_has_details(ask, without_pattern):
     for token_id in without_pattern.vocab.tokens:
         assert ask("token", tokenizer=1, id=token_id)["id"] == token_id
 
 
-def test_an_id_that_is_none_is_not_found(post):
+def test_an_unknown_id_is_not_found(post):
     assert post("/api/token", {"id": 4000}).status == 404
     assert post("/api/token", {"id": -1}).status == 400
 
@@ -259,7 +259,7 @@ def test_an_id_that_is_none_is_not_found(post):
 # ---------------------------------------------------------------------------- training
 
 
-def test_the_bundled_trainings_show_what_their_notes_say(ask):
+def test_the_example_trainings_show_what_their_notes_say(ask):
     by_name = {}
     for corpus in CORPORA:
         answer = ask("training", corpus=corpus.text, recipe=corpus.recipe, merges=corpus.merges)
@@ -279,7 +279,7 @@ def test_the_bundled_trainings_show_what_their_notes_say(ask):
     assert b" the" in merged[:8]
 
 
-def test_a_training_is_the_engines_own_and_shrinks_the_corpus(ask):
+def test_a_training_equals_the_engines_and_shrinks_the_corpus(ask):
     corpus = "low low lower newest"
     answer = ask("training", corpus=corpus, recipe="from-scratch", merges=6)
     tok = byteweld.train(iter([corpus]), vocab_size=262, recipe="from-scratch")
@@ -303,7 +303,7 @@ def test_an_empty_corpus_has_nothing_to_learn(ask):
     assert (answer["steps"], answer["stopped"]) == ([], "no pairs")
 
 
-def test_the_log_has_counts_and_a_curve_where_the_training_is_known(ask, trained):
+def test_the_log_has_counts_and_a_curve_if_the_training_is_known(ask, trained):
     log = ask("log", rows=10, first=5)
     assert log["total"] == len(trained.vocab.merge_ids)
     assert [row[0] for row in log["rows"]] == list(range(5, 15))
@@ -316,7 +316,7 @@ def test_the_log_has_counts_and_a_curve_where_the_training_is_known(ask, trained
 # ---------------------------------------------------------------------------- compare
 
 
-def test_segments_are_the_text_cut_where_both_cut_it(ask, trained, without_pattern):
+def test_segments_are_the_text_cut_at_common_boundaries(ask, trained, without_pattern):
     text = "the lowest tokenizer in the newest town"
     answer = ask("compare", tokenizers=[0, 1], text=text)
     assert answer["counts"] == [trained.count(text), without_pattern.count(text)]
@@ -334,11 +334,11 @@ def test_a_tokenizer_agrees_with_itself(ask):
 
 
 def test_two_to_four_tokenizers_are_compared(post):
-    for places, status in (([], 400), ([0], 200), ([0, 1, 0, 1], 200), ([0] * 5, 400), ([2], 400)):
-        assert post("/api/compare", {"tokenizers": places, "text": "low"}).status == status
+    for indices, status in (([], 400), ([0], 200), ([0, 1, 0, 1], 200), ([0] * 5, 400), ([2], 400)):
+        assert post("/api/compare", {"tokenizers": indices, "text": "low"}).status == status
 
 
-def test_languages_cost_what_they_cost(ask, trained):
+def test_languages_cost_what_the_tokenizer_says(ask, trained):
     answer = ask("languages", tokenizers=[0])
     assert answer["names"] == list(SENTENCES)
     assert answer["tokens"] == [[trained.count(text) for text in SENTENCES.values()]]
@@ -359,6 +359,6 @@ def test_bytes_are_counted_in_text_and_in_files(ask):
     assert ask("bytes", text_base64="/wD/")["counts"][255] == 2
 
 
-def test_a_file_that_is_no_base64_or_too_large_is_refused(post):
+def test_invalid_or_oversized_base64_is_refused(post):
     assert post("/api/bytes", {"text_base64": "???"}).status == 400
     assert post("/api/bytes", {"text_base64": "A" * 1_500_000}).status == 413

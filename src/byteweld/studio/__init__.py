@@ -1,1 +1,1 @@
-"""The studio: a local page that shows what tokenizers do. `server.py` serves it, loopback only."""
+"""The studio: a local page that shows what tokenizers do; `server.py` serves it on loopback."""

@@ -1,4 +1,4 @@
-"""The files of the page, read once from the package: there is no other file the server knows."""
+"""The files of the page, read once from the package; the server knows no other files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _read() -> dict[str, Asset]:
 
 ASSETS: Final[Mapping[str, Asset]] = MappingProxyType(_read())
 _INDEX: Final = (files("byteweld.studio") / "page" / "index.html").read_text("utf-8")
-# The style and the first module of the page as it is served.
+# The style and the entry module of the served page; a saved page has its own.
 SERVED_HEAD: Final = (
     '<link rel="stylesheet" href="/page/style.css">\n'
     '<script type="module" src="/page/app.js"></script>\n'
@@ -43,5 +43,5 @@ SERVED_HEAD: Final = (
 
 
 def index_html(head: str, title: str = "byteweld studio") -> str:
-    """The page with what belongs into its head."""
+    """Return the page with the given head."""
     return _INDEX.replace(_TITLE, html.escape(title)).replace(_HEAD, head)

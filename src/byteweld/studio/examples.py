@@ -1,14 +1,15 @@
-"""What the views open on: small texts and corpora of our own that show something surprising."""
+"""What the views open on: small texts and corpora that show something surprising."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import byteweld
 from byteweld.samples import SENTENCES
 
 
 class Example(NamedTuple):
-    """A text for the Tokens and Compare views, and what to look at in it."""
+    """A text for the Tokens and Compare views, and what to look for in it."""
 
     name: str
     text: str
@@ -16,7 +17,7 @@ class Example(NamedTuple):
 
 
 class TinyCorpus(NamedTuple):
-    """A corpus for the Training view, one document a line, and what to look at."""
+    """A corpus for the Training view, one document per line, and what to look for in it."""
 
     name: str
     text: str
@@ -33,44 +34,44 @@ TEXTS: tuple[Example, ...] = (
         "The lowest tokenizer in town untokenizes 1234567 words a minute.\n"
         "Tokenizer, tokenizer and TOKENIZER are not the same. 🙂 costs more than a smile.",
         "This is what a language model reads: tokens, not letters. The same word is cut in three "
-        "ways: after a space, with a capital letter, in all capitals. Select a token to see why.",
+        "different ways: after a space, capitalized, and in all caps. Select a token to see why.",
     ),
     Example(
         "Numbers",
         "7 77 777 7777 77777\n1234 + 8766 = 10000\n3.14159265358979 and 2026-11-16 at 07:30",
-        "Long numbers are cut, and not always where you would cut them. The pattern often allows "
-        "three digits at most.",
+        "Long numbers are cut, and not always where you would cut them. Many patterns allow at "
+        "most three digits per token.",
     ),
     Example(
         "Emoji",
-        "🙂 👋🏽 👩‍🚀 🏳️‍🌈\nA family is one sign and many bytes: 👨‍👩‍👧‍👦",
-        "A character that is no token falls apart into its bytes; they are shown as ⟨f0⟩⟨9f⟩. "
-        "Some emoji are several characters, joined by one that cannot be seen.",
+        "🙂 👋🏽 👩‍🚀 🏳️‍🌈\nA family is one symbol and many bytes: 👨‍👩‍👧‍👦",
+        "A character that is not a token falls apart into its bytes, shown as ⟨f0⟩⟨9f⟩. "
+        "Some emoji are several characters, joined by an invisible one.",
     ),
     Example(
         "Spaces and code",
         "def area(width, height):\n    if width < 0:\n        raise ValueError(width)\n"
         "    return width * height\n\n\tindented with a tab\n        and with eight spaces",
-        "Indentation is text too: see how many spaces one token holds.",
+        "Indentation is text, too: see how many spaces fit into one token.",
     ),
     Example(
         f"One sentence, {len(SENTENCES)} languages",
         _BOAT,
-        "Every line says the same. Compare how finely the lines are cut: a language that the "
-        "training seldom saw pays more for the same meaning.",
+        "Every line says the same thing. Compare how finely the lines are cut: a language that was "
+        "rare in the training corpus needs more tokens for the same meaning.",
     ),
     Example(
         "Hidden characters",
         "no\u00a0break, zero\u200bwidth, soft\u00adhyphen, a \u202eright-to-left\u202c trick, "
         "nai\u0308ve and naïve",
-        "What cannot be seen is written out as ⟨U+200B⟩. The last two words look the same and "
-        "have different bytes.",
+        "Invisible characters are written out, as in ⟨U+200B⟩. The last two words look the same "
+        "but have different bytes.",
     ),
 )
 
-# For Why: the view takes the last of these that greedy longest match would cut otherwise.
+# For Why: the view opens on the last of these that greedy longest match would cut differently.
 SURPRISING_WORDS: tuple[str, ...] = (
-    *(" lowest", " newest", " unhappiness", " internationalisation", " reopening", " strawberry"),
+    *(" lowest", " newest", " unhappiness", " internationalization", " reopening", " strawberry"),
     *(" defenestration", " overestimated", " misunderstandings", " kindergarten", " butterflies"),
     *(" counterexamples", " hyperparameters", " nationality", " instantaneous", " tokenization"),
     *(" unbelievable", " thoughtfulness", " lighthouses", " superconductors", " tokenizer"),
@@ -83,22 +84,22 @@ CORPORA: tuple[TinyCorpus, ...] = (
         "widest widest widest",
         "from-scratch",
         14,
-        "est is learned before low: its pairs occur in two words. Watch step 1, which is a tie.",
+        "est is learned before low, since its pairs occur in two words. Step 1 is a tie.",
     ),
     TinyCorpus(
         "I work, he works",
         "I work\nI work\nI worked\nhe works\nhe worked",
         "plain",
         8,
-        "No pattern: a space is a byte like any other, and sorts before all letters. So the first "
-        "tie is won by space + w, and work is built from its space on.",
+        "Without a pattern, a space is a byte like any other, and it sorts before all letters. So "
+        "space + w wins the first tie, and work is built from its space on.",
     ),
     TinyCorpus(
         "Who eats?",
         "he eats\nhe eats\nI eat\nyou eat",
         "plain",
         6,
-        "eat is the most common word, but never a token by itself: the space joins first.",
+        "eat is the most common word but never a token by itself: the space merges first.",
     ),
     TinyCorpus(
         "A drawing",
@@ -107,7 +108,7 @@ CORPORA: tuple[TinyCorpus, ...] = (
         '<circle cx="12" cy="12" r="8" fill="none" stroke="#222"/>\n</svg>',
         "plain",
         40,
-        'What repeats becomes a token: the parts of a tag, then =" and " f, then all of <path d=".',
+        'What repeats becomes a token: parts of a tag, then =" and " f, then all of <path d=".',
     ),
     TinyCorpus(
         "A short tale",
@@ -118,6 +119,22 @@ CORPORA: tuple[TinyCorpus, ...] = (
         "They went home together, wet and laughing, with the net over their heads.",
         "from-scratch",
         60,
-        "the, with and without its space, comes early; then watch er and we fight for weaver.",
+        "the comes early, with and without its space; then er and we compete for weaver.",
     ),
 )
+
+# One of each kind: with and without a pattern, and every tie rule.
+RECIPE_NAMES = ("plain", "from-scratch", "bpetite", "modern")
+
+
+def recipes() -> list[tuple[str, str]]:
+    """Return the recipes to choose from: name, and a short description."""
+    found = []
+    for name in RECIPE_NAMES:
+        recipe = byteweld.RECIPES[name]
+        known = (known for known, pattern in byteweld.PATTERNS.items() if pattern == recipe.pattern)
+        pattern = "no pattern" if recipe.pattern is None else f"pattern {next(known)}"
+        ties = recipe.tie_break.replace("-", " ")
+        least = "" if recipe.min_frequency < 2 else f", pairs seen {recipe.min_frequency} times"
+        found.append((name, f"{name}: {pattern}, ties go to the {ties}{least}"))
+    return found

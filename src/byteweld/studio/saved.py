@@ -1,7 +1,7 @@
 """Save as page: one HTML file with the page's modules, its style and the answers it needs.
 
-Modules are data: addresses in an import map, answers are JSON. The file may load nothing from
-anywhere: its own policy forbids it.
+Modules become data: URLs in an import map, answers become JSON. The file's own policy forbids it
+to load anything.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _IMPORT = re.compile(r'(from|import) "\./([a-z_]+\.js)"')
 
 
 def page(state: str, answers: Mapping[str, Any], title: str = "byteweld studio") -> str:
-    """The whole file. `state` is the fragment of the address, `answers` are by question."""
+    """Return the file. `state` is the page's state as JSON; `answers` are keyed by request."""
     nonce = secrets.token_urlsafe(16)
     modules = {
-        f"studio/{name}": _as_address(asset.content.decode())
+        f"studio/{name}": _data_url(asset.content.decode())
         for name, asset in ASSETS.items()
         if name.endswith(".js")
     }
@@ -41,12 +41,12 @@ def page(state: str, answers: Mapping[str, Any], title: str = "byteweld studio")
     return index_html(head, title)
 
 
-def _as_address(module: str) -> str:
-    """A module as a data: address; its imports are looked up in the import map."""
+def _data_url(module: str) -> str:
+    """Return a module as a data: URL; its imports go through the import map."""
     source = _IMPORT.sub(r'\1 "studio/\2"', module)
     return "data:text/javascript;base64," + base64.b64encode(source.encode()).decode()
 
 
 def _json(value: object) -> str:
-    """JSON in which nothing can end a script element or begin a comment."""
+    """Return JSON that cannot end a script element or start a comment."""
     return json.dumps(value, ensure_ascii=True).replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,8 +1,8 @@
-"""The studio's server: the standard library's, on loopback, safe by default.
+"""The studio's server: the standard library's HTTP server, on loopback, safe by default.
 
 Every request is checked before its body is read: Host (against DNS rebinding), Origin and
 Sec-Fetch-Site (against other pages), the token (against other users), the size. No file is
-served by path: the page's own files are constants, everything else is computed.
+served by path: the page's own files are constants, and everything else is computed.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any, Final
 
 from byteweld.errors import ByteweldError
 from byteweld.studio.assets import ASSETS, SERVED_HEAD, index_html
-from byteweld.studio.request import MAX_TEXT_BYTES, Asked, Refused
+from byteweld.studio.opening import MAX_FILE_BYTES, open_file
+from byteweld.studio.request import MAX_TEXT_BYTES, Fields, Refused
 from byteweld.studio.saved import page
 from byteweld.studio.session import Session
-from byteweld.studio.upload import MAX_FILE_BYTES, open_file
-from byteweld.studio.views import ANSWERS
+from byteweld.studio.views import HANDLERS
 
 LOOPBACK: Final = "127.0.0.1"
-# In JSON a byte of text may take six characters, as \u0000 does.
+# In JSON, one byte of text may take six characters, such as \u0000.
 MAX_BODY_BYTES: Final = 6 * MAX_TEXT_BYTES + (1 << 16)
-MAX_PAGE_BYTES: Final = 64 << 20  # what a saved page may hold
+MAX_PAGE_BYTES: Final = 64 << 20  # of a saved page
 _TIMEOUT_SECONDS = 20.0
 _MAX_CONCURRENT = 8
 _JSON = "application/json"
@@ -48,7 +48,7 @@ _HEADERS: Mapping[str, str] = {
 
 
 class StudioServer(ThreadingHTTPServer):
-    """Serves one session. `url` opens the page, `token` is the right to ask."""
+    """Serves one session. `url` opens the page; every request must carry `token`."""
 
     daemon_threads = True
 
@@ -60,16 +60,16 @@ class StudioServer(ThreadingHTTPServer):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port it listens on."""
         return int(self.server_address[1])
 
     @property
     def url(self) -> str:
-        """The page's address. The token is in the fragment, which no request carries."""
+        """The address of the page. The token is in the fragment, which browsers never send."""
         return f"http://{LOOPBACK}:{self.port}/#token={self.token}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Tell of our own bugs; a browser that hangs up is no news."""
+        """Report our own bugs; ignore clients that hang up."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -100,12 +100,12 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/page/") and name in ASSETS:
             self._send(200, *ASSETS[name])
             return
-        raise Refused(404, "there is nothing here")
+        raise Refused(404, "not found")
 
     def _post(self) -> None:
         name = self.path.removeprefix("/api/")
-        if not self.path.startswith("/api/") or name not in (*ANSWERS, "page", "upload"):
-            raise Refused(404, "there is nothing here")
+        if not self.path.startswith("/api/") or name not in (*HANDLERS, "page", "upload"):
+            raise Refused(404, "not found")
         self._check_token()
         if name == "upload":
             body = self._body(_BINARY, MAX_FILE_BYTES)
@@ -113,16 +113,16 @@ class _Handler(BaseHTTPRequestHandler):
             return
         fields = self._fields(MAX_PAGE_BYTES if name == "page" else MAX_BODY_BYTES)
         if name == "page":
-            self._send(200, _saved(Asked(fields)).encode(), "text/plain; charset=utf-8")
+            self._send(200, _saved(Fields(fields)).encode(), "text/plain; charset=utf-8")
         else:
-            self._answer(ANSWERS[name](self.server.session, Asked(fields)))
+            self._answer(HANDLERS[name](self.server.session, Fields(fields)))
 
     # ------------------------------------------------------------------ checks
 
     def _guarded(self, respond: Callable[[], None]) -> None:
-        """Check where the request comes from, then respond; every refusal is one line of JSON."""
+        """Check the origin of the request, then respond; refusals are a line of JSON."""
         if not self.server.free.acquire(blocking=False):
-            self._refuse(Refused(503, "too many requests at once; try again"))
+            self._refuse(Refused(503, "too many concurrent requests; try again"))
             return
         try:
             self._check_source()
@@ -133,8 +133,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(Refused(400, str(error)))
         except (OSError, MemoryError) as error:
             self._refuse(Refused(500, str(error)))
-        except Exception as error:  # our bug: the page says so, the terminal has the traceback
-            self._refuse(Refused(500, f"the studio failed, please report it: {error!r}"))
+        except Exception as error:  # our bug: the page reports it, the terminal shows the traceback
+            self._refuse(Refused(500, f"the studio failed; please report this: {error!r}"))
             raise
         finally:
             self.server.free.release()
@@ -144,29 +144,31 @@ class _Handler(BaseHTTPRequestHandler):
         hosts = {f"{name}:{port}" for name in (LOOPBACK, "localhost")}
         given = self.headers.get_all("Host") or []
         if len(given) != 1 or given[0] not in hosts:
-            raise Refused(421, "this server answers for the local machine only")
+            raise Refused(421, "this server only answers requests to the local machine")
         origins = self.headers.get_all("Origin") or []
         if any(origin not in {f"http://{host}" for host in hosts} for origin in origins):
-            raise Refused(403, "requests of other pages are not answered")
+            raise Refused(403, "requests from other pages are refused")
         site = self.headers.get("Sec-Fetch-Site", "none")
         if self.command == "POST" and site not in ("same-origin", "none"):
-            raise Refused(403, "requests of other pages are not answered")
+            raise Refused(403, "requests from other pages are refused")
 
     def _check_token(self) -> None:
         given = self.headers.get("X-Token", "")
         if not secrets.compare_digest(given.encode("utf-8", "replace"), self.server.token.encode()):
-            raise Refused(403, "the token is missing or wrong; open the address that was printed")
+            raise Refused(
+                403, "the token is missing or wrong; open the address printed in the terminal"
+            )
 
     def _body(self, kind: str, limit: int) -> bytes:
         if self.headers.get_content_type() != kind:
             raise Refused(415, f"the body must be {kind}")
         length = self.headers.get("Content-Length")
         if self.headers.get("Transfer-Encoding") is not None or length is None:
-            raise Refused(411, "the length of the body is missing")
+            raise Refused(411, "Content-Length is missing")
         if not (length.isascii() and length.isdigit()) or len(length) > 12:
-            raise Refused(400, f"the length of the body is {length!r:.20}")
+            raise Refused(400, f"Content-Length is {length!r:.20}; expected a number")
         if int(length) > limit:
-            raise Refused(413, f"the body has {int(length):,} bytes; at most {limit:,} are read")
+            raise Refused(413, f"the body has {int(length):,} bytes; at most {limit:,} are allowed")
         body = self.rfile.read(int(length))
         if len(body) != int(length):
             raise Refused(400, "the body ended early")
@@ -178,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError):
             raise Refused(400, "the body is not JSON") from None
         if not isinstance(fields, dict):
-            raise Refused(400, "the body is no JSON object")
+            raise Refused(400, "the body is not a JSON object")
         return fields
 
     # ------------------------------------------------------------------ responses
@@ -188,13 +190,13 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, body.encode(), f"{_JSON}; charset=utf-8")
 
     def _refuse(self, refused: Refused) -> None:
-        # What is left of the body is not read, so the connection cannot be used again.
+        # The rest of the body is not read, so the connection cannot be reused.
         self.close_connection = True
         body = json.dumps({"error": str(refused)}).encode()
         try:
             self._send(refused.status, body, f"{_JSON}; charset=utf-8")
         except OSError:
-            pass  # nobody listens any more
+            pass  # the client is gone
 
     def _send(self, status: int, body: bytes, kind: str) -> None:
         self.send_response(status)
@@ -209,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the standard library itself refuses, in our words and without HTML."""
+        """Answer errors of the standard library as JSON, without HTML."""
         self.close_connection = True
         if not hasattr(self, "command") or self.command is None:
             self.command = "GET"
@@ -217,10 +219,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._refuse(Refused(code, message or HTTPStatus(code).phrase.lower()))
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
 
-def _saved(asked: Asked) -> str:
-    answers = asked.answers("answers")
-    state = asked.text("state", limit=MAX_BODY_BYTES)  # as JSON, a megabyte of text and the rest
-    return page(state, answers, asked.text("title", "byteweld studio", 200))
+def _saved(fields: Fields) -> str:
+    answers = fields.answers("answers")
+    state = fields.text("state", limit=MAX_BODY_BYTES)  # JSON with up to a megabyte of text
+    return page(state, answers, fields.text("title", "byteweld studio", 200))

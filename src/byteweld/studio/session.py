@@ -1,4 +1,4 @@
-"""What one run of the studio holds: the open tokenizers, and what was found out about each."""
+"""The state of a running studio: the open tokenizers, and what has been computed about each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import byteweld
 from byteweld.evaluation import Reason, script_of, token_lengths, unreachable
-from byteweld.studio.request import Asked, Refused
+from byteweld.studio.request import Fields, Refused
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,17 +20,17 @@ _PATTERN_CHARACTERS = 300
 
 
 class Entry(NamedTuple):
-    """A token as the vocabulary view searches it."""
+    """A token as the Vocabulary view searches it."""
 
     id: int
     token: bytes
-    rank: int | None  # of the first merge that makes it
+    rank: int | None  # of the first merge that builds it
     script: str
     is_special: bool
 
 
 class Opened:
-    """One tokenizer. What is slow to find out is found once, when it is first asked for."""
+    """An open tokenizer; what is slow to compute is computed once, on first use."""
 
     def __init__(self, tok: byteweld.Tokenizer, name: str) -> None:
         self.tok = tok
@@ -38,7 +38,7 @@ class Opened:
         self._lock = threading.RLock()
 
     def summary(self) -> dict[str, Any]:
-        """What the header shows."""
+        """Return what the header displays."""
         vocab = self.tok.vocab
         return {
             "name": self.name,
@@ -59,27 +59,27 @@ class Opened:
 
     @property
     def unreachable(self) -> Mapping[int, Reason]:
-        """Tokens that encoding their own bytes does not give."""
+        """Tokens that their own bytes do not encode to."""
         with self._lock:
             return self._unreachable
 
     @property
     def ranks(self) -> Mapping[int, int]:
-        """The rank of each token: that of the first merge which makes it."""
+        """The rank of each token: that of the first merge that builds it."""
         with self._lock:
             return self._ranks
 
     def merge_count(self, rank: int) -> int | None:
-        """How often a merge's pair occurred in the training, where that is known."""
+        """Return the count of a merge's pair in the training, if known."""
         training = self.tok.training
         if training is None:
             return None
-        place = rank - (training.start.merges if training.start else 0)
-        return training.merge_counts[place] if 0 <= place < len(training.merge_counts) else None
+        index = rank - (training.start.merges if training.start else 0)
+        return training.merge_counts[index] if 0 <= index < len(training.merge_counts) else None
 
     @property
     def token_lengths(self) -> NDArray[np.int64] | None:
-        """How many bytes of text each id stands for; None where that depends on the text."""
+        """How many bytes of text each id covers; None if that depends on the text."""
         with self._lock:
             return self._token_lengths
 
@@ -105,38 +105,42 @@ class Opened:
         vocab = self.tok.vocab
         if vocab.ranking == "ranks":
             return {i: i for i, token in vocab.ordinary() if len(token) > 1}
-        # Backwards, so that the first merge of a token is the one that stays.
+        # In reverse, so that the first merge of a token wins.
         merges = vocab.merge_ids
         return {merges[rank].new: rank for rank in reversed(range(len(merges)))}
 
 
 class Session:
-    """The tokenizers in the order they were opened. They are only ever added."""
+    """The tokenizers in the order in which they were opened; none is ever closed."""
 
     def __init__(self, tokenizers: Iterable[tuple[str, byteweld.Tokenizer]]) -> None:
         self.opened = [Opened(tok, name) for name, tok in tokenizers]
         self._lock = threading.Lock()
 
-    def tokenizer(self, asked: Asked) -> Opened:
-        """The tokenizer that a request is about."""
-        return self.opened[asked.number("tokenizer", 0, 0, len(self.opened) - 1)]
+    def tokenizer(self, fields: Fields) -> Opened:
+        """Return the tokenizer that a request refers to."""
+        return self.opened[fields.number("tokenizer", 0, 0, len(self.opened) - 1)]
 
     def add(self, tok: byteweld.Tokenizer, name: str) -> int:
-        """Open one more, and return its place; one that is open already is not opened again."""
+        """Open a tokenizer, unless it is open already, and return its index."""
         with self._lock:
-            for place, opened in enumerate(self.opened):
+            for index, opened in enumerate(self.opened):
                 if opened.tok == tok:
-                    return place
+                    return index
             if len(self.opened) >= MAX_OPEN:
                 raise Refused(
-                    409, f"{MAX_OPEN} tokenizers are open, which is the most; restart the studio"
+                    409, f"{MAX_OPEN} tokenizers are open, the maximum; restart the studio"
                 )
             self.opened.append(Opened(tok, name))
             return len(self.opened) - 1
 
+    def summaries(self) -> list[dict[str, Any]]:
+        """Return the summary of every open tokenizer."""
+        return [opened.summary() for opened in self.opened]
+
 
 def _pattern_words(vocab: byteweld.Vocabulary) -> str:
-    """A pattern by its name where it has one."""
+    """Return the name of a pattern if it has one, else its start."""
     if vocab.steps:
         return f"{len(vocab.steps)} steps"
     if vocab.pattern is None:

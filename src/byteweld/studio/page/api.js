@@ -1,24 +1,24 @@
-// Asking the server; or, in a saved page, looking answers up. While a page is being saved, every
-// answer is kept.
+// Requests to the server; in a saved page, lookups of saved answers. While a page is being saved,
+// every answer is recorded.
 
 const savedElement = document.getElementById("saved");
 export const saved = savedElement ? JSON.parse(savedElement.textContent) : null;
 
-export const MOST_BYTES = 1 << 20; // of a text; the server says so too
-// A server that refuses a body before reading it looks like one that is gone.
-const MOST_BODY = 6 * MOST_BYTES;
+export const MAX_BYTES = 1 << 20; // of a text; the server has the same limit
+// A server that refuses a body before reading it looks like one that is down.
+const MAX_BODY = 6 * MAX_BYTES;
 
 let token = "";
 let recording = null;
 
-// The token comes in the fragment once, and is kept for reloads of this tab only.
+// The token arrives in the fragment and is kept for reloads of this tab only.
 export function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1));
   try {
     token = given.get("token") ?? sessionStorage.getItem("byteweld-token") ?? "";
     sessionStorage.setItem("byteweld-token", token);
   } catch {
-    token = given.get("token") ?? ""; // no storage: the token lives as long as the page
+    token = given.get("token") ?? ""; // no storage: the token lasts as long as the page
   }
   if (given.has("token")) {
     given.delete("token");
@@ -26,7 +26,7 @@ export function takeToken() {
   }
 }
 
-// A question's key. Long texts stand by their length and a digest of 53 bits.
+// The key of a request. Long strings are replaced by their length and a 53-bit digest.
 function keyOf(name, body) {
   return `${name} ${
     JSON.stringify(body, (_, value) =>
@@ -45,7 +45,7 @@ function digest(text) {
   return `${text.length}:${(4294967296 * (2097151 & low) + (high >>> 0)).toString(36)}`;
 }
 
-// Numbers that came as base64 of one, two or four bytes each, little-endian: every browser's order.
+// Unpack base64 numbers of 1, 2 or 4 bytes, little-endian like every platform with a browser.
 export function unpacked({ width, data }) {
   const Numbers = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array }[width];
   return Uint32Array.from(new Numbers(fromBase64(data).buffer));
@@ -70,24 +70,24 @@ async function post(path, body, headers) {
       body,
     });
   } catch {
-    throw new ApiError("the studio does not answer: is it still running in the terminal?");
+    throw new ApiError("the studio does not respond; is it still running in the terminal?");
   }
   if (response.ok) return response;
-  const said = await response.json().catch(() => ({}));
-  throw new ApiError(said.error ?? `the studio answered ${response.status}`);
+  const answer = await response.json().catch(() => ({}));
+  throw new ApiError(answer.error ?? `the studio responded with status ${response.status}`);
 }
 
 const asJson = { "Content-Type": "application/json" };
 
 export async function ask(name, body = {}) {
   const question = JSON.stringify(body);
-  if (question.length > MOST_BODY) {
-    throw new ApiError("a text has at most 1,048,576 bytes here; take a part of it");
+  if (question.length > MAX_BODY) {
+    throw new ApiError("text has more than 1,048,576 bytes; use a part of it");
   }
   if (saved) {
     const key = keyOf(name, body);
     if (Object.hasOwn(saved.answers, key)) return saved.answers[key];
-    throw new ApiError("This is a saved page: it holds the view it was saved from, and no more.");
+    throw new ApiError("this is a saved page; it contains only the view it was saved from");
   }
   const answer = await (await post(name, question, asJson)).json();
   recording?.set(keyOf(name, body), answer);
@@ -102,7 +102,7 @@ export async function upload(file) {
   return (await post("upload", file, headers)).json();
 }
 
-// Do some work again and keep all answers it needs; returns the saved page as text.
+// Repeat some work, record every answer it needs, and return the saved page as text.
 export async function savePage(state, title, work) {
   recording = new Map();
   try {

@@ -1,7 +1,7 @@
-// The page: its state, its address, its header, and which view is open.
+// The page: its state, address and header, and the open view.
 
 import { ApiError, ask, saved, savePage, takeToken } from "./api.js";
-import { amount, h, put, settled, wantsMotion } from "./dom.js";
+import { amount, debounced, h, put } from "./dom.js";
 import { openChooser } from "./chooser.js";
 import { Panel } from "./panel.js";
 import { view as tokens } from "./tokens.js";
@@ -12,25 +12,25 @@ import { view as vocabulary } from "./vocabulary.js";
 import { view as compare } from "./compare.js";
 
 const VIEWS = { tokens, why, training, bytes, vocabulary, compare };
-const LONGEST_IN_ADDRESS = 2000;
+const MAX_ADDRESS_TEXT = 2000;
 const NUMBERS = new Set(["tok", "sel", "at", "token", "step", "first"]);
 
-const place = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 
 class App {
   state = {};
   start = null;
   current = null;
-  panel = new Panel(place("panel"), this);
-  // A slider moves faster than a browser lets addresses change.
-  writeAddress = settled(150, () => history.replaceState(null, "", this.address(this.state)));
+  panel = new Panel(byId("panel"), this);
+  // Browsers limit how often an address may change, and a slider moves faster.
+  writeAddress = debounced(150, () => history.replaceState(null, "", this.address(this.state)));
 
   async open() {
     if (!saved) takeToken();
     this.setTheme(saved ? null : this.stored("byteweld-theme"));
     this.start = await ask("start");
     this.state = saved ? JSON.parse(saved.state) : this.fromAddress();
-    addEventListener("hashchange", () => this.travelled());
+    addEventListener("hashchange", () => this.navigated());
     addEventListener("keydown", (event) => this.key(event));
     this.drawHeader();
     await this.show();
@@ -40,7 +40,7 @@ class App {
     return this.start.tokenizers[this.state.tok ?? 0] ?? this.start.tokenizers[0];
   }
 
-  // The text all views share; without one, the first example.
+  // The text that all views share; by default, the first example.
   get text() {
     return this.state.text ?? this.start.examples[0].text;
   }
@@ -63,13 +63,13 @@ class App {
     const shown = new URLSearchParams();
     for (const [key, value] of Object.entries(state)) {
       if (value === undefined || value === null || key === "long") continue;
-      if (typeof value === "string" && value.length > LONGEST_IN_ADDRESS) shown.set("long", key);
+      if (typeof value === "string" && value.length > MAX_ADDRESS_TEXT) shown.set("long", key);
       else shown.set(key, value);
     }
     return `#${shown}`;
   }
 
-  // Change the state. A new view, tokenizer or text is a step of the browser's history.
+  // Change the state. A new view or tokenizer adds an entry to the browser's history.
   go(changes, { redraw = true } = {}) {
     const before = this.state;
     this.state = { ...before, ...changes };
@@ -84,7 +84,7 @@ class App {
     return this.current?.update?.(changes);
   }
 
-  travelled() {
+  navigated() {
     if (saved) return;
     this.state = this.fromAddress();
     this.show();
@@ -96,35 +96,36 @@ class App {
     this.panel.close(false);
     this.drawHeader();
     document.title = `${view.title} · ${this.tokenizer.name} · byteweld studio`;
-    const root = put(place("main"));
+    const root = put(byId("main"));
     root.className = `view-${this.state.view}`;
-    await this.tried(async () => {
+    await this.attempt(async () => {
       this.current = view.open(root, this);
       await this.current.ready;
     });
   }
 
-  // Do work whose failure is told on the page, not thrown.
-  async tried(work) {
+  // Run work whose failure is shown on the page instead of thrown.
+  async attempt(work) {
     try {
       await work();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.complain(error.message);
+      this.showError(error.message);
     }
   }
 
-  complain(message) {
-    place("complaint")?.remove();
-    place("main").prepend(h("p", { class: "complaint", id: "complaint", role: "alert" }, message));
+  showError(message) {
+    byId("error")?.remove();
+    byId("main").prepend(h("p", { class: "error", id: "error", role: "alert" }, message));
   }
 
-  content() {
-    place("complaint")?.remove();
+  clearError() {
+    byId("error")?.remove();
   }
 
-  say(words) {
-    put(place("said"), words);
+  // For screen readers.
+  announce(words) {
+    put(byId("announcement"), words);
   }
 
   // ---------------------------------------------------------------- header
@@ -132,12 +133,12 @@ class App {
   drawHeader() {
     const { name, tokens: size, pattern, fingerprint } = this.tokenizer;
     const shownPattern = pattern.length > 24
-      ? "own pattern"
+      ? "custom pattern"
       : pattern === "none"
       ? "no pattern"
       : `pattern ${pattern}`;
     put(
-      place("top"),
+      byId("top"),
       h("h1", { class: "brand" }, h("b", {}, "byteweld"), " studio"),
       h(
         "button",
@@ -161,7 +162,7 @@ class App {
         h("button", {
           type: "button",
           id: "theme",
-          title: "Light, dark, or as the system is",
+          title: "Light, dark, or the system's setting",
           onclick: () => this.nextTheme(),
         }, this.themeWord()),
         saved ? h("span", { class: "stamp" }, "saved page") : h("button", {
@@ -173,7 +174,7 @@ class App {
       ),
     );
     put(
-      place("views"),
+      byId("views"),
       Object.entries(VIEWS).map(([key, view]) =>
         h("a", {
           href: this.address({ ...this.state, view: key, sel: undefined }),
@@ -186,7 +187,7 @@ class App {
         }, view.title)
       ),
     );
-    place("views").querySelector("[aria-current]")?.scrollIntoView({
+    byId("views").querySelector("[aria-current]")?.scrollIntoView({
       block: "nearest",
       inline: "nearest",
     });
@@ -218,9 +219,9 @@ class App {
       if (next) localStorage.setItem("byteweld-theme", next);
       else localStorage.removeItem("byteweld-theme");
     } catch {
-      // no storage: the choice lasts as long as the page
+      // no storage: the theme lasts as long as the page
     }
-    put(place("theme"), this.themeWord());
+    put(byId("theme"), this.themeWord());
   }
 
   // ---------------------------------------------------------------- keys, saving
@@ -228,7 +229,7 @@ class App {
   key(event) {
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.ctrlKey ||
       event.metaKey || event.altKey;
-    if (event.key === "Escape" && !place("choose").open) this.panel.close(true);
+    if (event.key === "Escape" && !byId("choose").open) this.panel.close(true);
     if (typing) return;
     const names = Object.keys(VIEWS);
     const nth = Number(event.key) - 1;
@@ -244,13 +245,13 @@ class App {
   }
 
   async save() {
-    await this.tried(async () => {
+    await this.attempt(async () => {
       const title = `${VIEWS[this.state.view].title} · ${this.tokenizer.name}`;
       const page = await savePage({ ...this.state, text: this.state.text }, title, async () => {
         await ask("start");
         await this.show();
         await this.panel.ready;
-        await this.current.keep?.(); // what a reader may want to select later
+        await this.current.keep?.(); // details that a reader may open later
       });
       const link = h("a", {
         href: URL.createObjectURL(new Blob([page], { type: "text/html" })),
@@ -258,14 +259,13 @@ class App {
       });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-      this.say("The page is saved.");
+      this.announce("Page saved.");
     });
   }
 }
 
 export const app = new App();
-document.documentElement.classList.toggle("still", !wantsMotion());
 app.open().catch((error) => {
-  app.complain(error instanceof ApiError ? error.message : `the page failed: ${error.message}`);
+  app.showError(error instanceof ApiError ? error.message : `the page failed: ${error.message}`);
   if (!(error instanceof ApiError)) throw error;
 });

@@ -1,24 +1,24 @@
-// Bytes: which of the 256 byte values a text uses, what ASCII-only would save, GPT-2's letters.
+// Bytes: which byte values a text uses, what ASCII-only would save, GPT-2's letters.
 
-import { ask, MOST_BYTES, saved } from "./api.js";
+import { ask, MAX_BYTES, saved } from "./api.js";
 import { amount, fact, h, number, percent, put, segmented } from "./dom.js";
 import { hexByte } from "./glyphs.js";
 
 const NAMES = { 0: "NUL", 9: "TAB", 10: "LF", 13: "CR", 27: "ESC", 32: "space", 127: "DEL" };
-const STEP = 8; // from one heat to the next: so many times as often
+const STEP = 8; // ratio of counts from one heat level to the next
 const HEATS = ["unused", "cold", "warm", "hot", "very hot"];
 const ROWS = [
-  "control characters, tab, line ends",
+  "control characters, tab, newlines",
   "control characters",
-  "space and signs",
-  "digits and signs",
-  "@ and capital letters",
-  "capital letters and signs",
-  "` and small letters",
-  "small letters and signs, DEL",
-  ...Array(4).fill("inside a UTF-8 character"),
-  ...Array(3).fill("first of a UTF-8 character"),
-  "first of four, or never in UTF-8",
+  "space and symbols",
+  "digits and symbols",
+  "@ and uppercase letters",
+  "uppercase letters and symbols",
+  "` and lowercase letters",
+  "lowercase letters and symbols, DEL",
+  ...Array(4).fill("continuation byte of a UTF-8 character"),
+  ...Array(3).fill("first byte of a UTF-8 character"),
+  "first of four bytes, or never in UTF-8",
 ];
 
 export const view = { title: "Bytes", open: (root, app) => new Bytes(root, app) };
@@ -30,7 +30,7 @@ class Bytes {
     this.picked = app.state.byte ? parseInt(app.state.byte, 16) : null;
     this.file = null;
     const sentences = Object.values(app.start.sentences).join("\n");
-    this.otherwise = sentences; // without a text of one's own: many languages use many bytes
+    this.fallback = sentences; // without the user's text: many languages use many bytes
     const sources = [
       ["Your text", () => app.state.text ?? app.text],
       [`One sentence, ${Object.keys(app.start.sentences).length} languages`, () => sentences],
@@ -43,7 +43,7 @@ class Bytes {
     this.picker = h("input", {
       type: "file",
       id: "byte-file",
-      class: "unseen",
+      class: "visually-hidden",
       tabindex: -1,
       "aria-hidden": "true",
       onchange: () => this.read(this.picker.files[0]),
@@ -57,8 +57,8 @@ class Bytes {
       h(
         "p",
         { class: "intro" },
-        "All text is bytes. These 256 values are where a vocabulary starts; everything else is ",
-        "learned from which of them stand side by side.",
+        "All text is bytes. A vocabulary starts with these 256 values; everything else is ",
+        "learned from the ones that often occur side by side.",
       ),
       saved ? null : h(
         "div",
@@ -111,25 +111,25 @@ class Bytes {
 
   async read(file) {
     if (!file) return;
-    const bytes = new Uint8Array(await file.slice(0, MOST_BYTES).arrayBuffer());
+    const bytes = new Uint8Array(await file.slice(0, MAX_BYTES).arrayBuffer());
     let text = "";
     for (let at = 0; at < bytes.length; at += 8192) {
       text += String.fromCharCode(...bytes.subarray(at, at + 8192));
     }
-    this.file = { name: file.name, base64: btoa(text), whole: file.size <= MOST_BYTES };
+    this.file = { name: file.name, base64: btoa(text), whole: file.size <= MAX_BYTES };
     this.count();
   }
 
   async count() {
-    await this.app.tried(async () => {
+    await this.app.attempt(async () => {
       this.answer = await ask(
         "bytes",
         this.file
           ? { text_base64: this.file.base64 }
-          : { text: this.app.state.bytes_text ?? this.app.state.text ?? this.otherwise },
+          : { text: this.app.state.bytes_text ?? this.app.state.text ?? this.fallback },
       );
-      if (!this.grid.isConnected) return; // another view is open by now
-      this.app.content();
+      if (!this.grid.isConnected) return; // another view has been opened
+      this.app.clearError();
       this.most = Math.max(...this.answer.counts);
       this.draw();
     });
@@ -204,7 +204,7 @@ class Bytes {
     this.drawFacts();
   }
 
-  // Without a choice: the most common byte that is not ASCII, which few expect to be so common.
+  // By default, the most common byte outside ASCII: few expect it to be so common.
   surprise() {
     const { counts } = this.answer;
     const high = counts.slice(128);
@@ -247,7 +247,7 @@ class Bytes {
     document.getElementById(`b${this.picked}`).focus();
   }
 
-  pick(byte, told) {
+  pick(byte, byUser) {
     const before = document.getElementById(`b${this.picked}`);
     before?.setAttribute("tabindex", "-1");
     before?.classList.remove("picked");
@@ -255,7 +255,7 @@ class Bytes {
     const cell = document.getElementById(`b${byte}`);
     cell.setAttribute("tabindex", "0");
     cell.classList.add("picked");
-    if (told) this.app.go({ byte: hexByte(byte) }, { redraw: false });
+    if (byUser) this.app.go({ byte: hexByte(byte) }, { redraw: false });
     this.describe(byte);
   }
 
@@ -285,8 +285,8 @@ class Bytes {
           {},
           h("span", { class: "letter" }, letters[byte]),
           letters[byte] === String.fromCharCode(byte)
-            ? " stands for itself"
-            : ` stands for it in tokenizer.json (U+${
+            ? " represents itself"
+            : ` represents it in tokenizer.json (U+${
               letters[byte].codePointAt(0).toString(16).toUpperCase().padStart(4, "0")
             })`,
         ),
@@ -305,24 +305,24 @@ class Bytes {
       h(
         "p",
         {},
-        `A vocabulary needs a token for each byte it may meet: ${full} with four special tokens, but ${small} with --ascii-only. Of 320 tokens that leaves `,
+        `A vocabulary needs a token for each byte it may encounter: ${full} with four special tokens, but only ${small} with --ascii-only. In a vocabulary of 320 tokens, that leaves `,
         h("b", {}, `${merges(320, small)} merges instead of ${merges(320, full)}`),
-        "; of 32,768 it hardly matters.",
+        "; among 32,768 tokens, it hardly matters.",
       ),
       bytes === 0 ? null : outside
         ? h(
           "p",
           { class: "warning" },
           h("b", {}, "This text does not fit: "),
-          `${amount(outside, "byte")} of it ${
+          `${amount(outside, "byte")} ${
             outside === 1 ? "is" : "are"
-          } outside tab, line ends and 0x20 to 0x7E.`,
+          } not a tab, a newline or in 0x20 to 0x7E.`,
         )
         : h(
           "p",
           { class: "fits" },
           h("b", {}, "This text fits: "),
-          "every byte is a tab, a line end or in 0x20 to 0x7E.",
+          "every byte is a tab, a newline or in 0x20 to 0x7E.",
         ),
     );
   }

@@ -1,10 +1,10 @@
-// Charts as plain SVG: bars and a curve. Every mark has its number in words beside it.
+// Charts: bars, and a curve as SVG. Every mark also shows its value as text.
 
 import { h, number, s } from "./dom.js";
 
 const WIDTH = 640;
 
-// Horizontal bars: rows of {name, value, onclick}. A name that can be clicked is a button.
+// Horizontal bars: rows of {name, value, on, onclick}. A name with `onclick` is a button.
 export function bars(rows, { label, unit = "", limit = 14 } = {}) {
   const most = Math.max(1, ...rows.map((row) => row.value));
   const shown = rows.slice(0, limit);
@@ -34,7 +34,7 @@ export function bars(rows, { label, unit = "", limit = 14 } = {}) {
   );
 }
 
-// A curve: points [x, y]; `at` marks one of them.
+// A curve through points [x, y]; `at` marks one of them.
 export function curve(points, { label, xUnit, yUnit, at, height = 200, onpick }) {
   const left = 46, bottom = 30, top = 14, right = 16;
   const lastX = Math.max(1, points[points.length - 1][0]);

@@ -1,4 +1,4 @@
-// The dialog of tokenizers: choose one, open one by name, or drop a file.
+// The dialog of tokenizers: choose an open one, or open one by name or from a file.
 
 import { ask, upload } from "./api.js";
 import { amount, h, put } from "./dom.js";
@@ -17,7 +17,7 @@ export function openChooser(app) {
       "div",
       { class: "panel-top" },
       h("h2", {}, "Tokenizers"),
-      h("span", { class: "spring" }),
+      h("span", { class: "spacer" }),
       h("button", {
         type: "button",
         class: "close",
@@ -28,7 +28,7 @@ export function openChooser(app) {
     h(
       "ul",
       { class: "known" },
-      tokenizers.map((tokenizer, place) =>
+      tokenizers.map((tokenizer, index) =>
         h(
           "li",
           {},
@@ -36,10 +36,10 @@ export function openChooser(app) {
             "button",
             {
               type: "button",
-              "aria-current": place === (app.state.tok ?? 0) ? "true" : undefined,
+              "aria-current": index === (app.state.tok ?? 0) ? "true" : undefined,
               onclick: () => {
                 dialog.close();
-                app.go({ tok: place, sel: undefined, token: undefined });
+                app.go({ tok: index, sel: undefined, token: undefined });
               },
             },
             h("strong", {}, tokenizer.name),
@@ -47,14 +47,14 @@ export function openChooser(app) {
             h(
               "span",
               {},
-              tokenizer.pattern.length > 24 ? "own pattern" : `pattern ${tokenizer.pattern}`,
+              tokenizer.pattern.length > 24 ? "custom pattern" : `pattern ${tokenizer.pattern}`,
             ),
             h("code", {}, tokenizer.fingerprint.slice(0, 8)),
           ),
         )
       ),
     ),
-    h("h3", {}, "Open one more"),
+    h("h3", {}, "Open another"),
     h(
       "p",
       { class: "tiles" },
@@ -71,22 +71,22 @@ export function openChooser(app) {
       h("span", {}, "A file: tokenizer.json, .tiktoken, tekken.json"),
       file,
     ),
-    h("p", { class: "hint" }, "Names are found in local files only; nothing is downloaded."),
-    h("p", { class: "complaint", role: "alert", hidden: true, id: "choose-complaint" }),
+    h("p", { class: "hint" }, "Encodings are loaded from local files only; nothing is downloaded."),
+    h("p", { class: "error", role: "alert", hidden: true, id: "choose-error" }),
   );
   dialog.showModal();
 }
 
 async function add(app, dialog, opening) {
-  const complaint = document.getElementById("choose-complaint");
-  complaint.hidden = true;
+  const message = document.getElementById("choose-error");
+  message.hidden = true;
   try {
-    const { place, tokenizers } = await opening();
+    const { index, tokenizers } = await opening();
     app.start.tokenizers = tokenizers;
     dialog.close();
-    app.go({ tok: place, sel: undefined, token: undefined });
+    app.go({ tok: index, sel: undefined, token: undefined });
   } catch (error) {
-    complaint.textContent = error.message;
-    complaint.hidden = false;
+    message.textContent = error.message;
+    message.hidden = false;
   }
 }

@@ -1,12 +1,12 @@
-// Compare: two to four tokenizers on one text, aligned on its bytes; and what each language costs.
+// Compare: two to four tokenizers on one text, aligned by bytes; and the cost of each language.
 
 import { ask, saved } from "./api.js";
-import { amount, h, number, percent, put, rate, settled } from "./dom.js";
+import { amount, h, number, percent, put, rate, debounced } from "./dom.js";
 import { glyphs, spoken, tint, utf8 } from "./glyphs.js";
 import { LazyBlocks } from "./lazy.js";
 import { openChooser } from "./chooser.js";
 
-const MOST = 4;
+const MAX_TOKENIZERS = 4;
 const BLOCK_SEGMENTS = 250;
 const LETTERS = "ABCD";
 
@@ -15,7 +15,7 @@ export const view = { title: "Compare", open: (root, app) => new Compare(root, a
 class Compare {
   constructor(root, app) {
     this.app = app;
-    this.asked = 0;
+    this.latest = 0;
     this.files = null;
     this.editor = h("textarea", {
       id: "text",
@@ -26,7 +26,7 @@ class Compare {
       readonly: Boolean(saved),
       value: app.text,
       "aria-label": "Text to compare",
-      oninput: settled(120, () => {
+      oninput: debounced(120, () => {
         app.go({ text: this.editor.value, sel: undefined, at: undefined }, { redraw: false });
         this.compare();
       }),
@@ -38,7 +38,7 @@ class Compare {
     });
     this.totals = h("div", { class: "totals" });
     this.lanes = h("div", { class: "lanes", id: "lanes" });
-    this.blocks = new LazyBlocks(this.lanes, (place, element) => this.fill(place, element));
+    this.blocks = new LazyBlocks(this.lanes, (index, element) => this.fill(index, element));
     this.cut = h("p", { class: "hint", hidden: true });
     this.spots = h("section", { class: "card" });
     this.languages = h("section", { class: "card" });
@@ -55,9 +55,9 @@ class Compare {
   }
 
   async start() {
-    await this.app.tried(async () => {
+    await this.app.attempt(async () => {
       if (this.app.start.tokenizers.length < 2 && !saved) {
-        // There is nobody to compare with: the studio makes a companion.
+        // Nothing to compare with: the studio opens a companion.
         this.app.start.tokenizers = (await ask("companion")).tokenizers;
       }
       await Promise.all([this.compare(), this.drawLanguages()]);
@@ -67,25 +67,25 @@ class Compare {
   get chosen() {
     const { tokenizers } = this.app.start;
     const given = (this.app.state.with ?? "").split(".").filter(Boolean).map(Number).filter((
-      place,
-    ) => place in tokenizers);
+      index,
+    ) => index in tokenizers);
     const first = this.app.state.tok ?? 0;
-    const others = given.filter((place) => place !== first);
+    const others = given.filter((index) => index !== first);
     if (!others.length) {
       others.push(
-        ...tokenizers.map((_, place) => place).filter((place) => place !== first).slice(0, 1),
+        ...tokenizers.map((_, index) => index).filter((index) => index !== first).slice(0, 1),
       );
     }
-    return [first, ...others].slice(0, MOST);
+    return [first, ...others].slice(0, MAX_TOKENIZERS);
   }
 
-  toggle(place) {
+  toggle(index) {
     const others = this.chosen.slice(1);
-    const next = others.includes(place)
-      ? others.filter((other) => other !== place)
-      : [...others, place].slice(0, MOST - 1);
+    const next = others.includes(index)
+      ? others.filter((other) => other !== index)
+      : [...others, index].slice(0, MAX_TOKENIZERS - 1);
     this.app.go({ with: next.join(".") || undefined }, { redraw: false });
-    return this.app.tried(() => Promise.all([this.compare(), this.drawLanguages()]));
+    return this.app.attempt(() => Promise.all([this.compare(), this.drawLanguages()]));
   }
 
   drawWho() {
@@ -93,15 +93,15 @@ class Compare {
     put(
       this.who,
       h("span", {}, "Compare"),
-      tokenizers.map((tokenizer, place) => {
-        const letter = this.chosen.indexOf(place);
+      tokenizers.map((tokenizer, index) => {
+        const letter = this.chosen.indexOf(index);
         return h(
           "button",
           {
             type: "button",
             "aria-pressed": String(letter >= 0),
-            disabled: place === this.chosen[0] || Boolean(saved),
-            onclick: () => this.toggle(place),
+            disabled: index === this.chosen[0] || Boolean(saved),
+            onclick: () => this.toggle(index),
           },
           letter >= 0 ? h("b", { class: "lane-name" }, LETTERS[letter]) : null,
           tokenizer.name,
@@ -109,22 +109,22 @@ class Compare {
       }),
       saved
         ? null
-        : h("button", { type: "button", onclick: () => openChooser(this.app) }, "Open one more…"),
+        : h("button", { type: "button", onclick: () => openChooser(this.app) }, "Open another…"),
     );
   }
 
   async compare() {
-    const mine = ++this.asked;
+    const mine = ++this.latest;
     const text = this.editor.value;
     this.drawWho();
-    await this.app.tried(async () => {
+    await this.app.attempt(async () => {
       const answer = await ask("compare", {
         tokenizers: this.chosen,
         text,
         special: this.app.state.special !== "no",
       });
-      if (mine !== this.asked) return;
-      this.app.content();
+      if (mine !== this.latest) return;
+      this.app.clearError();
       this.answer = answer;
       this.bytes = utf8.encode(text);
       this.starts = [];
@@ -141,7 +141,7 @@ class Compare {
       this.cut.hidden = answer.total_segments <= answer.segments.length;
       this.cut.textContent = `The first ${number(answer.segments.length)} of ${
         number(answer.total_segments)
-      } segments are drawn; all are counted.`;
+      } segments are shown; all are counted.`;
       this.blocks.show(Array(blocks).fill(Math.ceil(BLOCK_SEGMENTS / perLine) * height));
       this.drawSpots();
     });
@@ -156,11 +156,11 @@ class Compare {
       h(
         "table",
         {},
-        h("caption", { class: "unseen" }, "Counts"),
+        h("caption", { class: "visually-hidden" }, "Counts"),
         h(
           "tbody",
           {},
-          this.chosen.map((place, n) =>
+          this.chosen.map((index, n) =>
             h(
               "tr",
               {},
@@ -169,7 +169,7 @@ class Compare {
                 { scope: "row" },
                 h("b", { class: "lane-name" }, LETTERS[n]),
                 " ",
-                tokenizers[place].name,
+                tokenizers[index].name,
               ),
               h(
                 "td",
@@ -180,7 +180,7 @@ class Compare {
               h(
                 "td",
                 { class: "n" },
-                n === 0 ? "" : counts[n] === base ? "the same number" : `${
+                n === 0 ? "" : counts[n] === base ? "same number" : `${
                   amount(
                     Math.abs(counts[n] - base),
                     counts[n] > base ? "more" : "fewer",
@@ -204,11 +204,11 @@ class Compare {
         differing
           ? [
             h("b", {}, percent(other / bytes)),
-            ` of the bytes are cut differently, in ${amount(differing, "place")} of ${
-              number(total)
+            ` of the bytes are cut differently, in ${number(differing)} of ${
+              amount(total, "segment")
             }.`,
           ]
-          : h("b", {}, bytes ? "All cut this text in the same places." : "Type a text to compare."),
+          : h("b", {}, bytes ? "All cut this text the same way." : "Type some text to compare."),
       ),
     );
   }
@@ -223,25 +223,25 @@ class Compare {
         this.chosen.map((_, n) => h("b", {}, LETTERS[n])),
       );
     element.append(names());
-    for (let place = block * BLOCK_SEGMENTS; place < last; place++) {
-      element.append(this.segment(place));
-      if (this.bytes[this.starts[place] + segments[place][0] - 1] === 10 && place + 1 < last) {
+    for (let index = block * BLOCK_SEGMENTS; index < last; index++) {
+      element.append(this.segment(index));
+      if (this.bytes[this.starts[index] + segments[index][0] - 1] === 10 && index + 1 < last) {
         element.append(h("span", { class: "line-end" }), names());
       }
     }
   }
 
-  segment(place) {
-    const [, agrees, ids, lengths] = this.answer.segments[place];
+  segment(index) {
+    const [, agrees, ids, lengths] = this.answer.segments[index];
     return h(
       "span",
       {
         class: agrees ? "segment" : "segment differs",
-        id: `g${place}`,
+        id: `g${index}`,
         title: agrees ? undefined : "cut differently",
       },
       ids.map((lane, n) => {
-        let at = this.starts[place];
+        let at = this.starts[index];
         return h(
           "span",
           { class: "lane" },
@@ -267,7 +267,7 @@ class Compare {
         ? h(
           "ol",
           { class: "spots" },
-          most.slice(0, 8).map((place) =>
+          most.slice(0, 8).map((index) =>
             h(
               "li",
               {},
@@ -278,24 +278,24 @@ class Compare {
                   "aria-label": `go to ${
                     spoken(
                       this.bytes.subarray(
-                        this.starts[place],
-                        this.starts[place] + segments[place][0],
+                        this.starts[index],
+                        this.starts[index] + segments[index][0],
                       ),
                     )
                   }`,
-                  onclick: () => this.reveal(place),
+                  onclick: () => this.reveal(index),
                 },
                 glyphs(
                   this.bytes.subarray(
-                    this.starts[place],
-                    this.starts[place] + Math.min(60, segments[place][0]),
+                    this.starts[index],
+                    this.starts[index] + Math.min(60, segments[index][0]),
                   ),
                 ),
               ),
               h(
                 "span",
                 { class: "hint" },
-                segments[place][2].map((ids, n) => `${LETTERS[n]} ${ids.length}`).join(" · "),
+                segments[index][2].map((ids, n) => `${LETTERS[n]} ${ids.length}`).join(" · "),
                 " tokens",
               ),
             )
@@ -305,12 +305,12 @@ class Compare {
     );
   }
 
-  reveal(place) {
-    this.blocks.ensure(Math.floor(place / BLOCK_SEGMENTS));
-    const found = document.getElementById(`g${place}`);
+  reveal(index) {
+    this.blocks.ensure(Math.floor(index / BLOCK_SEGMENTS));
+    const found = document.getElementById(`g${index}`);
     if (!found) return;
     found.scrollIntoView({ block: "center" });
-    found.tabIndex = -1; // keyboards and screen readers go there, too
+    found.tabIndex = -1; // so that keyboards and screen readers follow
     found.focus({ preventScroll: true });
     found.animate?.([
       { outlineColor: "currentColor", outlineWidth: "3px", outlineStyle: "solid" },
@@ -318,7 +318,7 @@ class Compare {
     ], 1400);
   }
 
-  // One sentence in many languages, or the files that were chosen here.
+  // One sentence in many languages, or the user's files.
   async drawLanguages() {
     const answer = await ask(
       "languages",
@@ -333,7 +333,7 @@ class Compare {
       type: "file",
       multiple: true,
       id: "files",
-      class: "unseen",
+      class: "visually-hidden",
       tabindex: -1,
       "aria-hidden": "true",
       onchange: () => this.read([...picker.files]),
@@ -347,7 +347,7 @@ class Compare {
           ? `Your ${amount(answer.names.length, "file")}`
           : `One sentence, ${answer.names.length} languages`,
       ),
-      this.files ? null : this.dearest(answer, order),
+      this.files ? null : this.mostExpensive(answer, order),
       saved ? null : h(
         "p",
         {},
@@ -355,19 +355,19 @@ class Compare {
         h("button", {
           type: "button",
           onclick: () => (this.files ? this.read([]) : picker.click()),
-        }, this.files ? "Back to the languages" : "Your own files instead…"),
+        }, this.files ? "Back to languages" : "Use your own files…"),
       ),
       h(
         "p",
         { class: "legend" },
-        this.chosen.map((place, n) =>
-          h("span", {}, h("i", { class: `lane-mark lane${n}` }, LETTERS[n]), tokenizers[place].name)
+        this.chosen.map((index, n) =>
+          h("span", {}, h("i", { class: `lane-mark lane${n}` }, LETTERS[n]), tokenizers[index].name)
         ),
       ),
       h(
         "table",
         { class: "languages" },
-        h("caption", { class: "unseen" }, "Tokens for each text"),
+        h("caption", { class: "visually-hidden" }, "Tokens for each text"),
         h(
           "thead",
           {},
@@ -428,15 +428,15 @@ class Compare {
     this.languages.style.setProperty("--lanes", this.chosen.length);
   }
 
-  dearest(answer, order) {
+  mostExpensive(answer, order) {
     const last = order[order.length - 1];
     const times = answer.tokens[0][last] / answer.tokens[0][answer.names.indexOf("English")];
     return h(
       "p",
       {},
-      "Everybody says the same. For ",
+      "Every sentence says the same thing. With ",
       h("b", {}, this.app.start.tokenizers[this.chosen[0]].name),
-      `, ${answer.names[last]} costs `,
+      `, ${answer.names[last]} needs `,
       h("b", {}, `${times.toFixed(1)} times`),
       " as many tokens as English.",
     );
@@ -445,7 +445,7 @@ class Compare {
   async read(files) {
     const texts = await Promise.all(files.map(async (file) => [file.name, await file.text()]));
     this.files = texts.length ? Object.fromEntries(texts) : null;
-    await this.app.tried(() => this.drawLanguages());
+    await this.app.attempt(() => this.drawLanguages());
   }
 
   update() {
@@ -454,7 +454,7 @@ class Compare {
   }
 
   close() {
-    this.asked++; // an answer that comes late is nobody's
+    this.latest++; // ignore late answers
     this.blocks.close();
   }
 }

@@ -1,4 +1,4 @@
-// Making elements. Text only ever becomes text nodes: nothing here reads HTML.
+// Building elements. Strings only ever become text nodes; nothing here parses HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -20,7 +20,7 @@ export function add(element, children) {
   }
 }
 
-// h("p", {class: "note"}, "text", other): an element; properties with "on" are listeners.
+// h("p", {class: "note"}, "text", child): an element; properties that start with "on" are listeners.
 export function h(tag, properties, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
@@ -40,8 +40,8 @@ const grouped = new Intl.NumberFormat("en");
 export const number = (value) => grouped.format(value);
 export const rate = (value) => (value === null ? "–" : value.toFixed(2));
 export function percent(value) {
-  if (value > 0 && value < 0.0005) return "less than 0.1 %";
-  return `${value < 0.0995 ? (100 * value).toFixed(1) : Math.round(100 * value)} %`;
+  if (value > 0 && value < 0.0005) return "less than 0.1%";
+  return `${value < 0.0995 ? (100 * value).toFixed(1) : Math.round(100 * value)}%`;
 }
 
 export function amount(count, one, many = `${one}s`) {
@@ -50,11 +50,11 @@ export function amount(count, one, many = `${one}s`) {
 
 export const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-// A number with its unit, which stay on one line.
+// A number and its unit, kept on one line.
 export const fact = (value, unit) => h("span", { class: "fact" }, h("b", {}, value), ` ${unit}`);
 
-// Wait until calls stop coming, then make the last one.
-export function settled(milliseconds, call) {
+// Delay a call until no newer one has come for a while.
+export function debounced(milliseconds, call) {
   let timer = 0;
   return (...values) => {
     clearTimeout(timer);
@@ -62,7 +62,7 @@ export function settled(milliseconds, call) {
   };
 }
 
-export const wantsMotion = () => !matchMedia("(prefers-reduced-motion: reduce)").matches;
+export const allowsMotion = () => !matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export function field(label, control) {
   return h("label", { class: "field" }, h("span", {}, label), control);
@@ -75,7 +75,7 @@ export function select(label, choices, value, onchange) {
   return field(label, h("select", { onchange: (event) => onchange(event.target.value) }, options));
 }
 
-// A row of buttons of which one is pressed.
+// A row of buttons, one of which is pressed.
 export function segmented(label, choices, value, onchange) {
   const buttons = choices.map(([key, words]) =>
     h("button", {

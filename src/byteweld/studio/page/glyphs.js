@@ -1,5 +1,5 @@
-// Tokens as people see them: nothing hides, nothing is interpreted. The rules are those of
-// byteweld's render.py, and a test holds both equal.
+// Tokens as visible text: nothing hides, nothing is interpreted. The rules are those of render.py;
+// a test checks that both agree.
 
 import { h } from "./dom.js";
 
@@ -47,7 +47,7 @@ function characterLength(bytes, at) {
     : 0;
 }
 
-// Bytes as a list of [what is shown, kind]: "" for text as it is, "mark", "byte" or "code".
+// Bytes as a list of [shown, kind]; the kind is "" (plain text), "mark", "byte" or "code".
 export function pieces(bytes) {
   const whole = decode(bytes);
   const found = [];
@@ -79,7 +79,7 @@ export const visible = (bytes) => pieces(bytes).map(([shown]) => shown).join("")
 
 export const tint = (id) => `c${(id * 7 + 3) % TINTS}`;
 
-// The text of a token as nodes. With `breaks`, a line end is followed by a real one.
+// The text of a token as nodes. With `breaks`, real newlines and tabs follow their marks.
 export function glyphs(bytes, breaks = false) {
   const nodes = [];
   for (const [shown, kind] of pieces(bytes)) {
@@ -90,7 +90,7 @@ export function glyphs(bytes, breaks = false) {
   return nodes;
 }
 
-// A token that stands alone, in a list or a drawing.
+// A token by itself, in a list or a sentence.
 export function tile(id, bytes, properties = {}) {
   const kind = properties.class ? ` ${properties.class}` : "";
   return h(properties.onclick ? "button" : "span", {
@@ -100,9 +100,9 @@ export function tile(id, bytes, properties = {}) {
   }, glyphs(bytes));
 }
 
-// What a screen reader says: spaces and line ends in words.
+// What a screen reader says: spaces and newlines as words.
 export function spoken(bytes) {
-  const words = { "·": " space ", "⏎": " line end ", "⇥": " tab " };
+  const words = { "·": " space ", "⏎": " newline ", "⇥": " tab " };
   return pieces(bytes).map(([shown, kind]) => (kind === "mark" ? words[shown] : shown)).join("")
     .trim();
 }

@@ -1,40 +1,40 @@
-// Long content in blocks that are filled when they come near the screen, and emptied when they
-// have gone far: a megabyte of tokens is never drawn at once.
+// Long content in blocks that are filled when they come near the viewport and emptied when they
+// leave it, so that a megabyte of tokens is never drawn at once.
 
 const NEAR = "900px";
 
 export class LazyBlocks {
   constructor(container, fill) {
     this.container = container;
-    this.fill = fill; // (place, element) => draws a block
+    this.fill = fill; // (index, element): draws a block
     this.elements = [];
     this.observer = new IntersectionObserver((seen) => this.#look(seen), { rootMargin: NEAR });
   }
 
-  // New content: `heights` has a guess in pixels for each block.
+  // Show new content: `heights` estimates the height of each block in pixels.
   show(heights) {
     this.observer.disconnect();
     while (this.elements.length > heights.length) this.elements.pop().remove();
-    heights.forEach((height, place) => {
-      let element = this.elements[place];
+    heights.forEach((height, index) => {
+      let element = this.elements[index];
       if (!element) {
         element = document.createElement("div");
         element.className = "block";
         element.setAttribute("role", "presentation");
-        element.dataset.place = place;
+        element.dataset.index = index;
         this.elements.push(element);
         this.container.append(element);
       }
-      // The first blocks are drawn at once, so that typing never shows an empty page.
-      if (place < 2) this.#draw(element);
+      // The first blocks are drawn immediately, so that typing never shows an empty page.
+      if (index < 2) this.#draw(element);
       else if (element.dataset.full) this.#draw(element);
       else element.style.setProperty("height", `${height}px`);
     });
     for (const element of this.elements) this.observer.observe(element);
   }
 
-  ensure(place) {
-    const element = this.elements[place];
+  ensure(index) {
+    const element = this.elements[index];
     if (element && !element.dataset.full) this.#draw(element);
     return element;
   }
@@ -52,7 +52,7 @@ export class LazyBlocks {
     element.style.removeProperty("height");
     element.replaceChildren();
     element.dataset.full = "1";
-    this.fill(Number(element.dataset.place), element);
+    this.fill(Number(element.dataset.index), element);
   }
 
   #look(seen) {

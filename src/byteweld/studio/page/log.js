@@ -1,4 +1,4 @@
-// The merge log of the open tokenizer: every merge, with counts and a curve where they are known.
+// The merge log of the open tokenizer: every merge, with counts and a curve if they are known.
 
 import { ask } from "./api.js";
 import { curve } from "./chart.js";
@@ -6,9 +6,9 @@ import { amount, capital, field, h, number, put } from "./dom.js";
 import { fromHex, spoken, tile } from "./glyphs.js";
 
 const ROWS = 100;
-const UNKNOWN = "How this tokenizer was trained is not known, so there are no counts. " +
-  "Train with byteweld, and the report beside the file tells them.";
-const NO_LIST = "This tokenizer is ranked by id and has no merge list.";
+const UNKNOWN = "It is not known how this tokenizer was trained, so there are no counts. " +
+  "Tokenizers trained with byteweld have them in the report next to their file.";
+const NO_LIST = "This tokenizer merges by id and has no merge list.";
 
 export class Log {
   constructor(app) {
@@ -16,7 +16,7 @@ export class Log {
     this.element = h("section", { class: "card log", "aria-label": "The tokenizer's training" });
   }
 
-  // Show the merges from a rank on.
+  // Show the merges from rank `first` on.
   async show(first) {
     const tokenizer = this.app.state.tok ?? 0;
     const answer = await ask("log", { tokenizer, first, rows: ROWS });
@@ -29,23 +29,23 @@ export class Log {
       h(
         "div",
         { class: "log-two" },
-        h("div", {}, this.story(answer), this.curve(answer)),
+        h("div", {}, this.summary(answer), this.curve(answer)),
         answer.total ? h("div", {}, this.pages(answer), this.table(answer)) : null,
       ),
     );
   }
 
   go(first, total) {
-    return this.app.tried(() => this.show(Math.max(0, Math.min(total - 1, first))));
+    return this.app.attempt(() => this.show(Math.max(0, Math.min(total - 1, first))));
   }
 
-  story({ training, total }) {
+  summary({ training, total }) {
     if (!training) return h("p", { class: "hint" }, total ? UNKNOWN : NO_LIST);
     const distinct = number(training.distinct_pretokens);
     return h(
       "p",
       {},
-      `Recipe ${training.recipe}. ${capital(training.said)}. The corpus had `,
+      `Recipe ${training.recipe}. ${capital(training.summary)}. The corpus had `,
       h("b", {}, amount(training.total_bytes, "byte")),
       ` in ${amount(training.total_pretokens, "pre-token")}, ${distinct} of them distinct.`,
     );
@@ -57,7 +57,7 @@ export class Log {
     return curve(training.curve.map(([merges, , perToken]) => [base + merges, perToken]), {
       label: "Bytes per token against the size of the vocabulary",
       xUnit: "tokens in the vocabulary",
-      yUnit: "bytes per token of its corpus",
+      yUnit: "bytes per token in its corpus",
       onpick: (size) => this.go(size - base, total),
     });
   }
@@ -88,7 +88,7 @@ export class Log {
   }
 
   table({ rows }) {
-    const names = ["rank", "pair", "becomes", "id", "seen"];
+    const names = ["rank", "pair", "becomes", "id", "count"];
     const head = names.map((name) =>
       h("th", { class: name === "pair" || name === "becomes" ? "" : "n" }, name)
     );
@@ -100,7 +100,7 @@ export class Log {
         h("td", {}, this.link(left), " ", this.link(right)),
         h("td", {}, this.link(made)),
         h("td", { class: "n" }, number(made)),
-        h("td", { class: "n" }, count === null ? "–" : `${number(count)} ×`),
+        h("td", { class: "n" }, count === null ? "–" : number(count)),
       );
     return h(
       "div",

@@ -1,16 +1,16 @@
-// The side panel: what is this token and why. One panel for all views.
+// The side panel: the details of a token. All views share it.
 
 import { ask } from "./api.js";
 import { amount, h, number, put } from "./dom.js";
 import { fromHex, glyphs, hexByte, spoken, tile, tint, visible } from "./glyphs.js";
 import { drawTree } from "./tree.js";
 
-const MOST_KEPT = 100;
+const MAX_KEPT = 100;
 const REASONS = {
-  "cut": "The pattern cuts its bytes apart before anything is merged.",
-  "part": "It begins or ends inside a character, so its own bytes are cut otherwise.",
-  "never merged": "Other merges of its bytes go first, so no text becomes it alone.",
-  "changed": "Its bytes are changed before they are cut.",
+  "cut": "The pattern splits its bytes before anything is merged.",
+  "part": "It starts or ends inside a character, so its bytes alone are cut differently.",
+  "never merged": "Other merges of its bytes apply first.",
+  "changed": "The normalizer changes its bytes.",
 };
 
 export class Panel {
@@ -25,29 +25,29 @@ export class Panel {
     return ask("token", { tokenizer: this.app.state.tok ?? 0, id });
   }
 
-  // For a saved page: the answers about some tokens.
+  // Fetch the details of some tokens for a saved page.
   async keep(ids) {
-    for (const id of [...new Set(ids)].slice(0, MOST_KEPT)) await this.ask(id);
+    for (const id of [...new Set(ids)].slice(0, MAX_KEPT)) await this.ask(id);
   }
 
-  // Show a token; `context` is its place in a text, where it has one.
+  // Show a token; `context` describes its occurrence in a text, if any.
   show(id, context = {}) {
     this.context = context;
-    this.ready = this.app.tried(async () => {
+    this.ready = this.app.attempt(async () => {
       const answer = await this.ask(id);
       if (this.context === context) this.draw(answer, context);
     });
     return this.ready;
   }
 
-  close(told) {
+  close(byUser) {
     if (this.element.hidden) return;
     this.element.hidden = true;
     put(this.element);
     document.getElementById("stage").classList.remove("with-panel");
     const { context } = this;
     this.context = null;
-    if (told) {
+    if (byUser) {
       context?.onclose?.();
       this.app.go({ sel: undefined, token: undefined }, { redraw: false });
     }
@@ -64,7 +64,7 @@ export class Panel {
         "aria-label": `token ${spoken(tokens.get(id) ?? new Uint8Array())}, id ${id}`,
         onclick: () => this.follow(id),
       });
-    const was_open = !this.element.hidden;
+    const wasOpen = !this.element.hidden;
     this.element.hidden = false;
     document.getElementById("stage").classList.add("with-panel");
     put(
@@ -86,7 +86,7 @@ export class Panel {
             onclick: () => context.step(1),
           }, "→")
           : null,
-        h("span", { class: "spring" }),
+        h("span", { class: "spacer" }),
         h("button", {
           type: "button",
           class: "close",
@@ -103,10 +103,10 @@ export class Panel {
           h(
             "b",
             {},
-            answer.unreachable === "part" ? "Reached inside longer texts only. " : "Unreachable. ",
+            answer.unreachable === "part" ? "Occurs only in longer text. " : "Unreachable. ",
           ),
           REASONS[answer.unreachable],
-          answer.alone.length ? [" Alone, its bytes become ", answer.alone.map(link)] : "",
+          answer.alone.length ? [" Its bytes alone become ", answer.alone.map(link)] : "",
         )
         : null,
       h("h3", {}, amount(answer.length, "byte")),
@@ -129,7 +129,7 @@ export class Panel {
       this.used(answer, link),
       answer.total_inside
         ? [
-          h("h3", {}, `Inside ${amount(answer.total_inside, "longer token")}`),
+          h("h3", {}, `Part of ${amount(answer.total_inside, "longer token")}`),
           h(
             "p",
             { class: "tiles" },
@@ -140,21 +140,21 @@ export class Panel {
         : null,
       context.before || context.after
         ? [
-          h("h3", {}, "Beside it here"),
+          h("h3", {}, "Next to it in this text"),
           h(
             "p",
             { class: "tiles" },
             context.before
               ? tile(...context.before, {
                 onclick: () => context.step(-1),
-                "aria-label": `before it: ${spoken(context.before[1])}`,
+                "aria-label": `previous: ${spoken(context.before[1])}`,
               })
               : null,
-            h("b", { class: "hint" }, "‹ it ›"),
+            h("b", { class: "hint" }, "‹ this ›"),
             context.after
               ? tile(...context.after, {
                 onclick: () => context.step(1),
-                "aria-label": `after it: ${spoken(context.after[1])}`,
+                "aria-label": `next: ${spoken(context.after[1])}`,
               })
               : null,
           ),
@@ -167,8 +167,8 @@ export class Panel {
         answer.near.map((id) => (id === answer.id ? h("b", {}, link(id)) : link(id))),
       ),
     );
-    if (!was_open) this.element.scrollTop = 0;
-    this.app.say(
+    if (!wasOpen) this.element.scrollTop = 0;
+    this.app.announce(
       `${spoken(bytes)}, id ${answer.id}, ${amount(answer.length, "byte")}` +
         (answer.rank === null ? "" : `, rank ${answer.rank}`),
     );
@@ -182,17 +182,17 @@ export class Panel {
         "rank",
         answer.rank === null
           ? (answer.special
-            ? "none: a special token is never merged"
-            : "none: a byte is there from the start")
+            ? "none: special tokens are never merged"
+            : "none: single bytes are not merged")
           : `${number(answer.rank)}: ${ordinal(answer.rank + 1)} merge`,
       ],
       count === null || count === undefined
         ? null
-        : ["seen", `${amount(count, "time")} when it was learned`],
+        : ["count", `${number(count)} when it was learned`],
       ["kind", answer.special ? "special token" : answer.script],
       context.part ? ["part of", context.part] : null,
       context.times
-        ? ["here", [
+        ? ["occurs", [
           `${amount(context.times, "time")} in this text`,
           context.times > 1
             ? [
@@ -201,15 +201,15 @@ export class Panel {
                 type: "button",
                 class: "again",
                 onclick: () => context.next(),
-              }, "next one"),
+              }, "next"),
             ]
             : null,
         ]]
         : null,
       context.to === undefined ? null : [
-        "place",
+        "position",
         `bytes ${number(context.from)}–${number(context.to)}, token ${
-          number(context.place + 1)
+          number(context.index + 1)
         } of ${number(context.total)}`,
       ],
     ];
@@ -269,17 +269,17 @@ export class Panel {
         : null;
     return [
       list(
-        answer.makes.length > 1 ? `Made by ${amount(answer.makes.length, "merge")}` : "Made by",
+        answer.makes.length > 1 ? `Built by ${amount(answer.makes.length, "merge")}` : "Built by",
         answer.makes,
         answer.makes.length,
       ),
       list(
-        `First part of ${amount(answer.total_left, "merge")}`,
+        `Left part of ${amount(answer.total_left, "merge")}`,
         answer.as_left,
         answer.total_left,
       ),
       list(
-        `Second part of ${amount(answer.total_right, "merge")}`,
+        `Right part of ${amount(answer.total_right, "merge")}`,
         answer.as_right,
         answer.total_right,
       ),

@@ -1,6 +1,6 @@
-// Steps forwards and backwards: buttons, a slider, keys, and playing by itself.
+// Steps forward and backward: buttons, a slider, keys, and automatic play.
 
-import { h, put, wantsMotion } from "./dom.js";
+import { h, put, allowsMotion } from "./dom.js";
 
 const PLAY_MILLISECONDS = 900;
 
@@ -21,14 +21,14 @@ export class Player {
       h("button", { type: "button", "aria-label": label, title: label, onclick: act }, words);
     this.playing = button("Play", "▶", () => this.toggle());
     this.playing.className = "play";
-    this.words = h("output", { class: "step-words" });
+    this.words = h("output", { class: "step-label" });
     this.element = h(
       "div",
       { class: "player", role: "group", "aria-label": "Steps" },
       button("To the start", "⏮", () => this.go(0)),
       button("One step back", "◀", () => this.go(this.step - 1)),
       this.playing,
-      button("One step on", "▶▏", () => this.go(this.step + 1)),
+      button("One step forward", "▶▏", () => this.go(this.step + 1)),
       button("To the end", "⏭", () => this.go(this.last)),
       this.slider,
       this.words,
@@ -81,12 +81,12 @@ export class Player {
   }
 }
 
-// Let elements slide from where they were to where they are; keys say who is who.
+// Animate children from their old positions to their new ones; keys identify them.
 export function slide(container, keyOf, change) {
   const before = new Map();
   for (const child of container.children) before.set(keyOf(child), child.getBoundingClientRect());
   change();
-  if (!wantsMotion()) return;
+  if (!allowsMotion()) return;
   for (const child of container.children) {
     const was = before.get(keyOf(child));
     const is = child.getBoundingClientRect();

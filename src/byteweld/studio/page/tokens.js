@@ -1,13 +1,13 @@
-// Tokens: a text as it is cut. Type, drop, select; the side panel says what a token is and why.
+// Tokens: a text cut into tokens. Type, drop or select; the side panel explains a token.
 
-import { ask, MOST_BYTES, saved, unpacked } from "./api.js";
-import { amount, fact, h, number, percent, put, rate, segmented, settled } from "./dom.js";
+import { ask, MAX_BYTES, saved, unpacked } from "./api.js";
+import { amount, fact, h, number, percent, put, rate, segmented, debounced } from "./dom.js";
 import { decode, glyphs, hexBytes, spoken, tint, utf8, visible } from "./glyphs.js";
 import { LazyBlocks } from "./lazy.js";
 
 const BLOCK_TOKENS = 700;
 const WAIT_MILLISECONDS = 40;
-const LONG_WAIT_MILLISECONDS = 150; // as long as between two keys: typing goes before counting
+const LONG_TEXT_WAIT_MILLISECONDS = 150; // about the time between two keystrokes: typing comes first
 const LONG_TEXT = 50_000;
 const LINE_PIXELS = 40;
 
@@ -18,7 +18,7 @@ class Tokens {
     this.app = app;
     this.mode = app.state.show ?? "text";
     this.selected = -1;
-    this.asked = 0;
+    this.latest = 0;
     this.draw(root);
     this.ready = this.encode();
   }
@@ -34,7 +34,7 @@ class Tokens {
       spellcheck: "false",
       autocomplete: "off",
       dir: "auto",
-      placeholder: "Type or drop text here",
+      placeholder: "Type text or drop a file here",
       readonly: Boolean(saved),
       value: app.text,
       "aria-label": "Text to encode",
@@ -56,7 +56,7 @@ class Tokens {
       onpointerleave: () => this.hovered(null),
     });
     this.status = h("p", { class: "status", id: "status" });
-    this.blocks = new LazyBlocks(this.hero, (place, element) => this.fill(place, element));
+    this.blocks = new LazyBlocks(this.hero, (index, element) => this.fill(index, element));
     this.special = h("input", {
       type: "checkbox",
       checked: app.state.special !== "no",
@@ -77,11 +77,11 @@ class Tokens {
         (mode) => {
           this.mode = mode;
           app.go({ show: mode === "text" ? undefined : mode }, { redraw: false });
-          this.lay();
+          this.layOut();
         },
       ),
       h("label", { class: "check" }, this.special, " special tokens"),
-      h("span", { class: "spring" }),
+      h("span", { class: "spacer" }),
       h("button", { type: "button", id: "copy", onclick: () => this.copy() }, "Copy ids"),
     );
     add(root, [
@@ -102,17 +102,17 @@ class Tokens {
     ]);
     root.addEventListener("dragover", (event) => event.preventDefault());
     root.addEventListener("drop", (event) => this.dropped(event));
-    this.later = settled(WAIT_MILLISECONDS, () => this.encode());
-    this.muchLater = settled(LONG_WAIT_MILLISECONDS, () => this.encode());
+    this.encodeSoon = debounced(WAIT_MILLISECONDS, () => this.encode());
+    this.encodeLater = debounced(LONG_TEXT_WAIT_MILLISECONDS, () => this.encode());
     this.fit();
   }
 
-  // As tall as its text, up to a fifth of the screen.
+  // Make the editor as tall as its text, up to a fifth of the screen.
   fit() {
     const { editor } = this;
     const most = Math.max(90, innerHeight * 0.22);
     if (editor.value.length > LONG_TEXT) {
-      // Wrapping and measuring so much text would take the browser a second.
+      // Wrapping and measuring this much text would take the browser a second.
       editor.wrap = "off";
       editor.style.setProperty("height", `${most}px`);
       return;
@@ -126,8 +126,8 @@ class Tokens {
 
   typed() {
     this.fit();
-    if (this.editor.value.length > LONG_TEXT) this.muchLater();
-    else this.later();
+    if (this.editor.value.length > LONG_TEXT) this.encodeLater();
+    else this.encodeSoon();
   }
 
   pasted(event) {
@@ -146,41 +146,41 @@ class Tokens {
     const file = event.dataTransfer?.files?.[0];
     if (!file || saved) return;
     event.preventDefault();
-    const bytes = new Uint8Array(await file.slice(0, MOST_BYTES).arrayBuffer());
-    const isPart = file.size > MOST_BYTES;
+    const bytes = new Uint8Array(await file.slice(0, MAX_BYTES).arrayBuffer());
+    const isPart = file.size > MAX_BYTES;
     let text;
     try {
-      // Of a part, the last character may be cut: it is left out.
+      // `stream` drops a last character that is cut in two.
       text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isPart });
     } catch {
-      this.app.complain(
-        `${file.name} is not UTF-8 text; drop it on the Bytes view to see what it is`,
+      this.app.showError(
+        `${file.name} is not UTF-8 text; drop it on the Bytes view to see its bytes`,
       );
       return;
     }
     await this.load(text);
-    if (isPart) this.app.complain(`${file.name} is longer: this is its first megabyte`);
+    if (isPart) this.app.showError(`${file.name} is too long; this is its first megabyte`);
   }
 
   async encode() {
     const text = this.editor.value;
-    const mine = ++this.asked;
-    await this.app.tried(async () => {
+    const mine = ++this.latest;
+    await this.app.attempt(async () => {
       const answer = await ask("tokens", {
         tokenizer: this.app.state.tok ?? 0,
         text,
         special: this.special.checked,
       });
-      if (mine !== this.asked) return; // a newer text is on its way
-      this.app.content();
+      if (mine !== this.latest) return; // a newer request is running
+      this.app.clearError();
       const changed = text !== this.app.text;
       if (changed) this.app.go({ text, sel: undefined, at: undefined }, { redraw: false });
       this.take(text, answer);
-      const wanted = changed ? undefined : this.app.state.sel;
-      if (wanted !== undefined && wanted < this.ids.length) await this.select(wanted);
+      const selected = changed ? undefined : this.app.state.sel;
+      if (selected !== undefined && selected < this.ids.length) await this.select(selected);
       else {
         this.selected = -1;
-        this.tell(-1);
+        this.describe(-1);
         this.app.panel.close(false);
       }
     });
@@ -190,29 +190,29 @@ class Tokens {
     this.bytes = utf8.encode(text);
     this.characters = characters;
     this.ids = unpacked(ids);
-    this.special_places = new Set(special);
+    this.specialIndices = new Set(special);
     this.ends = unpacked(lengths);
-    for (let place = 1; place < this.ends.length; place++) this.ends[place] += this.ends[place - 1];
+    for (let index = 1; index < this.ends.length; index++) this.ends[index] += this.ends[index - 1];
     this.cut();
     this.drawCounts();
-    this.lay();
+    this.layOut();
   }
 
-  // Blocks of tokens that end with a line where they can.
+  // Cut the tokens into blocks that end with a line if possible.
   cut() {
     this.firsts = [0];
     let lineEnd = 0;
-    for (let place = 0; place < this.ids.length; place++) {
-      if (this.bytes[this.ends[place] - 1] === 10) lineEnd = place + 1;
+    for (let index = 0; index < this.ids.length; index++) {
+      if (this.bytes[this.ends[index] - 1] === 10) lineEnd = index + 1;
       const first = this.firsts[this.firsts.length - 1];
-      if (place + 1 - first < BLOCK_TOKENS) continue;
-      const cut = lineEnd > first ? lineEnd : place + 1 - first >= 2 * BLOCK_TOKENS ? place + 1 : 0;
+      if (index + 1 - first < BLOCK_TOKENS) continue;
+      const cut = lineEnd > first ? lineEnd : index + 1 - first >= 2 * BLOCK_TOKENS ? index + 1 : 0;
       if (cut) this.firsts.push(cut);
     }
     this.firsts.push(this.ids.length);
   }
 
-  lay() {
+  layOut() {
     this.hero.className = `hero show-${this.mode}`;
     const width = Math.max(20, Math.floor(this.hero.clientWidth / 13));
     const heights = [];
@@ -229,31 +229,31 @@ class Tokens {
     return this.app.start.examples.find((example) => example.text === this.app.text)?.note ?? "";
   }
 
-  start(place) {
-    return place ? this.ends[place - 1] : 0;
+  start(index) {
+    return index ? this.ends[index - 1] : 0;
   }
 
-  bytesOf(place) {
-    return this.bytes.subarray(this.start(place), this.ends[place]);
+  bytesOf(index) {
+    return this.bytes.subarray(this.start(index), this.ends[index]);
   }
 
   fill(block, element) {
-    for (let place = this.firsts[block]; place < this.firsts[block + 1]; place++) {
-      const bytes = this.bytesOf(place);
-      const special = this.special_places.has(place);
+    for (let index = this.firsts[block]; index < this.firsts[block + 1]; index++) {
+      const bytes = this.bytesOf(index);
+      const special = this.specialIndices.has(index);
       const token = h("span", {
-        class: `t ${special ? "special" : tint(this.ids[place])}${
-          place === this.selected ? " selected" : ""
+        class: `t ${special ? "special" : tint(this.ids[index])}${
+          index === this.selected ? " selected" : ""
         }`,
-        id: `t${place}`,
+        id: `t${index}`,
         role: "option",
-        "aria-selected": String(place === this.selected),
-        "aria-label": `${spoken(bytes)}, id ${this.ids[place]}${special ? ", special token" : ""}`,
+        "aria-selected": String(index === this.selected),
+        "aria-label": `${spoken(bytes)}, id ${this.ids[index]}${special ? ", special token" : ""}`,
       }, this.mode === "text" ? glyphs(bytes, true) : h("span", {}, glyphs(bytes)));
       if (this.mode !== "text") {
-        token.append(h("small", {}, this.mode === "ids" ? this.ids[place] : hexBytes(bytes)));
+        token.append(h("small", {}, this.mode === "ids" ? this.ids[index] : hexBytes(bytes)));
       }
-      // A line may break before a space, so that a token with its space stays in one piece.
+      // Allow line breaks before a space, so that a token with its space stays in one piece.
       if (bytes[0] === 32 || this.mode !== "text") element.append(document.createElement("wbr"));
       element.append(token);
       if (this.mode !== "text" && bytes.includes(10)) element.append(document.createElement("br"));
@@ -268,7 +268,7 @@ class Tokens {
       this.counts,
       h("b", { id: "count" }, number(length)),
       ` ${length === 1 ? "token" : "tokens"}`,
-      h("span", {}, size ? ` — ${percent(saving)} fewer than its bytes` : ""),
+      h("span", {}, size ? ` — ${percent(saving)} fewer than bytes` : ""),
       h(
         "span",
         { class: "more" },
@@ -306,7 +306,7 @@ class Tokens {
     this.select(Math.max(0, Math.min(last, to)));
   }
 
-  // The token above or below the selected one.
+  // Return the token above or below the selected one.
   beside(direction) {
     const from = document.getElementById(`t${this.selected}`);
     if (!from) return 0;
@@ -322,70 +322,70 @@ class Tokens {
     return this.selected;
   }
 
-  async select(place) {
+  async select(index) {
     this.mark(this.selected, false);
-    this.selected = place;
-    const block = this.firsts.findIndex((first) => first > place) - 1;
+    this.selected = index;
+    const block = this.firsts.findIndex((first) => first > index) - 1;
     this.blocks.ensure(block);
-    this.mark(place, true);
-    this.reveal(place);
-    this.hero.setAttribute("aria-activedescendant", `t${place}`);
-    this.tell(place);
-    this.app.go({ sel: place }, { redraw: false });
-    await this.app.panel.show(this.ids[place], {
-      part: this.partOf(place),
-      place,
+    this.mark(index, true);
+    this.reveal(index);
+    this.hero.setAttribute("aria-activedescendant", `t${index}`);
+    this.describe(index);
+    this.app.go({ sel: index }, { redraw: false });
+    await this.app.panel.show(this.ids[index], {
+      part: this.partOf(index),
+      index,
       total: this.ids.length,
-      from: this.start(place),
-      to: this.ends[place],
-      times: this.ids.reduce((count, id) => count + (id === this.ids[place] ? 1 : 0), 0),
-      before: place ? [this.ids[place - 1], this.bytesOf(place - 1)] : null,
-      after: place + 1 < this.ids.length ? [this.ids[place + 1], this.bytesOf(place + 1)] : null,
+      from: this.start(index),
+      to: this.ends[index],
+      times: this.ids.reduce((count, id) => count + (id === this.ids[index] ? 1 : 0), 0),
+      before: index ? [this.ids[index - 1], this.bytesOf(index - 1)] : null,
+      after: index + 1 < this.ids.length ? [this.ids[index + 1], this.bytesOf(index + 1)] : null,
       onclose: () => {
         this.mark(this.selected, false);
         this.selected = -1;
         this.same(null);
       },
-      next: () => this.select(this.nextOf(place)),
+      next: () => this.select(this.nextOf(index)),
       step: (by) => this.select(Math.max(0, Math.min(this.ids.length - 1, this.selected + by))),
     });
-    this.same(this.ids[place]);
-    this.reveal(place); // the panel may have covered it
+    this.same(this.ids[index]);
+    this.reveal(index); // the panel may have covered it
   }
 
-  reveal(place) {
-    document.getElementById(`t${place}`)?.scrollIntoView({ block: "nearest" });
+  reveal(index) {
+    document.getElementById(`t${index}`)?.scrollIntoView({ block: "nearest" });
   }
 
-  nextOf(place) {
-    const later = this.ids.indexOf(this.ids[place], place + 1);
-    return later < 0 ? this.ids.indexOf(this.ids[place]) : later;
+  nextOf(index) {
+    const later = this.ids.indexOf(this.ids[index], index + 1);
+    return later < 0 ? this.ids.indexOf(this.ids[index]) : later;
   }
 
-  // The characters of a token that begins or ends inside one.
-  partOf(place) {
-    if (decode(this.bytesOf(place)) !== null) return "";
+  // Return the whole characters around a token that starts or ends inside one.
+  partOf(index) {
+    if (decode(this.bytesOf(index)) !== null) return "";
     const inside = (at) => (this.bytes[at] & 0xc0) === 0x80;
-    let from = this.start(place), to = this.ends[place];
+    let from = this.start(index), to = this.ends[index];
     while (from > 0 && inside(from)) from--;
     while (to < this.bytes.length && inside(to)) to++;
     return visible(this.bytes.subarray(from, to));
   }
 
-  mark(place, on) {
-    const token = document.getElementById(`t${place}`);
+  mark(index, on) {
+    const token = document.getElementById(`t${index}`);
     token?.classList.toggle("selected", on);
     token?.setAttribute("aria-selected", String(on));
   }
 
   hovered(event) {
     const token = event?.target.closest?.(".t");
-    const place = token ? Number(token.id.slice(1)) : this.selected;
-    this.tell(place);
-    this.same(place >= 0 ? this.ids[place] : null);
+    const index = token ? Number(token.id.slice(1)) : this.selected;
+    this.describe(index);
+    this.same(index >= 0 ? this.ids[index] : null);
   }
 
-  // The other places of a token that are on the screen.
+  // Mark the visible occurrences of a token.
   same(id) {
     for (const token of this.hero.querySelectorAll(".same")) token.classList.remove("same");
     if (id === null || id === undefined) return;
@@ -394,23 +394,23 @@ class Tokens {
     }
   }
 
-  tell(place) {
-    if (place < 0 || place >= this.ids.length) {
+  describe(index) {
+    if (index < 0 || index >= this.ids.length) {
       put(
         this.status,
         h(
           "span",
           { class: "hint" },
-          "Select a token: click it, or use the arrow keys. Enter shows why.",
+          "Click a token or use the arrow keys to select it; Enter explains it.",
         ),
       );
       return;
     }
-    const bytes = this.bytesOf(place);
+    const bytes = this.bytesOf(index);
     put(
       this.status,
-      h("span", { class: `tile ${tint(this.ids[place])}` }, glyphs(bytes)),
-      h("span", {}, "id ", h("b", {}, this.ids[place])),
+      h("span", { class: `tile ${tint(this.ids[index])}` }, glyphs(bytes)),
+      h("span", {}, "id ", h("b", {}, this.ids[index])),
       h(
         "span",
         {},
@@ -418,9 +418,9 @@ class Tokens {
         " ",
         h("code", {}, hexBytes(bytes.subarray(0, 24))),
       ),
-      h("span", {}, `bytes ${number(this.start(place))}–${number(this.ends[place])}`),
-      this.partOf(place) ? h("span", {}, "part of ", h("b", {}, this.partOf(place))) : null,
-      h("span", {}, `token ${number(place + 1)} of ${number(this.ids.length)}`),
+      h("span", {}, `bytes ${number(this.start(index))}–${number(this.ends[index])}`),
+      this.partOf(index) ? h("span", {}, "part of ", h("b", {}, this.partOf(index))) : null,
+      h("span", {}, `token ${number(index + 1)} of ${number(this.ids.length)}`),
     );
   }
 
@@ -428,10 +428,10 @@ class Tokens {
     const text = this.ids.join(", ");
     try {
       await navigator.clipboard.writeText(`[${text}]`);
-      this.app.say(`${amount(this.ids.length, "id")} copied`);
+      this.app.announce(`${amount(this.ids.length, "id")} copied`);
       document.getElementById("copy").textContent = "Copied";
     } catch {
-      this.app.complain(
+      this.app.showError(
         "the browser does not allow copying here; `byteweld encode` prints the ids",
       );
     }
@@ -450,7 +450,7 @@ class Tokens {
   }
 
   close() {
-    this.asked++; // an answer that comes late is nobody's
+    this.latest++; // ignore late answers
     this.blocks.close();
   }
 }

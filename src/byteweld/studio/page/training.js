@@ -1,4 +1,4 @@
-// Training: watch merges being learned on a small corpus; and the log of a real training.
+// Training: merges being learned on a small corpus, and the log of a real training.
 
 import { ask, saved } from "./api.js";
 import {
@@ -12,8 +12,8 @@ import {
   put,
   rate,
   select,
-  settled,
-  wantsMotion,
+  debounced,
+  allowsMotion,
 } from "./dom.js";
 import { curve } from "./chart.js";
 import { fromHex, glyphs, spoken, tile, tint } from "./glyphs.js";
@@ -21,7 +21,7 @@ import { Log } from "./log.js";
 import { Player } from "./player.js";
 
 const PAIR_ROWS = 8;
-const MOST_MERGES = 500;
+const MAX_MERGES = 500;
 
 export const view = { title: "Training", open: (root, app) => new Training(root, app) };
 
@@ -37,12 +37,12 @@ class Training {
       spellcheck: "false",
       readonly: Boolean(saved),
       value: app.state.corpus ?? first.text,
-      oninput: settled(300, () => this.train({ corpus: this.corpus.value, step: undefined })),
+      oninput: debounced(300, () => this.train({ corpus: this.corpus.value, step: undefined })),
     });
     this.merges = h("input", {
       type: "number",
       min: 1,
-      max: MOST_MERGES,
+      max: MAX_MERGES,
       value: app.state.merges ?? first.merges,
       onchange: () => this.train({ merges: this.merges.value }),
     });
@@ -55,8 +55,8 @@ class Training {
     const intro = h(
       "p",
       { class: "intro" },
-      "Find the two neighbours that occur together most often, make them one token everywhere, ",
-      "and repeat. That is all of the training.",
+      "Find the pair of neighbors that occurs most often, merge it into one token everywhere, ",
+      "and repeat. That is all there is to training.",
     );
     this.note = h("p", { class: "note" });
     this.body = h("div", { class: "training-body" });
@@ -74,9 +74,9 @@ class Training {
       ),
       h(
         "details",
-        { class: "own", open: false },
-        h("summary", {}, "The corpus and the recipe"),
-        field("One document a line; merges never cross documents", this.corpus),
+        { class: "settings", open: false },
+        h("summary", {}, "Corpus and recipe"),
+        field("One document per line; merges never cross documents", this.corpus),
         h("div", { class: "bar" }, this.recipe, field("Merges", this.merges)),
       ),
       this.note,
@@ -104,16 +104,16 @@ class Training {
   }
 
   async learn() {
-    await this.app.tried(async () => {
+    await this.app.attempt(async () => {
       const corpus = this.corpus.value;
-      const merges = Math.max(1, Math.min(MOST_MERGES, Math.round(Number(this.merges.value)) || 1));
+      const merges = Math.max(1, Math.min(MAX_MERGES, Math.round(Number(this.merges.value)) || 1));
       const answer = await ask("training", {
         corpus,
         merges,
         recipe: this.recipe.querySelector("select").value,
       });
-      if (!this.body.isConnected) return; // another view is open by now
-      this.app.content();
+      if (!this.body.isConnected) return; // another view has been opened
+      this.app.clearError();
       this.note.textContent = this.app.start.corpora.find((known) => known.text === corpus)?.note ??
         "";
       this.draw(answer);
@@ -131,7 +131,7 @@ class Training {
     this.words = h("ol", { class: "corpus" });
     this.learned = h("p", { class: "tiles learned" });
     this.numbers = h("p", { class: "counts" });
-    this.said = h("p", { class: "step-said" });
+    this.explanation = h("p", { class: "step-text" });
     this.chart = h("div", {});
     this.player?.stop();
     const { steps } = answer;
@@ -148,11 +148,11 @@ class Training {
         "section",
         { class: "card" },
         this.player.element,
-        this.said,
+        this.explanation,
         h(
           "div",
           { class: "two" },
-          h("div", {}, h("h2", {}, "Pairs, by how often they occur"), this.pairs),
+          h("div", {}, h("h2", {}, "Pairs by count"), this.pairs),
           h(
             "div",
             {},
@@ -168,13 +168,13 @@ class Training {
           "section",
           { class: "card" },
           h("h2", {}, "The vocabulary grows"),
-          h("p", { class: "hint" }, "In the order learned; select one to jump there."),
+          h("p", { class: "hint" }, "In the order learned; select one to jump to its merge."),
           this.learned,
         ),
         h(
           "section",
           { class: "card" },
-          h("h2", {}, "The corpus shrinks: more bytes in each token"),
+          h("h2", {}, "The corpus shrinks: more bytes per token"),
           this.chart,
         ),
       ),
@@ -212,13 +212,13 @@ class Training {
     if (next) {
       const { merge } = next;
       put(
-        this.said,
+        this.explanation,
         h("b", {}, "Next: "),
-        this.still(merge.left),
+        this.label(merge.left),
         " + ",
-        this.still(merge.right),
+        this.label(merge.right),
         " → ",
-        this.still(merge.new),
+        this.label(merge.new),
         ` occurs ${amount(merge.pair_count, "time")}. `,
         next.total_tied
           ? h(
@@ -229,12 +229,12 @@ class Training {
           : "No other pair occurs as often.",
       );
     } else {put(
-        this.said,
+        this.explanation,
         h("b", {}, `Stopped after ${amount(answer.steps.length, "merge")}: `),
         {
-          "size": "the vocabulary has the size that was asked for.",
-          "no pairs": "every pre-token is one token, so no pair is left.",
-          "min frequency": `the best pair occurs less than ${
+          "size": "the vocabulary has the requested size.",
+          "no pairs": "every pre-token is a single token.",
+          "min frequency": `the best pair occurs fewer than ${
             amount(answer.min_frequency, "time")
           }.`,
         }[answer.stopped],
@@ -268,7 +268,7 @@ class Training {
 
   drawPairs(next) {
     if (!next) {
-      put(this.pairs, h("p", { class: "hint" }, "Nothing is left to count."));
+      put(this.pairs, h("p", { class: "hint" }, "No pairs left."));
       return;
     }
     const best = next.pairs[0].count;
@@ -277,20 +277,20 @@ class Training {
       h(
         "table",
         {},
-        h("caption", { class: "unseen" }, "Pair counts before this merge"),
+        h("caption", { class: "visually-hidden" }, "Pair counts before this merge"),
         h(
           "tbody",
           {},
-          next.pairs.slice(0, PAIR_ROWS).map((row, place) => {
+          next.pairs.slice(0, PAIR_ROWS).map((row, index) => {
             const bar = h("span", { class: "bar-fill" });
             bar.style.setProperty("width", `${100 * row.count / best}%`);
             return h(
               "tr",
-              { class: place ? "" : "winner" },
-              h("td", {}, this.still(row.left), " ", this.still(row.right)),
+              { class: index ? "" : "winner" },
+              h("td", {}, this.label(row.left), " ", this.label(row.right)),
               h("td", { class: "bar-cell" }, h("span", { class: "bar-track" }, bar)),
               h("td", { class: "n" }, number(row.count)),
-              h("td", {}, place ? (row.count === best ? "tie" : "") : "← wins"),
+              h("td", {}, index ? (row.count === best ? "tie" : "") : "← wins"),
             );
           }),
         ),
@@ -306,10 +306,10 @@ class Training {
       this.words,
       rows.map((row) => {
         const nodes = [];
-        for (let place = 0; place < row.parts.length; place++) {
-          const id = row.parts[place];
+        for (let index = 0; index < row.parts.length; index++) {
+          const id = row.parts[index];
           const starts = next && id === next.merge.left &&
-            row.parts[place + 1] === next.merge.right;
+            row.parts[index + 1] === next.merge.right;
           const part = h(
             "span",
             { class: `part small ${tint(id)}${id === fresh ? " fresh" : ""}` },
@@ -318,7 +318,7 @@ class Training {
           nodes.push(part);
           if (starts) {
             part.classList.add("next", "first");
-            const other = row.parts[++place];
+            const other = row.parts[++index];
             nodes.push(
               h(
                 "span",
@@ -348,7 +348,7 @@ class Training {
         )
         : null,
     );
-    if (fresh === null || !wantsMotion()) return;
+    if (fresh === null || !allowsMotion()) return;
     for (const part of this.words.querySelectorAll(".fresh")) {
       part.animate([{ letterSpacing: "0.5em", opacity: 0.5 }, { letterSpacing: "0", opacity: 1 }], {
         duration: 320,
@@ -363,7 +363,7 @@ class Training {
       this.answer.merges.map((merge, n) =>
         tile(merge.new, this.tokens.get(merge.new), {
           class: n < step ? "" : "later",
-          title: `merge ${n + 1}, id ${merge.new}, seen ${merge.pair_count} times`,
+          title: `merge ${n + 1}, id ${merge.new}, count ${number(merge.pair_count)}`,
           "aria-label": `merge ${n + 1}: ${spoken(this.tokens.get(merge.new))}`,
           onclick: () => this.player.go(n + 1),
         })
@@ -371,7 +371,7 @@ class Training {
     );
   }
 
-  still(id) {
+  label(id) {
     return h(
       "span",
       { class: `tile ${tint(id)}`, title: `id ${id}` },

@@ -1,4 +1,4 @@
-// A merge tree as a drawing: zoom with the wheel or + and -, pan by dragging or arrows, 0 fits.
+// A merge tree as a drawing: the wheel or + and - zoom, dragging or arrows pan, 0 fits.
 
 import { put, s } from "./dom.js";
 import { tint, visible } from "./glyphs.js";
@@ -9,11 +9,11 @@ const CHARACTER = 9;
 const MARGIN = 12;
 const BOX = 28;
 
-// `tree` has nodes [id, left, right, rank] with children before parents, and roots.
+// `tree` has roots, and nodes [id, left, right, rank] with children before parents.
 export function drawTree(box, tree, tokens, title) {
   const { nodes, roots } = tree;
   const shown = nodes.map(([id]) => shorten(visible(tokens.get(id) ?? new Uint8Array())));
-  const { x, y, width, height } = lay(nodes, roots, shown);
+  const { x, y, width, height } = layOut(nodes, roots, shown);
   const svg = s(
     "svg",
     { role: "img", "aria-label": title, tabindex: 0, class: "tree" },
@@ -21,29 +21,29 @@ export function drawTree(box, tree, tokens, title) {
   );
   const lines = s("g", { class: "lines" });
   const labels = s("g", {});
-  nodes.forEach(([id, left, right, rank], place) => {
+  nodes.forEach(([id, left, right, rank], index) => {
     for (const child of [left, right]) {
       if (child === null) continue;
-      const middle = (y[place] + y[child]) / 2;
+      const middle = (y[index] + y[child]) / 2;
       lines.append(
         s("path", {
-          d: `M${x[place]} ${y[place] + BOX / 2}C${x[place]} ${middle} ${x[child]} ${middle} ${
+          d: `M${x[index]} ${y[index] + BOX / 2}C${x[index]} ${middle} ${x[child]} ${middle} ${
             x[child]
           } ${y[child] - BOX / 2}`,
         }),
       );
     }
-    const half = boxWidth(shown[place]) / 2;
+    const half = boxWidth(shown[index]) / 2;
     labels.append(
       s(
         "g",
         {
-          transform: `translate(${x[place]} ${y[place]})`,
+          transform: `translate(${x[index]} ${y[index]})`,
           class: `node ${tint(id)}${left === null ? " leaf" : ""}`,
         },
         s("title", {}, `id ${id}${rank === null ? "" : `, rank ${rank}`}`),
         s("rect", { x: -half, y: -BOX / 2, width: 2 * half, height: BOX, rx: 5 }),
-        s("text", { y: 5 }, shown[place]),
+        s("text", { y: 5 }, shown[index]),
         rank === null ? null : s("text", { y: -BOX / 2 - 5, class: "rank" }, rank),
       ),
     );
@@ -56,33 +56,33 @@ export function drawTree(box, tree, tokens, title) {
 const shorten = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
 const boxWidth = (text) => Math.max(30, [...text].length * CHARACTER + 16);
 
-// Leaves side by side in the order of their bytes, parents over the middle of their children.
-function lay(nodes, roots, shown) {
+// Leaves in the order of their bytes, parents centered above their children.
+function layOut(nodes, roots, shown) {
   const x = new Array(nodes.length).fill(0);
   const depth = new Array(nodes.length).fill(0);
-  for (let place = nodes.length - 1; place >= 0; place--) {
-    for (const child of [nodes[place][1], nodes[place][2]]) {
-      if (child !== null) depth[child] = depth[place] + 1;
+  for (let index = nodes.length - 1; index >= 0; index--) {
+    for (const child of [nodes[index][1], nodes[index][2]]) {
+      if (child !== null) depth[child] = depth[index] + 1;
     }
   }
   let at = MARGIN;
   for (const root of roots) {
     const stack = [[root, false]];
     while (stack.length) {
-      const [place, done] = stack.pop();
-      const [, left, right] = nodes[place];
+      const [index, done] = stack.pop();
+      const [, left, right] = nodes[index];
       if (left === null) {
-        x[place] = at + boxWidth(shown[place]) / 2;
-        at += boxWidth(shown[place]) + GAP;
-      } else if (done) x[place] = (x[left] + x[right]) / 2;
-      else stack.push([place, true], [right, false], [left, false]);
+        x[index] = at + boxWidth(shown[index]) / 2;
+        at += boxWidth(shown[index]) + GAP;
+      } else if (done) x[index] = (x[left] + x[right]) / 2;
+      else stack.push([index, true], [right, false], [left, false]);
     }
     at += GAP;
   }
-  // A parent may be wider than its children: what stands out on the left moves all to the right.
-  const left = Math.min(...nodes.map((_, place) => x[place] - boxWidth(shown[place]) / 2));
+  // A parent may be wider than its children: shift everything right by what sticks out on the left.
+  const left = Math.min(...nodes.map((_, index) => x[index] - boxWidth(shown[index]) / 2));
   const shift = Math.max(0, MARGIN - left);
-  const right = Math.max(...nodes.map((_, place) => x[place] + boxWidth(shown[place]) / 2));
+  const right = Math.max(...nodes.map((_, index) => x[index] + boxWidth(shown[index]) / 2));
   return {
     x: x.map((value) => value + shift),
     y: depth.map((value) => MARGIN + BOX + value * ROW),
@@ -96,7 +96,7 @@ class Camera {
     Object.assign(this, { svg, box, width, height });
     this.fit();
     svg.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.altKey && document.activeElement !== svg) return; // the page scrolls
+      if (!event.ctrlKey && !event.altKey && document.activeElement !== svg) return; // scroll the page
       event.preventDefault();
       this.zoom(
         event.deltaY < 0 ? 1.15 : 1 / 1.15,
@@ -139,7 +139,7 @@ class Camera {
     });
   }
 
-  // The whole tree, but never larger than life.
+  // Fit the whole tree, but never enlarge it.
   fit() {
     const scale = Math.max(
       this.width / Math.max(1, this.box.clientWidth),

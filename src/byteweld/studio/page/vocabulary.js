@@ -1,16 +1,16 @@
-// Vocabulary: search, sort and filter all tokens; lengths, scripts, and tokens nothing can reach.
+// Vocabulary: search, sort and filter tokens; lengths, scripts and unreachable tokens.
 
 import { ask, saved } from "./api.js";
 import { bars } from "./chart.js";
-import { amount, h, number, percent, put, segmented, select, settled } from "./dom.js";
+import { amount, h, number, percent, put, segmented, select, debounced } from "./dom.js";
 import { fromHex, spoken, tile } from "./glyphs.js";
 
 const PAGE = 60;
 const REASONS = {
-  "cut": "unreachable: cut by the pattern",
-  "part": "reached inside longer texts",
+  "cut": "unreachable: split by the pattern",
+  "part": "only in longer text",
   "never merged": "unreachable: never merged",
-  "changed": "unreachable: changed before",
+  "changed": "unreachable: changed by the normalizer",
 };
 const DEFAULTS = {
   by: "text",
@@ -29,7 +29,7 @@ class Vocabulary {
   constructor(root, app) {
     this.app = app;
     this.rows = [];
-    this.asked = 0;
+    this.latest = 0;
     this.query = h("input", {
       id: "query",
       class: "word",
@@ -39,8 +39,8 @@ class Vocabulary {
       autocomplete: "off",
       readonly: Boolean(saved),
       "aria-label": "Search",
-      value: this.wish("query"),
-      oninput: settled(100, () => this.set({ query: this.query.value })),
+      value: this.setting("query"),
+      oninput: debounced(100, () => this.set({ query: this.query.value })),
     });
     const bound = (name, words) =>
       h(
@@ -50,8 +50,8 @@ class Vocabulary {
         h("input", {
           type: "number",
           min: 1,
-          value: this.wish(name),
-          oninput: settled(200, (event) => this.set({ [name]: event.target.value })),
+          value: this.setting(name),
+          oninput: debounced(200, (event) => this.set({ [name]: event.target.value })),
         }),
       );
     this.summary = h("p", { class: "counts" });
@@ -74,7 +74,7 @@ class Vocabulary {
             "regex",
             "Regex",
           ]],
-          this.wish("by"),
+          this.setting("by"),
           (by) => this.set({ by }),
         ),
       ),
@@ -84,13 +84,13 @@ class Vocabulary {
         select(
           "Sort",
           [["length", "length"], ["id", "id"], ["rank", "rank"], ["text", "bytes"]],
-          this.wish("sort"),
+          this.setting("sort"),
           (sort) => this.set({ sort }),
         ),
         select(
           "Order",
           [["yes", "descending"], ["no", "ascending"]],
-          this.wish("descending"),
+          this.setting("descending"),
           (descending) => this.set({ descending }),
         ),
         select(
@@ -100,14 +100,14 @@ class Vocabulary {
             ["learned", "learned"],
             ["special", "special"],
             ["unreachable", "unreachable"],
-            ["partial", "reached in longer texts"],
+            ["partial", "only in longer text"],
             ["bytes", "single bytes"],
           ],
-          this.wish("only"),
+          this.setting("only"),
           (only) => this.set({ only }),
         ),
-        bound("min", "From bytes"),
-        bound("max", "To bytes"),
+        bound("min", "Min bytes"),
+        bound("max", "Max bytes"),
       ),
       this.summary,
       this.note,
@@ -120,7 +120,7 @@ class Vocabulary {
           h(
             "table",
             { class: "vocab" },
-            h("caption", { class: "unseen" }, "Tokens"),
+            h("caption", { class: "visually-hidden" }, "Tokens"),
             h(
               "thead",
               {},
@@ -154,32 +154,32 @@ class Vocabulary {
     if (this.app.state.token !== undefined) await this.select(this.app.state.token);
   }
 
-  wish(name) {
+  setting(name) {
     return this.app.state[`v_${name}`] ?? DEFAULTS[name];
   }
 
-  set(wishes) {
+  set(settings) {
     const changes = {};
-    for (const [name, value] of Object.entries(wishes)) {
+    for (const [name, value] of Object.entries(settings)) {
       changes[`v_${name}`] = value === DEFAULTS[name] ? undefined : value;
     }
     this.app.go(changes, { redraw: false });
-    for (const [name, value] of Object.entries(wishes)) {
+    for (const [name, value] of Object.entries(settings)) {
       if (name === "query" && this.query.value !== value) this.query.value = value;
     }
     return this.find(true);
   }
 
   question(first) {
-    const size = (name, otherwise) => Math.max(0, Math.round(Number(this.wish(name))) || otherwise);
+    const size = (name, fallback) => Math.max(0, Math.round(Number(this.setting(name))) || fallback);
     return {
       tokenizer: this.app.state.tok ?? 0,
-      query: this.wish("query"),
-      by: this.wish("by"),
-      sort: this.wish("sort"),
-      descending: this.wish("descending") === "yes",
-      only: this.wish("only"),
-      script: this.wish("script"),
+      query: this.setting("query"),
+      by: this.setting("by"),
+      sort: this.setting("sort"),
+      descending: this.setting("descending") === "yes",
+      only: this.setting("only"),
+      script: this.setting("script"),
       min_bytes: size("min", 0),
       max_bytes: size("max", 2 ** 31),
       first,
@@ -187,20 +187,20 @@ class Vocabulary {
     };
   }
 
-  async find(afresh) {
-    const mine = ++this.asked;
-    await this.app.tried(async () => {
-      const answer = await ask("vocabulary", this.question(afresh ? 0 : this.rows.length));
-      if (mine !== this.asked) return;
-      this.app.content();
-      this.rows = afresh ? answer.rows : [...this.rows, ...answer.rows];
-      if (afresh) {
+  async find(fromStart) {
+    const mine = ++this.latest;
+    await this.app.attempt(async () => {
+      const answer = await ask("vocabulary", this.question(fromStart ? 0 : this.rows.length));
+      if (mine !== this.latest) return;
+      this.app.clearError();
+      this.rows = fromStart ? answer.rows : [...this.rows, ...answer.rows];
+      if (fromStart) {
         put(
           this.list,
           answer.total ? null : h(
             "tr",
             {},
-            h("td", { colspan: 5, class: "hint" }, "No token fits. Search less, or filter less."),
+            h("td", { colspan: 5, class: "hint" }, "No tokens match. Try a shorter search or fewer filters."),
           ),
         );
       }
@@ -255,31 +255,31 @@ class Vocabulary {
         "span",
         {},
         answer.total === answer.all
-          ? " — all there are"
+          ? " — the whole vocabulary"
           : ` — ${percent(answer.total / answer.all)} of ${number(answer.all)}`,
       ),
     );
     this.note.textContent =
-      "What a corpus repeats becomes a token, however odd: here are the longest first. " +
+      "Whatever a corpus repeats becomes a token, however odd; the longest come first. " +
       (answer.unreachable
-        ? `And ${amount(answer.unreachable, "token")} of this vocabulary ${
+        ? `${amount(answer.unreachable, "token")} ${
           answer.unreachable === 1 ? "is" : "are"
         } unreachable: encoding ${
           answer.unreachable === 1 ? "its" : "their"
         } own bytes gives other tokens.`
         : "None is unreachable.");
-    this.note.hidden = Object.keys(DEFAULTS).some((name) => this.wish(name) !== DEFAULTS[name]);
-    const quick = (words, wishes) =>
-      h("button", { type: "button", onclick: () => this.look(wishes) }, words);
+    this.note.hidden = Object.keys(DEFAULTS).some((name) => this.setting(name) !== DEFAULTS[name]);
+    const quick = (words, settings) =>
+      h("button", { type: "button", onclick: () => this.look(settings) }, words);
     put(
       this.quick,
       saved ? null : [
         h("span", {}, "Look at"),
-        quick("The longest", { sort: "length", descending: "yes" }),
-        quick("The last learned", { sort: "rank", descending: "yes", only: "learned" }),
+        quick("Longest", { sort: "length", descending: "yes" }),
+        quick("Last learned", { sort: "rank", descending: "yes", only: "learned" }),
         quick("Spaces only", { by: "regex", query: "^ +$", sort: "length" }),
-        quick("Words in capitals", { by: "regex", query: "^ ?[A-Z]{4,}$" }),
-        quick("Parts of characters", { script: "part of a character" }),
+        quick("Words in all caps", { by: "regex", query: "^ ?[A-Z]{4,}$" }),
+        quick("Partial characters", { script: "part of a character" }),
         quick(
           answer.unreachable
             ? `${amount(answer.unreachable, "unreachable token")}`
@@ -287,7 +287,7 @@ class Vocabulary {
           { only: "unreachable", sort: "id", descending: "no" },
         ),
         answer.partial
-          ? quick(`${number(answer.partial)} reached inside longer texts`, {
+          ? quick(`${number(answer.partial)} only in longer text`, {
             only: "partial",
             sort: "id",
             descending: "no",
@@ -302,7 +302,7 @@ class Vocabulary {
           : null,
       ],
     );
-    const chosen = this.wish("script");
+    const chosen = this.setting("script");
     put(
       this.scripts,
       bars(
@@ -324,12 +324,12 @@ class Vocabulary {
     );
   }
 
-  // A new search that forgets the one before; the controls are drawn anew with it.
-  look(wishes) {
+  // Start a new search; the controls are redrawn with it.
+  look(settings) {
     const changes = Object.fromEntries(
       Object.keys(DEFAULTS).map((name) => [`v_${name}`, undefined]),
     );
-    for (const [name, value] of Object.entries(wishes)) {
+    for (const [name, value] of Object.entries(settings)) {
       if (value !== DEFAULTS[name]) changes[`v_${name}`] = value;
     }
     this.app.go({ ...changes, token: undefined }, { redraw: false });
@@ -337,7 +337,7 @@ class Vocabulary {
   }
 
   close() {
-    this.asked++; // an answer that comes late is nobody's
+    this.latest++; // ignore late answers
   }
 
   keep() {
@@ -351,7 +351,7 @@ class Vocabulary {
   }
 }
 
-// Lengths one by one up to 16, then by powers of two.
+// Lengths individually up to 16, then by powers of two.
 function grouped(lengths) {
   const found = new Map();
   for (const [length, count] of lengths) {

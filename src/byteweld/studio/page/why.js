@@ -1,7 +1,7 @@
-// Why: one pre-token from its bytes to its tokens, merge by merge; and what longest match would do.
+// Why: one pre-token from bytes to tokens, merge by merge; and what longest match would do.
 
 import { ask, saved } from "./api.js";
-import { amount, h, number, put, settled } from "./dom.js";
+import { amount, h, number, put, debounced } from "./dom.js";
 import { fromHex, glyphs, spoken, tile, tint, visible } from "./glyphs.js";
 import { Player, slide } from "./player.js";
 import { drawTree } from "./tree.js";
@@ -21,7 +21,7 @@ class Why {
       autocomplete: "off",
       "aria-label": "Word",
       readonly: Boolean(saved),
-      oninput: settled(120, () => {
+      oninput: debounced(120, () => {
         app.go({ word: this.input.value || undefined, at: undefined, step: undefined }, {
           redraw: false,
         });
@@ -39,8 +39,8 @@ class Why {
       h(
         "p",
         { class: "intro" },
-        "Encoding replays what the training learned: of all neighbours that may merge, those that ",
-        "were learned first go first, until none is left.",
+        "Encoding replays what training learned: of all neighbors that can merge, the pair that ",
+        "was learned first merges first, until none can.",
       ),
       h(
         "div",
@@ -48,7 +48,7 @@ class Why {
         h(
           "label",
           { class: "field wide" },
-          h("span", {}, "A word, with its space before it"),
+          h("span", {}, "A word, including the space before it"),
           this.input,
         ),
       ),
@@ -58,7 +58,7 @@ class Why {
     this.ready = this.explain();
   }
 
-  // What to explain: a place in the text, a word typed here, or, without either, a surprise.
+  // What to explain: an offset in the text, a word typed here, or a surprising word.
   question() {
     const { state } = this.app;
     if (state.at === undefined && state.word === undefined && state.text) state.at = 0;
@@ -70,11 +70,11 @@ class Why {
   }
 
   async explain() {
-    await this.app.tried(async () => {
+    await this.app.attempt(async () => {
       const question = this.question();
       const answer = await ask("why", question);
-      if (!this.body.isConnected) return; // another view is open by now
-      this.app.content();
+      if (!this.body.isConnected) return; // another view has been opened
+      this.app.clearError();
       const word = fromHex(answer.word);
       if (document.activeElement !== this.input) this.input.value = new TextDecoder().decode(word);
       this.drawSentence(answer);
@@ -82,7 +82,7 @@ class Why {
     });
   }
 
-  // The words of the text around this one: each leads to its own explanation.
+  // The surrounding words of the text; each links to its explanation.
   drawSentence(answer) {
     if (this.app.state.at === undefined) {
       put(this.sentence);
@@ -128,15 +128,15 @@ class Why {
         h(
           "p",
           { class: "note" },
-          "This is a special token: it is found in the text before anything is cut, and never merged.",
+          "This is a special token: it is recognized before the text is split, and never merged.",
         ),
         this.panelTile(pretoken.ids[0]),
       );
       return;
     }
-    this.parts = places(this.steps);
+    this.parts = partKeys(this.steps);
     this.row = h("div", { class: "parts", role: "img" });
-    this.said = h("p", { class: "step-said" });
+    this.explanation = h("p", { class: "step-text" });
     this.table = h("div", { class: "ranks" });
     this.player?.stop();
     this.player = new Player(
@@ -156,7 +156,7 @@ class Why {
         { class: "card", "aria-label": "Merges" },
         this.row,
         this.player.element,
-        this.said,
+        this.explanation,
         this.table,
       ),
       h(
@@ -169,7 +169,7 @@ class Why {
           h(
             "p",
             { class: "hint" },
-            "Over a box: the rank of its merge. Drag to pan; + and − zoom, 0 fits.",
+            "Above each box: the rank of its merge. Drag to pan; + and − zoom, 0 fits.",
           ),
           box,
         ),
@@ -195,7 +195,7 @@ class Why {
       h("span", { class: "tile plain" }, glyphs(word)),
       ` is ${amount(word.length, "byte")}. `,
       pretoken.looked_up !== null && pretoken.looked_up !== undefined
-        ? `This tokenizer looks a whole pre-token up before it merges, and finds this one${
+        ? `This tokenizer looks up whole pre-tokens before merging, and this one is a token${
           same(pretoken.ids, pretoken.merged_ids)
             ? ". Merging gives the same"
             : "; merging would give the parts below instead"
@@ -213,14 +213,14 @@ class Why {
     slide(this.row, (child) => child.dataset.key, () => {
       put(
         this.row,
-        parts.map((id, place) =>
+        parts.map((id, index) =>
           h(
             "span",
             {
               class: `part ${tint(id)}${
-                chosen && (place === chosen.at || place === chosen.at + 1) ? " next" : ""
-              }${chosen && place === chosen.at ? " first" : ""}`,
-              "data-key": this.parts[step][place],
+                chosen && (index === chosen.at || index === chosen.at + 1) ? " next" : ""
+              }${chosen && index === chosen.at ? " first" : ""}`,
+              "data-key": this.parts[step][index],
             },
             h("span", {}, glyphs(this.tokens.get(id))),
             h("small", {}, id),
@@ -235,20 +235,20 @@ class Why {
       }`,
     );
     put(
-      this.said,
+      this.explanation,
       chosen
         ? [
-          h("b", {}, `Of ${amount(total, "pair")} that may merge, `),
+          h("b", {}, `Of ${amount(total, "pair")} that can merge, `),
           "rank ",
           h("b", {}, number(chosen.rank)),
           " is the lowest: ",
-          this.still(chosen.left),
+          this.label(chosen.left),
           " + ",
-          this.still(chosen.right),
+          this.label(chosen.right),
           " → ",
-          this.still(chosen.new),
+          this.label(chosen.new),
         ]
-        : h("b", {}, "No two neighbours can merge any more. These are the tokens."),
+        : h("b", {}, "No more neighbors can merge. These are the tokens."),
     );
     put(
       this.table,
@@ -256,7 +256,7 @@ class Why {
         ? h(
           "table",
           {},
-          h("caption", { class: "unseen" }, "Pairs that may merge at this step"),
+          h("caption", { class: "visually-hidden" }, "Pairs that can merge at this step"),
           h(
             "thead",
             {},
@@ -272,14 +272,14 @@ class Why {
           h(
             "tbody",
             {},
-            pairs.slice(0, MORE_ROWS).map((pair, place) =>
+            pairs.slice(0, MORE_ROWS).map((pair, index) =>
               h(
                 "tr",
-                { class: place ? "" : "winner" },
-                h("td", {}, this.still(pair.left), " ", this.still(pair.right)),
-                h("td", {}, this.still(pair.new)),
+                { class: index ? "" : "winner" },
+                h("td", {}, this.label(pair.left), " ", this.label(pair.right)),
+                h("td", {}, this.label(pair.new)),
                 h("td", { class: "n" }, number(pair.rank)),
-                h("td", {}, place ? "" : "← lowest, merges next"),
+                h("td", {}, index ? "" : "← lowest: merges next"),
               )
             ),
           ),
@@ -292,7 +292,7 @@ class Why {
     if (step !== (this.app.state.step ?? -1)) this.app.go({ step }, { redraw: false });
   }
 
-  still(id) {
+  label(id) {
     return h("span", { class: `tile ${tint(id)}`, title: `id ${id}` }, glyphs(this.tokens.get(id)));
   }
 
@@ -309,7 +309,7 @@ class Why {
     return h(
       "section",
       { class: "card greedy" },
-      h("h2", {}, "And greedy longest match?"),
+      h("h2", {}, "What about greedy longest match?"),
       h(
         "dl",
         {},
@@ -322,17 +322,17 @@ class Why {
         ? h(
           "p",
           {},
-          "Here both agree. They need not: BPE never asks which token is longest, only which merge was learned first.",
+          "Here, both agree. They may not: BPE never asks which token is longest, only which merge was learned first.",
         )
         : h(
           "p",
           { class: "different" },
           h("b", {}, `They differ from byte ${differs} on. `),
           "Longest match takes ",
-          this.still(first),
+          this.label(first),
           differs === 0
-            ? " because it is the longest token that fits. BPE never gets there: merges of lower rank have already tied those bytes to their other neighbours."
-            : " first and goes on from there; BPE merged other neighbours before.",
+            ? " because it is the longest token that matches. BPE never builds it: merges of lower rank have already joined those bytes to other neighbors."
+            : " first and continues from there; BPE has already merged other neighbors.",
         ),
     );
   }
@@ -351,10 +351,10 @@ class Why {
 }
 
 const same = (ids, others) =>
-  ids.length === others.length && ids.every((id, place) => id === others[place]);
+  ids.length === others.length && ids.every((id, index) => id === others[index]);
 
-// A key for each part of each step: a part that stays keeps its key, so that it can slide.
-function places(steps) {
+// A key for each part of each step; a part that stays keeps its key, so that it can slide.
+function partKeys(steps) {
   let next = 0;
   let keys = steps[0].parts.map(() => next++);
   return steps.map((step) => {

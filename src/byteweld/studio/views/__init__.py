@@ -1,4 +1,7 @@
-"""What each view asks: a name, and the function that answers. All take a session and a request."""
+"""The views of the page, and the requests they send. Handlers take a session and its fields.
+
+Each view is a module here and a module of the same name in `page/`.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +9,29 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from byteweld.studio.request import Asked
+from byteweld.studio import opening
+from byteweld.studio.request import Fields
 from byteweld.studio.session import Session
-from byteweld.studio.views import (
-    byte_values,
-    comparison,
-    opening,
-    tokens,
-    training,
-    vocabulary,
-    why,
-)
+from byteweld.studio.views import bytes as bytes_view
+from byteweld.studio.views import compare, tokens, training, vocabulary, why
 
-Answer = Callable[[Session, Asked], dict[str, Any]]
+Handler = Callable[[Session, Fields], dict[str, Any]]
 
-ANSWERS: Mapping[str, Answer] = MappingProxyType(
+VIEWS = ("tokens", "why", "training", "bytes", "vocabulary", "compare")
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {
         "start": opening.start,
         "open": opening.open_named,
         "companion": opening.companion,
         "tokens": tokens.answer,
         "why": why.answer,
-        "token": vocabulary.token_page,
-        "vocabulary": vocabulary.answer,
         "training": training.answer,
         "log": training.log,
-        "compare": comparison.answer,
-        "languages": comparison.languages,
-        "bytes": byte_values.answer,
+        "bytes": bytes_view.answer,
+        "vocabulary": vocabulary.answer,
+        "token": vocabulary.token_page,
+        "compare": compare.answer,
+        "languages": compare.languages,
     }
 )

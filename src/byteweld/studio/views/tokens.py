@@ -1,4 +1,4 @@
-"""The Tokens view: a text's ids and how long each token is, also of a megabyte as one types."""
+"""The Tokens view: ids and token lengths, fast enough to retokenize a megabyte while typing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import byteweld
-from byteweld.studio.request import Asked
+from byteweld.studio.request import Fields
 from byteweld.studio.session import Opened, Session
 
 if TYPE_CHECKING:
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 def encode(
     tok: byteweld.Tokenizer, text: str | bytes, special: bool
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """Ids and byte offsets, with special tokens recognised or as plain text."""
+    """Return ids and byte offsets, with special tokens recognized or as plain text."""
     if special:
         return tok.encode_with_offsets(text, allowed_special="all")
     return tok.encode_with_offsets(text, disallowed_special=())
 
 
-def answer(session: Session, asked: Asked) -> dict[str, Any]:
-    """The tokens of a text. Lengths are in bytes; together they are the text.
+def answer(session: Session, fields: Fields) -> dict[str, Any]:
+    """Return the ids of a text and the length of each token in bytes.
 
-    Both are packed: half a million numbers are ready at once that way.
+    Both are packed, since parsing half a million JSON numbers would be slow.
     """
-    opened = session.tokenizer(asked)
-    given = asked.text("text")
+    opened = session.tokenizer(fields)
+    given = fields.text("text")
     text = given.encode()
-    ids, lengths = _ids_and_lengths(opened, text, asked.flag("special", True))
+    ids, lengths = _ids_and_lengths(opened, text, fields.flag("special", True))
     special_ids = sorted(opened.tok.vocab.special_tokens.values())
     return {
         "ids": _packed(ids),
@@ -59,7 +59,7 @@ def _ids_and_lengths(
 
 
 def _packed(numbers: NDArray[np.uint32]) -> dict[str, int | str]:
-    """Base64 of little-endian numbers, each of as few bytes as the largest needs."""
+    """Pack numbers as base64, little-endian, in the fewest bytes that hold the largest."""
     largest = int(numbers.max(initial=0))
     width = 1 if largest < 1 << 8 else 2 if largest < 1 << 16 else 4
     packed = numbers.astype(f"<u{width}").tobytes()

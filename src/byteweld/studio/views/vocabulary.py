@@ -1,4 +1,4 @@
-"""The Vocabulary view: search, sort and filter tokens; and the page of one token."""
+"""The Vocabulary view: search, sort and filter tokens; the details of one token."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import byteweld
 from byteweld.evaluation import Reason, lengths, script_of, why_unreachable
-from byteweld.studio.request import Asked, Refused
+from byteweld.studio.request import Fields, Refused
 from byteweld.studio.session import Entry, Opened, Session
 
 _MAX_ROWS = 500
 _MAX_QUERY_BYTES = 200
-_MAX_SHOWN = 40  # merges and tokens of a kind on a token's page
+_MAX_SHOWN = 40  # merges and tokens of each kind in a token's details
 _MAX_TREE_BYTES = 200
-_MAX_TOKEN_BYTES = 1024  # of a token's bytes in a row
+_MAX_TOKEN_BYTES = 1024  # per row; longer tokens are truncated
 _MARKS = str.maketrans({"·": " ", "⏎": "\n", "⇥": "\t"})
 _SORTS: dict[str, Callable[[Entry], Any]] = {
     "id": lambda entry: entry.id,
@@ -29,27 +29,27 @@ _ONLY = ("all", "special", "unreachable", "partial", "learned", "bytes")
 # ---------------------------------------------------------------------------- search
 
 
-def answer(session: Session, asked: Asked) -> dict[str, Any]:
-    """A page of the tokens that fit, how many fit, and how their lengths and scripts spread."""
-    opened = session.tokenizer(asked)
-    fits = _query(asked.choice("by", "text", ("text", "bytes", "id", "rank", "regex")), asked)
-    script = asked.text("script", "", 40)
-    shortest = asked.number("min_bytes", 1, 0, 2**31)
-    longest = asked.number("max_bytes", 2**31, 0, 2**31)
-    only = _only(opened, asked.choice("only", "all", _ONLY))
+def answer(session: Session, fields: Fields) -> dict[str, Any]:
+    """Return a page of the matching tokens, their number, and their lengths and scripts."""
+    opened = session.tokenizer(fields)
+    fits = _query(fields.choice("by", "text", ("text", "bytes", "id", "rank", "regex")), fields)
+    script = fields.text("script", "", 40)
+    shortest = fields.number("min_bytes", 1, 0, 2**31)
+    longest = fields.number("max_bytes", 2**31, 0, 2**31)
+    only = _only(opened, fields.choice("only", "all", _ONLY))
     before = [
         entry
         for entry in opened.entries
         if shortest <= len(entry.token) <= longest and only(entry) and fits(entry)
     ]
     found = [entry for entry in before if not script or entry.script == script]
-    sort = asked.choice("sort", "id", list(_SORTS))
+    sort = fields.choice("sort", "id", list(_SORTS))
     if sort != "id":
         found.sort(key=_SORTS[sort])
-    if asked.flag("descending"):
+    if fields.flag("descending"):
         found.reverse()
-    first = asked.number("first", 0, 0, 2**31)
-    rows = found[first : first + asked.number("rows", 100, 0, _MAX_ROWS)]
+    first = fields.number("first", 0, 0, 2**31)
+    rows = found[first : first + fields.number("rows", 100, 0, _MAX_ROWS)]
     by_script = Counter(entry.script for entry in before)
     partial = sum(reason == "part" for reason in opened.unreachable.values())
     return {
@@ -91,13 +91,13 @@ def _only(opened: Opened, only: str) -> Callable[[Entry], bool]:
     return lambda entry: True
 
 
-def _query(by: str, asked: Asked) -> Callable[[Entry], bool]:
-    query = asked.text("query", "", _MAX_QUERY_BYTES)
+def _query(by: str, fields: Fields) -> Callable[[Entry], bool]:
+    query = fields.text("query", "", _MAX_QUERY_BYTES)
     if not query:
         return lambda entry: True
     if by == "text":
-        wanted = query.translate(_MARKS).encode()
-        return lambda entry: wanted in entry.token
+        text = query.translate(_MARKS).encode()
+        return lambda entry: text in entry.token
     if by == "bytes":
         part = _hex(query)
         return lambda entry: part in entry.token
@@ -114,19 +114,19 @@ def _hex(query: str) -> bytes:
     try:
         return bytes.fromhex(query.replace("0x", " ").replace(",", " "))
     except ValueError:
-        raise Refused(400, f"{query!r} is not bytes; expected hex digits, as in e2 82 ac") from None
+        raise Refused(400, f"{query!r} is not hex; expected bytes such as e2 82 ac") from None
 
 
 def _range(query: str) -> range:
     first, dash, last = query.replace(" ", "").partition("-")
     parts = (first, last) if dash else (first, first)
     if not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts):
-        raise Refused(400, f"{query!r} is no number; expected one, or two as in 256-300")
+        raise Refused(400, f"{query!r} is not a number; expected one, or a range such as 256-300")
     return range(int(parts[0]), int(parts[1]) + 1)
 
 
 def _regex(query: str) -> Callable[[Entry], bool]:
-    """Search with the engine that cuts text: it runs in linear time, or stops at its limit."""
+    """Search with the engine's own regex, which is linear or stops at its limit."""
     bytes_only = {byte: bytes([byte]) for byte in range(256)}
     split = byteweld.Split(query, "removed")
     try:
@@ -139,14 +139,14 @@ def _regex(query: str) -> Callable[[Entry], bool]:
 # ---------------------------------------------------------------------------- one token
 
 
-def token_page(session: Session, asked: Asked) -> dict[str, Any]:
-    """What a token is, what it is made of, and what is made of it.
+def token_page(session: Session, fields: Fields) -> dict[str, Any]:
+    """Return what a token is, how it is built, and what is built from it.
 
-    It looks through the vocabulary once, and needs none of what only searches need.
+    Scans the vocabulary once instead of using what is cached for searching.
     """
-    opened = session.tokenizer(asked)
+    opened = session.tokenizer(fields)
     vocab = opened.tok.vocab
-    token_id = asked.number("id", None, 0, 2**32)
+    token_id = fields.number("id", None, 0, 2**32)
     token = vocab.tokens.get(token_id)
     if token is None:
         raise Refused(404, f"id {token_id} is not in this vocabulary of {len(vocab):,} tokens")
@@ -174,7 +174,7 @@ def token_page(session: Session, asked: Asked) -> dict[str, Any]:
 
 
 def _merges_of(opened: Opened, token_id: int, shown: set[int]) -> dict[str, Any]:
-    """The merges a token takes part in, as [rank, left, right, new, count]."""
+    """Return the merges that involve a token, as [rank, left, right, new, count]."""
     found: dict[str, list[list[int | None]]] = {"as_left": [], "as_right": [], "makes": []}
     total: Counter[str] = Counter()
     for rank, merge in enumerate(opened.tok.vocab.merge_ids):

@@ -1,4 +1,4 @@
-"""The Why view: the pre-token at a place of a text, and every merge that made its tokens."""
+"""The Why view: the pre-token at an offset, and every merge that leads to its tokens."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 
 import byteweld
 from byteweld.studio.examples import SURPRISING_WORDS
-from byteweld.studio.request import MAX_TEXT_BYTES, Asked, Refused
+from byteweld.studio.request import MAX_TEXT_BYTES, Fields, Refused
 from byteweld.studio.session import Session
 from byteweld.studio.views.tokens import encode
 
-# All steps of n bytes have n² parts in all, which nobody steps through.
+# The steps of n bytes have n² parts in total.
 _MAX_PRETOKEN_BYTES = 200
 _WORDS_AROUND = 40
 
 
-def answer(session: Session, asked: Asked) -> dict[str, Any]:
-    """Explain the pre-token that holds byte `at`; with no text, a word that surprises."""
-    tok = session.tokenizer(asked).tok
-    text = asked.text("text", "")
+def answer(session: Session, fields: Fields) -> dict[str, Any]:
+    """Explain the pre-token at byte `at`; without a text, a surprising word."""
+    tok = session.tokenizer(fields).tok
+    text = fields.text("text", "")
     if not text:
         text = surprising_word(tok)
     data = text.encode()
-    at = asked.number("at", 0, 0, MAX_TEXT_BYTES)
-    start, pieces, is_special = _stretch_at(tok, data, at, asked.flag("special", True))
-    place, starts = _find(pieces, start, at)
-    pretoken, start = pieces[place], starts[place]
+    at = fields.number("at", 0, 0, MAX_TEXT_BYTES)
+    start, pretokens, is_special = _pretokens_around(tok, data, at, fields.flag("special", True))
+    index, starts = _find(pretokens, start, at)
+    pretoken, start = pretokens[index], starts[index]
     if len(pretoken) > _MAX_PRETOKEN_BYTES:
         raise Refused(
             413,
@@ -39,22 +39,22 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
         explained = byteweld.explain(tok, pretoken, allowed_special="all")
     else:
         explained = byteweld.explain(tok, pretoken, disallowed_special=())
-    first, last = max(0, place - _WORDS_AROUND), place + _WORDS_AROUND + 1
+    first, last = max(0, index - _WORDS_AROUND), index + _WORDS_AROUND + 1
     return {
         "word": pretoken.hex(),
         "start": start,
         "around": [
-            [at, piece.hex()]
-            for at, piece in zip(starts[first:last], pieces[first:last], strict=True)
-            if len(piece) <= _MAX_PRETOKEN_BYTES
+            [at, other.hex()]
+            for at, other in zip(starts[first:last], pretokens[first:last], strict=True)
+            if len(other) <= _MAX_PRETOKEN_BYTES
         ],
         **explained.to_dict(),
     }
 
 
 def surprising_word(tok: byteweld.Tokenizer) -> str:
-    """A word that greedy longest match would cut otherwise; if there is none, the first that is
-    cut at all."""
+    """Return a word that greedy longest match would cut differently; if there is none, the first
+    that is more than one token."""
     cut = SURPRISING_WORDS[0]
     for word in reversed(SURPRISING_WORDS):
         explained = byteweld.explain(tok, word, disallowed_special=())
@@ -65,11 +65,11 @@ def surprising_word(tok: byteweld.Tokenizer) -> str:
     return cut
 
 
-def _stretch_at(
+def _pretokens_around(
     tok: byteweld.Tokenizer, data: bytes, at: int, special: bool
 ) -> tuple[int, list[bytes], bool]:
-    """The pre-tokens between the special tokens around a byte, and where they start; or the
-    special token that is there."""
+    """Return the pre-tokens between the special tokens around a byte and their start offset; or
+    the special token at that byte."""
     start, end = 0, len(data)
     if special:
         special_ids = set(tok.vocab.special_tokens.values())
@@ -87,10 +87,10 @@ def _stretch_at(
     return start, tok.pretokenize(data[start:end]) or [b""], False
 
 
-def _find(pieces: Sequence[bytes], start: int, at: int) -> tuple[int, list[int]]:
-    """The place of the pre-token that holds a byte, or of the last; and where each starts.
+def _find(pretokens: Sequence[bytes], start: int, at: int) -> tuple[int, list[int]]:
+    """Return the index of the pre-token at a byte, or of the last one; and all start offsets.
 
-    A normaliser may change lengths; then the place is only about right.
+    A normalizer may change lengths, so the result is then approximate.
     """
-    starts = list(accumulate(map(len, pieces), initial=start))[:-1]
+    starts = list(accumulate(map(len, pretokens), initial=start))[:-1]
     return max(0, bisect_right(starts, at) - 1), starts

@@ -1,4 +1,4 @@
-"""The Compare view: tokenizers on one text, aligned on its bytes; and what each language costs."""
+"""The Compare view: tokenizers on one text, aligned by bytes, and the cost of each language."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any
 from byteweld.comparison import align
 from byteweld.evaluation import rates
 from byteweld.samples import SENTENCES
-from byteweld.studio.request import Asked, Refused
+from byteweld.studio.request import Fields
 from byteweld.studio.session import Opened, Session
 from byteweld.studio.views.tokens import encode
 
-_MOST = 4
+_MAX_TOKENIZERS = 4
 _MAX_SEGMENTS = 20_000
 _MAX_SPOTS = 12
 
 
-def _chosen(session: Session, asked: Asked) -> list[Opened]:
-    places = asked.numbers("tokenizers", _MOST, len(session.opened) - 1)
-    return [session.opened[place] for place in places]
+def _chosen(session: Session, fields: Fields) -> list[Opened]:
+    indices = fields.numbers("tokenizers", _MAX_TOKENIZERS, len(session.opened) - 1)
+    return [session.opened[index] for index in indices]
 
 
-def answer(session: Session, asked: Asked) -> dict[str, Any]:
-    """The segments of a text: [bytes, agrees, ids of each tokenizer, lengths of each]."""
-    text = asked.text("text").encode()
-    special = asked.flag("special", True)
-    encoded = [encode(opened.tok, text, special) for opened in _chosen(session, asked)]
+def answer(session: Session, fields: Fields) -> dict[str, Any]:
+    """Return the segments of a text: [bytes, agrees, each tokenizer's ids, their lengths]."""
+    text = fields.text("text").encode()
+    special = fields.flag("special", True)
+    encoded = [encode(opened.tok, text, special) for opened in _chosen(session, fields)]
     segments = align([[end for _, end in offsets] for _, offsets in encoded])
     rows = []
-    for place in range(min(len(segments), _MAX_SEGMENTS)):
-        segment = segments[place]
+    for index in range(min(len(segments), _MAX_SEGMENTS)):
+        segment = segments[index]
         ids, lengths = [], []
         for (token_ids, offsets), (first, last) in zip(encoded, segment.tokens, strict=True):
             ids.append(token_ids[first:last])
@@ -42,16 +42,14 @@ def answer(session: Session, asked: Asked) -> dict[str, Any]:
         "total_segments": len(segments),
         "differing": segments.differing,
         "differing_bytes": segments.differing_bytes,
-        "most": [place for place in segments.where_most(_MAX_SPOTS) if place < _MAX_SEGMENTS],
+        "most": [index for index in segments.where_most(_MAX_SPOTS) if index < _MAX_SEGMENTS],
     }
 
 
-def languages(session: Session, asked: Asked) -> dict[str, Any]:
-    """What the same sentence costs in each language, or what each file given costs."""
-    texts = asked.texts("files") or SENTENCES
-    if not texts:
-        raise Refused(400, "files is empty")
-    measured = [rates(opened.tok, texts) for opened in _chosen(session, asked)]
+def languages(session: Session, fields: Fields) -> dict[str, Any]:
+    """Return the cost of one sentence in each language, or of each given file."""
+    texts = fields.texts("files") or SENTENCES
+    measured = [rates(opened.tok, texts) for opened in _chosen(session, fields)]
     return {
         "names": list(texts),
         "texts": list(texts.values()) if texts is SENTENCES else None,

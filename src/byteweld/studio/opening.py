@@ -1,0 +1,81 @@
+"""What the page requests first, and opening more tokenizers: by name, from a file, to compare."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import byteweld
+from byteweld.samples import SENTENCES
+from byteweld.studio.examples import CORPORA, TEXTS, recipes
+from byteweld.studio.request import Fields, Refused
+from byteweld.studio.session import Session
+
+MAX_FILE_BYTES = 64 << 20
+_MAX_NAME = 80
+
+
+def start(session: Session, fields: Fields) -> dict[str, Any]:
+    """Return the open tokenizers, the names of others, and the examples."""
+    return {
+        "version": byteweld.__version__,
+        "tokenizers": session.summaries(),
+        "names": byteweld.list_encoding_names(),
+        "examples": [example._asdict() for example in TEXTS],
+        "corpora": [corpus._asdict() for corpus in CORPORA],
+        "recipes": recipes(),
+        "sentences": dict(SENTENCES),
+    }
+
+
+def open_named(session: Session, fields: Fields) -> dict[str, Any]:
+    """Open an encoding by name, from local files only: never a path, never the network."""
+    name = fields.choice("name", None, byteweld.list_encoding_names())
+    try:
+        tok = byteweld.get_encoding(name)
+    except (ValueError, OSError) as error:
+        raise Refused(404, str(error)) from None
+    return {"index": session.add(tok, name), "tokenizers": session.summaries()}
+
+
+def open_file(session: Session, content: bytes, given_name: str) -> dict[str, Any]:
+    """Open a tokenizer from a file's content.
+
+    The name is only displayed. It never becomes a path, except for the suffix that identifies some
+    formats.
+    """
+    name = unquote(given_name)[:_MAX_NAME].strip() or "tokenizer"
+    suffix = ".tiktoken" if name.endswith(".tiktoken") else ".json"
+    with tempfile.TemporaryDirectory(prefix="byteweld-studio-") as folder:
+        path = Path(folder) / f"tokenizer{suffix}"
+        path.write_bytes(content)
+        try:
+            tok = byteweld.load(path)
+        except (ValueError, TypeError, OSError) as error:
+            message = str(error).replace(str(path), name).replace(folder, "")
+            raise Refused(400, message) from None
+    index = session.add(tok, name.removesuffix(".json"))
+    return {"index": index, "tokenizers": session.summaries()}
+
+
+def companion(session: Session, fields: Fields) -> dict[str, Any]:
+    """Open a second tokenizer to compare with, if only one is open."""
+    if len(session.opened) == 1:
+        first = session.opened[0]
+        session.add(*_companion(first.tok, first.name))
+    return {"tokenizers": session.summaries()}
+
+
+def _companion(tok: byteweld.Tokenizer, name: str) -> tuple[byteweld.Tokenizer, str]:
+    """Cut a training to an eighth of its size, or to a quarter of its merges if that would leave
+    none; without a training, return the bytes alone."""
+    training = tok.training
+    if training is not None and training.merges_learned:
+        base = len(tok) - training.merges_learned
+        eighth = len(tok) // 8
+        smaller = tok.cut(eighth if eighth > base else base + training.merges_learned // 4)
+        return smaller, f"{name} at {len(smaller):,}"
+    bytes_only = {byte: bytes([byte]) for byte in range(256)}
+    return byteweld.Tokenizer(byteweld.Vocabulary(bytes_only)), "bytes"
