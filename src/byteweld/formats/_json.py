@@ -1,40 +1,43 @@
-"""The strict JSON reader of all formats: UTF-8, no repeated keys, no NaN, no bottomless nesting."""
+"""The strict JSON reader of all formats, and checks of what it reads.
+
+Strict: UTF-8, no repeated keys, no NaN, no lone surrogates, bounded nesting.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
-from byteweld.errors import FormatError, MissingKeyError
+from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.vocab import MAX_ID
 
-MAX_FILE_BYTES: Final = 1 << 30  # the largest vocabularies of the field have 20 MB
+MAX_FILE_BYTES: Final = 1 << 30  # the largest known vocabularies have 20 MB
 
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
-# Values of a file are shown shortened, and never deeper than a few levels: a hostile file may nest
-# its values nearly as deep as Python's own stack.
+# Errors show values shortened, and never deeper than a few levels: a hostile file may nest its
+# values nearly as deep as Python's own stack.
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 200
 show = _SHOWN.repr
 
 
 def read_file(path: Path) -> bytes:
-    """Read a whole file, refusing one that no vocabulary can fill."""
+    """Read a whole file, unless it is larger than any vocabulary."""
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
         raise FormatError(
-            f"the file has {size} bytes; a vocabulary has at most {MAX_FILE_BYTES}", path=path
+            f"the file has {size} bytes; expected at most {MAX_FILE_BYTES}", path=path
         )
     return path.read_bytes()
 
 
 def parse_object(data: bytes, path: Path) -> dict[str, object]:
-    """Read one JSON object: UTF-8, no repeated keys, NaN, lone surrogates or bottomless nesting."""
+    """Parse one JSON object strictly; anything else is a FormatError."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -49,7 +52,7 @@ def parse_object(data: bytes, path: Path) -> dict[str, object]:
         offset = len(text[: error.pos].encode())
         raise FormatError(f"expected JSON: {error.msg}", path=path, offset=offset) from None
     except RecursionError:
-        raise FormatError("values are nested too deep", path=path) from None
+        raise FormatError("values are nested too deeply", path=path) from None
     except ValueError as error:  # from the two hooks, or an integer of thousands of digits
         raise FormatError(str(error), path=path) from None
     if type(value) is not dict:
@@ -60,23 +63,23 @@ def parse_object(data: bytes, path: Path) -> dict[str, object]:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Make an object, refusing repeated keys: `json` would silently keep the last."""
+    """Make an object; refuse repeated keys, of which `json` would silently keep the last."""
     made = dict(pairs)
     if len(made) != len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise ValueError(f"key {show(key)} is repeated; every key of an object comes once")
+                raise ValueError(f"key {show(key)} is repeated; expected each key once")
             seen.add(key)
     return made
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"expected JSON, found {name}, which JSON does not have")
+    raise ValueError(f"expected JSON, found {name}, which is not part of it")
 
 
 def _refuse_surrogates(value: object, path: Path) -> None:
-    """Refuse strings such as "\\ud800": they are no text, and UTF-8 cannot hold them."""
+    """Refuse strings such as "\\ud800": they are not text, and UTF-8 cannot hold them."""
     pending = [value]
     while pending:
         item = pending.pop()
@@ -102,10 +105,32 @@ def is_text(value: str) -> bool:
 
 
 def require(value: Mapping[str, object], key: str, path: Path, what: str) -> object:
-    """Return `value[key]`, or say that `what` lacks it."""
+    """Return `value[key]`; `what` names the value if it lacks the key."""
     if key not in value:
         raise MissingKeyError(f"{what} has no key {key!r}", path=path)
     return value[key]
+
+
+def require_exactly(value: Mapping[str, object], keys: Collection[str], path: Path) -> None:
+    """Refuse an object that lacks one of these keys, or that has others."""
+    for key in keys:
+        if key not in value:
+            raise MissingKeyError(f"key {key!r} is missing", path=path)
+    extra = next((key for key in value if key not in keys), None)
+    if extra is not None:
+        raise FormatError(f"unknown key {show(extra)}; expected only {', '.join(keys)}", path=path)
+
+
+def unreadable(path: Path, what: str) -> UnsupportedError:
+    """Return the error for a valid file that a Vocabulary cannot represent exactly."""
+    return UnsupportedError(f"{path}: {what}, which cannot be read yet")
+
+
+def check_keys(value: Mapping[str, object], known: Collection[str], what: str, path: Path) -> None:
+    """Refuse a key that is not known: it may change ids."""
+    unknown = next((key for key in value if key not in known), None)
+    if unknown is not None:
+        raise unreadable(path, f"{what} has the key {show(unknown)}")
 
 
 def read_object(value: object, what: str, path: Path) -> dict[str, object]:
@@ -123,9 +148,9 @@ def read_list(value: object, what: str, path: Path) -> list[object]:
 
 
 def read_ids(value: object, path: Path, what: str) -> dict[str, int]:
-    """Check that a value is an object of text -> id."""
+    """Return a value that must be an object of text -> id."""
     if type(value) is not dict:
-        raise FormatError(f"{what} is {show(value)}; expected an object of text and id", path=path)
+        raise FormatError(f"{what} is {show(value)}; expected an object of text: id", path=path)
     for text, token_id in value.items():
         if type(token_id) is not int or not 0 <= token_id <= MAX_ID:
             raise FormatError(

@@ -1,7 +1,7 @@
-"""What the formats of ranks share: tokens in base64, and the merge list that some ranks stand for.
+"""What the formats of ranks share: tokens in base64, and the merge list that ranks may amount to.
 
-A file of ranks merges by the rank of the result. Where that is provably the same as a merge list,
-the vocabulary has the merge list.
+Ranks merge the pair whose result has the lowest rank. Where a merge list provably gives the same
+ids, the vocabulary gets the merge list.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from byteweld.formats._json import show
+from byteweld.formats._limits import find_alphabet_obstacle
 from byteweld.vocab import Merge, Vocabulary
 
 if TYPE_CHECKING:
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
 
 
 def to_base64(token: bytes) -> bytes:
-    """Write bytes in base64; no bytes are a lone `=`, as in the one file known to hold them.
+    """Write bytes in base64; the empty token is a lone `=`, as in the one file that has it.
 
-    (Python writes nothing there, and a line that begins with its space is read by nobody.)
+    (Python writes nothing, and no program reads a line that starts with the space.)
     """
     return base64.b64encode(token) or b"="
 
 
 def from_base64(text: bytes) -> bytes | None:
-    """Decode base64; None unless it is a way to write these bytes that some program has."""
+    """Decode base64; None unless it is written as some program would write it."""
     if text in (b"", b"="):
         return b""
     try:
@@ -38,39 +39,37 @@ def from_base64(text: bytes) -> bytes | None:
 
 
 def read_ranks(data: bytes) -> Table | None:
-    """Read a rank file in one pass; None if anything is unusual, so that the plain reader does."""
-    from byteweld import _native  # as below
+    """Read a rank file fast; None if anything is unusual, which is for the plain reader."""
+    from byteweld import _native  # the engine, loaded only when ranks are read or written
 
     return _native.Table.of_ranks(data)
 
 
 def recover_merges(tokens: Mapping[int, bytes]) -> list[Merge] | None:
-    """Return the merge list that is the same tokenizer as these ranks, or None if there is none."""
-    if b"" in tokens.values():  # it is made of nothing, and nothing becomes it
+    """Return the merge list that gives the same ids as these ranks, or None."""
+    if b"" in tokens.values():  # nothing merges to it
         return None
-    from byteweld import _native  # the engine, loaded only when ranks are read or written
+    from byteweld import _native  # as above
 
     merges = _native.recover_merges(list(tokens.items()))
     return None if merges is None else [Merge(*merge) for merge in merges]
 
 
 def find_rank_obstacle(vocab: Vocabulary) -> str | None:
-    """Return what ranks cannot say of a vocabulary, in words, or None."""
-    if vocab.alphabet != "bytes":
-        return f"its alphabet is {vocab.alphabet!r}, not 'bytes'"
-    if vocab.ranking == "ranks":
-        return None
+    """Return why ranks cannot express a vocabulary, or None."""
+    obstacle = find_alphabet_obstacle(vocab)
+    if obstacle is not None or vocab.ranking == "ranks":
+        return obstacle
     for rank, (merge, after) in enumerate(
         zip(vocab.merge_ids, vocab.merge_ids[1:], strict=False), start=1
     ):
         if after.new <= merge.new:
             return (
-                f"merge {rank} makes id {after.new} and the merge before it makes {merge.new}; "
+                f"merge {rank} makes id {after.new} and the one before it {merge.new}; "
                 "ranks merge in order of id"
             )
-    # Ranks join any two parts whose bytes are a token. They are this vocabulary only if no other
-    # pair can ever be joined. If that holds, every token is reached by merging, so that
-    # `ignore_merges` changes nothing and need not be held.
+    # Ranks merge any two parts whose bytes are a token, so no pair outside the merge list may ever
+    # come up. Then every token is reached by merging, and `ignore_merges` makes no difference.
     recovered = recover_merges(dict(vocab.ordinary()))
     if recovered is None:
         return "some of its tokens cannot be made by merging in order of id"
@@ -78,7 +77,7 @@ def find_rank_obstacle(vocab: Vocabulary) -> str | None:
         other = set(recovered).symmetric_difference(vocab.merge_ids)
         odd = min(other, key=lambda merge: merge.new)
         return (
-            f"by the order of its ids, token {odd.new}, {show(vocab.tokens[odd.new])}, "
-            "is made in another way than by its merge list"
+            f"merging in order of id makes token {odd.new}, {show(vocab.tokens[odd.new])}, "
+            "from other parts than its merge list"
         )
     return None

@@ -1,7 +1,7 @@
-"""What a file cannot say itself: a small JSON object beside it.
+"""Sidecars: a small JSON object beside a file, with what the file itself cannot hold.
 
-A sidecar holds pattern, special tokens, roles and alphabet of the vocabulary whose file lies next
-to it, and the SHA-256 of that file, so that it is never read together with another one.
+A sidecar has the pattern, special tokens, roles and alphabet of a vocabulary, and the SHA-256 of
+the vocabulary's file, so that it is never used with another one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEYS: Final = ("byteweld", "pattern", "special_tokens", "roles", "alphabet", "s
 
 
 class Unset(enum.Enum):
-    """The type of UNSET: an option that was not given, where None has a meaning of its own."""
+    """The type of UNSET: an option that was not given, where None is a value."""
 
     UNSET = enum.auto()
 
@@ -37,7 +37,7 @@ UNSET: Final = Unset.UNSET
 
 
 class Sidecar(NamedTuple):
-    """What a sidecar says; `special_tokens` and `roles` are text -> id and role -> id."""
+    """The content of a sidecar; `special_tokens` is text -> id and `roles` is role -> id."""
 
     pattern: str | None
     special_tokens: dict[str, int]
@@ -49,7 +49,7 @@ class Sidecar(NamedTuple):
 
 
 def sidecar_path(main: Path) -> Path:
-    """Return where the sidecar of a file lies.
+    """Return the path of a file's sidecar.
 
     >>> sidecar_path(Path("ranks.tiktoken")).name
     'ranks.tiktoken.byteweld.json'
@@ -58,12 +58,12 @@ def sidecar_path(main: Path) -> Path:
 
 
 def digest(data: bytes) -> str:
-    """Return the SHA-256 of a file's bytes in hexadecimal."""
+    """Return the SHA-256 of a file's content in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 def render(vocab: Vocabulary, data: bytes) -> bytes:
-    """Return the sidecar of a vocabulary whose file holds `data`."""
+    """Return the sidecar of a vocabulary whose file has the content `data`."""
     value = {
         "byteweld": VERSION,
         "pattern": resolve_pattern(vocab.pattern),
@@ -76,9 +76,9 @@ def render(vocab: Vocabulary, data: bytes) -> bytes:
 
 
 def _owners_first(vocab: Vocabulary) -> dict[str, int]:
-    """Return special tokens -> id; of several texts of one id, that which the id decodes to first.
+    """Return special tokens -> id; of a shared id, the text that it decodes to comes first.
 
-    A reader takes the first.
+    Readers decode an id to the first.
     """
     return dict(
         sorted(
@@ -89,7 +89,7 @@ def _owners_first(vocab: Vocabulary) -> dict[str, int]:
 
 
 def read(path: Path, data: bytes) -> Sidecar | None:
-    """Read the sidecar at `path` of the file that holds `data`; None if there is none."""
+    """Read the sidecar at `path` of the file with the content `data`; None if it does not exist."""
     try:
         raw = read_file(path)
     except FileNotFoundError:
@@ -105,11 +105,11 @@ def read(path: Path, data: bytes) -> Sidecar | None:
         raise FormatError(
             f"unknown key {show(unknown[0])}; known are {', '.join(_KEYS)}", path=path
         )
-    wanted = require(value, "sha256", path, "the sidecar")
-    if wanted != digest(data):
+    expected = require(value, "sha256", path, "the sidecar")
+    if expected != digest(data):
         raise FormatError(
-            f"the sidecar belongs to a file with sha256 {show(wanted)}, but the file beside it has "
-            f"{digest(data)!r}; delete the sidecar, or save the vocabulary again",
+            f"the sidecar belongs to a file with sha256 {show(expected)}, but the file beside it "
+            f"has {digest(data)!r}; delete the sidecar, or save the vocabulary again",
             path=path,
         )
     roles = read_ids(require(value, "roles", path, "the sidecar"), path, "'roles'")
@@ -152,9 +152,9 @@ def complete(
     special_tokens: Mapping[str, int] | Unset,
     roles: Mapping[str, int] | Unset,
 ) -> Sidecar:
-    """Join the options of a call with the sidecar `beside` a file; the options win.
+    """Combine the options of a call with the sidecar `beside` a file; options take precedence.
 
-    Nothing is guessed: without a sidecar, pattern and special tokens must be given.
+    Nothing is guessed: without a sidecar, the pattern and the special tokens must be given.
     """
     _check_options(pattern, special_tokens, roles)
     found = None

@@ -1,7 +1,7 @@
 """BPE1: a little-endian binary section of header, token records and merge records.
 
-In: a file, checked to the last byte; memory is bounded by its size, whatever its counts claim.
-Out: the canonical section. The byte tables and the rules are in docs/formats/bpe1.md.
+Reading checks every byte, and memory is bounded by the file's size, whatever its counts claim.
+Writing gives the canonical section. docs/formats/bpe1.md has the byte tables and the rules.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from byteweld._files import write_atomic
-from byteweld.errors import FormatError, UnsupportedError, VocabularyError
+from byteweld.errors import FormatError, VocabularyError
+from byteweld.formats._limits import (
+    find_alphabet_obstacle,
+    find_byte_obstacle,
+    find_merge_list_obstacle,
+    is_join,
+    refuse,
+)
 from byteweld.vocab import ROLES, Merge, Vocabulary
 
 _MAGIC: Final = b"BPE1"
@@ -22,13 +29,13 @@ _HEADER: Final = struct.Struct("<4s8I")  # magic, version, vocab_size, bos, eos,
 _TOKEN: Final = struct.Struct("<2I")  # id, length; the bytes follow
 _MERGE: Final = struct.Struct("<4I")  # left, right, output, rank
 
-_VOCAB_SIZE_AT: Final = 8  # where the header holds vocab_size, and then the ids of the roles
-_ROLES_AT: Final = 12
+_VOCAB_SIZE_AT: Final = 8  # offset in the header
+_ROLES_AT: Final = 12  # offset of the ids of the roles
 _IMPLICIT: Final = 256 + len(ROLES)  # bytes and special tokens need no token record
 
 _SPECIAL_TEXTS: Final[Mapping[str, str]] = {role: f"<|{role}|>" for role in ROLES}
 
-_show = reprlib.repr  # tokens may be as long as the file
+_show = reprlib.repr  # a token may be as long as the file
 
 
 class _Header(NamedTuple):
@@ -39,7 +46,7 @@ class _Header(NamedTuple):
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    """Say whether a file opens with the magic; `load` checks the version, and can explain."""
+    """Whether a file starts with the magic; `load` checks the version."""
     return head.startswith(_MAGIC)
 
 
@@ -47,14 +54,14 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def load(path: Path) -> Vocabulary:
-    """Read a section; anything that version 1 does not allow is a FormatError with its offset."""
+    """Read a section; what version 1 does not allow is a FormatError with its offset."""
     data = path.read_bytes()
     header = _read_header(data, path)
     tokens, offset = _read_tokens(data, header, path)
     merges, offset = _read_merges(data, offset, tokens, header, path)
     if offset != len(data):
         raise FormatError(
-            f"{len(data) - offset} bytes follow the last merge record; expected the file's end",
+            f"{len(data) - offset} bytes follow the last merge record; expected none",
             path=path,
             offset=offset,
         )
@@ -70,7 +77,7 @@ def load(path: Path) -> Vocabulary:
 
 
 def _read_header(data: bytes, path: Path) -> _Header:
-    """Read the header and check all that can be known before the tables."""
+    """Read the header and check all that can be checked before the tables."""
     if not data.startswith(_MAGIC):
         raise FormatError(f"expected {_MAGIC!r}, found {data[:4]!r}", path=path, offset=0)
     if len(data) < _HEADER.size:
@@ -104,8 +111,8 @@ def _read_header(data: bytes, path: Path) -> _Header:
 
 def _check_roles(roles: Mapping[str, int], vocab_size: int, path: Path) -> None:
     owners: dict[int, str] = {}
-    for place, (role, token_id) in enumerate(roles.items()):
-        offset = _ROLES_AT + 4 * place
+    for index, (role, token_id) in enumerate(roles.items()):
+        offset = _ROLES_AT + 4 * index
         if not 256 <= token_id < vocab_size:
             raise FormatError(
                 f"{role} is id {token_id}; expected an id in 256..{vocab_size - 1}",
@@ -140,7 +147,7 @@ def _read_tokens(data: bytes, header: _Header, path: Path) -> tuple[dict[int, by
             )
         if token_id in listed:
             raise FormatError(
-                f"token record {number} has id {token_id}, which an earlier record has",
+                f"token record {number} has id {token_id}, like an earlier record",
                 path=path,
                 offset=at,
             )
@@ -182,7 +189,7 @@ def _read_token(data: bytes, at: int, number: int, path: Path) -> tuple[int, byt
         found = "an empty token" if length == 0 else f"a token of {length} bytes"
         raise FormatError(
             f"token record {number} announces {found}; expected 1 to {len(data) - start} bytes, "
-            "all that is left of the file",
+            "the rest of the file",
             path=path,
             offset=at + 4,
         )
@@ -197,7 +204,7 @@ def _read_merges(
     if end > len(data):
         raise FormatError(
             f"{header.merge_count} merge records need {end - start} bytes, "
-            f"but {len(data) - start} are left",
+            f"but {len(data) - start} remain",
             path=path,
             offset=start,
         )
@@ -209,7 +216,7 @@ def _read_merges(
         left, right, new, rank = _MERGE.unpack_from(data, at)
         problem = _find_merge_problem(Merge(left, right, new), tokens, special)
         if problem is None and rank in by_rank:
-            problem = f"its rank {rank} is that of an earlier record"
+            problem = f"an earlier record has the same rank {rank}"
         if problem is None and (left, right) in numbers:
             problem = f"record {numbers[left, right]} merges the same pair"
         if problem is not None:
@@ -228,13 +235,12 @@ def _find_merge_problem(
 ) -> str | None:
     for part in merge:
         if part not in tokens:
-            return f"{part} is no token; the last id is {len(tokens) - 1}"
+            return f"{part} is not a token; the last id is {len(tokens) - 1}"
         if part in special:
             return f"{part} is the special token {_SPECIAL_TEXTS[special[part]]!r}"
     left, right, new = tokens[merge.left], tokens[merge.right], tokens[merge.new]
-    # Lengths first: many merges of two long tokens must not each cost their length.
-    if len(left) + len(right) != len(new) or left + right != new:
-        return f"it joins to {_show(left + right)} and {merge.new} is {_show(new)}"
+    if not is_join(new, left, right):
+        return f"its parts make {_show(left + right)}, and {merge.new} is {_show(new)}"
     return None
 
 
@@ -243,9 +249,7 @@ def _find_merge_problem(
 
 def check(vocab: Vocabulary) -> None:
     """Raise UnsupportedError for a vocabulary that the format cannot hold."""
-    obstacle = _find_obstacle(vocab)
-    if obstacle is not None:
-        raise UnsupportedError(f"BPE1 cannot hold this vocabulary: {obstacle}")
+    refuse("BPE1", _find_obstacle(vocab))
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
@@ -269,17 +273,13 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return what BPE1 cannot hold of a vocabulary, in words, or None."""
-    if vocab.ranking != "merges":
-        return "it is ranked by id and has no merge list"
-    if vocab.ignore_merges:
-        return "it has ignore_merges"
-    if vocab.alphabet != "bytes":
-        return f"its alphabet is {vocab.alphabet!r}, not 'bytes'"
+    """Return why BPE1 cannot hold a vocabulary, or None."""
+    obstacle = find_merge_list_obstacle(vocab) or find_alphabet_obstacle(vocab)
+    if obstacle is not None:
+        return obstacle
     if vocab.pattern is not None:
-        return f"its pattern is {vocab.pattern!r}, and the section has no place for one"
-    wanted = set(_SPECIAL_TEXTS.values())
-    if set(vocab.special_tokens) != wanted:
+        return f"its pattern is {vocab.pattern!r}, and the section has no field for one"
+    if set(vocab.special_tokens) != set(_SPECIAL_TEXTS.values()):
         return (
             f"its special tokens are {_show(list(vocab.special_tokens))}, "
             f"not exactly {', '.join(_SPECIAL_TEXTS.values())}"
@@ -291,10 +291,10 @@ def _find_obstacle(vocab: Vocabulary) -> str | None:
 
 
 def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
-    """Check the ids: bytes 0..255, no gaps, and special tokens that no merge makes."""
-    for byte in range(256):
-        if vocab.tokens.get(byte) != bytes([byte]):
-            return f"byte 0x{byte:02X} has id {vocab.ids[bytes([byte])]}, not {byte}"
+    """Check the ids: bytes 0..255, no gaps, and special tokens that no merge uses."""
+    obstacle = find_byte_obstacle(vocab, range(256), 0)
+    if obstacle is not None:
+        return obstacle
     if max(vocab.tokens) != len(vocab.tokens) - 1:
         gap = next(i for i in range(len(vocab.tokens)) if i not in vocab.tokens)
         return f"its ids have a gap at {gap}"

@@ -1,6 +1,6 @@
-"""bpetite's artifact, schema v1: one JSON object of tokens as lists of bytes and merges as pairs.
+"""bpetite's artifact, schema v1: a JSON object with tokens as lists of bytes and merges as pairs.
 
-In: a file, checked to the last byte. Out: the very bytes that bpetite writes for the same values.
+Reading checks every value. Writing gives the same bytes that bpetite writes.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import Final
 
 from byteweld import patterns
 from byteweld._files import write_atomic
-from byteweld.errors import (
-    FormatError,
-    MissingKeyError,
-    UnsupportedError,
-    VocabularyError,
+from byteweld.errors import FormatError, VocabularyError
+from byteweld.formats._json import parse_object, require_exactly, show
+from byteweld.formats._limits import (
+    find_alphabet_obstacle,
+    find_byte_obstacle,
+    find_merge_list_obstacle,
+    is_join,
+    refuse,
 )
-from byteweld.formats._json import parse_object, show
 from byteweld.vocab import Merge, Vocabulary
 
 END_OF_TEXT: Final = "<|endoftext|>"
@@ -39,7 +41,7 @@ _CANONICAL_ID: Final = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    """Say whether a file opens with one of the six keys and holds a key that only bpetite has."""
+    """Whether a file starts with one of the six keys and has one that only bpetite has."""
     own = b'"mergeable_vocab_size"' in head or b'"pretokenizer_pattern"' in head
     return own and _FIRST_KEY.match(head) is not None
 
@@ -48,7 +50,7 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def load(path: Path) -> Vocabulary:
-    """Read an artifact; anything that schema v1 does not allow is a FormatError."""
+    """Read an artifact; what schema v1 does not allow is a FormatError."""
     artifact = parse_object(path.read_bytes(), path)
     _check_head(artifact, path)
     merges = _read_merges(artifact["merges"], path)
@@ -75,20 +77,13 @@ def load(path: Path) -> Vocabulary:
 
 
 def _check_head(artifact: Mapping[str, object], path: Path) -> None:
-    """Check version, keys and pattern; the version first, as it says what the keys should be."""
-    if "schema_version" not in artifact:
-        raise MissingKeyError("key 'schema_version' is missing", path=path)
-    version = artifact["schema_version"]
+    """Check version, keys and pattern; the version first, because it determines the keys."""
+    version = artifact.get("schema_version", _SCHEMA_VERSION)
     if type(version) is not int or version != _SCHEMA_VERSION:
         raise FormatError(
             f"schema_version is {show(version)}; only {_SCHEMA_VERSION} can be read", path=path
         )
-    for key in _KEYS:
-        if key not in artifact:
-            raise MissingKeyError(f"key {key!r} is missing", path=path)
-    extra = next((key for key in artifact if key not in _KEYS), None)
-    if extra is not None:
-        raise FormatError(f"unknown key {show(extra)}; expected only {', '.join(_KEYS)}", path=path)
+    require_exactly(artifact, _KEYS, path)
     pattern = artifact["pretokenizer_pattern"]
     if pattern != patterns.GPT2:
         raise FormatError(
@@ -112,7 +107,7 @@ def _read_merges(raw: object, path: Path) -> list[Merge]:
         if not (0 <= left < new and 0 <= right < new):
             raise FormatError(
                 f"merges[{rank}] is {show(pair)} and makes id {new}; "
-                f"expected ids in 0..{new - 1}, made before it",
+                f"expected ids in 0..{new - 1}, which exist before it",
                 path=path,
             )
         merges.append(Merge(left, right, new))
@@ -163,17 +158,12 @@ def _check_tokens(tokens: Mapping[int, bytes], merges: list[Merge], path: Path) 
                 f"vocab['{token_id}'] is {show(tokens[token_id])}; expected {token!r}", path=path
             )
     for rank, (left, right, new) in enumerate(merges):
-        if not _is_join(tokens[new], tokens[left], tokens[right]):
+        if not is_join(tokens[new], tokens[left], tokens[right]):
             raise FormatError(
-                f"vocab['{new}'] is {show(tokens[new])}, but merges[{rank}] makes it of "
+                f"vocab['{new}'] is {show(tokens[new])}, but merges[{rank}] makes it from "
                 f"{show(tokens[left])} and {show(tokens[right])}",
                 path=path,
             )
-
-
-def _is_join(token: bytes, left: bytes, right: bytes) -> bool:
-    """Compare lengths first: many merges of two long tokens must not each cost their length."""
-    return len(token) == len(left) + len(right) and token == left + right
 
 
 # ---------------------------------------------------------------------- writing
@@ -181,9 +171,7 @@ def _is_join(token: bytes, left: bytes, right: bytes) -> bool:
 
 def check(vocab: Vocabulary) -> None:
     """Raise UnsupportedError for a vocabulary that the format cannot hold."""
-    obstacle = _find_obstacle(vocab)
-    if obstacle is not None:
-        raise UnsupportedError(f"a bpetite artifact cannot hold this vocabulary: {obstacle}")
+    refuse("a bpetite artifact", _find_obstacle(vocab))
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
@@ -208,13 +196,10 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return what schema v1 cannot hold of a vocabulary, in words, or None."""
-    if vocab.ranking != "merges":
-        return "it is ranked by id and has no merge list"
-    if vocab.ignore_merges:
-        return "it has ignore_merges"
-    if vocab.alphabet != "bytes":
-        return f"its alphabet is {vocab.alphabet!r}, not 'bytes'"
+    """Return why schema v1 cannot hold a vocabulary, or None."""
+    obstacle = find_merge_list_obstacle(vocab) or find_alphabet_obstacle(vocab)
+    if obstacle is not None:
+        return obstacle
     if vocab.pattern != patterns.GPT2:
         return f"its pattern is {vocab.pattern!r}, not GPT-2's"
     if vocab.roles:
@@ -227,20 +212,20 @@ def _find_obstacle(vocab: Vocabulary) -> str | None:
 
 
 def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
-    """Check the ids: bytes 0..255, the merges in order, the special token, and no other."""
-    for byte in range(256):
-        if vocab.tokens.get(byte) != bytes([byte]):
-            return f"byte 0x{byte:02X} has id {vocab.ids[bytes([byte])]}, not {byte}"
+    """Check the ids: bytes 0..255, the merges in order, the special token, and no others."""
+    obstacle = find_byte_obstacle(vocab, range(256), 0)
+    if obstacle is not None:
+        return obstacle
     for rank, (left, right, new) in enumerate(vocab.merge_ids):
         if new != _FIRST_MERGE_ID + rank:
             return f"merge {rank} makes id {new}, not {_FIRST_MERGE_ID + rank}"
         if left >= new or right >= new:
-            return f"merge {rank} makes id {new} of {left} and {right}, which come after it"
+            return f"merge {rank} makes id {new} from {left} and {right}, not from earlier ids"
     special_id = _FIRST_MERGE_ID + len(vocab.merge_ids)
     if vocab.special_tokens[END_OF_TEXT] != special_id:
         found = vocab.special_tokens[END_OF_TEXT]
         return f"{END_OF_TEXT!r} has id {found}, not {special_id}, the first after the merges"
     if len(vocab.tokens) != special_id + 1:
         extra = next(i for i in vocab.tokens if i > special_id)
-        return f"token {extra}, {show(vocab.tokens[extra])}, is made by no merge"
+        return f"token {extra}, {show(vocab.tokens[extra])}, is not made by a merge"
     return None

@@ -1,7 +1,7 @@
 """ck's binary export `ck.bpe.binary.v1`: a folder of three flat tables and a JSON with their sizes.
 
-In: a folder, checked to the last byte, in ck's own byte letters or in GPT-2's. Out: the four files
-as ck's runtime reads them, the JSON last. The byte tables are in docs/formats/ck-binary.md.
+Reading checks every byte, and takes ck's own byte letters or GPT-2's. Writing gives the four files
+that ck's runtime reads, the JSON last. docs/formats/ck-binary.md has the byte tables.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from typing import Final, Literal, NamedTuple, NoReturn
 from byteweld import patterns
 from byteweld._byte_letters import BYTE_TO_CHAR
 from byteweld._files import write_atomic
-from byteweld.errors import (
-    FormatError,
-    MissingKeyError,
-    UnsupportedError,
-    VocabularyError,
+from byteweld.errors import FormatError, VocabularyError
+from byteweld.formats._json import parse_object, require_exactly, show
+from byteweld.formats._limits import (
+    find_byte_obstacle,
+    find_merge_list_obstacle,
+    is_join,
+    refuse,
 )
-from byteweld.formats._json import parse_object, show
 from byteweld.vocab import ASCII_BYTES, Merge, VocabAlphabet, Vocabulary
 
 ByteMap = Literal["ck", "gpt2"]
 
 META: Final = "tokenizer_meta.json"
-FILES: Final[Mapping[str, str]] = {  # key of the JSON -> file; ck's loader knows these names only
+FILES: Final[Mapping[str, str]] = {  # key of the JSON -> file; ck's loader accepts no other names
     "offsets": "vocab_offsets.bin",
     "strings": "vocab_strings.bin",
     "merges": "vocab_merges.bin",
@@ -43,10 +44,10 @@ _ROLES: Final = {"unk": 0, "bos": 1, "eos": 2, "pad": 3}
 _SCHEMA: Final = "ck.bpe.binary.v1"
 _COUNTS: Final = ("vocab_size", "num_merges", "num_reserved_special_tokens", "max_piece_bytes")
 _KEYS: Final = ("schema", "mode", *_COUNTS, *FILES)
-_META_LIMIT: Final = 1 << 16  # three paths of 4096 bytes and a few numbers fit many times
+_META_LIMIT: Final = 1 << 16  # several times what three paths of 4096 bytes need
 _INT32_MAX: Final = 2**31 - 1
 
-# ck means to write GPT-2's letters, but shifts all the hidden bytes by 0x100 and forgets 0xAD.
+# ck means to write GPT-2's letters, but shifts all unprintable bytes by 0x100 and omits 0xAD.
 _CK_LETTERS: Final = {
     byte: chr(0x100 + byte if byte <= 0x20 or 0x7F <= byte <= 0xA0 else byte) for byte in range(256)
 }
@@ -69,7 +70,7 @@ class _Meta(NamedTuple):
 
 
 class _Texts(NamedTuple):
-    """The texts of all tokens as they stand in the strings file."""
+    """The text of every token, as in the strings file."""
 
     raw: list[bytes]
     offsets: tuple[int, ...]
@@ -87,7 +88,7 @@ class _Texts(NamedTuple):
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    """Say whether `path` is a folder whose tokenizer_meta.json has ck's schema, in any version."""
+    """Whether `path` is a folder whose tokenizer_meta.json has ck's schema, in any version."""
     if head:
         return False
     meta = path / META
@@ -104,12 +105,12 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def load(path: Path) -> Vocabulary:
-    """Read an export; anything that the schema does not allow is a FormatError."""
+    """Read an export; what the schema does not allow is a FormatError."""
     return load_with_map(path)[0]
 
 
 def load_with_map(path: Path) -> tuple[Vocabulary, ByteMap]:
-    """Read an export, and say by which letters it shows bytes (an ASCII export has none: "ck")."""
+    """Read an export and how it writes bytes as letters ("ck" for ASCII, which needs none)."""
     meta = _read_meta(path / META)
     offsets = _read_table(path / FILES["offsets"], "<i", meta.vocab_size, "vocab_size")
     merges = _read_table(path / FILES["merges"], "<3i", meta.num_merges, "num_merges")
@@ -135,7 +136,7 @@ def load_with_map(path: Path) -> tuple[Vocabulary, ByteMap]:
 
 
 def _pattern_of(alphabet: VocabAlphabet) -> str | None:
-    """Return what ck's runtime cuts by, which the export does not hold: GPT-2's, or nothing."""
+    """Return the pattern of ck's runtime, which is not in the export: GPT-2's, or none."""
     return patterns.GPT2 if alphabet == "bytes" else None
 
 
@@ -145,27 +146,19 @@ def _read_meta(path: Path) -> _Meta:
     if len(data) > _META_LIMIT:
         raise FormatError(f"expected at most {_META_LIMIT} bytes of JSON, found more", path=path)
     meta = parse_object(data, path)
-    if "schema" not in meta:
-        raise MissingKeyError("key 'schema' is missing", path=path)
-    if meta["schema"] != _SCHEMA:
-        raise FormatError(
-            f"schema is {show(meta['schema'])}; only {_SCHEMA!r} can be read", path=path
-        )
-    for key in _KEYS:
-        if key not in meta:
-            raise MissingKeyError(f"key {key!r} is missing", path=path)
-    extra = next((key for key in meta if key not in _KEYS), None)
-    if extra is not None:
-        raise FormatError(f"unknown key {show(extra)}; expected only {', '.join(_KEYS)}", path=path)
+    schema = meta.get("schema", _SCHEMA)
+    if schema != _SCHEMA:
+        raise FormatError(f"schema is {show(schema)}; only {_SCHEMA!r} can be read", path=path)
+    require_exactly(meta, _KEYS, path)
     for key, name in FILES.items():
         _check_file_name(key, meta[key], name, path)
     return _read_sizes(meta, path)
 
 
 def _check_file_name(key: str, found: object, name: str, path: Path) -> None:
-    """Accept the plain name, or the name behind a folder: ck-bpe-train writes where it wrote to.
+    """Accept the plain name, or a path that ends with it: ck-bpe-train records where it wrote.
 
-    The folder is never followed: the file is opened beside the JSON, as ck's own loader does it.
+    The path is never followed: the file is opened beside the JSON, as ck's own loader does.
     """
     if isinstance(found, str):
         *folders, last = found.split("/")
@@ -202,11 +195,11 @@ def _read_sizes(meta: Mapping[str, object], path: Path) -> _Meta:
 
 
 def _read_data(path: Path, limit: int, expected: str) -> bytes:
-    """Read a data file that must be there, whole, and not above a limit known before."""
+    """Read a data file that must exist and not be larger than a limit."""
     try:
         status = path.stat()
     except FileNotFoundError as error:
-        raise FormatError(f"the file is missing; {META} beside it needs it", path=path) from error
+        raise FormatError(f"the file is missing; {META} needs it", path=path) from error
     if not stat.S_ISREG(status.st_mode):
         raise FormatError("expected a regular file", path=path)
     if status.st_size > limit:
@@ -225,13 +218,13 @@ def _read_table(path: Path, record: str, count: int, key: str) -> list[tuple[int
 
 
 def _read_texts(path: Path, offsets: list[int]) -> _Texts:
-    """Cut the strings file at its NULs and check that the offsets say the same."""
+    """Split the strings file at its NULs and check the offsets."""
     data = _read_data(path, _INT32_MAX, f"at most {_INT32_MAX}, as offsets are int32")
     found = data.count(b"\0")
     if found != len(offsets) or not data.endswith(b"\0"):
         raise FormatError(
             f"the file has {found} NUL bytes and ends with {data[-1:]!r}; "
-            f"expected {len(offsets)} texts, each with a NUL at its end",
+            f"expected {len(offsets)} strings, each ended by a NUL",
             path=path,
         )
     raw = data[:-1].split(b"\0")
@@ -239,7 +232,7 @@ def _read_texts(path: Path, offsets: list[int]) -> _Texts:
     for token_id, (text, offset) in enumerate(zip(raw, offsets, strict=True)):
         if offset != start:
             raise FormatError(
-                f"token {token_id} is at {offset}; expected {start}, after the text before it",
+                f"token {token_id} is at {offset}; expected {start}, after the previous one",
                 path=path.with_name(FILES["offsets"]),
                 offset=4 * token_id,
             )
@@ -268,7 +261,7 @@ def _read_special_tokens(texts: _Texts, meta: _Meta) -> dict[str, int]:
 
 
 def _find_byte_map(texts: _Texts, meta: _Meta) -> ByteMap:
-    """Tell the two maps apart by byte 0x7F, the first they differ on; the rest is checked after."""
+    """Tell the two maps apart by byte 0x7F, the first that differs; others are checked later."""
     if meta.alphabet == "ascii":
         return "ck"
     _refuse_overlap(texts, meta)
@@ -279,8 +272,8 @@ def _find_byte_map(texts: _Texts, meta: _Meta) -> ByteMap:
 def _refuse_overlap(texts: _Texts, meta: _Meta) -> None:
     """Refuse, with the reason, what ck-bpe-train writes for byte mode with reserved special tokens.
 
-    It gives reserved tokens the ids from 4, and then byte b the id 4 + b all the same: the first
-    bytes lose their ids, and the last ids stay unset and come out as `<|unk|>` twice.
+    It gives reserved tokens the ids from 4, and then byte b the id 4 + b as well: the first bytes
+    lose their ids, and the last ids stay unset and are written as `<|unk|>` twice.
     """
     count = meta.num_reserved
     if count == 0:
@@ -293,7 +286,7 @@ def _refuse_overlap(texts: _Texts, meta: _Meta) -> None:
             f"the {count} reserved special tokens overlap the ids of bytes: token "
             f"{meta.first_byte_id} is {show(first.decode())}; expected byte 0x00 "
             f"(ck-bpe-train gives both the ids from {len(BUILT_IN)}, so bytes 0x00 to "
-            f"0x{min(count, 256) - 1:02X} have none); train again without reserved tokens, "
+            f"0x{min(count, 256) - 1:02X} have no id); train again without reserved tokens, "
             "or with byteweld's recipe 'ck'",
         )
 
@@ -330,7 +323,7 @@ def _read_merged_tokens(texts: _Texts, meta: _Meta, byte_map: ByteMap) -> dict[i
         if strange is not None:
             texts.fail(
                 token_id,
-                f"token {token_id} is {show(text)}, and {strange!r} stands for no byte",
+                f"token {token_id} is {show(text)}, and {strange!r} is not the letter of a byte",
             )
         tokens[token_id] = bytes(byte_of[char] for char in text)
     return tokens
@@ -339,7 +332,7 @@ def _read_merged_tokens(texts: _Texts, meta: _Meta, byte_map: ByteMap) -> dict[i
 def _check_merges(
     merges: list[tuple[int, ...]], tokens: Mapping[int, bytes], meta: _Meta, path: Path
 ) -> list[Merge]:
-    """Check that merge number n makes the n-th id after the bytes, from two ids before it."""
+    """Check that merge n makes the n-th id after the bytes, from two earlier ids."""
     checked = []
     for rank, (left, right, new) in enumerate(merges):
         problem = None
@@ -347,7 +340,7 @@ def _check_merges(
             problem = f"expected it to make {meta.first_merge_id + rank}"
         elif not (meta.first_byte_id <= left < new and meta.first_byte_id <= right < new):
             problem = f"expected both parts in {meta.first_byte_id}..{new - 1}"
-        elif not _is_join(tokens[new], tokens[left], tokens[right]):
+        elif not is_join(tokens[new], tokens[left], tokens[right]):
             problem = (
                 f"{show(tokens[left])} and {show(tokens[right])} do not make "
                 f"{show(tokens[new])}, which {new} is"
@@ -362,19 +355,12 @@ def _check_merges(
     return checked
 
 
-def _is_join(token: bytes, left: bytes, right: bytes) -> bool:
-    """Compare lengths first: many merges of two long tokens must not each cost their length."""
-    return len(token) == len(left) + len(right) and token == left + right
-
-
 # ---------------------------------------------------------------------- writing
 
 
 def check(vocab: Vocabulary) -> None:
     """Raise UnsupportedError for a vocabulary that the format cannot hold."""
-    obstacle = _find_obstacle(vocab)
-    if obstacle is not None:
-        raise UnsupportedError(f"ck's binary export cannot hold this vocabulary: {obstacle}")
+    refuse("ck's binary export", _find_obstacle(vocab))
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
@@ -385,7 +371,7 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
 def save(
     vocab: Vocabulary, path: Path, *, overwrite: bool = False, max_piece_bytes: int = 0
 ) -> None:
-    """Write an export into the folder `path`, made if missing; what it cannot hold is refused.
+    """Write an export into the folder `path`, which is created if missing.
 
     `max_piece_bytes` is a note for readers: ck's limit on the bytes of the letters, 0 for none.
     """
@@ -398,22 +384,21 @@ def save(
         _write_files(path, files, overwrite=overwrite)
     except BaseException:
         if made:
-            with contextlib.suppress(OSError):  # somebody else's file came in meanwhile
+            with contextlib.suppress(OSError):  # somebody else wrote a file there in the meantime
                 path.rmdir()
         raise
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return what the export cannot hold of a vocabulary, in words, or None."""
-    if vocab.ranking != "merges":
-        return "it is ranked by id and has no merge list"
-    if vocab.ignore_merges:
-        return "it has ignore_merges"
+    """Return why the export cannot hold a vocabulary, or None."""
+    obstacle = find_merge_list_obstacle(vocab)
+    if obstacle is not None:
+        return obstacle
     if vocab.pattern != _pattern_of(vocab.alphabet):
         wanted = "GPT-2's" if vocab.alphabet == "bytes" else "none"
         return (
-            f"its pattern is {vocab.pattern!r}; the export has no place for one, and for the "
-            f"alphabet {vocab.alphabet!r} means {wanted}"
+            f"its pattern is {vocab.pattern!r}; the export has no field for one, and for the "
+            f"alphabet {vocab.alphabet!r} implies {wanted}"
         )
     for token_id, text in enumerate(BUILT_IN):
         if vocab.special_tokens.get(text) != token_id:
@@ -423,38 +408,38 @@ def _find_obstacle(vocab: Vocabulary) -> str | None:
         return f"its roles are {dict(vocab.roles)}, not {_ROLES}"
     for text in vocab.special_tokens:
         if "\0" in text:
-            return f"its special token {show(text)} holds a NUL, which ends a text"
+            return f"its special token {show(text)} has a NUL, which ends a string"
     return _find_layout_obstacle(vocab)
 
 
 def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
-    """Check the ids: special tokens, then bytes in order, then merges in order, and no other."""
-    for place, (text, token_id) in enumerate(vocab.special_tokens.items()):
-        if token_id != place:
-            return f"its special token {show(text)} has id {token_id}, not {place}"
+    """Check the ids: special tokens, then bytes in order, then merges in order, and no others."""
+    for index, (text, token_id) in enumerate(vocab.special_tokens.items()):
+        if token_id != index:
+            return f"its special token {show(text)} has id {token_id}, not {index}"
     first_byte_id = len(vocab.special_tokens)
     alphabet = bytes(range(256)) if vocab.alphabet == "bytes" else ASCII_BYTES
-    for token_id, byte in enumerate(alphabet, first_byte_id):
-        if vocab.tokens.get(token_id) != bytes([byte]):
-            return f"byte 0x{byte:02X} has id {vocab.ids.get(bytes([byte]))}, not {token_id}"
+    obstacle = find_byte_obstacle(vocab, alphabet, first_byte_id)
+    if obstacle is not None:
+        return obstacle
     first_merge_id = first_byte_id + len(alphabet)
     for rank, (left, right, new) in enumerate(vocab.merge_ids):
         if new != first_merge_id + rank:
             return f"merge {rank} makes id {new}, not {first_merge_id + rank}"
         if not (first_byte_id <= left < new and first_byte_id <= right < new):
-            return f"merge {rank} makes id {new} of {left} and {right}, not of ids before it"
+            return f"merge {rank} makes id {new} from {left} and {right}, not from earlier ids"
     if len(vocab.tokens) != first_merge_id + len(vocab.merge_ids):
         last = first_merge_id + len(vocab.merge_ids) - 1
         extra = next(i for i in vocab.tokens if i > last)
-        return f"token {extra}, {show(vocab.tokens[extra])}, is made by no merge"
+        return f"token {extra}, {show(vocab.tokens[extra])}, is not made by a merge"
     # A letter has at most two bytes of UTF-8; the offsets are int32.
     if sum(2 * len(token) + 1 for token in vocab.tokens.values()) > _INT32_MAX:
-        return f"its texts may pass {_INT32_MAX} bytes, the largest offset"
+        return f"its strings may exceed {_INT32_MAX} bytes, the largest offset"
     return None
 
 
 def _render(vocab: Vocabulary, max_piece_bytes: int) -> dict[str, bytes]:
-    """Return the contents of the four files by name, in the order of writing: the JSON is last."""
+    """Return the contents of the four files by name, in the order of writing: the JSON last."""
     letters = _CK_LETTERS if vocab.alphabet == "bytes" else {}
     num_special = len(vocab.special_tokens)
     texts = [
@@ -484,7 +469,7 @@ def _render(vocab: Vocabulary, max_piece_bytes: int) -> dict[str, bytes]:
 
 
 def _make_folder(path: Path) -> bool:
-    """Make the folder if it is missing; say whether it was."""
+    """Create the folder if it is missing; return whether it was."""
     if path.is_dir():
         return False
     path.mkdir()
@@ -492,21 +477,21 @@ def _make_folder(path: Path) -> bool:
 
 
 def _write_files(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Write all files or none. An older export waits in a hidden folder until the new one is whole.
+    """Write all files or none; an older export is kept in a hidden folder until all are written.
 
-    The JSON goes away first and comes back last: at no moment is a mixed folder an export.
+    The JSON is removed first and written last, so a mixed folder is never an export.
     """
-    there = [name for name in reversed(list(files)) if os.path.lexists(folder / name)]
-    for name in there:
+    existing = [name for name in reversed(list(files)) if os.path.lexists(folder / name)]
+    for name in existing:
         target = folder / name
         if not overwrite:
             raise FileExistsError(f"{target} exists; pass overwrite=True (--force) to replace it")
         if target.is_dir() and not target.is_symlink():
-            raise IsADirectoryError(f"{target} is a folder; move it away to write a file there")
+            raise IsADirectoryError(f"{target} is a folder; expected a file or nothing")
     aside = Path(tempfile.mkdtemp(prefix=".replaced.", dir=folder))
     written: list[str] = []
     try:
-        for name in there:
+        for name in existing:
             (folder / name).rename(aside / name)
         for name, data in files.items():
             write_atomic(folder / name, data)
@@ -514,7 +499,7 @@ def _write_files(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -
     except BaseException:
         for name in reversed(written):
             (folder / name).unlink(missing_ok=True)
-        for name in reversed(there):
+        for name in reversed(existing):
             if os.path.lexists(aside / name):
                 (aside / name).rename(folder / name)
         aside.rmdir()

@@ -1,8 +1,8 @@
-"""Mistral's tekken.json: ranks in base64, the pattern, and the special tokens before them.
+"""Mistral's tekken.json: ranks in base64, the pattern and the special tokens.
 
-A token's id is its rank plus the number of special tokens, whose ids are the first. Of the ranks in
-a file only as many are used as its sizes say. Settings for images and audio change no text's ids;
-they are not read, and not written.
+Special tokens have the first ids; the id of any other token is its rank plus their number. The
+sizes in a file determine how many of its ranks are used. Settings for images and audio do not
+affect text; they are neither read nor written.
 """
 
 from __future__ import annotations
@@ -14,16 +14,24 @@ from pathlib import Path
 from typing import Final
 
 from byteweld._files import write_atomic
-from byteweld.errors import FormatError, UnsupportedError, VocabularyError
-from byteweld.formats._json import parse_object, read_file, read_list, read_object, require, show
+from byteweld.errors import FormatError, VocabularyError
+from byteweld.formats._json import (
+    check_keys,
+    parse_object,
+    read_file,
+    read_list,
+    read_object,
+    require,
+    show,
+)
+from byteweld.formats._limits import refuse
 from byteweld.formats._ranks import find_rank_obstacle, from_base64, recover_merges, to_base64
-from byteweld.patterns import resolve_pattern
-from byteweld.vocab import MAX_ID, Vocabulary
+from byteweld.vocab import MAX_ID, Split, Vocabulary
 
-# After v7 a file must list its special tokens, says mistral-common 1.13.
+# Files after v7 must list their special tokens, according to mistral-common 1.13.
 _VERSION: Final = re.compile(r"v([0-9]{1,4})")
 _LAST_WITHOUT_SPECIALS: Final = 7
-_WRITTEN_VERSION: Final = "v3"  # the first with tekken files; the version says nothing about text
+_WRITTEN_VERSION: Final = "v3"  # the first with tekken files; it does not affect text
 
 _KEYS: Final = frozenset(
     ("config", "vocab", "special_tokens", "version", "type", "image", "multimodal", "audio")
@@ -33,7 +41,7 @@ _CONFIG_KEYS: Final = frozenset(("pattern", "num_vocab_tokens", "version", *_SIZ
 _TOKEN_KEYS: Final = frozenset(("rank", "token_bytes", "token_str"))
 _SPECIAL_KEYS: Final = frozenset(("rank", "token_str", "is_control"))
 
-# The special tokens of a file that lists none, in order, and what fills the places after them; from
+# The special tokens of a file that lists none, in order, and the names of those after them; from
 # `tekken.py` of mistral-common 1.13.
 _DEFAULT_SPECIALS: Final = (
     "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] "
@@ -47,7 +55,7 @@ _SIGN: Final = re.compile(rb'"token_bytes"\s*:\s*"|"default_num_special_tokens"\
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    """Say whether a JSON object has tekken's settings or one of its tokens at its start."""
+    """Whether a JSON object starts with tekken's settings or tokens."""
     return head.lstrip().startswith(b"{") and _SIGN.search(head) is not None
 
 
@@ -57,9 +65,9 @@ def recognize(path: Path, head: bytes) -> bool:
 def load(path: Path) -> Vocabulary:
     """Read a tekken.json."""
     document = parse_object(read_file(path), path)
-    _check_keys(document, _KEYS, "the file", path)
+    check_keys(document, _KEYS, "the file", path)
     config = read_object(require(document, "config", path, "the file"), "'config'", path)
-    _check_keys(config, _CONFIG_KEYS, "'config'", path)
+    check_keys(config, _CONFIG_KEYS, "'config'", path)
     version = _read_version(config, path)
     size, num_specials = (_read_size(config, key, path) for key in _SIZES)
     ranks = _read_ranks(
@@ -77,20 +85,12 @@ def load(path: Path) -> Vocabulary:
             tokens | {token_id: text.encode() for text, token_id in special_tokens.items()},
             merges or (),
             special_tokens=special_tokens,
-            pattern=_read_pattern(config, path),
+            steps=[Split(_read_pattern(config, path))],
             roles=_infer_roles(special_tokens),
             ranking="ranks" if merges is None else "merges",
         )
     except VocabularyError as error:
         raise FormatError(str(error), path=path) from error
-
-
-def _check_keys(value: Mapping[str, object], known: frozenset[str], what: str, path: Path) -> None:
-    unknown = [key for key in value if key not in known]
-    if unknown:
-        raise UnsupportedError(
-            f"{path}: {what} has the key {show(unknown[0])}, which cannot be read yet"
-        )
 
 
 def _read_size(config: Mapping[str, object], key: str, path: Path) -> int:
@@ -104,7 +104,7 @@ def _read_version(config: Mapping[str, object], path: Path) -> int:
     version = require(config, "version", path, "'config'")
     match = _VERSION.fullmatch(version) if isinstance(version, str) else None
     if match is None:
-        raise FormatError(f"version is {show(version)}; expected such as 'v3'", path=path)
+        raise FormatError(f"version is {show(version)}; expected a version such as 'v3'", path=path)
     return int(match[1])
 
 
@@ -112,44 +112,42 @@ def _read_pattern(config: Mapping[str, object], path: Path) -> str:
     pattern = require(config, "pattern", path, "'config'")
     if type(pattern) is not str or not pattern:
         raise FormatError(f"'pattern' is {show(pattern)}; expected a regular expression", path=path)
-    if pattern.isidentifier():  # for us, a bare word is the name of a pattern
-        return f"(?:{pattern})"
-    return resolve_pattern(pattern) or pattern
+    return pattern
 
 
 def _read_specials(document: Mapping[str, object], version: int, path: Path) -> list[str]:
-    """Return the texts of the special tokens that a file lists; old ones list none, and have 20."""
+    """Return the special tokens that a file lists; old files list none and have 20."""
     listed = document.get("special_tokens")
     if listed is not None:
         items = enumerate(read_list(listed, "'special_tokens'", path))
         return [_read_special(item, rank, path) for rank, item in items]
     if version > _LAST_WITHOUT_SPECIALS:
         raise FormatError(
-            f"the file lists no special tokens, which it must after v{_LAST_WITHOUT_SPECIALS}",
+            f"the file lists no special tokens; after v{_LAST_WITHOUT_SPECIALS} it must",
             path=path,
         )
     return list(_DEFAULT_SPECIALS)
 
 
 def _fill_specials(texts: list[str], count: int, *, most: int, path: Path) -> None:
-    """Fill the places after the last special token with names, up to `count`."""
+    """Name the unnamed special tokens, up to `count`."""
     if not len(texts) <= count <= max(most, len(texts)):
         raise FormatError(
-            f"'default_num_special_tokens' is {count}; expected at least the {len(texts)} that "
-            f"have a name, and no more than the {most} other tokens",
+            f"'default_num_special_tokens' is {count}; expected at least {len(texts)}, the number "
+            f"of names, and at most {most}, the number of other tokens",
             path=path,
         )
     texts += map(_FILLER.format, range(len(texts), count))
     seen: set[str] = set()
     for text in texts:
         if text in seen:
-            raise FormatError(f"special token {show(text)} is there twice", path=path)
+            raise FormatError(f"special token {show(text)} is listed twice", path=path)
         seen.add(text)
 
 
 def _read_special(item: object, rank: int, path: Path) -> str:
     special = read_object(item, f"special token {rank}", path)
-    _check_keys(special, _SPECIAL_KEYS, f"special token {rank}", path)
+    check_keys(special, _SPECIAL_KEYS, f"special token {rank}", path)
     found = require(special, "rank", path, f"special token {rank}")
     text = require(special, "token_str", path, f"special token {rank}")
     if type(found) is not int or found != rank or type(text) is not str or not text:
@@ -162,17 +160,17 @@ def _read_special(item: object, rank: int, path: Path) -> str:
 
 
 def _read_ranks(items: list[object], count: int, path: Path) -> list[bytes]:
-    """Return the first `count` tokens, in order of rank; the rest of a file is not used."""
+    """Return the first `count` tokens, in order of rank; the others are not used."""
     if not 256 <= count <= len(items):
         raise FormatError(
             f"by its sizes the file uses {count} tokens, and it lists {len(items)}; "
-            "expected at least 256, and no more than it lists",
+            "expected at least 256 and at most those listed",
             path=path,
         )
     ranks: dict[bytes, int] = {}
     for rank, item in enumerate(items[:count]):
         entry = read_object(item, f"token {rank}", path)
-        _check_keys(entry, _TOKEN_KEYS, f"token {rank}", path)
+        check_keys(entry, _TOKEN_KEYS, f"token {rank}", path)
         found = require(entry, "rank", path, f"token {rank}")
         text = require(entry, "token_bytes", path, f"token {rank}")
         token = from_base64(text.encode()) if isinstance(text, str) else None
@@ -201,9 +199,7 @@ def _infer_roles(special_tokens: Mapping[str, int]) -> dict[str, int]:
 
 def check(vocab: Vocabulary) -> None:
     """Raise UnsupportedError for a vocabulary that the format cannot hold."""
-    obstacle = _find_obstacle(vocab)
-    if obstacle is not None:
-        raise UnsupportedError(f"tekken.json cannot hold this vocabulary: {obstacle}")
+    refuse("tekken.json", _find_obstacle(vocab))
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
@@ -212,7 +208,7 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
 
 
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write a tekken.json; the ids must be as they are there: special tokens, bytes, the rest."""
+    """Write a tekken.json; the ids must be in its order: special tokens, bytes, other tokens."""
     check(vocab)
     tokens = [token for _, token in vocab.ordinary()]
     config = {
@@ -245,7 +241,7 @@ def _text(token: bytes) -> str | None:
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return what a tekken.json cannot hold of a vocabulary, in words, or None."""
+    """Return why a tekken.json cannot hold a vocabulary, or None."""
     if vocab.pattern is None:
         return "it has no pattern"
     num_specials = len(vocab.special_tokens)
@@ -253,11 +249,11 @@ def _find_obstacle(vocab: Vocabulary) -> str | None:
         return "its special tokens do not have the first ids"
     for expected, (token_id, token) in enumerate(vocab.ordinary(), start=num_specials):
         if token_id != expected:
-            return f"its ids have a hole before {token_id}"
+            return f"its ids have a gap before {token_id}"
         byte = expected - num_specials
         if byte < 256 and token != bytes([byte]):
             return f"token {token_id} is {token!r}; after the special tokens come the 256 bytes"
     if dict(vocab.roles) != _infer_roles(vocab.special_tokens):
         names = ", ".join(f"{role} {text}" for role, text in _ROLES.items())
-        return f"its roles are {dict(vocab.roles)}; in tekken they go by name ({names})"
+        return f"its roles are {dict(vocab.roles)}; in tekken they follow from names ({names})"
     return find_rank_obstacle(vocab)

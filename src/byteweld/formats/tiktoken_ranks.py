@@ -1,6 +1,6 @@
-"""tiktoken's rank files: a line per token, its bytes in base64, a space and its rank (its id).
+"""tiktoken's rank files: one line per token, with its bytes in base64, a space and its rank (id).
 
-Pattern and special tokens are not in the file: they come as options or from `<file>.byteweld.json`.
+The pattern and the special tokens are not in the file but in options or in `<file>.byteweld.json`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._json import read_file, show
+from byteweld.formats._limits import refuse
 from byteweld.formats._ranks import (
     find_rank_obstacle,
     from_base64,
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
 
 
 _LINE: Final = re.compile(rb"([A-Za-z0-9+/]*={0,2}) (0|[1-9][0-9]{0,9})")
-_LOOKED_AT: Final = 16  # lines that recognition reads
+_HEAD_LINES: Final = 16  # how many lines recognition reads
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    """Say whether a file opens with lines of base64, a space and a rank."""
-    lines = head.split(b"\n", _LOOKED_AT)[:_LOOKED_AT]
-    if len(lines) > 1:  # the last may be cut, or be what follows the last newline
+    """Whether a file starts with lines of base64, a space and a rank."""
+    lines = head.split(b"\n", _HEAD_LINES)[:_HEAD_LINES]
+    if len(lines) > 1:  # the last may be incomplete, or empty after the last newline
         lines = lines[:-1]
     matches = [_LINE.fullmatch(line) for line in lines]
     return all(match is not None and from_base64(match[1]) for match in matches)
@@ -50,7 +51,7 @@ def load(
     special_tokens: Mapping[str, int] | Unset = UNSET,
     roles: Mapping[str, int] | Unset = UNSET,
 ) -> Vocabulary:
-    """Read a rank file with the pattern and special tokens given, or with those of its sidecar."""
+    """Read a rank file with the given pattern and special tokens, or with those of its sidecar."""
     data = read_file(path)
     table = read_ranks(data)
     tokens = _read_ranks(data, path) if table is None else {}
@@ -83,9 +84,9 @@ def load(
         if token_id in ranks and merges is None:
             raise UnsupportedError(
                 f"{path}: special token {text!r} is also the token of rank {token_id}, "
-                "which only a vocabulary with a merge list can hold"
+                "which only a vocabulary with a merge list can have"
             )
-        tokens.setdefault(token_id, text.encode())  # the first of several texts of one id
+        tokens.setdefault(token_id, text.encode())  # the first text of a shared id
     try:
         return Vocabulary(
             tokens,
@@ -100,10 +101,10 @@ def load(
 
 
 def _load_table(ranks: Table, known: _sidecar.Sidecar) -> Vocabulary | None:
-    """Make the vocabulary of ranks that were read fast; None if anything is unusual."""
+    """Make a vocabulary from ranks that were read fast; None if anything is unusual."""
     specials: dict[int, bytes] = {}
     for text, token_id in known.special_tokens.items():
-        specials.setdefault(token_id, text.encode())  # the first of several texts of one id
+        specials.setdefault(token_id, text.encode())  # the first text of a shared id
     recovered = ranks.with_merges_of_ranks()
     try:
         table = (recovered or ranks).with_tokens(list(specials.items()))
@@ -122,7 +123,7 @@ def _load_table(ranks: Table, known: _sidecar.Sidecar) -> Vocabulary | None:
 
 
 def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
-    """Return rank -> token of every line; ranks ascend, with holes."""
+    """Return rank -> token of every line; ranks ascend, with gaps."""
     tokens: dict[int, bytes] = {}
     ranks: dict[bytes, int] = {}
     last = -1
@@ -130,21 +131,21 @@ def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
     if lines[-1] == b"":
         lines.pop()
     for number, line in enumerate(lines, start=1):
-        place = f"{path}:{number}"
+        where = f"{path}:{number}"
         match = _LINE.fullmatch(line)
         token = from_base64(match[1]) if match else None
         if match is None or token is None:
             found = line if len(line) <= 100 else line[:100] + b"..."
-            raise FormatError(f"expected base64, a space and a rank, found {found!r}", path=place)
+            raise FormatError(f"expected base64, a space and a rank, found {found!r}", path=where)
         rank = int(match[2])
         if rank > MAX_ID:
-            raise FormatError(f"rank {rank} is above {MAX_ID}, the last id", path=place)
+            raise FormatError(f"rank {rank} is above {MAX_ID}, the last id", path=where)
         if rank <= last:
-            raise FormatError(f"rank {rank} follows rank {last}; ranks must ascend", path=place)
+            raise FormatError(f"rank {rank} follows rank {last}; ranks must ascend", path=where)
         if token in ranks:
             raise FormatError(
-                f"ranks {ranks[token]} and {rank} are both {show(token)}; every token has one rank",
-                path=place,
+                f"ranks {ranks[token]} and {rank} are both {show(token)}; expected one",
+                path=where,
             )
         tokens[rank] = token
         ranks[token] = last = rank
@@ -152,13 +153,13 @@ def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
 
 
 def _check_bytes(tokens: Mapping[int, bytes], path: Path) -> None:
-    """Refuse a file that lacks a byte before anything is merged with it."""
+    """Refuse a file without a token for each byte."""
     singles = {token for token in tokens.values() if len(token) == 1}
     missing = [byte for byte in range(256) if bytes([byte]) not in singles]
     if missing:
         raise FormatError(
             f"no token for {len(missing)} of 256 bytes, first 0x{missing[0]:02X}; "
-            "a rank file needs one for each",
+            "a rank file needs all",
             path=path,
         )
 
@@ -168,9 +169,7 @@ def _check_bytes(tokens: Mapping[int, bytes], path: Path) -> None:
 
 def check(vocab: Vocabulary) -> None:
     """Raise UnsupportedError for a vocabulary that the format cannot hold."""
-    obstacle = find_rank_obstacle(vocab)
-    if obstacle is not None:
-        raise UnsupportedError(f"a rank file cannot hold this vocabulary: {obstacle}")
+    refuse("a rank file", find_rank_obstacle(vocab))
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
@@ -179,7 +178,7 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
 
 
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write the ranks, and beside them the sidecar with pattern, special tokens and roles."""
+    """Write the ranks, and a sidecar with pattern, special tokens and roles."""
     check(vocab)
     data = b"".join(to_base64(token) + b" %d\n" % rank for rank, token in vocab.ordinary())
     files = [(_sidecar.sidecar_path(path), _sidecar.render(vocab, data)), (path, data)]

@@ -1,7 +1,7 @@
 """GPT-2's two files: vocab.json (token in byte letters -> id) and merges.txt (pairs in rank order).
 
-In: a folder or its vocab.json, also under OpenAI's first names encoder.json and vocab.bpe. Pattern,
-special tokens and roles are in neither: they come as options or from `byteweld.json` in the folder.
+Reads a folder or its vocab.json, also under OpenAI's original names encoder.json and vocab.bpe. The
+pattern, special tokens and roles are not in the files but in options or in `byteweld.json`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._json import parse_object, read_file, read_ids, show
+from byteweld.formats._limits import find_alphabet_obstacle, find_merge_list_obstacle, refuse
 from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import Merge, Vocabulary
 
 _VOCAB: Final = "vocab.json"
 _MERGES: Final = "merges.txt"
 _SIDECAR: Final = "byteweld.json"
+_FILES: Final = f"{_VOCAB} and {_MERGES}"
 _NAMES: Final = ((_VOCAB, _MERGES), ("encoder.json", "vocab.bpe"))
 _HEADER: Final = "#version: 0.2"
 _VERSION: Final = "#version"
@@ -29,7 +31,7 @@ _OPENING: Final = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]+\s*[,}]')
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    """Say whether a folder holds the two files, or a file is the first of the two."""
+    """Whether a folder has the two files, or a file is the first of the two."""
     try:
         if path.is_dir():
             return find_files(path) is not None
@@ -39,7 +41,7 @@ def recognize(path: Path, head: bytes) -> bool:
             and _OPENING.match(head) is not None
             and path.with_name(other).is_file()
         )
-    except OSError:  # a folder that may not be looked into
+    except OSError:  # a folder that may not be read
         return False
 
 
@@ -63,7 +65,7 @@ def load(
     special_tokens: Mapping[str, int] | Unset = UNSET,
     roles: Mapping[str, int] | Unset = UNSET,
 ) -> Vocabulary:
-    """Read the two files with the pattern and special tokens given, or those of `byteweld.json`."""
+    """Read the two files with the given pattern and special tokens, or those of `byteweld.json`."""
     found = find_files(path)
     if found is None:
         if not path.exists():
@@ -140,7 +142,7 @@ def _read_pairs(data: bytes, path: Path) -> list[tuple[str, str]]:
 
 
 def _read_merges(pairs: list[tuple[str, str]], ids: Mapping[str, int], path: Path) -> list[Merge]:
-    """Turn pairs in byte letters into ids; every part and every result must be a token."""
+    """Turn pairs in byte letters into ids; all parts and results must be tokens."""
     merges: list[Merge] = []
     seen: dict[tuple[str, str], int] = {}
     for number, (left, right) in enumerate(pairs, start=2):
@@ -163,7 +165,7 @@ def _read_merges(pairs: list[tuple[str, str]], ids: Mapping[str, int], path: Pat
 def _read_tokens(
     ids: Mapping[str, int], special_tokens: Mapping[str, int], made: set[str], path: Path
 ) -> dict[int, bytes]:
-    """Turn byte letters into bytes; a special token is in the file as its text, or not at all."""
+    """Turn byte letters into bytes; a special token is in the file as its text, or is not."""
     tokens: dict[int, bytes] = {}
     owners: dict[int, str] = {}
     for text, token_id in ids.items():
@@ -206,7 +208,7 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
 
 
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write vocab.json, merges.txt and byteweld.json into a folder, made if it is not there."""
+    """Write vocab.json, merges.txt and byteweld.json into a folder, created if missing."""
     folder = _folder(path)
     keys = _keys(vocab)
     pairs = _pairs(vocab)
@@ -225,25 +227,17 @@ def _folder(path: Path) -> Path:
     return path.parent if path.name == _VOCAB else path
 
 
-def _unsupported(obstacle: str) -> UnsupportedError:
-    return UnsupportedError(f"{_VOCAB} and {_MERGES} cannot hold this vocabulary: {obstacle}")
-
-
 def _keys(vocab: Vocabulary) -> dict[str, int]:
     """Return what vocab.json holds: byte letters -> id, and the text of special tokens -> id."""
-    if vocab.alphabet != "bytes":
-        raise _unsupported(f"its alphabet is {vocab.alphabet!r}, not 'bytes'")
-    if vocab.ranking != "merges":
-        raise _unsupported("it is ranked by id and has no merge list")
-    if vocab.ignore_merges:
-        raise _unsupported("it has ignore_merges")
+    refuse(_FILES, find_alphabet_obstacle(vocab) or find_merge_list_obstacle(vocab))
     keys = {bytes_to_chars(token): token_id for token_id, token in vocab.ordinary()}
     shared = set(keys.values())
     for text, token_id in vocab.special_tokens.items():
         if keys.get(text, token_id) != token_id:
-            raise _unsupported(
+            refuse(
+                _FILES,
                 f"special token {text!r} has id {token_id}, and the same letters are "
-                f"the token {vocab.tokens[keys[text]]!r} with id {keys[text]}"
+                f"the token {vocab.tokens[keys[text]]!r} with id {keys[text]}",
             )
         if token_id not in shared:
             keys[text] = token_id
@@ -251,11 +245,11 @@ def _keys(vocab: Vocabulary) -> dict[str, int]:
 
 
 def _pairs(vocab: Vocabulary) -> list[str]:
-    """Return the lines of merges.txt after its first."""
+    """Return the lines of merges.txt after the first."""
     lines = [f"{bytes_to_chars(left)} {bytes_to_chars(right)}" for left, right in vocab.merges]
     for rank, line in enumerate(lines):
         if line.startswith(_VERSION):
-            raise _unsupported(
-                f"merge {rank} would be the line {line!r}, which readers take for a comment"
+            refuse(
+                _FILES, f"merge {rank} would be the line {line!r}, which readers take for a comment"
             )
     return lines

@@ -193,12 +193,12 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "an id listed twice": (
         section(tokens=[*TOKENS, (260, b"th")]),
         57,
-        "id 260, which an earlier record has",
+        "id 260, like an earlier record",
     ),
     "a byte listed twice": (
         section(tokens=[*TOKENS, (9, b"\t"), (9, b"\t")]),
         66,
-        "id 9, which an",
+        "id 9, like an",
     ),
     "an id out of range": (section(tokens=[(260, b"th"), (262, b"the")]), 46, "has id 262"),
     "an empty token": (section(tokens=[(260, b""), (261, b"the")]), 40, "an empty token"),
@@ -217,17 +217,17 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "a left part out of range": (
         section(merges=[(262, 104, 260, 0), MERGES[1]]),
         57,
-        "262 is no token",
+        "262 is not a token",
     ),
     "a right part out of range": (
         section(merges=[(116, 2**32 - 1, 260, 0), MERGES[1]]),
         57,
-        "4294967295 is no token",
+        "4294967295 is not a token",
     ),
     "a missing merge output": (
         section(merges=[MERGES[0], (260, 101, 262, 1)]),
         73,
-        "262 is no token",
+        "262 is not a token",
     ),
     "a special token as part": (
         section(merges=[(256, 104, 260, 0), MERGES[1]]),
@@ -242,9 +242,9 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "an output of other bytes": (
         section(merges=[(104, 116, 260, 0), MERGES[1]]),
         57,
-        "joins to b'ht' and 260 is b'th'",
+        "make b'ht', and 260 is b'th'",
     ),
-    "a rank used twice": (section(merges=[MERGES[0], (260, 101, 261, 0)]), 73, "its rank 0 is"),
+    "a rank used twice": (section(merges=[MERGES[0], (260, 101, 261, 0)]), 73, "the same rank 0"),
     "a pair used twice": (
         section(merges=[*MERGES, (116, 104, 260, 2)]),
         89,
@@ -256,7 +256,7 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "long tokens that hide missing merges": (
         section(tokens=[(260, b"th"), (261, b"t" * 20)], merge_count=3),
         74,
-        "3 merge records need 48 bytes, but 32 are left",
+        "3 merge records need 48 bytes, but 32 remain",
     ),
     "more tokens than can be": (section(token_count=6), 36, "claims 6 tokens"),
     "a token longer than the file": (
@@ -272,7 +272,7 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "a token that swallows the merges": (
         section()[:50] + struct.pack("<I", 35) + section()[54:],
         89,
-        "2 merge records need 32 bytes, but 0 are left",
+        "2 merge records need 32 bytes, but 0 remain",
     ),
 }
 

@@ -259,7 +259,7 @@ def test_merges_that_are_no_list_are_refused(artifact: Path, merges: object) -> 
 )
 def test_a_merge_of_later_ids_is_refused(artifact: Path, rank: int, pair: list[int]) -> None:
     rewrite(artifact, lambda value: value["merges"].__setitem__(rank, pair))
-    with pytest.raises(FormatError, match=rf"merges\[{rank}\] is .*made before it"):
+    with pytest.raises(FormatError, match=rf"merges\[{rank}\] is .*exist before it"):
         bpetite.load(artifact)
 
 
@@ -433,7 +433,7 @@ UNSUPPORTED = {
         special_tokens={END: 256},
         pattern=patterns.GPT2,
     ),
-    "which come after it": Vocabulary(
+    "not from earlier ids": Vocabulary(
         BYTES | {256: b"abc", 257: b"bc", 258: END.encode()},
         [(97, 257, 256), (98, 99, 257)],
         special_tokens={END: 258},
@@ -442,7 +442,7 @@ UNSUPPORTED = {
     "has id 300, not 256": Vocabulary(
         BYTES | {300: END.encode()}, special_tokens={END: 300}, pattern=patterns.GPT2
     ),
-    "token 257, b'ab', is made by no merge": Vocabulary(
+    "token 257, b'ab', is not made by a merge": Vocabulary(
         BYTES | {256: END.encode(), 257: b"ab"}, special_tokens={END: 256}, pattern=patterns.GPT2
     ),
 }

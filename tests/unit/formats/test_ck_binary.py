@@ -427,9 +427,9 @@ TEXTS: dict[str, tuple[int, bytes, str]] = {
     "the telling byte in the other letters": (4 + 0x7F, "ġ".encode(), "byte 0x80"),
     "a byte that is not UTF-8": (4 + 0x7F, b"\x7f\x80", "expected UTF-8"),
     "a merged token that is not UTF-8": (261, b"\xc4", "expected UTF-8"),
-    "an unknown letter": (261, "Ġaβ".encode(), "'β' stands for no byte"),
-    "a raw space in a merged token": (261, b" ab", "' ' stands for no byte"),
-    "a raw DEL in a merged token": (261, b"\x7f", "'\\x7f' stands for no byte"),
+    "an unknown letter": (261, "Ġaβ".encode(), "'β' is not the letter of a byte"),
+    "a raw space in a merged token": (261, b" ab", "' ' is not the letter of a byte"),
+    "a raw DEL in a merged token": (261, b"\x7f", "'\\x7f' is not the letter of a byte"),
 }
 
 
@@ -475,7 +475,7 @@ def test_the_overlap_that_ck_writes_for_reserved_tokens_is_refused_with_the_reas
     assert len(texts) == 260 + count
     write_export(tmp_path, texts, [], num_reserved_special_tokens=count)
     error = refuse(tmp_path, f"the {count} reserved special tokens overlap the ids of bytes")
-    assert f"bytes 0x00 to 0x{min(count, 256) - 1:02X} have none" in str(error)
+    assert f"bytes 0x00 to 0x{min(count, 256) - 1:02X} have no id" in str(error)
 
 
 MERGE_TABLES: dict[str, tuple[int, tuple[int, int, int], str]] = {
@@ -665,9 +665,9 @@ OPTIONS: dict[str, Any] = {
     "roles": ROLES,
 }
 UNSUPPORTED = {
-    "its pattern is None; the export has no place": make(pattern=None),
+    "its pattern is None; the export has no field": make(pattern=None),
     'its pattern is "(?i:': make(pattern=patterns.CK),
-    "for the alphabet 'ascii' means none": make(ascii_only=True, pattern=patterns.GPT2),
+    "for the alphabet 'ascii' implies none": make(ascii_only=True, pattern=patterns.GPT2),
     "it has ignore_merges": make(ignore_merges=True),
     "it is ranked by id": make(ranking="ranks"),
     "its roles are {}": make(roles={}),
@@ -682,7 +682,7 @@ UNSUPPORTED = {
     "special token '<x>' has id 260, not 4": Vocabulary(
         BASE | {260: b"<x>"}, **(OPTIONS | {"special_tokens": {**AB.special_tokens, "<x>": 260}})
     ),
-    "special token 'a\\x00b' holds a NUL": make(reserved=["a\0b"]),
+    "special token 'a\\x00b' has a NUL": make(reserved=["a\0b"]),
     "byte 0x00 has id 5, not 4": swapped(4, 5),
     "byte 0x09 has id None, not 4": Vocabulary(
         {i: t for i, t in BASE.items() if i < 4},
@@ -691,10 +691,10 @@ UNSUPPORTED = {
     "merge 0 makes id 261, not 260": Vocabulary(
         BASE | {260: b"cd", 261: b"ab"}, [(101, 102, 261), (103, 104, 260)], **OPTIONS
     ),
-    "merge 0 makes id 260 of 101 and 261": Vocabulary(
+    "merge 0 makes id 260 from 101 and 261": Vocabulary(
         BASE | {260: b"abc", 261: b"bc"}, [(101, 261, 260), (102, 103, 261)], **OPTIONS
     ),
-    "token 260, b'ab', is made by no merge": Vocabulary(BASE | {260: b"ab"}, **OPTIONS),
+    "token 260, b'ab', is not made by a merge": Vocabulary(BASE | {260: b"ab"}, **OPTIONS),
 }
 
 

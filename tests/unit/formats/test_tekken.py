@@ -100,20 +100,20 @@ def config(**changes: Any) -> Change:
     [
         (config(version="three"), "version is 'three'"),
         (config(version=3), "version is 3"),
-        (config(version="v11"), "lists no special tokens, which it must after v7"),
+        (config(version="v11"), "lists no special tokens; after v7 it must"),
         (config(pattern=None), "'pattern' is None"),
-        (config(default_num_special_tokens=19, default_vocab_size=278), "at least the 20"),
+        (config(default_num_special_tokens=19, default_vocab_size=278), "at least 20"),
         (config(default_num_special_tokens=-1), "'default_num_special_tokens' is -1"),
         (config(default_vocab_size=True), "'default_vocab_size' is True"),
         (config(default_vocab_size=900), "uses 878 tokens, and it lists 259"),
         (config(default_vocab_size=100), "uses 78 tokens"),
         (
             config(default_vocab_size=4_000_000_259, default_num_special_tokens=4_000_000_000),
-            "no more than the 259 other tokens",
+            "at most 259, the number of other tokens",
         ),
         (lambda v: v.update(special_tokens={}), "'special_tokens' is {}"),
-        (lambda v: v.update(special_tokens=specials("a", "a")), "'a' is there twice"),
-        (lambda v: v.update(special_tokens=specials("<SPECIAL_21>")), "'<SPECIAL_21>' is there"),
+        (lambda v: v.update(special_tokens=specials("a", "a")), "'a' is listed twice"),
+        (lambda v: v.update(special_tokens=specials("<SPECIAL_21>")), "'<SPECIAL_21>' is listed"),
         (lambda v: v.update(special_tokens=specials("a", "")), "expected the rank 1 and a text"),
         (lambda v: v.update(special_tokens=specials("a", "b")[::-1]), "has the rank 1"),
         (lambda v: v.update(special_tokens=["a"]), "special token 0 is 'a'"),
@@ -242,8 +242,8 @@ def make(*, first: int = 2, **changes: Any) -> Vocabulary:
     ("vocab", "named"),
     [
         (make(pattern=None), "it has no pattern"),
-        (make(first=3), "a hole before 3"),
-        (make(roles={"bos": 0}), r"its roles are {'bos': 0}; in tekken they go by name"),
+        (make(first=3), "a gap before 3"),
+        (make(roles={"bos": 0}), r"its roles are {'bos': 0}; in tekken they follow from names"),
         (
             make(
                 merge_ids=[(99, 100, 259), (100, 101, 258)],
