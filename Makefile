@@ -22,7 +22,7 @@ quickstart: $(VENV)/.built ## build, then train a first tokenizer on Python's ow
 
 build: $(VENV)/.built ## make .venv and build the release extension into it
 
-test: test-rust test-python ## all tests with light peers, in minutes
+test: test-rust test-python ## run all tests with light peers, in minutes
 
 test-rust:
 	cargo test --workspace --quiet
@@ -30,27 +30,27 @@ test-rust:
 test-python: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-test-all: test-wheel test-browser ## the tests of the heavy parts: the wheel, the browser
+test-all: test-wheel test-browser ## test the wheel and the browser pages
 
-test-wheel: $(VENV)/.built ## a wheel in a clean environment
+test-wheel: $(VENV)/.built ## test the wheel in a clean environment
 	scripts/test_wheel.sh
 
 ifdef CHROMIUM
-test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## the studio and the reports in a real Chromium
+test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## test the studio and the reports in Chromium
 	$(BIN)/python -m pytest -q -n 2 -m browser tests/studio tests/cli
 else
 test-browser:
 	@echo "skipped: the studio and the reports in a browser (no Chromium; install one, or set BYTEWELD_CHROMIUM)"
 endif
 
-test-long: $(VENV)/.built $(VENV)/.test ## the slow tests and many more random examples
+test-long: $(VENV)/.built $(VENV)/.test ## also run the slow tests, with many more random examples
 	BYTEWELD_EXAMPLES=20 $(BIN)/python -m pytest -q -m "slow or not slow" --timeout 3600
 
 # ARGS="--seconds 900 --seed 7", ARGS="--vocab 'hf/*'"; the same seed draws the same texts.
-fuzz-encode: $(VENV)/.built $(VENV)/.test ## encoding beside its judges on hostile texts, a minute or ARGS="--seconds 900"
+fuzz-encode: $(VENV)/.built $(VENV)/.test ## compare encoding with the reference and the peers on hostile input, for a minute or ARGS="--seconds 900"
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
-lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formats, lints, types, stubs
+lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## check formatting, lints, types, stubs
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo fmt --manifest-path benches/recount/Cargo.toml -- --check
@@ -60,20 +60,20 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## formats, lints, types, stubs
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/python -m mypy.stubtest byteweld._native --concise
 
-format: $(VENV)/.lint ## write formats in place
+format: $(VENV)/.lint ## format the code in place
 	cargo fmt --all
 	cargo fmt --manifest-path benches/recount/Cargo.toml
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
 
-bench: bench-train bench-encode ## training and encoding beside the peers; appends to benches/record
+bench: bench-train bench-encode ## benchmark training and encoding with the peers; appends to benches/record
 
 # ARGS are run.py's: `make bench-train ARGS="--only mixed-1000MB"`, `ARGS=--quick`.
-bench-train: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## counting and training beside the peers, and which targets are met
+bench-train: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## benchmark counting and training, and show which targets are met
 	$(BIN)/python benches/run.py count train --targets $(ARGS)
 
-# The peers have an environment of their own: `ARGS=--quick` is three minutes, ARGS="--only zh-ja" a part.
-bench-encode: $(VENV)/.built $(PEERS)/.installed ## encoding and decoding beside the peers, and which targets are met
+# The peers have a separate environment. `ARGS=--quick` takes three minutes, ARGS="--only zh-ja" runs a part.
+bench-encode: $(VENV)/.built $(PEERS)/.installed ## benchmark encoding and decoding, and show which targets are met
 	$(BIN)/python benches/run.py --definitions benches/encoding.toml --peers $(PEERS) --targets $(ARGS)
 
 bench-table: ## write the README's tables and chart from the newest record
@@ -83,16 +83,16 @@ bench-table: ## write the README's tables and chart from the newest record
 bench-curves: ## write docs/training.md's cost curves from the newest record
 	$(PYTHON) benches/curves.py
 
-docs: $(VENV)/.built ## write docs/cli.md from the verbs' own help
+docs: $(VENV)/.built ## write docs/cli.md from the verbs' help
 	$(BIN)/python -m byteweld.cli._docs
 
-vocabularies: $(VENV)/.built ## write docs/vocabularies.md from the test data beside the clone
+vocabularies: $(VENV)/.built ## write docs/vocabularies.md from the test data next to the clone
 	$(BIN)/python scripts/make_vocabularies_table.py
 
 wheel: $(VENV)/.tools ## build a wheel into dist/
 	$(BIN)/maturin build --release --locked --out dist
 
-clean: ## remove all that was built
+clean: ## remove everything that was built
 	rm -rf $(VENV) $(PEERS) target dist
 
 # ---------------------------------------------------------------------------- the environment
@@ -122,7 +122,7 @@ $(VENV)/.browser: $(VENV)/.tools pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --group browser
 	@touch $@
 
-# One by one: a peer that has no wheel for this machine is left out, and the bench says so.
+# One by one: a peer without a wheel for this machine is left out, and the bench says so.
 $(PEERS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(PEERS)
 	@for peer in $$($(PYTHON) scripts/dependency_group.py peers); do \

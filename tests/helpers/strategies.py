@@ -10,11 +10,13 @@ import ast
 import os
 import random
 from pathlib import Path
+from typing import get_args
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from byteweld import PATTERNS, RECIPES, Recipe, Vocabulary, reference
+from byteweld.recipes import TieBreak
 
 ENDOFTEXT = "<|endoftext|>"
 BYTES = {byte: bytes([byte]) for byte in range(256)}
@@ -171,9 +173,7 @@ def recipes(draw: st.DrawFn, name: str | None = None) -> Recipe:
     recipe = RECIPES[name or draw(st.sampled_from(sorted(RECIPES)))]
     changes: dict[str, object] = {}
     if draw(st.booleans()):
-        changes["tie_break"] = draw(
-            st.sampled_from(["smallest-ids", "greatest-bytes", "smallest-bytes"])
-        )
+        changes["tie_break"] = draw(st.sampled_from(get_args(TieBreak)))
     if draw(st.booleans()):
         changes["min_frequency"] = draw(st.integers(0, 5))
     if draw(st.booleans()):
