@@ -1,4 +1,4 @@
-"""Writes docs/reports/*.png: reports of --html as a real browser shows them.
+"""Write docs/reports/*.png: reports of --html in a real browser.
 
 `python scripts/make_report_pictures.py` needs playwright (`pip install --group browser`) and a
 Chromium on the PATH or in BYTEWELD_CHROMIUM. The tokenizers are the quickstart's in two sizes.
@@ -26,7 +26,7 @@ _SIZE = {"width": 1180, "height": 900}
 
 
 def main() -> int:
-    """Take all pictures."""
+    """Take all screenshots."""
     chromium = os.environ.get("BYTEWELD_CHROMIUM") or next(
         filter(None, map(shutil.which, _CHROMIUMS)), None
     )
@@ -34,8 +34,8 @@ def main() -> int:
         sys.stderr.write("no Chromium found; install one, or set BYTEWELD_CHROMIUM\n")
         return 2
     FOLDER.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, sync_playwright() as running:
-        os.chdir(place)  # so that the reports name no path of this machine
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
+        os.chdir(folder)  # so that the reports contain no local paths
         write_reports()
         browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for name, scheme in (("comparison", "light"), ("evaluation", "dark")):
@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def write_reports() -> None:
-    """Train two tokenizers and let the command line write its reports into the current folder."""
+    """Train two tokenizers and write the reports into the current folder."""
     recipe = byteweld.RECIPES["modern"].replace(special_tokens=[SPECIAL])
     sources = find_sources(Path(sysconfig.get_path("stdlib")))
     tok = byteweld.train(list(sources), vocab_size=8192, recipe=recipe)

@@ -1,4 +1,4 @@
-"""Writes docs/studio/*.png: the studio's views as they are, taken in a real browser.
+"""Write docs/studio/*.png: the studio's views in a real browser.
 
 `python scripts/make_studio_pictures.py` needs playwright (`pip install --group browser`) and a
 Chromium on the PATH or in BYTEWELD_CHROMIUM. The tokenizer is the quickstart's.
@@ -27,7 +27,7 @@ _CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Picture(NamedTuple):
-    """One picture: its file, what the address says, the light, the size of the screen."""
+    """One screenshot: its file, the state in the address, the color scheme, the screen size."""
 
     name: str
     state: dict[str, str]
@@ -44,7 +44,7 @@ PICTURES = (
 
 
 def main() -> int:
-    """Take all pictures."""
+    """Take all screenshots."""
     chromium = os.environ.get("BYTEWELD_CHROMIUM") or next(
         filter(None, map(shutil.which, _CHROMIUMS)), None
     )
@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def take(browser: Browser, server: StudioServer, picture: Picture) -> None:
-    """Open the studio at a state, wait until it is quiet, and write what is on the screen."""
+    """Open the studio in a state, wait until it is idle, and take a screenshot."""
     width, height = picture.size
     page = browser.new_page(
         viewport={"width": width, "height": height},
@@ -77,7 +77,7 @@ def take(browser: Browser, server: StudioServer, picture: Picture) -> None:
     page.goto(f"{server.url}&{urlencode(picture.state)}")
     page.locator(f"main.view-{picture.state['view']}").wait_for()
     page.wait_for_load_state("networkidle")
-    page.wait_for_timeout(300)  # the tree is drawn with the next frame
+    page.wait_for_timeout(300)  # the tree is drawn in the next frame
     page.screenshot(path=FOLDER / f"{picture.name}.png")
     page.close()
 

@@ -123,8 +123,8 @@ def facts(items: Iterable[tuple[str, Child]]) -> Html:
 
 def section(title: str, *content: Child, hint: str | None = None) -> Html:
     """Return a section of a report."""
-    said = None if hint is None else element("p", hint, class_="hint")
-    return element("section", element("h2", title), said, *content)
+    note = None if hint is None else element("p", hint, class_="hint")
+    return element("section", element("h2", title), note, *content)
 
 
 def folded(title: str, *content: Child, is_open: bool = False) -> Html:
@@ -158,10 +158,10 @@ def document(title: str, *content: Child, subtitle: str | None = None) -> str:
         element("title", title),
         element("style", style),
     )
-    said = None if subtitle is None else element("p", subtitle, class_="hint")
+    note = None if subtitle is None else element("p", subtitle, class_="hint")
     body = element(
         "body",
-        element("header", element("h1", title), said),
+        element("header", element("h1", title), note),
         element("main", *content),
         element("footer", element("p", "made by byteweld; loads nothing and runs nothing")),
         class_="byteweld report",

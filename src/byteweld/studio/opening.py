@@ -20,7 +20,6 @@ _MAX_NAME = 80
 def start(session: Session, fields: Fields) -> dict[str, Any]:
     """Return the open tokenizers, the names of others, and the examples."""
     return {
-        "version": byteweld.__version__,
         "tokenizers": session.summaries(),
         "names": byteweld.list_encoding_names(),
         "examples": [example._asdict() for example in TEXTS],

@@ -43,10 +43,7 @@ class Opened:
         return {
             "name": self.name,
             "tokens": len(vocab),
-            "merges": len(vocab.merge_ids),
-            "ranked_by": vocab.ranking,
             "pattern": _pattern_words(vocab),
-            "specials": list(vocab.special_tokens)[:1000],
             "fingerprint": vocab.fingerprint,
             "has_training": self.tok.training is not None,
         }

@@ -430,14 +430,14 @@ class Compare {
 
   mostExpensive(answer, order) {
     const last = order[order.length - 1];
-    const times = answer.tokens[0][last] / answer.tokens[0][answer.names.indexOf("English")];
+    const ratio = answer.tokens[0][last] / answer.tokens[0][answer.names.indexOf("English")];
     return h(
       "p",
       {},
       "Every sentence says the same thing. With ",
       h("b", {}, this.app.start.tokenizers[this.chosen[0]].name),
       `, ${answer.names[last]} needs `,
-      h("b", {}, `${times.toFixed(1)} times`),
+      h("b", {}, `${ratio.toFixed(1)} times`),
       " as many tokens as English.",
     );
   }

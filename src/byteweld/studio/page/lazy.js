@@ -8,7 +8,7 @@ export class LazyBlocks {
     this.container = container;
     this.fill = fill; // (index, element): draws a block
     this.elements = [];
-    this.observer = new IntersectionObserver((seen) => this.#look(seen), { rootMargin: NEAR });
+    this.observer = new IntersectionObserver((seen) => this.#update(seen), { rootMargin: NEAR });
   }
 
   // Show new content: `heights` estimates the height of each block in pixels.
@@ -39,11 +39,6 @@ export class LazyBlocks {
     return element;
   }
 
-  fillAll() {
-    this.observer.disconnect();
-    for (const element of this.elements) if (!element.dataset.full) this.#draw(element);
-  }
-
   close() {
     this.observer.disconnect();
   }
@@ -55,7 +50,7 @@ export class LazyBlocks {
     this.fill(Number(element.dataset.index), element);
   }
 
-  #look(seen) {
+  #update(seen) {
     for (const { target, isIntersecting, boundingClientRect } of seen) {
       if (isIntersecting && !target.dataset.full) this.#draw(target);
       else if (!isIntersecting && target.dataset.full) {

@@ -294,8 +294,8 @@ class Tokens {
       ArrowLeft: now < 0 ? 0 : now - 1,
       Home: 0,
       End: last,
-      ArrowDown: this.beside(1),
-      ArrowUp: this.beside(-1),
+      ArrowDown: this.aboveOrBelow(1),
+      ArrowUp: this.aboveOrBelow(-1),
     }[event.key];
     if (event.key === "Enter" && now >= 0) {
       event.preventDefault();
@@ -307,7 +307,7 @@ class Tokens {
   }
 
   // Return the token above or below the selected one.
-  beside(direction) {
+  aboveOrBelow(direction) {
     const from = document.getElementById(`t${this.selected}`);
     if (!from) return 0;
     const { left, top, height } = from.getClientRects()[0];

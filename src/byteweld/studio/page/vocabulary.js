@@ -267,10 +267,10 @@ class Vocabulary {
         } unreachable: encoding ${
           answer.unreachable === 1 ? "its" : "their"
         } own bytes gives other tokens.`
-        : "None is unreachable.");
+        : "All tokens are reachable.");
     this.note.hidden = Object.keys(DEFAULTS).some((name) => this.setting(name) !== DEFAULTS[name]);
     const quick = (words, settings) =>
-      h("button", { type: "button", onclick: () => this.look(settings) }, words);
+      h("button", { type: "button", onclick: () => this.search(settings) }, words);
     put(
       this.quick,
       saved ? null : [
@@ -325,7 +325,7 @@ class Vocabulary {
   }
 
   // Start a new search; the controls are redrawn with it.
-  look(settings) {
+  search(settings) {
     const changes = Object.fromEntries(
       Object.keys(DEFAULTS).map((name) => [`v_${name}`, undefined]),
     );

@@ -54,6 +54,5 @@ def languages(session: Session, fields: Fields) -> dict[str, Any]:
         "names": list(texts),
         "texts": list(texts.values()) if texts is SENTENCES else None,
         "bytes": [rate.bytes for rate in measured[0]],
-        "characters": [rate.characters for rate in measured[0]],
         "tokens": [[rate.tokens for rate in row] for row in measured],
     }

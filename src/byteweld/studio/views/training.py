@@ -77,7 +77,6 @@ def log(session: Session, fields: Fields) -> dict[str, Any]:
         }
     return {
         "name": opened.name,
-        "ranked_by": vocab.ranking,
         "total": len(vocab.merge_ids),
         "first": first,
         "rows": [
