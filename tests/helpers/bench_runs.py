@@ -1,4 +1,4 @@
-"""What the tests of benches/ share: tiny definitions, and what a run leaves behind."""
+"""Shared by the tests of benches/: tiny definitions, and the output and record of a run."""
 
 from __future__ import annotations
 
