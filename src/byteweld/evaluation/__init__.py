@@ -6,10 +6,12 @@ Pure: tokenizers and text in, plain values out; nothing is read or printed. Whol
 
 from __future__ import annotations
 
+import operator
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from byteweld.tokenizer import Tokenizer
@@ -172,20 +174,22 @@ class CurvePoint(NamedTuple):
     bytes_per_token: float
 
 
+def tokens_after(training: Training) -> list[int]:
+    """Return the number of tokens in the training corpus before the first merge and after each."""
+    return list(accumulate(training.removed_tokens, operator.sub, initial=training.first_tokens))
+
+
 def training_curve(training: Training, points: int = 200) -> list[CurvePoint]:
     """Return bytes per token of the training corpus against merges, at roughly `points` points.
 
     Points are denser at the start, where the curve is steep.
     """
-    merges = len(training.removed_tokens)
-    tokens_after = [training.first_tokens]
-    for removed in training.removed_tokens:
-        tokens_after.append(tokens_after[-1] - removed)
-    sampled = {round(merges * (n / points) ** 2) for n in range(points + 1)}
+    tokens = tokens_after(training)
+    sampled = {round((len(tokens) - 1) * (n / points) ** 2) for n in range(points + 1)}
     return [
-        CurvePoint(n, tokens_after[n], training.total_bytes / tokens_after[n])
+        CurvePoint(n, tokens[n], training.total_bytes / tokens[n])
         for n in sorted(sampled)
-        if tokens_after[n]
+        if tokens[n]
     ]
 
 

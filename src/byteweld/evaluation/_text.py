@@ -115,9 +115,9 @@ def number_words(probes: Probes) -> Iterator[str]:
 def unused_words(found: Evaluation) -> Iterator[str]:
     """Say how many tokens did not occur, and how many of those cannot."""
     unused = len(found.unused)
-    lost = sum(token_id in found.unreachable for token_id in found.unused)
+    unreachable = sum(token_id in found.unreachable for token_id in found.unused)
     share = percent(unused / len(found.tokens))
-    yield f"{unused:,} of {len(found.tokens):,}, {share}; {lost:,} of them are unreachable"
+    yield f"{unused:,} of {len(found.tokens):,}, {share}; {unreachable:,} of them are unreachable"
     if first_unused(found):
         yield "the first ones longer than a byte:"
 

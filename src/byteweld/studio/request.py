@@ -35,11 +35,11 @@ class Fields:
             raise Refused(413, f"{name} has more than {limit:,} bytes; use a part of it")
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
-    def data(self, name: str, default: str | None = None) -> bytes:
+    def data(self, name: str) -> bytes:
         """The bytes of a text; or any bytes, given in base64 as `name_base64`."""
         given = self._fields.get(f"{name}_base64")
         if given is None:
-            return self.text(name, default).encode()
+            return self.text(name).encode()
         if not isinstance(given, str) or len(given) > 4 * (MAX_TEXT_BYTES // 3 + 1):
             raise Refused(413, f"{name} has more than {MAX_TEXT_BYTES:,} bytes; use a part of it")
         try:
@@ -75,7 +75,9 @@ class Fields:
             raise Refused(400, f"{name} is {value!r:.40}; expected 1 to {most} numbers")
         for item in value:
             if type(item) is not int or not 0 <= item <= high:
-                raise Refused(400, f"{name} holds {item!r:.40}; expected numbers from 0 to {high}")
+                raise Refused(
+                    400, f"{name} contains {item!r:.40}; expected numbers from 0 to {high}"
+                )
         return value
 
     def texts(self, name: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import byteweld
-from byteweld.evaluation import training_curve
+from byteweld.evaluation import tokens_after, training_curve
 from byteweld.studio.examples import CORPORA, RECIPE_NAMES
 from byteweld.studio.request import Fields, Refused
 from byteweld.studio.session import Session
@@ -35,21 +35,18 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
         )
     size = recipe.minimum_size + merges
     explained = byteweld.explain_training(table, size, recipe)
-    done = byteweld.train(counts, vocab_size=size, recipe=recipe).training
-    assert done is not None  # it has just been trained
-    tokens_after = [done.first_tokens]
-    for removed in done.removed_tokens:
-        tokens_after.append(tokens_after[-1] - removed)
-    answer = explained.to_dict()
+    training = byteweld.train(counts, vocab_size=size, recipe=recipe).training
+    assert training is not None  # it has just been trained
     # Only the bytes that occur are sent, not all 256.
-    seen = {i for step in explained.steps for row in step.rows for i in (row.left, row.right)}
+    seen = {merge.new for merge in explained.merges}
     seen |= {i for row in explained.corpus for i in row.parts}
-    seen |= {merge.new for merge in explained.merges}
-    seen |= {i for step in explained.steps for row in step.tied for i in (row.left, row.right)}
-    answer["tokens"] = {i: t for i, t in answer["tokens"].items() if int(i) in seen}
-    return answer | {
-        "total_bytes": done.total_bytes,
-        "tokens_after": tokens_after,
+    for step in explained.steps:
+        seen |= {i for row in (*step.rows, *step.tied) for i in (row.left, row.right)}
+    found = explained.to_dict()
+    return found | {
+        "tokens": {i: token for i, token in found["tokens"].items() if int(i) in seen},
+        "total_bytes": training.total_bytes,
+        "tokens_after": tokens_after(training),
         "first_size": recipe.minimum_size,
         "min_frequency": recipe.min_frequency,
     }
@@ -71,7 +68,6 @@ def log(session: Session, fields: Fields) -> dict[str, Any]:
             "total_pretokens": training.total_pretokens,
             "distinct_pretokens": training.distinct_pretokens,
             "summary": str(training),
-            "first_merge": training.start.merges if training.start else 0,
             "base_size": len(vocab) - training.merges_learned,
             "curve": [list(point) for point in training_curve(training)],
         }
