@@ -88,7 +88,7 @@ def expand(
                 if quick and not _is_quick(whole, definitions.get("quick", {})):
                     continue
                 if quick:
-                    whole = _made_quick(whole, definitions.get("quick", {}))
+                    whole = _limited(whole, definitions.get("quick", {}))
                 yield {**whole, "label": label, "has": min(has, whole["megabytes"])}
 
 
@@ -98,7 +98,7 @@ def _is_quick(table: Mapping[str, Any], quick: Mapping[str, Any]) -> bool:
     return all((table[key] or "") in quick[key] for key in keys)
 
 
-def _made_quick(table: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
+def _limited(table: Mapping[str, Any], quick: Mapping[str, Any]) -> dict[str, Any]:
     """Limit a definition to the sizes and engines of `[quick]`."""
     numbers = {
         key: min(table.get(key) or most, most)

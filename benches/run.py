@@ -89,9 +89,9 @@ class Bench:
         available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
         if definition.threads > (available or os.cpu_count() or 1):
             problems = [f"not run: needs {definition.threads} processors"]
-        elif (stored := stored or self._ask(definition)) is None and definition.truth not in {
-            engine.name for engine in engines
-        }:
+        elif (
+            stored := stored or self._right_digest(definition)
+        ) is None and definition.truth not in {engine.name for engine in engines}:
             problems = [f"not run: no answer to check against without {definition.truth}"]
         else:
             rows, problems = self._measure(definition, engines, stored)
@@ -141,8 +141,8 @@ class Bench:
             self._ready.add(engine.file)
         return ""
 
-    def _ask(self, definition: Definition) -> str | None:
-        """The digest of the right ids, computed once by the truth engine, outside the clock."""
+    def _right_digest(self, definition: Definition) -> str | None:
+        """The digest of the right ids, computed once by the truth engine, untimed."""
         if not definition.job["passes"]:
             return None
         truth = find_engine(definition.truth, self._folders, self._peers)
@@ -184,8 +184,8 @@ class Bench:
             round_rows = [row for rows_of_one, _ in checked for row in rows_of_one]
             self._record.add(round_rows)
             rows += round_rows
-            going_on = {row.engine for row in round_rows if row.ok in TIMED}
-            engines = [engine for engine in engines if engine.name in going_on]
+            continuing = {row.engine for row in round_rows if row.ok in TIMED}
+            engines = [engine for engine in engines if engine.name in continuing]
         # A wrong answer in a later round invalidates the earlier ones.
         failed = {row.engine for row in rows if row.ok not in TIMED}
         return [row for row in rows if row.engine not in failed], problems
@@ -203,7 +203,7 @@ class Bench:
         elif result is not None and right is None:
             return (
                 [],
-                f"{engine.name}: not timed: no answer from {definition.truth} to check against",
+                f"{engine.name}: not timed: {definition.truth} gave no answer to compare with",
             )
         elif result is not None and result["digest"] != right:
             verdict = "inexact" if definition.job["passes"] and not is_ours else "WRONG"
