@@ -24,22 +24,22 @@ from byteweld.loading import load
 from byteweld.patterns import PATTERNS
 from byteweld.streams import DecodeStream, EncodeStream
 from byteweld.tokenizer import Tokenizer
-from byteweld.vocab import AddedToken, Merge, Replace, Split, Vocabulary
+from byteweld.vocab import AddedToken, Replace, Split, Vocabulary
 
 if _typing.TYPE_CHECKING:
-    from byteweld.api import compare, count, measure, train
-    from byteweld.corpus import Corpus, open_corpus
-    from byteweld.counts import Counts, Pruning
+    from byteweld.api import compare, count, evaluate, train
+    from byteweld.comparison.corpora import Comparison
+    from byteweld.counts import Counts
     from byteweld.encodings import (
         encoding_for_model,
         encoding_name_for_model,
         get_encoding,
         list_encoding_names,
     )
+    from byteweld.evaluation.corpora import Evaluation
     from byteweld.explanation import explain, explain_training, merge_tree
     from byteweld.recipes import RECIPES, Recipe
-    from byteweld.training import Training, TrainingEvent, report_path
-    from byteweld.training.checkpoint import Checkpoint
+    from byteweld.training import Training, TrainingEvent
 
 __all__ = [
     "FORMATS",
@@ -48,18 +48,16 @@ __all__ = [
     "AddedToken",
     "BudgetError",
     "ByteweldError",
-    "Checkpoint",
-    "Corpus",
+    "Comparison",
     "CorpusError",
     "Counts",
     "DecodeStream",
     "EncodeStream",
+    "Evaluation",
     "FormatError",
-    "Merge",
     "MissingKeyError",
     "NativeError",
     "PatternError",
-    "Pruning",
     "Recipe",
     "Replace",
     "SpecialTokenError",
@@ -75,52 +73,58 @@ __all__ = [
     "count",
     "encoding_for_model",
     "encoding_name_for_model",
+    "evaluate",
     "explain",
     "explain_training",
     "get_encoding",
     "list_encoding_names",
     "load",
-    "measure",
     "merge_tree",
-    "open_corpus",
     "recognize",
-    "report_path",
     "train",
 ]
 
 # Module -> its names, as above.
 _LATER = {
-    "api": ("compare", "count", "measure", "train"),
-    "training.checkpoint": ("Checkpoint",),
-    "corpus": ("Corpus", "open_corpus"),
-    "counts": ("Counts", "Pruning"),
+    "api": ("compare", "count", "evaluate", "train"),
+    "comparison.corpora": ("Comparison",),
+    "counts": ("Counts",),
     "encodings": (
         *("encoding_for_model", "encoding_name_for_model", "get_encoding", "list_encoding_names"),
     ),
+    "evaluation.corpora": ("Evaluation",),
     "explanation": ("explain", "explain_training", "merge_tree"),
     "recipes": ("RECIPES", "Recipe"),
-    "training": ("Training", "TrainingEvent", "report_path"),
+    "training": ("Training", "TrainingEvent"),
 }
 
-# Deprecated name -> its name today.
-_RENAMED = {"recognise": "recognize"}
+# Deprecated name -> where it is today.
+_MOVED = {
+    "Checkpoint": "byteweld.training.checkpoint.Checkpoint",
+    "Corpus": "byteweld.corpus.Corpus",
+    "Merge": "byteweld.vocab.Merge",
+    "Pruning": "byteweld.counts.Pruning",
+    "measure": "byteweld.evaluate",
+    "open_corpus": "byteweld.corpus.open_corpus",
+    "recognise": "byteweld.recognize",
+    "report_path": "byteweld.training.report_path",
+}
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used; warn about a deprecated one."""
-    if name in _RENAMED:
+    import importlib
+
+    if name in _MOVED:
         import warnings
 
         warnings.warn(
-            f"byteweld.{name} is deprecated; use byteweld.{_RENAMED[name]}",
-            DeprecationWarning,
-            stacklevel=2,
+            f"byteweld.{name} is deprecated; use {_MOVED[name]}", DeprecationWarning, stacklevel=2
         )
-        return globals().get(_RENAMED[name]) or __getattr__(_RENAMED[name])
+        module, _, attribute = _MOVED[name].rpartition(".")
+        return getattr(importlib.import_module(module), attribute)
     for module, names in _LATER.items():
         if name in names:
-            import importlib
-
             value: object = getattr(importlib.import_module(f"byteweld.{module}"), name)
             globals()[name] = value
             return value

@@ -125,6 +125,20 @@ class Recipe:
             raise UnsupportedError("recipe 'rustbpe' has no special tokens; use recipe 'modern'")
         return dataclasses.replace(self, **changes)
 
+    def with_roles(self, roles: Mapping[str, str]) -> Recipe:
+        """Declare special tokens as bos, eos, pad or unk; a token that is not there is added.
+
+        >>> recipe = Recipe(special_tokens=["<|user|>"]).with_roles({"eos": "<|end|>"})
+        >>> recipe.special_tokens, recipe.roles
+        (('<|user|>', '<|end|>'), (('eos', '<|end|>'),))
+        """
+        for role, text in roles.items():
+            if not isinstance(text, str) or not text:
+                raise ValueError(f"{role} is {text!r}; it must be the text of a special token")
+        new = [text for text in dict.fromkeys(roles.values()) if text not in self.all_specials]
+        recipe = self.replace(special_tokens=(*self.special_tokens, *new)) if new else self
+        return dataclasses.replace(recipe, roles=tuple((dict(self.roles) | dict(roles)).items()))
+
     @property
     def all_specials(self) -> tuple[str, ...]:
         """Every special token in the order of its id."""

@@ -664,7 +664,7 @@ class Tokenizer:
                 "only a tokenizer whose training is known can be cut: one that was trained in this "
                 "process, or loaded with its report (tokenizer.training.json) beside it"
             )
-        from byteweld.training.run import cut_training
+        from byteweld.training.cut import cut_training
 
         vocab, training = cut_training(self._vocab, self._training, vocab_size)
         return Tokenizer._trained(vocab, training)

@@ -119,7 +119,7 @@ def test_pruning_is_reported(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab ab ab xab xab aab")
     result = run("count", "a.txt", "--recipe", "bpetite", "--prune", "2", "--json")
     assert result.err == (
-        "counted 4 pre-tokens, 2 distinct, in 1 file, 20 bytes (TIME); left out "
+        "counted 4 pre-tokens, 2 distinct, in 1 file, 20 bytes (TIME); pruned "
         "2 distinct pre-tokens below 2, 2 in all: the count of a pair is at most 2 too small\n"
     )
     assert json.loads(result.out)["pruning"] == {

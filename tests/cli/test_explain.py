@@ -150,7 +150,7 @@ def test_what_goes_together_is_checked(run, saved):
         ),
         (
             ("a", "--train", "--vocab-size", "100"),
-            "--vocab-size is 100; it must be at least 256: 256 bytes and 0 special tokens",
+            "--vocab-size is 100; it must be at least 256: 256 bytes",
         ),
         (
             ("a", "--train", "--recipe", "plian"),

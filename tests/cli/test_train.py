@@ -311,7 +311,7 @@ def test_the_pattern_can_be_none(run, tmp_path):
         (("--out", "t.xyz"), "the name 't.xyz' does not say a format; pass --format, or use *.bpe1 (bpe1), *.json (huggingface), *tekken.json (tekken), *.tiktoken (tiktoken)"),  # noqa: E501
         (("--out", "folder/"), "'folder/' is a folder; pass --format 'ck' or 'gpt2', which write folders, or the path of a file"),  # noqa: E501
         (("--special", "<a>", "--special", "<a>"), "special token '<a>' is given twice"),
-        (("--vocab-size", "100"), "--vocab-size is 100; it must be at least 256: 256 bytes and 0 special tokens"),  # noqa: E501
+        (("--vocab-size", "100"), "--vocab-size is 100; it must be at least 256: 256 bytes"),
         (("--min-frequency", "-1"), "--min-frequency is -1; it must be at least 0"),
     ],
 )  # fmt: skip
@@ -417,7 +417,7 @@ def test_what_has_no_effect_on_standard_input_is_refused(run, tiny, tmp_path, ve
         2,
         b"",
         f"byteweld: {name} has no effect on standard input (-), which is plain text; "
-        f"give the name of a file, or leave {name} out\n",
+        f"pass the name of a file, or leave {name} out\n",
     )
     assert run(*line, "--on-error", "fail", stdin=b"ab").code == 0
     assert run(*line[:-1], *flags, *(["--force"] if verb[0] == "train" else [])).code == 0

@@ -125,14 +125,14 @@ def test_another_training_is_refused_with_what_differs(run, expected, tmp_path):
     for change, words in [
         (("--vocab-size", "6001"), "vocab_size was 6000, now it is 6001"),
         (("--min-frequency", "3"), "min_frequency was 2, now it is 3"),
-        (("--lines",), "lines was False, now it is True"),
+        (("--lines",), "unit was 'file', now it is 'line'"),
     ]:
         result = run(*line, *change)
         assert result.code == 2
         assert result.err.startswith("byteweld: point is the checkpoint of another training: ")
         assert words in result.err
     os.utime(tmp_path / "corpus.txt", ns=(1, 1))
-    assert "the file 'corpus.txt' was changed meanwhile" in run(*line).err
+    assert "corpus.txt' has changed" in run(*line).err
     with (tmp_path / "corpus.txt").open("ab") as file:
         file.write(b" more")
     assert "the file 'corpus.txt' had " in run(*line).err
@@ -147,8 +147,8 @@ def test_a_folder_of_somebody_elses_is_left_alone(run, tmp_path):
     assert run(*line) == (
         2,
         b"",
-        "byteweld: mine is not empty and holds no checkpoint (there is 'letter.txt'); "
-        "give a folder of its own\n",
+        "byteweld: mine is not empty and not a checkpoint (it has 'letter.txt'); "
+        "pass an empty or new folder\n",
     )
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
 
@@ -176,9 +176,7 @@ def test_ctrl_c_answers_at_once_and_says_how_to_go_on(expected, tmp_path, stage)
     _, said = process.communicate()
     answered = time.monotonic() - began
     assert process.returncode == INTERRUPTED, said
-    assert said.decode().endswith(
-        "interrupted; the same command goes on from the checkpoint point\n"
-    )
+    assert said.decode().endswith("interrupted; run the same command to resume from point\n")
     assert answered < 2.0  # with the end of the process, and on a busy machine
     process = start("--force")
     _, said = process.communicate()
@@ -242,12 +240,13 @@ def test_a_checkpoint_in_the_folder_of_the_corpus_is_no_part_of_it(tmp_path, pro
     assert "in 1 file," in found.err
     plain = (tmp_path / "plain.json").read_bytes()
     assert (tmp_path / "kept.json").read_bytes() == plain
-    killed = "import os, byteweld; byteweld.Checkpoint.remove = lambda self: os._exit(9)\n"
+    killed = "import os, byteweld.cli.train as verb\n"
+    killed += "verb.remove_checkpoint = lambda path: os._exit(9)\n"
     killed += "from byteweld.cli import main; main()"
     rest = (*line, "--out", "../first.json", "--checkpoint", "point")
     assert subprocess.run([sys.executable, "-c", killed, *rest], check=False).returncode == 9
     found = program(*line, "--out", "../second.json", "--checkpoint", "point")
     assert found.code == 0
-    assert "going on from the checkpoint point" in found.err
+    assert "resuming from point" in found.err
     assert "in 1 file," in found.err
     assert (tmp_path / "second.json").read_bytes() == plain

@@ -78,7 +78,7 @@ def test_files_count_alike_at_every_limit(tmp_path):
     for n in range(3):
         (tmp_path / f"{n}.txt").write_text("\n".join(documents[n::3]))
     expected = byteweld.count(tmp_path)
-    corpus = byteweld.open_corpus(tmp_path)
+    corpus = byteweld.corpus.open_corpus(tmp_path)
     for threads in (1, 2, 7):
         for table_bytes in (5_000, 50_000, 1 << 20):
             limit = tiny(table_bytes=table_bytes)

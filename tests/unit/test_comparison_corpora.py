@@ -202,9 +202,9 @@ def test_the_public_functions_accept_the_sources_of_train(tmp_path, trained):
     in_memory = byteweld.compare(trained, PLAIN, iter(["low lower", b"lowest", "new"]))
     assert in_memory.total.tokens == by_paths.total.tokens
     assert in_memory.files[0].name == "documents"
-    measured = byteweld.measure(trained, [str(tmp_path / "a.txt")])
+    measured = byteweld.evaluate(trained, [str(tmp_path / "a.txt")])
     assert measured.total.bytes == 9
     with pytest.raises(TypeError, match="counts have no documents"):
-        byteweld.measure(trained, byteweld.Counts({b"a": 1}))
+        byteweld.evaluate(trained, byteweld.Counts({b"a": 1}))
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         byteweld.compare(trained, PLAIN, str(tmp_path / "nowhere"))

@@ -9,8 +9,9 @@ import sys
 import pytest
 
 import byteweld
-from byteweld import PATTERNS, Counts, FormatError, Pruning, counts_files
+from byteweld import PATTERNS, Counts, FormatError, counts_files
 from byteweld._memory import memory_limit
+from byteweld.counts import Pruning
 
 pyarrow = pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -493,17 +494,13 @@ def test_a_threshold_that_is_no_number_is_a_type_error(threshold):
         Counts({b"a": 1}).prune(threshold)
 
 
-def test_saved_counts_among_paths_are_refused_and_their_sum_is_not(tmp_path):
+def test_saved_counts_among_paths_are_added(tmp_path):
     text, first, second = tmp_path / "a.txt", tmp_path / "first", tmp_path / "second"
     text.write_bytes(b"low lower")
     for folder in (first, second):
         byteweld.count(iter(["low low low"])).save(folder)
-    for source in ([first, second], [str(first)], [text, first]):
-        expected = rf"{str(first)!r} is a folder of saved counts, .* with Counts\.merge"
-        with pytest.raises(byteweld.CorpusError, match=expected):
-            byteweld.train(source, vocab_size=258)
-        with pytest.raises(byteweld.CorpusError, match=expected):
-            byteweld.count(source)
-    counts = Counts.merge([first, second, byteweld.count(text)])
-    assert counts[b" low"] == 4
-    assert len(byteweld.train(counts, vocab_size=258)) == 258
+    for source in ([first, second], [str(first)], [text, first, second]):
+        counts = Counts.merge(byteweld.count(s) if s == text else s for s in source)
+        assert byteweld.count(source) == counts
+        assert byteweld.train(source, vocab_size=258) == byteweld.train(counts, vocab_size=258)
+    assert byteweld.count([text, first, second])[b" low"] == 4

@@ -58,7 +58,7 @@ def test_the_pattern_stays_and_another_is_refused(start):
         {"pattern": None},
         {"recipe": byteweld.RECIPES["modern"].replace(pattern="cl100k")},
     ):
-        with pytest.raises(ValueError, match="the tokenizer to start from cuts text with pattern"):
+        with pytest.raises(ValueError, match="the tokenizer to start from has pattern"):
             extend(gpt2, **options)
     across = extend(start, pattern=None, encode_pattern="o200k", texts=["a b " * 9])
     assert across.vocab.pattern == start.vocab.pattern
@@ -74,7 +74,7 @@ def test_ck_goes_on_without_a_pattern():
 
 
 def test_further_special_tokens_are_refused(start):
-    with pytest.raises(ValueError, match=r"'<y>' is none of the tokenizer to start from"):
+    with pytest.raises(ValueError, match=r"'<y>' is not in the tokenizer to start from"):
         extend(start, special_tokens=["<y>"])
     assert extend(start, special_tokens=["<|x|>"]) == extend(start)
 
@@ -133,7 +133,7 @@ def vocabulary(**options):
         ),
         (
             Tokenizer(Vocabulary(BYTES | {256: b"ab", 257: b"abc"}, [(256, 99, 257)])),
-            "merge 0 needs token 256, which none makes",
+            "merge 0 needs token 256, which no merge makes",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -8,7 +8,8 @@ import pickle
 import pytest
 
 import byteweld
-from byteweld import FormatError, Training, TrainingEvent, UnsupportedError, report_path
+from byteweld import FormatError, Training, TrainingEvent, UnsupportedError
+from byteweld.training import report_path
 
 TEXTS = ("low low low low low lower lower newest newest", "widest <|x|> widest", "naïve\r\n\r\n")
 

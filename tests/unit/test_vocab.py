@@ -11,14 +11,13 @@ import pytest
 from byteweld import (
     PATTERNS,
     AddedToken,
-    Merge,
     Replace,
     Split,
     Tokenizer,
     Vocabulary,
     VocabularyError,
 )
-from byteweld.vocab import Traits
+from byteweld.vocab import Merge, Traits
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 SMALL = Vocabulary(

@@ -1,8 +1,9 @@
 """Verb modules as commands: reads the signature of run(), parses arguments, renders --help.
 
 A verb's module has run(), whose parameters are annotated with an Option or an Argument and whose
-docstring opens the help page, and EXAMPLES. The parser is ours because the libraries for it take
-longer to import than a small verb takes to run.
+docstring opens the help page, and EXAMPLES. A parameter whose type is a NamedTuple of annotated
+fields bundles options that several verbs share. The parser is ours because the libraries for it
+take longer to import than a small verb takes to run.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class Parameter(typing.NamedTuple):
     is_flag: bool
     is_list: bool
     is_required: bool
+    bundle: str | None = None  # the parameter of run() that it is a field of
 
 
 class Command:
@@ -95,6 +97,19 @@ class Command:
                 positional.append(argument)
         self._place(positional, values)
         return values
+
+    def bundled(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Collect the values of bundled options in the parameters of run() that they belong to."""
+        hints = typing.get_type_hints(self._module.run)
+        grouped: dict[str, Any] = {}
+        bundles: dict[str, dict[str, Any]] = {}
+        for parameter in self.params:
+            if parameter.name in values:
+                where = grouped
+                if parameter.bundle is not None:
+                    where = bundles.setdefault(parameter.bundle, {})
+                where[parameter.name] = values[parameter.name]
+        return grouped | {name: hints[name](**fields) for name, fields in bundles.items()}
 
     def _option(self, argument: str, rest: list[str], values: dict[str, Any]) -> None:
         """Read one option; `rest` holds what follows it, last first."""
@@ -179,7 +194,7 @@ def call(name: str, module: ModuleType, arguments: list[str]) -> int:
 
         _output.lines([command.help_page(_output.width())])
         return 0
-    result = module.run(**values)
+    result = module.run(**command.bundled(values))
     return result if isinstance(result, int) else 0
 
 
@@ -188,9 +203,21 @@ def _parameters(run: Callable[..., Any]) -> Iterator[Parameter]:
     names = [name for name in hints if name != "return"]
     required = len(names) - len(run.__defaults__ or ())
     for index, name in enumerate(names):
-        kind, declared = typing.get_args(hints[name])
-        is_list = any(typing.get_origin(k) is list for k in (kind, *typing.get_args(kind)))
-        yield Parameter(name, declared, kind is bool, is_list, index < required)
+        if _is_bundle(hints[name]):
+            for field, hint in typing.get_type_hints(hints[name], include_extras=True).items():
+                yield _parameter(field, hint, is_required=False, bundle=name)
+        else:
+            yield _parameter(name, hints[name], is_required=index < required)
+
+
+def _parameter(name: str, hint: Any, *, is_required: bool, bundle: str | None = None) -> Parameter:
+    kind, declared = typing.get_args(hint)
+    is_list = any(typing.get_origin(k) is list for k in (kind, *typing.get_args(kind)))
+    return Parameter(name, declared, kind is bool, is_list, is_required, bundle)
+
+
+def _is_bundle(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, tuple)
 
 
 def _is_hidden(parameter: Parameter) -> bool:

@@ -1,54 +1,143 @@
-"""Sources -> counts, and documents by file. Standard input and saved counts are sources as well."""
+"""The sources of a verb: files, folders, globs, saved counts, and standard input."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Self, cast
 
 import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
-from byteweld.corpus import Reading as Reading_
-from byteweld.corpus import ReadingOptions
+from byteweld.corpus import Corpus, open_corpus
+from byteweld.corpus import Reading as CorpusReading
+from byteweld.sources import Counted, Sources, open_sources
 
 
-class Counted(NamedTuple):
-    """Counts, and what they were made of: files (standard input is one) and saved tables."""
+def open_all(
+    sources: Sequence[str],
+    recipe: byteweld.Recipe,
+    reading: Reading,
+    checkpoint: str | None = None,
+) -> Sources:
+    """Find the files of all sources; `-` is standard input, read as documents."""
+    _check_stdin(sources, reading)
+    paths = [source for source in sources if source != _input.STDIN]
+    documents = None
+    if len(paths) < len(sources):
+        by_line = reading.lines or recipe.document_unit == "line"
+        documents = _input.stdin_documents(lines=by_line, separator=reading.separator)
+    if not paths:
+        return Sources(documents=documents, document_files=1)
+    found = open_sources(
+        paths,
+        documents=documents,
+        recipe=recipe,
+        options=reading.options(),
+        without=checkpoint,
+    )
+    say_skipped_files(found.corpus)
+    if documents is None:
+        return found
+    return Sources(corpus=found.corpus, tables=found.tables, documents=documents, document_files=1)
 
-    counts: byteweld.Counts
-    files: int
-    bytes_read: int
-    tables: int
-    seconds: float
 
-    def sentence(self) -> str:
-        """What was counted, for people."""
-        return (
-            f"counted {_output.amount(self.counts.total, 'pre-token')}, "
-            f"{len(self.counts)} distinct, in {' and '.join(self._parts())} "
-            f"({_output.seconds(self.seconds)})" + self._skipped() + self._pruned()
+def say_skipped_files(corpus: Corpus | None) -> None:
+    """Say in one line which files in folders were not read because of their extension."""
+    skipped = {} if corpus is None else corpus.skipped_files
+    if not skipped:
+        return
+    by_count = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
+    names = [f"{extension or 'no extension'} ({count:,})" for extension, count in by_count]
+    more = f", {len(names) - 5} more" if len(names) > 5 else ""
+    total = _output.amount(sum(skipped.values()), "file")
+    _output.say(
+        f"skipped {total} with other extensions: {', '.join(names[:5])}{more}; "
+        "choose with --ext, such as --ext '*' for all"
+    )
+
+
+class Bars:
+    """Progress bars, one after another: a new stage or total takes the place of the last."""
+
+    def __init__(self) -> None:
+        self._stack = contextlib.ExitStack()
+        self._shown: tuple[str, int | None] | None = None
+        self._advance: Callable[[int], None] = lambda done: None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._stack.close()
+        self._shown = None
+
+    def show(self, what: str, done: int, total: int | None, unit: _output.Unit) -> None:
+        """Show how much of a stage is done; the first call says where it starts."""
+        if self._shown != (what, total):
+            self.close()
+            self._shown = (what, total)
+            already = done if unit == "merges" else 0
+            bar = _output.progress(what, total, unit, already=already)
+            self._advance = self._stack.enter_context(bar)
+        self._advance(done)
+
+    def count(self, done: int, total: int | None) -> None:
+        """Show how many bytes are counted."""
+        self.show("counting", done, total, "bytes")
+
+
+def count_sentence(counted: Counted) -> str:
+    """What was counted, for people."""
+    counts = counted.counts
+    parts = []
+    if counted.files:
+        files = _output.amount(counted.files, "file")
+        parts.append(f"{files}, {_output.size(counted.file_bytes or 0)}")
+    if counted.tables:
+        parts.append(f"{_output.amount(counted.tables, 'table')} of counts")
+    said = (
+        f"counted {_output.amount(counts.total, 'pre-token')}, {len(counts):,} distinct, "
+        f"in {' and '.join(parts)} ({_output.seconds(counted.seconds)})"
+    )
+    if counts.skipped_documents:
+        said += f"; skipped {_output.amount(counts.skipped_documents, 'document')}"
+    if counts.pruning is not None:
+        pruning = counts.pruning
+        said += (
+            f"; pruned {_output.amount(pruning.distinct, 'distinct pre-token')} below "
+            f"{pruning.threshold:,}, {pruning.occurrences:,} in all: the count of a pair is at "
+            f"most {pruning.pair_error:,} too small"
         )
+    return said
 
-    def _pruned(self) -> str:
-        pruning = self.counts.pruning
-        if pruning is None:
-            return ""
-        return (
-            f"; left out {_output.amount(pruning.distinct, 'distinct pre-token')} below "
-            f"{pruning.threshold}, {pruning.occurrences} in all: the count of a pair is at most "
-            f"{pruning.pair_error} too small"
-        )
 
-    def _skipped(self) -> str:
-        skipped = self.counts.skipped_documents
-        return f"; skipped {_output.amount(skipped, 'document')}" if skipped else ""
+def bytes_per_token(
+    tok: byteweld.Tokenizer, counts: byteweld.Counts, threads: int | None = None
+) -> float | None:
+    """Bytes per token of the training corpus as encoded, exactly; None for an empty corpus.
 
-    def _parts(self) -> list[str]:
-        files = f"{_output.amount(self.files, 'file')}, {_output.size(self.bytes_read)}"
-        tables = _output.amount(self.tables, "table") + " of counts"
-        return [*([files] if self.files else []), *([tables] if self.tables else [])]
+    If encoding splits as the training did, the training knows. Otherwise each distinct pre-token is
+    encoded once and weighted by its count.
+    """
+    if tok.training is not None and tok.vocab.pattern == tok.training.recipe.pattern:
+        return tok.training.bytes_per_token
+    import numpy as np
+
+    num_bytes = num_tokens = 0
+    for batch, weight in counts.batches():
+        _, offsets = tok.encode_ragged(batch, num_threads=threads, disallowed_special=())
+        lengths = np.array([len(pretoken) for pretoken in batch], np.uint64)
+        num_tokens += int(np.dot(np.diff(offsets).astype(np.uint64), weight))
+        num_bytes += int(np.dot(lengths, weight))
+    return num_bytes / num_tokens if num_tokens else None
+
+
+# ---------------------------------------------------------------------------- documents by file
 
 
 def documents_by_file(
@@ -56,18 +145,21 @@ def documents_by_file(
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Each file's name and its documents, in the order of the sources; `-` is standard input."""
     _check_stdin(sources, reading)
-    # All sources are looked up before the first is read: a wrong name shows at once.
-    corpora = [None if s == _input.STDIN else _open([s], reading) for s in sources]
+    # All sources are resolved before the first is read: a wrong name fails at once.
+    how = CorpusReading.of(reading.options())
+    corpora = [None if s == _input.STDIN else open_corpus(s, how) for s in sources]
+    for corpus in corpora:
+        say_skipped_files(corpus)
     for corpus in corpora:
         if corpus is None:
             documents = _input.stdin_documents(lines=reading.lines, separator=reading.separator)
             yield _input.STDIN, documents
-            continue
-        yield from corpus.by_file()
+        else:
+            yield from corpus.by_file()
 
 
 class Files:
-    """Each file's name and its documents, once; counts what was left out."""
+    """Each file's name and its documents, once; counts skipped documents."""
 
     def __init__(self, sources: Sequence[str], reading: Reading) -> None:
         self._by_file = documents_by_file(sources, reading)
@@ -78,98 +170,19 @@ class Files:
             yield name, documents
             self.skipped += skipped(documents)
 
-    def tell_skipped(self) -> None:
-        """Say how many documents were left out, if any were."""
+    def say_skipped(self) -> None:
+        """Say how many documents were skipped, if any."""
         if self.skipped:
             _output.say(f"skipped {_output.amount(self.skipped, 'document')}")
 
 
 def skipped(documents: Iterator[bytes]) -> int:
-    """How many documents were left out; known when all are read. Of standard input, none is."""
+    """Number of documents skipped so far; 0 for standard input."""
     return cast(int, getattr(documents, "skipped", 0))
 
 
-def count(
-    sources: Sequence[str],
-    recipe: byteweld.Recipe,
-    reading: Reading,
-    threads: int | None,
-    *,
-    memory: str | None = None,
-    prune: int | None = None,
-    checkpoint: Path | None = None,
-) -> Counted:
-    """Count the pre-tokens of all sources, with progress, and add saved counts.
-
-    What lies in the folder of the checkpoint is no part of the corpus.
-    """
-    _check_stdin(sources, reading)
-    started = time.perf_counter()
-    resources: dict[str, Any] = {"num_threads": threads, "memory": memory}
-    tables: list[byteweld.Counts] = []
-    saved = [source for source in sources if byteweld.Counts.is_saved_at(source)]
-    paths = [s for s in sources if s != _input.STDIN and s not in saved]
-    files = bytes_read = 0
-    if paths:
-        corpus = _open(paths, reading, recipe.document_unit, recipe.extensions, checkpoint)
-        files, bytes_read = len(corpus.files), corpus.total_bytes
-        with _output.progress("counting", bytes_read, "bytes") as advance:
-            tables.append(byteweld.count(corpus, recipe=recipe, progress=advance, **resources))
-    tables += [byteweld.count(folder, recipe=recipe, memory=memory) for folder in saved]
-    if _input.STDIN in sources:
-        size = 0
-
-        def documents() -> Iterator[bytes]:
-            nonlocal size
-            by_line = reading.lines or recipe.document_unit == "line"
-            for document in _input.stdin_documents(lines=by_line, separator=reading.separator):
-                size += len(document)
-                yield document
-
-        with _output.progress("counting", None, "bytes") as advance:
-            tables.append(byteweld.count(documents(), recipe=recipe, progress=advance, **resources))
-        files, bytes_read = files + 1, bytes_read + size
-    counts = tables[0] if len(tables) == 1 else byteweld.Counts.merge(tables, **resources)
-    if prune is not None:
-        counts = counts.prune(prune, memory=memory)
-    return Counted(counts, files, bytes_read, len(saved), time.perf_counter() - started)
-
-
-def files(
-    sources: Sequence[str], recipe: byteweld.Recipe, reading: Reading, checkpoint: Path
-) -> list[Path]:
-    """The files of all sources, those of saved counts included; standard input has none.
-
-    Those of the checkpoint are left out.
-    """
-    found: list[Path] = []
-    for source in sources:
-        if byteweld.Counts.is_saved_at(source):
-            found += sorted(path for path in Path(source).rglob("*") if path.is_file())
-        elif source != _input.STDIN:
-            unit, extensions = recipe.document_unit, recipe.extensions
-            found += _open([source], reading, unit, extensions, checkpoint).files
-    return found
-
-
-def counted_before(
-    counts: byteweld.Counts,
-    sources: Sequence[str],
-    recipe: byteweld.Recipe,
-    reading: Reading,
-    checkpoint: Path,
-    *,
-    seconds: float,
-) -> Counted:
-    """The same as `count` gave before the training was killed, for counts that were kept."""
-    tables = sum(byteweld.Counts.is_saved_at(source) for source in sources)
-    others = [source for source in sources if not byteweld.Counts.is_saved_at(source)]
-    found = files(others, recipe, reading, checkpoint)
-    return Counted(counts, len(found), sum(file.stat().st_size for file in found), tables, seconds)
-
-
 def _check_stdin(sources: Sequence[str], reading: Reading) -> None:
-    """Refuse what would have no effect on standard input."""
+    """Refuse options that have no effect on standard input."""
     if _input.STDIN not in sources:
         return
     for flag, is_given in (
@@ -179,19 +192,5 @@ def _check_stdin(sources: Sequence[str], reading: Reading) -> None:
         if is_given:
             raise _errors.UsageError(
                 f"{flag} has no effect on standard input (-), which is plain text; "
-                f"give the name of a file, or leave {flag} out"
+                f"pass the name of a file, or leave {flag} out"
             )
-
-
-def _open(
-    sources: Sequence[str],
-    reading: Reading,
-    unit: Literal["file", "line"] = "file",
-    extensions: Sequence[str] | None = None,
-    checkpoint: Path | None = None,
-) -> byteweld.Corpus:
-    """Resolve sources; `unit` and `extensions` are the recipe's, where the user says nothing."""
-    options: ReadingOptions = {**reading._asdict()}  # type: ignore[typeddict-item]
-    return byteweld.open_corpus(
-        list(sources), Reading_.of(options, unit=unit, ext=extensions), without=checkpoint
-    )

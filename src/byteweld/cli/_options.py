@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast, get_args
 
 import byteweld
 from byteweld.cli import _errors
 from byteweld.cli._command import Argument, Option
+from byteweld.corpus import OnError as ErrorPolicy
+from byteweld.corpus import ReadingOptions
+from byteweld.recipes import TieBreak as TieRule
 
 _RECIPE = "Recipe"
 _READING = "Reading"
 _TOKENIZER = "Tokenizer"
-_TIES = ("smallest-ids", "greatest-bytes", "smallest-bytes")
-_ON_ERROR = ("fail", "skip", "replace")
+_TIES = get_args(TieRule)
+_ON_ERROR = get_args(ErrorPolicy)
 
 
 def choice(names: Sequence[str], what: str) -> Any:
@@ -153,41 +156,27 @@ AsciiOnly = Annotated[
 ]
 
 
-def make_recipe(
-    name: str,
-    *,
-    pattern: str | None,
-    special: Sequence[str] | None,
-    specials_file: str | None,
-    ascii_only: bool,
-    **changes: Any,
-) -> byteweld.Recipe:
-    """The preset with the changes that were asked for; a change that is None was not."""
-    if ascii_only and name == "ck":
-        name = "ck-ascii"
-    recipe = byteweld.RECIPES[name]
-    return recipe.replace(
-        **recipe_changes(
-            recipe,
-            pattern=pattern,
-            special=special,
-            specials_file=specials_file,
-            ascii_only=ascii_only,
-            **changes,
-        )
-    )
+def preset(name: str, *, ascii_only: bool) -> byteweld.Recipe:
+    """The preset of a name; ck with --ascii-only is a preset of its own."""
+    return byteweld.RECIPES["ck-ascii" if ascii_only and name == "ck" else name]
+
+
+def make_recipe(name: str, *, ascii_only: bool, **flags: Any) -> byteweld.Recipe:
+    """The preset with the changes that options make."""
+    recipe = preset(name, ascii_only=ascii_only)
+    return recipe.replace(**recipe_changes(recipe, ascii_only=ascii_only, **flags))
 
 
 def recipe_changes(
     recipe: byteweld.Recipe,
     *,
-    pattern: str | None,
-    special: Sequence[str] | None,
-    specials_file: str | None,
-    ascii_only: bool,
+    pattern: str | None = None,
+    special: Sequence[str] | None = None,
+    specials_file: str | None = None,
+    ascii_only: bool = False,
     **changes: Any,
 ) -> dict[str, Any]:
-    """The fields of a recipe that were asked for; a change that is None was not."""
+    """The fields of a recipe that options change; an option that is None was not given."""
     changes = {field: value for field, value in changes.items() if value is not None}
     if ascii_only and recipe.alphabet != "ascii":
         changes["alphabet"] = "ascii"
@@ -204,9 +193,10 @@ def recipe_changes(
 
 
 def check_size(vocab_size: int, recipe: byteweld.Recipe) -> None:
-    """Let the library refuse a size that is too small, before anything is read."""
-    if vocab_size < recipe.minimum_size:
-        byteweld.train(byteweld.Counts({}), vocab_size=vocab_size, recipe=recipe)
+    """Refuse a size that is too small before anything is read."""
+    from byteweld.training.plan import check_size
+
+    check_size(vocab_size, recipe)
 
 
 def _no_pattern(pattern: str) -> str | None:
@@ -286,13 +276,17 @@ OnError = Annotated[
 
 
 class Reading(NamedTuple):
-    """How documents are read from files, as the library's functions take it."""
+    """The options that say how documents are read from files."""
 
-    ext: str | None = None
-    lines: bool = False
-    field: str | None = None  # of JSON lines; None for the usual one
-    separator: str | None = None
-    on_error: Any = "fail"  # one of three words, checked by its option
+    ext: Ext = None
+    lines: Lines = False
+    field: Field = None
+    separator: Separator = None
+    on_error: OnError = "fail"
+
+    def options(self) -> ReadingOptions:
+        """The keyword arguments of the library's functions."""
+        return cast("ReadingOptions", self._asdict())
 
 
 # ---------------------------------------------------------------------------- tokenizer

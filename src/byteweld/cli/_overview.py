@@ -14,6 +14,7 @@ from byteweld.markup import Child, Html, element, folded, joined, section, table
 from byteweld.markup import facts as fact_list
 from byteweld.markup.charts import Bar, bars, curve
 from byteweld.render import namer, painted, tile, visible
+from byteweld.training import report_path
 
 _SHOWN = 5  # tokens of a kind that people see
 _SHOWN_IN_REPORT = 200
@@ -120,7 +121,7 @@ def _facts(seen: Seen) -> list[tuple[str, str]]:
 
 def _training_words(tok: byteweld.Tokenizer, path: str) -> str | None:
     """What the report beside the file says; None where there is none."""
-    report = byteweld.report_path(path)
+    report = report_path(path)
     if not report.is_file():
         return None
     training = tok.training

@@ -44,11 +44,7 @@ def run(
     special: options.Special = None,
     specials_file: options.SpecialsFile = None,
     ascii_only: options.AsciiOnly = False,
-    ext: options.Ext = None,
-    lines: options.Lines = False,
-    field: options.Field = None,
-    separator: options.Separator = None,
-    on_error: options.OnError = "fail",
+    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
     out: Out = None,
     top: Top = 20,
     prune: options.Prune = None,
@@ -57,10 +53,11 @@ def run(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Count the pre-tokens of a corpus: show the most common, or save them all.
+    """Count the pre-tokens of a corpus, for training: show the most common, or save them all.
 
-    Counts of parts add up to the counts of the whole, so that a corpus can be counted in parts, on
-    any number of machines. Folders of saved counts are sources, too: they are added.
+    To count tokens, use `byteweld tokens`. Counts of parts add up to the counts of the whole, so a
+    corpus can be counted in parts, on any number of machines. Folders of saved counts are sources,
+    too: they are added.
     """
     chosen = options.make_recipe(
         recipe,
@@ -71,10 +68,11 @@ def run(
     )
     if out is not None:
         _check_out(out, force=force)
-    reading = options.Reading(ext, lines, field, separator, on_error)
-    counted = _corpus.count(source, chosen, reading, threads, memory=memory, prune=prune)
-    counts = counted.counts
-    _output.say(counted.sentence())
+    sources = _corpus.open_all(source, chosen, reading)
+    with _corpus.Bars() as bars:
+        counted = sources.count(chosen, num_threads=threads, memory=memory, progress=bars.count)
+    counts = counted.counts if prune is None else counted.counts.prune(prune, memory=memory)
+    _output.say(_corpus.count_sentence(counted._replace(counts=counts)))
     if out is not None:
         counts.save(out, overwrite=force)
         _output.say(f"wrote {out}: {_output.amount(len(counts), 'distinct pre-token')}")
@@ -83,8 +81,8 @@ def run(
             {
                 "out": out,
                 "pattern": counts.pattern,
-                "files": counted.files,
-                "bytes": counted.bytes_read,
+                "files": counted.files or 0,
+                "bytes": counted.file_bytes or 0,
                 "pretokens": counts.total,
                 "distinct_pretokens": len(counts),
                 "skipped_documents": counts.skipped_documents,

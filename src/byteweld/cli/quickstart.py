@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated
 
 import byteweld
+from byteweld.cli import _corpus, _output, _targets
 from byteweld.cli import _options as options
-from byteweld.cli import _output, _targets
 from byteweld.cli._command import Option
-from byteweld.cli.train import measure
 from byteweld.render import spans, to_ansi, visible
+from byteweld.training.plan import make_plan
 
 EXAMPLES = """
 byteweld quickstart
@@ -65,7 +65,7 @@ def run(out: Out = None, vocab_size: VocabSize = 8192, force: options.Force = Fa
     path = Path(_FOLDER if out is None else out, "tokenizer.json")
     target = _targets.Target(str(path), "huggingface")
     may_replace = force or out is None  # the usual folder is our own
-    _targets.check(_targets.trial(recipe), [target], force=may_replace)
+    _targets.check(make_plan(vocab_size, recipe).smallest(), target, force=may_replace)
 
     folder = Path(sysconfig.get_path("stdlib"))
     files = find_sources(folder)
@@ -88,7 +88,7 @@ def run(out: Out = None, vocab_size: VocabSize = 8192, force: options.Force = Fa
     finished = time.perf_counter()
     _targets.save(trained, target, force=may_replace)
 
-    rate = measure(trained, counts) or 0.0
+    rate = _corpus.bytes_per_token(trained, counts) or 0.0
     _output.lines(_training_lines(trained, rate, total, counted - started, finished - started))
     _output.lines(_merge_lines(trained))
     tok = byteweld.load(path)

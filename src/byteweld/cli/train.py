@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
-
 import byteweld
+from byteweld.api import choose_recipe
 from byteweld.cli import _corpus, _errors, _input, _output, _targets
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
 from byteweld.render import visible
+from byteweld.sources import Counted
+from byteweld.training.checkpoint import remove_checkpoint
+from byteweld.training.plan import check_size, make_plan
+from byteweld.training.run import Resumed
+from byteweld.training.run import run as run_training
 
 EXAMPLES = """
 byteweld train books/ --vocab-size 32768
-byteweld train 'data/*.jsonl.zst' --field text --vocab-size 64k --special '<|endoftext|>'
+byteweld train 'data/*.jsonl.zst' --field text --vocab-size 64k --eos '<|endoftext|>'
 byteweld train books/ --sizes 8k,16k,32k --out books.json
 byteweld train letters/ --start books-8k.json --vocab-size 10k --out letters.json
 byteweld train huge/ --vocab-size 128k --checkpoint huge.checkpoint
@@ -31,8 +34,7 @@ cat corpus.txt | byteweld train - --vocab-size 8192 --out corpus.tiktoken
 """
 
 _CK_VOCAB_SIZE = 1024  # the ck seed's own default; its users rely on it
-_LONGEST = 5  # tokens that people see
-_MANY = 2**60  # more than any minimum frequency that makes sense
+_LONGEST = 5  # tokens shown
 
 VocabSize = Annotated[
     int | None,
@@ -40,8 +42,8 @@ VocabSize = Annotated[
         "--vocab-size",
         metavar="N",
         read=options.vocab_size("--vocab-size"),
-        help="How many tokens; 32k is 32 times 1024. Needed, unless --sizes is given, except with "
-        f"recipe ck, where it is {_CK_VOCAB_SIZE}.",
+        help="Number of tokens; 32k is 32 x 1024. Required unless --sizes is given; with recipe "
+        f"ck the default is {_CK_VOCAB_SIZE}.",
         group="Recipe",
     ),
 ]
@@ -50,8 +52,8 @@ Sizes = Annotated[
     Option(
         "--sizes",
         metavar="LIST",
-        help="Several sizes from one training, such as 8k,16k,32k: writes tokenizer-8k.json and so "
-        "on, each the same as if it were trained alone.",
+        help="Several sizes from one training, such as 8k,16k,32k. Writes tokenizer-8k.json and so "
+        "on, each identical to a training of its own.",
         group="Recipe",
     ),
 ]
@@ -60,8 +62,8 @@ RecipeName = Annotated[
     Option(
         "--recipe",
         metavar="NAME",
-        help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern, or that of --start "
-        "where its training report is there.",
+        help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern, or the recipe in the "
+        "training report of --start.",
         read=options.choice(list(byteweld.RECIPES), "--recipe"),
         group="Recipe",
     ),
@@ -71,8 +73,8 @@ StartPath = Annotated[
     Option(
         "--start",
         metavar="PATH",
-        help="A tokenizer to extend: all its ids and merges stay, further merges are learned with "
-        "its pattern and get the next ids. The size counts its tokens, too.",
+        help="A tokenizer to extend. All its ids and merges stay; further merges are learned with "
+        "its pattern and get the next ids. The size includes its tokens.",
         group="Recipe",
     ),
 ]
@@ -81,8 +83,8 @@ CheckpointPath = Annotated[
     Option(
         "--checkpoint",
         metavar="DIR",
-        help="Keep the counts and the merges so far in this folder. If the training is killed, the "
-        "same command goes on from there; when all is written, the folder is removed.",
+        help="Keep the counts and the merges so far in this folder. If training is interrupted, "
+        "the same command resumes it. The folder is removed when everything is written.",
         group="Writing",
     ),
 ]
@@ -92,7 +94,7 @@ ProgressKind = Annotated[
         "--progress",
         metavar="json",
         help="Show progress as JSON lines on stderr: stage, done, total, rate, time left. "
-        "Default: a bar on a terminal, now and then a line elsewhere.",
+        "Default: a bar on a terminal, an occasional line elsewhere.",
         read=options.choice(["json"], "--progress"),
     ),
 ]
@@ -110,7 +112,7 @@ OutFormat = Annotated[
     Option(
         "--format",
         metavar="NAME",
-        help=f"What to write, where the name should not decide: {', '.join(byteweld.FORMATS)}.",
+        help=f"Format to write, if not by the file name: {', '.join(byteweld.FORMATS)}.",
         group="Writing",
     ),
 ]
@@ -119,10 +121,26 @@ BinaryOut = Annotated[
     Option(
         "--binary-out",
         metavar="DIR",
-        help="Write ck's binary export as well, four files.",
+        help="Also write ck's binary export (four files) to this folder.",
         group="Writing",
     ),
 ]
+
+
+def _role(name: str, meaning: str) -> Any:
+    return Option(
+        f"--{name}",
+        metavar="TEXT",
+        help=f"The special token {meaning}; added to the special tokens if it is not among them.",
+        group="Recipe",
+    )
+
+
+Bos = Annotated[str | None, _role("bos", "that starts a document")]
+Eos = Annotated[str | None, _role("eos", "that ends a document")]
+Pad = Annotated[str | None, _role("pad", "for padding")]
+Unk = Annotated[str | None, _role("unk", "for what cannot be encoded")]
+Force = Annotated[bool, Option("--force", help="Replace existing files.", group="Writing")]
 
 
 class _Size(NamedTuple):
@@ -134,7 +152,7 @@ class _Size(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """What came out for a size."""
+    """The tokenizer of a size."""
 
     size: _Size
     tok: byteweld.Tokenizer
@@ -143,7 +161,7 @@ class _Made(NamedTuple):
 
 
 def prepare(arguments: list[str]) -> list[str]:
-    """Whether an error of the arguments themselves is a JSON line must be known before it."""
+    """Find --progress json before parsing, so that a usage error is a JSON line, too."""
     pairs = itertools.pairwise(arguments)
     _output.progress_as_json("--progress=json" in arguments or ("--progress", "json") in pairs)
     return arguments
@@ -159,6 +177,10 @@ def run(
     encode_pattern: options.EncodePattern = None,
     special: options.Special = None,
     specials_file: options.SpecialsFile = None,
+    bos: Bos = None,
+    eos: Eos = None,
+    pad: Pad = None,
+    unk: Unk = None,
     min_frequency: options.MinFrequency = None,
     max_token_bytes: options.MaxTokenBytes = None,
     tie_break: options.TieBreak = None,
@@ -167,33 +189,27 @@ def run(
     format: OutFormat = None,
     binary_out: BinaryOut = None,
     checkpoint: CheckpointPath = None,
-    force: Annotated[
-        bool,
-        Option("--force", help="Replace files that exist.", group="Writing"),
-    ] = False,
-    ext: options.Ext = None,
-    lines: options.Lines = False,
-    field: options.Field = None,
-    separator: options.Separator = None,
-    on_error: options.OnError = "fail",
+    force: Force = False,
+    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
     prune: options.Prune = None,
     threads: options.Threads = None,
     memory: options.Memory = None,
     progress: ProgressKind = None,
     json: options.Json = False,
 ) -> None:
-    """Learn a vocabulary from a corpus and write it, with a report of the training beside it.
+    """Learn a vocabulary from a corpus and write it, with a training report beside it.
 
-    The result depends on the documents, the recipe and the size, and on nothing else: not on the
-    number of threads or the order of the files. Folders of saved counts (see `byteweld count`) are
-    sources, too. The report, tokenizer.training.json, holds the corpus's figures, the recipe, the
-    count of every merge and the times.
+    The result depends only on the documents, the recipe and the size, not on the number of threads
+    or the order of the files. Folders of saved counts (see `byteweld count`) are sources, too. The
+    report, tokenizer.training.json, holds figures of the corpus, the recipe, the count of every
+    merge and the times.
     """
     started = time.perf_counter()
     _output.progress_as_json(progress == "json")
-    trial, start_tok = _trial(
-        recipe,
-        start,
+    start_tok = _load_start(start, ascii_only=ascii_only)
+    base = _base_recipe(recipe, start_tok, ascii_only=ascii_only)
+    changes = options.recipe_changes(
+        base,
         pattern=pattern,
         special=special,
         specials_file=specials_file,
@@ -203,26 +219,42 @@ def run(
         max_token_bytes=max_token_bytes,
         tie_break=tie_break,
     )
-    assert trial.training is not None  # it was trained just now
-    chosen = trial.training.recipe
-    plan = _sizes(vocab_size, sizes, chosen, out, format, binary_out, start_tok)
+    roles = {"bos": bos, "eos": eos, "pad": pad, "unk": unk}
+    given_roles = {role: text for role, text in roles.items() if text is not None}
+    chosen = choose_recipe(base, start_tok, given_roles, changes)
+    start_vocab = None if start_tok is None else start_tok.vocab
+    plan = _sizes(vocab_size, sizes, chosen, start_vocab, out, format, binary_out)
     largest = max(size.vocab_size for size in plan)
-    files = _check(trial, plan, force=force)
-
-    reading = options.Reading(ext, lines, field, separator, on_error)
-    with contextlib.ExitStack() as stack:
-        point = stack.enter_context(
-            _checkpoint(checkpoint, source, chosen, reading, largest, start_tok, prune)
+    files = _check_targets(make_plan(largest, chosen, start_vocab).smallest(), plan, force=force)
+    if checkpoint is not None and _input.STDIN in source:
+        raise _errors.UsageError(
+            "--checkpoint does not go with standard input (-), which cannot be read again; "
+            "pass the name of a file"
         )
-        resources: dict[str, Any] = {"threads": threads, "memory": memory}
-        counted = _count(source, chosen, reading, point, prune=prune, **resources)
-        _output.say(counted.sentence())
-        tok = _train(counted.counts, largest, chosen, start_tok, point, **resources)
-        made = [_cut(tok, size, counted, threads) for size in plan]
-        _write(made, files, force=force)
-        if point is not None:
-            point.remove()
-        _conclude(made, counted, time.perf_counter() - started)
+    sources = _corpus.open_all(source, chosen, reading, checkpoint)
+    with _resumable(checkpoint), _Display(checkpoint) as display:
+        result = run_training(
+            sources,
+            largest,
+            chosen,
+            start=start_vocab,
+            checkpoint=checkpoint,
+            prune=prune,
+            num_threads=threads,
+            memory=memory,
+            progress=display.on_event,
+            on_counted=display.on_counted,
+        )
+        display.close()
+        counted = result.counted
+        tok = byteweld.Tokenizer._trained(result.vocab, result.training)
+        made = [_cut(tok, size, counted.counts, threads) for size in plan]
+        with _output.progress("writing", len(files), "files") as advance:
+            _targets.save_all(((m.tok, m.size.targets) for m in made), files=files, force=force)
+            advance(len(files))
+    if checkpoint is not None:
+        remove_checkpoint(checkpoint)
+    _conclude(made, counted, time.perf_counter() - started)
     if json:
         _output.report(_report(made, counted))
 
@@ -230,41 +262,30 @@ def run(
 # ---------------------------------------------------------------------------- before the work
 
 
-def _trial(
-    name: str | None, start: str | None, **flags: Any
-) -> tuple[byteweld.Tokenizer, byteweld.Tokenizer | None]:
-    """What there may be at the least, with its recipe; and the tokenizer to start from."""
-    if start is None:
-        return _targets.trial(options.make_recipe(name or "modern", **flags)), None
-    if flags["ascii_only"]:
+def _load_start(path: str | None, *, ascii_only: bool) -> byteweld.Tokenizer | None:
+    if path is None:
+        return None
+    if ascii_only:
         raise _errors.UsageError("--ascii-only has no effect with --start, whose alphabet stays")
-    tok = options.load_tokenizer(start, format=None, pattern=None, special=None, no_special=False)
-    known = byteweld.RECIPES["modern"] if tok.training is None else tok.training.recipe
-    recipe = known if name is None else byteweld.RECIPES[name]
-    trial = byteweld.train(
-        byteweld.Counts({_new_pair(tok): _MANY}),
-        vocab_size=len(tok) + 1,
-        start=tok,
-        recipe=recipe,
-        **options.recipe_changes(recipe, **flags),
-    )
-    return trial, tok
+    return options.load_tokenizer(path, format=None, pattern=None, special=None, no_special=False)
 
 
-def _new_pair(tok: byteweld.Tokenizer) -> bytes:
-    """Two bytes that are no token yet: the first merge must not make a format say no too late."""
-    pairs = (bytes(pair) for pair in itertools.product(b"~\t zqx", repeat=2))
-    return next((pair for pair in pairs if pair not in tok.vocab.ids), b"~~")
+def _base_recipe(
+    name: str | None, start: byteweld.Tokenizer | None, *, ascii_only: bool
+) -> byteweld.Recipe:
+    if name is None and start is not None and start.training is not None:
+        return start.training.recipe
+    return options.preset(name or "modern", ascii_only=ascii_only)
 
 
 def _sizes(
     vocab_size: int | None,
     sizes: str | None,
     recipe: byteweld.Recipe,
+    start: byteweld.Vocabulary | None,
     out: str,
     format: str | None,
     binary_out: str | None,
-    start: byteweld.Tokenizer | None,
 ) -> list[_Size]:
     if vocab_size is not None and sizes is not None:
         raise _errors.UsageError("--vocab-size and --sizes exclude each other; pass one of them")
@@ -280,13 +301,13 @@ def _sizes(
         given = _read_sizes(sizes)
     for size in given.values():
         try:
-            byteweld.train(byteweld.Counts({}), vocab_size=size, recipe=recipe, start=start)
+            check_size(size, recipe, start)
         except ValueError as error:
             if sizes is None:
                 raise
             wrong = re.sub(r"^vocab_size is (-?\d+); it must", r"\1 must", str(error))
             raise _errors.UsageError(f"--sizes is {sizes!r}; {wrong}") from None
-    # Never max_piece_bytes: ck's limit counts bytes as rendered, ours those of the text.
+    # max_piece_bytes is never passed on: ck's limit counts rendered bytes, ours those of the text.
     wanted = [(out, format)] + ([] if binary_out is None else [(binary_out, "ck")])
     return [
         _Size(label, size, [_targets.Target(_named(path, label), kind) for path, kind in wanted])
@@ -295,15 +316,15 @@ def _sizes(
 
 
 def _read_sizes(sizes: str) -> dict[str, int]:
-    """Sizes by what the user calls them."""
+    """Sizes by the labels that the user gave them."""
     labels = [label.strip() for label in sizes.split(",")]
     read = options.vocab_size("--sizes")
     try:
         given = {label: read(label) for label in labels}
     except _errors.UsageError:
         raise _errors.UsageError(
-            f"--sizes is {sizes!r}; expected whole numbers, or ones with k for 1024, with commas "
-            "between them, such as 8k,16k,32k"
+            f"--sizes is {sizes!r}; expected whole numbers, or numbers with k for 1024, separated "
+            "by commas, such as 8k,16k,32k"
         ) from None
     if len(set(given.values())) < len(labels):
         raise _errors.UsageError(f"--sizes is {sizes!r}; a size is given twice")
@@ -314,187 +335,80 @@ def _named(path: str, label: str) -> str:
     """`tokenizer-8k.json` for `tokenizer.json` and `8k`."""
     if not label:
         return path
-    place = Path(path)
-    if place.name in ("", ".."):
+    file = Path(path)
+    if file.name in ("", ".."):
         raise _errors.UsageError(
-            f"{path!r} has no name to which --sizes could add {label!r}; "
+            f"{path!r} has no file name to which --sizes could add {label!r}; "
             "pass a name, such as tokenizer.json"
         )
     end = "/" if path.endswith("/") else ""
-    return str(place.with_name(f"{place.stem}-{label}{place.suffix}")) + end
+    return str(file.with_name(f"{file.stem}-{label}{file.suffix}")) + end
 
 
-def _check(trial: byteweld.Tokenizer, plan: list[_Size], *, force: bool) -> list[Path]:
-    """Refuse, before the work, what cannot be written; returns all files that will be."""
+def _check_targets(smallest: byteweld.Vocabulary, plan: list[_Size], *, force: bool) -> list[Path]:
+    """Refuse before training what cannot be written; returns all files that will be."""
     files: list[Path] = []
     for size in plan:
-        files += _targets.check(trial, size.targets, force=force)
+        for target in size.targets:
+            files += _targets.check(smallest, target, force=force)
         files.append(_targets.report_place(size.targets[0]))
     _targets.check_free(files, force=force)
     return files
 
 
-@contextlib.contextmanager
-def _checkpoint(
-    path: str | None,
-    sources: Sequence[str],
-    recipe: byteweld.Recipe,
-    reading: options.Reading,
-    vocab_size: int,
-    start: byteweld.Tokenizer | None,
-    prune: int | None,
-) -> Iterator[byteweld.Checkpoint | None]:
-    """The checkpoint, if one is asked for; an interrupt says how to go on from it."""
-    if path is None:
-        yield None
-        return
-    if _input.STDIN in sources:
-        raise _errors.UsageError(
-            "--checkpoint does not go with standard input (-), which cannot be read again; "
-            "give the name of a file"
-        )
-    point = byteweld.Checkpoint.of(
-        path,
-        recipe=recipe,
-        vocab_size=vocab_size,
-        start=None if start is None else start.vocab,
-        files=_corpus.files(sources, recipe, reading, Path(path)),
-        reading=reading._asdict(),
-        prune=prune,
-    )
-    try:
-        yield point
-    except KeyboardInterrupt:
-        _output.say(f"interrupted; the same command goes on from the checkpoint {path}")
-        raise
-    finally:
-        point.close()
-
-
 # ---------------------------------------------------------------------------- the work
 
 
-def _count(
-    sources: Sequence[str],
-    recipe: byteweld.Recipe,
-    reading: options.Reading,
-    checkpoint: byteweld.Checkpoint | None,
-    *,
-    prune: int | None,
-    threads: int | None,
-    memory: str | None,
-) -> _corpus.Counted:
-    started = time.perf_counter()
-    counts = None if checkpoint is None else checkpoint.counts(memory=memory)
-    if checkpoint is None or counts is None:
-        counted = _corpus.count(
-            sources,
-            recipe,
-            reading,
-            threads,
-            memory=memory,
-            prune=prune,
-            checkpoint=None if checkpoint is None else checkpoint.path,
-        )
+@contextlib.contextmanager
+def _resumable(checkpoint: str | None) -> Iterator[None]:
+    """On an interrupt, say how to resume."""
+    try:
+        yield
+    except KeyboardInterrupt:
         if checkpoint is not None:
-            checkpoint.keep_counts(counted.counts)
-        return counted
-    _output.say(
-        f"going on from the checkpoint {checkpoint.path}: the corpus is counted, "
-        f"{_output.amount(len(checkpoint.merges), 'merge')} learned"
-    )
-    return _corpus.counted_before(
-        counts,
-        sources,
-        recipe,
-        reading,
-        checkpoint.path,
-        seconds=time.perf_counter() - started,
-    )
+            _output.say(f"interrupted; run the same command to resume from {checkpoint}")
+        raise
 
 
-def _train(
-    counts: byteweld.Counts,
-    vocab_size: int,
-    recipe: byteweld.Recipe,
-    start: byteweld.Tokenizer | None,
-    checkpoint: byteweld.Checkpoint | None,
-    *,
-    threads: int | None,
-    memory: str | None,
-) -> byteweld.Tokenizer:
-    with contextlib.ExitStack() as stack:
-        advance = None
+class _Display(_corpus.Bars):
+    """Shows the progress of a training, one bar per stage."""
 
-        def hear(event: byteweld.TrainingEvent) -> None:
-            nonlocal advance
-            if advance is None:
-                shown = _output.progress("merging", event.total, "merges", already=event.done)
-                advance = stack.enter_context(shown)
-            advance(event.done)
+    def __init__(self, checkpoint: str | None) -> None:
+        super().__init__()
+        self._checkpoint = checkpoint
 
-        return byteweld.train(
-            counts,
-            vocab_size=vocab_size,
-            recipe=recipe,
-            start=start,
-            checkpoint=checkpoint,
-            num_threads=threads,
-            memory=memory,
-            progress=hear,
-        )
+    def on_event(self, event: byteweld.TrainingEvent) -> None:
+        """Show how far the stage is."""
+        if event.stage == "count":
+            self.count(event.done, event.total)
+        else:
+            self.show("merging", event.done, event.total, "merges")
+
+    def on_counted(self, counted: Counted, resumed: Resumed | None) -> None:
+        """Say what was counted."""
+        self.close()
+        if resumed is not None:
+            _output.say(
+                f"resuming from {self._checkpoint}: the corpus is counted, "
+                f"{_output.amount(resumed.merges, 'merge')} learned"
+            )
+        _output.say(_corpus.count_sentence(counted))
 
 
 def _cut(
-    trained: byteweld.Tokenizer, size: _Size, counted: _corpus.Counted, threads: int | None
+    trained: byteweld.Tokenizer, size: _Size, counts: byteweld.Counts, threads: int | None
 ) -> _Made:
     assert trained.training is not None  # it was trained just now
     is_whole = size.vocab_size == trained.training.vocab_size
     tok = trained if is_whole else trained.cut(size.vocab_size)
-    assert tok.training is not None  # a cut has what it is cut from
-    training = dataclasses.replace(
-        tok.training,
-        files=counted.files,
-        file_bytes=counted.bytes_read,
-        count_seconds=counted.seconds,
-    )
-    return _Made(size, tok, training, measure(tok, counted.counts, threads))
-
-
-def measure(
-    tok: byteweld.Tokenizer, counts: byteweld.Counts, threads: int | None = None
-) -> float | None:
-    """Bytes per token of the training corpus as encoded, exactly; None for an empty corpus.
-
-    Where the pattern of the training is also that of the encoding, the training knows. Else a
-    pre-token is encoded once and weighed by its count.
-    """
-    if tok.training is not None and tok.vocab.pattern == tok.training.recipe.pattern:
-        return tok.training.bytes_per_token
-    num_bytes = num_tokens = 0
-    for batch, weight in counts.batches():
-        _, offsets = tok.encode_ragged(batch, num_threads=threads, disallowed_special=())
-        lengths = np.array([len(pretoken) for pretoken in batch], np.uint64)
-        num_tokens += int(np.dot(np.diff(offsets).astype(np.uint64), weight))
-        num_bytes += int(np.dot(lengths, weight))
-    return num_bytes / num_tokens if num_tokens else None
-
-
-def _write(made: list[_Made], files: list[Path], *, force: bool) -> None:
-    with _output.progress("writing", len(files), "files") as advance:
-        _targets.save_all(
-            [(one.tok, one.size.targets) for one in made],
-            [(one.tok, one.training, _targets.report_place(one.size.targets[0])) for one in made],
-            files=files,
-            force=force,
-        )
-        advance(len(files))
+    assert tok.training is not None  # a cut keeps its training
+    return _Made(size, tok, tok.training, _corpus.bytes_per_token(tok, counts, threads))
 
 
 # ---------------------------------------------------------------------------- after the work
 
 
-def _conclude(made: list[_Made], counted: _corpus.Counted, elapsed: float) -> None:
+def _conclude(made: list[_Made], counted: Counted, elapsed: float) -> None:
     largest = max(made, key=lambda one: one.size.vocab_size)
     training, vocab = largest.training, largest.tok.vocab
     if training.stop == "size":
@@ -507,7 +421,7 @@ def _conclude(made: list[_Made], counted: _corpus.Counted, elapsed: float) -> No
     words = "  ".join(shown)
     if words:
         _output.say(f"longest tokens: {words}")
-    pace = f", {_output.size(round(counted.bytes_read / elapsed))}/s" if counted.bytes_read else ""
+    pace = f", {_output.size(round(counted.file_bytes / elapsed))}/s" if counted.file_bytes else ""
     memory = training.peak_memory_bytes
     peak = "" if memory is None else f", at most {_output.size(memory)} of memory"
     _output.say(f"in all {_output.seconds(elapsed)}{pace}{peak}")
@@ -519,8 +433,8 @@ def _conclude(made: list[_Made], counted: _corpus.Counted, elapsed: float) -> No
     for one in made:
         rate = one.bytes_per_token
         words = "" if rate is None else f", {rate:.2f} bytes per token{how}"
-        places = " and ".join(target.path for target in one.size.targets)
-        _output.say(f"wrote {places}: {_output.amount(len(one.tok), 'token')}{words}")
+        paths = " and ".join(target.path for target in one.size.targets)
+        _output.say(f"wrote {paths}: {_output.amount(len(one.tok), 'token')}{words}")
 
 
 def _say_table(made: list[_Made]) -> None:
@@ -529,16 +443,16 @@ def _say_table(made: list[_Made]) -> None:
     for one in made:
         rate = "-" if one.bytes_per_token is None else f"{one.bytes_per_token:.3f}"
         merges = one.training.merges_learned
-        _output.say(f"  {one.size.label:>{width}}  {len(one.tok):>9}  {merges:>9}  {rate:>15}")
+        _output.say(f"  {one.size.label:>{width}}  {len(one.tok):>9,}  {merges:>9,}  {rate:>15}")
 
 
-def _report(made: list[_Made], counted: _corpus.Counted) -> dict[str, Any]:
+def _report(made: list[_Made], counted: Counted) -> dict[str, Any]:
     training = made[0].training
     common = {
         "recipe": training.recipe.name,
         "corpus": {
-            "files": counted.files,
-            "bytes": counted.bytes_read,
+            "files": counted.files or 0,
+            "bytes": counted.file_bytes or 0,
             "pretokens": counted.counts.total,
             "distinct_pretokens": len(counted.counts),
             "skipped_documents": counted.counts.skipped_documents,

@@ -72,6 +72,10 @@ class Reading:
         ext: str | Sequence[str] | None = None,
     ) -> Reading:
         """Read keyword arguments; `unit` and `ext` apply where they do not say."""
+        unknown = options.keys() - ReadingOptions.__annotations__.keys()
+        if unknown:
+            known = ", ".join(ReadingOptions.__annotations__)
+            raise TypeError(f"unknown option {min(unknown)!r}; known are {known}")
         given = {name: value for name, value in options.items() if value is not None}
         is_lines = given.pop("lines", False)
         defaults: dict[str, Any] = {"ext": ext, "unit": "line" if is_lines else unit}

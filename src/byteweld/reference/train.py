@@ -6,16 +6,15 @@ Documents or counts come in; a vocabulary goes out, with the log of its merges. 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from byteweld._byte_letters import bytes_to_chars
-from byteweld.errors import CorpusError, UnsupportedError
-from byteweld.recipes import ALPHABETS, Recipe, TieBreak
+from byteweld.errors import CorpusError
+from byteweld.recipes import Recipe, TieBreak
 from byteweld.reference.pretokenize import pretokenize, split_specials
+from byteweld.training.plan import make_plan
 from byteweld.vocab import Vocabulary
 
 Pair = tuple[int, int]
@@ -114,21 +113,18 @@ def train(
     """Train on documents, or on counts of pre-tokens; `watch` is called after every merge."""
     counts = corpus if isinstance(corpus, Mapping) else count_pretokens(corpus, recipe)
     recipe = recipe.with_letters({byte for p, count in counts.items() if count for byte in p})
-    room = vocab_size - recipe.minimum_size  # how many ids the merges may take
-    if room < 0:
-        hint = _size_hint(recipe)
-        raise ValueError(f"vocab_size must be >= {recipe.minimum_size}, got {vocab_size}{hint}")
-    tokens, byte_ids, special_ids = _lay_out_ids(recipe)
-    longest = _longest_token_bytes(recipe)
+    plan = make_plan(vocab_size, recipe)
+    tokens = dict(plan.base.tokens)
+    new_ids_left = plan.max_new_ids
 
-    now: dict[Ids, int] = {_to_ids(p, byte_ids): count for p, count in counts.items() if count}
+    now: dict[Ids, int] = {_to_ids(p, plan.base.ids): count for p, count in counts.items() if count}
     merges: list[LearnedMerge] = []
     stopped: StopReason = "size"
-    while room:
+    while new_ids_left:
         pair_counts = {
             (left, right): count
             for (left, right), count in count_pairs(now).items()
-            if len(tokens[left] + tokens[right]) <= longest
+            if plan.token_limit is None or len(tokens[left] + tokens[right]) <= plan.token_limit
         }
         if not pair_counts:
             stopped = "no pairs"
@@ -138,78 +134,22 @@ def train(
             stopped = "min frequency"
             break
         token = tokens[pair[0]] + tokens[pair[1]]
-        new = _shared_special(token, special_ids) if recipe.alphabet == "huggingface" else None
+        new = plan.reserved.get(token)
         if new is None:
             new = len(tokens)
             tokens[new] = token
-            room -= 1
+            new_ids_left -= 1
         now = {merge(ids, pair, new): count for ids, count in now.items()}
         merges.append(LearnedMerge(*pair, new, pair_counts[pair]))
         watch(TrainStep(pair_counts, merges[-1], tokens, now))
-
-    if recipe.special_ids == "last":
-        special_ids = {text: len(tokens) + n for n, text in enumerate(recipe.all_specials)}
-        tokens |= {token_id: text.encode() for text, token_id in special_ids.items()}
-    vocab = Vocabulary(
-        tokens,
-        [learned[:3] for learned in merges],
-        special_tokens=special_ids,
-        pattern=recipe.encode_pattern,
-        roles={role: special_ids[text] for role, text in recipe.roles},
-        alphabet=recipe.vocab_alphabet,
-    )
-    return Trained(vocab, tuple(merges), stopped)
+    return Trained(plan.vocabulary([learned[:3] for learned in merges]), tuple(merges), stopped)
 
 
-def _size_hint(recipe: Recipe) -> str:
-    """Say what the smallest size is made of; but bpetite's message ends before (its FR-9)."""
-    if recipe.name == "bpetite":
-        return ""
-    alphabet = len(recipe.letters)
-    specials = recipe.minimum_size - alphabet
-    return f" ({alphabet} tokens for the alphabet, {specials} for special tokens)"
-
-
-def _lay_out_ids(recipe: Recipe) -> tuple[dict[int, bytes], dict[int, int], dict[str, int]]:
-    """Return tokens by id before any merge, byte -> id, and special token -> id (none if last)."""
-    alphabet = recipe.letters
-    specials = () if recipe.special_ids == "last" else recipe.all_specials
-    first_byte = len(specials) if recipe.special_ids == "first" else 0
-    first_special = 0 if recipe.special_ids == "first" else len(alphabet)
-    byte_ids = {byte: first_byte + n for n, byte in enumerate(alphabet)}
-    special_ids = {text: first_special + n for n, text in enumerate(specials)}
-    tokens = {token_id: bytes([byte]) for byte, token_id in byte_ids.items()}
-    tokens |= {token_id: text.encode() for text, token_id in special_ids.items()}
-    if recipe.alphabet == "huggingface":
-        for byte in ALPHABETS[recipe.alphabet]:
-            _shared_special(bytes([byte]), special_ids)  # refuses a special token such as "a"
-    return tokens, byte_ids, special_ids
-
-
-def _longest_token_bytes(recipe: Recipe) -> float:
-    limit = math.inf if recipe.max_token_bytes is None else recipe.max_token_bytes
-    # Hugging Face's limit is strict, and it never checks a pair of single bytes.
-    return max(2, limit - 1) if recipe.alphabet == "huggingface" else limit
-
-
-def _to_ids(pretoken: bytes, byte_ids: Mapping[int, int]) -> Ids:
+def _to_ids(pretoken: bytes, ids: Mapping[bytes, int]) -> Ids:
     for offset, byte in enumerate(pretoken):
-        if byte not in byte_ids:
+        if bytes([byte]) not in ids:
             raise CorpusError(
                 f"byte 0x{byte:02X} at offset {offset} of the pre-token {pretoken[:20]!r}... is "
                 "outside the ascii alphabet (tab, newline, return, 0x20-0x7E); use alphabet 'bytes'"
             )
-    return tuple(byte_ids[byte] for byte in pretoken)
-
-
-def _shared_special(token: bytes, special_ids: Mapping[str, int]) -> int | None:
-    """The id of a special token spelt like a learned one: Hugging Face has one table for both."""
-    text = bytes_to_chars(token)
-    if text not in special_ids:
-        return None
-    if len(token) == 1 or text.encode() != token:
-        raise UnsupportedError(
-            f"special token {text!r} is how Hugging Face spells the token {token!r}: it gives both "
-            "one id, which a vocabulary cannot hold; choose another special token"
-        )
-    return special_ids[text]
+    return tuple(ids[bytes([byte])] for byte in pretoken)

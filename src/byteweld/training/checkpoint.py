@@ -1,11 +1,11 @@
-"""Checkpoint: a folder from which a training that was killed goes on.
+"""Checkpoint: a folder from which an interrupted training resumes.
 
     checkpoint.json   what is trained: recipe, size, files; another training is refused
     counts/           the counts, once all files are read
     merges.log        16 bytes of magic, then 32 for each merge as it is learned
 
-The log is only ever appended to. Each record holds a check of itself and its place, so that a torn
-end is seen and dropped.
+The log is append-only. The checksum of each record covers its index, so a torn end is detected and
+dropped.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ _MAGIC = b"byteweld merges\n"
 _RECORD = struct.Struct("<IIIQQ")
 _CHECK = struct.Struct("<I")
 _RECORD_BYTES = _RECORD.size + _CHECK.size
-# The record that says that the training is done: ids that no merge has, why it stopped, and how
-# many tokens the corpus had before the first merge.
+# The record of a finished training: ids that no merge has, why it stopped, and the number of tokens
+# before the first merge.
 _END = 2**32 - 1
 _STOPS: tuple[Stop, ...] = ("size", "no pairs", "min frequency")
 _SYNC_SECONDS = 1.0
-# More files than this are remembered by one digest instead of one by one.
-_MANY_FILES = 10_000
+# Beyond this number, files are identified by one digest instead of one by one.
+_MAX_LISTED_FILES = 10_000
 
 
 class Checkpoint:
     """Opens the checkpoint in a folder, or starts one there.
 
-    `facts` are everything that the result depends on, by name, as JSON has it. If the folder holds
-    the checkpoint of a training with other facts, that is a ValueError which says what differs.
+    `facts` are everything that the result depends on, by name, as JSON values. A checkpoint with
+    other facts is refused with a ValueError that says what differs.
     """
 
     def __init__(self, path: str | os.PathLike[str], facts: Mapping[str, object]) -> None:
         self.path = Path(path)
-        self.merges: list[LearnedMerge] = []  # those that the log held when it was opened
-        self.stop: Stop | None = None  # why it stopped, if the training was done
-        self.first_tokens = 0  # then also how many tokens the corpus had before the first merge
+        self.merges: list[LearnedMerge] = []  # read from the log when it was opened
+        self.stop: Stop | None = None  # why it stopped, if the training had finished
+        self.first_tokens = 0  # then also the number of tokens before the first merge
         self._counts: Counts | None = None
         self._logged = 0
         self._synced = time.monotonic()
@@ -82,9 +82,9 @@ class Checkpoint:
         files: Iterable[str | os.PathLike[str]] = (),
         **facts: object,
     ) -> Checkpoint:
-        """The checkpoint of a training: recipe, size and files are what the result depends on.
+        """Open or start the checkpoint of a training; the arguments are its facts.
 
-        Files are known again by their names, sizes and times of change.
+        Files are identified by path, size and modification time.
         """
         return cls(
             path,
@@ -101,32 +101,29 @@ class Checkpoint:
     # ------------------------------------------------------------------ counts
 
     def counts(self, *, memory: Memory | None = None) -> Counts | None:
-        """The counts, if the counting was done; within a budget of memory, they stay on disk."""
+        """The counts, if counting had finished; under a memory budget they stay on disk."""
         if not (self.path / _COUNTS).is_dir():
             return None
         self._counts = Counts.load(self.path / _COUNTS, memory=memory)
         return self._counts
 
     def keep_counts(self, counts: Counts) -> None:
-        """Save the counts, whole or not at all; if there are some already, they must be the same.
-
-        (Those that `counts` gave are the same without a look.)
-        """
+        """Save the counts atomically; counts that are already there must be equal."""
         if (self.path / _COUNTS).is_dir():
             if counts is not self._counts and counts != Counts.load(self.path / _COUNTS):
                 raise ValueError(
-                    f"{self.path} is the checkpoint of a training from other counts; give the "
-                    "same, or another folder, or remove this one"
+                    f"{self.path} is the checkpoint of a training from other counts; pass the same "
+                    "counts or another folder, or remove this one"
                 )
             return
-        self._remove_torn_counts()
+        _remove_torn_counts(self.path)
         counts.save(self.path / _COUNTS)
         self._counts = counts
 
     # ------------------------------------------------------------------ merges
 
     def append(self, merges: Sequence[LearnedMerge]) -> None:
-        """Write down merges as they are learned."""
+        """Log merges as they are learned."""
         records = []
         for merge in merges:
             record = _RECORD.pack(*merge)
@@ -134,34 +131,18 @@ class Checkpoint:
             self._logged += 1
         data = b"".join(records)
         if self._log.write(data) != len(data):
-            raise OSError(f"{self.path / _LOG}: could not be written whole; is the disk full?")
+            raise OSError(f"{self.path / _LOG}: incomplete write; is the disk full?")
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
             self._sync()
 
     def finish(self, stop: Stop, first_tokens: int) -> None:
-        """Write down that the training is done."""
+        """Log that the training has finished."""
         self.append([(_END, _END, _END, _STOPS.index(stop), first_tokens)])
         self._sync()
 
     def close(self) -> None:
-        """Let go of the folder; what is in it stays."""
+        """Release the folder; its content stays."""
         self._log.close()
-
-    def remove(self) -> None:
-        """Remove the checkpoint: its result is safe elsewhere."""
-        self.close()
-        self._remove_torn_counts()
-        shutil.rmtree(self.path / _COUNTS, ignore_errors=True)
-        # The facts go last: without them, what is left would be a folder of nobody's.
-        for file in (*self._torn_facts(), self.path / _LOG, self.path / _FACTS):
-            file.unlink(missing_ok=True)
-        if not any(self.path.iterdir()):
-            self.path.rmdir()
-
-    def _remove_torn_counts(self) -> None:
-        """Remove what a kill in the middle of saving left: folders under other names."""
-        for folder in self.path.glob(f".{_COUNTS}.*"):
-            shutil.rmtree(folder, ignore_errors=True)
 
     # ------------------------------------------------------------------ opening
 
@@ -177,24 +158,20 @@ class Checkpoint:
             elif differences:
                 raise ValueError(
                     f"{self.path} is the checkpoint of another training: {'; '.join(differences)}; "
-                    "give the same inputs and options, or another folder, or remove this one"
+                    "pass the same inputs and options or another folder, or remove this one"
                 )
-            return  # one without counts has nothing to lose: it is started anew
+            return  # without counts there is nothing to lose, so it starts afresh
         others = {entry.name for entry in self.path.iterdir()}
-        others -= {file.name for file in self._torn_facts()}
+        others -= {file.name for file in _torn_facts(self.path)}
         if others:
             raise FileExistsError(
-                f"{self.path} is not empty and holds no checkpoint (there is {min(others)!r}); "
-                "give a folder of its own"
+                f"{self.path} is not empty and not a checkpoint (it has {min(others)!r}); "
+                "pass an empty or new folder"
             )
         write_atomic(file, json.dumps(facts, indent=1).encode())
 
-    def _torn_facts(self) -> list[Path]:
-        """The temporary files that a kill may leave while the facts are written."""
-        return list(self.path.glob(f".{_FACTS}.*"))
-
     def _open_log(self) -> BinaryIO:
-        """Read the log up to its first record that is not whole, cut it there, and go on."""
+        """Read the log, and truncate it at the first record that is not complete."""
         file = (self.path / _LOG).open("a+b", buffering=0)
         try:
             _lock(file, self.path)
@@ -235,6 +212,29 @@ class Checkpoint:
         self._synced = time.monotonic()
 
 
+def remove_checkpoint(path: str | os.PathLike[str]) -> None:
+    """Remove a checkpoint whose result is saved elsewhere; files that are not its own stay."""
+    folder = Path(path)
+    _remove_torn_counts(folder)
+    shutil.rmtree(folder / _COUNTS, ignore_errors=True)
+    # The facts go last: without them, nobody would recognize what is left.
+    for file in (*_torn_facts(folder), folder / _LOG, folder / _FACTS):
+        file.unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _remove_torn_counts(folder: Path) -> None:
+    """Remove the temporary folders left by a process killed while saving counts."""
+    for torn in folder.glob(f".{_COUNTS}.*"):
+        shutil.rmtree(torn, ignore_errors=True)
+
+
+def _torn_facts(folder: Path) -> list[Path]:
+    """Temporary files left by a process killed while writing the facts."""
+    return list(folder.glob(f".{_FACTS}.*"))
+
+
 # ---------------------------------------------------------------------------- facts
 
 
@@ -242,10 +242,10 @@ def _describe(files: Iterable[str | os.PathLike[str]]) -> object:
     known: list[list[object]] = []
     for file in files:
         status = Path(file).stat()
-        # A name may be any bytes, but JSON holds text.
-        name = os.fsencode(file).decode("utf-8", "backslashreplace")
+        # A file name may be any bytes; JSON holds only text.
+        name = os.fsencode(Path(file).absolute()).decode("utf-8", "backslashreplace")
         known.append([name, status.st_size, status.st_mtime_ns])
-    if len(known) <= _MANY_FILES:
+    if len(known) <= _MAX_LISTED_FILES:
         return known
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()
     return f"{len(known)} files with digest {digest[:16]}"
@@ -267,27 +267,27 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> Iterab
 def _file_difference(was: list[Any], now: list[Any]) -> str:
     for old, new in zip(was, now, strict=False):
         if old[0] != new[0]:
-            return f"there was the file {old[0]!r}, now there is {new[0]!r}"
+            return f"the file was {old[0]!r}, now it is {new[0]!r}"
         if old[1] != new[1]:
             return f"the file {old[0]!r} had {old[1]} bytes, now it has {new[1]}"
         if old[2] != new[2]:
-            return f"the file {old[0]!r} was changed meanwhile"
+            return f"the file {old[0]!r} has changed"
     return f"there were {len(was)} files, now there are {len(now)}"
 
 
 def _check_arrow() -> None:
-    """Find out before the work what would only show after it."""
+    """Fail before the work rather than after it."""
     try:
-        importlib.import_module("pyarrow.parquet")  # now, so that a memory budget knows of it
+        importlib.import_module("pyarrow.parquet")  # now, so that a memory budget includes it
     except ImportError as error:
         raise ImportError(
-            "a checkpoint holds counts, which are Parquet files; "
+            "a checkpoint stores counts as Parquet files; "
             "install pyarrow with: pip install 'byteweld[arrow]'"
         ) from error
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Refuse a checkpoint that another process is using. The lock goes with the process."""
+    """Refuse a checkpoint that another process is using. The lock ends with the process."""
     try:
         import fcntl
     except ImportError:  # not on Windows
@@ -296,5 +296,5 @@ def _lock(file: BinaryIO, path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ValueError(
-            f"another training is using the checkpoint {path}; wait for it, or give another folder"
+            f"another training is using the checkpoint {path}; wait for it, or pass another folder"
         ) from None

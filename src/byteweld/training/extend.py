@@ -1,6 +1,6 @@
-"""What it takes to learn further merges for a vocabulary: which can be, and by which recipe.
+"""Extend a vocabulary: which ones can learn further merges, and with which recipe.
 
-Every id of the vocabulary stays, and so do its merges, which go before the new ones.
+Every id and every merge of the vocabulary stays; new merges rank after them.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from byteweld.errors import UnsupportedError
 from byteweld.recipes import RECIPES, Recipe
 from byteweld.vocab import Vocabulary
 
-# What a vocabulary may have besides tokens and merges, and be extended all the same.
-_KEPT = ("added token flags", "shared ids", "template")
+# Extras that training does not need to understand.
+_HARMLESS = ("added token flags", "shared ids", "template")
 
 
 def check_extendable(vocab: Vocabulary) -> None:
-    """Refuse, by name, a vocabulary whose texts the trainer cannot see as its encoder does."""
+    """Refuse, by name, a vocabulary that splits text in a way the trainer cannot follow."""
     if vocab.ranking == "ranks":
         raise UnsupportedError(
             "this tokenizer cannot be extended: it has ranks, and merges that give the same ids "
             "cannot be recovered from them"
         )
-    found = [extra for extra in vocab.extras if extra not in _KEPT]
+    found = [extra for extra in vocab.extras if extra not in _HARMLESS]
     if vocab.ignore_merges:
         found.append("ignore_merges")
     if found:
         raise UnsupportedError(
-            f"this tokenizer cannot be extended: training knows nothing of its {', '.join(found)}"
+            f"this tokenizer cannot be extended: training does not support its {', '.join(found)}"
         )
     check_order(vocab)
 
@@ -36,8 +36,8 @@ def check_extendable(vocab: Vocabulary) -> None:
 def check_order(vocab: Vocabulary) -> None:
     """Refuse a merge list that no training can have made.
 
-    In one that training made, parts come before the whole, and each token is made once. Then making
-    the merges one after another is encoding: no merge makes way for one before it.
+    In one that training made, a token is made once, after its parts. Then applying the merges one
+    after another is the same as encoding.
     """
     rank_of: dict[int, int] = {}
     for rank, (_, _, new) in enumerate(vocab.merge_ids):
@@ -51,7 +51,8 @@ def check_order(vocab: Vocabulary) -> None:
     for rank, merge in enumerate(vocab.merge_ids):
         missing = next((part for part in merge[:2] if part not in made), None)
         if missing is not None:
-            when = f"merge {rank_of[missing]} makes later" if missing in rank_of else "none makes"
+            later = rank_of.get(missing)
+            when = "no merge makes" if later is None else f"merge {later} makes later"
             raise UnsupportedError(
                 f"this tokenizer cannot be extended: merge {rank} needs token {missing}, which "
                 f"{when}"
@@ -60,16 +61,16 @@ def check_order(vocab: Vocabulary) -> None:
 
 
 def orphans(vocab: Vocabulary) -> list[tuple[bytes, int]]:
-    """The tokens that no merge makes: one that is learned now keeps its id."""
+    """The tokens that no merge makes; one that is learned now keeps its id."""
     made = {merge.new for merge in vocab.merge_ids}
     return [(token, i) for i, token in vocab.ordinary() if len(token) > 1 and i not in made]
 
 
 def fit_recipe(recipe: Recipe, start: Vocabulary, changes: Collection[str] = ()) -> Recipe:
-    """The recipe for further merges of a vocabulary: its pattern, alphabet and special tokens.
+    """The recipe for further merges: with the pattern, alphabet and special tokens of `start`.
 
-    `changes` are the fields that the caller named himself: a pattern or special tokens among them
-    must be the vocabulary's own.
+    `changes` are the fields that the caller set: a pattern or special tokens among them must agree
+    with the vocabulary.
     """
     check_extendable(start)
     pattern, encode_pattern = recipe.pattern, recipe.encode_pattern
@@ -78,15 +79,15 @@ def fit_recipe(recipe: Recipe, start: Vocabulary, changes: Collection[str] = ())
         is_own = (pattern, encode_pattern) != (preset.pattern, preset.encode_pattern)
         if is_own or not {"pattern", "encode_pattern"}.isdisjoint(changes):
             raise ValueError(
-                f"the tokenizer to start from cuts text with pattern {start.pattern!r}, but the "
-                f"recipe has {encode_pattern!r}; leave pattern out to keep its own"
+                f"the tokenizer to start from has pattern {start.pattern!r}, but the recipe has "
+                f"{encode_pattern!r}; leave pattern out to keep the tokenizer's"
             )
         pattern = encode_pattern = start.pattern
     unknown = [text for text in recipe.special_tokens if text not in start.special_tokens]
     if unknown:
         raise ValueError(
-            f"special token {unknown[0]!r} is none of the tokenizer to start from, and extending "
-            "adds none; leave special_tokens out to keep its own"
+            f"special token {unknown[0]!r} is not in the tokenizer to start from, and extending "
+            "adds none; leave special_tokens out to keep the tokenizer's"
         )
     texts = list(dict.fromkeys(added.text for added in start.added_tokens))
     built_in = tuple(text for text in recipe.built_in if text in texts)
@@ -98,5 +99,5 @@ def fit_recipe(recipe: Recipe, start: Vocabulary, changes: Collection[str] = ())
         encode_pattern=encode_pattern,
         built_in=built_in,
         special_tokens=tuple(text for text in texts if text not in built_in),
-        roles=(),
+        roles=(),  # those of the vocabulary stay
     )

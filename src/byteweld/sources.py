@@ -1,0 +1,222 @@
+"""Sources: what a user names as a corpus — files, saved counts, documents — and counting it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+from byteweld._text import utf8
+from byteweld.corpus import Corpus, Reading, ReadingOptions, open_corpus
+from byteweld.counts import Counts, Memory, count_corpus, same_pattern
+from byteweld.recipes import Recipe
+
+Path_ = str | os.PathLike[str]
+Document = str | bytes
+Source = Path_ | Sequence[Path_] | Iterable[Document] | Counts | Corpus
+
+
+class Counted(NamedTuple):
+    """Counts, and what they were made from."""
+
+    counts: Counts
+    files: int | None  # None if only documents in memory or saved counts were counted
+    file_bytes: int | None
+    tables: int  # saved counts that were added
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Files, saved counts and documents; what they hold is added up."""
+
+    corpus: Corpus | None = None
+    tables: tuple[Counts | Path, ...] = ()
+    documents: Iterable[Document] | None = None
+    document_files: int = 0  # number of files the documents come from (1 for standard input)
+
+    def count(
+        self,
+        recipe: Recipe,
+        *,
+        num_threads: int | None = None,
+        memory: Memory | None = None,
+        progress: Callable[[int, int | None], object] | None = None,
+    ) -> Counted:
+        """Count the pre-tokens of everything; `progress` is called with bytes read and in all."""
+        started = time.perf_counter()
+        resources: dict[str, Any] = {"num_threads": num_threads, "memory": memory}
+        tables: list[Counts] = []
+        file_bytes = None if self.corpus is None else self.corpus.total_bytes
+        if self.corpus is not None:
+            tell = None if progress is None else _capped(progress, file_bytes or 0)
+            tables.append(count_corpus(self.corpus, recipe, progress=tell, **resources))
+        for table in self.tables:
+            tables.append(_load(table, recipe, memory))
+        if self.documents is not None:
+            sizes: list[int] = []
+            documents = _measured(self.documents, sizes) if self.document_files else self.documents
+            tell = None if progress is None else lambda done: progress(done, None)
+            tables.append(count_corpus(documents, recipe, progress=tell, **resources))
+            if self.document_files:
+                file_bytes = (file_bytes or 0) + sum(sizes)
+        counts = tables[0] if len(tables) == 1 else Counts.merge(tables, **resources)
+        return Counted(
+            counts, self.num_files, file_bytes, len(self.tables), time.perf_counter() - started
+        )
+
+    @property
+    def num_files(self) -> int | None:
+        """Number of files, standard input included; None if there are none."""
+        return self.document_files + (len(self.corpus.files) if self.corpus else 0) or None
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether everything is counted already, and in memory."""
+        is_rest = self.corpus is None and self.documents is None
+        return is_rest and all(isinstance(table, Counts) for table in self.tables)
+
+    @property
+    def skipped_files(self) -> Mapping[str, int]:
+        """Extension -> number of files in folders that were not read."""
+        return {} if self.corpus is None else self.corpus.skipped_files
+
+    def facts(self) -> dict[str, Any]:
+        """What identifies the sources, for a checkpoint."""
+        if self.documents is not None:
+            raise TypeError(
+                "a checkpoint needs files or saved counts, which can be read again; "
+                "documents in memory cannot"
+            )
+        files = [] if self.corpus is None else list(self.corpus.files)
+        counts = []
+        for table in self.tables:
+            if isinstance(table, Counts):
+                counts.append({"distinct": len(table), "total": table.total})
+            else:
+                files += sorted(path for path in table.rglob("*") if path.is_file())
+        facts: dict[str, Any] = {"files": files, "counts": counts, "reading": None}
+        if self.corpus is not None:
+            facts["reading"] = dataclasses.asdict(self.corpus.reading)
+            del facts["reading"]["ext"]  # what it selects is listed above
+        return facts
+
+    def by_file(self) -> Iterator[tuple[str, Iterable[bytes]]]:
+        """Yield each file's name and its documents; documents in memory are one file."""
+        if self.tables:
+            raise TypeError("counts have no documents; pass paths, or documents=[...]")
+        if self.corpus is not None:
+            yield from self.corpus.by_file()
+        if self.documents is not None:
+            yield "documents", map(utf8, self.documents)
+
+
+def open_sources(
+    source: Source | None,
+    *,
+    documents: Iterable[Document] | None = None,
+    recipe: Recipe | None = None,
+    options: ReadingOptions | None = None,
+    without: Path_ | None = None,
+) -> Sources:
+    """Find the files; read nothing yet.
+
+    Args:
+        source: a path, folder or glob, or a list of them; saved counts; a Corpus; or an iterator
+            of documents.
+        documents: strings or bytes to take as documents.
+        recipe: gives the default extensions and unit.
+        options: how files are read.
+        without: a folder to leave out, even if it is inside a source.
+    """
+    options = {} if options is None else options
+    if isinstance(documents, str | bytes):
+        raise TypeError("documents is one string; expected several, such as a list with one in it")
+    if source is None:
+        if documents is None:
+            raise TypeError("pass a source (paths, folders, globs), or documents=[...]")
+        found = Sources(documents=documents)
+    elif isinstance(source, Counts):
+        found = Sources(tables=(source,), documents=documents)
+    elif isinstance(source, Corpus):
+        found = Sources(corpus=source, documents=documents)
+    elif _is_paths(source):
+        return _open_paths(source, documents, recipe, options, without)
+    elif documents is not None:
+        raise TypeError("the source is documents already; pass either it or documents=[...]")
+    else:
+        found = Sources(documents=source)  # type: ignore[arg-type]  # _is_paths has ruled paths out
+    if Reading.of(options) != Reading():
+        given = "documents" if source is None else type(source).__name__
+        raise TypeError(
+            "ext, lines, separator, field and on_error say how files are read; "
+            f"they have no effect on {given}"
+        )
+    return found
+
+
+def _open_paths(
+    source: Path_ | Sequence[Path_],
+    documents: Iterable[Document] | None,
+    recipe: Recipe | None,
+    options: ReadingOptions,
+    without: Path_ | None,
+) -> Sources:
+    paths = [source] if isinstance(source, str | os.PathLike) else list(source)
+    saved = [Path(path) for path in paths if Counts.is_saved_at(path)]
+    others = [path for path in paths if not Counts.is_saved_at(path)]
+    corpus = None
+    if others:
+        defaults: dict[str, Any] = {}
+        if recipe is not None:
+            defaults = {"unit": recipe.document_unit, "ext": recipe.extensions}
+        corpus = open_corpus(others, Reading.of(options, **defaults), without=without)
+    return Sources(corpus=corpus, tables=tuple(saved), documents=documents)
+
+
+def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
+    if isinstance(source, str | os.PathLike):
+        return True
+    if isinstance(source, set | frozenset):
+        raise TypeError("a set has no order; pass a list of paths, or documents=[...]")
+    if not isinstance(source, list | tuple) or not source:
+        return False
+    kinds = {isinstance(item, bytes) for item in source}
+    if len(kinds) > 1:
+        raise TypeError("paths and documents in one list; pass the paths, and documents=[...]")
+    return not kinds.pop()
+
+
+def _load(table: Counts | Path, recipe: Recipe, memory: Memory | None) -> Counts:
+    """Load saved counts; refuse those made with another pattern or other special tokens."""
+    counts = table if isinstance(table, Counts) else Counts.load(table, memory=memory)
+    is_known = counts.boundaries is not None
+    if (is_known or counts.pattern is not None) and not same_pattern(
+        counts.pattern, recipe.pattern
+    ):
+        raise ValueError(
+            f"the counts were made with pattern {counts.pattern!r}, but the recipe has "
+            f"{recipe.pattern!r}; pass pattern= to say which you mean"
+        )
+    if is_known and counts.boundaries != tuple(sorted(set(recipe.boundaries))):
+        raise ValueError(
+            f"the counts were split at the special tokens {counts.boundaries}, but the recipe has "
+            f"{recipe.boundaries}; count again with the same special_tokens"
+        )
+    return counts
+
+
+def _capped(progress: Callable[[int, int | None], object], total: int) -> Callable[[int], object]:
+    return lambda done: progress(min(done, total), total)
+
+
+def _measured(documents: Iterable[Document], sizes: list[int]) -> Iterator[Document]:
+    total = 0
+    for document in documents:
+        total += len(document)
+        yield document
+    sizes.append(total)

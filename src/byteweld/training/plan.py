@@ -1,0 +1,142 @@
+"""The plan of a training: its size, its id layout, and the vocabulary before the first merge.
+
+Pure Python. The engine's trainer and the reference follow the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
+from byteweld.errors import UnsupportedError
+from byteweld.recipes import Recipe
+from byteweld.training.extend import orphans
+from byteweld.vocab import Vocabulary
+
+
+class Plan(NamedTuple):
+    """What exists before the first merge, and which ids the merges get."""
+
+    recipe: Recipe
+    base: Vocabulary
+    # Bytes that already have an id: a merge that makes them takes it, and uses up no new id.
+    reserved: Mapping[bytes, int]
+    first_id: int
+    max_new_ids: int
+    specials_after: tuple[str, ...]  # their ids come after those of the merges
+
+    @property
+    def token_limit(self) -> int | None:
+        """The most bytes a new token may have.
+
+        Hugging Face's limit is strict, and never applies to a pair of single bytes.
+        """
+        limit = self.recipe.max_token_bytes
+        if limit is None or self.recipe.alphabet != "huggingface":
+            return limit
+        return max(2, limit - 1)
+
+    def vocabulary(self, learned: Sequence[tuple[int, int, int]]) -> Vocabulary:
+        """Return the vocabulary after these merges."""
+        for _, _, new in learned:
+            if new < self.first_id:
+                self._refuse_other_spelling(new)
+        roles = None
+        if self.recipe.roles:
+            first = self.first_id + sum(new >= self.first_id for _, _, new in learned)
+            after = {text: first + n for n, text in enumerate(self.specials_after)}
+            ids = {**self.base.special_tokens, **after}
+            roles = dict(self.base.roles)
+            roles |= {role: ids[text] for role, text in self.recipe.roles}
+        return self.base._grown(learned, specials_after=self.specials_after, roles=roles)
+
+    def smallest(self) -> Vocabulary:
+        """A possible result with at most one merge, to ask formats what they can hold."""
+        single = [token for token in self.base.ids if len(token) == 1]
+        pairs = ((left, right) for left in single for right in single)
+        taken = self.base.ids.keys() | self.reserved.keys()
+        new_pair = next((pair for pair in pairs if b"".join(pair) not in taken), None)
+        if new_pair is None or not self.max_new_ids:
+            return self.vocabulary([])
+        left, right = (self.base.ids[part] for part in new_pair)
+        return self.vocabulary([(left, right, self.first_id)])
+
+    def _refuse_other_spelling(self, new: int) -> None:
+        token = next((token for token, i in self.reserved.items() if i == new), None)
+        if token is not None and self.base.tokens[new] != token:
+            raise _shared(token)
+
+
+def make_plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> Plan:
+    """Lay out the ids: those of `start`, or the recipe's alphabet and special tokens."""
+    check_size(vocab_size, recipe, start)
+    max_new_ids = vocab_size - _minimum_size(recipe, start)
+    if start is not None:
+        reserved = dict(orphans(start)) | _spelled_as_special(recipe, start)
+        return Plan(recipe, start, reserved, max(start.tokens) + 1, max_new_ids, ())
+    is_last = recipe.special_ids == "last"
+    specials = () if is_last else recipe.all_specials
+    first_byte = len(specials) if recipe.special_ids == "first" else 0
+    first_special = 0 if recipe.special_ids == "first" else len(recipe.letters)
+    special_ids = {text: first_special + n for n, text in enumerate(specials)}
+    tokens = {first_byte + n: bytes([byte]) for n, byte in enumerate(recipe.letters)}
+    tokens |= {token_id: text.encode() for text, token_id in special_ids.items()}
+    base = Vocabulary(
+        tokens,
+        special_tokens=special_ids,
+        pattern=recipe.encode_pattern,
+        alphabet=recipe.vocab_alphabet,
+    )
+    after = recipe.all_specials if is_last else ()
+    reserved = _spelled_as_special(recipe, base)
+    return Plan(recipe, base, reserved, len(tokens), max_new_ids, after)
+
+
+def check_size(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> None:
+    """Refuse a size below what the training starts from. (bpetite words it its own way, FR-9.)"""
+    if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
+        raise TypeError(f"vocab_size is {vocab_size!r}; it must be an integer")
+    minimum = _minimum_size(recipe, start)
+    if vocab_size >= minimum:
+        return
+    if start is not None:
+        raise ValueError(
+            f"vocab_size is {vocab_size}; it must be at least {minimum}, "
+            "the size of the tokenizer to start from"
+        )
+    if recipe.name == "bpetite":
+        raise ValueError(f"vocab_size must be >= 256, got {vocab_size}")
+    alphabet = len(recipe.letters)
+    parts = f"{alphabet} bytes"
+    if minimum > alphabet:
+        parts += f" and {minimum - alphabet} special tokens"
+    raise ValueError(f"vocab_size is {vocab_size}; it must be at least {minimum}: {parts}")
+
+
+def _minimum_size(recipe: Recipe, start: Vocabulary | None) -> int:
+    if start is None:
+        return recipe.minimum_size
+    return len(start) - (0 if recipe.size_counts_specials else len(start.special_tokens))
+
+
+def _spelled_as_special(recipe: Recipe, base: Vocabulary) -> dict[bytes, int]:
+    """Tokens whose spelling in byte letters is a special token's text.
+
+    Hugging Face keeps tokens and special tokens in one table, so the two share an id. (It has no
+    special tokens that come after the merges.)
+    """
+    if recipe.alphabet != "huggingface" or recipe.special_ids == "last":
+        return {}
+    spelled = {chars_to_bytes(text): token_id for text, token_id in base.special_tokens.items()}
+    for token in spelled:
+        if token is not None and len(token) == 1:
+            raise _shared(token)
+    return {token: token_id for token, token_id in spelled.items() if token is not None}
+
+
+def _shared(token: bytes) -> UnsupportedError:
+    return UnsupportedError(
+        f"special token {bytes_to_chars(token)!r} is how Hugging Face spells the token {token!r}: "
+        "it gives both the same id, which a vocabulary cannot hold; choose another special token"
+    )
