@@ -112,7 +112,7 @@ def test_a_torn_end_of_the_log_is_dropped(expected, tmp_path):
     process = start()
     _, said = process.communicate()
     assert process.returncode == 0, said
-    assert f"{whole - 2} merges learned" in said.decode()
+    assert f"{whole - 2:,} merges learned" in said.decode()
     assert (tmp_path / "tokenizer.json").read_bytes() == expected
 
 
@@ -135,7 +135,7 @@ def test_another_training_is_refused_with_what_differs(run, expected, tmp_path):
     assert "corpus.txt' has changed" in run(*line).err
     with (tmp_path / "corpus.txt").open("ab") as file:
         file.write(b" more")
-    assert "the file 'corpus.txt' had " in run(*line).err
+    assert "corpus.txt' had " in run(*line).err
     assert not (tmp_path / "tokenizer.json").exists()
 
 

@@ -1,16 +1,16 @@
-"""The sources of a verb: files, folders, globs, saved counts, and standard input."""
+"""The sources of verbs that count: files, folders, globs, saved counts, and standard input."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Self, cast
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Self
 
 import byteweld
-from byteweld.cli import _errors, _input, _output
+from byteweld.cli import _input, _output
+from byteweld.cli._documents import check_stdin, say_skipped_files
 from byteweld.cli._options import Reading
-from byteweld.corpus import Corpus, open_corpus
-from byteweld.corpus import Reading as CorpusReading
 from byteweld.sources import Counted, Sources, open_sources
 
 
@@ -21,7 +21,7 @@ def open_all(
     checkpoint: str | None = None,
 ) -> Sources:
     """Find the files of all sources; `-` is standard input, read as documents."""
-    _check_stdin(sources, reading)
+    check_stdin(sources, reading)
     paths = [source for source in sources if source != _input.STDIN]
     documents = None
     if len(paths) < len(sources):
@@ -36,25 +36,10 @@ def open_all(
         options=reading.options(),
         without=checkpoint,
     )
-    say_skipped_files(found.corpus)
+    say_skipped_files(Counter(found.skipped_files))
     if documents is None:
         return found
     return Sources(corpus=found.corpus, tables=found.tables, documents=documents, document_files=1)
-
-
-def say_skipped_files(corpus: Corpus | None) -> None:
-    """Say in one line which files in folders were not read because of their extension."""
-    skipped = {} if corpus is None else corpus.skipped_files
-    if not skipped:
-        return
-    by_count = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
-    names = [f"{extension or 'no extension'} ({count:,})" for extension, count in by_count]
-    more = f", {len(names) - 5} more" if len(names) > 5 else ""
-    total = _output.amount(sum(skipped.values()), "file")
-    _output.say(
-        f"skipped {total} with other extensions: {', '.join(names[:5])}{more}; "
-        "choose with --ext, such as --ext '*' for all"
-    )
 
 
 class Bars:
@@ -135,62 +120,3 @@ def bytes_per_token(
         num_tokens += int(np.dot(np.diff(offsets).astype(np.uint64), weight))
         num_bytes += int(np.dot(lengths, weight))
     return num_bytes / num_tokens if num_tokens else None
-
-
-# ---------------------------------------------------------------------------- documents by file
-
-
-def documents_by_file(
-    sources: Sequence[str], reading: Reading
-) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Each file's name and its documents, in the order of the sources; `-` is standard input."""
-    _check_stdin(sources, reading)
-    # All sources are resolved before the first is read: a wrong name fails at once.
-    how = CorpusReading.of(reading.options())
-    corpora = [None if s == _input.STDIN else open_corpus(s, how) for s in sources]
-    for corpus in corpora:
-        say_skipped_files(corpus)
-    for corpus in corpora:
-        if corpus is None:
-            documents = _input.stdin_documents(lines=reading.lines, separator=reading.separator)
-            yield _input.STDIN, documents
-        else:
-            yield from corpus.by_file()
-
-
-class Files:
-    """Each file's name and its documents, once; counts skipped documents."""
-
-    def __init__(self, sources: Sequence[str], reading: Reading) -> None:
-        self._by_file = documents_by_file(sources, reading)
-        self.skipped = 0
-
-    def __iter__(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        for name, documents in self._by_file:
-            yield name, documents
-            self.skipped += skipped(documents)
-
-    def say_skipped(self) -> None:
-        """Say how many documents were skipped, if any."""
-        if self.skipped:
-            _output.say(f"skipped {_output.amount(self.skipped, 'document')}")
-
-
-def skipped(documents: Iterator[bytes]) -> int:
-    """Number of documents skipped so far; 0 for standard input."""
-    return cast(int, getattr(documents, "skipped", 0))
-
-
-def _check_stdin(sources: Sequence[str], reading: Reading) -> None:
-    """Refuse options that have no effect on standard input."""
-    if _input.STDIN not in sources:
-        return
-    for flag, is_given in (
-        ("--field", reading.field is not None),
-        (f"--on-error {reading.on_error}", reading.on_error != "fail"),
-    ):
-        if is_given:
-            raise _errors.UsageError(
-                f"{flag} has no effect on standard input (-), which is plain text; "
-                f"pass the name of a file, or leave {flag} out"
-            )

@@ -6,9 +6,10 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
+from byteweld.corpus import Reading as CorpusReading
+from byteweld.corpus import open_corpus
 
 TEXT = "--text"  # the name of a document that is itself an argument
 _SHOWN_EXTENSIONS = 5
@@ -27,7 +28,8 @@ class Documents:
         check_stdin(sources, reading)
         self._reading = reading
         self._text = text
-        self._corpora = [None if s == _input.STDIN else _open(s, reading) for s in sources]
+        how = CorpusReading.of(reading.options())
+        self._corpora = [None if s == _input.STDIN else open_corpus(s, how) for s in sources]
         self._bytes_read = 0  # as stored, of the files read so far
         self._text_bytes = 0  # of the documents in them
         self._current: object = None
@@ -120,16 +122,5 @@ def check_stdin(sources: Sequence[str], reading: Reading) -> None:
         if is_given:
             raise _errors.UsageError(
                 f"{flag} has no effect on standard input (-), which is plain text; "
-                f"give the name of a file, or leave {flag} out"
+                f"pass the name of a file, or leave {flag} out"
             )
-
-
-def _open(source: str, reading: Reading) -> byteweld.Corpus:
-    return byteweld.open_corpus(
-        source,
-        ext=reading.ext,
-        unit="line" if reading.lines else "file",
-        separator=reading.separator,
-        field="text" if reading.field is None else reading.field,
-        on_error=reading.on_error,
-    )

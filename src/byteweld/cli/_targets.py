@@ -11,6 +11,7 @@ import byteweld
 from byteweld import formats
 from byteweld._files import check_file
 from byteweld.cli import _errors
+from byteweld.formats._sidecar import sidecar_path
 from byteweld.training import report_path
 from byteweld.vocab import Vocabulary
 
@@ -32,8 +33,8 @@ def check(vocab: Vocabulary, target: Target, *, force: bool) -> list[Path]:
     formats.check(vocab, target.path, target.format)
     path = _named(target)
     files = formats.files(vocab, path, target.format)
-    # A new file must not meet an old one that `load` would read with it.
-    check_free([*files, *formats.files_beside(path)], force=force)
+    # `load` would read an old sidecar with the new file.
+    check_free([*files, sidecar_path(path)], force=force)
     return files
 
 

@@ -81,11 +81,7 @@ def run(
     pattern: Pattern = None,
     special: Special = None,
     no_special: NoSpecial = False,
-    ext: options.Ext = None,
-    lines: options.Lines = False,
-    field: options.Field = None,
-    separator: options.Separator = None,
-    on_error: options.OnError = "fail",
+    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
 ) -> int:
     """Encode your corpus with two tokenizers and compare the results.
 
@@ -101,7 +97,7 @@ def run(
     specials = options.special_arguments(
         known, special_text, allowed_special, plain, default="special"
     )
-    files = Documents(source, options.Reading(ext, lines, field, separator, on_error))
+    files = Documents(source, reading)
     with files.progress("comparing") as advance:
         found = compare_files(
             *tokenizers,

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import byteweld
-from byteweld.cli import DONE, NO, _corpus, _errors, _output, _probe, _targets
+from byteweld.cli import DONE, NO, _errors, _output, _probe, _targets
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
+from byteweld.cli._documents import Documents
 from byteweld.formats import dropping
 from byteweld.formats._hf_config import config_path
 
@@ -78,11 +79,7 @@ def run(
     pattern: options.LoadPattern = None,
     special: options.LoadSpecial = None,
     no_special: options.NoSpecial = False,
-    ext: options.Ext = None,
-    lines: options.Lines = False,
-    field: options.Field = None,
-    separator: options.Separator = None,
-    on_error: options.OnError = "fail",
+    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
 ) -> int:
     """Write a tokenizer in another format, and prove that it is still the same tokenizer.
 
@@ -95,7 +92,6 @@ def run(
         in_path, format=from_format, pattern=pattern, special=special, no_special=no_special
     )
     target = _targets.Target(out, format)
-    reading = options.Reading(ext, lines, field, separator, on_error)
     tok = original if not drop else byteweld.Tokenizer(dropping.drop(original.vocab, drop))
     _check(tok, target, force=force)
     # What is proved is a copy: a file that fails the proof never replaces another.
@@ -130,14 +126,14 @@ def _reload(target: _targets.Target) -> byteweld.Tokenizer:
 
 
 def _documents(sources: Sequence[str], reading: options.Reading) -> Iterator[bytes]:
-    for _, documents in _corpus.documents_by_file(sources, reading):
+    for _, documents in Documents(sources, reading):
         yield from documents
 
 
 def _check(tok: byteweld.Tokenizer, target: _targets.Target, *, force: bool) -> None:
     """Refuse what cannot be written, and name what to drop where that helps."""
     try:
-        _targets.check(tok, [target], force=force)
+        _targets.check(tok.vocab, target, force=force)
     except byteweld.UnsupportedError as error:
         drops = dropping.find_drops(tok.vocab, target.path, target.format)
         if not drops:

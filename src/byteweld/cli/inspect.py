@@ -84,11 +84,7 @@ def run(
     pattern: options.LoadPattern = None,
     special: options.LoadSpecial = None,
     no_special: options.NoSpecial = False,
-    ext: options.Ext = None,
-    lines: options.Lines = False,
-    field: options.Field = None,
-    separator: options.Separator = None,
-    on_error: options.OnError = "fail",
+    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
 ) -> None:
     """Show a tokenizer: its size, pattern, special tokens, longest and unreachable tokens.
 
@@ -102,7 +98,6 @@ def run(
         raise _errors.UsageError("inspect takes one of --merges, --tree, --bytes and --corpus")
     if tokenizer is None and bytes_of is None:
         raise _errors.UsageError("inspect needs a TOKENIZER, or --bytes FILE")
-    reading = options.Reading(ext, lines, field, separator, on_error)
     is_corpus_option = reading != options.Reading() or special_text or allowed_special or plain
     if corpus is None and (is_corpus_option or threads):
         raise _errors.UsageError("--special-text, --threads and the reading options need --corpus")

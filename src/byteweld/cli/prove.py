@@ -96,11 +96,7 @@ def run(
     pattern: options.LoadPattern = None,
     special: options.LoadSpecial = None,
     no_special: options.NoSpecial = False,
-    ext: options.Ext = None,
-    lines: options.Lines = False,
-    field: options.Field = None,
-    separator: options.Separator = None,
-    on_error: options.OnError = "fail",
+    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
 ) -> int:
     """Encode your corpus with byteweld and with the real tiktoken or tokenizers, and compare.
 
@@ -125,10 +121,14 @@ def run(
         num_threads=threads,
     )
     ours = _Ours(tok, threads, specials)
-    files = Documents(source, options.Reading(ext, lines, field, separator, on_error))
+    files = Documents(source, reading)
     with files.progress("proving") as advance:
         found = proof.prove(
-            ours, opened, _documents(files), skip_failures=on_error == "skip", progress=advance
+            ours,
+            opened,
+            _documents(files),
+            skip_failures=reading.on_error == "skip",
+            progress=advance,
         )
     return _report(_Run(tokenizer, ours, opened, found, files), json)
 

@@ -77,11 +77,7 @@ def run(
     pattern: options.LoadPattern = None,
     special: options.LoadSpecial = None,
     no_special: options.NoSpecial = False,
-    ext: options.Ext = None,
-    lines: options.Lines = False,
-    field: options.Field = None,
-    separator: options.Separator = None,
-    on_error: options.OnError = "fail",
+    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
 ) -> None:
     """Count tokens, in each file and in total, with bytes per token.
 
@@ -97,7 +93,6 @@ def run(
     shown = Shown(html, json=json, force=force)
     keep = None if json else _MAX_PAGE_TOKENS if html is not None else 0
     work = _Work(tok, threads, specials, show, keep=keep)
-    reading = options.Reading(ext, lines, field, separator, on_error)
     files = Documents(sources, reading, text=text)
     with files.progress("encoding", beside_data=show) as advance:
         for name, documents in files:

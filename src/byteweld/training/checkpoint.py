@@ -215,8 +215,9 @@ class Checkpoint:
 def remove_checkpoint(path: str | os.PathLike[str]) -> None:
     """Remove a checkpoint whose result is saved elsewhere; files that are not its own stay."""
     folder = Path(path)
+    if (folder / _COUNTS).is_dir():  # a kill from here on must not leave half of the counts
+        (folder / _COUNTS).rename(folder / f".{_COUNTS}.removed")
     _remove_torn_counts(folder)
-    shutil.rmtree(folder / _COUNTS, ignore_errors=True)
     # The facts go last: without them, nobody would recognize what is left.
     for file in (*_torn_facts(folder), folder / _LOG, folder / _FACTS):
         file.unlink(missing_ok=True)
