@@ -1,29 +1,23 @@
-"""Fields of a tokenizer.json, read with checks, and refusals that name what was found.
+"""What all parts of a tokenizer.json share: flags, text, sequences of steps, and patterns.
 
-What all parts of the format share: objects, flags, sequences of steps, and patterns, which come
-in as text or in Oniguruma's dialect and leave as regular expressions that we read alike.
+Patterns are strings or regular expressions in Oniguruma's dialect. One that Oniguruma and byteweld
+may read differently is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from byteweld.errors import FormatError, UnsupportedError
-from byteweld.formats._json import read_list, read_object, require, show
+from byteweld.formats._json import check_keys, read_list, read_object, require, show, unreadable
 from byteweld.formats._oniguruma import find_dialect_problem
-from byteweld.patterns import resolve_pattern
 
 BYTE_LEVEL_KEYS: Final = ("type", "add_prefix_space", "trim_offsets", "use_regex")
 
 _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
-
-
-def refusal(path: Path, what: str) -> UnsupportedError:
-    """Return the error for a file that is sound, but that no Vocabulary can be exact about."""
-    return UnsupportedError(f"{path}: {what}, which cannot be read yet")
 
 
 def unsupported(obstacle: str) -> UnsupportedError:
@@ -32,16 +26,9 @@ def unsupported(obstacle: str) -> UnsupportedError:
 
 
 def describe(part: object) -> str:
-    """Name a part of the pipeline: its type where it has one."""
+    """Name a part of the pipeline: by its type if it has one."""
     kind = part.get("type") if isinstance(part, dict) else None
     return show(part if kind is None else kind)
-
-
-def check_keys(value: Mapping[str, object], known: Iterable[str], what: str, path: Path) -> None:
-    """Refuse a key that is not known: it may change ids."""
-    unknown = [key for key in value if key not in known]
-    if unknown:
-        raise refusal(path, f"{what} has the key {show(unknown[0])}")
 
 
 def read_flag(value: Mapping[str, object], key: str, what: str, path: Path) -> bool:
@@ -61,7 +48,7 @@ def read_text(value: Mapping[str, object], key: str, what: str, path: Path) -> s
 
 
 def read_sequence(value: object, part: str, key: str, path: Path) -> list[dict[str, object]]:
-    """Return the steps of a part of the pipeline: none, one, or those of (nested) Sequences."""
+    """Return the steps of a part of the pipeline: none, one, or those of nested Sequences."""
     steps: list[dict[str, object]] = []
     pending = [] if value is None else [value]
     while pending:
@@ -78,7 +65,7 @@ def read_sequence(value: object, part: str, key: str, path: Path) -> list[dict[s
 
 
 def write_sequence(steps: list[dict[str, object]], key: str) -> dict[str, object] | None:
-    """Return what `read_sequence` reads: nothing, one step, or a Sequence."""
+    """Return steps as `read_sequence` reads them: None, one step, or a Sequence."""
     if len(steps) < 2:
         return steps[0] if steps else None
     return {"type": "Sequence", key: steps}
@@ -88,11 +75,11 @@ def write_sequence(steps: list[dict[str, object]], key: str) -> dict[str, object
 
 
 def read_pattern(step: Mapping[str, object], what: str, path: Path) -> str:
-    """Return the `pattern` of a step as a regular expression: it is {"Regex": ...} or a String."""
+    """Return the `pattern` of a step, a Regex or a String, as a regular expression."""
     source = read_object(require(step, "pattern", path, what), f"the pattern of {what}", path)
     kind = next(iter(source), "")
     if len(source) != 1 or kind not in ("Regex", "String"):
-        raise refusal(path, f"{what} has the pattern {show(source)}")
+        raise unreadable(path, f"{what} has the pattern {show(source)}")
     text = source[kind]
     if type(text) is not str or not text:
         raise FormatError(f"the {kind} of {what} is {show(text)}; expected text", path=path)
@@ -101,18 +88,16 @@ def read_pattern(step: Mapping[str, object], what: str, path: Path) -> str:
     if problem is not None:
         raise UnsupportedError(
             f"{path}: the pattern of {what} has {problem}, which Oniguruma and byteweld "
-            "do not read alike"
+            "read differently"
         )
-    if pattern.isidentifier():  # for us, a bare word is the name of a pattern
-        return f"(?:{pattern})"
-    return resolve_pattern(pattern) or pattern
+    return pattern
 
 
 def write_pattern(pattern: str) -> dict[str, object]:
-    """Return a regular expression as the `pattern` of a step, if Oniguruma reads it as we do."""
+    """Return a regular expression as the `pattern` of a step; refuse what Oniguruma misreads."""
     problem = find_dialect_problem(pattern)
     if problem is not None:
         raise unsupported(
-            f"its pattern has {problem}, which Oniguruma and byteweld do not read alike"
+            f"its pattern has {problem}, which Oniguruma and byteweld read differently"
         )
     return {"Regex": pattern}

@@ -1,6 +1,6 @@
-"""A Vocabulary -> the letters of a tokenizer.json: the keys of its model, and its merges.
+"""Writes the model of a tokenizer.json: the tokens of a Vocabulary in byte letters, and its merges.
 
-A vocabulary ranked by id becomes the merge list that does the same.
+A vocabulary ranked by id becomes the merge list that gives the same ids.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from byteweld.vocab import AddedToken, Vocabulary
 
 
 def write_keys(vocab: Vocabulary) -> dict[str, int]:
-    """Return the texts of the model's vocabulary -> id, and of all added tokens, in order of id."""
+    """Return text -> id of the model's tokens and of all added tokens, in order of id."""
     spell = spelling(vocab)
     keys = {spell(token): token_id for token_id, token in vocab.ordinary()}
     for token_id in vocab.twins:
@@ -38,7 +38,7 @@ def _find_problem(
     *,
     is_made: bool,
 ) -> str | None:
-    """Say why an added token cannot be a key of the model beside the others."""
+    """Return why an added token cannot be a key of the model, or None."""
     text, ignore_merges = token.text, vocab.ignore_merges or vocab.ranking == "ranks"
     if text in keys and keys[text] != token.id:
         other = vocab.tokens[keys[text]]
@@ -47,7 +47,7 @@ def _find_problem(
             f"with id {keys[text]}"
         )
     if text not in keys and token.id in taken:
-        return f"{text!r} shares its id {token.id} with a token of other letters"
+        return f"{text!r} shares its id {token.id} with a token that is written differently"
     letters = spelled_bytes(text, vocab.alphabet)
     if text not in keys and letters is not None and len(letters) == 1:
         return f"{text!r} is the letter of byte 0x{letters[0]:02X}, which has no token"
@@ -59,26 +59,26 @@ def _find_problem(
     if text in keys:
         met = added_bytes(text, vocab.alphabet, is_made=is_made, ignore_merges=ignore_merges)
         if met != vocab.tokens[token.id]:
-            return f"{text!r} has the letters of {vocab.tokens[token.id]!r}, which no text becomes"
+            return f"{text!r} is how {vocab.tokens[token.id]!r} is written, which no text becomes"
     return None
 
 
 def _own_text(token: bytes, token_id: int) -> str:
-    """Return the text of a token that no text becomes; in byte letters it would be its twin."""
+    """Return the key of a twin: its own text, since its byte letters are the other token's key."""
     try:
         text = token.decode()
     except UnicodeDecodeError:
         text = ""
     if not text or chars_to_bytes(text) is not None:
-        raise unsupported(f"token {token_id}, {token!r}, has the bytes and letters of another")
+        raise unsupported(f"token {token_id}, {token!r}, has the same bytes and letters as another")
     return text
 
 
 def without_added(keys: Mapping[str, int], vocab: Vocabulary) -> Mapping[str, int]:
-    """Leave added tokens out of the model where the library gives them the same ids by itself.
+    """Leave added tokens out of the model if the library then still gives them the same ids.
 
-    With `ignore_merges`, a model that holds them gives them to plain text too, where a whole
-    pre-token is one. Its unk token it must hold.
+    With `ignore_merges`, added tokens in the model would also be found in plain text, as whole
+    pre-tokens. The unk token must be in the model.
     """
     ordinary = set(vocab.ids.values())
     apart = [token for token in vocab.added_tokens if token.id not in ordinary]
@@ -90,7 +90,7 @@ def without_added(keys: Mapping[str, int], vocab: Vocabulary) -> Mapping[str, in
 
 
 def spelling(vocab: Vocabulary) -> Callable[[bytes], str]:
-    """Return how a token's bytes are written: in byte letters, or as the ascii text they are."""
+    """Return the function that writes a token's bytes: as byte letters, or as ASCII text."""
     if vocab.alphabet != "ascii":
         return bytes_to_chars
     for token_id, token in vocab.ordinary():
@@ -108,13 +108,12 @@ def spelling(vocab: Vocabulary) -> Callable[[bytes], str]:
 def write_merges(vocab: Vocabulary) -> tuple[list[tuple[str, str]], bool]:
     """Return merges in letters, and ignore_merges.
 
-    A vocabulary ranked by id is written as the merge list that does the same. While text is merged,
-    what happens inside the bytes that become token t is what happens to those bytes alone, because
-    nothing reached across their border before. So t is only ever made of the two parts that are
-    left last when its bytes are encoded alone, if they become t at all. A list of this one merge
-    for each such t, ordered by id, holds the chosen pair of every step and no pair that was not
-    there, so every step is the same. Tokens that are never made so are met only as a whole
-    pre-token: that is `ignore_merges`.
+    A vocabulary ranked by id is written as the merge list that gives the same ids. In any text, the
+    bytes that become a token t are merged as if they stood alone, since no earlier merge crossed
+    their border. So t is only ever made from the last two parts of its bytes when encoded alone, if
+    they become t at all. A list with this one merge for each such t, ordered by id, has the chosen
+    pair of every step and no other that could come up, so every step is the same. Tokens that are
+    never made are found only as whole pre-tokens: that is `ignore_merges`.
     """
     spell = spelling(vocab)
     if vocab.ranking == "merges":
@@ -132,11 +131,11 @@ def write_merges(vocab: Vocabulary) -> tuple[list[tuple[str, str]], bool]:
 
 
 def _last_cut(token: bytes, ids: Mapping[bytes, int]) -> int | None:
-    """Merge a token's bytes by rank; return where its last two parts meet, or None if never."""
+    """Merge a token's bytes by rank; return where its last two parts meet, if they do."""
     size = len(token)
     if size < 3:
         return 1 if size == 2 else None
-    ends = list(range(1, size + 1))  # start of a part -> its end; 0 once it is inside another
+    ends = list(range(1, size + 1))  # start of a part -> its end; 0 once it is merged into another
     starts = list(range(-1, size))  # end of a part -> its start
     heap: list[tuple[int, int, int, int]] = []  # rank, start, middle, end
 
@@ -150,7 +149,7 @@ def _last_cut(token: bytes, ids: Mapping[bytes, int]) -> int | None:
     while heap:
         _, start, middle, end = heapq.heappop(heap)
         if ends[start] != middle or ends[middle] != end:
-            continue  # one of its parts is gone
+            continue  # one of its parts has been merged
         if end - start == size:
             return middle
         ends[start], ends[middle], starts[end] = end, 0, start

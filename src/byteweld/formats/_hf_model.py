@@ -1,7 +1,7 @@
-"""The BPE model and the added tokens of a tokenizer.json -> tokens, merges and added tokens.
+"""Reads the BPE model and the added tokens of a tokenizer.json.
 
-A model is written in byte letters, or as ascii text where no ByteLevel comes before it. Ids are
-those that the real library gives, which are not always those that a file claims.
+A model is written in byte letters, or as ASCII text if there is no ByteLevel before it. Ids are
+those that the real library assigns, which are not always those that a file claims.
 """
 
 from __future__ import annotations
@@ -13,8 +13,16 @@ from typing import Final, NamedTuple, Protocol
 
 from byteweld._byte_letters import BYTE_TO_CHAR, chars_to_bytes
 from byteweld.errors import FormatError, UnsupportedError
-from byteweld.formats._hf_fields import check_keys, read_flag, refusal
-from byteweld.formats._json import read_ids, read_list, read_object, require, show
+from byteweld.formats._hf_fields import read_flag
+from byteweld.formats._json import (
+    check_keys,
+    read_ids,
+    read_list,
+    read_object,
+    require,
+    show,
+    unreadable,
+)
 from byteweld.vocab import ASCII_BYTES, MAX_ID, AddedToken, VocabAlphabet
 
 ADDED_FLAGS: Final = ("single_word", "lstrip", "rstrip", "normalized", "special")
@@ -32,22 +40,22 @@ _MODEL_KEYS: Final = (
     "vocab",
     "merges",
 )
-# What a base token is, depends on where in a pre-token it stands: a byte is then several tokens.
-_PLACE_KEYS: Final = {
-    "continuing_subword_prefix": "a byte is another token at the start of a pre-token than inside",
-    "end_of_word_suffix": "a byte is another token at the end of a pre-token than inside",
+# With these, a byte has several tokens, depending on its position in the pre-token.
+_POSITION_KEYS: Final = {
+    "continuing_subword_prefix": "start",
+    "end_of_word_suffix": "end",
 }
 _BYTE_FALLBACK: Final = re.compile(r"<0x[0-9A-F]{2}>")
-_SKIPPED_MERGE: Final = "#version"  # a string merge that begins so is skipped by `tokenizers`
+_SKIPPED_MERGE: Final = "#version"  # `tokenizers` skips string merges that start like this
 
-# ck-bpe-train shows these 35 bytes by other letters than GPT-2; the two sets have none in common.
+# ck-bpe-train writes these 35 bytes with other letters than GPT-2; the two sets are disjoint.
 _CK_BYTES: Final = (*range(0x7F, 0xA1), 0xAD)
 _CK_LETTERS: Final = {byte: chr(0x100 + byte) if byte != 0xAD else "\xad" for byte in _CK_BYTES}
 _CK_TO_GPT2: Final = {ord(_CK_LETTERS[byte]): BYTE_TO_CHAR[byte] for byte in _CK_BYTES}
 
 
 class Ids(Protocol):
-    """Texts with their ids: a dict, or the engine's."""
+    """Text -> id: a dict, or the engine's."""
 
     def __len__(self) -> int: ...
     def __contains__(self, text: str, /) -> bool: ...
@@ -55,7 +63,7 @@ class Ids(Protocol):
 
 
 class Model(NamedTuple):
-    """The BPE model: byte letters (or ascii text) -> id, and the merges in the same letters."""
+    """The BPE model: byte letters (or ASCII text) -> id, and the merges in the same letters."""
 
     vocab: dict[str, int]
     merges: list[tuple[str, str]]
@@ -72,15 +80,15 @@ def read_model(value: object, path: Path) -> Model:
     """Read and check the BPE model."""
     model = read_object(value, "model", path)
     if model.get("type", "BPE") != "BPE":
-        raise refusal(path, f"its model is {show(model['type'])}")
+        raise unreadable(path, f"its model is {show(model['type'])}")
     check_keys(model, _MODEL_KEYS, "its model", path)
     if model.get("dropout") not in (None, 0) or type(model.get("dropout")) is bool:
-        raise refusal(path, f"its model has the dropout {show(model['dropout'])}")
-    for key, why in _PLACE_KEYS.items():
+        raise unreadable(path, f"its model has the dropout {show(model['dropout'])}")
+    for key, position in _POSITION_KEYS.items():
         if model.get(key) not in (None, ""):
             raise UnsupportedError(
-                f"{path}: its model has the {key} {show(model[key])}: {why} it, "
-                "which a byte-level vocabulary cannot say"
+                f"{path}: its model has the {key} {show(model[key])}: a byte is another token at "
+                f"the {position} of a pre-token, which a byte-level vocabulary cannot express"
             )
     unk_token = model.get("unk_token")
     if unk_token is not None and type(unk_token) is not str:
@@ -137,14 +145,14 @@ def _check_merges(merges: list[tuple[str, str]], ids: Mapping[str, int], path: P
 
 
 def has_ck_letters(vocab: Ids) -> bool:
-    """Say whether a model has letters that only ck-bpe-train writes, and none of GPT-2's there."""
+    """Whether a model writes those bytes as only ck-bpe-train does."""
     return any(letter in vocab for letter in _CK_LETTERS.values()) and not any(
         BYTE_TO_CHAR[byte] in vocab for byte in _CK_BYTES
     )
 
 
 def undo_ck_letters(model: Model) -> Model:
-    """Write a model of ck-bpe-train in GPT-2's letters; any other is returned as it is."""
+    """Rewrite a model of ck-bpe-train in GPT-2's letters; return any other unchanged."""
     if not has_ck_letters(model.vocab):
         return model
     vocab = {text.translate(_CK_TO_GPT2): token_id for text, token_id in model.vocab.items()}
@@ -162,8 +170,8 @@ def read_added_tokens(
 ) -> list[AddedToken]:
     """Return the added tokens with the ids that `tokenizers` gives them.
 
-    These are the id in the model's vocabulary, or else the next after it. A file may claim others;
-    the library then warns and goes its own way, and so the ids of that team are the library's.
+    That is the id in the model's vocabulary, or else the next free one after it. A file may claim
+    others; the library then warns and assigns its own.
     """
     tokens: list[AddedToken] = []
     texts: set[str] = set()
@@ -189,8 +197,8 @@ def read_added_tokens(
         flags = {flag: read_flag(added, flag, what, path) for flag in ADDED_FLAGS}
         tokens.append(AddedToken(text, token_id, **flags))
     if not has_normalizer and all(token.normalized for token in tokens):
-        # Text is searched twice, for tokens that are not normalized and then for those that are.
-        # If nothing is normalised and all are of one kind, it does not matter which.
+        # Text is searched for tokens that are not normalized, and then for those that are. Without
+        # a normalizer, and if all are of one kind, it does not matter which.
         return [token._replace(normalized=False) for token in tokens]
     return tokens
 
@@ -201,7 +209,7 @@ def read_added_tokens(
 def read_tokens(
     model: Model, added: Collection[AddedToken], alphabet: VocabAlphabet, path: Path
 ) -> dict[int, bytes]:
-    """Turn letters into bytes."""
+    """Return id -> bytes of all tokens."""
     made = {left + right for left, right in model.merges}
     added_texts = {token.text for token in added}
     tokens: dict[int, bytes] = {}
@@ -239,27 +247,27 @@ def _read_token(
     letters = spelled_bytes(text, alphabet)
     if letters:
         return letters
-    # The model is asked for byte letters only, so a token in other letters is never met. With
-    # `ignore_merges` or as a single byte it would be met here.
+    # Only byte letters are looked up in the model, so a token in other letters is never found. With
+    # `ignore_merges`, or as a single byte, we would find it.
     own = text.encode()
     if alphabet == "ascii" or model.ignore_merges or len(own) < 2:
-        known = "the 98 characters of the ascii alphabet" if alphabet == "ascii" else "byte letters"
-        raise refusal(path, f"token {show(text)} is not written in {known}")
+        known = "the 98 characters of the ASCII alphabet" if alphabet == "ascii" else "byte letters"
+        raise unreadable(path, f"token {show(text)} is not written in {known}")
     return own
 
 
 def spelled_bytes(text: str, alphabet: VocabAlphabet) -> bytes | None:
-    """Return the bytes that a token's text in the model is met as, or None if it never is."""
+    """Return the bytes that a key of the model stands for, or None if it is never looked up."""
     if alphabet == "ascii":
         return text.encode() if ASCII.issuperset(text) else None
     return chars_to_bytes(text)
 
 
 def added_bytes(text: str, alphabet: VocabAlphabet, *, is_made: bool, ignore_merges: bool) -> bytes:
-    """Return the bytes of an added token that the model holds too.
+    """Return the bytes of an added token that is also in the model.
 
-    Where its text in the model is how other text is met, it is that text's token as well: `é` is
-    the letter of byte E9. Else it is only itself.
+    If other bytes are looked up by its text, it is their token as well: `é` is the letter of byte
+    E9. Otherwise it is only itself.
     """
     letters = spelled_bytes(text, alphabet)
     if letters is not None and (is_made or len(letters) == 1 or ignore_merges):
@@ -270,15 +278,15 @@ def added_bytes(text: str, alphabet: VocabAlphabet, *, is_made: bool, ignore_mer
 def find_added_problem(
     token: AddedToken, alphabet: VocabAlphabet, *, is_made: bool, ignore_merges: bool
 ) -> str | None:
-    """Say whether other text could become an added token that the model holds too.
+    """Return why other text could become an added token that is also in the model, or None.
 
-    `Ġthe` as a special token is also how the ordinary bytes of ` the` are looked up.
+    The special token `Ġthe` is also how the ordinary bytes ` the` are looked up.
     """
-    met = added_bytes(token.text, alphabet, is_made=is_made, ignore_merges=ignore_merges)
-    if token.special and met != token.text.encode():
-        return f"is also how the bytes {met!r} are written in byte letters"
+    found = added_bytes(token.text, alphabet, is_made=is_made, ignore_merges=ignore_merges)
+    if token.special and found != token.text.encode():
+        return f"is also how the bytes {found!r} are written in byte letters"
     if token.single_word and ignore_merges and spelled_bytes(token.text, alphabet) is not None:
-        return "has single_word, and a pre-token inside a word may become it too"
+        return "has single_word, but a pre-token inside a word may become it too"
     return None
 
 
@@ -286,20 +294,20 @@ def find_added_problem(
 
 
 def check_alphabet(model: Model, alphabet: VocabAlphabet, path: Path) -> VocabAlphabet:
-    """Return the alphabet; refuse what gives text outside it anything but unk or nothing."""
+    """Return the alphabet; refuse a model for which text outside it is not unk or dropped."""
     base = ASCII if alphabet == "ascii" else BYTE_TO_CHAR.values()
     missing = sorted(letter for letter in base if letter not in model.vocab)
     if alphabet == "ascii" and missing:
-        raise refusal(path, f"the character {missing[0]!r} of the ascii alphabet has no token")
+        raise unreadable(path, f"the character {missing[0]!r} of the ASCII alphabet has no token")
     if alphabet == "bytes" and not missing:
         return "bytes"
     if model.unk_token is not None and model.fuse_unk:
-        raise refusal(path, "its model has fuse_unk, and text outside its alphabet exists")
+        raise unreadable(path, "its model has fuse_unk and does not cover all bytes")
     if model.byte_fallback and any(_BYTE_FALLBACK.fullmatch(text) for text in model.vocab):
-        raise refusal(path, "its model has byte_fallback and tokens for it")
+        raise unreadable(path, "its model has byte_fallback and tokens for it")
     if alphabet == "ascii":
         if model.unk_token is None:
-            raise refusal(path, "its model has no unk_token, so unknown characters are dropped")
+            raise unreadable(path, "its model has no unk_token, so unknown characters are dropped")
         return "ascii"
     if model.unk_token is not None and model.unk_token not in model.vocab:
         raise UnsupportedError(

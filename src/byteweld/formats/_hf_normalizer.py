@@ -1,4 +1,4 @@
-"""The `normalizer` of a tokenizer.json <-> the normaliser of a Vocabulary."""
+"""The `normalizer` of a tokenizer.json <-> the normalizer of a Vocabulary."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Final
 
 from byteweld.formats._hf_fields import (
-    check_keys,
     describe,
     read_pattern,
     read_sequence,
     read_text,
-    refusal,
     write_pattern,
     write_sequence,
 )
+from byteweld.formats._json import check_keys, unreadable
 from byteweld.vocab import NormalizerStep, Replace
 
 _STEPS: Final[dict[str, NormalizerStep]] = {
@@ -29,7 +28,7 @@ _NAMES: Final = {step: name for name, step in _STEPS.items()}
 
 
 def read_normalizer(value: object, path: Path) -> tuple[NormalizerStep, ...]:
-    """Return the steps of a normaliser, in order."""
+    """Return the steps of a normalizer, in order."""
     steps = read_sequence(value, "normalizer", "normalizers", path)
     return tuple(_read_step(step, path) for step in steps)
 
@@ -40,14 +39,14 @@ def _read_step(step: Mapping[str, object], path: Path) -> NormalizerStep:
         check_keys(step, ("type",), f"its normalizer {kind}", path)
         return _STEPS[kind]
     if kind != "Replace":
-        raise refusal(path, f"its normalizer is or holds {describe(step)}")
+        raise unreadable(path, f"its normalizer uses {describe(step)}")
     what = "its normalizer Replace"
     check_keys(step, ("type", "pattern", "content"), what, path)
     return Replace(read_pattern(step, what, path), read_text(step, "content", what, path))
 
 
 def write_normalizer(steps: tuple[NormalizerStep, ...]) -> dict[str, object] | None:
-    """Return the normaliser of a file."""
+    """Return the normalizer of a file."""
     return write_sequence([_write_step(step) for step in steps], "normalizers")
 
 

@@ -1,7 +1,7 @@
-"""The tokens and merges of a usual tokenizer.json, read by the engine and never made Python's own.
+"""The fast reader: tokens and merges of a tokenizer.json, parsed and kept by the engine.
 
-It is sure or raises UnusualError: whatever is odd or wrong is read again by `_hf_model`, which says
-what it is.
+It raises UnusualError for anything odd or wrong; `_hf_model` then reads the file again, and reports
+what is wrong.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class UnusualError(ByteweldError):
-    """The plain reader is to read this file; nobody else sees this error."""
+    """The plain reader must read this file; no caller sees this error."""
 
 
 def read_letters(data: bytes) -> LetterModel | None:
-    """Read tokens and merges, and find the rest of the file; None if anything is unusual."""
+    """Read tokens and merges, and the rest of the file apart; None if anything is unusual."""
     from byteweld import _native  # the engine, loaded only when a file is read
 
     return _native.LetterModel.of_json(data)
@@ -33,9 +33,9 @@ def read_letters(data: bytes) -> LetterModel | None:
 def read_table(
     letters: LetterModel, model: Model, added: Collection[AddedToken], alphabet: VocabAlphabet
 ) -> Table:
-    """Turn letters into bytes; of `model`, only the settings are looked at.
+    """Do as `read_tokens` does, for a model in which every byte has a letter.
 
-    The same as `read_tokens`, where every byte has a letter.
+    Of `model`, only the settings are used.
     """
     if alphabet != "bytes" or has_ck_letters(letters):
         raise UnusualError
@@ -60,19 +60,19 @@ def read_table(
             token.text, alphabet, is_made=is_made, ignore_merges=model.ignore_merges
         )
     table = letters.table(list(given.items()))
-    if table is None or len(table) != len(letters) + num_new:  # a new id was not new
+    if table is None or len(table) != len(letters) + num_new:  # an id was already taken
         raise UnusualError
     return table
 
 
 def _foreign(letters: LetterModel, model: Model, added: Collection[str]) -> dict[int, bytes]:
-    """Return id -> bytes of tokens in other letters, which are never met: they are their text."""
+    """Return id -> bytes of tokens in other letters, which no text becomes."""
     found: dict[int, bytes] = {}
     for text in letters.foreign():
         token_id, own = letters.get(text), text.encode()
         if text in added or token_id is None:
             continue
-        if model.ignore_merges or len(own) < 2:  # they would be met
+        if model.ignore_merges or len(own) < 2:  # text would become them
             raise UnusualError
         found[token_id] = own
     return found

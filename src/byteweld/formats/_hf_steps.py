@@ -1,7 +1,7 @@
-"""The `pre_tokenizer` of a tokenizer.json <-> the steps that cut text in a Vocabulary.
+"""The `pre_tokenizer` of a tokenizer.json <-> the steps by which a Vocabulary splits text.
 
-Hugging Face's ByteLevel does three things: it may put a space in front, it may cut with GPT-2's
-pattern, and it turns text into byte letters, which every step after it sees.
+Hugging Face's ByteLevel does three things: it may add a space in front, it may split with GPT-2's
+pattern, and it turns text into byte letters, which all later steps see.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from typing import Final
 from byteweld.errors import FormatError
 from byteweld.formats._hf_fields import (
     BYTE_LEVEL_KEYS,
-    check_keys,
     describe,
     read_flag,
     read_pattern,
     read_sequence,
     read_text,
-    refusal,
     unsupported,
     write_pattern,
     write_sequence,
 )
-from byteweld.formats._json import show
+from byteweld.formats._json import check_keys, show, unreadable
 from byteweld.formats._oniguruma import matches_everywhere
 from byteweld.patterns import GPT2
 from byteweld.vocab import Behavior, Split, Step, VocabAlphabet, Vocabulary
@@ -38,12 +36,12 @@ _BEHAVIORS: Final[dict[str, Behavior]] = {
 }
 _BEHAVIOR_NAMES: Final = {behavior: name for name, behavior in _BEHAVIORS.items()}
 
-# Digits asks Rust's char::is_numeric, which in the library's 0.23.3 knows 13 digits that Unicode 16
-# and every pattern do not. Compared on every code point in tests/unit/formats.
+# Digits uses Rust's char::is_numeric, which in version 0.23.3 of the library includes 13 digits
+# that are not in Unicode 16. Compared on every code point in tests/unit/formats.
 DIGITS: Final = "[\\p{N}\U00011de0-\U00011de9\U00016ff4-\U00016ff6]"
 
-# Punctuation asks the crate unicode_categories 0.1, whose tables are those of Unicode 8; and all
-# that is not a letter, a digit or a space in ASCII. Compared as above.
+# Punctuation uses the crate unicode_categories 0.1, which has the tables of Unicode 8, and in ASCII
+# all but letters, digits and space. Compared as above.
 _PUNCTUATION_RANGES: Final = (
     "A1 A7 AB B6-B7 BB BF 37E 387 55A-55F 589-58A 5BE 5C0 5C3 5C6 5F3-5F4 609-60A 60C-60D 61B "
     "61E-61F 66A-66D 6D4 700-70D 7F7-7F9 830-83E 85E 964-965 970 AF0 DF4 E4F E5A-E5B F04-F12 F14 "
@@ -64,7 +62,7 @@ _PUNCTUATION_RANGES: Final = (
 
 
 def _punctuation() -> str:
-    """Return the class of all that Punctuation cuts at."""
+    """Return the class of the characters that Punctuation splits at."""
     members = []
     for item in _PUNCTUATION_RANGES.split():
         first, _, last = item.partition("-")
@@ -78,25 +76,23 @@ PUNCTUATION: Final = _punctuation()
 
 
 def read_pre_tokenizer(value: object, path: Path) -> tuple[tuple[Step, ...], VocabAlphabet]:
-    """Return steps and alphabet: after a ByteLevel the model sees bytes, else characters."""
+    """Return the steps, and the alphabet: bytes after a ByteLevel, else ASCII characters."""
     chain: list[Step] = []
     alphabet: VocabAlphabet = "ascii"
     for step in read_sequence(value, "pre_tokenizer", "pretokenizers", path):
         kind = str(step["type"])
         if kind not in _READERS:
-            raise refusal(path, f"its pre_tokenizer is or holds {describe(step)}")
+            raise unreadable(path, f"its pre_tokenizer uses {describe(step)}")
         if kind == "ByteLevel":
             if alphabet == "bytes":
-                raise refusal(path, "its pre_tokenizer has ByteLevel twice")
+                raise unreadable(path, "its pre_tokenizer has ByteLevel twice")
             alphabet = "bytes"
         chain += _READERS[kind](step, path)
-    if chain and chain[-1] == "byte-letters":  # nothing follows that would see them
-        chain.pop()
     return tuple(chain), alphabet
 
 
 def _read_byte_level(step: Mapping[str, object], path: Path) -> list[Step]:
-    """Return what a ByteLevel does; old files use GPT-2's pattern and do not say it."""
+    """Return the steps of a ByteLevel; in old files GPT-2's pattern is implied."""
     what = "the pre_tokenizer ByteLevel"
     check_keys(step, BYTE_LEVEL_KEYS, what, path)
     if "trim_offsets" in step:
@@ -116,9 +112,7 @@ def _read_split(step: Mapping[str, object], path: Path) -> list[Step]:
     behavior = _read_behavior(step, what, path)
     inverted = read_flag(step, "invert", what, path)
     if behavior == "removed" and inverted and matches_everywhere(pattern):
-        return [Split(pattern)]  # there is nothing to drop
-    if behavior == "isolated":  # then a match and what lies between two are the same
-        inverted = False
+        return [Split(pattern)]  # nothing is between the matches
     return [Split(pattern, behavior, inverted)]
 
 
@@ -157,18 +151,18 @@ _READERS: Final[dict[str, Callable[[Mapping[str, object], Path], list[Step]]]] =
 
 
 def write_pre_tokenizer(vocab: Vocabulary) -> dict[str, object] | None:
-    """Return the pre-tokenizer that cuts text as a vocabulary does, into byte letters if it must.
+    """Return the pre-tokenizer that splits text as a vocabulary does.
 
-    A ByteLevel stands where the steps begin to see letters, or at the end. It takes a space in
-    front and GPT-2's pattern with it, where these are the last before it.
+    A ByteLevel goes where the steps begin to see letters, or at the end. It includes a prefix space
+    and GPT-2's pattern if these are the last steps before it.
     """
     chain = list(vocab.steps)
     if vocab.pattern is not None:
         chain = [Split(vocab.pattern)]
     if vocab.alphabet == "ascii":
         return write_sequence([_write_split(step) for step in chain], "pretokenizers")
-    place = chain.index("byte-letters") if "byte-letters" in chain else len(chain)
-    head, tail = chain[:place], chain[place + 1 :]
+    index = chain.index("byte-letters") if "byte-letters" in chain else len(chain)
+    head, tail = chain[:index], chain[index + 1 :]
     uses_regex = head[-1:] == [Split(GPT2)]
     if uses_regex:
         head.pop()
@@ -186,8 +180,8 @@ def write_pre_tokenizer(vocab: Vocabulary) -> dict[str, object] | None:
 def _write_split(step: Step) -> dict[str, object]:
     if not isinstance(step, Split):
         raise unsupported(
-            f"its step {step!r} is not where a ByteLevel can have it: once, at the end or before "
-            "GPT-2's pattern"
+            f"its step {step!r} is not where a ByteLevel can express it: once, at the end or "
+            "before GPT-2's pattern"
         )
     if step.pattern == DIGITS and not step.invert and step.behavior in ("isolated", "contiguous"):
         return {"type": "Digits", "individual_digits": step.behavior == "isolated"}
@@ -205,7 +199,7 @@ def _write_split(step: Step) -> dict[str, object]:
 def write_byte_level(
     *, add_prefix_space: bool = False, use_regex: bool = False
 ) -> dict[str, object]:
-    """Return a ByteLevel, which is a pre-tokenizer and a decoder."""
+    """Return a ByteLevel, as a pre-tokenizer or a decoder."""
     return {
         "type": "ByteLevel",
         "add_prefix_space": add_prefix_space,

@@ -1,7 +1,7 @@
 """The `post_processor` of a tokenizer.json <-> the template of a Vocabulary.
 
-A template is what one text gets before and after it where the caller asks for special tokens. What
-a file says of two texts is not ours: it is written as the template around each.
+A template is what goes before and after one text if the caller requests special tokens. Templates
+for pairs of texts are not read; they are written as the template around each text.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Final
 
 from byteweld.errors import FormatError
-from byteweld.formats._hf_fields import (
-    BYTE_LEVEL_KEYS,
+from byteweld.formats._hf_fields import BYTE_LEVEL_KEYS, describe, read_sequence, read_text
+from byteweld.formats._json import (
     check_keys,
-    describe,
-    read_sequence,
-    read_text,
-    refusal,
+    read_list,
+    read_object,
+    require,
+    show,
+    unreadable,
 )
-from byteweld.formats._json import read_list, read_object, require, show
 from byteweld.vocab import MAX_ID, Template
 
 _TEMPLATE_KEYS: Final = (*BYTE_LEVEL_KEYS, "single", "pair", "special_tokens")
@@ -31,14 +31,14 @@ _TWO_KEYS: Final = ("type", "sep", "cls", "trim_offsets", "add_prefix_space")
 
 
 def read_post_processor(value: object, path: Path) -> Template:
-    """Return the ids that a post-processor puts before and after one text."""
+    """Return the ids that a post-processor adds before and after one text."""
     template: Template = ((), ())
     for step in read_sequence(value, "post_processor", "processors", path):
         if step["type"] == "ByteLevel":  # it changes offsets only
             check_keys(step, BYTE_LEVEL_KEYS, "its post_processor", path)
             continue
-        if template != ((), ()):  # the library itself fails on such a file
-            raise refusal(path, "its post_processor adds tokens twice")
+        if template != ((), ()):  # the library itself fails on such files
+            raise unreadable(path, "its post_processor adds tokens twice")
         before, after = _read_step(step, path)
         template = tuple(before), tuple(after)
     return template
@@ -50,13 +50,13 @@ def _read_step(step: Mapping[str, object], path: Path) -> tuple[list[int], list[
         check_keys(step, _TWO_KEYS, "its post_processor", path)
         return [_read_two(step, "cls", path)], [_read_two(step, "sep", path)]
     if kind != "TemplateProcessing":
-        raise refusal(path, f"its post_processor is or holds {describe(step)}")
+        raise unreadable(path, f"its post_processor uses {describe(step)}")
     check_keys(step, _TEMPLATE_KEYS, "its post_processor", path)
     return _read_template(step, path)
 
 
 def _read_two(step: Mapping[str, object], key: str, path: Path) -> int:
-    """Return the id of `cls` or `sep`, which are a text and its id."""
+    """Return the id of `cls` or `sep`, which is a pair of text and id."""
     pair = read_list(require(step, key, path, "the post_processor"), repr(key), path)
     if len(pair) != 2 or type(pair[0]) is not str:
         raise FormatError(f"{key!r} is {show(pair)}; expected a text and its id", path=path)
@@ -78,9 +78,9 @@ def _read_template(step: Mapping[str, object], path: Path) -> tuple[list[int], l
         elif kind == "Sequence" and len(piece) == 1 and name == "A":
             around = (*around, [])
         else:
-            raise refusal(path, f"its template for one text has the piece {show(piece)}")
+            raise unreadable(path, f"its template for one text has the piece {show(piece)}")
     if len(around) != 2:
-        raise refusal(path, f"its template has one text {len(around) - 1} times")
+        raise unreadable(path, f"its template has the text {len(around) - 1} times")
     return around[0], around[1]
 
 
@@ -109,7 +109,7 @@ def _read_id(value: object, path: Path) -> int:
 def write_post_processor(
     template: Template, name_of: Callable[[int], str]
 ) -> dict[str, object] | None:
-    """Return the post-processor of a file, or None if there is nothing to add."""
+    """Return the post-processor of a file, or None if it adds nothing."""
     before, after = template
     if not before and not after:
         return None

@@ -1,6 +1,6 @@
-"""Whether Oniguruma, which `tokenizers` cuts with, reads a pattern as we do.
+"""Whether Oniguruma, the regex engine of `tokenizers`, reads a pattern as byteweld does.
 
-A whitelist: what is not known to be read alike is named as the problem.
+An allowlist: any construct that is not known to have the same meaning in both is a problem.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PROPERTIES: Final = frozenset(
 _MAX_REPEAT: Final = 1000
 _MAX_DEPTH: Final = 50
 
-_PUNCTUATION: Final = r"[!-/:;=?@\[-`{-~ ]"  # may stand after a backslash; not < and >
+_PUNCTUATION: Final = r"[!-/:;=?@\[-`{-~ ]"  # allowed after a backslash; not < and >
 _CHARACTER: Final = (
     rf"(?:\\[rntf]|\\x[0-7][0-9A-Fa-f]|\\u(?![dD][89a-fA-F])[0-9A-Fa-f]{{4}}|\\{_PUNCTUATION})"
 )
@@ -29,7 +29,7 @@ _CLASS: Final = (
     rf"|(?:(?!\^)(?:{_MEMBER}-{_MEMBER}|{_IN_CLASS})+"
     rf"(?:&&\[\^?(?:{_MEMBER}-{_MEMBER}|{_IN_CLASS})+\])?))\]"
 )
-# Case folding is read alike where no character folds to two (ss, ff, fi, fl, st), and not for i.
+# Case folding agrees where no character folds to two (ss, ff, fi, fl, st), and not for i.
 _FOLDED_BRANCH: Final = r"(?:\[[a-hj-zA-HJ-Z]+\]|(?:(?!(?i:ss|ff|fi|fl|st))[a-hj-zA-HJ-Z0-9' ])+)"
 _FOLDED: Final = rf"\(\?i:{_FOLDED_BRANCH}(?:\|{_FOLDED_BRANCH})*\)"
 
@@ -46,7 +46,7 @@ _ODD: Final = re.compile(r"\(\?<?.?|\[.{0,20}|\\.(?:\{[^}]*\}|[0-9A-Fa-f]{2,4})?
 
 
 class _Group:
-    """A group while a pattern is checked: the least number of characters it matches so far."""
+    """A group while a pattern is checked: the fewest characters that it matches so far."""
 
     __slots__ = ("best", "is_behind", "is_look", "least")
 
@@ -63,7 +63,7 @@ class _Group:
 
 
 def find_dialect_problem(pattern: str) -> str | None:
-    """Return the first construct that Oniguruma may read in another way than we do, or None.
+    """Return the first construct that Oniguruma may read differently, or None.
 
     >>> from byteweld.patterns import GPT2
     >>> find_dialect_problem(GPT2)
@@ -71,7 +71,7 @@ def find_dialect_problem(pattern: str) -> str | None:
     "'$', which is the end of a line in Oniguruma"
     """
     groups = [_Group("(")]
-    atom: int | None = None  # least characters of what a repeat would repeat
+    atom: int | None = None  # fewest characters of what a repeat would repeat
     position = 0
     while position < len(pattern):
         match = _NEXT.match(pattern, position)
@@ -87,7 +87,7 @@ def find_dialect_problem(pattern: str) -> str | None:
             atom = None
         elif kind == "open":
             if group.is_behind or len(groups) > _MAX_DEPTH:
-                return f"a group inside {'a look behind' if group.is_behind else 'fifty others'}"
+                return f"a group inside {'a lookbehind' if group.is_behind else 'fifty others'}"
             groups.append(_Group(text))
             atom = None
         elif kind == "close":
@@ -98,7 +98,7 @@ def find_dialect_problem(pattern: str) -> str | None:
             groups[-1].least += atom or 0
         elif kind == "or":
             if group.is_behind:
-                return "'|' inside a look behind"
+                return "'|' inside a lookbehind"
             group.end_branch()
             atom = None
         else:
@@ -113,7 +113,7 @@ def find_dialect_problem(pattern: str) -> str | None:
         position = match.end()
     if len(groups) > 1:
         return "'(' without ')'"
-    return None if groups[0].end_branch() > 0 else "a match of no characters"
+    return None if groups[0].end_branch() > 0 else "a match of the empty string"
 
 
 def _find_repeat_problem(
@@ -121,11 +121,11 @@ def _find_repeat_problem(
 ) -> str | None:
     text = match[0]
     if atom is None:
-        return f"the repeat {text!r} after nothing that can be repeated"
+        return f"the repeat {text!r} with nothing to repeat"
     if group.is_behind:
-        return f"the repeat {text!r} inside a look behind"
+        return f"the repeat {text!r} inside a lookbehind"
     if atom == 0:
-        return f"the repeat {text!r} of a group that can match nothing"
+        return f"the repeat {text!r} of a group that can match the empty string"
     if match["least"] is None:
         return None
     least, most = int(match["least"]), int(match["most"] or match["least"])
@@ -139,7 +139,7 @@ def _find_repeat_problem(
 
 
 def _name_problem(pattern: str, position: int) -> str:
-    """Name what stands at a place where no known construct does."""
+    """Name the unknown construct at a position."""
     sign = pattern[position]
     if sign == "$":
         return "'$', which is the end of a line in Oniguruma"
@@ -149,7 +149,7 @@ def _name_problem(pattern: str, position: int) -> str:
     return f"the construct {match[0] if match else sign!r}"
 
 
-# What `matches_everywhere` tells apart; every character is in exactly one of these.
+# The kinds that `matches_everywhere` distinguishes; each character is of exactly one.
 _KINDS: Final = frozenset(("space", "Lu", "Ll", "Lt", "Lm", "Lo", "N", "other"))
 _SETS: Final = {
     r"\s": frozenset({"space"}),
@@ -166,10 +166,10 @@ _MEMBERS: Final = re.compile(rf"{_SET}|{_MEMBER}-{_MEMBER}|{_CHARACTER}|.", re.D
 
 
 def matches_everywhere(pattern: str) -> bool:
-    """Say whether a pattern surely matches at every character, so that nothing lies in between.
+    """Whether a pattern certainly matches at every character, so that matches have no gaps.
 
-    A branch of which all but one set are optional matches wherever a character of that set stands.
-    False only means that it is not plain to see.
+    A branch in which all but one set are optional matches at every character of that set. False
+    only means that this check cannot tell.
 
     >>> from byteweld.patterns import GPT2
     >>> matches_everywhere(GPT2), matches_everywhere("[a-z]+")
@@ -184,7 +184,7 @@ def matches_everywhere(pattern: str) -> bool:
 
 
 def _branches(pattern: str) -> list[str]:
-    """Cut a pattern at each '|' that is in no group and no class."""
+    """Split a pattern at each '|' outside groups and classes."""
     branches, start, depth = [], 0, 0
     position = 0
     while position < len(pattern):
@@ -200,7 +200,7 @@ def _branches(pattern: str) -> list[str]:
 
 
 def _surely_in(core: str) -> frozenset[str]:
-    """Return the kinds of character of which every one is in a set or class."""
+    """Return the kinds whose characters are all in a set or class."""
     if not core.startswith("["):
         return _SETS.get(core, frozenset())
     if "&&" in core:

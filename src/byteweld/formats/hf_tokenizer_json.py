@@ -1,8 +1,9 @@
 """Hugging Face's tokenizer.json: a BPE model in byte letters, and the pipeline around it.
 
-Out: a file for which the real `tokenizers` gives our ids on every text. In: the part of the format
-whose ids a `Vocabulary` gives; the rest is refused by name. Roles that the file has no place for
-are in `<file>.byteweld.json`. Each part of the pipeline is read and written in an `_hf_` module.
+The real `tokenizers` gives our ids for every file written here. Reading takes the part of the
+format that a `Vocabulary` can represent, and refuses the rest by name. Each part of the pipeline
+has an `_hf_` module. Roles are in `tokenizer_config.json`, where transformers looks for them; for a
+file of another name than tokenizer.json they are in `<file>.byteweld.json`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from byteweld.errors import ByteweldError, FormatError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._hf_config import config_path, has_conflict, merge_roles, read_roles
-from byteweld.formats._hf_fields import BYTE_LEVEL_KEYS, check_keys, describe, refusal
+from byteweld.formats._hf_fields import BYTE_LEVEL_KEYS, describe
 from byteweld.formats._hf_letters import without_added, write_keys, write_merges
 from byteweld.formats._hf_model import (
     ADDED_FLAGS,
@@ -32,7 +33,14 @@ from byteweld.formats._hf_normalizer import read_normalizer, write_normalizer
 from byteweld.formats._hf_quick import read_letters, read_table
 from byteweld.formats._hf_steps import read_pre_tokenizer, write_byte_level, write_pre_tokenizer
 from byteweld.formats._hf_template import read_post_processor, write_post_processor
-from byteweld.formats._json import parse_object, read_file, require, show
+from byteweld.formats._json import (
+    check_keys,
+    parse_object,
+    read_file,
+    require,
+    show,
+    unreadable,
+)
 from byteweld.vocab import ROLES, Template, VocabAlphabet, Vocabulary
 
 if TYPE_CHECKING:
@@ -40,7 +48,7 @@ if TYPE_CHECKING:
 
 
 _VERSION: Final = "1.0"
-_NO_UNK: Final = ""  # no token: an unknown character is then refused instead of dropped
+_NO_UNK: Final = ""  # not a token, so that the library refuses unknown characters
 _FILE_KEYS: Final = (
     "version",
     "truncation",
@@ -53,15 +61,15 @@ _FILE_KEYS: Final = (
     "model",
 )
 
-# A string may lack its end, where the head is cut; else each quote in it would be tried as a start.
+# The last string of a head may be incomplete.
 _TOP_LEVEL: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]:]', re.DOTALL)
 _SIGNS: Final = frozenset(_FILE_KEYS) - {"version"}
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    """Say whether a file opens as a JSON object with a part of the pipeline as a key of its own.
+    """Whether a file starts as a JSON object that has a part of the pipeline as a key.
 
-    A vocab.json may hold the words `model` or `padding` too, but gives them numbers.
+    A vocab.json may have the keys `model` or `padding` too, but their values are numbers.
     """
     text = head.decode("utf-8", "replace")
     if not text.lstrip().startswith("{"):
@@ -88,21 +96,21 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def load(path: Path) -> Vocabulary:
-    """Read a tokenizer.json; what cannot be encoded exactly is refused by its name."""
+    """Read a tokenizer.json; what cannot be represented exactly is refused by name."""
     data = read_file(path)
     letters = read_letters(data)
     if letters is not None:
         try:
             return _load(parse_object(letters.rest, path), letters, data, path)
         except ByteweldError:
-            pass  # it is read again as below, and if it is wrong, that says so
+            pass  # the plain reader reports what is wrong
     return _load(parse_object(data, path), None, data, path)
 
 
 def _load(
     document: Mapping[str, object], letters: LetterModel | None, data: bytes, path: Path
 ) -> Vocabulary:
-    """Read a document; `letters` are its tokens and merges, if they are no longer in it."""
+    """Read a document; `letters` has its tokens and merges if the fast reader took them out."""
     _check_document(document, path)
     normalizer = read_normalizer(document.get("normalizer"), path)
     steps, alphabet = read_pre_tokenizer(document.get("pre_tokenizer"), path)
@@ -149,7 +157,7 @@ def _load(
 
 
 def _check_document(document: Mapping[str, object], path: Path) -> None:
-    """Check what changes no id, or must not be there."""
+    """Check what does not change ids, or must not be there."""
     check_keys(document, _FILE_KEYS, "the file", path)
     if document.get("version", _VERSION) != _VERSION:
         raise FormatError(
@@ -157,25 +165,25 @@ def _check_document(document: Mapping[str, object], path: Path) -> None:
         )
     for part in ("truncation", "padding"):
         if document.get(part) is not None:
-            raise refusal(path, f"its {part} is {describe(document[part])}")
+            raise unreadable(path, f"its {part} is {describe(document[part])}")
     decoder = document.get("decoder")
     if decoder is None:
         return
     if not isinstance(decoder, dict):
         raise FormatError(f"decoder is {show(decoder)}; expected an object or null", path=path)
     if decoder.get("type") not in ("ByteLevel", "Fuse"):
-        raise refusal(path, f"its decoder is {describe(decoder)}")
+        raise unreadable(path, f"its decoder is {describe(decoder)}")
     check_keys(decoder, BYTE_LEVEL_KEYS, "its decoder", path)
 
 
 def _infer_roles(
     keys: Mapping[str, int], unk_token: str | None, template: Template, alphabet: VocabAlphabet
 ) -> dict[str, int]:
-    """Return the roles that a file says by itself: its unk_token, ck's four names, its template."""
+    """Return the roles that follow from a file: its unk_token, ck's four names, its template."""
     roles: dict[str, int] = {role: keys[f"<|{role}|>"] for role in ROLES if f"<|{role}|>" in keys}
     if unk_token is not None:
         roles["unk"] = keys[unk_token]
-    elif alphabet != "bytes":  # where text can be unknown, a name alone makes no unk token
+    elif alphabet != "bytes":  # where text can be unknown, only unk_token declares it
         roles.pop("unk", None)
     before, after = template
     if before:
@@ -213,12 +221,12 @@ def _declared_roles(
 def _check_sidecar(
     beside: _sidecar.Sidecar, vocab: Vocabulary, unk: int | None, path: Path
 ) -> None:
-    """Refuse a sidecar that says other things than its file; only roles are its own to say."""
+    """Refuse a sidecar that contradicts its file in anything but roles."""
     other_unk = beside.roles.get("unk") != unk
     if vocab.alphabet == "bytes" and (unk is None or "unk" not in beside.roles):
-        other_unk = False  # no text is unknown, so that unk is only a name
-    told = (beside.pattern, beside.special_tokens, beside.alphabet)
-    if other_unk or told != (vocab.pattern, dict(vocab.special_tokens), vocab.alphabet):
+        other_unk = False  # no text is unknown, so unk does not matter
+    stated = (beside.pattern, beside.special_tokens, beside.alphabet)
+    if other_unk or stated != (vocab.pattern, dict(vocab.special_tokens), vocab.alphabet):
         raise FormatError(
             "the sidecar contradicts the file beside it; delete the sidecar, "
             "or save the vocabulary again",
@@ -250,9 +258,10 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
 
 
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write a tokenizer.json, and its roles beside it where they cannot be inferred from it.
+    """Write a tokenizer.json, and its roles beside it.
 
-    For a file of that very name they are in tokenizer_config.json, for any other in a sidecar.
+    A file named tokenizer.json has them in tokenizer_config.json. Any other has them in a sidecar,
+    unless they can be inferred from it.
     """
     parts = _write_parts(vocab)
     data = _render(parts)
@@ -265,7 +274,7 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     elif dict(vocab.roles) != parts.inferred:
         contents.insert(0, (sidecar, _sidecar.render(vocab, data)))
     is_stale = sidecar.exists() and contents[0][0] != sidecar
-    if is_stale and not overwrite:  # it would speak for the new file
+    if is_stale and not overwrite:  # it would be read with the new file
         raise FileExistsError(f"{sidecar} exists; pass overwrite=True (--force) to remove it")
     _sidecar.write_together(contents, overwrite=overwrite, merged=config)
     if is_stale:
@@ -333,7 +342,7 @@ def _render(parts: _Parts) -> bytes:
     quote = json.encoder.encode_basestring  # what the encoder without ensure_ascii calls
     lines = ",\n".join(f"      {quote(key)}: {token_id}" for key, token_id in parts.keys.items())
     pairs = ",\n".join(f"      [{quote(left)}, {quote(right)}]" for left, right in parts.merges)
-    # These two cannot occur inside a string, where the quotes would be escaped.
+    # Neither can occur inside a string, where the quotes would be escaped.
     head, tail = text.split('"vocab": {}', 1)
     tail = tail.replace('"merges": []', f'"merges": [\n{pairs}\n    ]' if pairs else '"merges": []')
     return f'{head}"vocab": {{\n{lines}\n    }}{tail}\n'.encode()

@@ -274,7 +274,9 @@ def test_digits_and_punctuation_are_written_as_themselves(tmp_path: Path) -> Non
 )
 def test_steps_that_no_byte_level_makes_are_refused(tmp_path: Path, steps: list[Any]) -> None:
     vocab = Vocabulary({byte: bytes([byte]) for byte in range(256)}, steps=steps)
-    with pytest.raises(UnsupportedError, match=r"step '.*' is not where a ByteLevel can have it"):
+    with pytest.raises(
+        UnsupportedError, match=r"step '.*' is not where a ByteLevel can express it"
+    ):
         hf.save(vocab, tmp_path / "t.json")
 
 
