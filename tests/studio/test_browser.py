@@ -96,31 +96,31 @@ def test_without_a_token_the_page_says_what_to_do(browser, server):
 
 
 def test_the_header_names_the_tokenizer_its_size_pattern_and_fingerprint(page, trained):
-    which = page.locator("#which")
+    header = page.locator("#tokenizer")
     for words in (
         "small",
         f"{len(trained)} tokens",
         "pattern o200k",
         trained.vocab.fingerprint[:8],
     ):
-        expect(which).to_contain_text(words)
+        expect(header).to_contain_text(words)
 
 
 def test_a_tokenizer_is_chosen_in_the_header(page):
-    page.click("#which")
+    page.click("#tokenizer")
     page.click("#choose button:has-text('ck')")
-    expect(page.locator("#which")).to_contain_text("pattern gpt2")
+    expect(page.locator("#tokenizer")).to_contain_text("pattern gpt2")
     assert "tok=1" in page.url
     page.go_back()
-    expect(page.locator("#which")).to_contain_text("small")
+    expect(page.locator("#tokenizer")).to_contain_text("small")
 
 
 def test_a_tokenizer_file_is_opened_from_the_page(page, without_pattern, tmp_path: Path):
     without_pattern.save(tmp_path / "given.json")
-    page.click("#which")
+    page.click("#tokenizer")
     page.set_input_files("#tokenizer-file", tmp_path / "given.json")
-    expect(page.locator("#which")).to_contain_text("ck")  # it is open already, under that name
-    page.click("#which")
+    expect(page.locator("#tokenizer")).to_contain_text("ck")  # it is open already, under that name
+    page.click("#tokenizer")
     (tmp_path / "wrong.json").write_text("{}")
     page.set_input_files("#tokenizer-file", tmp_path / "wrong.json")
     expect(page.locator("#choose-error")).to_contain_text("wrong.json")

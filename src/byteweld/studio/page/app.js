@@ -2,7 +2,7 @@
 
 import { ApiError, ask, saved, savePage, takeToken } from "./api.js";
 import { amount, debounced, h, put } from "./dom.js";
-import { openChooser } from "./chooser.js";
+import { openChooser, patternName } from "./chooser.js";
 import { Panel } from "./panel.js";
 import { view as tokens } from "./tokens.js";
 import { view as why } from "./why.js";
@@ -132,11 +132,6 @@ class App {
 
   drawHeader() {
     const { name, tokens: size, pattern, fingerprint } = this.tokenizer;
-    const shownPattern = pattern.length > 24
-      ? "custom pattern"
-      : pattern === "none"
-      ? "no pattern"
-      : `pattern ${pattern}`;
     put(
       byId("top"),
       h("h1", { class: "brand" }, h("b", {}, "byteweld"), " studio"),
@@ -144,8 +139,8 @@ class App {
         "button",
         {
           type: "button",
-          class: "which",
-          id: "which",
+          class: "tokenizer",
+          id: "tokenizer",
           "aria-haspopup": "dialog",
           disabled: Boolean(saved),
           title: `pattern ${pattern}\nfingerprint ${fingerprint}`,
@@ -153,7 +148,7 @@ class App {
         },
         h("strong", {}, name),
         h("span", {}, amount(size, "token")),
-        h("span", { class: "wide" }, shownPattern),
+        h("span", { class: "wide" }, patternName(pattern)),
         h("code", { class: "wide" }, fingerprint.slice(0, 8)),
       ),
       h(

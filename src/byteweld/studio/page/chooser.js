@@ -3,6 +3,11 @@
 import { ask, upload } from "./api.js";
 import { amount, h, put } from "./dom.js";
 
+export function patternName(pattern) {
+  if (pattern === "none") return "no pattern";
+  return pattern.length > 24 ? "custom pattern" : `pattern ${pattern}`;
+}
+
 export function openChooser(app) {
   const dialog = document.getElementById("choose");
   const { tokenizers, names } = app.start;
@@ -44,11 +49,7 @@ export function openChooser(app) {
             },
             h("strong", {}, tokenizer.name),
             h("span", {}, amount(tokenizer.tokens, "token")),
-            h(
-              "span",
-              {},
-              tokenizer.pattern.length > 24 ? "custom pattern" : `pattern ${tokenizer.pattern}`,
-            ),
+            h("span", {}, patternName(tokenizer.pattern)),
             h("code", {}, tokenizer.fingerprint.slice(0, 8)),
           ),
         )
