@@ -183,6 +183,9 @@ def test_special_tokens_are_special_unless_told_otherwise(tok):
     assert special.counts[special_id] == 1 and plain.counts[special_id] == 0
     assert special.total.tokens < plain.total.tokens
     assert special_id not in special.tokens  # only ordinary tokens can be used or unused
+    for options, expected in (({}, special), ({"disallowed_special": ()}, plain)):
+        found = byteweld.evaluate(tok, documents=files[0][1], **options)
+        assert found.total.tokens == expected.total.tokens
 
 
 def test_progress_is_reported_in_bytes(tok, files):
