@@ -7,6 +7,7 @@ and run; long texts without a pattern; counts up to the limit of 64 bits.
 from __future__ import annotations
 
 import random
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -15,10 +16,11 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld import RECIPES, Counts, Recipe, UnsupportedError, _native, reference
 from byteweld.errors import ByteweldError
+from byteweld.recipes import TieBreak
 from byteweld.reference.train import count_pairs, merge, pick
 from tests.helpers.strategies import as_bytes, corpora, examples, recipes
 
-TIES = ["smallest-ids", "greatest-bytes", "smallest-bytes"]
+TIES = get_args(TieBreak)
 BYTE_IDS = list(range(256))
 # The greatest sum of count x length that trains.
 MOST_BYTES = 2**63 - 1
