@@ -67,9 +67,12 @@ class Facts:
 
 
 def is_folder_of_counts(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds any part of counts."""
+    """Whether a path is a folder that holds any part of counts."""
     folder = Path(path)
-    return folder.is_dir() and any((folder / name).is_file() for name in _NAMES)
+    try:
+        return folder.is_dir() and any((folder / name).is_file() for name in _NAMES)
+    except OSError:  # text that is longer than a path can be
+        return False
 
 
 # ---------------------------------------------------------------------- writing

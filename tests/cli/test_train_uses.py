@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -213,3 +214,92 @@ def test_a_place_that_cannot_be_written_to_shows_before_the_work(program, tmp_pa
     assert found.code == 2
     assert found.err.startswith("byteweld: a.txt/tok.json cannot be written: ")
     assert "counted" not in found.err
+
+
+def test_a_checkpoint_of_python_is_resumed_by_the_command(run, corpus_file, tmp_path):
+    whole = run(*corpus_file, "--out", "whole.json")
+    assert whole.code == 0
+    with pytest.raises(_Stopped):
+        byteweld.train(
+            "corpus.txt",
+            vocab_size=600,
+            special_tokens=["<|x|>"],
+            eos="<|x|>",
+            checkpoint="point",
+            progress=_stop_after(100),
+        )
+    found = run(*corpus_file, "--out", "again.json", "--checkpoint", "point")
+    assert found.code == 0
+    assert found.err.startswith("resuming from point: the corpus is counted, ")
+    for name in ("json", "training.json"):
+        first, second = (_without_times(tmp_path / f"{stem}.{name}") for stem in ("whole", "again"))
+        assert first == second
+    assert not (tmp_path / "point").exists()
+
+
+def test_a_checkpoint_of_the_command_is_resumed_by_python(run, corpus_file, monkeypatch):
+    assert run(*corpus_file, "--out", "whole.json").code == 0
+    stop = _stop_after(100)
+
+    def interrupt(self, event):
+        try:
+            stop(event)
+        except _Stopped:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr("byteweld.cli.train._Display.on_event", interrupt)
+    assert run(*corpus_file, "--out", "again.json", "--checkpoint", "point").code == 130
+    events = []
+    tok = byteweld.train(
+        os.path.abspath("corpus.txt"),  # however the path is spelled
+        vocab_size=600,
+        special_tokens=["<|x|>"],
+        eos="<|x|>",
+        checkpoint="point",
+        progress=events.append,
+    )
+    assert (events[0].kind, events[0].merges_completed >= 100) == ("start", True)
+    assert tok == byteweld.load("whole.json")
+    with pytest.raises(ValueError, match="checkpoint of another training"):
+        byteweld.train("corpus.txt", vocab_size=601, checkpoint="point")
+
+
+class _Stopped(Exception):
+    pass
+
+
+def _stop_after(merges):
+    def progress(event):
+        if event.kind == "merge" and event.merges_completed >= merges:
+            raise _Stopped
+
+    return progress
+
+
+@pytest.fixture
+def corpus_file(tmp_path):
+    words = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
+    (tmp_path / "corpus.txt").write_text(f"{words} {words}")
+    return ("train", "corpus.txt", "--vocab-size", "600", "--special", "<|x|>", "--eos", "<|x|>")
+
+
+def _without_times(path):
+    report = json.loads(path.read_text())
+    times = ("count_seconds", "merge_seconds", "peak_memory_bytes")
+    return {name: value for name, value in report.items() if name not in times}
+
+
+def test_roles_are_declared_by_flags(run, corpus_file, tmp_path):
+    assert run(*corpus_file, "--out", "tokenizer.json").code == 0
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert config["eos_token"] == "<|x|>"
+    assert byteweld.load("tokenizer.json").encode("ab", add_eos=True)[-1] == 599
+
+
+def test_files_of_other_extensions_are_named_in_one_line(run, tmp_path):
+    (tmp_path / "books").mkdir()
+    for name in ("a.txt", "b.pdf", "c.pdf", "d.png"):
+        (tmp_path / "books" / name).write_text("low lower lowest")
+    found = run("train", "books", "--vocab-size", "258", "--min-frequency", "1")
+    assert found.code == 0
+    assert "skipped 3 files with other extensions: .pdf (2), .png (1); " in found.err
