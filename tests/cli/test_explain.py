@@ -222,7 +222,7 @@ def test_the_page_shows_every_step(run, saved, tmp_path):
     assert result.err.startswith("wrote why.html: ")
     page = (tmp_path / "why.html").read_text()
     assert "<title>Why these tokens</title>" in page
-    assert "no pair can merge" in page and "merge tree" in page
+    assert "no pair can merge" in page and "Merge tree" in page
     assert "<b>lowest" not in page
     line = ("explain", "--train", "low low <script>", "--html", "train.html")
     assert run(*line).code == 0

@@ -130,7 +130,7 @@ def test_a_long_text_is_truncated(tok):
     assert "and 1,000 more tokens" in page
     explained = byteweld.explain(tok, " ".join(["lowest"] * 4000))
     page = explained._repr_html_()
-    shown = page.count("<h2>pre-token ")
+    shown = page.count("<h2>Pre-token ")
     assert 20 < shown < 4000 and f"and {4000 - shown:,} more pre-tokens" in page
     long = byteweld.explain(tok, b"\x01" * 1024 + b" low")._repr_html_()
     assert len(long) < 20_000_000 and long.count('class="t ') < 60_000

@@ -41,7 +41,7 @@ def _tokenizers(found: Comparison) -> Html:
 
 def _differences(found: Comparison) -> Html:
     return section(
-        text.difference_title(found),
+        text.difference_title(found).capitalize(),
         table(["where", "what"], [_difference(found, some) for some in found.differences]),
     )
 

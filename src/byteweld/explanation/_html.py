@@ -92,7 +92,7 @@ def _pretoken(number: int, part: PretokenExplanation, tokens: Mapping[int, bytes
     name = visible(part.pretoken[:80])
     if part.is_special:
         return section(
-            f"special token {number}: {name}",
+            f"Special token {number}: {name}",
             hint=f"byte {part.start}; id {part.ids[0]}, never merged",
         )
     shown = part.pretoken[:64].hex(" ") + (" …" if len(part.pretoken) > 64 else "")
@@ -103,10 +103,10 @@ def _pretoken(number: int, part: PretokenExplanation, tokens: Mapping[int, bytes
     if part.looked_up is not None and part.merged_ids != part.ids:
         merging = element("p", f"merging alone would give {_numbers(part.merged_ids)}")
     return section(
-        f"pre-token {number}: {name}",
+        f"Pre-token {number}: {name}",
         None if found is None else element("p", found),
         _steps(part.steps, tokens),
-        element("h3", "merge tree"),
+        element("h3", "Merge tree"),
         tree(part.tree),
         merging,
         _greedy(part, tokens),
@@ -174,11 +174,11 @@ def training(explained: TrainingExplanation) -> Html:
     return joined(
         element("p", words, class_="hint"),
         section(
-            "merges",
+            "Merges",
             log,
             hint=f"stopped after {len(explained.steps):,}: {explained.stop_words}",
         ),
-        section("corpus", _corpus(explained.corpus, explained.total_pretokens, tokens)),
+        section("Corpus", _corpus(explained.corpus, explained.total_pretokens, tokens)),
         [
             _training_step(number, step, explained)
             for number, step in enumerate(explained.steps[:_MAX_STEPS], 1)
@@ -199,7 +199,7 @@ def _training_step(number: int, step: TrainingStep, explained: TrainingExplanati
         for index, row in enumerate(step.rows)
     ]
     return section(
-        f"step {number}",
+        f"Step {number}",
         bars(("pair", "count"), rows),
         more(step.total_pairs - len(step.rows), "pair"),
         element("p", f"why: {step.why}") if step.total_tied else None,
