@@ -1,7 +1,7 @@
-"""The real tiktoken and the real tokenizers, with the same vocabulary: who byteweld is proved by.
+"""Peers: the real tiktoken and tokenizers with a given vocabulary, to compare byteweld with.
 
-In: a tokenizer's file. Where the peer reads that format, it reads the file itself; any other
-vocabulary is given to it in a copy that byteweld writes in the peer's own format.
+A peer that reads the format of a tokenizer's file reads the file itself. For any other format
+byteweld writes a copy in one that the peer reads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Run = Callable[[list[str], bool], Sequence[Sequence[int]]]
 PeerName = Literal["tiktoken", "tokenizers"]
 PEERS: Final[tuple[PeerName, ...]] = ("tiktoken", "tokenizers")
 
-# Who reads which format without a copy; every other format is asked of `tokenizers`, in a copy.
+# Which peer reads which format itself; for other formats, `tokenizers` gets a copy.
 _READERS: Final[Mapping[str, PeerName]] = {
     "huggingface": "tokenizers",
     "gpt2": "tokenizers",
@@ -44,29 +44,29 @@ _COPIES: Final[Mapping[PeerName, str]] = {
     "tiktoken": "ranks.tiktoken",
     "tokenizers": "tokenizer.json",
 }
-# tiktoken hands every text to a thread by itself; below so many characters that costs it more time
-# than it saves.
+# tiktoken gives each text to a thread of its own; for shorter texts (in characters) that takes
+# more time than it saves.
 _SHORT_TEXT: Final = 1000
-_WHOLE_TEXT: Final = r"(?s:.+)"  # tiktoken must have a pattern
+_WHOLE_TEXT: Final = r"(?s:.+)"  # tiktoken requires a pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A peer with a vocabulary. It takes text only: what is not UTF-8 is an error."""
+    """A peer with a vocabulary. It takes text only: input that is not UTF-8 is an error."""
 
     library: PeerName
     version: str
-    copied: bool  # whether it reads a copy in its own format instead of the file itself
-    specials: bool  # whether special tokens in a text become their ids
+    copied: bool  # whether it reads a copy instead of the file itself
+    specials: bool  # whether special tokens in text become their ids
     run: Run
 
     @property
     def name(self) -> str:
-        """Its name and version."""
+        """Name and version."""
         return f"{self.library} {self.version}"
 
     def encode(self, texts: Sequence[bytes]) -> tuple[Encoded, float]:
-        """The ids of texts, and the seconds that the peer itself needed."""
+        """Return the ids of texts, and the seconds that the peer itself took."""
         import numpy as np
 
         decoded = [_text(text) for text in texts]
@@ -99,10 +99,10 @@ def open_peer(
 
     Args:
         path, format: None for a vocabulary without a file.
-        library: which peer, where it should not be the one that reads the format.
-        pattern: the pattern of a rank file in the spelling that tiktoken is to get; by default
-            that of `vocab`. What else a file does not hold is taken from `vocab`.
-        specials: special tokens in a text become their ids; else they are ordinary text.
+        library: which peer; by default the one that reads the format.
+        pattern: the pattern of a rank file, as tiktoken is to get it; by default that of `vocab`.
+            Anything else that a file lacks comes from `vocab`.
+        specials: whether special tokens in text become their ids, or are ordinary text.
         num_threads: by default one per processor.
     """
     reader = None if format is None else _READERS.get(format)
@@ -120,7 +120,7 @@ def open_peer(
                 encoding = _open_tiktoken(module, file, format, vocab, pattern)
                 run = _run_tiktoken(encoding, num_threads or os.cpu_count() or 1)
             else:
-                # GPT-2's two files hold the model only; the copy is for all else.
+                # GPT-2's two files have only the model; the copy has the pipeline.
                 tokenizer = module.Tokenizer.from_file(str(copy if format == "gpt2" else file))
                 if format == "gpt2":
                     tokenizer.model = _read_pair(module, file)
@@ -129,7 +129,7 @@ def open_peer(
             if not is_failure(error):
                 raise
             raise UnsupportedError(
-                f"{path or 'a copy'}: {chosen} {version} cannot read it: {error}"
+                f"{path or 'a copy'}: {chosen} {version} cannot read this file: {error}"
             ) from error
     return Peer(chosen, version, copied, specials, run)
 
@@ -160,11 +160,11 @@ def _open_tiktoken(
 
 
 def _read_ranks(path: Path, format: str | None) -> tuple[dict[bytes, int], str | None]:
-    """The ranks of a file, read by the peer's own code if it has some, and its pattern if any."""
+    """Return the ranks of a file, read by the peer's own code if possible, and its pattern."""
     if format != "tekken":
         with _uncached():
             return importlib.import_module("tiktoken.load").load_tiktoken_bpe(str(path)), None
-    # As mistral-common does it: special tokens take the first ids, and not all entries are used.
+    # As in mistral-common: special tokens have the first ids, and not all entries are used.
     content = json.loads(path.read_bytes())
     config = content["config"]
     first = int(config["default_num_special_tokens"])
@@ -175,7 +175,7 @@ def _read_ranks(path: Path, format: str | None) -> tuple[dict[bytes, int], str |
 
 @contextlib.contextmanager
 def _uncached() -> Iterator[None]:
-    """Let tiktoken read local files themselves, not copies that it made of them before."""
+    """Make tiktoken read local files, not copies that it cached before."""
     before = os.environ.get("TIKTOKEN_CACHE_DIR")
     os.environ["TIKTOKEN_CACHE_DIR"] = ""
     try:
@@ -215,7 +215,7 @@ def _read_pair(module: Any, path: Path) -> Any:
 
 def _run_tokenizers(tokenizer: Any, num_threads: int | None) -> Run:
     if num_threads is not None:
-        # Its thread pool reads this once, when it starts with the first batch.
+        # Its thread pool reads this once, when the first batch starts it.
         os.environ["RAYON_NUM_THREADS"] = str(num_threads)
     tokenizer.no_truncation()
     tokenizer.no_padding()

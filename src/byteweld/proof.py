@@ -1,7 +1,7 @@
-"""The proof that two encoders agree: documents go through both in batches, the ids are compared.
+"""The proof that two encoders agree: both encode all documents in batches, and ids are compared.
 
-In: the ids of two encoders as arrays. Out: how much was the same, or the first place where they
-part. Memory is that of one batch. Nothing is printed here, and no peer is known (see `peers`).
+The result says how much was the same, or where the first difference is. Memory is that of one
+batch. Nothing is printed here, and no peer is known (see `peers`).
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     import numpy as np  # slow to import
     from numpy.typing import NDArray
 
-    # The ids of several texts on end, and where those of each start; as `encode_ragged` gives them.
+    # The ids of several texts in one array, and the offsets of each, as from `encode_ragged`.
     Encoded = tuple[NDArray[np.uint32], NDArray[np.int64]]
 
-# A peer may need a hundred bytes for every token of a batch while it works.
+# A peer may use a hundred bytes of memory for every token of a batch.
 _BATCH_BYTES = 2 << 20
-# What a document costs besides its bytes: a corpus of empty lines must not make one endless batch.
+# Counted for every document: empty lines must not make an endless batch.
 _DOCUMENT_BYTES = 64
 _KEPT_FAILURES = 10
 
 
-class Place(NamedTuple):
-    """Where two encodings part: which text of the batch, and which token of that text."""
+class Position(NamedTuple):
+    """The first difference: which text of the batch, and which token of that text."""
 
     text: int
     token: int
 
 
 class Document(NamedTuple):
-    """A document, with the name of its file and its number there, from 1."""
+    """A document with the name of its file and its number in it, from 1."""
 
     source: str
     number: int
@@ -40,17 +40,17 @@ class Document(NamedTuple):
 
 
 class Side(Protocol):
-    """One of the two encoders, under the name that people know it by."""
+    """One of the two encoders, with its name for people."""
 
     @property
     def name(self) -> str: ...
 
     def encode(self, texts: Sequence[bytes]) -> tuple[Encoded, float]:
-        """The ids of texts, and the seconds that encoding took without what is done around it."""
+        """Return the ids of texts, and the seconds that encoding alone took."""
 
 
 class Difference(NamedTuple):
-    """The first document with other ids, those ids, and the first token that differs."""
+    """The first document whose ids differ, both lists of ids, and the first token that differs."""
 
     document: Document
     token: int
@@ -58,7 +58,7 @@ class Difference(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A document that one side could not encode, and what it said."""
+    """A document that one side could not encode, and its error."""
 
     side: str
     document: Document
@@ -67,35 +67,35 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Proof:
-    """What was compared and found the same, and what stopped it, if anything did."""
+    """How much was compared and is the same, and what stopped the comparison, if anything did."""
 
     documents: int = 0
     tokens: int = 0
     bytes: int = 0
-    seconds: tuple[float, float] = (0.0, 0.0)  # that each side needed for encoding
-    skipped: tuple[Failure, ...] = ()  # the first few of them
+    seconds: tuple[float, float] = (0.0, 0.0)  # that each side took for encoding
+    skipped: tuple[Failure, ...] = ()  # the first few
     skipped_documents: int = 0
     difference: Difference | None = None
     failure: Failure | None = None
 
     @property
     def is_over(self) -> bool:
-        """Whether something stopped it."""
+        """Whether a difference or a failure stopped it."""
         return self.difference is not None or self.failure is not None
 
 
 # ---------------------------------------------------------------------- comparing ids
 
 
-def first_difference(one: Encoded, other: Encoded) -> Place | None:
-    """The first place where two encodings of the same texts part; None where they are the same.
+def first_difference(one: Encoded, other: Encoded) -> Position | None:
+    """Return the first difference of two encodings of the same texts, or None.
 
     >>> import numpy as np
     >>> first_difference(
     ...     (np.array([1, 2, 3, 4]), np.array([0, 2, 4])),
     ...     (np.array([1, 2, 3]), np.array([0, 2, 3])),
     ... )
-    Place(text=1, token=1)
+    Position(text=1, token=1)
     """
     import numpy as np
 
@@ -103,22 +103,22 @@ def first_difference(one: Encoded, other: Encoded) -> Place | None:
     other_ids, other_offsets = other
     if len(offsets) != len(other_offsets):
         raise ValueError(
-            f"{len(offsets) - 1} texts on one side, {len(other_offsets) - 1} on the other"
+            f"one side has {len(offsets) - 1} texts, the other {len(other_offsets) - 1}"
         )
     if np.array_equal(offsets, other_offsets) and np.array_equal(ids, other_ids):
         return None
-    # Up to the first text of another length, both lie on the same offsets: a differing id in
-    # that stretch shows its text; if there is none, that text is the first to differ.
+    # Up to the first text whose length differs, both have the same offsets: the first id that
+    # differs before it leads to its text. If no id does, that text itself is the first to differ.
     texts = int(np.argmax(np.append(offsets[1:] != other_offsets[1:], True)))
     same_length = int(offsets[texts])
     unequal = ids[:same_length] != other_ids[:same_length]
     if unequal.any():
         texts = int(np.searchsorted(offsets, int(np.argmax(unequal)), side="right")) - 1
-    return Place(texts, _first_token(ids_of(one, texts), ids_of(other, texts)))
+    return Position(texts, _first_token(ids_of(one, texts), ids_of(other, texts)))
 
 
 def ids_of(encoded: Encoded, text: int) -> NDArray[np.uint32]:
-    """The ids of one text."""
+    """Return the ids of one text."""
     ids, offsets = encoded
     return ids[offsets[text] : offsets[text + 1]]
 
@@ -141,10 +141,10 @@ def prove(
     skip_failures: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> Proof:
-    """Send documents through both sides until they end, or until the first difference.
+    """Encode documents with both sides up to the first difference.
 
-    A document that `theirs` cannot encode is the end too, unless `skip_failures` leaves it out. One
-    that only `ours` cannot encode always is. `progress` hears of bytes compared.
+    A document that `theirs` cannot encode stops the proof too, unless `skip_failures`; one that
+    only `ours` cannot encode always does. `progress` is called with the bytes compared so far.
     """
     proof = Proof()
     for batch in _batches(documents):
@@ -158,12 +158,12 @@ def prove(
 
 
 def is_failure(error: BaseException) -> bool:
-    """Whether a side has failed: a panic of a peer's engine is no Exception, an interrupt none."""
+    """Whether an error is a side's failure: an Exception, or a panic of a peer's engine."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
 def _compare(proof: Proof, ours: Side, theirs: Side, batch: list[Document]) -> Failure | None:
-    """Compare a batch; nothing is counted if a side fails on it."""
+    """Compare a batch; if a side fails on it, nothing is counted."""
     texts = [document.content for document in batch]
     results = []
     for side in (theirs, ours):
@@ -182,7 +182,7 @@ def _compare(proof: Proof, ours: Side, theirs: Side, batch: list[Document]) -> F
 def _compare_singly(
     proof: Proof, ours: Side, theirs: Side, batch: list[Document], skip_failures: bool
 ) -> None:
-    """Find out on which documents of a batch a side fails."""
+    """Compare the documents of a batch one by one, to find those on which a side fails."""
     for document in batch:
         failure = _compare(proof, ours, theirs, [document])
         if failure is None:
@@ -197,14 +197,14 @@ def _compare_singly(
 
 
 def _count(proof: Proof, ours: Encoded, theirs: Encoded, batch: list[Document]) -> None:
-    place = first_difference(ours, theirs)
-    same = len(batch) if place is None else place.text
+    found = first_difference(ours, theirs)
+    same = len(batch) if found is None else found.text
     proof.documents += same
     proof.tokens += int(ours[1][same])
     proof.bytes += sum(len(document.content) for document in batch[:same])
-    if place is not None:
-        ids = (ids_of(ours, place.text).tolist(), ids_of(theirs, place.text).tolist())
-        proof.difference = Difference(batch[place.text], place.token, ids)
+    if found is not None:
+        ids = (ids_of(ours, found.text).tolist(), ids_of(theirs, found.text).tolist())
+        proof.difference = Difference(batch[found.text], found.token, ids)
 
 
 def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:

@@ -152,7 +152,7 @@ def test_the_proof_compares_ids_and_shows_the_first_that_differ():
     by_rank = byteweld.Tokenizer(byteweld.Vocabulary(tokens, pattern=None, ranking="ranks"))
     outcome = _probe._compare_ids(by_merge, by_rank, [b"ab", b"abc"])
     assert outcome == _probe.Difference(
-        "the ids of b'abc' differ from place 0: [97, 257] became [256, 99]"
+        "the ids of b'abc' differ from token 0: [97, 257] became [256, 99]"
     )
     assert isinstance(_probe.prove(by_merge, by_rank, []), _probe.Difference)
     assert isinstance(_probe.prove(by_rank, by_rank, [b"abc"]), _probe.Proof)

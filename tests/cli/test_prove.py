@@ -411,7 +411,7 @@ def test_a_file_that_the_peer_cannot_read_is_told(run, saved, corpus, monkeypatc
     assert run("prove", "tokenizer.json", "texts") == (
         2,
         b"",
-        f"byteweld: tokenizer.json: {THEIRS['tokenizers']} cannot read it: "
+        f"byteweld: tokenizer.json: {THEIRS['tokenizers']} cannot read this file: "
         "data did not match any variant\n",
     )
 

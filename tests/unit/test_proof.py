@@ -15,7 +15,7 @@ def encoded(lists):
     return ids, np.cumsum([0, *map(len, lists)], dtype=np.int64)
 
 
-def place_by_hand(one, other):
+def position_by_hand(one, other):
     for text, (ids, other_ids) in enumerate(zip(one, other, strict=True)):
         if ids != other_ids:
             pairs = enumerate(zip(ids, other_ids, strict=False))
@@ -34,12 +34,12 @@ batches = st.lists(
 @given(batches)
 def test_the_first_difference_is_the_one_that_is_found_by_hand(pairs):
     one, other = [a for a, _ in pairs], [b for _, b in pairs]
-    expected = place_by_hand(one, other)
+    expected = position_by_hand(one, other)
     assert proof.first_difference(encoded(one), encoded(other)) == expected
 
 
 def test_two_numbers_of_texts_cannot_be_compared():
-    with pytest.raises(ValueError, match="2 texts on one side, 1 on the other"):
+    with pytest.raises(ValueError, match="one side has 2 texts, the other 1"):
         proof.first_difference(encoded([[1], [2]]), encoded([[1, 2]]))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import byteweld
 from byteweld.cli import _input
-from byteweld.proof import Place, first_difference, ids_of
+from byteweld.proof import Position, first_difference, ids_of
 
 if TYPE_CHECKING:
     from byteweld.proof import Encoded
@@ -134,14 +134,14 @@ def _compare_ids(
     for setting in settings:
         before = first.encode_ragged(batch, **setting)
         after = second.encode_ragged(batch, **setting)
-        place = first_difference(before, after)
-        if place is not None:
-            return Difference(_in_words(batch[place.text], place, before, after))
+        found = first_difference(before, after)
+        if found is not None:
+            return Difference(_in_words(batch[found.text], found, before, after))
     return None
 
 
-def _in_words(text: bytes, place: Place, before: Encoded, after: Encoded) -> str:
+def _in_words(text: bytes, first: Position, before: Encoded, after: Encoded) -> str:
     shown = f"{text[:40]!r}{'...' if len(text) > 40 else ''}"
-    some = slice(place.token, place.token + 5)
-    was, became = (ids_of(ids, place.text)[some].tolist() for ids in (before, after))
-    return f"the ids of {shown} differ from place {place.token}: {was} became {became}"
+    some = slice(first.token, first.token + 5)
+    was, became = (ids_of(ids, first.text)[some].tolist() for ids in (before, after))
+    return f"the ids of {shown} differ from token {first.token}: {was} became {became}"

@@ -1,4 +1,4 @@
-"""`byteweld convert`: a tokenizer in another format, with the proof that it is the same."""
+"""`byteweld convert`: write a tokenizer in another format, with proof that it is the same."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ byteweld convert tokenizer.json ranks.tiktoken --drop normalizer --corpus books/
 
 In = Annotated[
     str,
-    Argument(metavar="IN", help="A file or folder of any format, or the name of an encoding."),
+    Argument(metavar="IN", help="A file or folder in any format, or the name of an encoding."),
 ]
 Out = Annotated[str, Argument(metavar="OUT", help="What to write.")]
 OutFormat = Annotated[
@@ -34,7 +34,7 @@ OutFormat = Annotated[
     Option(
         "--format",
         metavar="NAME",
-        help=f"The format of OUT, where its name should not decide: {', '.join(byteweld.FORMATS)}.",
+        help=f"The format of OUT, if its name does not say it: {', '.join(byteweld.FORMATS)}.",
     ),
 ]
 From = Annotated[
@@ -42,7 +42,7 @@ From = Annotated[
     Option(
         "--from",
         metavar="NAME",
-        help="The format of IN, where its content should not decide.",
+        help="The format of IN. Default: recognized by its content.",
     ),
 ]
 Drop = Annotated[
@@ -62,7 +62,7 @@ CorpusSources = Annotated[
     Option(
         "--corpus",
         metavar="SOURCE",
-        help="A file, folder or glob whose ids are compared as well. May be repeated.",
+        help="A file, folder or glob of documents to compare as well. May be repeated.",
     ),
 ]
 
@@ -83,10 +83,10 @@ def run(
 ) -> int:
     """Write a tokenizer in another format, and prove that it is still the same tokenizer.
 
-    What was written is read back and compared: tokens, merges, special tokens, pattern and roles,
-    and the ids of every token, of a list of hard texts and of your corpus. If anything differs,
-    nothing is written and the exit code is 1. What a format cannot hold is an error that names it,
-    unless you --drop it.
+    The new file is read back and compared: tokens, merges, special tokens, pattern and roles, and
+    the ids of every token, of a list of hard texts and of your corpus. If anything differs, nothing
+    is written and the exit code is 1. What a format cannot hold is an error that names it, unless
+    you --drop it.
     """
     original = options.load_tokenizer(
         in_path, format=from_format, pattern=pattern, special=special, no_special=no_special
