@@ -133,7 +133,7 @@ def test_keys_switch_views_and_back_returns(page):
         page.locator(f"main.view-{view}").wait_for()
         expect(page).to_have_url(re.compile(f"view={view}"))
     page.go_back()
-    page.locator("main.view-vocabulary").wait_for()
+    page.locator(f"main.view-{VIEWS[-2]}").wait_for()
 
 
 def test_a_late_answer_for_another_view_is_ignored(page):
