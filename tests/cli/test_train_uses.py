@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+from pathlib import Path
 
 import pytest
 
@@ -251,7 +251,7 @@ def test_a_checkpoint_of_the_command_is_resumed_by_python(run, corpus_file, monk
     assert run(*corpus_file, "--out", "again.json", "--checkpoint", "point").code == 130
     events = []
     tok = byteweld.train(
-        os.path.abspath("corpus.txt"),  # however the path is spelled
+        Path("corpus.txt").absolute(),  # however the path is spelled
         vocab_size=600,
         special_tokens=["<|x|>"],
         eos="<|x|>",
