@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable
@@ -51,6 +50,8 @@ def message_for_people(error: Exception) -> str | None:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing."""
+    import difflib  # only mistakes need it
+
     near = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -12,8 +12,6 @@ from byteweld.cli import _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli.quickstart import SPECIAL, find_sources
-from byteweld.studio.server import StudioServer
-from byteweld.studio.session import MAX_OPEN, Session
 
 EXAMPLES = """
 byteweld studio
@@ -57,6 +55,9 @@ def run(
 
     The page is served to this machine alone and needs no network. It ends with Ctrl-C.
     """
+    from byteweld.studio.server import StudioServer  # slow to import, and --help does not need it
+    from byteweld.studio.session import MAX_OPEN, Session
+
     if port > 65535:
         raise _errors.UsageError(f"--port is {port}; expected at most 65535")
     if len(tokenizers or ()) > MAX_OPEN:
