@@ -17,52 +17,58 @@ from byteweld import cli
 from byteweld.cli import VERBS, _command, _docs
 
 OVERVIEW = """\
-byteweld: byte-level BPE. Train, encode, decode, convert and look into tokenizers.
+Train, inspect, compare and convert byte-level BPE tokenizers.
 
 Usage: byteweld VERB [OPTIONS] ...
 
-  train       learn a vocabulary from a corpus and write it
-  count       count the pre-tokens of a corpus
-  encode      text to ids
-  decode      ids to text
-  tokens      how many tokens a text has, by file and in all
-  inspect     what a tokenizer is and does: size, merges, costs
-  explain     why these tokens: every step of encoding or training
-  convert     write a tokenizer in another format, and prove it
-  compare     two tokenizers on your corpus: ids, costs, speed
-  prove       your corpus through byteweld and the real peer
-  studio      a local page that shows tokens, merges and trainings
-  quickstart  train on Python's own sources and look at it
+Verbs:
+  train       Learn a vocabulary from a corpus
+  count       Count the pre-tokens of a corpus, to train from them
+  encode      Turn text into ids
+  decode      Turn ids back into text
+  tokens      Count the tokens of text, by file and in total
+  inspect     Show a tokenizer, or measure it on a corpus
+  explain     Show step by step why text gets these tokens
+  convert     Write a tokenizer in another format, and prove it
+  compare     Compare two tokenizers on a corpus
+  prove       Check ids against the real tiktoken or tokenizers
+  studio      Explore tokenizers in a local web page
+  quickstart  Train a first tokenizer on Python's own sources
+  completion  Print a completion script for a shell
 
-`byteweld VERB --help` shows a verb's options and examples.
+Options:
+  -h, --help     Show this help
+  -V, --version  Show the version
+
+Run `byteweld VERB --help` for the options of a verb, with examples.
 """
 
 DECODE_HELP = """\
 Usage: byteweld decode [OPTIONS] [FILE]
 
-Turn ids back into text, byte for byte: no newline is added.
+Turn ids back into text, byte for byte. No newline is added.
 
-Ids are decimal numbers with white space or commas between them, or JSON lists. All
-lists are joined.
+Ids are decimal numbers separated by white space or commas, or JSON lists. Several lists
+are decoded as one.
 
 Arguments:
-  [FILE]                  The ids; - or nothing for standard input.
+  [FILE]                  A file of ids, or - for standard input, which is the default.
 
 Options:
   --ids IDS               The ids themselves, instead of a file.
+  -h, --help              Show this help.
 
 Tokenizer:
-  --tokenizer, -t PATH    The tokenizer: a file or folder of any format, or the name of
-                          an encoding such as cl100k_base, whose file lies in a folder
-                          of BYTEWELD_PATH or in tiktoken's cache. Default:
-                          tokenizer.json.
-  --format NAME           Its format, where its content should not decide: bpe1, ck,
-                          bpetite, huggingface, tekken, gpt2, tiktoken.
+  -t, --tokenizer PATH    The tokenizer: a file or folder of any format, or the name of
+                          an encoding such as cl100k_base, found in the folders of
+                          BYTEWELD_PATH or in tiktoken's cache. Default: tokenizer.json.
+  --format NAME           The tokenizer's format, if not recognized: bpe1, ck, bpetite,
+                          huggingface, tekken, gpt2, tiktoken.
   --pattern P             The pattern, for files that hold none (.tiktoken, vocab.json
                           with merges.txt): gpt2, cl100k, o200k, llama3, qwen2, qwen3_5,
                           tekken, nanochat, ck, none, or a regular expression.
   --special TEXT=ID       A special token, for files that hold none. May be repeated.
-  --no-special            There are no special tokens, for files that hold none.
+  --no-special            Load without special tokens, for files that hold none.
 
 Examples:
   byteweld decode --tokenizer tokenizer.json ids.txt
@@ -154,7 +160,7 @@ def test_the_page_is_written_where_one_asks(tmp_path):
     ("arguments", "message"),
     [
         (["trian"], "no such verb 'trian'; did you mean 'train'?"),
-        (["xyzzy"], "no such verb 'xyzzy'; `byteweld` alone lists the verbs"),
+        (["xyzzy"], "no such verb 'xyzzy'; run `byteweld` for a list of verbs"),
         (["--hlep"], "no such option '--hlep'; did you mean '--help'?"),
         (["count", "--lnes"], "count has no option '--lnes'; did you mean '--lines'?"),
         (["decode", "--idz=x"], "decode has no option '--idz'; did you mean '--ids'?"),
@@ -226,7 +232,7 @@ def test_a_pipe_that_breaks_at_the_end_is_a_success(saved):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_an_interrupt_is_quiet_and_exits_130(saved):
+def test_an_interrupt_is_one_line_and_exits_130(saved):
     program = subprocess.Popen(
         [sys.executable, "-m", "byteweld", "encode", "--lines"],
         stdin=subprocess.PIPE,
@@ -241,7 +247,7 @@ def test_an_interrupt_is_quiet_and_exits_130(saved):
     assert program.stdout.read(1)  # it is at work, and waits for the rest
     program.send_signal(signal.SIGINT)
     _, err = program.communicate(timeout=60)
-    assert (program.returncode, err) == (130, b"")
+    assert (program.returncode, err) == (130, b"interrupted\n")
 
 
 def test_an_interrupt_inside_a_verb_exits_130(run, monkeypatch):
@@ -249,7 +255,44 @@ def test_an_interrupt_inside_a_verb_exits_130(run, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_command, "call", interrupted)
-    assert run("decode") == (130, b"", "")
+    assert run("decode") == (130, b"", "interrupted\n")
+
+
+def test_an_interrupt_that_a_library_turned_into_another_error_exits_130(saved):
+    code = (
+        "import os, signal, sys, byteweld.cli\n"
+        "def broken(name, module, arguments):\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    except KeyboardInterrupt:\n"
+        "        raise SystemError('the library is confused')\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from byteweld.cli import _command\n"
+        "_command.call = broken\n"
+        "sys.exit(byteweld.cli.main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "decode"], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"interrupted\n")
+
+
+def test_an_ignored_interrupt_stays_ignored(saved):
+    code = (
+        "import os, signal, sys, byteweld.cli\n"
+        "from byteweld.cli import _command\n"
+        "call = _command.call\n"
+        "def interrupted(*arguments):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return call(*arguments)\n"
+        "_command.call = interrupted\n"
+        "sys.exit(byteweld.cli.main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "encode", "--text", "low"],
+        capture_output=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"258\n", b"")
 
 
 def test_only_one_file_knows_stdout_and_stderr():

@@ -207,7 +207,7 @@ def test_an_encoding_is_proved_by_its_name(run, tiny, corpus, tmp_path, monkeypa
     }
     assert json.loads(other.out)["tokens"] == json.loads(result.out)["tokens"]
     assert run("prove", "mine", "texts", "--pattern", "gpt2").err == (
-        "byteweld: 'mine' is the name of an encoding, which says its own format, pattern and "
+        "byteweld: 'mine' is the name of an encoding, which has its own format, pattern and "
         "special tokens; leave these options out\n"
     )
     assert (

@@ -10,19 +10,19 @@ import byteweld
 from byteweld.cli import quickstart
 
 EXPECTED = r"""corpus
-  \d+ files? of Python's standard library, \S+ [kM]B
+  [\d,]+ files? of Python's standard library, \S+ [kM]B
   STDLIB
-(  that is little: this Python came without most of its sources
+(  not much: this Python was installed without most of its sources
 )?
 training
   [\d.]+ m?s, \S+ [kM]B/s: counting [\d.]+ m?s, merging [\d.]+ m?s
-  \d+ pre-tokens, \d+ distinct
+  [\d,]+ pre-tokens, [\d,]+ distinct
   learned 243 of 243 merges; stopped because the vocabulary has the asked size
   500 tokens, \d\.\d\d bytes per token
 
 first merges
-    0  · \+ ·          -> ··         id 256    \d+ times
-(   [ \d]\d  .+ -> .+ id 2\d\d    \d+ times
+    0  · \+ ·          -> ··         id 256    [\d,]+ times
+(   [ \d]\d  .+ -> .+ id 2\d\d    [\d,]+ times
 ){11}
 a sample in tokens
   .*def.*
@@ -104,7 +104,7 @@ def test_few_sources_are_used_and_said(run, tmp_path, monkeypatch):
     result = run("quickstart", "--vocab-size", "8192")
     assert result.code == 0
     assert "  1 file of Python's standard library, 2.2 kB\n" in result.text
-    assert "  that is little: this Python came without most of its sources\n" in result.text
+    assert "  not much: this Python was installed without most of its sources\n" in result.text
     assert "stopped because no pair was left to merge" in result.text
 
 

@@ -57,17 +57,17 @@ def test_the_studio_opens_a_tokenizer_and_ends_with_ctrl_c(saved: Path, tiny, tm
         code, err = end(process)
     assert answer["ids"] == tiny.encode("lower")
     assert code == 130
-    assert err == "the studio is open; Ctrl-C ends it\n"
+    assert err == "serving the studio; press Ctrl-C to stop\n"
 
 
-def test_without_an_argument_the_quickstarts_tokenizer_is_trained(tmp_path: Path):
+def test_without_an_argument_the_quickstart_tokenizer_is_trained(tmp_path: Path):
     process, port, token = start(folder=tmp_path)
     try:
         (opened,) = ask(port, token, "start")["tokenizers"]
     finally:
         _, err = end(process)
     assert (opened["name"], opened["tokens"], opened["has_training"]) == ("quickstart", 8192, True)
-    assert err.startswith("training the quickstart's tokenizer on Python's own sources\n")
+    assert err.startswith("training the quickstart tokenizer on Python's standard library\n")
     assert list(tmp_path.iterdir()) == []  # it is kept in memory
 
 
@@ -82,12 +82,12 @@ def test_the_quickstarts_own_file_is_opened_where_it_is(tiny: byteweld.Tokenizer
     assert (opened["name"], opened["tokens"]) == ("quickstart", len(tiny))
 
 
-def test_wrong_use_is_told_in_one_line(run, tmp_path: Path):
+def test_wrong_use_is_one_line_on_stderr(run, tmp_path: Path):
     missing = run("studio", "none.json")
     assert missing.code == 2
     assert "none.json" in missing.err
     assert run("studio", "--port", "70000").err == (
-        "byteweld: --port is 70000; expected at most 65535\n"
+        "byteweld: --port is 70000; it must be at most 65535\n"
     )
     assert run("studio", "--port", "-1").code == 2
     assert run("studio", *["x.json"] * 17).err == (

@@ -1,14 +1,16 @@
 """The command line: the table of verbs, main(), exit codes.
 
-Only the module of the chosen verb is imported. Exit 0: done. 1: the answer is no. 2: failure or
-wrong use, said in one line on stderr. 130: interrupted. A broken pipe is a success.
+Only the module of the chosen verb is imported. Exit codes: 0 done; 1 the answer is no; 2 failure or
+wrong use, with one line on stderr; 130 interrupted. A broken pipe is a success.
 """
 
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import Final, NamedTuple
 
 DONE: Final = 0
@@ -18,46 +20,76 @@ INTERRUPTED: Final = 130
 
 
 class Verb(NamedTuple):
-    """Where a verb lives, and what it does in one line."""
+    """A verb's module, and what it does in one line."""
 
     module: str
     summary: str
 
 
 VERBS: Final[Mapping[str, Verb]] = {
-    "train": Verb("byteweld.cli.train", "learn a vocabulary from a corpus and write it"),
-    "count": Verb("byteweld.cli.count", "count the pre-tokens of a corpus"),
-    "encode": Verb("byteweld.cli.encode", "text to ids"),
-    "decode": Verb("byteweld.cli.decode", "ids to text"),
-    "tokens": Verb("byteweld.cli.tokens", "how many tokens a text has, by file and in all"),
-    "inspect": Verb("byteweld.cli.inspect", "what a tokenizer is and does: size, merges, costs"),
-    "explain": Verb("byteweld.cli.explain", "why these tokens: every step of encoding or training"),
-    "convert": Verb("byteweld.cli.convert", "write a tokenizer in another format, and prove it"),
-    "compare": Verb("byteweld.cli.compare", "two tokenizers on your corpus: ids, costs, speed"),
-    "prove": Verb("byteweld.cli.prove", "your corpus through byteweld and the real peer"),
-    "studio": Verb("byteweld.cli.studio", "a local page that shows tokens, merges and trainings"),
-    "quickstart": Verb("byteweld.cli.quickstart", "train on Python's own sources and look at it"),
+    "train": Verb("byteweld.cli.train", "Learn a vocabulary from a corpus"),
+    "count": Verb("byteweld.cli.count", "Count the pre-tokens of a corpus, to train from them"),
+    "encode": Verb("byteweld.cli.encode", "Turn text into ids"),
+    "decode": Verb("byteweld.cli.decode", "Turn ids back into text"),
+    "tokens": Verb("byteweld.cli.tokens", "Count the tokens of text, by file and in total"),
+    "inspect": Verb("byteweld.cli.inspect", "Show a tokenizer, or measure it on a corpus"),
+    "explain": Verb("byteweld.cli.explain", "Show step by step why text gets these tokens"),
+    "convert": Verb("byteweld.cli.convert", "Write a tokenizer in another format, and prove it"),
+    "compare": Verb("byteweld.cli.compare", "Compare two tokenizers on a corpus"),
+    "prove": Verb("byteweld.cli.prove", "Check ids against the real tiktoken or tokenizers"),
+    "studio": Verb("byteweld.cli.studio", "Explore tokenizers in a local web page"),
+    "quickstart": Verb(
+        "byteweld.cli.quickstart", "Train a first tokenizer on Python's own sources"
+    ),
+    "completion": Verb("byteweld.cli.completion", "Print a completion script for a shell"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; returns the exit code."""
+    """Run one verb; returns the exit code. Without arguments, those of the process are taken."""
+    if arguments is not None:
+        return _main(list(arguments), _Interrupt())
+    interrupt = _Interrupt()
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return _main(sys.argv[1:], interrupt)  # ignored, as in the background
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        return _main(sys.argv[1:], interrupt)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback from here on
+
+
+class _Interrupt:
+    """A handler of SIGINT that remembers it: libraries make other exceptions of an interrupt."""
+
+    def __init__(self) -> None:
+        self.has_come = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.has_come = True
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends the process at once
+        raise KeyboardInterrupt
+
+
+def _main(arguments: list[str], interrupt: _Interrupt) -> int:
     from byteweld.cli import _output
 
     try:
-        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        code = _run(arguments)
         _output.flush()
         return code
     except BrokenPipeError:  # the reader has seen enough
         _output.give_up_stdout()
         return DONE
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except Exception as error:
+    except BaseException as error:
+        if interrupt.has_come or isinstance(error, KeyboardInterrupt):
+            hint = f"; {error}" if isinstance(error, KeyboardInterrupt) and str(error) else ""
+            _output.say(f"interrupted{hint}")
+            return INTERRUPTED
         from byteweld.cli import _errors
 
         message = _errors.message_for_people(error)
-        if message is None:  # our bug: the traceback is what a report needs
+        if message is None:  # a bug: a report needs the traceback
             raise
         _output.flush()
         _output.say_error(message)
@@ -85,7 +117,7 @@ def _run(arguments: list[str]) -> int:
 
         kind = "option" if name.startswith("-") else "verb"
         known = ("--help", "--version") if kind == "option" else VERBS
-        hint = _errors.nearest(name, known) or "; `byteweld` alone lists the verbs"
+        hint = _errors.nearest(name, known) or "; run `byteweld` for a list of verbs"
         raise _errors.UsageError(f"no such {kind} {name!r}{hint}")
     from byteweld.cli import _command
 
@@ -96,11 +128,16 @@ def overview() -> list[str]:
     """What `byteweld` alone prints."""
     width = max(map(len, VERBS))
     return [
-        "byteweld: byte-level BPE. Train, encode, decode, convert and look into tokenizers.",
+        "Train, inspect, compare and convert byte-level BPE tokenizers.",
         "",
         "Usage: byteweld VERB [OPTIONS] ...",
         "",
+        "Verbs:",
         *(f"  {name:<{width}}  {verb.summary}" for name, verb in VERBS.items()),
         "",
-        "`byteweld VERB --help` shows a verb's options and examples.",
+        "Options:",
+        f"  {'-h, --help':<{width + 3}}  Show this help",
+        f"  {'-V, --version':<{width + 3}}  Show the version",
+        "",
+        "Run `byteweld VERB --help` for the options of a verb, with examples.",
     ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import textwrap
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ class Option:
         help: str,
         metavar: str = "",
         read: Callable[[str], Any] = str,
+        choices: Sequence[str] = (),
         group: str = "Options",
         bare: str | None = None,
         is_hidden: bool = False,
@@ -37,6 +38,7 @@ class Option:
         self.help = help
         self.metavar = metavar
         self.read = read  # the text given -> the value, or a UsageError
+        self.choices = choices
         self.group = group
         self.bare = bare  # what the option means when no number follows it
         self.is_hidden = is_hidden
@@ -135,6 +137,9 @@ class Command:
             if not rest:
                 raise self._wrong(f"{name} needs a value")
             given = rest.pop()
+        if option.choices and given not in option.choices:
+            names, hint = ", ".join(option.choices), _errors.nearest(given, option.choices)
+            raise _errors.UsageError(f"{name} is {given!r}; it must be one of {names}{hint}")
         read = option.read(given)
         if parameter.is_list:
             values.setdefault(parameter.name, []).append(read)
@@ -176,10 +181,13 @@ class Command:
         for parameter in self.params:
             if isinstance(parameter.declared, Option) and not parameter.declared.is_hidden:
                 groups.setdefault(parameter.declared.group, []).append(parameter)
+        groups.setdefault("Options", [])
         for title, members in groups.items():
             yield f"{title}:"
             for parameter in members:
                 yield from _entry(_shown_name(parameter), parameter.declared.help, width)
+            if title == "Options":
+                yield from _entry("-h, --help", "Show this help.", width)
             yield ""
         yield "Examples:"
         yield from textwrap.indent(self._module.EXAMPLES.strip("\n"), "  ").splitlines()
@@ -228,7 +236,8 @@ def _shown_name(parameter: Parameter) -> str:
     declared = parameter.declared
     if isinstance(declared, Argument):
         return declared.metavar if parameter.is_required else f"[{declared.metavar}]"
-    return " ".join([", ".join(declared.names), *([declared.metavar] if declared.metavar else [])])
+    names = ", ".join(sorted(declared.names, key=len))
+    return f"{names} {declared.metavar}".rstrip()
 
 
 def _entry(name: str, help: str, width: int) -> Iterator[str]:

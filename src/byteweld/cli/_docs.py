@@ -1,4 +1,4 @@
-"""`python -m byteweld.cli._docs`: writes docs/cli.md from the verbs' own help."""
+"""`python -m byteweld.cli._docs`: writes docs/cli.md from the help of the verbs."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _WIDTH = 96
 _INTRODUCTION = """\
 # The command line
 
-Written by `python -m byteweld.cli._docs` from the verbs' own help; do not edit.
+Generated from the help of the verbs by `python -m byteweld.cli._docs`; do not edit.
 
-stdout is data and stderr is talk. `-` is standard input, and nothing is stripped from it. Exit
-codes: 0 done, 1 the answer is no, 2 failure or wrong use, 130 interrupted. A broken pipe is a
-success. Nothing is overwritten without `--force`, except that `quickstart` replaces what is in its
-own folder. Progress is a bar on a terminal and a line now and then elsewhere. `NO_COLOR` is obeyed;
-`FORCE_COLOR` gives colours to a pipe.
+Data goes to stdout, messages to stderr. `-` is standard input, and nothing is stripped from it.
+Exit codes: 0 done, 1 the answer is no, 2 failure or wrong use, 130 interrupted. A broken pipe is a
+success. Nothing is overwritten without `--force`, except that `quickstart` replaces the files in
+its own folder. Long work shows a progress bar on a terminal and an occasional line elsewhere.
+`NO_COLOR` turns colors off; `FORCE_COLOR` turns them on for pipes.
 """
 
 
 def page() -> str:
-    """The whole of docs/cli.md."""
+    """The content of docs/cli.md."""
     parts = [_INTRODUCTION, _block("\n".join(overview()))]
     for name, verb in VERBS.items():
         command = _command.Command(name, importlib.import_module(verb.module))
@@ -36,7 +36,7 @@ def _block(content: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page to the file named, or to docs/cli.md of this checkout."""
+    """Write the page to the given file, or to docs/cli.md of this checkout."""
     here = Path(__file__).resolve()
     target = Path(arguments[0]) if arguments else here.parents[3] / "docs" / "cli.md"
     target.write_text(page(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Exceptions -> one line for people, in the words of the command line."""
+"""Exceptions -> one line for people, with options instead of Python arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from byteweld.errors import ByteweldError
 
-# The library names Python's arguments; here they have flags.
+# The library's messages name Python arguments; these are their options.
 _FLAGS: tuple[tuple[str, str], ...] = (
     (r"overwrite=True \(--force\)", "--force"),
     (r"ext \(--ext\)", "--ext"),
@@ -34,11 +34,11 @@ _FLAGS: tuple[tuple[str, str], ...] = (
 
 
 class UsageError(Exception):
-    """Wrong use of the command line, found by us."""
+    """Wrong use of the command line."""
 
 
-def message_for_people(error: Exception) -> str | None:
-    """Return what to say of an error; None if it is no mistake of the user's."""
+def message_for_people(error: BaseException) -> str | None:
+    """Return the message for an error; None if it is a bug rather than a mistake of the user."""
     if isinstance(error, UsageError):
         return str(error)
     if isinstance(error, OSError):
@@ -49,7 +49,7 @@ def message_for_people(error: Exception) -> str | None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or nothing."""
+    """`; did you mean 'x'?` if a known name is near, else nothing."""
     import difflib  # only mistakes need it
 
     near = difflib.get_close_matches(name, list(known), n=1)
@@ -64,7 +64,7 @@ def _os_error(error: OSError) -> str:
 
 def with_flags(message: str) -> str:
     """Replace the names of Python arguments by those of options."""
-    import byteweld  # late: a wrong verb needs none of it
+    import byteweld  # late: a wrong verb does not need it
 
     for name, pattern in byteweld.PATTERNS.items():
         message = message.replace(repr(pattern), repr(name))

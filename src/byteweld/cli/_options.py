@@ -1,4 +1,4 @@
-"""Options that several verbs share, and what is made of them: recipe, reading, tokenizer."""
+"""Options that verbs share, and the values made of them: recipe, reading, tokenizer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KILO = 1024
 
 
 def vocab_size(option: str) -> Any:
-    """A reader of a size: a whole number, or so many times 1024, such as 32k."""
+    """A reader of a size: a whole number, with k for 1024, such as 32k."""
 
     def read(value: str | int) -> int:
         match = re.fullmatch(r"(-?[0-9]{1,15})([kK]?)", str(value))
@@ -53,7 +53,7 @@ def vocab_size(option: str) -> Any:
 
 
 def whole_number(option: str, at_least: int | None = None) -> Any:
-    """A reader of an option's number, with our own words for what is none."""
+    """A reader of a whole number, with an error that names the option."""
 
     def read(value: str | int) -> int:
         text = str(value)
@@ -74,7 +74,7 @@ RecipeName = Annotated[
         "--recipe",
         metavar="NAME",
         help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern.",
-        read=choice(list(byteweld.RECIPES), "--recipe"),
+        choices=list(byteweld.RECIPES),
         group=_RECIPE,
     ),
 ]
@@ -141,7 +141,7 @@ TieBreak = Annotated[
         "--tie-break",
         metavar="RULE",
         help=f"Which of the pairs with the same count goes first: {', '.join(_TIES)}.",
-        read=choice(_TIES, "--tie-break"),
+        choices=_TIES,
         group=_RECIPE,
     ),
 ]
@@ -269,7 +269,7 @@ OnError = Annotated[
         "error; the bytes of text files are taken as they are. skip: such records are left out, "
         "and so are documents that are not UTF-8. replace: what is not UTF-8 becomes U+FFFD; "
         "broken records are still an error. Default: fail.",
-        read=choice(_ON_ERROR, "--on-error"),
+        choices=_ON_ERROR,
         group=_READING,
     ),
 ]
@@ -298,7 +298,7 @@ TokenizerPath = Annotated[
         "-t",
         metavar="PATH",
         help="The tokenizer: a file or folder of any format, or the name of an encoding such as "
-        "cl100k_base, whose file lies in a folder of BYTEWELD_PATH or in tiktoken's cache. "
+        "cl100k_base, found in the folders of BYTEWELD_PATH or in tiktoken's cache. "
         "Default: tokenizer.json.",
         group=_TOKENIZER,
     ),
@@ -308,7 +308,7 @@ Format = Annotated[
     Option(
         "--format",
         metavar="NAME",
-        help=f"Its format, where its content should not decide: {', '.join(byteweld.FORMATS)}.",
+        help=f"The tokenizer's format, if not recognized: {', '.join(byteweld.FORMATS)}.",
         group=_TOKENIZER,
     ),
 ]
@@ -335,14 +335,14 @@ NoSpecial = Annotated[
     bool,
     Option(
         "--no-special",
-        help="There are no special tokens, for files that hold none.",
+        help="Load without special tokens, for files that hold none.",
         group=_TOKENIZER,
     ),
 ]
 
 
 def is_name(path: str) -> bool:
-    """Whether there is no such file, but an encoding of that name."""
+    """Whether a path names an encoding rather than a file."""
     return not Path(path).exists() and path in byteweld.list_encoding_names()
 
 
@@ -354,11 +354,11 @@ def load_tokenizer(
     special: Sequence[str] | None,
     no_special: bool,
 ) -> byteweld.Tokenizer:
-    """Load a tokenizer with what its file cannot say; or by its name, where there is no file."""
+    """Load a tokenizer by its path or name, with what its file does not hold."""
     if is_name(path):
         if format or pattern or special or no_special:
             raise _errors.UsageError(
-                f"{path!r} is the name of an encoding, which says its own format, pattern and "
+                f"{path!r} is the name of an encoding, which has its own format, pattern and "
                 "special tokens; leave these options out"
             )
         return byteweld.get_encoding(path)
@@ -383,7 +383,7 @@ def load_tokenizer(
             if option in options
         )
         raise _errors.UsageError(
-            f"{path} is in format {name!r}, which says its own pattern and special tokens; "
+            f"{path} is in format {name!r}, which holds its own pattern and special tokens; "
             f"leave {flags} out"
         ) from None
 
@@ -406,7 +406,7 @@ def _special_text(default: str) -> Option:
     return Option(
         "--special-text",
         metavar="WHAT",
-        read=choice(_SPECIAL_TEXT, "--special-text"),
+        choices=_SPECIAL_TEXT,
         help="How to treat special tokens that occur in the text. fail: stop with an error. text: "
         f"encode them as ordinary text. special: encode each as its id. Default: {default}.",
     )
@@ -468,7 +468,7 @@ Text = Annotated[
 ]
 
 
-# ---------------------------------------------------------------------------- the rest
+# ---------------------------------------------------------------------------- others
 
 Threads = Annotated[
     int | None,
@@ -476,7 +476,7 @@ Threads = Annotated[
         "--threads",
         metavar="N",
         read=whole_number("--threads", 1),
-        help="How many threads. Default: one per processor.",
+        help="Number of threads. Default: one per processor.",
     ),
 ]
 Memory = Annotated[
@@ -484,7 +484,7 @@ Memory = Annotated[
     Option(
         "--memory",
         metavar="SIZE",
-        help="Stay within this much memory: 2GB, 512MiB. What has no room goes to TMPDIR.",
+        help="Memory limit, such as 2GB or 512MiB; what does not fit goes to TMPDIR.",
     ),
 ]
 Prune = Annotated[
@@ -493,23 +493,23 @@ Prune = Annotated[
         "--prune",
         metavar="N",
         read=whole_number("--prune", 1),
-        help="Leave out pre-tokens that occur less than N times; what that costs is reported.",
+        help="Leave out pre-tokens that occur fewer than N times, and report the effect.",
     ),
 ]
-Force = Annotated[bool, Option("--force", help="Replace files that exist.")]
-Json = Annotated[bool, Option("--json", help="Report as JSON on stdout.")]
+Force = Annotated[bool, Option("--force", help="Replace existing files.")]
+Json = Annotated[bool, Option("--json", help="Write the report as JSON to stdout.")]
 Html = Annotated[
     str | None,
     Option(
         "--html",
         metavar="FILE",
-        help="Write one self-contained page instead of text. It loads nothing and runs nothing.",
+        help="Write a self-contained HTML page instead of text; it needs no network or scripts.",
     ),
 ]
 
 
 def pattern_words(pattern: str | None) -> str:
-    """A pattern by its name where it has one."""
+    """A pattern by its name, if it has one."""
     if pattern is None:
         return "none"
     return next((name for name, known in byteweld.PATTERNS.items() if known == pattern), pattern)

@@ -1,4 +1,4 @@
-"""`byteweld decode`: ids -> the bytes they stand for, and nothing else."""
+"""`byteweld decode`: ids -> the bytes they stand for."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ byteweld decode --tokenizer tokenizer.json --ids '15339 1917'
 byteweld encode -t tokenizer.json a.txt | byteweld decode -t tokenizer.json | cmp - a.txt
 """
 
-# Ids stand between any of these, so that plain lists and JSON lists read alike.
+# Ids are separated by any of these, so that plain lists and JSON lists are read the same.
 _BETWEEN = rb"[\s,\[\]]"
 _ID = re.compile(rb"([0-9]+)(?=" + _BETWEEN + rb"|\Z)|([^\s,\[\]]+)")
 _MAX_ID = 2**32 - 1
 
 File = Annotated[
-    str | None, Argument(metavar="FILE", help="The ids; - or nothing for standard input.")
+    str | None,
+    Argument(metavar="FILE", help="A file of ids, or - for standard input, which is the default."),
 ]
 Ids = Annotated[
     str | None, Option("--ids", metavar="IDS", help="The ids themselves, instead of a file.")
@@ -39,32 +40,32 @@ def run(
     special: options.LoadSpecial = None,
     no_special: options.NoSpecial = False,
 ) -> None:
-    """Turn ids back into text, byte for byte: no newline is added.
+    """Turn ids back into text, byte for byte. No newline is added.
 
-    Ids are decimal numbers with white space or commas between them, or JSON lists. All lists are
-    joined.
+    Ids are decimal numbers separated by white space or commas, or JSON lists. Several lists are
+    decoded as one.
     """
     if file is not None and ids is not None:
         raise _errors.UsageError("decode takes FILE or --ids, not both")
     source = _input.STDIN if file is None else file
     given = _input.read(source) if ids is None else _input.argument_bytes(ids)
-    place = "--ids" if ids is not None else "stdin" if source == _input.STDIN else source
-    numbers = parse_ids(given, place)
+    origin = "--ids" if ids is not None else "stdin" if source == _input.STDIN else source
+    numbers = parse_ids(given, origin)
     tok = options.load_tokenizer(
         tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
     )
     _output.data(tok.decode_bytes(numbers))
 
 
-def parse_ids(given: bytes, place: str) -> list[int]:
-    """Read ids; what is none is named with its place."""
+def parse_ids(given: bytes, origin: str) -> list[int]:
+    """Read ids; an error names `origin` and the offset."""
     numbers: list[int] = []
     for match in _ID.finditer(given):
         word = match[1]
         if word is None or len(word.lstrip(b"0")) > 10 or int(word) > _MAX_ID:
             found = match[0][:40].decode("utf-8", "backslashreplace")
             raise byteweld.FormatError(
-                f"expected an id, found {found!r}", path=place, offset=match.start()
+                f"expected an id, found {found!r}", path=origin, offset=match.start()
             )
         numbers.append(int(word))
     return numbers

@@ -51,7 +51,7 @@ RecipeName = Annotated[
         "--recipe",
         metavar="NAME",
         help=f"The recipe: {', '.join(byteweld.RECIPES)}. Default: plain, which has no pattern.",
-        read=options.choice(list(byteweld.RECIPES), "--recipe"),
+        choices=list(byteweld.RECIPES),
         group="With --train",
     ),
 ]

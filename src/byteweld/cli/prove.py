@@ -42,7 +42,7 @@ PeerName = Annotated[
         help=f"The real {' or '.join(peers.PEERS)}. Default: the one that reads the file's format, "
         "and tiktoken for an encoding by name. A peer that cannot read the file gets a copy in its "
         "own format, where that can hold the tokenizer.",
-        read=options.choice(peers.PEERS, "--peer"),
+        choices=peers.PEERS,
     ),
 ]
 # An older spelling of --special-text.
@@ -51,7 +51,7 @@ OldAllowedSpecial = Annotated[
     Option(
         "--allowed-special",
         help="The same as --special-text special.",
-        read=options.choice(["all"], "--allowed-special"),
+        choices=["all"],
         is_hidden=True,
     ),
 ]

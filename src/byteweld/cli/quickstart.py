@@ -1,4 +1,4 @@
-"""`byteweld quickstart`: the whole way once, on text that every machine has."""
+"""`byteweld quickstart`: train, save, load, encode and decode, on text that every machine has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ byteweld quickstart --vocab-size 32768 --out my-first-tokenizer
 """
 
 SPECIAL = "<|endoftext|>"
-# Not the library itself: what others installed, caches, and tests, which hold odd bytes on purpose.
+# Not the library itself: installed packages, caches, and tests, which contain odd bytes.
 _LEFT_OUT = frozenset(
     {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idle_test", "idlelib"}
 )
@@ -41,7 +41,7 @@ Out = Annotated[
     Option(
         "--out",
         metavar="DIR",
-        help=f"Where to write. Default: {_FOLDER}, where an older file is replaced.",
+        help=f"The folder to write to. Default: {_FOLDER}, where an existing file is replaced.",
     ),
 ]
 VocabSize = Annotated[
@@ -50,21 +50,21 @@ VocabSize = Annotated[
         "--vocab-size",
         metavar="N",
         read=options.whole_number("--vocab-size"),
-        help="How many tokens. Default: 8192.",
+        help="The size of the vocabulary. Default: 8192.",
     ),
 ]
 
 
 def run(out: Out = None, vocab_size: VocabSize = 8192, force: options.Force = False) -> None:
-    """Train on the sources of Python's standard library, and look at what comes out.
+    """Train a tokenizer on the sources of Python's standard library, and show the result.
 
-    Writes DIR/tokenizer.json, reads it back, encodes and decodes a sample.
+    Writes DIR/tokenizer.json, loads it again, and encodes and decodes a sample.
     """
     recipe = byteweld.RECIPES["modern"].replace(special_tokens=[SPECIAL])
     options.check_size(vocab_size, recipe)
     path = Path(_FOLDER if out is None else out, "tokenizer.json")
     target = _targets.Target(str(path), "huggingface")
-    may_replace = force or out is None  # the usual folder is our own
+    may_replace = force or out is None  # the default folder is ours
     _targets.check(make_plan(vocab_size, recipe).smallest(), target, force=may_replace)
 
     folder = Path(sysconfig.get_path("stdlib"))
@@ -94,14 +94,16 @@ def run(out: Out = None, vocab_size: VocabSize = 8192, force: options.Force = Fa
     tok = byteweld.load(path)
     ids = tok.encode(_SAMPLE)
     if tok != trained or tok.decode(ids) != _SAMPLE:
-        raise byteweld.NativeError("the tokenizer read back from its file is not the one written")
+        raise byteweld.NativeError(
+            "the tokenizer loaded from its file differs from the one written"
+        )
     _output.lines(_sample_lines(tok, ids))
     _output.lines(_python_lines(path))
-    _output.lines([f"wrote {path.absolute()}: {len(tok)} tokens, {rate:.2f} bytes per token"])
+    _output.lines([f"wrote {path.absolute()}: {len(tok):,} tokens, {rate:.2f} bytes per token"])
 
 
 def find_sources(folder: Path) -> list[Path]:
-    """The library's own modules, in order of their paths."""
+    """The modules of the standard library, sorted by path."""
     found: list[Path] = []
     pending = [folder]
     while pending:
@@ -122,7 +124,7 @@ def _corpus_lines(folder: Path, files: int, total: int) -> Iterator[str]:
     yield f"  {_output.amount(files, 'file')} of Python's standard library, {_output.size(total)}"
     yield f"  {folder}"
     if total < _FEW_BYTES:
-        yield "  that is little: this Python came without most of its sources"
+        yield "  not much: this Python was installed without most of its sources"
     yield ""
 
 
@@ -134,16 +136,16 @@ def _training_lines(
     all_seconds: float,
 ) -> Iterator[str]:
     training = tok.training
-    assert training is not None  # it was trained just now
+    assert training is not None  # it was just trained
     merge_seconds = all_seconds - count_seconds
     yield _title("training")
     yield (
         f"  {_output.seconds(all_seconds)}, {_output.size(round(total / all_seconds))}/s: "
         f"counting {_output.seconds(count_seconds)}, merging {_output.seconds(merge_seconds)}"
     )
-    yield f"  {training.total_pretokens} pre-tokens, {training.distinct_pretokens} distinct"
+    yield f"  {training.total_pretokens:,} pre-tokens, {training.distinct_pretokens:,} distinct"
     yield f"  {training}"
-    yield f"  {len(tok)} tokens, {rate:.2f} bytes per token"
+    yield f"  {len(tok):,} tokens, {rate:.2f} bytes per token"
     yield ""
 
 
@@ -155,7 +157,7 @@ def _merge_lines(tok: byteweld.Tokenizer) -> Iterator[str]:
     for rank, (left, right, new) in enumerate(tok.vocab.merge_ids[:_FIRST_MERGES]):
         parts = f"{visible(tokens[left])} + {visible(tokens[right])}"
         count = training.merge_counts[rank]
-        yield f"  {rank:>3}  {parts:<14} -> {visible(tokens[new]):<10} id {new:<6} {count} times"
+        yield f"  {rank:>3}  {parts:<14} -> {visible(tokens[new]):<10} id {new:<6} {count:,} times"
     yield ""
 
 
@@ -165,7 +167,7 @@ def _sample_lines(tok: byteweld.Tokenizer, ids: list[int]) -> Iterator[str]:
     shown = to_ansi(spans(tok.vocab, ids), _output.has_color())
     yield from (f"  {line}" for line in shown.split("\n"))
     yield ""
-    yield f"  {size} bytes, {len(ids)} tokens, {size / len(ids):.2f} bytes per token"
+    yield f"  {size:,} bytes, {len(ids):,} tokens, {size / len(ids):.2f} bytes per token"
     yield f"  ids {' '.join(map(str, ids[:12]))} ..."
     yield "  decoded again: the same text"
     yield ""

@@ -1,4 +1,4 @@
-"""`byteweld studio`: the local page that shows what tokenizers do."""
+"""`byteweld studio`: a local web page to explore tokenizers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import byteweld
-from byteweld.cli import _errors, _output
+from byteweld.cli import DONE, INTERRUPTED, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli.quickstart import SPECIAL, find_sources
@@ -27,7 +27,7 @@ Tokenizers = Annotated[
     Argument(
         metavar="TOKENIZER...",
         help="Files or folders of any format, or names of encodings. "
-        "Default: the quickstart's, which is trained if need be.",
+        "Default: that of `byteweld quickstart`, trained on the spot if necessary.",
     ),
 ]
 Port = Annotated[
@@ -36,10 +36,12 @@ Port = Annotated[
         "--port",
         metavar="N",
         read=options.whole_number("--port", 0),
-        help="Where to listen, on this machine only. Default: a free port.",
+        help="The port to listen on, on this machine only. Default: a free one.",
     ),
 ]
-NoBrowser = Annotated[bool, Option("--no-browser", help="Print the address, and open no browser.")]
+NoBrowser = Annotated[
+    bool, Option("--no-browser", help="Print the address without opening a browser.")
+]
 
 
 def run(
@@ -50,16 +52,16 @@ def run(
     pattern: options.LoadPattern = None,
     special: options.LoadSpecial = None,
     no_special: options.NoSpecial = False,
-) -> None:
-    """Open a page that shows tokens, why they are these, trainings, bytes and vocabularies.
+) -> int:
+    """Explore tokenizers in a web page: tokens and their merges, trainings, bytes, vocabularies.
 
-    The page is served to this machine alone and needs no network. It ends with Ctrl-C.
+    The page is served to this machine only and needs no network. Stop it with Ctrl-C.
     """
     from byteweld.studio.server import StudioServer  # slow to import, and --help does not need it
     from byteweld.studio.session import MAX_OPEN, Session
 
     if port > 65535:
-        raise _errors.UsageError(f"--port is {port}; expected at most 65535")
+        raise _errors.UsageError(f"--port is {port}; it must be at most 65535")
     if len(tokenizers or ()) > MAX_OPEN:
         raise _errors.UsageError(f"the studio opens at most {MAX_OPEN} tokenizers at once")
     opened = [
@@ -74,23 +76,27 @@ def run(
     with StudioServer(Session(opened or [_quickstart()]), port) as server:
         _output.lines([server.url])
         _output.flush()
-        _output.say("the studio is open; Ctrl-C ends it")
+        _output.say("serving the studio; press Ctrl-C to stop")
         if not no_browser:
             webbrowser.open(server.url)
-        server.serve_forever(poll_interval=0.2)
+        try:
+            server.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:  # the way to stop it
+            return INTERRUPTED
+    return DONE
 
 
 def _name(path: str) -> str:
-    """What a tokenizer is called on the page: its file, or the folder of a `tokenizer.json`."""
-    place = Path(path)
-    return place.parent.name or place.stem if place.stem == "tokenizer" else place.stem or path
+    """The name of a tokenizer on the page: its file, or the folder of a `tokenizer.json`."""
+    file = Path(path)
+    return file.parent.name or file.stem if file.stem == "tokenizer" else file.stem or path
 
 
 def _quickstart() -> tuple[str, byteweld.Tokenizer]:
-    """The quickstart's tokenizer: from its folder, or trained now and kept in memory only."""
+    """The quickstart tokenizer: loaded from its folder, or trained now and kept in memory."""
     if _QUICKSTART.is_file():
         return "quickstart", byteweld.load(_QUICKSTART)
-    _output.say("training the quickstart's tokenizer on Python's own sources")
+    _output.say("training the quickstart tokenizer on Python's standard library")
     sources = find_sources(Path(sysconfig.get_path("stdlib")))
     if not sources:
         raise FileNotFoundError("no Python sources found to train on; name a TOKENIZER to open")

@@ -64,7 +64,7 @@ RecipeName = Annotated[
         metavar="NAME",
         help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern, or the recipe in the "
         "training report of --start.",
-        read=options.choice(list(byteweld.RECIPES), "--recipe"),
+        choices=list(byteweld.RECIPES),
         group="Recipe",
     ),
 ]
@@ -95,7 +95,7 @@ ProgressKind = Annotated[
         metavar="json",
         help="Show progress as JSON lines on stderr: stage, done, total, rate, time left. "
         "Default: a bar on a terminal, an occasional line elsewhere.",
-        read=options.choice(["json"], "--progress"),
+        choices=["json"],
     ),
 ]
 Out = Annotated[
@@ -365,9 +365,9 @@ def _resumable(checkpoint: str | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if checkpoint is not None:
-            _output.say(f"interrupted; run the same command to resume from {checkpoint}")
-        raise
+        if checkpoint is None:
+            raise
+        raise KeyboardInterrupt(f"run the same command to resume from {checkpoint}") from None
 
 
 class _Display(_corpus.Bars):

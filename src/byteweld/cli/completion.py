@@ -1,0 +1,132 @@
+"""`byteweld completion`: a script that completes verbs, options and their values in a shell.
+
+The script holds everything: completing a word does not start byteweld.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+from byteweld.cli import VERBS, _errors, _output
+from byteweld.cli._command import Argument, Command, Option, Parameter
+
+EXAMPLES = """
+byteweld completion bash > ~/.local/share/bash-completion/completions/byteweld
+byteweld completion zsh > ~/.zfunc/_byteweld
+byteweld completion fish > ~/.config/fish/completions/byteweld.fish
+"""
+
+Shell = Annotated[str, Argument(metavar="SHELL", help="The shell: bash, zsh or fish.")]
+
+
+def run(shell: Shell) -> None:
+    """Print a script that makes a shell complete verbs, options and their values.
+
+    For zsh, the folder of the script must be in fpath before compinit runs.
+    """
+    write = _SHELLS.get(shell)
+    if write is None:
+        known = ", ".join(_SHELLS)
+        hint = _errors.nearest(shell, _SHELLS)
+        raise _errors.UsageError(f"SHELL is {shell!r}; it must be one of {known}{hint}")
+    commands = [Command(name, importlib.import_module(v.module)) for name, v in VERBS.items()]
+    _output.lines(write(commands))
+
+
+def _options(command: Command) -> Iterator[tuple[Parameter, Option]]:
+    for parameter in command.params:
+        if isinstance(parameter.declared, Option) and not parameter.declared.is_hidden:
+            yield parameter, parameter.declared
+
+
+def _names(command: Command) -> str:
+    return " ".join([*(name for _, option in _options(command) for name in option.names), "--help"])
+
+
+def _first_sentence(help: str) -> str:
+    return re.split(r"[.:;](?:\s|$)", help, maxsplit=1)[0]
+
+
+def _bash(commands: list[Command]) -> Iterator[str]:
+    verbs = " ".join([*VERBS, "--help", "--version"])
+    yield "_byteweld() {"
+    yield '    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" words='
+    yield '    case "$COMP_CWORD ${COMP_WORDS[1]} $before" in'
+    yield f"        1\\ *) words={shlex.quote(verbs)} ;;"
+    for command in commands:
+        for _, option in _options(command):
+            for name in option.names if option.choices else ():
+                yield f"        *\\ {command.name}\\ {name}) words='{' '.join(option.choices)}' ;;"
+    for command in commands:
+        yield f"        *\\ {command.name}\\ *) [[ $word == -* ]] && words='{_names(command)}' ;;"
+    yield "    esac"
+    yield '    COMPREPLY=($(compgen -W "$words" -- "$word"))'
+    yield "}"
+    yield "complete -o bashdefault -o default -F _byteweld byteweld"
+
+
+def _zsh(commands: list[Command]) -> Iterator[str]:
+    def quoted(text: str) -> str:
+        return text.replace("'", "'\\''")
+
+    def escaped(text: str) -> str:
+        return quoted(re.sub(r"([\[\]:\\])", r"\\\1", text))
+
+    yield "#compdef byteweld"
+    yield "_byteweld() {"
+    yield "    if (( CURRENT == 2 )); then"
+    yield "        local -a verbs=("
+    for name, verb in VERBS.items():
+        yield f"            '{name}:{quoted(verb.summary)}'"
+    yield "        )"
+    yield "        _describe verb verbs"
+    yield "        return"
+    yield "    fi"
+    yield '    case "$words[2]" in'
+    for command in commands:
+        yield f"        {command.name}) _arguments \\"
+        for parameter, option in _options(command):
+            repeated = "*" if parameter.is_list else ""
+            values = f"({' '.join(option.choices)})" if option.choices else "_files"
+            value = "" if parameter.is_flag else f":{escaped(option.metavar)}:{values}"
+            for name in option.names:
+                said = escaped(_first_sentence(option.help))
+                yield f"            '{repeated}{name}[{said}]{value}' \\"
+        yield "            '*:file:_files' ;;"
+    yield "    esac"
+    yield "}"
+    yield 'if [ "$funcstack[1]" = "_byteweld" ]'
+    yield 'then _byteweld "$@"'
+    yield "else compdef _byteweld byteweld"
+    yield "fi"
+
+
+def _fish(commands: list[Command]) -> Iterator[str]:
+    def quoted(text: str) -> str:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    for name, verb in VERBS.items():
+        said = quoted(verb.summary)
+        yield f"complete -c byteweld -n __fish_use_subcommand -f -a {name} -d {said}"
+    for command in commands:
+        for parameter, option in _options(command):
+            names = " ".join(
+                f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
+                for name in option.names
+            )
+            values = f" -x -a {quoted(' '.join(option.choices))}" if option.choices else " -r"
+            yield (
+                f"complete -c byteweld -n '__fish_seen_subcommand_from {command.name}' {names}"
+                f"{'' if parameter.is_flag else values} -d {quoted(_first_sentence(option.help))}"
+            )
+
+
+_SHELLS: dict[str, Callable[[list[Command]], Iterator[str]]] = {
+    "bash": _bash,
+    "zsh": _zsh,
+    "fish": _fish,
+}
