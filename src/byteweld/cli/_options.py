@@ -83,7 +83,7 @@ PatternText = Annotated[
     Option(
         "--pattern",
         metavar="P",
-        help=f"What cuts text into pre-tokens: {', '.join(byteweld.PATTERNS)}, none, "
+        help=f"How text is split into pre-tokens: {', '.join(byteweld.PATTERNS)}, none, "
         "or a regular expression.",
         group=_RECIPE,
     ),
@@ -93,7 +93,7 @@ EncodePattern = Annotated[
     Option(
         "--encode-pattern",
         metavar="P",
-        help="The pattern written into the tokenizer, where it differs from that of the training.",
+        help="The pattern written into the tokenizer, if it differs from the one for training.",
         group=_RECIPE,
     ),
 ]
@@ -111,7 +111,8 @@ SpecialsFile = Annotated[
     Option(
         "--specials-file",
         metavar="FILE",
-        help="Special tokens, one a line; blank, repeated and built-in names are passed over.",
+        help="A file of special tokens, one per line; blank lines, repeats and built-in names are "
+        "ignored.",
         group=_RECIPE,
     ),
 ]
@@ -121,7 +122,7 @@ MinFrequency = Annotated[
         "--min-frequency",
         metavar="N",
         read=whole_number("--min-frequency", 0),
-        help="Stop when the best pair occurs less often.",
+        help="Stop when the most frequent pair occurs less often than this.",
         group=_RECIPE,
     ),
 ]
@@ -131,7 +132,7 @@ MaxTokenBytes = Annotated[
         "--max-token-bytes",
         metavar="N",
         read=whole_number("--max-token-bytes", 1),
-        help="Learn no longer tokens.",
+        help="Learn no tokens longer than this.",
         group=_RECIPE,
     ),
 ]
@@ -140,7 +141,7 @@ TieBreak = Annotated[
     Option(
         "--tie-break",
         metavar="RULE",
-        help=f"Which of the pairs with the same count goes first: {', '.join(_TIES)}.",
+        help=f"Which of several pairs with the same count is merged first: {', '.join(_TIES)}.",
         choices=_TIES,
         group=_RECIPE,
     ),
@@ -149,8 +150,8 @@ AsciiOnly = Annotated[
     bool,
     Option(
         "--ascii-only",
-        help="Have 98 base tokens instead of 256: tab, line ends and 0x20 to 0x7E; "
-        "any other byte in the corpus is an error.",
+        help="Start from 98 base tokens instead of 256: tab, newline, return and 0x20-0x7E. "
+        "Any other byte in the corpus is an error.",
         group=_RECIPE,
     ),
 ]
@@ -220,8 +221,8 @@ Sources = Annotated[
     list[str],
     Argument(
         metavar="SOURCE...",
-        help="Files, folders, globs, or - for standard input: plain, uncompressed text, which is "
-        "read whole unless --lines or --separator cuts it.",
+        help="Files, folders or globs, or - for standard input, which is plain, uncompressed text: "
+        "one document unless --lines or --separator splits it.",
     ),
 ]
 Ext = Annotated[
@@ -229,8 +230,8 @@ Ext = Annotated[
     Option(
         "--ext",
         metavar="LIST",
-        help="What to take from folders, such as .svg,.txt; * for all files. "
-        "Default: .svg .txt .xml .html .md .json and, except with recipe ck, .jsonl .ndjson.",
+        help="Extensions to take from folders, such as .svg,.txt; * for all files. "
+        "Default: .svg .txt .xml .html .md .json .jsonl .ndjson (recipe ck: the first six).",
         group=_READING,
     ),
 ]
@@ -238,7 +239,7 @@ Lines = Annotated[
     bool,
     Option(
         "--lines",
-        help="Every line is a document; it keeps its line ending.",
+        help="Each line is a document; it keeps its line ending.",
         group=_READING,
     ),
 ]
@@ -256,7 +257,7 @@ Separator = Annotated[
     Option(
         "--separator",
         metavar="TEXT",
-        help="What stands between the documents of a file.",
+        help="Text that separates the documents of a file.",
         group=_READING,
     ),
 ]
@@ -265,10 +266,9 @@ OnError = Annotated[
     Option(
         "--on-error",
         metavar="WHAT",
-        help="What to do about broken input. fail: a record that is not what it should be is an "
-        "error; the bytes of text files are taken as they are. skip: such records are left out, "
-        "and so are documents that are not UTF-8. replace: what is not UTF-8 becomes U+FFFD; "
-        "broken records are still an error. Default: fail.",
+        help="What to do with broken input. fail: stop at a malformed record; text files are read "
+        "byte for byte. skip: skip malformed records and documents that are not UTF-8. replace: "
+        "turn invalid UTF-8 into U+FFFD; stop at a malformed record. Default: fail.",
         choices=_ON_ERROR,
         group=_READING,
     ),
