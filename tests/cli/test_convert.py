@@ -1,4 +1,4 @@
-"""`byteweld convert`: every format there and back, the proof, and what happens when it fails."""
+"""`byteweld convert`: round trips of every format, the proof, its failure, and --drop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def names(folder):
 
 @pytest.fixture
 def recipe_file(tmp_path):
-    """Train a tokenizer of a recipe into a folder of its own."""
+    """Train a tokenizer with a recipe and save it as in.json."""
 
     def make(recipe, **changes):
         text = "low low low lower lowest, the newest; widest 1234\n  rivers"
@@ -42,7 +42,7 @@ def recipe_file(tmp_path):
         ("huggingface", "folder", "gpt2"),
     ],
 )
-def test_every_format_holds_its_recipe_and_gives_it_back(run, recipe_file, tmp_path, recipe, out, format):  # fmt: skip # noqa: E501
+def test_every_format_round_trips_its_recipe(run, recipe_file, tmp_path, recipe, out, format):  # fmt: skip # noqa: E501
     _, tok = recipe_file(recipe, min_frequency=1)
     chosen = ("--format", format) if format else ()
     result = run("convert", "in.json", out, *chosen)
@@ -106,7 +106,7 @@ def different(tok, **changes):
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_if_the_proof_fails_nothing_is_kept_and_the_answer_is_no(
+def test_if_the_proof_fails_nothing_is_written_and_the_exit_code_is_1(
     run, saved, tiny, tmp_path, monkeypatch, force
 ):
     wrong = different(tiny, pattern=byteweld.PATTERNS["o200k"])
@@ -145,7 +145,7 @@ def test_the_proof_finds_every_kind_of_difference(tiny):
 
 
 def test_the_proof_compares_ids_and_shows_the_first_that_differ():
-    """Two rankings of the same tokens: the values cannot be compared, the ids can."""
+    """Two rankings of the same tokens: only the ids can be compared."""
     tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab", 257: b"bc"}
     merges = [(98, 99, 257), (97, 98, 256)]
     by_merge = byteweld.Tokenizer(byteweld.Vocabulary(tokens, merges, pattern=None))

@@ -1,4 +1,4 @@
-"""BPE1: the golden fixture and its page, round trips, every refusal, and a seeded fuzz."""
+"""BPE1: the golden fixture and its page, round trips, every refusal, and seeded mutations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def section(
     token_count: int | None = None,
     merge_count: int | None = None,
 ) -> bytes:
-    """Write a section by hand, right or wrong."""
+    """Return a section, valid or not."""
     count = len(tokens) if token_count is None else token_count
     merge_total = len(merges) if merge_count is None else merge_count
     header = struct.pack("<4s8I", magic, version, vocab_size, *roles, count, merge_total)
@@ -81,7 +81,7 @@ def test_the_fixture_has_its_golden_bytes(tmp_path: Path) -> None:
     assert data == section()
 
 
-def test_the_page_shows_the_fixture_as_it_is() -> None:
+def test_the_page_shows_the_fixture() -> None:
     dump = PAGE.read_text(encoding="utf-8").split("<!-- fixture -->")[1]
     rows = re.findall(r"^[0-9a-f]{4}  ((?:[0-9a-f]{2} ?)+)", dump, flags=re.MULTILINE)
     assert bytes.fromhex("".join(rows)) == section()
@@ -98,7 +98,7 @@ def test_the_fixture_loads_as_the_vocabulary_that_made_it(tmp_path: Path) -> Non
     assert vocab.pattern is None
 
 
-def test_merges_are_ordered_by_rank_wherever_they_stand(tmp_path: Path) -> None:
+def test_merges_are_ordered_by_rank_in_any_order_of_records(tmp_path: Path) -> None:
     vocab = load(tmp_path, section(merges=[(260, 101, 261, 4_000_000_000), (116, 104, 260, 7)]))
     assert vocab == THE
 
@@ -357,7 +357,7 @@ def test_a_failed_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_token_that_no_merge_makes_is_held(tmp_path: Path) -> None:
+def test_a_token_that_no_merge_makes_is_kept(tmp_path: Path) -> None:
     vocab = make({260: b"loose"}, [])
     bpe1.save(vocab, tmp_path / "x")
     assert bpe1.load(tmp_path / "x") == vocab

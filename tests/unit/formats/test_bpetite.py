@@ -1,4 +1,4 @@
-"""bpetite's artifact v1: the golden bytes, round trips, every refusal, and a seeded fuzz."""
+"""bpetite's artifact v1: the golden bytes, round trips, every refusal, and seeded mutations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BYTES = {byte: bytes([byte]) for byte in range(256)}
 
 
 def make(pairs: list[tuple[int, int]], **changes: Any) -> Vocabulary:
-    """Make the vocabulary that bpetite has after these merges."""
+    """Return the vocabulary that bpetite has after these merges."""
     tokens = dict(BYTES)
     for left, right in pairs:
         tokens[len(tokens)] = tokens[left] + tokens[right]
@@ -71,13 +71,13 @@ def test_the_golden_artifact_loads_as_the_vocabulary_that_made_it(artifact: Path
     assert vocab.pattern == patterns.GPT2
 
 
-def test_another_spelling_of_the_pattern_is_written_in_bpetites(tmp_path: Path) -> None:
+def test_another_spelling_of_the_pattern_is_written_as_bpetite_spells_it(tmp_path: Path) -> None:
     spelling = r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
     bpetite.save(make([(97, 98), (32, 256)], pattern=spelling), tmp_path / "a")
     assert hashlib.sha256((tmp_path / "a").read_bytes()).hexdigest() == GOLDEN_SHA256
 
 
-def test_key_order_and_white_space_do_not_matter_when_reading(artifact: Path) -> None:
+def test_key_order_and_whitespace_do_not_matter_when_reading(artifact: Path) -> None:
     value = json.loads(artifact.read_text())
     artifact.write_text("\n" + json.dumps(dict(reversed(value.items())), indent=1) + "\n")
     assert bpetite.load(artifact) == AB
@@ -161,7 +161,7 @@ def test_text_that_is_not_json_is_refused_with_its_byte_offset(artifact: Path) -
 
 
 @pytest.mark.parametrize("text", ["", "[]", "1", "null", '"text"', "\ufeff{}"])
-def test_what_is_no_json_object_is_refused(artifact: Path, text: str) -> None:
+def test_anything_but_a_json_object_is_refused(artifact: Path, text: str) -> None:
     artifact.write_text(text, encoding="utf-8")
     with pytest.raises(FormatError, match="expected"):
         bpetite.load(artifact)
@@ -193,7 +193,7 @@ def test_deep_nesting_is_a_format_error(artifact: Path, opening: str) -> None:
         bpetite.load(artifact)
 
 
-def test_a_nested_value_in_a_wrong_place_is_shown_without_recursion(artifact: Path) -> None:
+def test_an_unexpected_nested_value_is_shown_without_recursion(artifact: Path) -> None:
     deep = "[" * 300 + "]" * 300
     artifact.write_text(artifact.read_text().replace("[[97,98]", f"[{deep}"))
     with pytest.raises(FormatError, match=r"merges\[0\]") as caught:
@@ -248,7 +248,7 @@ def test_a_merge_of_another_shape_is_refused(artifact: Path, merge: object) -> N
 
 
 @pytest.mark.parametrize("merges", [None, {}, "[]", 2])
-def test_merges_that_are_no_list_are_refused(artifact: Path, merges: object) -> None:
+def test_merges_that_are_not_a_list_are_refused(artifact: Path, merges: object) -> None:
     rewrite(artifact, lambda value: value.update(merges=merges))
     with pytest.raises(FormatError, match="merges is"):
         bpetite.load(artifact)
@@ -323,14 +323,14 @@ def test_a_missing_id_is_refused(artifact: Path, key: str) -> None:
 
 
 @pytest.mark.parametrize("token", [None, "ab", 97, {}, [256], [-1], [True], [1.0], ["a"], [[97]]])
-def test_a_token_that_is_no_list_of_bytes_is_refused(artifact: Path, token: object) -> None:
+def test_a_token_that_is_not_a_list_of_bytes_is_refused(artifact: Path, token: object) -> None:
     rewrite(artifact, lambda value: value["vocab"].update({"256": token}))
     with pytest.raises(FormatError, match=r"vocab\['256'\] is"):
         bpetite.load(artifact)
 
 
 @pytest.mark.parametrize("vocab", [None, [], "x", 1])
-def test_a_vocab_that_is_no_object_is_refused(artifact: Path, vocab: object) -> None:
+def test_a_vocab_that_is_not_an_object_is_refused(artifact: Path, vocab: object) -> None:
     rewrite(artifact, lambda value: value.update(vocab=vocab))
     with pytest.raises(FormatError, match="vocab is"):
         bpetite.load(artifact)
@@ -374,7 +374,7 @@ def test_a_mutated_artifact_loads_or_is_a_format_error(artifact: Path) -> None:
                 del data[at]
         artifact.write_bytes(data)
         try:
-            assert bpetite.load(artifact) == AB  # one value only fits these merges
+            assert bpetite.load(artifact) == AB  # only one value fits these merges
         except FormatError as error:
             assert error.path == str(artifact)
             refused += 1
@@ -404,7 +404,7 @@ def test_a_failed_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_merges_at_all_can_be_held(tmp_path: Path) -> None:
+def test_an_artifact_may_have_no_merges(tmp_path: Path) -> None:
     bpetite.save(make([]), tmp_path / "base.json")
     assert bpetite.load(tmp_path / "base.json") == make([])
 

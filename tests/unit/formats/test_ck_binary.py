@@ -1,4 +1,4 @@
-"""ck's binary export: the worked check, both maps, round trips, every refusal, a seeded fuzz."""
+"""ck's binary export: the worked check, both maps, round trips, every refusal, seeded mutations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OFFSETS, STRINGS, MERGES = "vocab_offsets.bin", "vocab_strings.bin", "vocab_merg
 META = "tokenizer_meta.json"
 NAMES = [OFFSETS, STRINGS, MERGES, META]
 
-# Written from the seed's words: 0x21-0x7E and 0xA1-0xFF stand for themselves, the rest is shifted.
+# As the seed describes them: 0x21-0x7E and 0xA1-0xFF are themselves, the others are shifted.
 CK_MAP = {b: chr(b) if 0x21 <= b <= 0x7E or b >= 0xA1 else chr(0x100 + b) for b in range(256)}
 
 
@@ -43,7 +43,7 @@ def make(
     ascii_only: bool = False,
     **changes: Any,
 ) -> Vocabulary:
-    """Make the vocabulary that ck has after these merges."""
+    """Return the vocabulary that ck has after these merges."""
     texts = BUILT_IN + (reserved or [])
     tokens = {token_id: text.encode() for token_id, text in enumerate(texts)}
     for byte in ASCII if ascii_only else bytes(range(256)):
@@ -68,7 +68,7 @@ AB_ASCII = make([(72, 73), (7, 102)], ascii_only=True)
 def write_export(
     folder: Path, texts: list[bytes], merges: list[tuple[int, ...]], **meta: Any
 ) -> None:
-    """Write an export by hand, right or wrong, as ck-bpe-train lays it out."""
+    """Write an export, valid or not, in the layout of ck-bpe-train."""
     starts = [0]
     for text in texts:
         starts.append(starts[-1] + len(text) + 1)
@@ -91,7 +91,7 @@ def write_export(
 
 
 def texts_of(vocab: Vocabulary, letters: dict[int, str]) -> list[bytes]:
-    """Return the texts of a vocabulary's tokens in an alphabet of letters."""
+    """Return a vocabulary's tokens as text, with these letters for bytes."""
     special = len(vocab.special_tokens)
     return [
         token if i < special else "".join(letters[b] for b in token).encode()
@@ -154,7 +154,7 @@ def test_the_json_is_written_line_for_line_as_ck_writes_it(export: Path) -> None
 
 def test_the_writer_uses_the_letters_that_cks_runtime_reads(export: Path) -> None:
     texts = (export / STRINGS).read_bytes().split(b"\0")
-    assert texts[4].decode() == "\u0100"  # byte 0 is a letter, so no raw NUL is in a text
+    assert texts[4].decode() == "\u0100"  # byte 0 is a letter, so texts contain no NUL
     assert texts[4 + 0x20].decode() == "\u0120"
     assert texts[4 + 0x7F].decode() == "\u017f"
     assert texts[4 + 0xA0].decode() == "\u01a0"
@@ -175,7 +175,7 @@ def test_a_saved_export_loads_as_the_vocabulary_that_made_it(export: Path) -> No
     assert vocab.pattern == patterns.GPT2
 
 
-def test_an_export_in_gpt2s_letters_loads_the_same_and_is_told_apart(tmp_path: Path) -> None:
+def test_an_export_in_gpt2s_letters_loads_the_same_and_is_distinguished(tmp_path: Path) -> None:
     pairs = [(4 + 0xC3, 4 + 0xA0), (4 + 0xAD, 4), (4 + 0x7F, 4 + 0x20)]
     vocab = make(pairs)
     merges = [tuple(merge) for merge in vocab.merge_ids]
@@ -286,7 +286,7 @@ def test_a_repeated_key_is_refused(export: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{", "{}}", '{"schema": NaN}', "[" * 60_000])
-def test_a_json_that_is_no_json_object_is_refused(export: Path, text: str) -> None:
+def test_a_json_file_that_is_not_an_object_is_refused(export: Path, text: str) -> None:
     (export / META).write_text(text)
     with pytest.raises(FormatError):
         ck_binary.load(export)
@@ -316,7 +316,7 @@ def test_another_mode_is_refused(export: Path, mode: object) -> None:
 
 @pytest.mark.parametrize("key", ck_binary._COUNTS)
 @pytest.mark.parametrize("value", [True, 1.0, "3", None, -1, 2**31, [3], 10**400])
-def test_a_count_that_is_no_int32_is_refused(export: Path, key: str, value: object) -> None:
+def test_a_count_that_is_not_an_int32_is_refused(export: Path, key: str, value: object) -> None:
     rewrite_meta(export, lambda meta: meta.update({key: value}))
     assert len(str(refuse(export, f"{key} is"))) < 400
 
@@ -382,7 +382,7 @@ def test_a_missing_table_is_refused(export: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [OFFSETS, STRINGS, MERGES])
-def test_a_folder_in_the_place_of_a_table_is_refused(export: Path, name: str) -> None:
+def test_a_folder_instead_of_a_table_is_refused(export: Path, name: str) -> None:
     (export / name).unlink()
     (export / name).mkdir()
     refuse(export, "expected a regular file")
@@ -424,7 +424,7 @@ TEXTS: dict[str, tuple[int, bytes, str]] = {
     "another byte": (101, b"b", "token 101 is b'b'; expected 'a', byte 0x61"),
     "a raw space for a byte": (36, b" ", "expected 'Ġ', byte 0x20"),
     "a byte in the other letters": (4 + 0xAD, "ń".encode(), "expected '\\xad', byte 0xAD"),
-    "the telling byte in the other letters": (4 + 0x7F, "ġ".encode(), "byte 0x80"),
+    "the deciding byte in the other letters": (4 + 0x7F, "ġ".encode(), "byte 0x80"),
     "a byte that is not UTF-8": (4 + 0x7F, b"\x7f\x80", "expected UTF-8"),
     "a merged token that is not UTF-8": (261, b"\xc4", "expected UTF-8"),
     "an unknown letter": (261, "Ġaβ".encode(), "'β' is not the letter of a byte"),
@@ -439,7 +439,7 @@ def test_a_wrong_text_is_refused_with_its_offset(tmp_path: Path, name: str) -> N
     texts = changed(token_id, text)
     write_export(tmp_path, texts, [tuple(merge) for merge in AB.merge_ids])
     error = refuse(tmp_path, words)
-    if name != "the telling byte in the other letters":  # there the next byte is the odd one
+    if name != "the deciding byte in the other letters":  # there the next byte is wrong
         assert error.offset == sum(len(before) + 1 for before in texts[:token_id])
 
 
@@ -453,7 +453,7 @@ def test_a_wrong_text_of_an_ascii_export_is_refused(
     refuse(tmp_path, f"token {token_id} is")
 
 
-def test_a_special_token_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+def test_a_special_token_that_is_listed_twice_is_refused(tmp_path: Path) -> None:
     for repeated in (b"<x>", b"<|pad|>"):
         texts = texts_of(make(reserved=["<x>", "<y>"]), CK_MAP)
         texts[5] = repeated
@@ -467,7 +467,7 @@ def test_the_overlap_that_ck_writes_for_reserved_tokens_is_refused_with_the_reas
 ) -> None:
     reserved = [f"<r{n}>".encode() for n in range(count)]
     texts = [text.encode() for text in BUILT_IN] + [CK_MAP[b].encode() for b in range(256)]
-    texts += [b"<|unk|><|unk|>"] * count  # ids that its code never sets
+    texts += [b"<|unk|><|unk|>"] * count  # ids that ck never sets
     texts[4 : 4 + count] = reserved
     texts = texts[: 4 + count + 256]
     if count > 256:
@@ -498,7 +498,7 @@ def test_a_wrong_merge_is_refused_with_its_offset(export: Path, name: str) -> No
     assert refuse(export, words).offset == 12 * rank
 
 
-def test_two_ids_of_one_token_are_refused(tmp_path: Path) -> None:
+def test_two_ids_for_one_token_are_refused(tmp_path: Path) -> None:
     texts = texts_of(make([(101, 102)]), CK_MAP)
     write_export(tmp_path, [*texts, b"ab"], [(101, 102, 260), (101, 102, 261)])
     refuse(tmp_path, "ids 260 and 261 are both b'ab'")
@@ -507,7 +507,7 @@ def test_two_ids_of_one_token_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_export_cut_at_any_byte_is_a_format_error(export: Path, name: str) -> None:
     data = (export / name).read_bytes()
-    last = len(data) - 1 if name == META else len(data)  # the JSON's final newline may go
+    last = len(data) - 1 if name == META else len(data)  # the final newline of the JSON is optional
     for length in range(last):
         (export / name).write_bytes(data[:length])
         with pytest.raises(FormatError):
@@ -537,7 +537,7 @@ def test_a_mutated_export_loads_or_is_a_format_error(export: Path, name: str) ->
             vocab = ck_binary.load(export)
         except FormatError:
             refused += 1
-        else:  # such as white space in the JSON, another max_piece_bytes, or a byte put back
+        else:  # whitespace in the JSON, another max_piece_bytes, or an unchanged byte
             assert vocab == AB
     assert refused > 250
 
@@ -550,16 +550,14 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_file_that_is_there_stops_the_save_and_stays_untouched(
-    tmp_path: Path, name: str
-) -> None:
+def test_one_existing_file_stops_the_save_and_stays_untouched(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(FileExistsError, match=re.escape(name)):
         ck_binary.save(AB, tmp_path)
     assert contents(tmp_path) == {name: b"mine"}
 
 
-def test_a_dangling_link_counts_as_a_file_that_is_there(tmp_path: Path) -> None:
+def test_a_dangling_link_counts_as_an_existing_file(tmp_path: Path) -> None:
     (tmp_path / MERGES).symlink_to("nowhere")
     with pytest.raises(FileExistsError):
         ck_binary.save(AB, tmp_path)
@@ -581,7 +579,7 @@ def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / MERGES / "mine").read_text() == "x"
 
 
-def test_a_file_in_the_place_of_the_folder_is_not_touched(tmp_path: Path) -> None:
+def test_a_file_where_the_folder_should_be_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "export").write_text("mine")
     with pytest.raises(FileExistsError):
         ck_binary.save(AB, tmp_path / "export", overwrite=True)
@@ -589,7 +587,7 @@ def test_a_file_in_the_place_of_the_folder_is_not_touched(tmp_path: Path) -> Non
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, seen: list[str]) -> None:
-    """Let the write of file `number` fail; note the names in order."""
+    """Make the write of file `number` fail; record the names in order."""
 
     def write(path: Path, data: bytes, *, overwrite: bool = False) -> None:
         seen.append(path.name)
@@ -622,7 +620,7 @@ def test_a_failed_overwrite_leaves_the_old_export(
     assert contents(export) == before
 
 
-def test_the_json_is_written_last_and_is_away_while_the_tables_change(
+def test_the_json_is_written_last_and_is_missing_while_the_tables_change(
     export: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[str, bool]] = []
@@ -636,7 +634,7 @@ def test_the_json_is_written_last_and_is_away_while_the_tables_change(
     assert seen == [(name, False) for name in NAMES]
 
 
-def test_a_folder_that_was_there_stays_after_a_failed_save(
+def test_an_existing_folder_stays_after_a_failed_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail_at(monkeypatch, 3, [])
@@ -646,7 +644,7 @@ def test_a_folder_that_was_there_stays_after_a_failed_save(
 
 
 @pytest.mark.parametrize("limit", [-1, 2**31, True, 1.0, "8"])
-def test_a_limit_that_is_no_int32_is_a_value_error(tmp_path: Path, limit: Any) -> None:
+def test_a_limit_that_is_not_an_int32_is_a_value_error(tmp_path: Path, limit: Any) -> None:
     with pytest.raises(ValueError, match="max_piece_bytes is"):
         ck_binary.save(AB, tmp_path / "x", max_piece_bytes=limit)
     assert list(tmp_path.iterdir()) == []

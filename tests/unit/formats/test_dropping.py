@@ -54,7 +54,7 @@ def test_each_trait_can_be_dropped() -> None:
     assert drop(vocab, droppable(vocab)[:-2]).ignore_merges is True
 
 
-def test_a_prefix_space_and_steps_are_dropped_apart() -> None:
+def test_a_prefix_space_and_steps_are_dropped_separately() -> None:
     split = Split("[0-9]", "contiguous")
     vocab = Vocabulary(BYTES, steps=["prefix-space", split])
     assert drop(vocab, ["prefix-space"]).steps == (split,)
@@ -68,12 +68,12 @@ def test_added_tokens_become_plain_special_tokens() -> None:
     assert drop(vocab, ["added token flags"]).added_tokens == (AddedToken("<s>", 256),)
 
 
-def test_of_shared_ids_the_text_stays_that_the_id_decodes_to() -> None:
+def test_a_shared_id_keeps_the_text_that_it_decodes_to() -> None:
     vocab = Vocabulary(BYTES | {256: b"<t>"}, special_tokens={"<s>": 256, "<t>": 256})
     assert dict(drop(vocab, ["shared ids"]).special_tokens) == {"<t>": 256}
 
 
-def test_an_unknown_name_and_a_name_of_nothing_are_errors() -> None:
+def test_unknown_names_and_names_of_absent_things_are_errors() -> None:
     vocab = Vocabulary(BYTES, pattern="gpt2", normalizer=["nfc"])
     with pytest.raises(ValueError, match=r"'normaliser'; known are .*; did you mean 'normalizer'"):
         drop(vocab, ["normaliser"])

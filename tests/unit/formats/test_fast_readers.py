@@ -1,4 +1,4 @@
-"""The fast readers give what the plain ones give: the same vocabulary, or the same words."""
+"""The fast readers and the plain ones agree: the same vocabulary, or the same error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXTS = ["low lower lowest", "naïve «café» 東京", "\t x = [1, 22, 333]\n",
 
 
 def outcome(load) -> object:
-    """What came out, whole: the vocabulary in all its parts, or the error in its own words."""
+    """Return the whole outcome: all parts of the vocabulary, or the error and its message."""
     try:
         vocab = load()
     except (ByteweldError, ValueError, TypeError) as error:
@@ -62,7 +62,7 @@ def files(small, tmp_path_factory) -> dict[str, Path]:
 def test_a_usual_file_is_read_fast_and_is_the_same(kind, files, small, monkeypatch):
     vocab = formats.load(files[kind])
     assert vocab._table is not None
-    assert "tokens" not in vars(vocab)  # not made until they are asked for
+    assert "tokens" not in vars(vocab)  # not made before they are used
     assert vocab == small.vocab
     load = lambda: formats.load(files[kind])  # noqa: E731
     assert outcome(load) == plainly(monkeypatch, load)
@@ -102,7 +102,7 @@ def test_real_vocabularies_are_the_same(kind, name, shared, tmp_path, monkeypatc
     assert outcome(load) == plainly(monkeypatch, load)
 
 
-# ---------------------------------------------------------------------- the same words
+# ---------------------------------------------------------------------- the same error
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_real_vocabularies_are_the_same(kind, name, shared, tmp_path, monkeypatc
         ('"model": {', '"model": null, "model": {'),
     ],
 )
-def test_an_odd_file_is_read_or_refused_in_the_same_words(old, new, files, tmp_path, monkeypatch):
+def test_an_odd_file_is_read_or_refused_with_the_same_error(old, new, files, tmp_path, monkeypatch):
     text = files["json"].read_text("utf-8")
     assert old in text
     path = tmp_path / "odd.json"

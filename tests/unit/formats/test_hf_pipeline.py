@@ -1,4 +1,4 @@
-"""Pipelines of tokenizer.json, made by hand and at random, through the real `tokenizers` and ours.
+"""Pipelines of tokenizer.json, handmade and random, in the real `tokenizers` and in byteweld.
 
 Each file is opened by the real library, read by us, written by us and opened by the library again:
 all give the same ids, with special tokens and with them as plain text.
@@ -49,7 +49,7 @@ ALPHABET = "the THE 's<>mw\n\t .,!1½²é\u0301ﬁ日õ🦊\u200b"
 
 
 def model(**changes: Any) -> Part:
-    """Return a model with merges inside and across the words."""
+    """Return a model with merges inside and across words."""
     vocab = {BYTE_TO_CHAR[byte]: byte for byte in range(256)}
     merges: list[list[str]] = []
     rng = random.Random(3)
@@ -116,9 +116,9 @@ Encode = Callable[[str], list[int] | None]
 
 
 def encoder(real: Any) -> Encode:
-    """Return the encoding of a real tokenizer; it gives None for a text on which it panics.
+    """Return the encoder of a real tokenizer; it returns None for a text on which it panics.
 
-    It does where one added token takes the white space that another begins with.
+    It panics if one added token takes the whitespace that another starts with.
     """
 
     def encode(text: str) -> list[int] | None:
@@ -134,7 +134,7 @@ def encoder(real: Any) -> Encode:
 
 
 def encoders(text: str) -> list[Encode]:
-    """Return a real tokenizer's encoding with special tokens, and with them as plain text."""
+    """Return a real tokenizer's encoders, with special tokens and with them as plain text."""
     found = []
     for plain in (False, True):
         real = tokenizers.Tokenizer.from_str(text)
@@ -144,7 +144,7 @@ def encoders(text: str) -> list[Encode]:
 
 
 def check(value: Part, folder: Path, texts: list[str]) -> Vocabulary:
-    """Hold the library, what we read, and what we write from it, to the same ids."""
+    """Check that the library, what we read, and what we write from it give the same ids."""
     number_added(value)
     path, again = folder / "given.json", folder / "again.json"
     path.write_text(json.dumps(value), encoding="utf-8")
@@ -280,7 +280,7 @@ def test_steps_that_no_byte_level_makes_are_refused(tmp_path: Path, steps: list[
         hf.save(vocab, tmp_path / "t.json")
 
 
-# ---------------------------------------------------------------------- the normaliser
+# ---------------------------------------------------------------------- the normalizer
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_steps_that_no_byte_level_makes_are_refused(tmp_path: Path, steps: list[
         ([], ()),
     ],
 )
-def test_normalisers_have_the_library_s_ids(
+def test_normalizers_have_the_library_s_ids(
     tmp_path: Path, steps: list[Part], expected: tuple[Any, ...]
 ) -> None:
     whole = {"type": "Sequence", "normalizers": steps}
@@ -325,7 +325,9 @@ def test_each_flag_of_an_added_token_has_the_library_s_ids(tmp_path: Path, flag:
     assert ("added token flags" in vocab.extras) == (flag != "special")
 
 
-def test_added_tokens_that_are_searched_in_one_pass_have_no_pass(tmp_path: Path) -> None:
+def test_normalized_makes_no_difference_if_all_tokens_have_it_and_nothing_normalizes(
+    tmp_path: Path,
+) -> None:
     value = document()
     value["added_tokens"] = [added("<s>", normalized=True), added("<t>", normalized=True)]
     vocab = check(value, tmp_path, HARD_TEXTS)
@@ -350,13 +352,13 @@ def test_an_added_token_may_be_an_ordinary_token_too(tmp_path: Path) -> None:
     assert vocab.ids[b"a"] == vocab.special_tokens["a"] == 97
 
 
-def test_added_tokens_stay_out_of_a_model_that_looks_whole_pretokens_up(tmp_path: Path) -> None:
+def test_added_tokens_stay_out_of_a_model_that_looks_up_whole_pretokens(tmp_path: Path) -> None:
     value = document(pre_tokenizer=byte_level(), model=model(ignore_merges=True))
     value["added_tokens"] = [added("<new>"), added("<newer>")]
     check(value, tmp_path, ["<new>", "<newer>", "x<new>"])
     written = json.loads((tmp_path / "again.json").read_text("utf-8"))
     assert "<new>" not in written["model"]["vocab"]
-    # The unk token stays, or the library would fail on what is unknown.
+    # The unk token stays, or the library would fail on unknown text.
     vocab = {text: n for n, text in enumerate(t for t in model()["vocab"] if "!" not in t)}
     merges = [pair for pair in model()["merges"] if "".join(pair) in vocab]
     value["model"] = model(
@@ -382,7 +384,7 @@ def test_bytes_without_a_token_are_unknown_or_dropped(tmp_path: Path, unk: str |
         value = document(
             model=model(vocab=vocab, merges=merges, unk_token=unk, ignore_merges=ignore_merges)
         )
-        value["added_tokens"] = [added("<|unk|>")]  # a name alone makes no unk token
+        value["added_tokens"] = [added("<|unk|>")]  # a name alone does not declare unk
         found = check(value, tmp_path, HARD_TEXTS)
         assert found.alphabet == "partial"
         assert found.roles == ({"unk": vocab[unk]} if unk else {})
@@ -396,7 +398,7 @@ def test_bytes_without_a_token_are_unknown_or_dropped(tmp_path: Path, unk: str |
         ({"byte_fallback": True}, "byte_fallback"),
     ],
 )
-def test_unknown_bytes_that_become_other_things_are_refused(
+def test_models_in_which_unknown_bytes_become_other_tokens_are_refused(
     tmp_path: Path, change: Part, named: str
 ) -> None:
     value = document(model=model(**change))
@@ -408,7 +410,9 @@ def test_unknown_bytes_that_become_other_things_are_refused(
         hf.load(path)
 
 
-def test_tokens_that_are_not_in_byte_letters_are_kept_and_never_met(tmp_path: Path) -> None:
+def test_tokens_that_are_not_in_byte_letters_are_kept_and_no_text_becomes_them(
+    tmp_path: Path,
+) -> None:
     value = document()
     vocab, merges = value["model"]["vocab"], value["model"]["merges"]
     size = len(vocab)
@@ -514,7 +518,7 @@ ADDED = st.builds(
 
 
 def is_ambiguous(value: Part) -> bool:
-    """Say whether two added tokens are one when normalised: the library then takes any of them."""
+    """Whether two added tokens are equal once normalized: the library then takes either."""
     if not value["normalizer"]["normalizers"]:
         return False
     real = tokenizers.Tokenizer.from_str(json.dumps(value))
@@ -568,5 +572,5 @@ def test_random_pipelines_have_the_library_s_ids(
         return
     try:
         check(value, tmp_path, [*texts, "".join(t["content"] for t in tokens).join(texts)])
-    except UnsupportedError as error:  # an added token is an ordinary one in a way we refuse
+    except UnsupportedError as error:  # an added token is also an ordinary one in a way we refuse
         assert "token '" in str(error)

@@ -1,4 +1,4 @@
-"""tokenizer.json: what we write, the real `tokenizers` reads with our ids, and the reverse."""
+"""tokenizer.json: the real `tokenizers` reads what we write with our ids, and the reverse."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ASCII_CHARACTERS = "\t\n\r" + "".join(map(chr, range(0x20, 0x7F)))
 
 
 def grow(base: dict[int, bytes], pairs: list[tuple[int, int]], **kwargs: Any) -> Vocabulary:
-    """Make a vocabulary whose merges join tokens picked by number, where that gives a new one."""
+    """Return a vocabulary whose merges join tokens picked by number, if that makes a new one."""
     tokens = dict(base)
     order = list(tokens)
     known = set(tokens.values())
@@ -73,7 +73,7 @@ def grow(base: dict[int, bytes], pairs: list[tuple[int, int]], **kwargs: Any) ->
 
 
 def words_vocabulary(**kwargs: Any) -> Vocabulary:
-    """Make a small vocabulary with merges inside and across words, emoji and white space."""
+    """Return a small vocabulary with merges inside and across words, emoji and whitespace."""
     rng = random.Random(7)
     data = (WORDS + "  \n\n\t").encode()
     pairs = [(data[i], data[i + 1]) for i in rng.sample(range(len(data) - 1), len(data) - 1)]
@@ -95,7 +95,7 @@ def same_ids(vocab: Vocabulary, tokenizer: Any, text: str) -> None:
 
 
 def document(**model: Any) -> dict[str, Any]:
-    """Return the smallest sound file, with changes to its model."""
+    """Return the smallest valid file, with changes to its model."""
     return {
         "version": "1.0",
         "truncation": None,
@@ -196,7 +196,7 @@ def test_the_real_library_gives_our_ids_on_random_vocabularies(
     specials: set[str],
     texts: list[str],
 ) -> None:
-    # Letters that the texts use come first, so that small numbers pick them.
+    # Letters that occur in the texts come first, so that small numbers pick them.
     first = b"ab c\n'<|\xc3\xa91\xe6\x97\xa5"
     order = [*dict.fromkeys(first), *(b for b in range(256) if b not in first)]
     vocab = grow(
@@ -242,7 +242,7 @@ def test_a_vocabulary_ranked_by_id_is_written_as_merges_with_the_same_ids(
         assert tokenizer.encode(text).ids == peer.encode_ordinary(text)
 
 
-def test_overlapping_ways_to_make_a_token_are_cut_as_tiktoken_cuts_them(tmp_path: Path) -> None:
+def test_overlapping_ways_to_make_a_token_are_merged_as_in_tiktoken(tmp_path: Path) -> None:
     table = dict(enumerate([*BYTES.values(), b"aba", b"ba", b"ab", b"bab", b"abab", b"babab"]))
     vocab = Vocabulary(table, ranking="ranks")
     tokenizer = real(vocab, tmp_path)
@@ -296,14 +296,16 @@ def test_the_real_library_gives_our_ids_on_hostile_files(
     assert files
     for path in files:
         text = path.read_bytes().decode("utf-8", "replace")
-        # The reference takes the square of a pre-token's length, so whole texts are cut short.
+        # The reference is quadratic in a pre-token's length, so whole texts are shortened.
         same_ids(vocab, tokenizer, text[: 600 if pattern is None else 6000])
 
 
 # ---------------------------------------------------------------------- roles and the sidecar
 
 
-def test_roles_are_kept_in_a_sidecar_only_where_the_file_cannot_say_them(tmp_path: Path) -> None:
+def test_roles_are_in_a_sidecar_only_if_they_cannot_be_inferred_from_the_file(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "books.json"
     beside = tmp_path / "books.json.byteweld.json"
     plain = words_vocabulary(specials=["<s>", "</s>"])
@@ -410,7 +412,7 @@ def test_patterns_that_oniguruma_reads_differently_are_refused_by_construct(
         read(given_file, tmp_path)
 
 
-def test_special_tokens_that_ordinary_text_could_meet_are_refused(tmp_path: Path) -> None:
+def test_special_tokens_that_ordinary_text_could_become_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     for text in ["é", "a", "Ġ"]:  # each is also the letter of a byte
         vocab = Vocabulary(BYTES | {300: text.encode()}, special_tokens={text: 300})
@@ -486,7 +488,7 @@ def test_a_string_merge_that_looks_like_a_version_line_is_skipped_as_the_library
         tokenizer = tokenizers.Tokenizer.from_str(json.dumps(value))
         vocab = read(value, tmp_path)
         assert len(vocab.merge_ids) == len(merges) - (type(merges[0]) is str)
-        vocab = Vocabulary(vocab.tokens, vocab.merge_ids)  # the pattern would cut after #
+        vocab = Vocabulary(vocab.tokens, vocab.merge_ids)  # the pattern would split after #
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(
             add_prefix_space=False, use_regex=False
         )
@@ -502,7 +504,7 @@ def test_added_tokens_outside_the_vocabulary_have_the_id_that_the_library_gives(
     vocab = read(value, tmp_path)
     assert vocab.special_tokens == {"<s>": 258, "<t>": 259}
     same_ids(vocab, tokenizers.Tokenizer.from_str(json.dumps(value)), "ab<t> ab<s>")
-    # A file may claim other ids; the library warns and gives its own.
+    # A file may claim other ids; the library warns and assigns its own.
     value["added_tokens"] = [added("<s>", 300), added("Ġab", 301, special=False), added("<t>", 7)]
     theirs = tokenizers.Tokenizer.from_str(json.dumps(value))
     assert theirs.encode("<s>Ġab<t>").ids == [258, 257, 259]
@@ -522,7 +524,7 @@ def test_an_old_file_without_type_and_use_regex_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", [patterns.GPT2, patterns.CL100K, patterns.O200K, patterns.CK])
-def test_dropping_what_does_not_match_is_the_same_where_everything_matches(
+def test_removing_what_does_not_match_changes_nothing_if_everything_matches(
     tmp_path: Path, pattern: str
 ) -> None:
     tokenizers = pytest.importorskip("tokenizers")
@@ -548,7 +550,7 @@ def test_dropping_what_does_not_match_is_the_same_where_everything_matches(
         r"(?:\p{L}+|\p{N}+|[^\s\p{L}\p{N}]+|\s+)b",
     ],
 )
-def test_dropping_what_does_not_match_is_a_step_elsewhere(tmp_path: Path, pattern: str) -> None:
+def test_removing_what_does_not_match_is_a_step_otherwise(tmp_path: Path, pattern: str) -> None:
     value = document()
     steps = [split({"Regex": pattern}, "Removed", True), byte_level()]
     value["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
@@ -741,7 +743,7 @@ def small_file() -> bytes:
 
 
 def survives(path: Path, data: bytes) -> bool:
-    """Read damaged bytes; anything but the errors that a reader may raise fails the test."""
+    """Read damaged bytes; any error but those that a reader may raise fails the test."""
     path.write_bytes(data)
     hf.recognize(path, data)
     try:
@@ -786,7 +788,7 @@ def test_mutations_are_read_or_refused_but_never_crash(tmp_path: Path) -> None:
 WRONG_VALUES: list[Any] = [None, True, 0, -1, 1.5, "", "x", [], {}, [[]], {"type": "x"}, 2**40]
 
 
-def test_wrong_values_at_every_place_are_refused_or_harmless(tmp_path: Path) -> None:
+def test_wrong_values_anywhere_are_refused_or_harmless(tmp_path: Path) -> None:
     whole = json.loads(small_file())
     whole["model"]["merges"] = [["a", "b"], ["Ġ", "ab"]]
 
@@ -824,7 +826,9 @@ def test_recognition_takes_linear_time() -> None:
     started = time.process_time()
     for head in (b'{"' + b'\\"' * 32_000, b'{"a":' * 13_000, b'{"model"' * 8_000):
         assert not hf.recognize(Path("any"), head)
-    assert time.process_time() - started < 5  # under one second; the square would be minutes
+    assert (
+        time.process_time() - started < 5
+    )  # it takes less than a second; quadratic time would be minutes
 
 
 def unpack(shared: Path, name: str, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Patterns that pass the check of dialects are read alike by Oniguruma and by us."""
+"""Patterns that pass the check of dialects mean the same in Oniguruma and in byteweld."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.helpers.strategies import examples
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 regex = pytest.importorskip("regex", reason="regex is not installed")
 
-# Every character but surrogates, and those of planes that are empty or wholly private.
+# Every character but surrogates, and planes that are empty or private use.
 _PLANES = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]
 EVERY_CHARACTER = "".join(map(chr, _PLANES))
 COMMON = [r"\s", r"\d", *(rf"\p{{{name}}}" for name in "L Lu Ll Lt Lm Lo M N P S Han".split())]
@@ -29,7 +29,7 @@ RARE = [rf"\p{{{name}}}" for name in sorted(_oniguruma._PROPERTIES)]
 _RUNS = [list(run) for _, run in groupby(EVERY_CHARACTER, unicodedata.category)]
 EDGES = "".join(run[0] + run[-1] for run in _RUNS)
 
-# The patterns of the field's vocabularies that have something of their own; see also patterns.py.
+# Patterns of well-known vocabularies with unusual constructs; see also patterns.py.
 FIELD = [
     r"\p{N}{1,3}",
     r"\s?\p{P}+",
@@ -56,13 +56,13 @@ def cut(pattern: str, text: str, behavior: str = "isolated") -> list[tuple[str, 
     "item",
     [*COMMON, *(pytest.param(i, marks=pytest.mark.slow) for i in RARE if i not in COMMON)],
 )
-def test_every_class_holds_the_same_characters(item: str) -> None:
+def test_every_class_has_the_same_characters(item: str) -> None:
     others = "".join(piece for piece, _ in cut(item, EVERY_CHARACTER, "removed"))
     assert others == regex.sub(item, "", EVERY_CHARACTER)
 
 
 @pytest.mark.parametrize("pattern", FIELD)
-def test_all_kinds_of_characters_are_cut_alike_by_the_patterns_of_the_field(pattern: str) -> None:
+def test_well_known_patterns_split_all_kinds_of_characters_the_same(pattern: str) -> None:
     assert find_dialect_problem(pattern) is None
     for text in (
         EDGES,
@@ -78,7 +78,9 @@ def test_the_check_takes_linear_time() -> None:
     for pattern in ("[" + "a-" * 50_000, "(?i:" + "a|" * 50_000, r"\s?" * 50_000 + "("):
         assert find_dialect_problem(pattern) is not None
         matches_everywhere(pattern)
-    assert time.process_time() - started < 5  # under one second; the square would be minutes
+    assert (
+        time.process_time() - started < 5
+    )  # it takes less than a second; quadratic time would be minutes
 
 
 @examples(300)
@@ -86,9 +88,9 @@ def test_the_check_takes_linear_time() -> None:
     pattern=st.text("ab|()?*+[]^\\sp{L}1,:!=<>&-. ", max_size=14),
     text=st.text("ab 1L\n<&-", max_size=20),
 )
-def test_patterns_that_pass_the_check_cut_alike_in_oniguruma(pattern: str, text: str) -> None:
+def test_patterns_that_pass_the_check_split_the_same_in_oniguruma(pattern: str, text: str) -> None:
     if find_dialect_problem(pattern) is not None or "&&" in pattern or pattern.isidentifier():
-        return  # `regex` reads && in another way than both engines
+        return  # `regex` reads && differently from both engines
     try:
         cut = tokenizers.pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")
     except Exception:  # a reversed range, say: both refuse
@@ -121,7 +123,7 @@ REPEATS = ["", "", "?", "*", "+", "+", "{1,3}", "{2,3}", "?+", "++", "*?"]
     ),
     text=st.text("aZ\u01c5\u02b0日1½ \n\r!\u0301's\x00", max_size=12),
 )
-def test_no_text_lies_between_the_matches_of_a_pattern_that_matches_everywhere(
+def test_a_pattern_that_matches_everywhere_has_no_gaps_between_matches(
     branches: list[list[tuple[str, str]]], text: str
 ) -> None:
     pattern = "|".join("".join(part + repeat for part, repeat in branch) for branch in branches)

@@ -1,4 +1,4 @@
-"""The table of formats: recognition by content, names by suffix, and no option silently dropped."""
+"""The table of formats: recognition, formats by suffix, checks before writing, and options."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import importlib
 import inspect
 import subprocess
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +19,7 @@ BYTES = {byte: bytes([byte]) for byte in range(256)}
 AB = Vocabulary(BYTES | {256: b"ab"}, [(97, 98, 256)])
 
 
-@pytest.fixture(autouse=True)
-def engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand in for the one function of the engine that a rank file needs, where it is not built."""
-    try:
-        from byteweld import _native  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:
-        _native = types.ModuleType("byteweld._native")
-        monkeypatch.setitem(sys.modules, "byteweld._native", _native)
-    if not hasattr(_native, "recover_merges"):
-
-        def recover(tokens: list[tuple[int, bytes]]) -> list[tuple[int, int, int]]:
-            ids = {token: i for i, token in tokens}
-            return [(ids[t[:1]], ids[t[1:]], i) for i, t in tokens if len(t) == 2]
-
-        monkeypatch.setattr(_native, "recover_merges", recover, raising=False)
-
-
-# Vocabularies that have one thing more than the plain core.
+# Vocabularies with one of the extras each.
 SPECIAL = BYTES | {256: b"<s>"}
 EXTRAS = {
     "added token flags": Vocabulary(SPECIAL, added_tokens=[AddedToken("<s>", 256, lstrip=True)]),
@@ -125,7 +107,7 @@ def test_the_name_of_a_new_file_says_its_format(
     assert formats.recognize(path) == (name or "huggingface")
 
 
-def test_a_folder_asks_for_a_format(tmp_path: Path) -> None:
+def test_a_folder_needs_a_format(tmp_path: Path) -> None:
     for path in (str(tmp_path), tmp_path, f"{tmp_path}/new/"):
         with pytest.raises(UnsupportedError, match="format= 'ck' or 'gpt2'"):
             formats.save(AB, path)
@@ -133,12 +115,12 @@ def test_a_folder_asks_for_a_format(tmp_path: Path) -> None:
     assert formats.load(tmp_path / "new") == AB
 
 
-def test_a_name_that_says_nothing_asks_for_a_format(tmp_path: Path) -> None:
+def test_a_name_without_a_known_suffix_needs_a_format(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match=r"'tokens.bin' does not say a format; pass format="):
         formats.save(AB, tmp_path / "tokens.bin")
 
 
-def test_an_unknown_file_is_a_format_error_that_lists_the_known(tmp_path: Path) -> None:
+def test_an_unknown_file_is_a_format_error_that_lists_the_formats(tmp_path: Path) -> None:
     path = tmp_path / "poem.txt"
     path.write_bytes(b"roses are red\n")
     with pytest.raises(FormatError, match=r"known are .*bpe1.*huggingface.*tiktoken") as caught:
@@ -197,7 +179,7 @@ def test_importing_the_table_imports_no_format() -> None:
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
-def test_what_a_format_does_not_hold_is_refused_by_name(tmp_path: Path, extra: str) -> None:
+def test_what_a_format_cannot_hold_is_refused_by_name(tmp_path: Path, extra: str) -> None:
     vocab = EXTRAS[extra]
     assert vocab.extras == (extra,)
     holders = [name for name, format in formats.FORMATS.items() if extra in format.holds]

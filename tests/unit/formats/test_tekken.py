@@ -1,4 +1,4 @@
-"""tekken.json: what mistral-common reads, with its special tokens, sizes and order of ids."""
+"""tekken.json as mistral-common reads it: special tokens, sizes and order of ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXTS = ["", "hello <s> there", "été 日本語", "a\n\n  b", "<SPECIAL_21>[INS
 
 
 def document(tokens: list[bytes] | None = None, **changes: Any) -> dict[str, Any]:
-    """Return a file of an old version: 22 special tokens, 20 of which have a name."""
+    """Return a file of an old version: 22 special tokens, 20 of them named."""
     tokens = [*BYTES, b"he", b"ll", b"hell"] if tokens is None else tokens
     config = {
         "pattern": patterns.O200K,
@@ -65,7 +65,7 @@ def test_a_file_without_special_tokens_has_the_default_ones(tmp_path: Path) -> N
     assert reference.encode(vocab, "<s>", allowed_special="all") == [1]
 
 
-def test_only_as_many_tokens_are_used_as_the_sizes_say(tmp_path: Path) -> None:
+def test_the_sizes_determine_how_many_tokens_are_used(tmp_path: Path) -> None:
     value = document()
     value["config"]["default_vocab_size"] -= 1
     value["vocab"][-1]["token_bytes"] = "not base64, and nobody looks"
@@ -82,7 +82,7 @@ def test_a_file_with_special_tokens_has_these_and_fills_the_rest(tmp_path: Path)
     assert vocab.roles == {"pad": 0}
 
 
-def test_ranks_that_are_no_merge_list_stay_ranks(tmp_path: Path) -> None:
+def test_ranks_that_are_not_a_merge_list_stay_ranks(tmp_path: Path) -> None:
     vocab = read(document([*BYTES, b"abc"]), tmp_path)
     assert vocab.ranking == "ranks"
     assert reference.encode(vocab, "abc") == [22 + 256]
@@ -187,7 +187,7 @@ def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path:
     assert not all([survives(path, damaged) for damaged in mutations(data)])
 
 
-def test_recognition_needs_an_object_and_a_sign(tmp_path: Path) -> None:
+def test_recognition_needs_an_object_and_a_key_of_tekken(tmp_path: Path) -> None:
     path = tmp_path / "any.name"
     for value in (document(), {"vocab": document()["vocab"], "config": document()["config"]}):
         path.write_text(json.dumps(value, indent=1), encoding="utf-8")
@@ -224,7 +224,7 @@ def test_mistral_common_reads_what_is_written_with_our_ids(tmp_path: Path) -> No
 
 
 def make(*, first: int = 2, **changes: Any) -> Vocabulary:
-    """Return a vocabulary as tekken has it, or changed: special tokens, bytes, one merge."""
+    """Return a vocabulary in tekken's layout, with changes: special tokens, bytes, one merge."""
     texts = {"<a>": 0, "<b>": 1}
     tokens = {i: text.encode() for text, i in texts.items()}
     tokens |= {first + byte: token for byte, token in enumerate(BYTES)}
@@ -273,7 +273,7 @@ def test_what_tekken_cannot_hold_is_refused_by_name(
     assert not path.exists()
 
 
-def test_a_bare_word_is_a_regular_expression_and_no_name(tmp_path):
+def test_a_bare_word_is_a_regular_expression_and_not_a_name(tmp_path):
     value = document()
     config(pattern="gpt2")(value)
     assert read(value, tmp_path).pattern == "(?:gpt2)"

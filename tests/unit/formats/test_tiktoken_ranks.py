@@ -6,8 +6,6 @@ import base64
 import gzip
 import json
 import random
-import sys
-import types
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,7 @@ TEXTS = ["", " ", "abab ab\n", "the then there", "aaaaaaaaaaa", "été 日本語
 
 
 def recover_slowly(tokens: list[tuple[int, bytes]]) -> list[tuple[int, int, int]] | None:
-    """Do what the engine's `recover_merges` does, in the plainest way."""
+    """Do what the engine's `recover_merges` does, in the simplest way."""
     ids = {token: token_id for token_id, token in tokens}
     merges = []
     for token_id, token in tokens:
@@ -45,18 +43,6 @@ def recover_slowly(tokens: list[tuple[int, bytes]]) -> list[tuple[int, int, int]
             return None
         merges.append((ids[parts[0]], ids[parts[1]], token_id))
     return merges
-
-
-@pytest.fixture(autouse=True)
-def engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put the plain function in the engine's place where the engine is not built."""
-    try:
-        from byteweld import _native  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:
-        _native = types.ModuleType("byteweld._native")
-        monkeypatch.setitem(sys.modules, "byteweld._native", _native)
-    if not hasattr(_native, "recover_merges"):
-        monkeypatch.setattr(_native, "recover_merges", recover_slowly, raising=False)
 
 
 def lines(tokens: list[bytes], first: int = 0) -> bytes:
@@ -99,7 +85,7 @@ def test_a_file_whose_ranks_are_a_merge_list_gives_the_merge_list(tmp_path: Path
         same_ids(vocab, peer_of(path, patterns.GPT2, {"<|eot|>": 300}), text)
 
 
-def test_a_file_whose_ranks_are_no_merge_list_is_ranked_by_id(tmp_path: Path) -> None:
+def test_a_file_whose_ranks_are_not_a_merge_list_is_ranked_by_id(tmp_path: Path) -> None:
     path = write(tmp_path, lines([*BYTES, b"abc", b"ab", b"xyzxyz"]))
     vocab = ranks.load(path, pattern=None, special_tokens={})
     assert (vocab.ranking, vocab.merge_ids) == ("ranks", ())
@@ -148,7 +134,7 @@ def test_the_engine_recovers_merges_as_the_plain_function_does(
     assert (theirs and list(map(tuple, theirs))) == ours
 
 
-def test_ranks_may_have_holes_and_start_anywhere(tmp_path: Path) -> None:
+def test_ranks_may_have_gaps_and_start_anywhere(tmp_path: Path) -> None:
     path = write(tmp_path, lines(BYTES, 5) + b"YWI= 300\n" + b"YWJi 900")
     vocab = ranks.load(path, pattern=None, special_tokens={"<s>": 0})
     assert vocab.tokens[300] == b"ab"
@@ -186,7 +172,9 @@ def test_a_special_token_with_the_id_of_another_token_is_refused(tmp_path: Path)
     path = write(tmp_path, lines(BYTES))
     with pytest.raises(FormatError, match=r"'<s>' has id 97, which is the rank of b'a'"):
         ranks.load(path, pattern=None, special_tokens={"<s>": 97})
-    path = write(tmp_path, lines([*BYTES, b"abc"]))  # no merge list, so no learned special token
+    path = write(
+        tmp_path, lines([*BYTES, b"abc"])
+    )  # not a merge list, so special tokens cannot be learned
     with pytest.raises(UnsupportedError, match="'abc' is also the token of rank 256"):
         ranks.load(path, pattern=None, special_tokens={"abc": 256})
 

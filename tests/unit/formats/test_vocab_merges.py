@@ -1,4 +1,4 @@
-"""vocab.json + merges.txt: read under both names, written as others read it, nothing guessed."""
+"""vocab.json + merges.txt: read under both names, written as others read them, nothing guessed."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_without_pattern_and_special_tokens_the_error_says_how_to_give_them(
     assert (vocab.pattern, vocab.roles) == (patterns.GPT2, {"bos": 256})
 
 
-def test_a_change_of_either_file_makes_the_sidecar_another_s(tmp_path: Path) -> None:
+def test_a_sidecar_belongs_to_both_files_as_they_were_saved(tmp_path: Path) -> None:
     for name in ("vocab.json", "merges.txt"):
         gpt2.save(sound(), tmp_path, overwrite=True)
         path = tmp_path / name
@@ -171,7 +171,7 @@ def test_a_change_of_either_file_makes_the_sidecar_another_s(tmp_path: Path) -> 
             gpt2.load(tmp_path)
 
 
-def test_a_missing_place_is_a_missing_file(tmp_path: Path) -> None:
+def test_a_missing_path_is_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         gpt2.load(tmp_path / "nowhere")
     (tmp_path / "vocab.json").write_text("{}", "utf-8")
@@ -273,7 +273,7 @@ def test_recognition_is_by_the_files_of_the_folder(tmp_path: Path) -> None:
     assert not gpt2.recognize(tmp_path, b"")
 
 
-def test_the_first_files_of_gpt2_are_the_same_vocabulary(tmp_path: Path, shared: Path) -> None:
+def test_the_original_files_of_gpt2_are_the_same_vocabulary(tmp_path: Path, shared: Path) -> None:
     for name in ("gpt2/encoder.json", "gpt2/vocab.bpe", "hf/gpt2.tokenizer.json"):
         data = gzip.decompress((shared / "vocabs" / f"{name}.gz").read_bytes())
         (tmp_path / name.rpartition("/")[2]).write_bytes(data)
