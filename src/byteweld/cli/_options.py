@@ -21,20 +21,6 @@ _TIES = get_args(TieRule)
 _ON_ERROR = get_args(ErrorPolicy)
 
 
-def choice(names: Sequence[str], what: str) -> Any:
-    """A check that an option is one of a few names."""
-
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in names:
-            hint = _errors.nearest(value, names)
-            raise _errors.UsageError(
-                f"{what} is {value!r}; it must be one of {', '.join(names)}{hint}"
-            )
-        return value
-
-    return check
-
-
 _KILO = 1024
 
 
@@ -341,6 +327,19 @@ NoSpecial = Annotated[
 ]
 
 
+class Loading(NamedTuple):
+    """The options for tokenizer files that do not hold everything."""
+
+    format: Format = None
+    pattern: LoadPattern = None
+    special: LoadSpecial = None
+    no_special: NoSpecial = False
+
+    def load(self, path: str) -> byteweld.Tokenizer:
+        """Load a tokenizer by its path or name."""
+        return load_tokenizer(path, **self._asdict())
+
+
 def is_name(path: str) -> bool:
     """Whether a path names an encoding rather than a file."""
     return not Path(path).exists() and path in byteweld.list_encoding_names()
@@ -349,10 +348,10 @@ def is_name(path: str) -> bool:
 def load_tokenizer(
     path: str,
     *,
-    format: str | None,
-    pattern: str | None,
-    special: Sequence[str] | None,
-    no_special: bool,
+    format: str | None = None,
+    pattern: str | None = None,
+    special: Sequence[str] | None = None,
+    no_special: bool = False,
 ) -> byteweld.Tokenizer:
     """Load a tokenizer by its path or name, with what its file does not hold."""
     if is_name(path):
@@ -412,8 +411,6 @@ def _special_text(default: str) -> Option:
     )
 
 
-SpecialTextOrFail = Annotated[str | None, _special_text("fail")]
-SpecialTextOrSpecial = Annotated[str | None, _special_text("special")]
 AllowedSpecial = Annotated[
     list[str] | None,
     Option(
@@ -431,6 +428,30 @@ OldAllowedSpecial = Annotated[
 OldPlain = Annotated[
     bool, Option("--plain", help="The same as --special-text text.", is_hidden=True)
 ]
+
+
+class SpecialsOrFail(NamedTuple):
+    """How special tokens in text are treated by verbs that refuse them by default."""
+
+    special_text: Annotated[str | None, _special_text("fail")] = None
+    allowed_special: AllowedSpecial = None
+    plain: OldPlain = False
+
+    def arguments(self, known: Collection[str]) -> Any:
+        """The arguments of methods that encode; `known` are the special tokens."""
+        return special_arguments(known, *self, default="fail")
+
+
+class Specials(NamedTuple):
+    """How special tokens in text are treated by verbs that measure."""
+
+    special_text: Annotated[str | None, _special_text("special")] = None
+    allowed_special: OldAllowedSpecial = None
+    plain: OldPlain = False
+
+    def arguments(self, known: Collection[str]) -> Any:
+        """The arguments of methods that encode; `known` are the special tokens."""
+        return special_arguments(known, *self, default="special")
 
 
 def special_arguments(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 import byteweld
 from byteweld.cli import DONE, FAILED, NO, _errors, _output
@@ -36,33 +36,30 @@ Differences = Annotated[
 NoFail = Annotated[
     bool, Option("--no-fail", help="Exit with 0 even if ids differ; errors still exit with 2.")
 ]
-Pattern = Annotated[
-    str | None,
-    Option(
-        "--pattern",
-        metavar="P",
-        help="The pattern, for whichever file holds none (.tiktoken, vocab.json with "
-        f"merges.txt): {', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
-        group="Tokenizers",
-    ),
-]
-Special = Annotated[
-    list[str] | None,
-    Option(
-        "--special",
-        metavar="TEXT=ID",
-        help="A special token, for whichever file holds none. May be repeated.",
-        group="Tokenizers",
-    ),
-]
-NoSpecial = Annotated[
-    bool,
-    Option(
-        "--no-special",
-        help="No special tokens, for whichever file holds none.",
-        group="Tokenizers",
-    ),
-]
+
+
+class _Settings(NamedTuple):
+    """Pattern and special tokens, for whichever of the two files holds none."""
+
+    pattern: options.LoadPattern = None
+    special: options.LoadSpecial = None
+    no_special: options.NoSpecial = False
+
+    def load(self, *paths: str) -> list[byteweld.Tokenizer]:
+        """Load tokenizers; settings that none of them needs are an error."""
+        needs = [
+            not options.is_name(path) and bool(byteweld.FORMATS[byteweld.recognize(path)].needs)
+            for path in paths
+        ]
+        if any(self) and not any(needs):
+            raise _errors.UsageError(
+                "both files hold their own pattern and special tokens; "
+                "leave --pattern, --special and --no-special out"
+            )
+        return [
+            options.load_tokenizer(path, **(self._asdict() if is_needed else {}))
+            for path, is_needed in zip(paths, needs, strict=True)
+        ]
 
 
 def run(
@@ -71,17 +68,13 @@ def run(
     source: options.Sources,
     differences: Differences = MAX_DIFFERENCES,
     no_fail: NoFail = False,
-    special_text: options.SpecialTextOrSpecial = None,
-    allowed_special: options.OldAllowedSpecial = None,
-    plain: options.OldPlain = False,
+    specials: options.Specials = options.Specials(),
     threads: options.Threads = None,
     json: options.Json = False,
     html: options.Html = None,
     force: options.Force = False,
-    pattern: Pattern = None,
-    special: Special = None,
-    no_special: NoSpecial = False,
-    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
+    settings: _Settings = _Settings(),  # noqa: B008 (immutable)
+    reading: options.Reading = options.Reading(),
 ) -> int:
     """Encode your corpus with two tokenizers and compare the results.
 
@@ -90,23 +83,19 @@ def run(
     bytes per token by file and script; and the speed of each. The exit code is 1 if ids differ.
     """
     shown = Shown(html, json=json, force=force)
-    settings = _Settings(pattern, special, no_special)
-    tokenizers = (settings.load(first), settings.load(second))
-    settings.check_use()
-    known = dict.fromkeys(name for tok in tokenizers for name in tok.vocab.special_tokens)
-    specials = options.special_arguments(
-        known, special_text, allowed_special, plain, default="special"
-    )
+    one, other = settings.load(first, second)
+    known = {**one.vocab.special_tokens, **other.vocab.special_tokens}
     files = Documents(source, reading)
     with files.progress("comparing") as advance:
         found = compare_files(
-            *tokenizers,
+            one,
+            other,
             files,
             names=(first, second),
             num_threads=threads,
             max_differences=differences,
             progress=advance,
-            **specials,
+            **specials.arguments(known),
         )
     files.say_skipped()
     if not found.total.documents:
@@ -120,32 +109,3 @@ def run(
         summary=verdict(found),
     )
     return DONE if found.is_identical or no_fail else NO
-
-
-class _Settings:
-    """Pattern and special tokens for the files that hold none; other files do not get them."""
-
-    def __init__(self, pattern: str | None, special: list[str] | None, no_special: bool) -> None:
-        self._given: dict[str, Any] = {
-            "pattern": pattern,
-            "special": special,
-            "no_special": no_special,
-        }
-        self._is_used = not any(self._given.values())
-
-    def load(self, path: str) -> byteweld.Tokenizer:
-        """Load one of the two."""
-        if not options.is_name(path) and byteweld.FORMATS[byteweld.recognize(path)].needs:
-            self._is_used = True
-            return options.load_tokenizer(path, format=None, **self._given)
-        return options.load_tokenizer(
-            path, format=None, pattern=None, special=None, no_special=False
-        )
-
-    def check_use(self) -> None:
-        """Refuse options that neither file needed."""
-        if not self._is_used:
-            raise _errors.UsageError(
-                "both files hold their own pattern and special tokens; "
-                "leave --pattern, --special and --no-special out"
-            )

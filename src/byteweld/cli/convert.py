@@ -79,7 +79,7 @@ def run(
     pattern: options.LoadPattern = None,
     special: options.LoadSpecial = None,
     no_special: options.NoSpecial = False,
-    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
+    reading: options.Reading = options.Reading(),
 ) -> int:
     """Write a tokenizer in another format, and prove that it is still the same tokenizer.
 

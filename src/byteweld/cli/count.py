@@ -44,7 +44,7 @@ def run(
     special: options.Special = None,
     specials_file: options.SpecialsFile = None,
     ascii_only: options.AsciiOnly = False,
-    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
+    reading: options.Reading = options.Reading(),
     out: Out = None,
     top: Top = 20,
     prune: options.Prune = None,

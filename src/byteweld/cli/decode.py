@@ -35,10 +35,7 @@ def run(
     file: File = None,
     ids: Ids = None,
     tokenizer: options.TokenizerPath = "tokenizer.json",
-    format: options.Format = None,
-    pattern: options.LoadPattern = None,
-    special: options.LoadSpecial = None,
-    no_special: options.NoSpecial = False,
+    loading: options.Loading = options.Loading(),
 ) -> None:
     """Turn ids back into text, byte for byte. No newline is added.
 
@@ -51,9 +48,7 @@ def run(
     given = _input.read(source) if ids is None else _input.argument_bytes(ids)
     origin = "--ids" if ids is not None else "stdin" if source == _input.STDIN else source
     numbers = parse_ids(given, origin)
-    tok = options.load_tokenizer(
-        tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
-    )
+    tok = loading.load(tokenizer)
     _output.data(tok.decode_bytes(numbers))
 
 

@@ -36,19 +36,14 @@ def run(
     source: options.TextSources = None,
     text: options.Text = None,
     lines: Lines = False,
-    special_text: options.SpecialTextOrFail = None,
-    allowed_special: options.AllowedSpecial = None,
-    plain: options.OldPlain = False,
+    specials: options.SpecialsOrFail = options.SpecialsOrFail(),
     add_bos: AddBos = False,
     add_eos: AddEos = False,
     show: Show = False,
     json: Json = False,
     threads: options.Threads = None,
     tokenizer: options.TokenizerPath = "tokenizer.json",
-    format: options.Format = None,
-    pattern: options.LoadPattern = None,
-    special: options.LoadSpecial = None,
-    no_special: options.NoSpecial = False,
+    loading: options.Loading = options.Loading(),
 ) -> None:
     """Turn text into ids: one line of ids per document.
 
@@ -58,12 +53,8 @@ def run(
     sources = _input.sources("encode", source, text)
     if show and json:
         raise _errors.UsageError("encode takes --show or --json, not both")
-    tok = options.load_tokenizer(
-        tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
-    )
-    specials = options.special_arguments(
-        tok.vocab.special_tokens, special_text, allowed_special, plain, default="fail"
-    )
+    tok = loading.load(tokenizer)
+    arguments = specials.arguments(tok.vocab.special_tokens)
     before = tok.encode("", add_bos=True) if add_bos else []
     after = tok.encode("", add_eos=True) if add_eos else []
     sizes = [_input.size(name) for name in sources]
@@ -71,7 +62,7 @@ def run(
     done = 0
     with _output.progress("encoding", total, "bytes", beside_data=True) as advance:
         for batch in _input.batches(_documents(sources, text, lines)):
-            for document, ids in zip(batch, _encode(tok, batch, threads, specials), strict=True):
+            for document, ids in zip(batch, _encode(tok, batch, threads, arguments), strict=True):
                 parts = [before, ids, after]
                 count = sum(map(len, parts))
                 for written in _show(tok, parts) if show else _write(parts, json=json):
@@ -90,12 +81,12 @@ def _documents(sources: Sequence[str], text: str | None, lines: bool) -> Iterato
 
 
 def _encode(
-    tok: byteweld.Tokenizer, batch: list[bytes], threads: int | None, specials: Any
+    tok: byteweld.Tokenizer, batch: list[bytes], threads: int | None, arguments: Any
 ) -> Iterable[Any]:
     """The ids of each document, as lists if they are few, else as arrays."""
     if sum(map(len, batch)) < _FEW_BYTES:
-        return tok.encode_batch(batch, num_threads=threads, **specials)
-    ids, offsets = tok.encode_ragged(batch, num_threads=threads, **specials)
+        return tok.encode_batch(batch, num_threads=threads, **arguments)
+    ids, offsets = tok.encode_ragged(batch, num_threads=threads, **arguments)
     return (ids[start:end] for start, end in pairwise(offsets.tolist()))
 
 

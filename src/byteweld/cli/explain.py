@@ -100,9 +100,7 @@ def run(
     source: Sources = None,
     text: options.Text = None,
     train: Train = False,
-    special_text: options.SpecialTextOrFail = None,
-    allowed_special: options.OldAllowedSpecial = None,
-    plain: options.OldPlain = False,
+    specials: options.SpecialsOrFail = options.SpecialsOrFail(),
     pattern: PatternText = None,
     special: Special = None,
     max_pretoken_bytes: MaxPretokenBytes = None,
@@ -131,9 +129,9 @@ def run(
             ("--tokenizer", tokenizer is not None),
             ("--format", format is not None),
             ("--no-special", no_special),
-            ("--special-text", special_text is not None),
-            ("--allowed-special", bool(allowed_special)),
-            ("--plain", plain),
+            ("--special-text", specials.special_text is not None),
+            ("--allowed-special", bool(specials.allowed_special)),
+            ("--plain", specials.plain),
             ("--max-pretoken-bytes", max_pretoken_bytes is not None),
         ):
             if is_given:
@@ -158,14 +156,11 @@ def run(
             special=special,
             no_special=no_special,
         )
-        specials = options.special_arguments(
-            tok.vocab.special_tokens, special_text, allowed_special, plain, default="fail"
-        )
         explained = byteweld.explain(
             tok,
             _documents(sources, text)[0],
             max_pretoken_bytes=max_pretoken_bytes or _MAX_PRETOKEN_BYTES,
-            **specials,
+            **specials.arguments(tok.vocab.special_tokens),
         )
     shown.show(
         "A training, step by step" if train else "Why these tokens",

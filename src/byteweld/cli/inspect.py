@@ -73,18 +73,13 @@ def run(
     tree: TreeOf = None,
     bytes_of: Bytes = None,
     corpus: Corpus = None,
-    special_text: options.SpecialTextOrSpecial = None,
-    allowed_special: options.OldAllowedSpecial = None,
-    plain: options.OldPlain = False,
+    specials: options.Specials = options.Specials(),
     json: options.Json = False,
     html: options.Html = None,
     force: options.Force = False,
     threads: options.Threads = None,
-    format: options.Format = None,
-    pattern: options.LoadPattern = None,
-    special: options.LoadSpecial = None,
-    no_special: options.NoSpecial = False,
-    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
+    loading: options.Loading = options.Loading(),
+    reading: options.Reading = options.Reading(),
 ) -> None:
     """Show a tokenizer: its size, pattern, special tokens, longest and unreachable tokens.
 
@@ -98,8 +93,7 @@ def run(
         raise _errors.UsageError("inspect takes one of --merges, --tree, --bytes and --corpus")
     if tokenizer is None and bytes_of is None:
         raise _errors.UsageError("inspect needs a TOKENIZER, or --bytes FILE")
-    is_corpus_option = reading != options.Reading() or special_text or allowed_special or plain
-    if corpus is None and (is_corpus_option or threads):
+    if corpus is None and (any(specials) or threads or reading != options.Reading()):
         raise _errors.UsageError("--special-text, --threads and the reading options need --corpus")
     shown = Shown(html, json=json, force=force)
     if bytes_of is not None:
@@ -107,24 +101,20 @@ def run(
         shown.show(f"Bytes of {bytes_of}", lines=found.lines, value=found.to_dict, page=found.page)
         return
     assert tokenizer is not None  # see above
-    tok = options.load_tokenizer(
-        tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
-    )
+    tok = loading.load(tokenizer)
     if merges is not None:
         _show_merges(shown, tok, tokenizer, _merge_count(tok, merges))
     elif tree is not None:
         _show_tree(shown, tok, tree)
     else:
         by_name = "an encoding by name" if options.is_name(tokenizer) else None
-        seen = _Named(tok, tokenizer, format or by_name or byteweld.recognize(tokenizer))
+        seen = _Named(tok, tokenizer, loading.format or by_name or byteweld.recognize(tokenizer))
         if corpus is None:
             _show_overview(shown, seen)
         else:
-            specials = options.special_arguments(
-                tok.vocab.special_tokens, special_text, allowed_special, plain, default="special"
-            )
-            files = Documents(corpus, reading)
-            _show_evaluation(shown, seen, _evaluate(tok, files, threads, specials))
+            arguments = specials.arguments(tok.vocab.special_tokens)
+            measured = _evaluate(tok, Documents(corpus, reading), threads, arguments)
+            _show_evaluation(shown, seen, measured)
 
 
 class _Named(NamedTuple):
@@ -156,12 +146,12 @@ def _show_evaluation(shown: Shown, named: _Named, evaluation: Evaluation) -> Non
 
 
 def _evaluate(
-    tok: byteweld.Tokenizer, files: Documents, threads: int | None, specials: Any
+    tok: byteweld.Tokenizer, files: Documents, threads: int | None, arguments: Any
 ) -> Evaluation:
     from byteweld.evaluation.corpora import evaluate_files  # needs numpy, which is slow to import
 
     with files.progress("measuring") as advance:
-        found = evaluate_files(tok, files, num_threads=threads, progress=advance, **specials)
+        found = evaluate_files(tok, files, num_threads=threads, progress=advance, **arguments)
     files.say_skipped()
     return found
 

@@ -45,16 +45,6 @@ PeerName = Annotated[
         choices=peers.PEERS,
     ),
 ]
-# An older spelling of --special-text.
-OldAllowedSpecial = Annotated[
-    list[str] | None,
-    Option(
-        "--allowed-special",
-        help="The same as --special-text special.",
-        choices=["all"],
-        is_hidden=True,
-    ),
-]
 
 
 class _Ours(NamedTuple):
@@ -88,15 +78,11 @@ def run(
     tokenizer: TokenizerArgument,
     source: options.Sources,
     peer: PeerName = None,
-    special_text: options.SpecialTextOrSpecial = None,
-    allowed_special: OldAllowedSpecial = None,
+    specials: options.Specials = options.Specials(),
     threads: options.Threads = None,
     json: options.Json = False,
-    format: options.Format = None,
-    pattern: options.LoadPattern = None,
-    special: options.LoadSpecial = None,
-    no_special: options.NoSpecial = False,
-    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
+    loading: options.Loading = options.Loading(),
+    reading: options.Reading = options.Reading(),
 ) -> int:
     """Encode your corpus with byteweld and with the real tiktoken or tokenizers, and compare.
 
@@ -104,23 +90,22 @@ def run(
     and the exit code is 1. The peer takes only text: a document that is not UTF-8, or that the peer
     itself fails on, ends the proof with exit code 2, unless --on-error says what to do about it.
     """
-    tok = options.load_tokenizer(
-        tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
-    )
-    specials = options.special_arguments(
-        (), special_text, allowed_special, False, default="special"
-    )
+    tok = loading.load(tokenizer)
+    names = [name for name in specials.allowed_special or () if name != "all"]
+    if names:
+        raise _errors.UsageError(f"--allowed-special is {names[0]!r}; it must be all")
+    arguments = specials.arguments(())
     by_name = options.is_name(tokenizer)
     opened = peers.open_peer(
         None if by_name else tokenizer,
-        None if by_name else format or byteweld.recognize(tokenizer),
+        None if by_name else loading.format or byteweld.recognize(tokenizer),
         tok.vocab,
         library=peer or ("tiktoken" if by_name else None),  # type: ignore[arg-type]  # checked
-        pattern=None if pattern in (*byteweld.PATTERNS, "none") else pattern,
-        specials=specials["allowed_special"] == "all",
+        pattern=None if loading.pattern in (*byteweld.PATTERNS, "none") else loading.pattern,
+        specials=arguments["allowed_special"] == "all",
         num_threads=threads,
     )
-    ours = _Ours(tok, threads, specials)
+    ours = _Ours(tok, threads, arguments)
     files = Documents(source, reading)
     with files.progress("proving") as advance:
         found = proof.prove(

@@ -48,10 +48,7 @@ def run(
     tokenizers: Tokenizers = None,
     port: Port = 0,
     no_browser: NoBrowser = False,
-    format: options.Format = None,
-    pattern: options.LoadPattern = None,
-    special: options.LoadSpecial = None,
-    no_special: options.NoSpecial = False,
+    loading: options.Loading = options.Loading(),
 ) -> int:
     """Explore tokenizers in a web page: tokens and their merges, trainings, bytes, vocabularies.
 
@@ -67,9 +64,7 @@ def run(
     opened = [
         (
             _name(path),
-            options.load_tokenizer(
-                path, format=format, pattern=pattern, special=special, no_special=no_special
-            ),
+            loading.load(path),
         )
         for path in tokenizers or ()
     ]

@@ -64,35 +64,25 @@ class _Shown(NamedTuple):
 def run(
     source: Sources = None,
     text: options.Text = None,
-    special_text: options.SpecialTextOrSpecial = None,
-    allowed_special: options.OldAllowedSpecial = None,
-    plain: options.OldPlain = False,
+    specials: options.Specials = options.Specials(),
     show: Show = False,
     threads: options.Threads = None,
     json: options.Json = False,
     html: options.Html = None,
     force: options.Force = False,
     tokenizer: options.TokenizerPath = "tokenizer.json",
-    format: options.Format = None,
-    pattern: options.LoadPattern = None,
-    special: options.LoadSpecial = None,
-    no_special: options.NoSpecial = False,
-    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
+    loading: options.Loading = options.Loading(),
+    reading: options.Reading = options.Reading(),
 ) -> None:
     """Count tokens, in each file and in total, with bytes per token.
 
     The text comes from files, from standard input (- or no SOURCE), or from --text.
     """
     sources = _input.sources("tokens", source, text)
-    tok = options.load_tokenizer(
-        tokenizer, format=format, pattern=pattern, special=special, no_special=no_special
-    )
-    specials = options.special_arguments(
-        tok.vocab.special_tokens, special_text, allowed_special, plain, default="special"
-    )
+    tok = loading.load(tokenizer)
     shown = Shown(html, json=json, force=force)
     keep = None if json else _MAX_PAGE_TOKENS if html is not None else 0
-    work = _Work(tok, threads, specials, show, keep=keep)
+    work = _Work(tok, threads, specials.arguments(tok.vocab.special_tokens), show, keep=keep)
     files = Documents(sources, reading, text=text)
     with files.progress("encoding", beside_data=show) as advance:
         for name, documents in files:

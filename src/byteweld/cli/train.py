@@ -190,7 +190,7 @@ def run(
     binary_out: BinaryOut = None,
     checkpoint: CheckpointPath = None,
     force: Force = False,
-    reading: options.Reading = options.Reading(),  # noqa: B008 (immutable)
+    reading: options.Reading = options.Reading(),
     prune: options.Prune = None,
     threads: options.Threads = None,
     memory: options.Memory = None,
@@ -267,7 +267,7 @@ def _load_start(path: str | None, *, ascii_only: bool) -> byteweld.Tokenizer | N
         return None
     if ascii_only:
         raise _errors.UsageError("--ascii-only has no effect with --start, whose alphabet stays")
-    return options.load_tokenizer(path, format=None, pattern=None, special=None, no_special=False)
+    return options.load_tokenizer(path)
 
 
 def _base_recipe(
