@@ -5,6 +5,7 @@ Documents are encoded in batches, and only one batch is in memory. Pure: nothing
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -79,8 +80,7 @@ class FileComparison(NamedTuple):
         return (self.bytes / first if first else None, self.bytes / second if second else None)
 
 
-@dataclass(frozen=True)
-class Spans:
+class Spans(NamedTuple):
     """The number of spans and of those that differ, with their bytes. Spans tile the text."""
 
     total: int = 0
@@ -89,14 +89,10 @@ class Spans:
     ids: int = 0  # the same token with different ids
     ids_bytes: int = 0
 
-    def __add__(self, other: Spans) -> Spans:
-        return Spans(
-            self.total + other.total,
-            self.cut + other.cut,
-            self.cut_bytes + other.cut_bytes,
-            self.ids + other.ids,
-            self.ids_bytes + other.ids_bytes,
-        )
+    def __add__(self, other: object) -> Spans:
+        if not isinstance(other, Spans):
+            return NotImplemented
+        return Spans(*map(operator.add, self, other))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Languages written without spaces have no such words: there, a run is a whole cla
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -105,7 +106,7 @@ class WordRate(NamedTuple):
     def __add__(self, other: object) -> WordRate:
         if not isinstance(other, WordRate):
             return NotImplemented
-        return WordRate(*(mine + its for mine, its in zip(self, other, strict=True)))
+        return WordRate(*map(operator.add, self, other))
 
     @property
     def fertility(self) -> float | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import byteweld
 from byteweld.evaluation import Reason, script_of, token_lengths, unreachable
@@ -14,6 +13,8 @@ from byteweld.studio.request import Fields, Refused
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 MAX_OPEN = 16
 _PATTERN_CHARACTERS = 300
@@ -29,13 +30,28 @@ class Entry(NamedTuple):
     is_special: bool
 
 
+class _Once(Generic[T]):
+    """A property that is computed on first use, under the lock of its object, and then kept."""
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+
+    def __get__(self, opened: Opened, owner: type[Opened]) -> T:
+        name = self._compute.__name__
+        with opened.lock:
+            if name not in opened.__dict__:
+                opened.__dict__[name] = self._compute(opened)
+            value: T = opened.__dict__[name]
+            return value
+
+
 class Opened:
-    """An open tokenizer; what is slow to compute is computed once, on first use."""
+    """An open tokenizer, and what has been computed about it."""
 
     def __init__(self, tok: byteweld.Tokenizer, name: str) -> None:
         self.tok = tok
         self.name = name
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
 
     def summary(self) -> dict[str, Any]:
         """Return what the header displays."""
@@ -48,24 +64,6 @@ class Opened:
             "has_training": self.tok.training is not None,
         }
 
-    @property
-    def entries(self) -> list[Entry]:
-        """Every token, in order of id."""
-        with self._lock:
-            return self._entries
-
-    @property
-    def unreachable(self) -> Mapping[int, Reason]:
-        """Tokens that their own bytes do not encode to."""
-        with self._lock:
-            return self._unreachable
-
-    @property
-    def ranks(self) -> Mapping[int, int]:
-        """The rank of each token: that of the first merge that builds it."""
-        with self._lock:
-            return self._ranks
-
     def merge_count(self, rank: int) -> int | None:
         """Return the count of a merge's pair in the training, if known."""
         training = self.tok.training
@@ -74,31 +72,29 @@ class Opened:
         index = rank - (training.start.merges if training.start else 0)
         return training.merge_counts[index] if 0 <= index < len(training.merge_counts) else None
 
-    @property
+    @_Once
     def token_lengths(self) -> NDArray[np.int64] | None:
         """How many bytes of text each id covers; None if that depends on the text."""
-        with self._lock:
-            return self._token_lengths
-
-    @cached_property
-    def _token_lengths(self) -> NDArray[np.int64] | None:
         return token_lengths(self.tok)
 
-    @cached_property
-    def _entries(self) -> list[Entry]:
+    @_Once
+    def entries(self) -> list[Entry]:
+        """Every token, in order of id."""
         vocab = self.tok.vocab
         specials = set(vocab.special_tokens.values())
         return [
-            Entry(i, token, self._ranks.get(i), script_of(token), i in specials)
+            Entry(i, token, self.ranks.get(i), script_of(token), i in specials)
             for i, token in vocab.tokens.items()
         ]
 
-    @cached_property
-    def _unreachable(self) -> Mapping[int, Reason]:
+    @_Once
+    def unreachable(self) -> Mapping[int, Reason]:
+        """Tokens that their own bytes do not encode to."""
         return unreachable(self.tok)
 
-    @cached_property
-    def _ranks(self) -> Mapping[int, int]:
+    @_Once
+    def ranks(self) -> Mapping[int, int]:
+        """The rank of each token: that of the first merge that builds it."""
         vocab = self.tok.vocab
         if vocab.ranking == "ranks":
             return {i: i for i, token in vocab.ordinary() if len(token) > 1}

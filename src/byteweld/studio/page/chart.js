@@ -4,17 +4,22 @@ import { h, number, s } from "./dom.js";
 
 const WIDTH = 640;
 
+// One bar; `share` is its part of the full width.
+export function bar(share) {
+  const fill = h("span", { class: "bar-fill" });
+  fill.style.setProperty("width", `${Math.max(0.5, 100 * share)}%`);
+  return h("span", { class: "bar-track" }, fill);
+}
+
 // Horizontal bars: rows of {name, value, on, onclick}. A name with `onclick` is a button.
-export function bars(rows, { label, unit = "", limit = 14 } = {}) {
+export function bars(rows, { label, limit }) {
   const most = Math.max(1, ...rows.map((row) => row.value));
   const shown = rows.slice(0, limit);
   return h(
     "ol",
     { class: "bars", "aria-label": label },
-    shown.map((row) => {
-      const bar = h("span", { class: "bar-fill" });
-      bar.style.setProperty("width", `${Math.max(0.5, 100 * row.value / most)}%`);
-      return h(
+    shown.map((row) =>
+      h(
         "li",
         { class: row.on ? "on" : "" },
         row.onclick
@@ -24,10 +29,10 @@ export function bars(rows, { label, unit = "", limit = 14 } = {}) {
             onclick: row.onclick,
           }, row.name)
           : h("span", { class: "name" }, row.name),
-        h("span", { class: "bar-track" }, bar),
-        h("span", { class: "n" }, `${number(row.value)}${unit}`),
-      );
-    }),
+        bar(row.value / most),
+        h("span", { class: "n" }, number(row.value)),
+      )
+    ),
     rows.length > limit
       ? h("li", { class: "hint" }, `and ${number(rows.length - limit)} more`)
       : null,

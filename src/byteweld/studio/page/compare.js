@@ -1,7 +1,7 @@
 // Compare: two to four tokenizers on one text, aligned by bytes; and the cost of each language.
 
 import { ask, saved } from "./api.js";
-import { amount, h, number, percent, put, rate, debounced } from "./dom.js";
+import { amount, debounced, h, number, percent, put, rate } from "./dom.js";
 import { glyphs, spoken, tint, utf8 } from "./glyphs.js";
 import { LazyBlocks } from "./lazy.js";
 import { openChooser } from "./chooser.js";

@@ -13,7 +13,7 @@ function fill(element, properties, children) {
   return element;
 }
 
-export function add(element, children) {
+function add(element, children) {
   for (const child of children.flat(4)) {
     if (child === null || child === undefined || child === false) continue;
     element.append(child instanceof Node ? child : document.createTextNode(String(child)));

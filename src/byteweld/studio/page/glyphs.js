@@ -100,6 +100,19 @@ export function tile(id, bytes, properties = {}) {
   }, glyphs(bytes));
 }
 
+// A token inside a sentence.
+export const tokenLabel = (id, bytes) => tile(id, bytes, { title: `id ${id}` });
+
+// A token that leads somewhere.
+export const tokenButton = (id, bytes, onclick) =>
+  tile(id, bytes, { title: `id ${id}`, "aria-label": `token ${spoken(bytes)}, id ${id}`, onclick });
+
+// The bytes of tokens by id, from an answer's hex by id.
+export const tokenMap = (tokens) =>
+  new Map(
+    Object.entries(tokens).map(([id, token]) => [Number(id), fromHex(token.bytes ?? token)]),
+  );
+
 // What a screen reader says: spaces and newlines as words.
 export function spoken(bytes) {
   const words = { "·": " space ", "⏎": " newline ", "⇥": " tab " };

@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { curve } from "./chart.js";
 import { amount, capital, field, h, number, put } from "./dom.js";
-import { fromHex, spoken, tile } from "./glyphs.js";
+import { tokenButton, tokenMap } from "./glyphs.js";
 
 const ROWS = 100;
 const UNKNOWN = "It is not known how this tokenizer was trained, so there are no counts. " +
@@ -20,9 +20,7 @@ export class Log {
   async show(first) {
     const tokenizer = this.app.state.tok ?? 0;
     const answer = await ask("log", { tokenizer, first, rows: ROWS });
-    this.tokens = new Map(
-      Object.entries(answer.tokens).map(([id, hex]) => [Number(id), fromHex(hex)]),
-    );
+    this.tokens = tokenMap(answer.tokens);
     put(
       this.element,
       h("h2", {}, `The real thing: ${answer.name}`),
@@ -110,11 +108,6 @@ export class Log {
   }
 
   link(id) {
-    const bytes = this.tokens.get(id);
-    return tile(id, bytes, {
-      title: `id ${id}`,
-      "aria-label": `token ${spoken(bytes)}, id ${id}`,
-      onclick: () => this.app.panel.show(id),
-    });
+    return tokenButton(id, this.tokens.get(id), () => this.app.panel.show(id));
   }
 }

@@ -2,7 +2,17 @@
 
 import { ask } from "./api.js";
 import { amount, h, number, put } from "./dom.js";
-import { fromHex, glyphs, hexByte, spoken, tile, tint, visible } from "./glyphs.js";
+import {
+  fromHex,
+  glyphs,
+  hexByte,
+  spoken,
+  tile,
+  tint,
+  tokenButton,
+  tokenMap,
+  visible,
+} from "./glyphs.js";
 import { drawTree } from "./tree.js";
 
 const MAX_KEPT = 100;
@@ -55,15 +65,9 @@ export class Panel {
 
   draw(answer, context) {
     const bytes = fromHex(answer.bytes);
-    const tokens = new Map(
-      Object.entries(answer.tokens).map(([id, hex]) => [Number(id), fromHex(hex)]),
-    );
+    const tokens = tokenMap(answer.tokens);
     const link = (id) =>
-      tile(id, tokens.get(id) ?? new Uint8Array(), {
-        title: `id ${id}`,
-        "aria-label": `token ${spoken(tokens.get(id) ?? new Uint8Array())}, id ${id}`,
-        onclick: () => this.follow(id),
-      });
+      tokenButton(id, tokens.get(id) ?? new Uint8Array(), () => this.follow(id));
     const wasOpen = !this.element.hidden;
     this.element.hidden = false;
     document.getElementById("stage").classList.add("with-panel");

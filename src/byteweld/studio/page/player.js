@@ -1,6 +1,6 @@
 // Steps forward and backward: buttons, a slider, keys, and automatic play.
 
-import { h, put, allowsMotion } from "./dom.js";
+import { allowsMotion, h, put } from "./dom.js";
 
 const PLAY_MILLISECONDS = 900;
 

@@ -1,7 +1,7 @@
 // Tokens: a text cut into tokens. Type, drop or select; the side panel explains a token.
 
 import { ask, MAX_BYTES, saved, unpacked } from "./api.js";
-import { amount, fact, h, number, percent, put, rate, segmented, debounced } from "./dom.js";
+import { amount, debounced, fact, h, number, percent, put, rate, segmented } from "./dom.js";
 import { decode, glyphs, hexBytes, spoken, tint, utf8, visible } from "./glyphs.js";
 import { LazyBlocks } from "./lazy.js";
 
@@ -84,7 +84,8 @@ class Tokens {
       h("span", { class: "spacer" }),
       h("button", { type: "button", id: "copy", onclick: () => this.copy() }, "Copy ids"),
     );
-    add(root, [
+    put(
+      root,
       saved ? null : h(
         "div",
         { class: "examples", role: "group", "aria-label": "Examples" },
@@ -99,7 +100,7 @@ class Tokens {
       this.hero,
       this.note,
       this.status,
-    ]);
+    );
     root.addEventListener("dragover", (event) => event.preventDefault());
     root.addEventListener("drop", (event) => this.dropped(event));
     this.encodeSoon = debounced(WAIT_MILLISECONDS, () => this.encode());
@@ -453,8 +454,4 @@ class Tokens {
     this.latest++; // ignore late answers
     this.blocks.close();
   }
-}
-
-function add(root, children) {
-  for (const child of children) if (child) root.append(child);
 }

@@ -2,8 +2,10 @@
 
 import { ask, saved } from "./api.js";
 import {
+  allowsMotion,
   amount,
   capital,
+  debounced,
   fact,
   field,
   h,
@@ -12,11 +14,9 @@ import {
   put,
   rate,
   select,
-  debounced,
-  allowsMotion,
 } from "./dom.js";
-import { curve } from "./chart.js";
-import { fromHex, glyphs, spoken, tile, tint } from "./glyphs.js";
+import { bar, curve } from "./chart.js";
+import { glyphs, spoken, tile, tint, tokenLabel, tokenMap } from "./glyphs.js";
 import { Log } from "./log.js";
 import { Player } from "./player.js";
 
@@ -124,9 +124,7 @@ class Training {
 
   draw(answer) {
     this.answer = answer;
-    this.tokens = new Map(
-      Object.entries(answer.tokens).map(([id, token]) => [Number(id), fromHex(token.bytes)]),
-    );
+    this.tokens = tokenMap(answer.tokens);
     this.pairs = h("div", { class: "pairs" });
     this.words = h("ol", { class: "corpus" });
     this.learned = h("p", { class: "tiles learned" });
@@ -281,18 +279,16 @@ class Training {
         h(
           "tbody",
           {},
-          next.pairs.slice(0, PAIR_ROWS).map((row, index) => {
-            const bar = h("span", { class: "bar-fill" });
-            bar.style.setProperty("width", `${100 * row.count / best}%`);
-            return h(
+          next.pairs.slice(0, PAIR_ROWS).map((row, index) =>
+            h(
               "tr",
               { class: index ? "" : "winner" },
               h("td", {}, this.label(row.left), " ", this.label(row.right)),
-              h("td", { class: "bar-cell" }, h("span", { class: "bar-track" }, bar)),
+              h("td", { class: "bar-cell" }, bar(row.count / best)),
               h("td", { class: "n" }, number(row.count)),
               h("td", {}, index ? (row.count === best ? "tie" : "") : "← wins"),
-            );
-          }),
+            )
+          ),
         ),
       ),
       next.total_pairs > PAIR_ROWS
@@ -372,11 +368,7 @@ class Training {
   }
 
   label(id) {
-    return h(
-      "span",
-      { class: `tile ${tint(id)}`, title: `id ${id}` },
-      glyphs(this.tokens.get(id) ?? new Uint8Array()),
-    );
+    return tokenLabel(id, this.tokens.get(id) ?? new Uint8Array());
   }
 
   key(event) {

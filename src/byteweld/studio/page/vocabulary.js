@@ -2,7 +2,7 @@
 
 import { ask, saved } from "./api.js";
 import { bars } from "./chart.js";
-import { amount, h, number, percent, put, segmented, select, debounced } from "./dom.js";
+import { amount, debounced, h, number, percent, put, segmented, select } from "./dom.js";
 import { fromHex, spoken, tile } from "./glyphs.js";
 
 const PAGE = 60;

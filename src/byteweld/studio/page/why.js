@@ -1,8 +1,17 @@
 // Why: one pre-token from bytes to tokens, merge by merge; and what longest match would do.
 
 import { ask, saved } from "./api.js";
-import { amount, h, number, put, debounced } from "./dom.js";
-import { fromHex, glyphs, spoken, tile, tint, visible } from "./glyphs.js";
+import { amount, debounced, h, number, put } from "./dom.js";
+import {
+  fromHex,
+  glyphs,
+  spoken,
+  tint,
+  tokenButton,
+  tokenLabel,
+  tokenMap,
+  visible,
+} from "./glyphs.js";
 import { Player, slide } from "./player.js";
 import { drawTree } from "./tree.js";
 
@@ -118,9 +127,7 @@ class Why {
       put(this.body, h("p", { class: "note" }, "An empty text has no tokens. Type a word."));
       return;
     }
-    this.tokens = new Map(
-      Object.entries(answer.tokens).map(([id, token]) => [Number(id), fromHex(token.bytes)]),
-    );
+    this.tokens = tokenMap(answer.tokens);
     this.steps = pretoken.steps;
     if (!this.steps.length) {
       put(
@@ -180,11 +187,7 @@ class Why {
   }
 
   panelTile(id) {
-    return tile(id, this.tokens.get(id), {
-      title: `id ${id}`,
-      "aria-label": `token ${spoken(this.tokens.get(id))}, id ${id}`,
-      onclick: () => this.app.panel.show(id),
-    });
+    return tokenButton(id, this.tokens.get(id), () => this.app.panel.show(id));
   }
 
   verdict(pretoken, word) {
@@ -293,16 +296,16 @@ class Why {
   }
 
   label(id) {
-    return h("span", { class: `tile ${tint(id)}`, title: `id ${id}` }, glyphs(this.tokens.get(id)));
+    return tokenLabel(id, this.tokens.get(id));
   }
 
   greedy(pretoken) {
-    const line = (ids, differs) =>
+    const line = (ids) =>
       h(
         "p",
         { class: "tiles" },
         ids.map((id) => this.panelTile(id)),
-        h("span", { class: "hint" }, amount(ids.length, "token"), differs),
+        h("span", { class: "hint" }, amount(ids.length, "token")),
       );
     const differs = pretoken.greedy_differs_at;
     const first = pretoken.greedy_ids[0];
