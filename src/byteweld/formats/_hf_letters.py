@@ -57,8 +57,8 @@ def _find_problem(
     if problem is not None:
         return f"{text!r} {problem}"
     if text in keys:
-        met = added_bytes(text, vocab.alphabet, is_made=is_made, ignore_merges=ignore_merges)
-        if met != vocab.tokens[token.id]:
+        found = added_bytes(text, vocab.alphabet, is_made=is_made, ignore_merges=ignore_merges)
+        if found != vocab.tokens[token.id]:
             return f"{text!r} is how {vocab.tokens[token.id]!r} is written, which no text becomes"
     return None
 
@@ -74,7 +74,9 @@ def _own_text(token: bytes, token_id: int) -> str:
     return text
 
 
-def without_added(keys: Mapping[str, int], vocab: Vocabulary) -> Mapping[str, int]:
+def without_added(
+    keys: Mapping[str, int], vocab: Vocabulary, unk_token: str | None
+) -> Mapping[str, int]:
     """Leave added tokens out of the model if the library then still gives them the same ids.
 
     With `ignore_merges`, added tokens in the model would also be found in plain text, as whole
@@ -86,7 +88,7 @@ def without_added(keys: Mapping[str, int], vocab: Vocabulary) -> Mapping[str, in
     model = {text: token_id for text, token_id in keys.items() if text not in texts}
     ids = [token.id for token in apart]
     is_next = ids == list(range(len(model), len(keys)))
-    return model if is_next and vocab.roles.get("unk") not in ids else keys
+    return model if is_next and unk_token not in texts else keys
 
 
 def spelling(vocab: Vocabulary) -> Callable[[bytes], str]:

@@ -300,6 +300,13 @@ def _write_parts(vocab: Vocabulary) -> _Parts:
     merges, ignore_merges = write_merges(vocab)
     texts = {token_id: text for text, token_id in keys.items()}
     unk_token = texts.get(vocab.roles.get("unk", -1))
+    model_keys: Mapping[str, int] = keys
+    if ignore_merges:
+        # A model must have its unk token, and then plain text can become it. Do without one where
+        # no text is unknown.
+        if vocab.alphabet == "bytes" and unk_token in {token.text for token in vocab.added_tokens}:
+            unk_token = None
+        model_keys = without_added(keys, vocab, unk_token)
     document: dict[str, object] = {
         "version": _VERSION,
         "truncation": None,
@@ -332,7 +339,6 @@ def _write_parts(vocab: Vocabulary) -> _Parts:
         for role in ROLES
         if role in vocab.roles or role in inferred
     }
-    model_keys = without_added(keys, vocab) if ignore_merges else keys
     return _Parts(document, model_keys, merges, inferred, roles)
 
 

@@ -336,7 +336,7 @@ def test_a_mutated_section_loads_or_is_a_format_error(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- refusals of the writer
 
 
-def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
+def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
     path = tmp_path / "the.bpe1"
     path.write_text("mine")
     with pytest.raises(FileExistsError):

@@ -384,7 +384,7 @@ def test_a_mutated_artifact_loads_or_is_a_format_error(artifact: Path) -> None:
 # ---------------------------------------------------------------------- refusals of the writer
 
 
-def test_nothing_is_overwritten_unless_told(artifact: Path) -> None:
+def test_nothing_is_replaced_without_overwrite(artifact: Path) -> None:
     artifact.write_text("mine")
     with pytest.raises(FileExistsError):
         bpetite.save(AB, artifact)

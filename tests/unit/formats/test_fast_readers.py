@@ -146,14 +146,14 @@ def test_an_odd_file_is_read_or_refused_with_the_same_error(old, new, files, tmp
 BYTES = b'"{}[]:,\\ \n019aG=+ue\x00\xff'
 
 
-@given(place=st.integers(0), byte=st.sampled_from(BYTES), cut=st.booleans())
+@given(offset=st.integers(0), byte=st.sampled_from(BYTES), cut=st.booleans())
 @pytest.mark.parametrize("kind", ["ranks", "json"])
-def test_any_change_of_a_byte_has_the_same_outcome(kind, place, byte, cut, files):
+def test_any_change_of_a_byte_has_the_same_outcome(kind, offset, byte, cut, files):
     data = bytearray(files[kind].read_bytes())
-    place %= len(data)
-    data[place] = byte
+    offset %= len(data)
+    data[offset] = byte
     path = files[kind].with_name(f"changed.{kind}")
-    path.write_bytes(data[:place] if cut else data)
+    path.write_bytes(data[:offset] if cut else data)
     options = {"pattern": "gpt2", "special_tokens": {"<|end|>": 329}} if kind == "ranks" else {}
     name = {"ranks": "tiktoken", "json": "huggingface"}[kind]
     load = lambda: formats.load(path, format=name, **options)  # noqa: E731
@@ -182,8 +182,8 @@ def test_a_table_is_checked_as_a_vocabulary_is(changes, small):
     ordinary = dict(small.vocab.ordinary())
     table = _native.LetterModel.of_json(letters(ordinary, small.vocab.merges)).table([])
     data = bytearray(table.store())
-    for place, value in changes:
-        data[12 + place % (len(data) - 12)] = value
+    for offset, value in changes:
+        data[12 + offset % (len(data) - 12)] = value
     changed = _native.Table.restore(bytes(data))
     if changed is not None:
         rest = {"pattern": "gpt2", "special_tokens": {"low": 5}}

@@ -113,7 +113,7 @@ def test_a_config_that_says_it_all_is_not_touched(main: Path, config: Path) -> N
     assert config.read_bytes() == before
 
 
-def test_a_role_that_differs_is_replaced_only_when_told(main: Path, config: Path) -> None:
+def test_a_role_that_differs_is_replaced_only_with_overwrite(main: Path, config: Path) -> None:
     before = put(config, {"eos_token": "<pad>", "other": 1})
     assert formats.files(vocabulary(ROLES), main) == [main, config]
     with pytest.raises(FileExistsError, match=r"has the eos_token '<pad>', .* has '</s>'; pass"):
@@ -125,7 +125,7 @@ def test_a_role_that_differs_is_replaced_only_when_told(main: Path, config: Path
     assert (found["eos_token"], found["other"]) == ("</s>", 1)
 
 
-def test_a_stale_sidecar_is_removed_only_when_told(main: Path) -> None:
+def test_a_stale_sidecar_is_removed_only_with_overwrite(main: Path) -> None:
     sidecar = _sidecar.sidecar_path(main)
     sidecar.write_bytes(b"mine")
     with pytest.raises(FileExistsError, match=r"byteweld\.json exists"):
@@ -157,6 +157,20 @@ def test_a_broken_config_is_a_format_error_and_is_kept(
     with pytest.raises(FormatError, match=config.name):
         formats.save(vocabulary(ROLES), main, overwrite=True)
     assert config.read_bytes() == content
+
+
+@pytest.mark.parametrize("options", [{"ignore_merges": True}, {"ranking": "ranks"}])
+def test_an_unk_role_does_not_change_the_ids_of_plain_text(main: Path, options: Any) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    merges = [] if "ranking" in options else [(97, 98, 256)]
+    tokens = BYTES | {256: b"ab", 257: b"<unk>"}
+    vocab = Vocabulary(tokens, merges, special_tokens={"<unk>": 257}, roles={"unk": 257}, **options)
+    formats.save(vocab, main)
+    assert dict(formats.load(main).roles) == {"unk": 257}
+    real = tokenizers.Tokenizer.from_file(str(main))
+    real.encode_special_tokens = True
+    assert real.encode("<unk>").ids == list(b"<unk>")
+    assert byteweld.load(main).encode_ordinary("<unk>") == list(b"<unk>")
 
 
 # ---------------------------------------------------------------------- reading

@@ -56,12 +56,12 @@ def model(**changes: Any) -> Part:
     letters = bytes_to_chars((WORDS + "  \n\n" + WORDS.lower()).encode())
     pieces = list(letters)
     while len(merges) < 120:
-        place = rng.randrange(len(pieces) - 1)
-        pair = pieces[place : place + 2]
+        index = rng.randrange(len(pieces) - 1)
+        pair = pieces[index : index + 2]
         if pair[0] + pair[1] not in vocab:
             vocab[pair[0] + pair[1]] = len(vocab)
             merges.append(pair)
-        pieces[place : place + 2] = [pair[0] + pair[1]]
+        pieces[index : index + 2] = [pair[0] + pair[1]]
         if len(pieces) < 20:
             pieces = list(letters)
     return {"type": "BPE", "unk_token": None, "vocab": vocab, "merges": merges} | changes

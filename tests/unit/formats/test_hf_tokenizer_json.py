@@ -346,7 +346,7 @@ def test_a_sidecar_of_another_file_is_refused(tmp_path: Path) -> None:
         hf.load(path)
 
 
-def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
+def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     beside = tmp_path / "t.json.byteweld.json"
     vocab = Vocabulary(BYTES | {256: b"<s>"}, special_tokens={"<s>": 256}, roles={"bos": 256})
@@ -766,16 +766,16 @@ def mutations(data: bytes, seed: int, count: int) -> Iterator[bytes]:
     for _ in range(count):
         damaged = bytearray(data)
         for _ in range(rng.choice((1, 1, 2, 5))):
-            place = rng.randrange(len(damaged))
+            offset = rng.randrange(len(damaged))
             kind = rng.randrange(4)
             if kind == 0:
-                damaged[place] = rng.randrange(256)
+                damaged[offset] = rng.randrange(256)
             elif kind == 1:
-                damaged[place] = rng.choice(b'{}[]",:0123456789\\ntrue')
+                damaged[offset] = rng.choice(b'{}[]",:0123456789\\ntrue')
             elif kind == 2:
-                del damaged[place : place + rng.choice((1, 3, 40))]
+                del damaged[offset : offset + rng.choice((1, 3, 40))]
             else:
-                damaged[place:place] = damaged[place - 5 : place + 5]
+                damaged[offset:offset] = damaged[offset - 5 : offset + 5]
         yield bytes(damaged)
 
 
@@ -792,19 +792,19 @@ def test_wrong_values_anywhere_are_refused_or_harmless(tmp_path: Path) -> None:
     whole = json.loads(small_file())
     whole["model"]["merges"] = [["a", "b"], ["Ġ", "ab"]]
 
-    def places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    def paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for number, (key, inner) in enumerate(items):
             if number > 12:  # 256 bytes are one case
                 return
             yield (*path, key)
             if isinstance(inner, dict | list):
-                yield from places(inner, (*path, key))
+                yield from paths(inner, (*path, key))
 
-    for place in places(whole, ()):
+    for where in paths(whole, ()):
         for wrong in WRONG_VALUES:
             value = json.loads(json.dumps(whole))
-            changed(*place, to=wrong)(value)
+            changed(*where, to=wrong)(value)
             survives(tmp_path / "t.json", json.dumps(value).encode())
 
 

@@ -157,7 +157,7 @@ def test_an_unknown_option_is_an_error_with_the_nearest_name(tmp_path: Path) -> 
     assert formats.load(path, pattern="o200k").pattern == patterns.O200K
 
 
-def test_saving_keeps_what_exists_unless_told(tmp_path: Path) -> None:
+def test_saving_replaces_nothing_without_overwrite(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     formats.save(AB, path)
     with pytest.raises(FileExistsError):

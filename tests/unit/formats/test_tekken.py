@@ -137,7 +137,7 @@ def test_what_is_wrong_is_a_format_error_with_the_path(
 
 
 def test_missing_parts_are_missing_keys_and_unknown_ones_are_refused(tmp_path: Path) -> None:
-    for place, keys in (
+    for where, keys in (
         ((), ("config", "vocab")),
         (("config",), ("pattern", "version", "default_vocab_size")),
         (("vocab", 3), ("rank", "token_bytes")),
@@ -145,7 +145,7 @@ def test_missing_parts_are_missing_keys_and_unknown_ones_are_refused(tmp_path: P
         for key in keys:
             value = document()
             inner: Any = value
-            for step in place:
+            for step in where:
                 inner = inner[step]
             del inner[key]
             with pytest.raises(MissingKeyError, match=key):
@@ -172,8 +172,8 @@ def mutations(data: bytes) -> Iterator[bytes]:
     for _ in range(500):
         damaged = bytearray(data)
         for _ in range(rng.choice((1, 1, 2, 5))):
-            place = rng.randrange(len(damaged))
-            damaged[place : place + rng.choice((0, 1, 1, 9))] = rng.choice(
+            offset = rng.randrange(len(damaged))
+            damaged[offset : offset + rng.choice((0, 1, 1, 9))] = rng.choice(
                 (b"", b"0", b'"', b"[", b"}", b"\xff", b"null", b"1e9", bytes([rng.randrange(256)]))
             )
         yield bytes(damaged)

@@ -393,7 +393,7 @@ def test_what_ranks_cannot_hold_is_refused_by_name(
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
+def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
     path = tmp_path / "ranks.tiktoken"
     beside = tmp_path / "ranks.tiktoken.byteweld.json"
     for taken, free in ((path, beside), (beside, path)):

@@ -116,7 +116,7 @@ def test_what_the_files_cannot_hold_is_refused_by_name(
     assert not (tmp_path / "out").exists()
 
 
-def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
+def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
     for name in ("vocab.json", "merges.txt", "byteweld.json"):
         folder = tmp_path / name
         folder.mkdir()
