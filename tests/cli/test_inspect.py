@@ -97,7 +97,7 @@ def test_a_pipeline_is_shown_step_by_step(run, tmp_path, monkeypatch):
     byteweld.Tokenizer(vocab).save("tokenizer.json")
     shown = run("inspect", "tokenizer.json").out.decode()
     for line in (
-        "  normalizer   nfc, replace a+ by 'b'",
+        "  normalizer   nfc, replace a+ with 'b'",
         "  pattern      a chain of 3 steps (run by a scanner)",
         r"  steps        removed: other than \p{N}",
         "               prefix-space",
@@ -106,7 +106,7 @@ def test_a_pipeline_is_shown_step_by_step(run, tmp_path, monkeypatch):
         "  template     <s> TEXT",
     ):
         assert line in shown.splitlines()
-    assert "256 changed before they are cut" in shown
+    assert "256 changed before splitting" in shown
     report = json.loads(run("inspect", "tokenizer.json", "--json").out)
     assert report["steps"][1] == "prefix-space" and report["template"] == [[256], []]
 
@@ -149,7 +149,7 @@ def test_tokens_that_ck_cannot_reach_are_shown_with_the_reason(run, tmp_path):
     assert run("train", "a.txt", "--recipe", "ck", "--vocab-size", "263").code == 0
     assert run("inspect", "tokenizer.json").text.endswith(
         "unreachable tokens\n"
-        "  2 cut by the pattern, as when there is none in training (recipe ck)\n"
+        "  2 split by the pattern, as happens when training used none (recipe ck)\n"
         "       261  a·b  becomes  a ·b\n"
         "       262  ·a·b  becomes  · a ·b\n"
     )
@@ -165,7 +165,7 @@ def test_tokens_that_other_merges_hide_are_shown_with_the_reason(run, tmp_path):
     text = run("inspect", "t.json").text
     assert text.endswith(
         "unreachable tokens\n"
-        "  1 never merged: other merges go first\n"
+        "  1 never merged: other merges come first\n"
         "       258  abc  becomes  a bc\n"
     )
 
@@ -179,7 +179,7 @@ def test_tokens_that_end_inside_a_character_are_told_apart(run, tmp_path):
     assert run("encode", "-t", "t.json", "--text", "éà").out == b"257 160\n"
     assert run("inspect", "t.json").text.endswith(
         "unreachable tokens\n"
-        "  1 with a part of a character: reached only inside longer pre-tokens\n"
+        "  1 with part of a character: reached only inside longer pre-tokens\n"
         "       257  é⟨c3⟩  becomes  é ⟨c3⟩\n"
     )
     report = json.loads(run("inspect", "t.json", "--json").out)

@@ -163,7 +163,7 @@ def test_the_report_lies_beside_and_is_shown_by_inspect(run, tmp_path):
     assert json.loads(run("inspect", "tokenizer.json", "--json").out)["training"]["files"] == 1
     byteweld.load("tokenizer.json").cut(260).save("tokenizer.json", overwrite=True)
     shown = run("inspect", "tokenizer.json").text
-    assert "training.json is not the report of this vocabulary, and is passed over" in shown
+    assert "training.json belongs to another vocabulary and is ignored" in shown
 
 
 def test_two_runs_write_the_same_vocabulary(run, tmp_path):

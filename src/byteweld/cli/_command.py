@@ -97,7 +97,7 @@ class Command:
                 self._option(argument, rest, values)
             else:
                 positional.append(argument)
-        self._place(positional, values)
+        self._assign(positional, values)
         return values
 
     def bundled(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class Command:
         else:
             values[parameter.name] = read
 
-    def _place(self, positional: list[str], values: dict[str, Any]) -> None:
+    def _assign(self, positional: list[str], values: dict[str, Any]) -> None:
         """Give each argument its own; the one that is a list takes what the others leave."""
         arguments = [p for p in self.params if isinstance(p.declared, Argument)]
         for index, parameter in enumerate(arguments):

@@ -9,7 +9,7 @@ from typing import Self
 
 import byteweld
 from byteweld.cli import _input, _output
-from byteweld.cli._documents import check_stdin, say_skipped_files
+from byteweld.cli._documents import check_stdin, has_compressed, say_skipped_files
 from byteweld.cli._options import Reading
 from byteweld.sources import Counted, Sources, open_sources
 
@@ -45,7 +45,8 @@ def open_all(
 class Bars:
     """Progress bars, one after another: a new stage or total takes the place of the last."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Sources) -> None:
+        self.is_compressed = is_compressed(sources)
         self._stack = contextlib.ExitStack()
         self._shown: tuple[str, int | None] | None = None
         self._advance: Callable[[int], None] = lambda done: None
@@ -67,7 +68,9 @@ class Bars:
             self.close()
             self._shown = (what, total)
             already = done if unit == "merges" else 0
-            bar = _output.progress(what, total, unit, already=already)
+            bar = _output.progress(
+                what, total, unit, already=already, is_compressed=self.is_compressed
+            )
             self._advance = self._stack.enter_context(bar)
         self._advance(done)
 
@@ -76,13 +79,18 @@ class Bars:
         self.show("counting", done, total, "bytes")
 
 
-def count_sentence(counted: Counted) -> str:
+def is_compressed(sources: Sources) -> bool:
+    """Whether some of the files are compressed, and so the sizes of all smaller than the text."""
+    return sources.corpus is not None and has_compressed(sources.corpus)
+
+
+def count_sentence(counted: Counted, *, is_compressed: bool) -> str:
     """What was counted, for people."""
     counts = counted.counts
     parts = []
     if counted.files:
-        files = _output.amount(counted.files, "file")
-        parts.append(f"{files}, {_output.size(counted.file_bytes or 0)}")
+        size = _output.size(counted.file_bytes or 0, is_compressed=is_compressed)
+        parts.append(f"{_output.amount(counted.files, 'file')}, {size}")
     if counted.tables:
         parts.append(f"{_output.amount(counted.tables, 'table')} of counts")
     said = (

@@ -6,6 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
 from byteweld.corpus import Reading as CorpusReading
@@ -72,7 +73,7 @@ class Documents:
         corpora = [corpus for corpus in self._corpora if corpus is not None]
         is_known = self._text is None and len(corpora) == len(self._corpora)
         total = sum(corpus.total_bytes for corpus in corpora) if is_known else None
-        is_compressed = any(f.suffix in _COMPRESSED for corpus in corpora for f in corpus.files)
+        is_compressed = any(map(has_compressed, corpora))
         with _output.progress(
             what, total, "bytes", is_compressed=is_compressed, beside_data=beside_data
         ) as advance:
@@ -96,6 +97,11 @@ class Documents:
         say_skipped_files(by_extension)
         if self.skipped:
             _output.say(f"skipped {_output.amount(self.skipped, 'document')}")
+
+
+def has_compressed(corpus: byteweld.Corpus) -> bool:
+    """Whether the names of some files say that they are compressed."""
+    return any(file.suffix in _COMPRESSED for file in corpus.files)
 
 
 def say_skipped_files(by_extension: Counter[str]) -> None:

@@ -1,4 +1,4 @@
-"""The overview of a tokenizer, as lines, JSON and the vocabulary report."""
+"""The overview of a tokenizer, as text, JSON or the vocabulary report."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from byteweld.markup.charts import Bar, bars, curve
 from byteweld.render import namer, painted, tile, visible
 from byteweld.training import report_path
 
-_SHOWN = 5  # tokens of a kind that people see
+_SHOWN = 5  # tokens of a kind in the text
 _SHOWN_IN_REPORT = 200
 _MAX_PAGE_MERGES = 10_000
 _MAX_TOKEN_BYTES = 200  # of a token in the report
 _NONE_UNREACHABLE = "none: every token's bytes encode to that token"
 _ENGINES = {
-    "whole": "no pattern: a text is one pre-token",
+    "whole": "no pattern: each document is one pre-token",
     "scanner": "run by a scanner",
     "automaton": "run by an automaton",
     "backtracking": "run by a backtracking engine",
@@ -30,7 +30,7 @@ _ENGINES = {
 
 
 class _Words(NamedTuple):
-    """A reason for programs and for people."""
+    """A reason, as a key of the JSON report and in words."""
 
     key: str
     words: str
@@ -38,20 +38,20 @@ class _Words(NamedTuple):
 
 _REASONS: dict[Reason, _Words] = {
     "cut": _Words(
-        "cut_by_pattern", "cut by the pattern, as when there is none in training (recipe ck)"
+        "cut_by_pattern", "split by the pattern, as happens when training used none (recipe ck)"
     ),
-    "never merged": _Words("never_merged", "never merged: other merges go first"),
+    "never merged": _Words("never_merged", "never merged: other merges come first"),
     "changed": _Words(
-        "changed_before", "changed before they are cut, by the normalizer or a prefix space"
+        "changed_before", "changed before splitting, by the normalizer or a prefix space"
     ),
     "part": _Words(
-        "part_of_character", "with a part of a character: reached only inside longer pre-tokens"
+        "part_of_character", "with part of a character: reached only inside longer pre-tokens"
     ),
 }
 
 
 class Seen(NamedTuple):
-    """What the overview tells of a tokenizer."""
+    """A tokenizer and what the overview shows about it."""
 
     tok: byteweld.Tokenizer
     path: str
@@ -61,12 +61,12 @@ class Seen(NamedTuple):
 
 
 def look(tok: byteweld.Tokenizer, path: str, kind: str) -> Seen:
-    """Find out what the overview tells."""
+    """Collect what the overview shows."""
     return Seen(tok, path, kind, _byte_map(tok, path, kind), unreachable(tok))
 
 
 def _byte_map(tok: byteweld.Tokenizer, path: str, kind: str) -> str | None:
-    """By which letters a ck export shows bytes; None where there are none such."""
+    """The byte map of a ck export; None for other formats."""
     if kind != "ck" or tok.vocab.alphabet == "ascii":
         return None
     from byteweld.formats.ck_binary import load_with_map
@@ -75,7 +75,7 @@ def _byte_map(tok: byteweld.Tokenizer, path: str, kind: str) -> str | None:
 
 
 def lines(seen: Seen) -> Iterator[str]:
-    """The overview, for people."""
+    """The overview as text."""
     tok, color = seen.tok, _output.has_color()
     yield _output.styled(seen.path, "bold")
     for name, value in _facts(seen):
@@ -92,7 +92,7 @@ def lines(seen: Seen) -> Iterator[str]:
 
 
 def _facts(seen: Seen) -> list[tuple[str, str]]:
-    """Names and values of what a tokenizer is."""
+    """The facts about a tokenizer, by name."""
     tok = seen.tok
     vocab = tok.vocab
     singles = sum(len(token) == 1 for _, token in vocab.ordinary())
@@ -103,13 +103,14 @@ def _facts(seen: Seen) -> list[tuple[str, str]]:
         *([("byte map", seen.byte_map)] if seen.byte_map is not None else []),
         (
             "tokens",
-            f"{len(vocab)}: {singles} bytes, {_longer(tok)} longer, {_specials(tok)} special",
+            f"{len(vocab):,}: {singles:,} bytes, {_longer(tok):,} longer, "
+            f"{len(vocab.special_tokens):,} special",
         ),
         ("merges", _merge_words(vocab)),
         ("alphabet", vocab.alphabet),
         *([("normalizer", _list(map(_step, vocab.normalizer)))] if vocab.normalizer else []),
         ("pattern", _pattern(tok)),
-        *((("" if place else "steps"), _step(step)) for place, step in enumerate(vocab.steps)),
+        *((("" if index else "steps"), _step(step)) for index, step in enumerate(vocab.steps)),
         ("special", _list(f"{visible(t.encode())} {i}" for t, i in vocab.special_tokens.items())),
         *([("added", _list(map(_added, others)))] if others else []),
         ("roles", _list(f"{role} {token_id}" for role, token_id in vocab.roles.items())),
@@ -120,13 +121,13 @@ def _facts(seen: Seen) -> list[tuple[str, str]]:
 
 
 def _training_words(tok: byteweld.Tokenizer, path: str) -> str | None:
-    """What the report beside the file says; None where there is none."""
+    """A summary of the training report beside the file; None if there is none."""
     report = report_path(path)
     if not report.is_file():
         return None
     training = tok.training
     if training is None:
-        return f"{report} is not the report of this vocabulary, and is passed over"
+        return f"{report} belongs to another vocabulary and is ignored"
     files = "" if training.files is None else f" of {_output.amount(training.files, 'file')}"
     return (
         f"recipe {training.recipe.name}, {_output.size(training.total_bytes)}{files}; {training}"
@@ -147,15 +148,11 @@ def _longer(tok: byteweld.Tokenizer) -> int:
     return sum(len(token) > 1 for _, token in tok.vocab.ordinary())
 
 
-def _specials(tok: byteweld.Tokenizer) -> int:
-    return len(tok.vocab.special_tokens)
-
-
 def _merge_words(vocab: byteweld.Vocabulary) -> str:
     if vocab.ranking == "ranks":
-        return "no list; ranked by id"
-    first = "; a pre-token that is a token is not merged" if vocab.ignore_merges else ""
-    return f"{len(vocab.merge_ids)}{first}"
+        return "none; tokens are ranked by id"
+    first = "; pre-tokens that are tokens are not merged" if vocab.ignore_merges else ""
+    return f"{len(vocab.merge_ids):,}{first}"
 
 
 def _pattern(tok: byteweld.Tokenizer) -> str:
@@ -171,7 +168,7 @@ def _step(step: str | byteweld.Split | byteweld.Replace) -> str:
     if isinstance(step, str):
         return step
     if isinstance(step, byteweld.Replace):
-        return f"replace {step.pattern} by {step.content!r}"
+        return f"replace {step.pattern} with {step.content!r}"
     others = " other than" if step.invert else ""
     return f"{step.behavior}:{others} {options.pattern_words(step.pattern)}"
 
@@ -191,7 +188,7 @@ def _template(vocab: byteweld.Vocabulary) -> str:
 
 def _list(items: Iterator[str]) -> str:
     every = list(items)
-    more = f", and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
+    more = f", and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else ""
     return ", ".join(every[:_SHOWN]) + more if every else "none"
 
 
@@ -201,7 +198,7 @@ def _longest(tok: byteweld.Tokenizer, limit: int = _SHOWN) -> list[int]:
 
 
 def _by_reason(found: Mapping[int, Reason]) -> dict[Reason, list[int]]:
-    """Unreachable tokens by the reason, in the order in which people see these."""
+    """Unreachable tokens by reason, in display order."""
     by_reason: dict[Reason, list[int]] = {reason: [] for reason in _REASONS}
     for token_id, reason in found.items():
         by_reason[reason].append(token_id)
@@ -216,7 +213,7 @@ def _unreachable_lines(seen: Seen) -> Iterator[str]:
         yield f"  {_NONE_UNREACHABLE}"
     for reason, ids in _by_reason(seen.unreachable).items():
         if ids:
-            yield f"  {len(ids)} {_REASONS[reason].words}"
+            yield f"  {len(ids):,} {_REASONS[reason].words}"
         for token_id in ids[:_SHOWN]:
             instead, more = _instead(tok, token_id)
             shown = _output.shortened(visible(tok.vocab.tokens[token_id]), 40)
@@ -225,13 +222,13 @@ def _unreachable_lines(seen: Seen) -> Iterator[str]:
 
 
 def _instead(tok: byteweld.Tokenizer, token_id: int) -> tuple[list[int], str]:
-    """The first tokens that an unreachable token's bytes become, and an ellipsis if need be."""
+    """The first tokens that an unreachable token becomes, and an ellipsis if there are more."""
     ids = tok.encode_ordinary(tok.vocab.tokens[token_id])
     return ids[:8], " …" if len(ids) > 8 else ""
 
 
 def to_dict(seen: Seen) -> dict[str, Any]:
-    """The overview, for programs."""
+    """The overview as JSON."""
     tok = seen.tok
     vocab = tok.vocab
     return {
@@ -275,7 +272,7 @@ def _pattern_name(pattern: str) -> str | None:
 
 
 def page(seen: Seen, evaluation: Child = None) -> Html:
-    """The vocabulary report; an evaluation, where there is one, stands in the middle."""
+    """The vocabulary report, with an evaluation if there is one."""
     tok = seen.tok
     vocab = tok.vocab
     probes = None
@@ -375,7 +372,7 @@ def _merge_section(vocab: byteweld.Vocabulary) -> Html | None:
 
 
 def merge_table(vocab: byteweld.Vocabulary, count: int) -> Html:
-    """The first merges; of very many, those that a page can hold."""
+    """The first merges, as many as a page can hold."""
     shown = min(count, _MAX_PAGE_MERGES)
     rows: list[list[Child]] = [
         [rank, [_token(vocab, left), " ", _token(vocab, right)], _token(vocab, new), new]

@@ -69,10 +69,11 @@ def run(
     if out is not None:
         _check_out(out, force=force)
     sources = _corpus.open_all(source, chosen, reading)
-    with _corpus.Bars() as bars:
+    with _corpus.Bars(sources) as bars:
         counted = sources.count(chosen, num_threads=threads, memory=memory, progress=bars.count)
     counts = counted.counts if prune is None else counted.counts.prune(prune, memory=memory)
-    _output.say(_corpus.count_sentence(counted._replace(counts=counts)))
+    pruned = counted._replace(counts=counts)
+    _output.say(_corpus.count_sentence(pruned, is_compressed=bars.is_compressed))
     if out is not None:
         counts.save(out, overwrite=force)
         _output.say(f"wrote {out}: {_output.amount(len(counts), 'distinct pre-token')}")
@@ -95,9 +96,9 @@ def run(
         )
     elif out is None:
         rows = counts.most_common(top)
-        width = max((len(str(count)) for _, count in rows), default=0)
+        width = max((len(f"{count:,}") for _, count in rows), default=0)
         for pretoken, count in rows:
-            _output.lines([f"{count:>{width}}  {_output.shortened(visible(pretoken[:400]))}"])
+            _output.lines([f"{count:>{width},}  {_output.shortened(visible(pretoken[:400]))}"])
 
 
 def _check_out(out: str, *, force: bool) -> None:

@@ -24,31 +24,29 @@ byteweld prove cl100k_base big.txt.gz --separator '<|endoftext|>'
 byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizers --threads 1
 """
 
-_SHOWN_BEFORE = 3  # tokens of a difference that people see
+_SHOWN_BEFORE = 3  # tokens around a difference
 _SHOWN_AFTER = 5
 _MARK = "▸"
 
 TokenizerArgument = Annotated[
     str,
-    Argument(
-        metavar="TOKENIZER", help="A file or folder of any format, or the name of an encoding."
-    ),
+    Argument(metavar="TOKENIZER", help="A file, a folder, or the name of an encoding."),
 ]
 PeerName = Annotated[
     str | None,
     Option(
         "--peer",
         metavar="NAME",
-        help=f"The real {' or '.join(peers.PEERS)}. Default: the one that reads the file's format, "
-        "and tiktoken for an encoding by name. A peer that cannot read the file gets a copy in its "
-        "own format, where that can hold the tokenizer.",
+        help=f"The peer to compare with: {' or '.join(peers.PEERS)}. Default: the one that reads "
+        "the file's format, or tiktoken for the name of an encoding. A peer that cannot read the file "
+        "gets a copy in its own format, if that can hold the tokenizer.",
         choices=peers.PEERS,
     ),
 ]
 
 
 class _Ours(NamedTuple):
-    """byteweld as a side of the proof."""
+    """byteweld as one side of the proof."""
 
     tok: byteweld.Tokenizer
     threads: int | None
@@ -149,9 +147,9 @@ def _report(seen: _Run, json: bool) -> int:
 
 
 def _failure_words(failure: proof.Failure) -> str:
-    place = f"{failure.document.source}: document {failure.document.number}"
+    document = f"{failure.document.source}: document {failure.document.number:,}"
     reason = " ".join(_errors.with_flags(failure.reason).split())
-    return f"{place}: {failure.side} failed: {_output.shortened(reason, 200)}"
+    return f"{document}: {failure.side} failed: {_output.shortened(reason, 200)}"
 
 
 def _lines(seen: _Run) -> Iterator[str]:
@@ -181,18 +179,16 @@ def _rate(num_bytes: int, seconds: float) -> float:
 def _difference_lines(seen: _Run, difference: proof.Difference) -> Iterator[str]:
     document, token = difference.document, difference.token
     offset = _offset(seen.ours, difference)
-    yield _output.styled(
-        f"different: {document.source}, document {document.number}, byte {offset}, token {token}",
-        "bold",
-    )
+    where = f"document {document.number:,}, byte {offset:,}, token {token:,}"
+    yield _output.styled(f"different: {document.source}, {where}", "bold")
     before, after = around(document.content, offset, offset)
     yield f"  text      {visible(before)}{_MARK}{visible(after)}"
     tokens = seen.ours.tok.vocab.tokens
     for name, ids in zip(("byteweld", seen.peer.library), difference.ids, strict=True):
         start = max(0, token - _SHOWN_BEFORE)
         shown = [
-            f"{_MARK if place == token else ''}{token_id} {_token_words(tokens.get(token_id))}"
-            for place, token_id in enumerate(ids[start : token + _SHOWN_AFTER], start)
+            f"{_MARK if index == token else ''}{token_id} {_token_words(tokens.get(token_id))}"
+            for index, token_id in enumerate(ids[start : token + _SHOWN_AFTER], start)
         ]
         if token >= len(ids):
             shown.append(f"{_MARK}end")
@@ -206,10 +202,10 @@ def _token_words(token: bytes | None) -> str:
 
 
 def _offset(ours: _Ours, difference: proof.Difference) -> int:
-    """The byte where the first token starts that differs."""
-    _, places = ours.tok.encode_with_offsets(difference.document.content, **ours.specials)
-    if difference.token < len(places):
-        return places[difference.token][0]
+    """The offset of the first token that differs."""
+    _, offsets = ours.tok.encode_with_offsets(difference.document.content, **ours.specials)
+    if difference.token < len(offsets):
+        return offsets[difference.token][0]
     return len(difference.document.content)
 
 

@@ -16,7 +16,7 @@ from byteweld.cli import _corpus, _errors, _input, _output, _targets
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
 from byteweld.render import visible
-from byteweld.sources import Counted
+from byteweld.sources import Counted, Sources
 from byteweld.training.checkpoint import remove_checkpoint
 from byteweld.training.plan import check_size, make_plan
 from byteweld.training.run import Resumed
@@ -232,7 +232,7 @@ def run(
             "pass the name of a file"
         )
     sources = _corpus.open_all(source, chosen, reading, checkpoint)
-    with _resumable(checkpoint), _Display(checkpoint) as display:
+    with _resumable(checkpoint), _Display(sources, checkpoint) as display:
         result = run_training(
             sources,
             largest,
@@ -373,8 +373,8 @@ def _resumable(checkpoint: str | None) -> Iterator[None]:
 class _Display(_corpus.Bars):
     """Shows the progress of a training, one bar per stage."""
 
-    def __init__(self, checkpoint: str | None) -> None:
-        super().__init__()
+    def __init__(self, sources: Sources, checkpoint: str | None) -> None:
+        super().__init__(sources)
         self._checkpoint = checkpoint
 
     def on_event(self, event: byteweld.TrainingEvent) -> None:
@@ -392,7 +392,7 @@ class _Display(_corpus.Bars):
                 f"resuming from {self._checkpoint}: the corpus is counted, "
                 f"{_output.amount(resumed.merges, 'merge')} learned"
             )
-        _output.say(_corpus.count_sentence(counted))
+        _output.say(_corpus.count_sentence(counted, is_compressed=self.is_compressed))
 
 
 def _cut(
