@@ -6,11 +6,10 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
 from byteweld.corpus import Reading as CorpusReading
-from byteweld.corpus import open_corpus
+from byteweld.corpus import Corpus, open_corpus
 
 TEXT = "--text"  # the name of a document that is itself an argument
 _SHOWN_EXTENSIONS = 5
@@ -99,7 +98,7 @@ class Documents:
             _output.say(f"skipped {_output.amount(self.skipped, 'document')}")
 
 
-def has_compressed(corpus: byteweld.Corpus) -> bool:
+def has_compressed(corpus: Corpus) -> bool:
     """Whether the names of some files say that they are compressed."""
     return any(file.suffix in _COMPRESSED for file in corpus.files)
 

@@ -38,8 +38,8 @@ PeerName = Annotated[
         "--peer",
         metavar="NAME",
         help=f"The peer to compare with: {' or '.join(peers.PEERS)}. Default: the one that reads "
-        "the file's format, or tiktoken for the name of an encoding. A peer that cannot read the file "
-        "gets a copy in its own format, if that can hold the tokenizer.",
+        "the file's format, or tiktoken for the name of an encoding. A peer that cannot read the "
+        "file gets a copy in its own format, if that can hold the tokenizer.",
         choices=peers.PEERS,
     ),
 ]
