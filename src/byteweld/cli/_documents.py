@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
-from byteweld.corpus import Reading as CorpusReading
 from byteweld.corpus import Corpus, open_corpus
+from byteweld.corpus import Reading as CorpusReading
 
 TEXT = "--text"  # the name of a document that is itself an argument
 _SHOWN_EXTENSIONS = 5
