@@ -49,24 +49,6 @@ def test_docstring_examples_hold(name: str) -> None:
     assert doctest.testmod(module).failed == 0
 
 
-def python_blocks(path: Path) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL)
-
-
-def test_the_readme_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    books = tmp_path / "books"
-    books.mkdir()
-    text = "It was the best of times, it was the worst of times. " * 50
-    (books / "one.txt").write_text(text)
-    (books / "two.jsonl").write_text('{"text": "the age of wisdom, the age of foolishness"}\n' * 50)
-    blocks = python_blocks(ROOT / "README.md")
-    assert blocks
-    namespace: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), namespace)
-
-
 def test_every_relative_link_in_the_documents_leads_somewhere() -> None:
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
