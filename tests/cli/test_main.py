@@ -15,6 +15,7 @@ import pytest
 import byteweld
 from byteweld import cli
 from byteweld.cli import VERBS, _command, _docs
+from tests.helpers.processes import allow_interrupts
 
 OVERVIEW = """\
 Train, inspect, compare and convert byte-level BPE tokenizers.
@@ -238,8 +239,7 @@ def test_an_interrupt_is_one_line_and_exits_130(saved):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # Tests that run in the background have interrupts switched off; the program must not.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=allow_interrupts,
     )
     assert program.stdin is not None and program.stdout is not None
     program.stdin.write((b"low " * 250_000 + b"\n") * 9)  # more than is encoded at once

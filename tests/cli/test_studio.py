@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import byteweld
+from tests.helpers.processes import allow_interrupts
 
 
 def start(*arguments: str, folder: Path) -> tuple[subprocess.Popen[str], int, str]:
@@ -24,6 +25,7 @@ def start(*arguments: str, folder: Path) -> tuple[subprocess.Popen[str], int, st
         text=True,
         cwd=folder,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        preexec_fn=allow_interrupts,
     )
     assert process.stdout is not None
     line = process.stdout.readline()

@@ -16,6 +16,7 @@ import pytest
 import byteweld
 from byteweld import BudgetError, Counts, _memory
 from byteweld._memory import parse_memory
+from tests.helpers.processes import allow_interrupts
 
 # ---------------------------------------------------------------------- how a budget is written
 
@@ -200,6 +201,7 @@ def test_nothing_is_left_behind_when_counting_is_ended(how, corpus, tmp_path):
         [sys.executable, "-c", SCRIPT, corpus, "90MB", "2"],
         env=os.environ | {"TMPDIR": str(tmp_path)},
         stderr=subprocess.DEVNULL,
+        preexec_fn=allow_interrupts,
     )
     try:
         deadline = time.monotonic() + 60
