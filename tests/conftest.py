@@ -1,4 +1,4 @@
-"""What all tests share: the data beside the clone, the hard strings, the settings of hypothesis.
+"""Shared by all tests: the data in ../shared, the hard strings, the settings of hypothesis.
 
 `BYTEWELD_EXAMPLES=10` makes every property try ten times the number of examples it names; the
 default is a quarter.
@@ -23,7 +23,7 @@ SHARED = TESTS.parent.parent / "shared" / "data"
 settings.register_profile(
     "byteweld",
     examples(100),
-    deadline=None,  # the machine may be busy; a test that hangs meets pytest's timeout
+    deadline=None,  # the machine may be busy; pytest's timeout ends a test that hangs
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,
@@ -35,7 +35,7 @@ settings.load_profile("byteweld")
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of large corpora, real vocabularies and frozen answers, where there is one."""
+    """The folder of large corpora, real vocabularies and frozen answers, if it exists."""
     if not SHARED.is_dir():
         pytest.skip(f"no shared data at {SHARED}")
     return SHARED
@@ -43,13 +43,13 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The small texts that come with the tests."""
+    """The small corpora that come with the tests."""
     return TESTS / "data"
 
 
 @pytest.fixture(scope="session")
 def nasty_texts(data: Path) -> list[str]:
-    """The hard strings of nasty.txt: one Python literal a line; `text * 1000` repeats it."""
+    """The hard strings of nasty.txt."""
     return read_nasty(data / "nasty.txt")
 
 

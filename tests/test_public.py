@@ -1,4 +1,4 @@
-"""What the package promises to its users: names, nothing at import, examples that run."""
+"""What the package promises: public names, a light import, examples that run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_import_is_light_and_starts_nothing() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_hold(name: str) -> None:
     module = importlib.import_module(name)
-    assert module.__doc__, f"{name} does not say what room it is"
+    assert module.__doc__, f"{name} has no docstring"
     assert doctest.testmod(module).failed == 0
 
 

@@ -91,7 +91,7 @@ def trios(data, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pairs(trios):
-    """One of each pattern, for what does not depend on how the vocabulary was trained."""
+    """One per pattern, for tests that do not depend on how the vocabulary was trained."""
     return [trios["modern", pattern] for pattern in ("gpt2", "cl100k", "o200k")]
 
 
@@ -171,7 +171,7 @@ def test_any_table_of_ranks_gives_tiktokens_ids(ranks, some):
 
 
 def outcome(function, *arguments, **options):
-    """What a call gives, or the kind of its error; ours are the same builtins with better words."""
+    """What a call returns, or the kind of its error; ours derive from the same builtins."""
     try:
         return function(*arguments, **options)
     except (ValueError, KeyError, OverflowError, TypeError) as error:
@@ -191,7 +191,7 @@ def test_lone_surrogates_have_tiktokens_ids(pairs):
     same_ids()
 
 
-def test_special_tokens_are_permitted_and_refused_as_in_tiktoken(pairs):
+def test_special_tokens_are_allowed_and_rejected_as_in_tiktoken(pairs):
     pair = pairs[0]
     sets = st.sampled_from(
         ["all", set(), {ENDOFTEXT}, {"<|a|>"}, {ENDOFTEXT, "<|a|>"}, {"no such token"}, {"a"}]
@@ -227,7 +227,7 @@ def test_special_tokens_are_permitted_and_refused_as_in_tiktoken(pairs):
 def test_encode_with_unstable_is_tiktokens(pairs):
     @examples(150)
     @given(st.one_of(st.text(alphabet="the a'\n n", max_size=12), rich_texts.map(lambda t: t[:12])))
-    @example("\n\na")  # the pattern must see the letter behind the certain part
+    @example("\n\na")  # the pattern must see the letter after the certain part
     @example(" \n\nthe")
     def same(text):
         for pair in pairs:
@@ -313,7 +313,7 @@ def test_batches_and_properties_are_tiktokens(pairs):
         *(pytest.param(c, marks=pytest.mark.slow) for c in ("\n", "é", "0", "'", "A", "\u0301")),
     ],
 )
-def test_a_million_of_one_character_takes_seconds_and_has_tiktokens_ids(character, pattern):
+def test_a_million_times_one_character_takes_seconds_and_has_tiktokens_ids(character, pattern):
     ranks = {bytes([byte]): byte for byte in range(256)}
     for n in range(6):
         ranks.setdefault(character.encode() * 2**n, 256 + n)

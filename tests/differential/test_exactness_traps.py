@@ -1,4 +1,4 @@
-"""Traps that encoders have fallen into, one test each, beside the real tiktoken and tokenizers.
+"""Traps that encoders have fallen into, one test each, against the real tiktoken and tokenizers.
 
 Elsewhere already: `ignore_merges` (unit/formats/test_hf_tokenizer_json.py beside the real library,
 unit/test_reference.py, and encode/tests.rs in the core), and the same cuts as here in every tier of
@@ -21,7 +21,7 @@ tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not inst
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 
 BYTE_RANKS = {bytes([byte]): byte for byte in range(256)}
-# As tiktoken 0.14 spells it; no library but itself reads `{1,3}+` and `$` so.
+# As tiktoken 0.14 writes it; no other library reads `{1,3}+` and `$` in the same way.
 TIKTOKEN_CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
     r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
@@ -68,7 +68,7 @@ def cuts_of_oniguruma(pattern, text):
 
 
 def check_cuts(name, text, expected):
-    """Hold the cuts of a known pattern equal in all four engines, and to what they should be."""
+    """Check the pre-tokens of a known pattern in all four engines."""
     pattern = PATTERNS[name]
     assert cuts(pattern, text) == expected
     assert cuts_of_oniguruma(pattern, text) == expected
@@ -82,11 +82,11 @@ def test_the_long_s_makes_a_contraction_where_case_does_not_matter():
     check_cuts("cl100k", "it'ſ ok", ["it", "'ſ", " ok"])
     check_cuts("o200k", "it'ſ ok", ["it'ſ", " ok"])
     check_cuts("gpt2", "it'ſ ok", ["it", "'", "ſ", " ok"])
-    check_cuts("cl100k", "it'K", ["it", "'K"])  # the sign of kelvin is k, which is no contraction
+    check_cuts("cl100k", "it'K", ["it", "'K"])  # the Kelvin sign is k, not a contraction
     check_cuts("o200k", "it'K", ["it", "'K"])
 
 
-def test_white_space_is_unicodes_and_what_looks_like_it_is_not():
+def test_whitespace_is_that_of_unicode_and_lookalikes_are_not():
     for space in "\x85\xa0\u2028\u3000":
         check_cuts("gpt2", f"a{space}{space}b", ["a", space, space, "b"])
     for sign in "\u180e\u200b":
@@ -105,7 +105,7 @@ def test_titlecase_letters_begin_words_as_capitals_do():
     check_cuts("tekken", "aǅb", ["a", "ǅb"])
 
 
-def test_letters_without_case_are_given_back_to_the_rule_that_needs_them():
+def test_letters_without_case_go_to_the_alternative_that_needs_them():
     check_cuts("o200k", "中A中", ["中A中"])
     check_cuts("o200k", "a中B", ["a中", "B"])
     # Every row of capitals, small letters, letters without case and marks; each is a token.
@@ -122,7 +122,7 @@ def test_letters_without_case_are_given_back_to_the_rule_that_needs_them():
 # ---------------------------------------------------------------------- the end of a text
 
 
-def test_white_space_at_the_end_of_a_text_is_one_pretoken_before_newlines_are():
+def test_whitespace_at_the_end_of_a_text_is_one_pretoken_before_newlines_are():
     assert cuts(TIKTOKEN_CL100K, "a\n ") == ["a", "\n "]
     assert cuts(TIKTOKEN_CL100K, "a \n\n \t") == ["a", " \n\n \t"]
     assert cuts(TIKTOKEN_CL100K, "a\n b") == ["a", "\n", " b"]
@@ -144,7 +144,7 @@ def test_a_dollar_is_the_end_of_the_text_and_not_of_a_line():
     pattern = r"\s+$|\S+|\s"
     assert cuts(pattern, "a  \nb  ") == ["a", " ", " ", "\n", "b", "  "]
     assert cuts_of_oniguruma(pattern, "a  \nb  ") != cuts(pattern, "a  \nb  ")
-    # So a file of Hugging Face's with a dollar is refused: unit/formats/test_hf_tokenizer_json.py.
+    # So a Hugging Face file with a dollar is rejected: unit/formats/test_hf_tokenizer_json.py.
 
 
 def test_text_that_ends_inside_a_character_has_the_ids_of_the_reference_and_of_tiktoken():
@@ -152,7 +152,7 @@ def test_text_that_ends_inside_a_character_has_the_ids_of_the_reference_and_of_t
     for pattern in ("gpt2", "cl100k", "o200k"):
         ours, theirs = both(ranks, PATTERNS[pattern])
         named = Encoding.from_tokenizer(ours)
-        # The end lies on every place of a block of 64 bytes, and of the 16 that a key is read from.
+        # The end is at every offset of a block of 64 bytes, and of the 16 that a key is read from.
         for length in range(40, 70):
             whole = ("ab " * 30)[:length].encode() + "漢👍é".encode()
             for raw in (whole[:-n] for n in range(1, 9)):
@@ -171,7 +171,7 @@ def test_three_digits_are_three_characters_and_not_three_bytes():
 
 
 @pytest.mark.parametrize("name", ["cl100k", "o200k", "nanochat", "llama3"])
-def test_the_count_of_digits_goes_on_over_the_edges_of_blocks(name):
+def test_digits_are_counted_across_block_boundaries(name):
     numbers = [f"{n:0{length}}".encode() for length in (2, 3) for n in range(10**length)]
     ours, theirs = both(ranks_of(*numbers), PATTERNS[name])
     digits = "1234567890" * 20
@@ -188,7 +188,7 @@ def test_the_count_of_digits_goes_on_over_the_edges_of_blocks(name):
 
 
 def hugging_face(tmp_path, vocab, merges, *, pattern=None, normalizer=None, specials=(), **options):
-    """A tokenizer of the real library, and ours of the file that it writes."""
+    """A tokenizer of the real library, and ours from the file it writes."""
     theirs = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=vocab, merges=merges, **options))
     steps = [tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not pattern)]
     if pattern:
@@ -209,18 +209,18 @@ def letters_and(*tokens):
     return {letter: n for n, letter in enumerate([*alphabet, *tokens])}
 
 
-def test_a_token_that_no_merge_makes_is_never_met_where_merges_rank(tmp_path):
+def test_a_token_without_a_merge_is_never_used_where_merges_rank(tmp_path):
     vocab = letters_and("ab", "abc")
     ours, theirs = hugging_face(tmp_path, vocab, [("a", "b")])
     expected = [vocab["ab"], vocab["c"]]
-    for text in ("abc", "abc"):  # new, and remembered
+    for text in ("abc", "abc"):  # a cache miss, then a hit
         assert ours.encode(text) == theirs.encode(text).ids == expected
     assert ours.unreachable_tokens() == [vocab["abc"]]
     ours, theirs = both(ranks_of(b"ab", b"abc"), PATTERNS["gpt2"])
     assert ours.encode("abc") == theirs.encode("abc") == [257]
 
 
-def test_ranks_merge_what_makes_a_token_and_merge_lists_only_their_pairs(tmp_path):
+def test_ranks_merge_any_pair_that_is_a_token_and_merge_lists_only_their_pairs(tmp_path):
     vocab = letters_and("bc", "ab", "abc")
     merges = [("b", "c"), ("a", "b"), ("ab", "c")]
     ours, theirs = hugging_face(tmp_path, vocab, merges)
@@ -230,11 +230,11 @@ def test_ranks_merge_what_makes_a_token_and_merge_lists_only_their_pairs(tmp_pat
     assert ours.encode("abcx") == theirs.encode("abcx") == [258, ord("x")]
 
 
-def test_words_that_differ_in_zero_bytes_are_different_words():
+def test_pretokens_that_differ_in_zero_bytes_are_different():
     ours, theirs = both(ranks_of(b"\0\0", b"ab", b"b\0", b"\0" * 4), r"[^ ]+| ")
     words = ["ab" * length + "\0" * zeros for length in range(8) for zeros in range(20)]
     text = " ".join(words)
-    for _ in range(2):  # new, and remembered
+    for _ in range(2):  # a cache miss, then a hit
         assert ours.encode(text) == theirs.encode(text)
         for word in words:
             assert ours.encode(word) == theirs.encode(word)
@@ -256,7 +256,7 @@ def test_text_is_composed_before_it_is_cut(tmp_path):
         assert ours.encode(text) == theirs.encode(text).ids == [vocab[composed]]
 
 
-def test_special_tokens_inside_long_white_space_divide_it(tmp_path):
+def test_special_tokens_split_long_whitespace(tmp_path):
     special = "<|x|>"
     runs = [b" " * 2**n for n in range(1, 7)]
     for name in ("gpt2", "cl100k", "o200k"):
@@ -278,12 +278,12 @@ def test_special_tokens_inside_long_white_space_divide_it(tmp_path):
 
 
 @pytest.mark.slow
-def test_places_beyond_4_gib_are_right():
+def test_offsets_beyond_4_gib_are_right():
     if "SC_AVPHYS_PAGES" not in os.sysconf_names:
-        pytest.skip("this system does not say how much memory is free")
+        pytest.skip("this system does not report free memory")
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if free < 8 << 30:
-        pytest.skip(f"needs 8 GiB of memory, {free >> 30} are free")
+        pytest.skip(f"needs 8 GiB of memory, but {free >> 30} GiB are free")
     word = b" " + b"x" * 1000
     tok = Tokenizer.from_ranks(ranks_of(word, b" end"), pattern="gpt2")
     count = (1 << 32) // len(word) + 100

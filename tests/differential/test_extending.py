@@ -1,4 +1,4 @@
-"""The vocabularies of the field, extended: each frozen answer still stands behind new tokens."""
+"""Well-known vocabularies, extended: expanding the new tokens gives each frozen answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load(shared, entries, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_new_tokens_taken_apart_are_tiktokens_ids(name, load, shared, tmp_path):
+def test_new_tokens_expanded_are_tiktokens_ids(name, load, shared, tmp_path):
     start = load("tiktoken", name)
     folder = shared / "corpora" / "multilingual"
     texts = [folder / f"{language}.txt.gz" for language in ("am", "ka", "km", "or", "si")]
@@ -75,7 +75,7 @@ def test_new_tokens_taken_apart_are_tiktokens_ids(name, load, shared, tmp_path):
         ("hf", "gpt_neox", "normalizer"),
     ],
 )
-def test_what_training_cannot_see_as_the_encoder_does_is_refused(load, kind, name, words):
+def test_a_vocabulary_whose_encoding_training_cannot_follow_is_rejected(load, kind, name, words):
     start = load(kind, name)
     assert isinstance(start, Tokenizer)
     with pytest.raises(UnsupportedError, match="this tokenizer cannot be extended") as caught:

@@ -1,4 +1,4 @@
-"""tiktoken's own vocabularies give the ids that tiktoken gave, frozen in the shared data."""
+"""Answers of tiktoken for its own vocabularies, frozen in the shared data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long pre-tokens, which are not merged: ids == the real tiktoken's and the real tokenizers'."""
+"""Long pre-tokens, which are matched, not merged, have the ids of tiktoken and tokenizers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byteweld import Tokenizer, formats
 tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 
-# Longer than what goes through the heap before longest matches are made ready.
+# Longer than the heap handles before longest matches are prepared.
 FIRST = "a" * 300_000
 
 CHARACTERS = ["=", "-", "*", "_", "~", "#", ".", "/", "\\", "a", "e", "s", "0", " ", "\n", "\t"]
@@ -33,7 +33,7 @@ ALPHABETS += [
 
 
 def long_words(seed, number):
-    """Words of some hundred to some thousand characters, each with another habit."""
+    """Words of hundreds to thousands of characters, each of another kind."""
     rng = random.Random(seed)
     words = [character * rng.randrange(100, 6000) for character in CHARACTERS]
     for alphabet in ALPHABETS:

@@ -1,4 +1,4 @@
-"""Real vocabularies, hostile texts: the shared zoo, every code point, rows of kinds of characters.
+"""Real vocabularies, hostile texts: the shared zoo, every code point, kinds of characters in a row.
 
 Ids == those of the real tiktoken (rank files) and the real tokenizers (tokenizer.json), which read
 the same files. The longest texts are compared with frozen answers.
@@ -22,7 +22,7 @@ from byteweld import peers, proof
 pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
 pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 
-# One of each way of cutting; the others, which are near to one of these, are slow tests.
+# One per way of splitting; the others are similar to one of these, and are slow tests.
 RANKS = ["r50k_base", "cl100k_base", "o200k_base", "qwen3_6", "kimi_k2"]
 FILES = ["qwen2_5", "deepseek_v3", "falcon", "starcoder"]
 MORE_RANKS = ["llama3", "qwen"]
@@ -30,19 +30,19 @@ MORE_FILES = ["gpt2", "command_r_plus"]
 NAMES = [*(("tiktoken", name) for name in RANKS), *(("hf", name) for name in FILES)]
 MORE_NAMES = [*(("tiktoken", name) for name in MORE_RANKS), *(("hf", name) for name in MORE_FILES)]
 
-# One or two of every kind of character that a pattern of the field tells apart, and of those that
-# it could take for another kind.
+# One or two of every kind of character that known patterns distinguish, and of those that could be
+# taken for another kind.
 KINDS = [
     *("a", "A", "s", "é", "ſ", "ǅ", "ʰ", "漢", "ع"),  # cased, titlecase, modifier, Han, other
     *("\u0301", "\u0903"),  # marks
     *("1", "٣", "½", "Ⅷ"),  # numbers: decimal, other, letter
     *("'", "’", ".", "/", "$", "🙂"),  # punctuation and symbols
-    *(" ", "\t", "\n", "\r", "\u00a0", "\u2028"),  # white space
+    *(" ", "\t", "\n", "\r", "\u00a0", "\u2028"),  # whitespace
     *("\0", "\u200b", "\ue000", "\u0378"),  # control, format, private, unassigned
 ]
 
-# A code point in its contexts; a document holds hundreds of them on end, so each form ends with
-# something that lets the next begin anew.
+# A code point in its contexts. A document has hundreds of them in a row, so each form ends with
+# something that separates it from the next.
 CONTEXTS = ("a{0}b\n;", " {0}{0}\n", "{0}{0} ", "{0}'s\n", "1{0}2\n", "{0}\n{0};", "\n{0}\n.")
 
 
@@ -60,7 +60,7 @@ class Pair:
         )
 
     def check(self, texts, *, specials=False):
-        """Hold both sides equal; looks closer only where they are not."""
+        """Compare both sides, and report the first difference."""
         texts = [text.encode() for text in texts]
         given = {"allowed_special": "all"} if specials else {"disallowed_special": ()}
         ours = self.tok.encode_ragged(texts, **given)
@@ -111,7 +111,7 @@ def pair(request, unpacked):
 
 
 def in_contexts(code_points):
-    """Documents that hold code points in every context, a few hundred to a document."""
+    """Documents with code points in every context, a few hundred per document."""
     characters = [chr(code) for code in code_points if not 0xD800 <= code < 0xE000]
     for start in range(0, len(characters), 512):
         some = characters[start : start + 512]
@@ -120,7 +120,7 @@ def in_contexts(code_points):
 
 
 def in_one_context(code_points, turn):
-    """Documents that hold each code point in one of the contexts, by turns."""
+    """Documents with each code point in one of the contexts, in turn."""
     forms = [CONTEXTS[(n + turn) % len(CONTEXTS)].format for n in range(len(CONTEXTS))]
     codes = [code for code in code_points if not 0xD800 <= code < 0xE000]
     for start in range(0, len(codes), 4096):
@@ -152,11 +152,11 @@ def test_every_line_of_the_zoo_has_the_peers_ids_alone(pair, shared):
     pair.check(sorted(some), specials=True)
 
 
-def test_bytes_that_are_no_text_have_the_ids_of_their_valid_stretches_and_come_back(pair, shared):
+def test_invalid_utf8_has_the_ids_of_its_valid_parts_and_round_trips(pair, shared):
     for path in sorted((shared / "nasty" / "invalid_utf8").glob("*.bin")):
         raw = path.read_bytes()
         pair.check([raw.decode(errors="replace"), raw.decode(errors="ignore")])
-        if not pair.tok.vocab.extras:  # no normaliser, and a token for every byte
+        if not pair.tok.vocab.extras:  # no normalizer, and a token for every byte
             assert pair.tok.decode_bytes(pair.tok.encode_ordinary(raw)) == raw, path.name
 
 
@@ -164,7 +164,7 @@ def test_bytes_that_are_no_text_have_the_ids_of_their_valid_stretches_and_come_b
 
 
 def edges_and_a_sample():
-    """Of every stretch of code points of one category, the ends and some between."""
+    """The ends and some others of every range of code points of one category."""
     start = 0
     for code in range(1, 0x110001):
         is_last = code == 0x110000

@@ -1,4 +1,4 @@
-"""Merges == the real trainers': tokenizers for `huggingface`, rustbpe for `rustbpe`."""
+"""The merges of the real trainers: tokenizers for `huggingface`, rustbpe for `rustbpe`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def small_corpus(data):
 
 
 def check_huggingface(documents, size, folder=None, encoded=None, **options):
-    """Ours learns the merges and ids of theirs; in theirs, our file encodes as their own does."""
+    """We learn their merges and ids, and our file encodes in their library as their own does."""
     peer = huggingface_peer(documents, size=size, **options)
     names = {"specials": "special_tokens", "limit": "max_token_bytes"}
     changes = {names.get(name, name): value for name, value in options.items()}
@@ -94,7 +94,7 @@ def test_huggingface_learns_the_same_from_small_corpora(pattern, min_frequency, 
         min_frequency=min_frequency,
     )
     longest = max(len(left + right) for left, right in tok.vocab.merges)
-    assert limit not in (3, 5, 8) or longest == limit - 1  # it is strict
+    assert limit not in (3, 5, 8) or longest == limit - 1  # the limit is exclusive
 
 
 @pytest.mark.parametrize("letters", [[], ["Ġ", "q", "Ä", "ÿ"], LETTERS[:100], LETTERS])
@@ -152,7 +152,7 @@ def test_huggingface_learns_the_same_from_any_documents(
         assert "Ġa" in specials  # it would share its id with the token b" a"
 
 
-def test_a_size_below_the_letters_that_occur_names_the_smallest():
+def test_a_size_below_the_letters_that_occur_is_rejected_with_the_minimum():
     options = {"recipe": "huggingface", "initial_alphabet": ["z"], "special_tokens": ["<s>"]}
     tok = byteweld.train(iter(["ab ab"]), vocab_size=5, **options)
     assert len(tok) == 5 and tok.vocab.merges == []
@@ -199,7 +199,7 @@ def test_huggingface_feeds_files_line_by_line(tmp_path, data):
         files[-1].write_text(content, "utf-8", newline="")
     by_lines = byteweld.train(files, vocab_size=700, recipe="huggingface")
     assert in_its_letters(by_lines.vocab) == in_letters(huggingface_peer(files=files, size=700))
-    # Whole items may hold "\n\n", which no line does.
+    # Whole items may contain "\n\n", which no line does.
     by_items = check_huggingface(contents, 700)
     assert by_items.vocab.merges != by_lines.vocab.merges
 
@@ -214,7 +214,7 @@ def test_huggingface_stops_early_where_tokenizers_does():
 
 
 def check_rustbpe(documents, size, pattern="gpt2", encoded=()):
-    """Ours learns the tokens of theirs in their order, and encodes as they do."""
+    """We learn their tokens in their order, and encode as they do."""
     peer = rustbpe_peer(documents, size, pattern)
     tok = byteweld.train(iter(documents), vocab_size=size, recipe="rustbpe", pattern=pattern)
     assert dict(tok.vocab.ids) == ranks_of(peer)

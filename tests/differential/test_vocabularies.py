@@ -1,6 +1,6 @@
-"""Every vocabulary of the field that lies beside the clone: loaded, compared, written and read.
+"""Every well-known vocabulary in ../shared/data: loaded, compared, written and read again.
 
-The answers are frozen: they were given by the real tiktoken, tokenizers and mistral-common.
+The answers are frozen; they come from the real tiktoken, tokenizers and mistral-common.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ FILES = [
     *("starcoder", "falcon", "deepseek_coder", "v_prefix_space", "v_no_regex", "v_added_flags"),
     *("v_codegen", "v_split_behaviors"),
 ]
-REFUSED = {"clip_base": "end_of_word_suffix '</w>': a byte is another token at the end"}
+REJECTED = {"clip_base": "end_of_word_suffix '</w>': a byte is another token at the end"}
 PAIR = ["gpt2_encoder.json", "gpt2_vocab.bpe"]
 
-# Those that take seconds to write and read again.
+# These take seconds to write and read again.
 LARGE = {
     *("o200k_base", "o200k_harmony", "llama3", "llama4", "qwen", "qwen3_6", "kimi_k2"),
     *("gpt4o", "llama3_2", "mistral_nemo", "qwen2_5", "qwen3", "deepseek_v3", "command_r_plus"),
@@ -77,7 +77,7 @@ def answers(shared, name, snippets):
 
 def test_the_lists_above_are_the_whole_index(entries):
     known = [("tiktoken", n) for n in RANKS] + [("tekken", n) for n in TEKKEN]
-    known += [("hf", n) for n in [*FILES, *REFUSED]] + [("raw", n) for n in PAIR]
+    known += [("hf", n) for n in [*FILES, *REJECTED]] + [("raw", n) for n in PAIR]
     assert set(known) == set(entries)
 
 
@@ -114,7 +114,7 @@ def test_tekken_files_have_mistral_commons_ids(name, load, shared, snippets):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_hugging_face_s_files_have_its_ids(name, load, entries, shared, snippets):
+def test_hugging_face_files_have_its_ids(name, load, entries, shared, snippets):
     entry = entries["hf", name]
     vocab = load("hf", name)
     tok = Tokenizer(vocab)
@@ -133,7 +133,7 @@ def test_hugging_face_s_files_have_its_ids(name, load, entries, shared, snippets
             assert tok.decode(ids) == answer.get("decoded", text), answer["id"]
 
 
-def test_openai_s_own_two_files_are_gpt2(shared, entries, snippets, tmp_path):
+def test_the_two_files_of_openai_are_gpt2(shared, entries, snippets, tmp_path):
     for name in PAIR:
         packed = (shared / "vocabs" / entries["raw", name]["file"]).read_bytes()
         (tmp_path / name.removeprefix("gpt2_")).write_bytes(gzip.decompress(packed))
@@ -142,8 +142,8 @@ def test_openai_s_own_two_files_are_gpt2(shared, entries, snippets, tmp_path):
         assert tok.encode_ordinary(text) == answer["ids"], answer["id"]
 
 
-@pytest.mark.parametrize(("name", "reason"), REFUSED.items())
-def test_what_cannot_be_exact_is_refused_with_the_reason(name, reason, load):
+@pytest.mark.parametrize(("name", "reason"), REJECTED.items())
+def test_a_file_that_cannot_be_exact_is_rejected_with_the_reason(name, reason, load):
     with pytest.raises(UnsupportedError, match=reason):
         load("hf", name)
 
@@ -173,7 +173,7 @@ def test_tekken_files_are_written_and_read_again(name, load, tmp_path):
 
 
 @pytest.mark.parametrize("name", params(FILES))
-def test_hugging_face_s_files_are_written_with_the_same_ids_in_the_real_library(
+def test_hugging_face_files_are_written_with_the_same_ids_in_the_real_library(
     name, load, shared, snippets, tmp_path
 ):
     tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")

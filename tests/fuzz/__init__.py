@@ -1,5 +1,5 @@
-"""A long differential fuzz of encoding: `make fuzz-encode`, by hand; a short run of it is a test.
+"""Differential fuzzing of encoding: `make fuzz-encode`. A short run is part of the tests.
 
-`texts` draws what patterns and tables find hard; `subjects` are vocabularies, and `judges` know
-their ids; `paths` are all ways to encode; `rounds` holds them equal and shrinks a difference.
+`texts` draws strings that patterns and tables find hard; `subjects` are vocabularies, and `judges`
+know their ids; `paths` are all the ways to encode; `rounds` compares them and shrinks a difference.
 """

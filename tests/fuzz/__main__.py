@@ -1,6 +1,6 @@
-"""`make fuzz-encode`: run the rounds of all subjects for some seconds, and say what was done.
+"""`make fuzz-encode`: fuzz all vocabularies for some seconds, and print what was done.
 
-Exits 0 if all was equal, 1 at the first mismatch, 2 if a name stands for no vocabulary.
+Exits 0 if everything was equal, 1 at the first mismatch, 2 if a name matches no vocabulary.
 """
 
 from __future__ import annotations
@@ -19,17 +19,22 @@ from .subjects import SMALL, Subject, named, real
 from .texts import TESTS, own_samples, shared_samples
 
 SHARED = TESTS.parents[1] / "shared" / "data"
-# What of two long answers is shown around the first place where they part.
+# Of two long answers, how many ids are shown around the first difference.
 SHOWN_IDS = 40
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="fuzz-encode", description=__doc__)
     add = parser.add_argument
-    add("--seconds", type=float, default=60.0, help="how long to run in all (60)")
-    add("--rounds", type=int, help="so many rounds for each vocabulary, instead of seconds")
-    add("--seed", type=int, default=0, help="the same seed draws the same texts (0)")
-    add("--vocab", action="append", metavar="NAME", help="a vocabulary, or several: 'hf/*'")
+    add("--seconds", type=float, default=60.0, help="total running time (60)")
+    add("--rounds", type=int, help="rounds for each vocabulary, instead of --seconds")
+    add("--seed", type=int, default=0, help="the same seed draws the same strings (0)")
+    add(
+        "--vocab",
+        action="append",
+        metavar="NAME",
+        help="a vocabulary, or several with a pattern: 'hf/*'",
+    )
     add("--shared", type=Path, default=SHARED, help="where the real vocabularies are")
     add("--list", action="store_true", help="only list the vocabularies")
     return parser.parse_args(arguments)
@@ -43,12 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         every |= real(given.shared)
         samples += shared_samples(given.shared)
     else:
-        print(f"skipped: real vocabularies and corpora, there is no {given.shared}")
+        print(f"skipped: real vocabularies and corpora ({given.shared} does not exist)")
     for peer in missing_peers():
-        print(f"skipped: comparing with {peer}, which is not installed")
+        print(f"skipped: comparison with {peer} (not installed)")
     names = list(named(given.vocab or ["*"], every))
     if not names:
-        print(f"no vocabulary is named {given.vocab}; see --list", file=sys.stderr)
+        print(f"no vocabulary matches {given.vocab}; see --list", file=sys.stderr)
         return 2
     if given.list:
         print("\n".join(names))
@@ -59,14 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def fuzz(
     openers: dict[str, Callable[[], Subject]], samples: Sequence[str], given: argparse.Namespace
 ) -> int:
-    """Give every subject its share of the time, one after the other."""
+    """Fuzz each subject in turn for its share of the time."""
     started = time.monotonic()
     total = Tally()
     mismatch = None
     for number, (name, opener) in enumerate(openers.items()):
         left = given.seconds - (time.monotonic() - started)
         if given.rounds is None and left <= 0:
-            print(f"no time left for {', '.join(list(openers)[number:])}; give it more --seconds")
+            print(f"no time left for {', '.join(list(openers)[number:])}; increase --seconds")
             break
         share = left / (len(openers) - number) if given.rounds is None else math.inf
         tally, mismatch = run_subject(name, opener, samples, given, share)
@@ -93,11 +98,11 @@ def run_subject(
     end = time.monotonic() + seconds
     try:
         subject = opener()
-    except ValueError as error:  # what byteweld refuses to read, it refuses by name
+    except ValueError as error:  # byteweld cannot read this file, and says why
         print(f"skipped: {name}: {error}")
         return Tally(), None
     if not subject.judges:
-        print(f"skipped: {name}: nobody who knows its ids is installed")
+        print(f"skipped: {name}: no judge of it is installed")
         return Tally(), None
     rounds = Rounds(subject, samples, given.seed)
     said = time.monotonic()
@@ -112,15 +117,15 @@ def run_subject(
 
 
 def in_words(tally: Tally) -> str:
-    unjudged = f" ({tally.unjudged:,} that no judge took)" if tally.unjudged else ""
+    unjudged = f" ({tally.unjudged:,} that no judge could encode)" if tally.unjudged else ""
     return (
-        f"{tally.executions:,} executions, {tally.texts:,} texts{unjudged}, "
+        f"{tally.executions:,} executions, {tally.texts:,} strings{unjudged}, "
         f"{tally.characters:,} characters"
     )
 
 
 def reproduction(mismatch: Mismatch, seed: int) -> str:
-    """All that is needed to see it again."""
+    """All that is needed to reproduce a mismatch."""
     case = mismatch.case
     found, expected = around_the_difference(mismatch.found, mismatch.expected)
     again = f"--seed {seed} --vocab {mismatch.subject} --rounds {case.round + 1}"
@@ -134,14 +139,18 @@ def reproduction(mismatch: Mismatch, seed: int) -> str:
             f"  text: {mismatch.text!a}",
             f"  found:    {found}",
             f"  expected: {expected}",
-            f'  again: make fuzz-encode ARGS="{again}"',
-            *(["  it did not repeat: the text is as it was drawn"] if not mismatch.repeats else []),
+            f'  reproduce: make fuzz-encode ARGS="{again}"',
+            *(
+                ["  it did not happen again, so the text is not shrunk"]
+                if not mismatch.repeats
+                else []
+            ),
         ]
     )
 
 
 def around_the_difference(found: object, expected: object) -> tuple[object, object]:
-    """Both answers, of long lists only the stretch where they part."""
+    """Both answers; of long lists, only the part around the first difference."""
     if not (isinstance(found, list) and isinstance(expected, list)):
         return found, expected
     pairs = enumerate(zip(found, expected, strict=False))

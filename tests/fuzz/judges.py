@@ -1,7 +1,7 @@
 """Judges: the reference, the real tiktoken and the real tokenizers, each with one vocabulary.
 
-In: a text and the special tokens that are recognised in it. Out: its ids, or None for a text that
-a judge does not take: then another one decides.
+In: a text and the special tokens recognized in it. Out: its ids, or None for a text that a judge
+cannot encode; another judge then decides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_REFERENCE_PRETOKEN = 300
 
 
 class Judge(Protocol):
-    """Somebody who knows the ids of a vocabulary."""
+    """Knows the right ids for a vocabulary."""
 
     name: str
 
@@ -33,7 +33,7 @@ class Judge(Protocol):
 
 
 class ReferenceJudge:
-    """The readable implementation; it remembers the ids of pre-tokens."""
+    """The readable implementation, with a cache of pre-tokens."""
 
     name = "reference"
 
@@ -59,7 +59,7 @@ class ReferenceJudge:
 
 
 class TiktokenJudge:
-    """The real tiktoken; of bytes it knows only those that are text."""
+    """The real tiktoken; it encodes bytes only if they are UTF-8."""
 
     name = "tiktoken"
 
@@ -76,7 +76,7 @@ class TiktokenJudge:
 
 
 class TokenizersJudge:
-    """The real tokenizers, where all special tokens are recognised or none is."""
+    """The real tokenizers; it recognizes either all special tokens or none."""
 
     name = "tokenizers"
 
@@ -94,7 +94,7 @@ class TokenizersJudge:
 
 
 def answer(call: Callable[[], Ids]) -> Ids | None:
-    """What a peer says, or None where it gives up: its regex engine runs out of stack."""
+    """A peer's answer, or None if it gives up because its regex engine runs out of stack."""
     try:
         return call()
     except BaseException as error:

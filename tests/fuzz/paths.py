@@ -1,7 +1,7 @@
-"""Every way to encode, as one table: a path gives what it found and what it should have found.
+"""Every way to encode, in one table: a path returns what it found and what is right.
 
-A path knows the right ids of its text and asks a tokenizer in its own way: a list, an array, a
-number, offsets, a stream in pieces, a batch on threads. `ragged` and `files` take several texts.
+A path is given a text with its right ids, and encodes it in its own way: to a list, an array, a
+count, offsets, as a stream in pieces, as a batch on threads.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from .subjects import Subject
 from .texts import Text, as_str
 
 THREADS = (1, 2, 5)
-LONG = 1000  # characters, from which on a path in Python takes longer than all others together
+LONG = 1000  # characters; beyond that, a path in Python takes longer than all others together
 
 Both = tuple[object, object]  # what was found, what is right
 
 
 class Asked(NamedTuple):
-    """One text, its right ids, and which special tokens are recognised in it."""
+    """One text, its right ids, and the special tokens recognized in it."""
 
     subject: Subject
     tok: Tokenizer
     text: Text
     ids: Ids
     allowed: Allowed
-    seed: float  # of what a path draws: limits, and places to cut
+    seed: float  # for what a path draws: limits, and offsets to cut at
 
     @property
     def rng(self) -> Random:
@@ -46,7 +46,7 @@ class Asked(NamedTuple):
         return {"allowed_special": self.allowed, "disallowed_special": ()}
 
 
-OnePath = Callable[[Asked], Both | None]  # None where a path says nothing of such a text
+OnePath = Callable[[Asked], Both | None]  # None where a path does not apply
 
 
 # ---------------------------------------------------------------------- one text
@@ -64,17 +64,17 @@ def encode_ordinary(asked: Asked) -> Both | None:
     return None if asked.allowed else (asked.tok.encode_ordinary(asked.text), asked.ids)
 
 
-def encode_refusing(asked: Asked) -> Both | None:
-    """By default, a text that holds a special token is refused, and any other is encoded."""
+def encode_strict(asked: Asked) -> Both | None:
+    """By default, a text that contains a special token is rejected, and any other is encoded."""
     specials = asked.tok.vocab.special_tokens
     if asked.allowed or not asked.subject.is_plain:
         return None
     raw = utf8(asked.text)
     held = any(special.encode() in raw for special in specials)
     try:
-        return asked.tok.encode(asked.text), "refused" if held else asked.ids
+        return asked.tok.encode(asked.text), "rejected" if held else asked.ids
     except SpecialTokenError:
-        return "refused", "refused" if held else asked.ids
+        return "rejected", "rejected" if held else asked.ids
 
 
 def encode_to_numpy(asked: Asked) -> Both:
@@ -120,7 +120,7 @@ def character_offsets(asked: Asked) -> Both | None:
 
 
 def stream(asked: Asked) -> Both:
-    """The pieces of a str; in bytes they may be cut inside a character."""
+    """In pieces of str, or of bytes cut inside characters too."""
     rng = asked.rng
     text = asked.text if rng.random() < 0.5 else utf8(asked.text)
     feeder = asked.tok.encode_stream(**asked.options)
@@ -136,7 +136,7 @@ def iterable(asked: Asked) -> Both:
 
 
 def spans(asked: Asked) -> Both | None:
-    """Spans that nobody trusts are ordinary text, wherever they are cut."""
+    """Untrusted spans are ordinary text, wherever they are cut."""
     if not asked.subject.is_plain:
         return None
     if not asked.allowed:
@@ -154,7 +154,7 @@ def round_trip(asked: Asked) -> Both | None:
 
 
 def tiktoken_names(asked: Asked) -> Both | None:
-    """The module with tiktoken's names, which has an engine's calls of its own."""
+    """The module with tiktoken's names, which calls the engine in its own way."""
     text = as_str(asked.text)
     if text is None or not asked.subject.is_plain:
         return None
@@ -166,7 +166,7 @@ ONE: dict[str, OnePath] = {
     "encode": encode,
     "encode of bytes": encode_bytes,
     "encode_ordinary": encode_ordinary,
-    "encode that refuses": encode_refusing,
+    "encode, strict": encode_strict,
     "encode_to_numpy": encode_to_numpy,
     "count": count,
     "count_until": count_until,
@@ -228,7 +228,7 @@ def ragged(threads: int) -> ManyPath:
 
 
 def files(asked: AskedMany) -> Both | None:
-    """Documents of files; bytes that are no text are kept out, since they would be refused."""
+    """Documents in files; bytes that are not UTF-8 are left out, since they are rejected."""
     some = [
         (raw, ids)
         for raw, ids in zip(map(utf8, asked.texts), asked.lists, strict=True)
@@ -257,12 +257,12 @@ MANY: dict[str, ManyPath] = {
 
 
 def _pieces(rng: Random, text: Text) -> list[Text]:
-    """A text cut in a few places, or after every character."""
+    """A text cut at a few offsets, or after every character."""
     if len(text) < 100 and rng.random() < 0.2:
-        places = list(range(len(text)))
+        cuts = list(range(len(text)))
     else:
-        places = sorted(rng.randint(0, len(text)) for _ in range(rng.randint(0, 6)))
-    return [text[start:end] for start, end in pairwise([0, *places, len(text)])]
+        cuts = sorted(rng.randint(0, len(text)) for _ in range(rng.randint(0, 6)))
+    return [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
 
 
 def _tokens(asked: Asked) -> list[bytes]:

@@ -1,8 +1,8 @@
-"""The loop: draw texts, ask the judges, hold every path in every state equal, shrink what differs.
+"""The loop: draw texts, ask the judges, compare every path in every state, shrink a difference.
 
-A round is known by seed, subject and number. States are tokenizers of one vocabulary: a new one,
-one that has met all texts before, one whose tables are full and forget, and one for each other
-engine that can run the pattern.
+Seed, subject and number identify a round. States are tokenizers of one vocabulary: a new one, one
+that has seen all texts before, one whose caches are full, and one for each other engine that can
+run the pattern.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from .paths import MANY, ONE, THREADS, Asked, AskedMany, Both
 from .subjects import Subject
 from .texts import LARGE_BYTES, Text, Texts, random_words
 
-# More words than the tables for short and long ones hold (2^18 and 2^15), with more ids than fit
-# the arena (2^19), see crates/byteweld-core/src/encode/words.rs.
+# More pre-tokens than the caches for short and long ones hold (2^18 and 2^15), with more ids than
+# fit the arena (2^19), see crates/byteweld-core/src/encode/words.rs.
 FLOOD_WORDS = {15: 300_000, 31: 60_000}
 DRIP_WORDS = {15: 300, 31: 100}
 SHRINK_TRIES = 3000
-# Of what takes long, not all is done every time.
+# Slow paths and states are not part of every round.
 LARGE_PATHS = 3
 FILES_EVERY = 8
-COLD_EVERY = 4  # round, where a vocabulary takes as long to prepare as a round
+COLD_EVERY = 4  # rounds, where a vocabulary takes as long to load as a round takes
 
-Drawn = Any  # a text that is to be shrunk, or a list of texts
+Drawn = Any  # a text to shrink, or a list of them
 
 
 @dataclass
 class Tally:
-    """What was done so far."""
+    """Work done so far."""
 
     rounds: int = 0
-    executions: int = 0  # a text, in one state, by one path, compared
+    executions: int = 0  # comparisons of one text, in one state, by one path
     texts: int = 0
     characters: int = 0
     unjudged: int = 0
@@ -51,7 +51,7 @@ class Tally:
 
 
 class Case(NamedTuple):
-    """What is asked for, and of whom: the round, and in it the state and the path."""
+    """One combination of round, allowed special tokens, state and path."""
 
     round: int
     allowed: Allowed = frozenset()  # special tokens
@@ -61,14 +61,14 @@ class Case(NamedTuple):
 
 @dataclass
 class Mismatch:
-    """A path that gave something else than it should, on a text made as small as it would go."""
+    """A path that gave a wrong answer, on a text shrunk as far as possible."""
 
     subject: str
     case: Case
     text: Text | list[Text]
     found: object
     expected: object
-    repeats: bool  # False if it was not there any more when asked again
+    repeats: bool  # False if asking again gave the right answer
 
 
 class Rounds:
@@ -83,7 +83,7 @@ class Rounds:
         self._warm = {"warm": Tokenizer(vocab)}
         self._warm |= {name: Tokenizer(other) for name, other in subject.others.items()}
         self._with_tiktokens_names = Encoding.from_tokenizer(self._warm["warm"])
-        # Without a pattern, a text is one pre-token, and the reference looks at it n² times.
+        # Without a pattern, a text is one pre-token, on which the reference takes quadratic time.
         self._is_whole = self._warm["warm"].pattern_engine == "whole"
         self._texts = Texts(
             samples,
@@ -95,7 +95,7 @@ class Rounds:
         self._flood(FLOOD_WORDS, seed)
 
     def run(self) -> Iterator[Mismatch | None]:
-        """Go on for ever; gives None after a round in which all was equal."""
+        """Run forever; yields None after each round without a mismatch."""
         while True:
             number = self.tally.rounds
             rng = Random(f"{self._seed} {self._subject.name} {number}")
@@ -126,7 +126,7 @@ class Rounds:
         return self._check_tiktokens_bytes(texts, Case(number))
 
     def _choices(self, rng: Random) -> list[Allowed]:
-        """No special token, all, and in some rounds a few of them."""
+        """No special tokens, all, and in some rounds a few of them."""
         choices = [frozenset[str]()]
         if self._specials:
             choices.append(frozenset(self._specials))
@@ -142,18 +142,18 @@ class Rounds:
         yield "full", self._full
 
     def _flood(self, words: dict[int, int], seed: int) -> None:
-        """Fill the tables of as many threads as any path has."""
+        """Fill the caches of every thread that a path may use."""
         for longest, count in words.items():
             text = random_words(seed, count, longest)
             if self._is_whole:
-                text = text[:2000]  # one word that no table keeps
+                text = text[:2000]  # one pre-token that no cache holds
             threads = max(THREADS)
             self._full.encode_ragged([text] * threads, num_threads=threads, disallowed_special=())
 
     # ------------------------------------------------------------------ judging
 
     def _judge(self, text: Text, case: Case) -> tuple[Ids | None, Mismatch | None]:
-        """The right ids, or None; and a mismatch if two judges do not agree."""
+        """The right ids, or None; and a mismatch if two judges disagree."""
         answers = {
             judge: ids
             for judge in self._subject.judges
@@ -164,7 +164,7 @@ class Rounds:
         (first, ids), *others = answers.items()
         for judge, other in others:
             if other != ids:
-                between = case._replace(state=first.name, path=f"beside {judge.name}")
+                between = case._replace(state=first.name, path=f"against {judge.name}")
                 ask = partial(_ask_both, first, judge, case.allowed)
                 return None, self._shrunk(ask, text, between)
         return ids, None
@@ -178,7 +178,7 @@ class Rounds:
     def _check(
         self, case: Case, tok: Tokenizer, judged: list[tuple[Text, Ids]], rng: Random
     ) -> Mismatch | None:
-        # In another order every time: each path is once the first to meet a text.
+        # In another order every time, so that each path is sometimes the first to see a text.
         paths = rng.sample(list(ONE), len(ONE))
         for text, ids in judged:
             for name in paths if len(text) < LARGE_BYTES else paths[:LARGE_PATHS]:
@@ -197,7 +197,7 @@ class Rounds:
         return None
 
     def _check_tiktokens_bytes(self, texts: list[Text], case: Case) -> Mismatch | None:
-        """tiktoken has its own idea of bytes that are no text; the module of its names has it."""
+        """tiktoken has its own rule for invalid UTF-8, and our module of its names follows it."""
         real = self._subject.tiktoken
         if real is None:
             return None
@@ -216,7 +216,7 @@ class Rounds:
     # ------------------------------------------------------------------ shrinking
 
     def _ask_one(self, case: Case, asked: Asked, text: Text) -> Both | None:
-        """Ask again with a smaller text; who was new is new again."""
+        """Ask again with a smaller text; a cold tokenizer is cold again."""
         ids = self._right(text, case.allowed)
         tok = Tokenizer(asked.tok.vocab) if case.state == "cold" else asked.tok
         return None if ids is None else ONE[case.path](asked._replace(tok=tok, text=text, ids=ids))
@@ -250,7 +250,7 @@ def _ask_bytes(ours: Encoding, real: Any, raw: bytes) -> Both | None:
 
 
 def _outcome(call: Callable[[], Both | None]) -> Both | None:
-    """What a path gives; an error or a panic is something that it should not."""
+    """What a path gives; an error or a panic counts as a wrong answer."""
     try:
         return call()
     except BaseException as error:
@@ -271,7 +271,7 @@ def _differs_with(
 
 
 def shrink(whole: Drawn, fails: Callable[[Drawn], bool]) -> Drawn:
-    """Leave out ever smaller parts while it still fails; then make characters plain ones.
+    """Remove smaller and smaller parts while it still fails; then replace characters by plain ones.
 
     >>> shrink("some words with an x in them", lambda text: "x" in text)
     'x'

@@ -1,6 +1,6 @@
 """Subjects: vocabularies of every kind, each with the judges that know its ids.
 
-Small ones are made here, so that the reference can follow; real ones lie beside the clone.
+Small ones are made here, so that the reference is fast enough; real ones are in ../shared/data.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from .judges import Judge, ReferenceJudge, TiktokenJudge, TokenizersJudge, impor
 from .texts import TESTS
 
 SPECIALS = [ENDOFTEXT, "<|a|>"]
-# Alternatives that no text reaches, since all before them take every character: they change no
-# pre-token, only who runs the pattern.
+# Alternatives that no text reaches, since those before them match every character: they change no
+# pre-token, only which engine runs the pattern.
 OTHER_ENGINES = {"automaton": "|xy+z|ab", "backtracking": "|(?<=a)b"}
 
 
-# One or two of every class that a known pattern tells apart.
+# One or two of every class that a known pattern distinguishes.
 PAIRED = "abAZsS'ſ\u212a 1½\t\n\r\xa0\u3000!/._éÉ漢ǅʰ\u0301\u0903👍\0\u200b"
 
 
 @dataclass
 class Subject:
-    """A vocabulary and its judges; the first that answers says what is right."""
+    """A vocabulary and its judges; the first that answers is right."""
 
     name: str
     vocab: Vocabulary
     judges: list[Judge]
-    tiktoken: Any = None  # the real Encoding, for what only it has
+    tiktoken: Any = None  # the real Encoding, for methods that only it has
     is_small: bool = True
     others: dict[str, Vocabulary] = field(default_factory=dict)  # by the engine of their pattern
     is_plain: bool = field(init=False)
@@ -51,7 +51,7 @@ class Subject:
         self.is_plain = is_plain(self.vocab)
         own_ids = "shared ids" not in self.vocab.extras
         self.is_lossless = self.is_plain and own_ids and self.vocab.alphabet == "bytes"
-        # Who runs the pattern is no matter of size, and a large vocabulary takes seconds to copy.
+        # Which engine runs the pattern does not depend on size, and large vocabularies copy slowly.
         if self.is_small and self.is_plain and self.vocab.pattern is not None:
             for engine, tail in OTHER_ENGINES.items():
                 vocab = with_pattern(self.vocab, self.vocab.pattern + tail)
@@ -60,12 +60,12 @@ class Subject:
 
 
 def is_plain(vocab: Vocabulary) -> bool:
-    """Whether all is tokens, merges and one pattern: the reference knows nothing else."""
+    """Whether there are only tokens, merges and one pattern, which is all the reference knows."""
     return set(vocab.extras) <= {"template", "shared ids"}
 
 
 def with_pattern(vocab: Vocabulary, pattern: str) -> Vocabulary:
-    """The same tokens and merges, cut by another pattern."""
+    """The same tokens and merges with another pattern."""
     return Vocabulary(
         vocab.tokens,
         vocab.merge_ids,
@@ -115,7 +115,7 @@ def _documents() -> list[str]:
 
 
 def trained(pattern: str | None) -> Subject:
-    """Trained on the small texts: the same ids in all four engines."""
+    """Trained on the small corpora, so that all four encoders can have the same ids."""
     tok = byteweld.train(
         iter(_documents()),
         vocab_size=1000,
@@ -135,7 +135,7 @@ def trained(pattern: str | None) -> Subject:
 
 
 def pairs(pattern: str) -> Subject:
-    """A token for every two characters of the classes: where a pattern cuts, the ids show it."""
+    """A token for every two characters of the classes, so the ids show where a pattern cuts."""
     rng = Random(f"pairs {pattern}")
     characters = [character.encode() for character in PAIRED]
     starts = {character[:n] for character in characters for n in range(2, len(character) + 1)}
@@ -154,7 +154,7 @@ def pairs(pattern: str) -> Subject:
 
 
 def random_ranks(number: int) -> Subject:
-    """Random tokens over a tiny alphabet, in random order of rank: not all can be made."""
+    """Random tokens over a tiny alphabet with random ranks; not all of them are reachable."""
     rng = Random(f"ranks {number}")
     pattern = rng.choice(list(PATTERNS.values()))
     letters = rng.choice([b"ab", b"ab ", "aé".encode(), "👍 ".encode(), b"a'\n 1"])
@@ -172,7 +172,7 @@ def random_ranks(number: int) -> Subject:
 
 
 def random_merges(number: int, *, ignore_merges: bool) -> Subject:
-    """Merges in random order, several for one token, and tokens that no merge makes."""
+    """Merges in random order, several for one token, and tokens without a merge."""
     rng = Random(f"merges {number}")
     letters = rng.choice([[b"a", b"b"], [b"a", b"b", b" "], [b"a", b"\xc3", b"\xa9"]])
     tokens = list(letters)
@@ -223,7 +223,7 @@ SMALL: dict[str, Callable[[], Subject]] = {
 
 
 def real(shared: Path) -> dict[str, Callable[[], Subject]]:
-    """The vocabularies beside the clone that have a judge, by name; each is opened on use."""
+    """The vocabularies in ../shared/data that have a judge, by name; each is opened on use."""
     index = json.loads((shared / "vocabs" / "index.json").read_bytes())["vocabs"]
     openers = {"tiktoken": _open_ranks, "hf": _open_json}
     found: dict[str, Callable[[], Subject]] = {}
@@ -248,7 +248,7 @@ def _open_ranks(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
         loader = imported("tiktoken.load")
         encoding = None
         if loader is not None:
-            os.environ["TIKTOKEN_CACHE_DIR"] = ""  # it shall read this file, and keep no copy
+            os.environ["TIKTOKEN_CACHE_DIR"] = ""  # read this file, and keep no copy of it
             encoding = _tiktoken(tok.vocab, loader.load_tiktoken_bpe(str(file)), entry["pat_str"])
     return _judged(name, tok.vocab, tiktoken=encoding, is_small=False)
 
@@ -266,7 +266,7 @@ def _open_json(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
 
 
 def named(patterns: Sequence[str], every: dict[str, Callable[[], Subject]]) -> Iterator[str]:
-    """The names that any of the patterns (`hf/*`) stands for, in the order of `every`."""
+    """The names that match any of the patterns (`hf/*`), in the order of `every`."""
     for name in every:
         if any(fnmatchcase(name, pattern) for pattern in patterns):
             yield name

@@ -1,4 +1,4 @@
-"""Texts that encoders get wrong, drawn from a seed: classes, runs, edges of blocks, torn UTF-8.
+"""Texts that encoders get wrong, drawn from a seed: classes, runs, block boundaries, broken UTF-8.
 
 In: a random generator, pieces of real text, tokens of a vocabulary. Out: a str or bytes. The same
 generator state gives the same text.
@@ -20,8 +20,8 @@ Text = str | bytes
 
 TESTS = Path(__file__).parents[1]
 
-# The engine looks at 64 bytes at once and at 32 such blocks together; it remembers words of up to
-# 15 and up to 31 bytes in two tables; a text of 64 KiB is worth a second thread.
+# The engine works on blocks of 64 bytes, 32 at a time; it caches pre-tokens of up to 15 and up to
+# 31 bytes in two tables; a text of 64 KiB is worth a second thread.
 EDGES = (64, 64, 64, 128, 192, 2048)
 WORD_BYTES = (*range(14, 18), *range(30, 34))
 LARGE_BYTES = 70_000
@@ -33,7 +33,7 @@ ENDINGS = ["s", "S", "ſ", "t", "T", "m", "d", "D", "re", "RE", "rE", "ve", "Ve"
 NOT_ENDINGS = ["K", "k", "x", "l", "r", "v", "ss", "rd", "1", " s", "\ns", "", "ſſ", "ı"]
 DIGITS = ["0123456789", "٠١٢٣٤٥٦٧٨٩", "०१२३४५६७८९", "½²₃ⅧⅫ㊿〇", "𝟘𝟙𝟚𝟛", "0٣½"]
 CASES = ["abcxyz", "ABCXYZ", "ǅǈǋᾈ", "ʰʷˢªº", "漢字ع", "éßñ", "ÉÑΣ", "\u0301\u0308\u0903"]
-# (first, last) of scripts that are written without spaces, and some with many marks.
+# (first, last) of scripts written without spaces, and of some with many marks.
 SCRIPTS = [
     *[(0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x3041, 0x3096), (0x30A1, 0x30FA)],
     *[(0x0E01, 0x0E3A), (0x0E01, 0x0E5B), (0x1780, 0x17DD), (0x0E81, 0x0EDF), (0x1000, 0x109F)],
@@ -59,7 +59,7 @@ def as_str(text: Text) -> str | None:
 
 
 def soup(rng: Random) -> str:
-    """Characters of every class, and what is easily confused, next to each other."""
+    """Characters of every class, and easily confused ones, next to each other."""
     return "".join(
         rng.choice(FRAGMENTS) if rng.random() < 0.3 else rng.choice(CHARACTERS)
         for _ in range(rng.randint(1, 60))
@@ -81,7 +81,7 @@ def contractions(rng: Random) -> str:
     return "".join(parts)
 
 
-def white_space(rng: Random) -> str:
+def whitespace(rng: Random) -> str:
     parts = []
     for _ in range(rng.randint(1, 8)):
         some = rng.choice([" ", " ", "\n", "\r\n", " \n", "\t", WHITE, WHITE + NOT_WHITE])
@@ -101,7 +101,7 @@ def digits(rng: Random) -> str:
 
 
 def cases(rng: Random) -> str:
-    """Letters whose case decides, with marks and letters without case among them."""
+    """Letters whose case matters, mixed with marks and letters without case."""
     parts = []
     for _ in range(rng.randint(1, 10)):
         parts += rng.choices(rng.choice(CASES), k=rng.randint(1, 4))
@@ -119,7 +119,7 @@ def signs(rng: Random) -> str:
 
 
 def script_run(rng: Random) -> str:
-    """A long run of letters without a space, as Chinese, Thai or Khmer has them."""
+    """A long run of letters without a space, as in Chinese, Thai or Khmer."""
     first, last = rng.choice(SCRIPTS)
     letters = [chr(rng.randint(first, last)) for _ in range(rng.choice([3, 12, 60]))]
     run = rng.choices(letters, k=_run_length(rng) * 3)
@@ -129,7 +129,7 @@ def script_run(rng: Random) -> str:
 
 
 def words_of_edge_lengths(rng: Random) -> str:
-    """Words just shorter and longer than what one key holds; the last one ends the text."""
+    """Words just shorter and longer than a cache key; the last one ends the text."""
     words = []
     for _ in range(rng.randint(1, 6)):
         letter = rng.choice(["e", "aé", "th", "漢", "A", "1", "ab\0", "-", "กำ"])
@@ -141,7 +141,7 @@ def words_of_edge_lengths(rng: Random) -> str:
 
 
 def code_points(rng: Random) -> str:
-    """Characters from anywhere, mostly from where a class of characters begins or ends."""
+    """Any characters, mostly from where a class of characters begins or ends."""
     edges = _category_edges()
     chosen = [
         rng.choice(edges) if rng.random() < 0.7 else _any_code_point(rng)
@@ -151,7 +151,7 @@ def code_points(rng: Random) -> str:
 
 
 def sweep(turn: int, count: int = 48) -> str:
-    """Every code point has its turn, each time in another context."""
+    """Every code point in turn, each time in another context."""
     start = turn * count
     codes = [code % 0x110000 for code in range(start, start + count)]
     lap = start // 0x110000
@@ -163,7 +163,7 @@ def sweep(turn: int, count: int = 48) -> str:
 
 
 def special_texts(specials: Sequence[str]) -> Draw:
-    """Special tokens whole, cut, doubled, and inside white space."""
+    """Special tokens whole, cut, doubled, and inside whitespace."""
 
     def draw(rng: Random) -> str:
         parts = []
@@ -178,7 +178,7 @@ def special_texts(specials: Sequence[str]) -> Draw:
 
 
 def token_texts(tokens: Sequence[bytes]) -> Draw:
-    """Tokens of the vocabulary on end: most of their neighbours would merge otherwise."""
+    """Tokens of the vocabulary in a row; most adjacent ones merge in another way."""
 
     def draw(rng: Random) -> str:
         some = rng.choices(tokens, k=rng.randint(1, 30))
@@ -197,7 +197,7 @@ def mutations(samples: Sequence[str]) -> Draw:
         for _ in range(rng.randint(0, 4)):
             at = rng.randint(0, len(text))
             end = min(len(text), at + rng.randint(1, 8))
-            other = rng.choice([soup, white_space, digits, contractions])(rng)[:12]
+            other = rng.choice([soup, whitespace, digits, contractions])(rng)[:12]
             text[at:end] = rng.choice([[], list(other), text[at:end] * 2, text[at:end][::-1]])
         return "".join(text)
 
@@ -221,11 +221,11 @@ def _category_edges() -> list[int]:
     return [code for run in runs for code in (run[0], run[-1])]
 
 
-# ---------------------------------------------------------------------- where they stand
+# ---------------------------------------------------------------------- positions
 
 
 class Texts:
-    """Draws texts for one vocabulary; `max_bytes` is what its judges have the patience for."""
+    """Draws texts for one vocabulary, no longer than its judges can encode in reasonable time."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class Texts:
         self._samples = samples
         self._max_bytes = max_bytes
         self._kinds: list[Draw] = [
-            *[soup, few_letters, contractions, white_space, digits, cases, signs, script_run],
+            *[soup, few_letters, contractions, whitespace, digits, cases, signs, script_run],
             *[words_of_edge_lengths, code_points, token_texts(tokens)],
             *[mutations(samples)] * 4,
         ]
@@ -254,7 +254,7 @@ class Texts:
         return [text for text in drawn if len(text) <= self._max_bytes]
 
     def _placed(self, rng: Random, text: str) -> Text:
-        """Often behind as much other text as puts it on the edge of a block."""
+        """Often after enough other text to reach the end of a block."""
         if rng.random() < 0.4:
             edge = rng.choice(EDGES)
             length = max(0, edge - rng.randint(0, min(edge, len(text.encode()) + 8)))
@@ -266,7 +266,7 @@ class Texts:
         return text.encode() if rng.random() < 0.15 else text
 
     def _filler(self, rng: Random, length: int) -> str:
-        """So many bytes of something: real text, or a run of one character."""
+        """`length` bytes of real text, or of one character."""
         if rng.random() < 0.3:
             return rng.choice("a 1.\nA") * length
         sample = rng.choice(self._samples)
@@ -278,7 +278,7 @@ class Texts:
         return self._tear(rng, rng.choice(self._kinds)(rng).encode())
 
     def _tear(self, rng: Random, raw: bytes) -> bytes:
-        """Bytes that are no UTF-8: put in, cut off, or changed."""
+        """Break UTF-8: insert bytes, remove one, or cut the end off."""
         for _ in range(rng.randint(1, 3)):
             at = rng.randint(0, len(raw))
             broken = rng.choice([*BROKEN, rng.randbytes(rng.randint(1, 4))])
@@ -294,7 +294,7 @@ class Texts:
         return text
 
     def _large(self, rng: Random) -> str:
-        """A text that several threads share, of real text with hard places in it."""
+        """A text long enough for several threads: real text with hard strings in it."""
         parts: list[str] = []
         length = 0
         while length < LARGE_BYTES:
@@ -307,13 +307,13 @@ class Texts:
 
 
 def own_samples() -> list[str]:
-    """The small texts that come with the tests."""
+    """The small corpora that come with the tests."""
     files = [TESTS / "data" / name for name in ("prose.txt", "code.txt", "many.txt")]
     return [*(file.read_text("utf-8") for file in files), *(text for text in NASTY if text)]
 
 
 def shared_samples(shared: Path) -> Iterator[str]:
-    """The hostile texts beside the clone, and the start of every corpus."""
+    """The hostile texts in ../shared/data, and the start of every corpus."""
     for path in sorted((shared / "nasty").glob("*/*.txt")):
         yield path.read_bytes()[:20_000].decode(errors="ignore")
     for path in sorted((shared / "corpora").glob("**/*.txt.gz")):
@@ -323,7 +323,7 @@ def shared_samples(shared: Path) -> Iterator[str]:
 
 @lru_cache(maxsize=8)
 def random_words(seed: int, count: int, longest: int) -> str:
-    """Words that occur nowhere else: what a table of words is filled with."""
+    """Words that occur nowhere else, to fill a cache with."""
     raw = Random(seed).randbytes(count * longest)
     letters = "abcdefghijklmnopqrstuvwxyzABCDEF"
     text = raw.translate(bytes(ord(letters[byte % 32]) for byte in range(256))).decode()

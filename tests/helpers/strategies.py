@@ -1,7 +1,7 @@
-"""What the property tests draw: texts, corpora, recipes, vocabularies of every kind of ranking.
+"""What property tests draw: texts, corpora, recipes, vocabularies of every kind of ranking.
 
-Two kinds of text bite: tiny alphabets, where pairs tie and overlap at every step, and characters of
-every class next to each other, where patterns cut.
+Two kinds of text find bugs: tiny alphabets, where pairs tie and overlap at every step, and
+characters of every class next to each other, where patterns cut.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def examples(count: int) -> settings:
 
 
 def read_nasty(path: Path) -> list[str]:
-    """Read a file of Python string literals, one a line; `"ab" * 10` is repeated, `#` a comment."""
+    """Read a file of Python string literals such as `"ab" * 10`, one per line; `#` is a comment."""
     texts = []
     for line in path.read_text("utf-8").split("\n"):
         if line and not line.startswith("#"):
@@ -45,7 +45,7 @@ NASTY = read_nasty(Path(__file__).parent.parent / "data" / "nasty.txt")
 
 # ---------------------------------------------------------------------- texts
 
-# One or two of every class that a known pattern tells apart, and what is easily confused.
+# One or two of every class that a known pattern distinguishes, and easily confused ones.
 CHARACTERS = (
     "abzAZ sdmtlvrSDMTLVRſK'’0123456789½٣Ⅷ \t\n\r\x0b\x0c\x1c\x85\xa0\u2028\u3000\u180e\u200b\u200d"
     '!/.,-_<|>\\"éÉßǅʰªº漢字か한ֿ\u0301\u0903\u20ddαΣςяЯᾈ👍🏽\x00\x01\x7f\ufeff\ufffd\ue000\U0010ffff'
@@ -156,7 +156,7 @@ CUSTOM_PATTERNS = [
     r"[\p{L}&&[^\p{Han}a]]+|[\w--\d]|[^\w&&[^ ]]+",
     r"(?i:ss|st|k)|[[a-c]é]+|[a-e~~[d-z]]",
 ]
-# The known patterns take some hundredths of a second to compile, so most draws are of others.
+# Known patterns take hundredths of a second to compile, so most draws are of others.
 patterns = st.one_of(
     st.none(), st.sampled_from(CUSTOM_PATTERNS), st.sampled_from([*PATTERNS, *CUSTOM_PATTERNS])
 )
@@ -191,7 +191,7 @@ def recipes(draw: st.DrawFn, name: str | None = None) -> Recipe:
 
 
 def corpora(recipe: Recipe) -> st.SearchStrategy[list[str | bytes]]:
-    """Lists of documents that a recipe can read, some of them several times."""
+    """Lists of documents that a recipe accepts, some of them repeated."""
     documents = ascii_texts if recipe.alphabet == "ascii" else st.one_of(tiny_texts, any_texts)
     return st.lists(
         st.tuples(documents, st.integers(1, 3)).map(lambda pair: [pair[0]] * pair[1]), max_size=6
@@ -244,7 +244,7 @@ def merge_vocabularies(draw: st.DrawFn, ignore_merges: bool | None = None) -> Vo
 
 @st.composite
 def rank_tables(draw: st.DrawFn) -> dict[bytes, int]:
-    """{bytes: rank} as tiktoken takes it; not every token can be made of two others."""
+    """{bytes: rank} as tiktoken takes it; not every token is the sum of two others."""
     choose = random.Random(draw(st.integers(0, 2**32)))
     letters = draw(st.sampled_from([b"ab", b"ab ", "aé".encode(), "👍 ".encode()]))
     tokens = {
@@ -256,7 +256,7 @@ def rank_tables(draw: st.DrawFn) -> dict[bytes, int]:
 
 @st.composite
 def rank_vocabularies(draw: st.DrawFn) -> Vocabulary:
-    """A vocabulary that is ranked by id and has no merge list."""
+    """A vocabulary ranked by id, without a merge list."""
     ids = draw(rank_tables())
     return Vocabulary(
         _by_id(ids) | {400: ENDOFTEXT.encode()},
@@ -295,7 +295,7 @@ def _by_id(ids: dict[bytes, int]) -> dict[int, bytes]:
 
 @st.composite
 def cut_into_pieces(draw: st.DrawFn, source: st.SearchStrategy[str]) -> list[str]:
-    """A text and places to cut it."""
+    """A text cut at random offsets."""
     text = draw(source)
-    places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=6)))
-    return [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
+    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=6)))
+    return [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]

@@ -1,6 +1,7 @@
-"""Trainers to compare ours with: tokenizers', rustbpe's, and the CS336 rule in plain Python.
+"""Trainers to compare ours with: tokenizers, rustbpe, and the CS336 rule in plain Python.
 
-The last is incremental, so that it can take real corpora; it is held to the reference itself.
+The last is incremental, so that it can train on real corpora; a test compares it with the
+reference.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def huggingface_peer(
     limit: int | None = None,
     letters: Sequence[str] | None = None,
 ) -> Any:
-    """A tokenizer that tokenizers itself trained; `letters` None are all 256."""
+    """A tokenizer trained by the real tokenizers; `letters=None` means all 256."""
     import tokenizers
 
     level = tokenizers.pre_tokenizers.ByteLevel
@@ -58,7 +59,7 @@ def huggingface_peer(
 
 
 def in_letters(peer: Any) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    """The merges and the vocabulary of a tokenizer of tokenizers."""
+    """The merges and the vocabulary of a tokenizer of the tokenizers library."""
     model = json.loads(peer.to_str())["model"]
     return [tuple(merge) for merge in model["merges"]], model["vocab"]
 
@@ -74,7 +75,7 @@ def in_its_letters(vocab: Vocabulary) -> tuple[list[tuple[str, str]], dict[str, 
 
 
 def rustbpe_peer(documents: Iterable[str], size: int, pattern: str = "gpt2") -> Any:
-    """A tokenizer that rustbpe itself trained."""
+    """A tokenizer trained by the real rustbpe."""
     import rustbpe
 
     peer = rustbpe.Tokenizer()
@@ -83,7 +84,7 @@ def rustbpe_peer(documents: Iterable[str], size: int, pattern: str = "gpt2") -> 
 
 
 def ranks_of(peer: Any) -> dict[bytes, int]:
-    """The tokens of a tokenizer of rustbpe, which are its merges in order."""
+    """The tokens of a rustbpe tokenizer, which are its merges in order."""
     return {bytes(token): rank for token, rank in peer.get_mergeable_ranks()}
 
 
@@ -95,17 +96,17 @@ def train_by_greatest_bytes(
 ) -> Iterator[tuple[bytes, bytes, int]]:
     """Learn (left, right, count): always `max(pairs, key=lambda p: (count[p], p))`.
 
-    Only the words that hold the chosen pair are counted again. A heap entry may be out of date, but
-    then it is too high, because a pair is born whole and only falls: it is put right when met.
+    Only the pre-tokens that contain the chosen pair are counted again. A heap entry may be stale,
+    but then it is too high, because the count of a pair only falls: it is corrected when popped.
     """
     words = [[bytes([byte]) for byte in word] for word in counts]
     weights = list(counts.values())
     pair_counts: Counter[tuple[bytes, bytes]] = Counter()
-    places: defaultdict[tuple[bytes, bytes], set[int]] = defaultdict(set)
+    holders: defaultdict[tuple[bytes, bytes], set[int]] = defaultdict(set)
     for index, word in enumerate(words):
         for pair in pairwise(word):
             pair_counts[pair] += weights[index]
-            places[pair].add(index)
+            holders[pair].add(index)
     heap = [_entry(pair, count) for pair, count in pair_counts.items() if count]
     heapq.heapify(heap)
     while heap and merges:
@@ -118,12 +119,12 @@ def train_by_greatest_bytes(
         yield (*pair, count)
         merges -= 1
         born: set[tuple[bytes, bytes]] = set()
-        for index in places.pop(pair):
+        for index in holders.pop(pair):
             for old, fresh in _merge(words[index], pair):
                 pair_counts[old] -= weights[index]
                 if fresh is not None:
                     pair_counts[fresh] += weights[index]
-                    places[fresh].add(index)
+                    holders[fresh].add(index)
                     born.add(fresh)
         for fresh in born:
             if pair_counts[fresh]:
@@ -139,14 +140,14 @@ _REVERSED = {byte: 255 - byte for byte in range(256)}
 
 
 def _reversed(token: bytes) -> str:
-    """A text that sorts the other way round; its end sorts last, as a prefix is the smaller."""
+    """A str that sorts in reverse order of the bytes; a prefix sorts after what it begins."""
     return token.decode("latin-1").translate(_REVERSED) + "\u0100"
 
 
 def _merge(
     word: list[bytes], pair: tuple[bytes, bytes]
 ) -> Iterator[tuple[tuple[bytes, bytes], tuple[bytes, bytes] | None]]:
-    """Merge a pair in a word, place by place; give each pair that goes and the one that comes."""
+    """Merge a pair in a pre-token; yields each pair that goes and the one that replaces it."""
     left, right = pair
     new = left + right
     at = 0

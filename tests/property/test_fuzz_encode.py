@@ -23,7 +23,7 @@ MADE = ["pairs-cl100k", "ranks-0", "merges-1", "lookup-2", "ascii"]
 
 @pytest.fixture
 def few_words(monkeypatch):
-    """Tables are not filled: that takes most of the time of a few rounds."""
+    """Do not fill the caches, which would take most of the time of a few rounds."""
     monkeypatch.setattr(rounds, "FLOOD_WORDS", {15: 1000, 31: 1000})
 
 
@@ -32,7 +32,7 @@ def first_mismatch(subject, number):
     return next(filter(None, islice(made.run(), number)), None)
 
 
-# ---------------------------------------------------------------------- all is equal
+# ---------------------------------------------------------------------- no mismatch
 
 
 @pytest.mark.parametrize("name", [*TRAINED, *MADE])
@@ -44,7 +44,7 @@ def test_a_small_vocabulary_has_its_judges_ids_on_every_path(name, few_words, ca
     assert ", 0 mismatches, " in out
 
 
-def test_a_table_that_is_full_and_forgets_gives_the_same_ids():
+def test_full_caches_give_the_same_ids():
     subject = subjects.trained("cl100k")
     subject.others = {}
     assert first_mismatch(subject, 1) is None
@@ -56,25 +56,25 @@ def test_a_real_vocabulary_has_its_judges_ids_on_every_path(name, shared, few_wo
     assert program.main(given) == 0, capsys.readouterr().out
 
 
-def test_every_vocabulary_beside_the_clone_with_a_judge_is_a_subject(shared):
+def test_every_shared_vocabulary_with_a_judge_is_a_subject(shared):
     assert len(subjects.real(shared)) > 30
     assert set(subjects.named(["hf/v_*"], subjects.real(shared))) >= {"hf/v_no_regex"}
 
 
-# ---------------------------------------------------------------------- what is wrong is seen
+# ---------------------------------------------------------------------- mismatches
 
 
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [("llama3", "cl100k"), ("nanochat", "cl100k"), ("qwen2", "qwen3_5"), ("o200k", "tekken")],
 )
-def test_a_pattern_that_is_nearly_right_is_found_out(ours, theirs, few_words):
+def test_a_pattern_that_is_nearly_right_is_a_mismatch(ours, theirs, few_words):
     right = subjects.pairs(theirs)
     wrong = subjects.with_pattern(right.vocab, PATTERNS[ours])
     subject = subjects.Subject("wrong", wrong, [judges.ReferenceJudge(right.vocab)])
     mismatch = first_mismatch(subject, 4)
     assert mismatch is not None and mismatch.repeats
-    assert len(mismatch.text) <= 8  # it was drawn with hundreds
+    assert len(mismatch.text) <= 8  # shrunk from hundreds of characters
     assert mismatch.found != mismatch.expected
 
 
@@ -116,11 +116,11 @@ def test_judges_that_disagree_are_reported_with_the_smallest_text(few_words):
     subject = subjects.trained("cl100k")
     honest = judges.ReferenceJudge(subject.vocab)
     mismatch = first_mismatch(replace(subject, judges=[honest, Liar()]), 8)
-    assert mismatch.case.path == "beside liar"
+    assert mismatch.case.path == "against liar"
     assert mismatch.text in ("ſ", "ſ".encode())
 
 
-def test_a_mismatch_is_printed_with_all_that_shows_it_again(monkeypatch, few_words, capsys):
+def test_a_mismatch_is_printed_with_all_that_reproduces_it(monkeypatch, few_words, capsys):
     def wrong(asked):
         return len(asked.ids) + (
             asked.text.count("\u0301") if isinstance(asked.text, str) else 0
@@ -149,7 +149,7 @@ def test_a_panic_is_a_mismatch(monkeypatch, few_words):
     assert mismatch.text in ("1", b"1")
 
 
-def test_an_unknown_name_is_wrong_use(capsys):
+def test_an_unknown_name_is_a_usage_error(capsys):
     assert program.main(["--vocab", "no such vocabulary"]) == 2
     assert "no vocabulary is named" in capsys.readouterr().err
 
@@ -163,7 +163,7 @@ def test_the_same_seed_draws_the_same_texts_and_another_seed_others():
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_texts_are_of_every_kind_that_is_hard():
+def test_all_kinds_of_hard_texts_are_drawn():
     made = texts.Texts(texts.own_samples(), tokens=[b"ab"], specials=["<|a|>"], max_bytes=10**6)
     drawn = [text for turn in range(40) for text in made.draw(Random(turn), turn)]
     raw = [utf8(text) for text in drawn]
@@ -176,13 +176,13 @@ def test_texts_are_of_every_kind_that_is_hard():
     assert any(len(one) >= texts.LARGE_BYTES for one in raw), "worth two threads"
 
 
-def test_the_sweep_meets_every_code_point_in_its_turn():
+def test_the_sweep_has_every_code_point_in_turn():
     met = {c for turn in range(0x20000 // 512) for c in texts.sweep(turn, 512)}
     assert {chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000} <= met
     assert texts.sweep(0x110000 // 512, 512)[:20] != texts.sweep(0, 512)[:20]  # in other contexts
 
 
-def test_a_failing_text_becomes_as_small_as_it_can():
+def test_a_failing_text_is_shrunk_as_far_as_possible():
     assert shrink("some words with an x in them", lambda text: "x" in text) == "x"
     assert shrink(b"0123456789" * 50, lambda raw: raw.count(b"7") >= 3) == b"777"
     assert shrink(list("abcdef"), lambda some: {"b", "e"} <= set(some)) == ["b", "e"]

@@ -32,7 +32,7 @@ def section(
     roles: tuple[int, int, int, int] = (256, 257, 258, 259),
     counts: tuple[int, int] | None = None,
 ) -> bytes:
-    """Write a section by hand, from the byte tables of docs/formats/bpe1.md; right or wrong."""
+    """Write a section by hand, valid or not, from the byte tables of docs/formats/bpe1.md."""
     token_count, merge_count = counts or (len(tokens), len(merges))
     header = struct.pack("<4s8I", b"BPE1", version, vocab_size, *roles, token_count, merge_count)
     records = b"".join(struct.pack("<2I", i, len(token)) + token for i, token in tokens)
@@ -102,7 +102,7 @@ def test_the_fixture_encodes_the_as_in_the_seed(tmp_path):
     assert tok.vocab.fingerprint == train().vocab.fingerprint
 
 
-def test_the_lowest_rank_goes_first_wherever_its_record_stands(tmp_path):
+def test_the_lowest_rank_is_merged_first_wherever_its_record_is(tmp_path):
     tokens = [(260, b"ab"), (261, b"bc")]
     first = load(tmp_path, section(tokens, [(97, 98, 260, 7), (98, 99, 261, 3)]))
     assert first.encode("abc") == [97, 261]
@@ -118,7 +118,7 @@ def test_merges_repeat_until_none_applies(tmp_path):
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_text_becomes_its_utf8_bytes_and_nothing_is_normalised(text):
+def test_text_becomes_its_utf8_bytes_and_nothing_is_normalized(text):
     assert FIXTURE.decode(FIXTURE.encode(text, disallowed_special=())) == text
 
 
@@ -130,7 +130,7 @@ def test_every_byte_has_an_id_so_nothing_is_unknown():
 
 # ---------------------------------------------------------------------- rejections
 
-# What the seed lists, then what SPEC adds: (file, where, a word of the message).
+# From the seed, then from the specification: (file, offset, a word of the message).
 REFUSED: dict[str, tuple[bytes, int | None, str]] = {
     "unsupported versions": (section(version=2), 4, "version is 2"),
     "version 0": (section(version=0), 4, "version is 0"),
@@ -172,7 +172,7 @@ REFUSED: dict[str, tuple[bytes, int | None, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_wrong_section_is_refused_with_file_and_offset(tmp_path, name):
+def test_a_wrong_section_is_rejected_with_file_and_offset(tmp_path, name):
     data, offset, words = REFUSED[name]
     with pytest.raises(FormatError) as caught:
         load(tmp_path, data)
@@ -181,7 +181,7 @@ def test_a_wrong_section_is_refused_with_file_and_offset(tmp_path, name):
     assert caught.value.path == str(tmp_path / "section.bpe1")
 
 
-def test_a_section_cut_at_any_byte_is_refused(tmp_path):
+def test_a_section_cut_at_any_byte_is_rejected(tmp_path):
     for length in range(4, len(section())):
         with pytest.raises(FormatError):
             load(tmp_path, section()[:length])
@@ -240,7 +240,7 @@ def test_a_section_of_a_real_training_loads_equal_and_encodes_the_same(tmp_path)
     assert loaded.encode(corpus[0]) == tok.encode(corpus[0])
 
 
-def test_what_a_section_cannot_hold_is_refused_by_name(tmp_path):
+def test_what_a_section_cannot_hold_is_rejected_by_name(tmp_path):
     tok = byteweld.train(THE, vocab_size=262, recipe="bpe1", encode_pattern="gpt2")
     with pytest.raises(UnsupportedError, match="pattern"):
         tok.save(tmp_path / "x.bpe1")

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld import FormatError, MissingKeyError, Tokenizer, TrainingEvent, UnsupportedError
 
-# The seed's own string, not a name of ours: FR-4 is about this very text.
+# The seed's own string and not our name for it, since FR-4 is about the string itself.
 PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 END = "<|endoftext|>"
 AB_SHA256 = "83e34c1904279229b71aca25d62e8a00d84f3933d83bee909a44b60db9687bc2"
@@ -123,7 +123,7 @@ def test_fr5_chunks_in_source_order_are_all_of_the_text(text):
         ("ab", "\ufeffab"),
     ],
 )
-def test_fr6_nothing_is_normalised_folded_or_trimmed(one, other):
+def test_fr6_nothing_is_normalized_folded_or_trimmed(one, other):
     tok = train(one, other, one, other, vocab_size=300)
     assert tok.encode(one) != tok.encode(other)
     assert tok.decode(tok.encode(one)) == one
@@ -355,7 +355,7 @@ def test_a_loaded_artifact_is_the_tokenizer_that_was_saved(artifact):
     assert loaded.encode("ab ab ab") == [256, 257, 257]
 
 
-def test_saving_does_not_overwrite_unless_told(artifact):
+def test_saving_overwrites_only_on_request(artifact):
     before = artifact.read_bytes()
     other = train("xyz xyz", vocab_size=258)
     with pytest.raises(FileExistsError):
@@ -411,7 +411,7 @@ WRONG: dict[str, Callable[[dict[str, Any]], None]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_artifact_is_refused_on_loading(artifact, name):
+def test_a_wrong_artifact_is_rejected_on_loading(artifact, name):
     value = json.loads(artifact.read_text())
     WRONG[name](value)
     artifact.write_text(json.dumps(value))
@@ -440,7 +440,7 @@ def test_a_missing_key_is_a_key_error_and_a_format_error(artifact, key):
     assert isinstance(caught.value, MissingKeyError)
 
 
-def test_text_that_is_not_json_in_utf8_is_refused(artifact):
+def test_text_that_is_not_json_in_utf8_is_rejected(artifact):
     good = artifact.read_bytes()
     broken = {
         "not UTF-8": good.replace(b"endoftext", b"endof\xff\xff"),

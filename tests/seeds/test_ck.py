@@ -135,7 +135,7 @@ def test_ascii_only_leaves_218_merges_at_320_tokens_and_bytes_leave_60():
     in_ascii = train(corpus, 320, "ck-ascii")
     assert (in_bytes.training.merges_learned, in_bytes.training.stop) == (60, "size")
     assert (in_ascii.training.merges_learned, in_ascii.training.stop) == (218, "size")
-    assert 218 - 60 == 256 - 98 == 158  # the slots that ASCII-only wins; the seed's 158 is right
+    assert 218 - 60 == 256 - 98 == 158  # ids that ASCII-only frees for merges
     assert in_ascii.vocab.merges[:60] == in_bytes.vocab.merges
 
 
@@ -159,7 +159,7 @@ def test_a_folder_is_searched_recursively_for_the_seeds_extensions_in_any_case(t
 def test_the_seeds_six_extensions_and_no_others_are_taken(tmp_path):
     records = b'{"text": "abab"}\n'
     folder(tmp_path, {"a.jsonl": records, "b.ndjson": records, "c.json": b'{"k": "v"}'})
-    assert names(tmp_path) == ["a.jsonl", "b.ndjson", "c.json"]  # other recipes take all three
+    assert names(tmp_path) == ["a.jsonl", "b.ndjson", "c.json"]  # other recipes read all three
     tok = train(tmp_path, 300, min_frequency=1)
     assert tok.training.total_pretokens == 1
     assert b'{"k": "v"}' in tok.vocab.ids  # a .json file is one text, not parsed
@@ -174,7 +174,7 @@ def test_other_extensions_can_be_named_and_a_star_takes_all(tmp_path):
     assert train(tmp_path, 262, ext="*").training.total_pretokens == 4
 
 
-def test_a_folder_without_a_fitting_file_is_an_error_that_lists_the_extensions(tmp_path):
+def test_a_folder_without_a_matching_file_is_an_error_that_lists_the_extensions(tmp_path):
     folder(tmp_path, {"a.py": b"x"})
     with pytest.raises(CorpusError, match=r"\.svg"):
         train(tmp_path, 300)
@@ -187,7 +187,7 @@ def test_files_are_ordered_by_the_bytes_of_their_path(tmp_path):
     assert names(tmp_path) == wanted
 
 
-def test_symbolic_links_and_empty_files_are_passed_over(tmp_path):
+def test_symbolic_links_and_empty_files_are_skipped(tmp_path):
     root = folder(tmp_path / "corpus", {"a.txt": b"abab", "empty.txt": b"", "sub/b.txt": b"abab"})
     elsewhere = folder(tmp_path / "elsewhere", {"c.txt": b"zzzzzzzz"})
     (root / "link.txt").symlink_to(elsewhere / "c.txt")
@@ -202,12 +202,12 @@ def test_each_file_is_one_sequence_and_merges_never_cross_files(tmp_path):
     tok = train(tmp_path, 300)
     assert tok.vocab.merges == [(b"a", b"b")]
     assert tok.training.stop == "no pairs"
-    # No pre-tokenisation in training: inside a file, merges run over spaces and line ends.
+    # No pre-tokenization in training: within a file, merges cross spaces and line ends.
     whole = train(b"x y\nx y\nx y\nx y\n", 300)
     assert any(b" " in token and b"\n" in token for token in whole.vocab.ids)
 
 
-def test_the_seeds_svg_fragment_begins_with_its_commonest_pair():
+def test_the_seeds_svg_fragment_begins_with_its_most_common_pair():
     tok = train(SVG, 262)
     pairs: dict[bytes, int] = {}
     for pair in itertools.pairwise(SVG):
@@ -270,14 +270,14 @@ def test_a_pair_below_min_frequency_is_not_merged_and_the_default_is_two():
     assert len(every.encode(text, disallowed_special=())) < len(train(text, 300).encode(text))
 
 
-def test_there_is_no_limit_on_token_bytes_and_no_size_unless_given():
+def test_token_bytes_are_unlimited_and_the_size_is_required():
     assert RECIPES["ck"].max_token_bytes is None
     assert b"q" * 64 in train(b"q" * 256, 300, min_frequency=1).vocab.ids
     with pytest.raises(TypeError, match="vocab_size"):
-        byteweld.train(iter(["ab"]), recipe="ck")  # ck's own default is 1024; here it is asked for
+        byteweld.train(iter(["ab"]), recipe="ck")  # ck's own default is 1024
 
 
-def test_a_limit_on_token_bytes_skips_longer_pairs_and_goes_on():
+def test_a_limit_on_token_bytes_skips_longer_pairs_and_continues():
     counts = byteweld.Counts({b"abc": 10, b"xyz": 3})
     tok = train(counts, 300, max_token_bytes=2)
     assert tok.vocab.merges == [(b"a", b"b"), (b"x", b"y")]
@@ -287,7 +287,7 @@ def test_a_limit_on_token_bytes_skips_longer_pairs_and_goes_on():
 
 
 def test_the_limit_is_in_bytes_of_the_token_and_not_of_its_letters():
-    # A space is one byte, but its letter in the file has two: ck counts those, byteweld the byte.
+    # A space is one byte, but its letter in the file has two; ck counts those, byteweld the byte.
     tok = train(b"    " * 8, 261, max_token_bytes=2)
     assert tok.vocab.merges == [(b" ", b" ")]
 
@@ -326,7 +326,7 @@ def test_reserved_specials_are_matched_longest_first():
     assert ids == [5, 4, 6, 2]
 
 
-def test_a_reserved_special_that_is_repeated_or_built_in_is_refused_by_name():
+def test_a_reserved_special_that_is_repeated_or_built_in_is_rejected_by_name():
     for wrong in (["<row>", "<row>"], ["<|pad|>"], [""]):
         with pytest.raises(ValueError, match="special token"):
             train(b"abab", 300, special_tokens=wrong)
@@ -336,7 +336,7 @@ def test_a_reserved_special_that_is_repeated_or_built_in_is_refused_by_name():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_non_ascii_byte_is_refused_with_its_file_and_place(tmp_path, threads):
+def test_a_non_ascii_byte_is_rejected_with_its_file_and_offset(tmp_path, threads):
     folder(tmp_path, {"a.txt": b"fine\n" * 1000, "b/c.txt": "ok\nbà\n".encode()})
     with pytest.raises(CorpusError, match="0xC3") as caught:
         train(tmp_path, 300, "ck-ascii", num_threads=threads)
@@ -346,7 +346,7 @@ def test_a_non_ascii_byte_is_refused_with_its_file_and_place(tmp_path, threads):
 
 @pytest.mark.parametrize("offset", [0, (1 << 18) - 1, 1 << 18, 1 << 20, 3_000_000])
 @pytest.mark.parametrize("byte", [0x00, 0x0B, 0x7F, 0x80, 0xFF])
-def test_every_byte_outside_the_98_is_refused_wherever_it_stands(tmp_path, offset, byte):
+def test_every_byte_outside_the_98_is_rejected_at_any_offset(tmp_path, offset, byte):
     data = bytearray(b"word " * 700_000)
     data[offset] = byte
     folder(tmp_path, {"a.txt": bytes(data)})
@@ -372,7 +372,7 @@ def test_ascii_only_has_no_pattern_in_training_or_encoding():
 # ---------------------------------------------------------------------- encoding
 
 
-def test_encoding_cuts_by_gpt2_and_so_some_tokens_cannot_be_reached():
+def test_encoding_splits_by_gpt2_and_so_some_tokens_are_unreachable():
     tok = train(b"a b a b a b a b", 270)
     assert tok.vocab.pattern == byteweld.PATTERNS["gpt2"]
     assert tok.vocab.merges == [
@@ -503,7 +503,7 @@ def test_a_grave_is_its_two_bytes_and_not_unk(tmp_path):
     tok.save(tmp_path / "tokenizer.json")
     theirs = in_hugging_face(tmp_path / "tokenizer.json")
     assert tok.encode("à") == theirs.encode("à").ids == [4 + 0xC3, 4 + 0xA0]
-    # ck's own map has U+01A0 for byte 0xA0, which no pre-tokeniser ever makes.
+    # ck's own map has U+01A0 for byte 0xA0, which no pre-tokenizer produces.
     assert theirs.token_to_id(chr(0x100 + 0xA0)) is None
     assert theirs.token_to_id("ł") == 4 + 0xA0
 
@@ -581,7 +581,7 @@ def test_a_file_of_reserved_specials_skips_blank_repeated_and_built_in_names(tmp
     assert list(specials.values()) == list(range(6))
 
 
-def test_ascii_only_is_a_flag_and_its_refusal_is_one_line_that_names_file_and_byte(tmp_path):
+def test_ascii_only_is_a_flag_and_its_error_is_one_line_that_names_file_and_byte(tmp_path):
     folder(tmp_path / "assets", WORKED)
     arguments = ["train", "assets", "--recipe", "ck", "--ascii-only", "--vocab-size", "120"]
     refused = command(*arguments, cwd=tmp_path)

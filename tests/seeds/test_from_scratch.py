@@ -130,13 +130,13 @@ def test_greater_means_greater_bytes_left_first_and_not_greater_ids():
     assert tok.vocab.merges == [(b"b", b"a"), (b"c", b"x")]
 
 
-def test_both_places_of_a_pair_in_one_pretoken_merge_in_one_pass():
+def test_both_occurrences_of_a_pair_in_one_pretoken_merge_in_one_pass():
     tok = byteweld.train(Counts({b"abab": 1}), vocab_size=258, recipe="from-scratch")
     assert tok.vocab.merges == [(b"a", b"b"), (b"ab", b"ab")]
     assert tok.training.merge_counts == (2, 1)
 
 
-def test_no_merge_is_learned_from_a_pair_that_is_no_longer_there():
+def test_no_merge_is_learned_from_a_pair_that_no_longer_occurs():
     tok = train(story(20_000), vocab_size=100_000)
     assert tok.training.stop == "no pairs"
     assert min(tok.training.merge_counts) == 1
@@ -192,7 +192,7 @@ def test_the_six_alternatives_of_the_pattern_cut_as_the_seed_says():
     ]
 
 
-def test_no_token_spans_pretokens_and_without_the_fence_tokens_cross_words():
+def test_no_token_spans_pretokens_and_without_a_pattern_tokens_cross_words():
     text = "one of the many of the few of the best of the rest " * 20
     fenced = train(text, vocab_size=300)
     assert not [t for t in fenced.vocab.ids if len(t) > 1 and b" " in t[1:]]
@@ -213,15 +213,15 @@ def test_a_special_token_in_the_corpus_is_a_boundary_and_is_not_counted():
     assert count(iter([f"ab{END}ab"])) == {b"ab": 2, b"<|": 1, b"endoftext": 1, b"|>": 1}
 
 
-def test_no_merge_ever_holds_a_part_of_a_special_token():
+def test_no_merge_contains_a_part_of_a_special_token():
     tok = train(f"once upon{END}a time{END}" * 50, vocab_size=400, special_tokens=[END])
     assert not [token for token in tok.vocab.ids if b"<|" in token or b"|>" in token]
     free = train(f"once upon{END}a time{END}" * 50, vocab_size=400)
     assert b"endoftext" in free.vocab.ids
 
 
-def test_pretokens_do_not_reach_over_a_special_token():
-    # White space before and after: joined it would be one run.
+def test_pretokens_do_not_cross_a_special_token():
+    # Whitespace before and after: without the special token it would be one run.
     text = f"a \n{END}\n  b{END} {END}c"
     assert count(iter([text]), special_tokens=[END]) == count_plainly(text, END)
 
@@ -248,7 +248,7 @@ _KNOWN: dict[bool, dict[bytes, int]] = {}
 
 
 def _expected_counts(marked: bool, text: str) -> dict[bytes, int]:
-    """Count once per text: Python is slow at it."""
+    """Count each text once, since Python is slow at it."""
     if marked not in _KNOWN:
         _KNOWN[marked] = count_plainly(text, END)
     return _KNOWN[marked]
@@ -282,7 +282,7 @@ def test_erratum_the_seeds_scan_misses_a_delimiter_that_straddles_two_windows():
     delimiter = END.encode()
     data = b"a" * 4090 + delimiter + b"b" * 9000 + delimiter + b"c"
     assert data.find(delimiter) == 4090
-    assert snap(data, delimiter, 0) == 4090 + len(delimiter) + 9000  # the first one is passed over
+    assert snap(data, delimiter, 0) == 4090 + len(delimiter) + 9000  # the first one is missed
     assert count(iter([data]), special_tokens=[END]) == {b"a" * 4090: 1, b"b" * 9000: 1, b"c": 1}
 
 
@@ -370,20 +370,20 @@ def test_overlapping_special_tokens_are_taken_leftmost_first():
     assert tok.encode("abx", allowed_special="all") == [258, ord("x")]
 
 
-def test_special_tokens_in_text_are_refused_unless_allowed():
+def test_special_tokens_in_text_are_rejected_unless_allowed():
     tok = train("ab", vocab_size=258, special_tokens=[END])
     with pytest.raises(SpecialTokenError):
         tok.encode(f"a{END}")
     assert tok.encode(END, disallowed_special=()) == list(END.encode())
 
 
-def test_decoding_replaces_what_is_no_utf8_and_round_trips_are_exact():
+def test_decoding_replaces_invalid_utf8_and_round_trips_are_exact():
     assert EMPTY.decode([0xE2, 0x82, ord("a")]) == "\ufffda"
     assert EMPTY.decode([0xE2, 0x82, 0xAC]) == "€"
 
 
 @given(st.lists(st.text(alphabet="ab<|endoftext|> \n€", max_size=12), max_size=6))
-def test_documents_can_be_encoded_apart_because_special_tokens_are_fences(documents):
+def test_documents_can_be_encoded_separately_because_special_tokens_are_boundaries(documents):
     joined = END.join(documents)
     parts = [SMALL.encode(part) for part in joined.split(END)]
     expected = parts[0]
@@ -421,7 +421,7 @@ def test_a_long_stream_cut_anywhere_has_the_ids_of_the_whole(size):
 
 
 @pytest.mark.parametrize("shift", range(len(END) + 1))
-def test_a_special_token_that_straddles_a_streams_cut_is_found(shift):
+def test_a_special_token_that_straddles_a_cut_of_a_stream_is_found(shift):
     filler = story(200_000).encode("ascii", "ignore").decode()
     text = filler[: (1 << 16) - shift] + END + filler[: (1 << 16)] + END + "tail"
     lines = text.splitlines(keepends=True)
@@ -433,7 +433,7 @@ def test_a_special_token_that_straddles_a_streams_cut_is_found(shift):
 def test_a_stream_is_lazy():
     def pieces() -> Iterator[str]:
         yield "word " * 100_000
-        raise AssertionError("asked for more than was needed")
+        raise AssertionError("read more than was needed")
 
     ids = SMALL.encode_iterable(pieces())
     assert [next(ids) for _ in range(4)] == SMALL.encode("word")
@@ -441,8 +441,8 @@ def test_a_stream_is_lazy():
 
 # ---------------------------------------------------------------------- memory
 
-# Peak memory is read from /proc in a process of its own: VmHWM starts anew with each program, while
-# ru_maxrss is inherited from the process that starts it.
+# Peak memory is read from /proc in a separate process: VmHWM starts from zero in each program,
+# while ru_maxrss is inherited from the parent.
 STATUS = Path("/proc/self/status")
 needs_proc = pytest.mark.skipif(not STATUS.is_file(), reason="peak memory is read from /proc")
 
@@ -483,7 +483,7 @@ print(peak() - before)
 
 @needs_proc
 def test_encoding_a_stream_of_60_megabytes_needs_a_few():
-    # Every number is a new word, so the memory of words fills.
+    # Every number is a new pre-token, so the cache fills.
     assert growth_of_peak(STREAM) < 14_000_000
 
 

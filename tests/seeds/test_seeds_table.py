@@ -1,4 +1,4 @@
-"""docs/seeds.md holds: its tests exist, its rows are complete, and no test of a seed is missing."""
+"""docs/seeds.md names tests that exist, its rows are complete, and no test of a seed is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = tuple[int, str, list[str]]  # line number, section, cells
 
 
 def read_rows() -> list[Row]:
-    """The rows of every table under a seed's heading, without heads and rules."""
+    """The rows of every table under a seed's heading, without header lines."""
     rows: list[Row] = []
     section = ""
     in_table = False
@@ -42,7 +42,7 @@ ROWS = read_rows()
 
 @cache
 def functions_of(path: str) -> frozenset[str]:
-    """The test functions of a file; none if there is no such file."""
+    """The test functions of a file; none if it does not exist."""
     file = ROOT / path
     if not file.is_file():
         return frozenset()

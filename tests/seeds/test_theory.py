@@ -58,7 +58,7 @@ def test_erratum_on_its_own_strings_the_space_wins_the_first_tie():
 
 
 def test_erratum_space_w_occurs_five_times_and_not_three():
-    # With every other pair out of the way, the engine's count of (space, w) can be read off.
+    # Without every other pair, the engine's count of (space, w) shows.
     tok = train([text[text.index(" ") : text.index(" ") + 2] for text in STRINGS], 257)
     assert tok.vocab.merges == [(b" ", b"w")]
     assert tok.training.merge_counts == (5,)
@@ -216,7 +216,7 @@ def test_the_round_trip_holds_for_any_bytes(data):
     assert WORK.decode_bytes(WORK.encode(data)) == data
 
 
-def test_ids_put_together_by_hand_decode_with_replacement():
+def test_ids_joined_by_hand_decode_with_replacement():
     assert WORK.decode([0xC3]) == "\ufffd"
     with pytest.raises(UnicodeDecodeError):
         WORK.decode([0xC3], errors="strict")
@@ -258,10 +258,10 @@ def test_special_tokens_are_never_merged_nor_merged_across():
     assert tok.vocab.merges == [(b"a", b"b")]
     assert tok.training.stop == "no pairs"
     free = train(corpus, 400)
-    assert b"ab<|sep|>ab<|sep|>ab" in free.vocab.ids  # it would be, were it ordinary text
+    assert b"ab<|sep|>ab<|sep|>ab" in free.vocab.ids  # as it would be in ordinary text
 
 
-def test_the_encoder_splits_at_special_tokens_and_stitches_the_ids_together():
+def test_the_encoder_splits_at_special_tokens_and_joins_the_ids():
     tok = train(STRINGS, 263, special_tokens=SPECIALS)
     text = "I work<|sep|>he works<|endoftext|><|pad|>"
     ids = tok.encode(text, allowed_special="all")
