@@ -31,15 +31,15 @@ def check(vocab: Vocabulary, target: Target, *, force: bool) -> list[Path]:
     if not target.path:
         raise _errors.UsageError("the path to write to is empty; pass one, such as tokenizer.json")
     formats.check(vocab, target.path, target.format)
-    path = _named(target)
+    path = named_path(target)
     files = formats.files(vocab, path, target.format)
     # `load` would read an old sidecar with the new file.
     check_free([*files, sidecar_path(path)], force=force)
     return files
 
 
-def _named(target: Target) -> Path:
-    """The path, resolved if it has no name of its own, as `.`."""
+def named_path(target: Target) -> Path:
+    """Return the path, resolved if it has no name of its own, such as `.`."""
     path = Path(target.path)
     return path.resolve() if path.name in ("", "..") else path
 

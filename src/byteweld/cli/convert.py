@@ -104,14 +104,14 @@ def run(
                 _output.report({"out": out, "same": False, "difference": outcome.what})
             return NO
         _targets.save(tok, target, force=force)
-        _check_written(Path(copy.path).parent, _real_path(target).parent)
+        _check_written(Path(copy.path).parent, _targets.named_path(target).parent)
     if drop:
         changes = original.vocab.fingerprint != tok.vocab.fingerprint
         _output.say(
             f"dropped: {', '.join(drop)}{'; some texts may get other ids than before' * changes}"
         )
     _output.say(
-        f"proved: the same {outcome.tokens} tokens, merges, special tokens, pattern and roles; "
+        f"proved: the same {outcome.tokens:,} tokens, merges, special tokens, pattern and roles; "
         f"the same ids for {_output.amount(outcome.texts, 'text')}, {_output.size(outcome.bytes)}"
         + ("" if corpus else " (add your own with --corpus)")
     )
@@ -147,7 +147,7 @@ def _saved_aside(
     tok: byteweld.Tokenizer, target: _targets.Target, *, force: bool
 ) -> Iterator[_targets.Target]:
     """Write a target into a temporary folder, beside what the real one would be merged into."""
-    path = _real_path(target)
+    path = _targets.named_path(target)
     with tempfile.TemporaryDirectory(prefix="byteweld-") as folder:
         config = config_path(path)
         if config is not None and config.is_file():
@@ -155,11 +155,6 @@ def _saved_aside(
         copy = target._replace(path=str(Path(folder, path.name)))
         _targets.save(tok, copy, force=force)
         yield copy
-
-
-def _real_path(target: _targets.Target) -> Path:
-    path = Path(target.path)
-    return path.resolve() if path.name in ("", "..") else path
 
 
 def _check_written(proved: Path, folder: Path) -> None:

@@ -175,7 +175,7 @@ def _format_for_name(path: str | os.PathLike[str]) -> str:
         return by_suffix[max(found, key=len)]
     endings = ", ".join(f"*{suffix} ({name})" for suffix, name in by_suffix.items())
     raise UnsupportedError(
-        f"the name {Path(path).name!r} does not say a format; pass format=, or use {endings}"
+        f"the name {Path(path).name!r} does not imply a format; pass format=, or use {endings}"
     )
 
 

@@ -116,7 +116,9 @@ def test_a_folder_needs_a_format(tmp_path: Path) -> None:
 
 
 def test_a_name_without_a_known_suffix_needs_a_format(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match=r"'tokens.bin' does not say a format; pass format="):
+    with pytest.raises(
+        UnsupportedError, match=r"'tokens.bin' does not imply a format; pass format="
+    ):
         formats.save(AB, tmp_path / "tokens.bin")
 
 
@@ -230,7 +232,7 @@ def test_check_and_files_take_the_format_from_the_name(tmp_path: Path) -> None:
     assert formats.files(AB, str(tmp_path / "a.json")) == [tmp_path / "a.json"]
     with pytest.raises(UnsupportedError, match="BPE1 cannot hold this vocabulary"):
         formats.check(AB, tmp_path / "a.bpe1")
-    with pytest.raises(UnsupportedError, match="does not say a format"):
+    with pytest.raises(UnsupportedError, match="does not imply a format"):
         formats.files(AB, tmp_path / "a.bin")
 
 
