@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use numpy::{Element, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{Element, PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -41,11 +41,14 @@ impl Ids<'_> {
     }
 }
 
-/// Imports numpy. The numpy crate would do so itself, but panics if Ctrl-C interrupts the import.
+/// Imports numpy and makes a first array. The numpy crate would import it too, but panics if Ctrl-C
+/// interrupts that, so a pending interrupt is raised before.
 pub(crate) fn import_numpy(py: Python<'_>) -> PyResult<()> {
     static IMPORTED: AtomicBool = AtomicBool::new(false);
     if !IMPORTED.load(Ordering::Relaxed) {
         py.import("numpy")?;
+        py.check_signals()?;
+        PyArray1::<u32>::zeros(py, 0, false);
         IMPORTED.store(true, Ordering::Relaxed);
     }
     Ok(())
