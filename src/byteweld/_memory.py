@@ -1,8 +1,8 @@
-"""Memory budgets: how they are written, what the process has already, how the rest is shared out.
+"""Memory budgets: parse them, measure the process, divide the remainder.
 
-A budget bounds the memory of the whole process (its resident set). What the process has when the
-work starts is taken off; the rest is divided between the threads' buffers, the tables of counts and
-the result. What does not fit is spilled to a file without a name in TMPDIR.
+A budget bounds the resident set of the whole process. Subtract what the process already uses; the
+remainder is divided between the threads' buffers, the count tables and the result. What does not
+fit is spilled to an unnamed file in TMPDIR.
 """
 
 from __future__ import annotations
@@ -26,49 +26,51 @@ _SPELLING = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 
-_MOST_BYTES = 2**62  # more than any machine has, and the engine can count with it
-# Measured: the engine's own state, patterns included; and of each thread the block that it counts,
-# the document that is read, its stack and the buffers of what it spills.
+_MAX_BYTES = 2**62  # more than any machine has, and fits the engine's integers
+# Measured: the engine's own state, including patterns; and, per thread, the block being counted,
+# the document being read, the stack and the spill buffers.
 _FIXED_BYTES = 8 << 20
 _THREAD_BYTES = 8 << 20
-# What pyarrow takes to read or write a part, if it is there.
+# What pyarrow needs to read or write a part, if it is loaded.
 _ARROW_BYTES = 32 << 20
-# Smaller tables would be written out all the time.
-_LEAST_TABLE_BYTES = 4 << 20
-# The allocator cannot use all that it has: this much of the budget is left to it, one over ...
+# Smaller tables would spill all the time.
+_MIN_TABLE_BYTES = 4 << 20
+# One part in this many of the budget is left to the allocator, which wastes some memory.
 _ALLOCATOR_SHARE = 8
-# What merging cannot make use of.
-_MOST_MERGE_BYTES = 256 << 20
-# A process that cannot be measured is taken to have this much.
+# Merging does not get faster with more than this.
+_MAX_MERGE_BYTES = 256 << 20
+# Assumed where the process cannot be measured.
 _UNMEASURED_BYTES = 128 << 20
 
 
 def parse_memory(memory: Memory) -> int:
-    """Bytes, from a number of them or a text with a unit; a unit without `i` is decimal.
+    """Parse a number of bytes, or a string with a unit; a unit without `i` is decimal.
 
     >>> parse_memory("2GB"), parse_memory("512MiB"), parse_memory("1.5G"), parse_memory(4096)
     (2000000000, 536870912, 1500000000, 4096)
     """
     if isinstance(memory, bool) or not isinstance(memory, int | str):
-        raise TypeError(f"memory is {memory!r}; expected bytes as an int, or a text such as '2GB'")
+        raise TypeError(
+            f"memory is {memory!r}; expected a number of bytes, or a string such as '2GB'"
+        )
     if isinstance(memory, int):
         found = memory
     else:
         match = _SPELLING.fullmatch(memory)
         if match is None:
             raise ValueError(
-                f"memory is {memory!r}; expected a number with a unit, such as '2GB', '512MiB', "
-                "'1.5G', or bytes"
+                f"memory is {memory!r}; expected a number with a unit, such as '2GB', '512MiB' or "
+                "'1.5G', or a number of bytes"
             )
         number, unit = match[1], (match[2] or "").upper()
         found = int(float(number) * (_UNITS | _BINARY_UNITS)[unit])
     if found <= 0:
-        raise ValueError(f"memory is {memory!r}; it must be more than nothing")
-    return min(found, _MOST_BYTES)
+        raise ValueError(f"memory is {memory!r}; it must be greater than zero")
+    return min(found, _MAX_BYTES)
 
 
 def amount(count: int) -> str:
-    """Bytes for people, rounded up, so that what is said to be needed is enough.
+    """Format a number of bytes, rounding up so that the amount an error suggests is enough.
 
     >>> amount(1_234_567), amount(5_000_000_001)
     ('2MB', '5.01GB')
@@ -78,15 +80,15 @@ def amount(count: int) -> str:
     return f"{-(-count // 10**6)}MB"
 
 
-def _in_bytes(memory: Memory) -> str:
-    """What a number without a unit is taken for: whoever writes 4 may mean 4GB."""
+def _unit_note(memory: Memory) -> str:
+    """Point out that a number without a unit means bytes: whoever writes 4 may mean 4GB."""
     is_bare = isinstance(memory, int) or memory.strip().isdigit()
-    return " (bytes, for want of a unit)" if is_bare else ""
+    return " (bytes, since it has no unit)" if is_bare else ""
 
 
 def resident_bytes() -> int:
-    """How much memory the process has now; where that cannot be known, the most it ever had."""
-    _give_back()
+    """Return the memory the process uses now or, where that is not available, its peak."""
+    _trim_heap()
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -94,12 +96,12 @@ def resident_bytes() -> int:
         import resource
     except ImportError:
         return _UNMEASURED_BYTES
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _give_back() -> None:
-    """Have the allocator return what is free, so that it is not counted as used (glibc only)."""
+def _trim_heap() -> None:
+    """Return free heap memory to the system, so that it does not count as used (glibc only)."""
     if sys.platform == "linux":
         import ctypes
 
@@ -109,45 +111,44 @@ def _give_back() -> None:
 
 
 def training_bytes(distinct: int, distinct_bytes: int, new_ids: int) -> int:
-    """How much memory a training takes at most, besides the counts.
+    """Return an upper bound for the memory of a training, not including the counts.
 
-    Measured on prose, on random words and on random bytes, from 1,000 to 400,000 tokens: the text
-    with the lists of places takes up to 14 bytes for each byte of it, a token with its values in
-    Python up to 1 kB, and rare pairs, of which many tokens bring many, up to 80 bytes each.
+    Measured on prose, random words and random bytes, from 1,000 to 400,000 tokens. The pre-tokens
+    and the lists of pair positions take up to 14 bytes per byte, a token with its Python values up
+    to 1 kB, and a rare pair up to 80 bytes; their number grows with the number of tokens.
     """
     text = distinct + distinct_bytes
     return (8 << 20) + 14 * text + 1024 * new_ids + 80 * min(text, 8 * new_ids)
 
 
 def check_training(memory: Memory, distinct: int, distinct_bytes: int, new_ids: int) -> None:
-    """Refuse a training that may need more than the budget, before it starts."""
+    """Raise if a training may need more than the budget."""
     budget = parse_memory(memory)
     resident = resident_bytes()
     needed = resident + training_bytes(distinct, distinct_bytes, new_ids)
     if needed > budget:
         raise BudgetError(
             f"training {new_ids} new tokens on {distinct} distinct pre-tokens of {distinct_bytes} "
-            f"bytes may need {amount(needed)}, of which the process has {amount(resident)} "
-            f"already; the budget is {amount(budget)}; give a larger one, leave out rare "
-            "pre-tokens (prune=2, --prune 2), or save the counts and train from them on a larger "
-            "machine",
+            f"bytes may need {amount(needed)}, including {amount(resident)} that the process "
+            f"already uses; the budget is {amount(budget)}; raise it, leave out rare pre-tokens "
+            "(prune=2, --prune 2), or save the counts and train from them on a larger machine",
             needed=needed,
         )
 
 
 class Plan(NamedTuple):
-    """How a budget is shared out: what the engine must keep to, and how many threads it has."""
+    """How a budget is divided: the limits of the engine, and its number of threads."""
 
     limit: _native.MemoryLimit
     num_threads: int
-    batch_bytes: int  # of documents that Python hands over at once
+    batch_bytes: int  # documents that Python passes to the engine at once
 
 
 def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = False) -> Plan:
-    """Share out a budget, or refuse one that cannot work.
+    """Divide a budget; raise if it is too small.
 
-    `whole_documents`: nothing cuts a document, so that it must be in memory whole. Without a number
-    of threads there are as many as there are processors, or fewer if the budget is too small.
+    `whole_documents`: there is no pattern to split documents, so each must fit in memory whole. The
+    default number of threads is that of the processors, or fewer if the budget is too small.
     """
     budget = parse_memory(memory)
     resident = resident_bytes()
@@ -159,33 +160,33 @@ def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = Fal
         return usable - fixed - threads * _THREAD_BYTES
 
     def is_enough(threads: int) -> bool:
-        return rest(threads) >= 2 * threads * _LEAST_TABLE_BYTES
+        return rest(threads) >= 2 * threads * _MIN_TABLE_BYTES
 
     threads = num_threads if num_threads is not None else _processors()
     if num_threads is None:
         while threads > 1 and not is_enough(threads):
             threads -= 1
     if threads >= 1 and not is_enough(threads):
-        needed = fixed + threads * (_THREAD_BYTES + 2 * _LEAST_TABLE_BYTES)
+        needed = fixed + threads * (_THREAD_BYTES + 2 * _MIN_TABLE_BYTES)
         needed = resident + needed * _ALLOCATOR_SHARE // (_ALLOCATOR_SHARE - 1) + _ALLOCATOR_SHARE
         fewer = "" if threads == 1 else ", or fewer threads"
         raise BudgetError(
-            f"memory is {memory!r}{_in_bytes(memory)}, which is too little: the process has "
-            f"{amount(resident)} already, and counting on {threads} "
-            f"thread{'' if threads == 1 else 's'} needs {amount(needed)} in all; "
-            f"give at least {amount(needed)!r}{fewer}",
+            f"memory is {memory!r}{_unit_note(memory)}, which is too little: the process already "
+            f"uses {amount(resident)}, and counting on {threads} "
+            f"thread{'' if threads == 1 else 's'} needs {amount(needed)} in total; "
+            f"use at least {amount(needed)!r}{fewer}",
             needed=needed,
         )
-    room = rest(max(threads, 1))
-    texts = room // 4 if whole_documents else room // 16
-    tables = room - texts
-    text_bytes = texts // max(threads, 1) // 2  # a buffer that grows is there twice
+    available = rest(max(threads, 1))
+    texts = available // 4 if whole_documents else available // 16
+    tables = available - texts
+    text_bytes = texts // max(threads, 1) // 2  # a growing buffer exists twice while it is copied
     limit = memory_limit(
         table_bytes=tables // max(threads, 1),
         text_bytes=text_bytes,
-        # Two texts of the greatest length must be there to be compared, and one that goes out.
-        merge_bytes=min(tables, max(_MOST_MERGE_BYTES, 4 * text_bytes)),
-        keep_bytes=room // 4,
+        # Merging holds two of the longest pre-tokens to compare, and one to write.
+        merge_bytes=min(tables, max(_MAX_MERGE_BYTES, 4 * text_bytes)),
+        keep_bytes=available // 4,
     )
     return Plan(limit, threads, min(8 << 20, max(texts // 8, 1 << 16)))
 
@@ -193,7 +194,10 @@ def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = Fal
 def memory_limit(
     *, table_bytes: int, text_bytes: int, merge_bytes: int, keep_bytes: int
 ) -> _native.MemoryLimit:
-    """A limit with its temporary folder: TMPDIR, also where it cannot be written to."""
+    """Make a limit that spills to TMPDIR.
+
+    Uses TMPDIR even if it is not writable, where `tempfile` would silently choose another folder.
+    """
     return _native.MemoryLimit(
         os.environ.get("TMPDIR") or tempfile.gettempdir(),
         table_bytes=table_bytes,

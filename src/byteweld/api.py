@@ -54,7 +54,7 @@ def train(
         checkpoint: a folder for the counts and the merges so far. If the training is interrupted,
             the same call resumes it and gives the same tokenizer; other arguments or changed files
             are refused. Remove the folder when you have saved the result.
-        prune: ignore pre-tokens that occur less often; `Counts.prune` says what that costs.
+        prune: ignore pre-tokens that occur less often than this; see `Counts.prune`.
         num_threads: default: one per processor. The result does not depend on it.
         memory: a budget for the whole process, such as "2GB" (a number is bytes). Counts that do
             not fit are kept on disk; a training that does not fit is refused. The result does not
@@ -75,8 +75,7 @@ def train(
     """
     reading = _take_reading(options)
     roles = {"bos": bos, "eos": eos, "pad": pad, "unk": unk}
-    given_roles = {role: text for role, text in roles.items() if text is not None}
-    chosen = choose_recipe(recipe, start, given_roles, options)
+    chosen = choose_recipe(recipe, start, roles, options)
     result = run(
         _open(source, documents, chosen, reading, without=checkpoint),
         vocab_size,
@@ -94,25 +93,26 @@ def train(
 def choose_recipe(
     recipe: str | Recipe | None,
     start: Tokenizer | None,
-    roles: Mapping[str, str],
+    roles: Mapping[str, str | None],
     changes: Mapping[str, Any],
 ) -> Recipe:
-    """The recipe of a training, with changed fields and declared roles."""
+    """Return the recipe of a training, with changed fields and declared roles."""
+    declared = {role: text for role, text in roles.items() if text is not None}
     if start is None:
         chosen = find_recipe("modern" if recipe is None else recipe)
-        return chosen.replace(**changes).with_roles(roles)
+        return chosen.replace(**changes).with_roles(declared)
     if not isinstance(start, Tokenizer):
         raise TypeError(f"start is {start!r}; it must be a Tokenizer, such as load() returns")
     if recipe is None:
         recipe = "modern" if start.training is None else start.training.recipe
-    for role, text in roles.items():
+    for role, text in declared.items():
         if text not in start.vocab.special_tokens:
             raise ValueError(
                 f"{role} is {text!r}, which is not a special token of the tokenizer to start from, "
-                "and extending adds none"
+                "and extending a tokenizer adds no special tokens"
             )
     chosen = fit_recipe(find_recipe(recipe).replace(**changes), start.vocab, changes)
-    return chosen.with_roles(roles)
+    return chosen.with_roles(declared)
 
 
 def count(
@@ -126,7 +126,7 @@ def count(
     progress: Callable[[int], object] | None = None,
     **options: Any,
 ) -> Counts:
-    """Count the pre-tokens of a corpus, for training; arguments as in `train`.
+    """Count the pre-tokens of a corpus, for training. Takes the same arguments as `train`.
 
     `progress` is called with the number of bytes read.
 
@@ -197,7 +197,7 @@ def evaluate(
 ) -> Evaluation:
     """Encode a corpus and measure the result: rates by file and script, tokens used, and more.
 
-    Arguments as in `compare`.
+    Takes the same arguments as `compare`.
 
     >>> tok = Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [])
     >>> evaluate(tok, documents=["ab c"]).total.bytes_per_token
@@ -246,5 +246,5 @@ def _open(
 def _exists(path: Path_) -> bool:
     try:
         return os.path.lexists(path)
-    except ValueError:  # a NUL in it
+    except ValueError:  # contains a NUL
         return False

@@ -1,4 +1,4 @@
-"""Counts: pre-token bytes -> how many. Adding tables is all that parallel and distributed mean."""
+"""Counts: how often each pre-token occurs. Parallel and distributed counting add up tables."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from byteweld.counts_files import PARTS, Facts
 from byteweld.counts_files import Pruning as Pruning
 from byteweld.recipes import ALPHABETS, Recipe
 
-# Documents of an iterable are handed to the engine in batches of about this many bytes.
+# Documents of an iterable are passed to the engine in batches of about this many bytes.
 _BATCH_BYTES = 8 << 20
 
 
 class Counts:
     """How often each pre-token occurs (64-bit). Immutable.
 
-    What a memory budget has no room for rests on disk, in a file without a name, and is walked.
+    Counts that do not fit a memory budget stay on disk, in an unnamed file, and are read in order.
 
     >>> counts = Counts({b"low": 5, b"lower": 2})
     >>> counts[b"low"], len(counts), counts.total
@@ -46,10 +46,10 @@ class Counts:
         skipped_documents: int = 0,
     ) -> None:
         if not isinstance(counts, Mapping):
-            raise TypeError(f"expected a mapping of pre-token to count, found {counts!r}")
+            raise TypeError(f"expected a mapping from pre-token to count, found {counts!r}")
         for pretoken, count in counts.items():
             if not isinstance(pretoken, bytes) or not pretoken:
-                raise TypeError(f"pre-tokens are non-empty bytes, found {pretoken!r}")
+                raise TypeError(f"a pre-token is {pretoken!r}; expected non-empty bytes")
             if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < 2**64:
                 raise ValueError(
                     f"the count of {pretoken!r} is {count!r}; expected a whole number below 2^64"
@@ -76,60 +76,60 @@ class Counts:
 
     @property
     def pattern(self) -> str | None:
-        """What cut the documents."""
+        """The pattern that split the documents."""
         return self._facts.pattern
 
     @property
     def boundaries(self) -> tuple[str, ...] | None:
-        """The special tokens that cut the documents, too; None if it is not known."""
+        """The special tokens at which documents were split; None if unknown."""
         return self._facts.boundaries
 
     @property
     def alphabet(self) -> str | None:
-        """ "ascii" if no other bytes were allowed."""
+        """`ascii` if no other bytes were allowed; otherwise None."""
         return self._facts.alphabet
 
     @property
     def skipped_documents(self) -> int:
-        """How many documents were left out because of on_error="skip"."""
+        """Number of documents left out because of `on_error="skip"`."""
         return self._facts.skipped_documents
 
     @property
     def pruning(self) -> Pruning | None:
-        """What was left out because it is rare, with its bounds; None if nothing was."""
+        """Which rare pre-tokens were left out, with error bounds; None if none were."""
         return self._facts.pruning
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether the counts rest on disk, because a memory budget has no room for them."""
+        """Whether the counts are on disk, because they did not fit the memory budget."""
         return self._table.is_spilled
 
     @property
     def total(self) -> int:
-        """How many pre-tokens were counted in all."""
+        """Total number of pre-tokens, repetitions included."""
         return self._table.sums()[2]
 
     @property
     def total_bytes(self) -> int:
-        """How many bytes the counted pre-tokens have in all."""
+        """Total number of bytes of all pre-tokens, repetitions included."""
         return self._table.sums()[3]
 
     def items(self) -> list[tuple[bytes, int]]:
-        """All (pre-token, count) pairs in order of the bytes."""
+        """Return all (pre-token, count) pairs, ordered by pre-token."""
         return self._table.items()
 
     def most_common(self, n: int | None = None) -> list[tuple[bytes, int]]:
-        """The n most frequent pre-tokens; ties in order of the bytes."""
+        """Return the n most frequent pre-tokens with their counts; ties are ordered by bytes."""
         return self._table.most_common(len(self) if n is None else max(n, 0))
 
     def batches(self) -> Iterator[tuple[list[bytes], Any]]:
-        """All pre-tokens with an array of their counts, some at a time and in no special order."""
+        """Yield all pre-tokens in batches, each with an array of its counts, in no given order."""
         for part in range(PARTS):
             for offsets, data, counts in counts_files.batches(self._table, part):
                 yield _split(offsets, data), counts
 
     def check_training(self, new_ids: int, memory: Memory) -> None:
-        """Refuse a memory budget that training so many new tokens may break."""
+        """Raise if training `new_ids` new tokens may exceed the memory budget."""
         distinct, distinct_bytes, _, _ = self._table.sums()
         _memory.check_training(memory, distinct, distinct_bytes, new_ids)
 
@@ -140,9 +140,9 @@ class Counts:
         memory: Memory | None = None,
         num_threads: int | None = None,
     ) -> Counts:
-        """Add any number of tables and folders of saved ones; the order does not matter.
+        """Add any number of tables and folders of saved tables; their order does not matter.
 
-        With `memory`, what has no room in this budget is read from disk and added up there.
+        With `memory`, tables that do not fit the budget are merged on disk.
         """
         found = [
             table if isinstance(table, Counts) else Counts.load(table, memory=memory)
@@ -158,18 +158,18 @@ class Counts:
         return Counts._of(table, facts)
 
     def prune(self, threshold: int, *, memory: Memory | None = None) -> Counts:
-        """Leave out pre-tokens that occur less than `threshold` times.
+        """Leave out pre-tokens that occur fewer than `threshold` times.
 
-        This makes training on them inexact; `pruning` of the result says by how much at most.
+        Training on the result is inexact; its `pruning` bounds the error.
 
         >>> counts = Counts({b"low": 5, b"lower": 2}).prune(3)
         >>> counts.items(), counts.pruning.occurrences, counts.pruning.pair_error
         ([(b'low', 5)], 2, 2)
         """
         if isinstance(threshold, bool) or not isinstance(threshold, int):
-            raise TypeError(f"the threshold is {threshold!r}; it must be an integer")
+            raise TypeError(f"threshold is {threshold!r}; it must be an integer")
         if not 1 <= threshold < 2**64:
-            raise ValueError(f"the threshold is {threshold}; it must be at least 1 and below 2^64")
+            raise ValueError(f"threshold is {threshold}; it must be at least 1 and below 2^64")
         limit = None if memory is None else _memory.plan(memory, 1).limit
         table, (distinct, occurrences, size, pair_error) = self._table.prune(threshold, limit=limit)
         pruning = Pruning(
@@ -222,23 +222,23 @@ class Counts:
     def __repr__(self) -> str:
         return f"<Counts {len(self)} pre-tokens, {self.total} in all>"
 
-    # ------------------------------------------------------------------ the artifact
+    # ------------------------------------------------------------------ saving
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a folder of sixteen Parquet files: sorted, with pattern and totals in each footer.
+        """Write a folder of sixteen sorted Parquet files, with pattern and totals in each footer.
 
-        The same counts give the same bytes, however they came about.
+        Equal counts give identical files, however they were made.
         """
         counts_files.write_folder(path, self._table, self._facts, overwrite=overwrite)
 
     @staticmethod
     def check_saving(path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Refuse now what `save` would refuse when all is counted."""
+        """Raise now, before counting, if `save` could not write to `path`."""
         counts_files.check_target(path, overwrite=overwrite)
 
     @staticmethod
     def load(path: str | os.PathLike[str], *, memory: Memory | None = None) -> Counts:
-        """Read a folder that `save` wrote; every row is checked."""
+        """Read a folder that `save` wrote, checking every row."""
         folder = counts_files.open_folder(path)
         limit = None
         if memory is not None:
@@ -250,7 +250,7 @@ class Counts:
 
     @staticmethod
     def is_saved_at(path: str | os.PathLike[str]) -> bool:
-        """Whether `path` is a folder that `save` wrote, or a part of one."""
+        """Whether `path` is a folder that `save` wrote, even if parts are missing."""
         return counts_files.is_folder_of_counts(path)
 
 
@@ -276,7 +276,7 @@ def _split(offsets: Any, data: Any) -> list[bytes]:
 
 
 def _same_part(a: _native.Counts, b: _native.Counts, part: int) -> bool:
-    """Whether a part is the same in both. Batches end where the content says, so they are alike."""
+    """Whether a part is the same in both; equal parts are cut into equal batches."""
     batches = zip(counts_files.batches(a, part), counts_files.batches(b, part), strict=True)
     try:
         return all(
@@ -289,7 +289,7 @@ def _same_part(a: _native.Counts, b: _native.Counts, part: int) -> bool:
 
 
 def same_pattern(a: str | None, b: str | None) -> bool:
-    """Whether two patterns cut every text alike, as far as the engine can tell."""
+    """Whether two patterns split every text in the same way, as far as the engine can tell."""
     if a == b:
         return True
     if a is None or b is None:
@@ -299,19 +299,19 @@ def same_pattern(a: str | None, b: str | None) -> bool:
 
 
 def _merged_facts(all_facts: list[Facts]) -> Facts:
-    """What holds of the sum, whatever the order; refuse what cannot be added."""
+    """Return the facts of the sum, which do not depend on the order; raise if they conflict."""
     if not all_facts:
         return Facts()
     first = all_facts[0]
     patterns = {facts.pattern for facts in all_facts}
     if not all(same_pattern(first.pattern, pattern) for pattern in patterns):
         raise ValueError(
-            f"counts of different patterns cannot be added: {sorted(map(repr, patterns))}"
+            f"counts made with different patterns cannot be added: {sorted(map(repr, patterns))}"
         )
     boundaries = {facts.boundaries for facts in all_facts}
     if len(boundaries) > 1:
         raise ValueError(
-            "counts cut at different special tokens cannot be added: "
+            "counts split at different special tokens cannot be added: "
             f"{sorted(map(repr, boundaries))}"
         )
     alphabets = {facts.alphabet for facts in all_facts}
@@ -320,7 +320,7 @@ def _merged_facts(all_facts: list[Facts]) -> Facts:
         if facts.pruning is not None:
             pruning = facts.pruning if pruning is None else pruning + facts.pruning
     return Facts(
-        # Of several spellings always the same one, so that the order of the tables does not matter.
+        # Of several spellings of a pattern keep the same one, whatever the order of the tables.
         pattern=first.pattern
         if first.pattern is None
         else min(p for p in patterns if p is not None),
@@ -342,9 +342,9 @@ def count_corpus(
     memory: Memory | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Counts:
-    """Count the pre-tokens of files or of documents in memory; `progress` hears of bytes read.
+    """Count the pre-tokens of files or documents; `progress` is called with the bytes read.
 
-    With `memory` ("2GB"; a number is bytes), the process stays within this budget.
+    With `memory` ("2GB", or a number of bytes), the process stays within this budget.
     """
     limit, batch_bytes = None, _BATCH_BYTES
     if memory is not None:
@@ -364,7 +364,7 @@ def count_within(
     progress: Callable[[int], object] | None = None,
     batch_bytes: int = _BATCH_BYTES,
 ) -> Counts:
-    """Count within a limit that says what each table may take."""
+    """Count within the given engine limits."""
     alphabet = ALPHABETS["ascii"] if recipe.alphabet == "ascii" else None
     builder = _native.CountBuilder(
         pattern=recipe.pattern,
@@ -397,7 +397,7 @@ def _count_documents(
     size = total = 0
     for document in documents:
         if not isinstance(document, str | bytes):
-            raise TypeError(f"documents are str or bytes, found {type(document).__name__}")
+            raise TypeError(f"a document is a {type(document).__name__}; expected str or bytes")
         batch.append(document)
         size += len(document)
         if size >= batch_bytes:

@@ -1,7 +1,7 @@
-"""The counts artifact: a folder of sixteen Parquet files. See docs/formats/counts.md.
+"""Saved counts: a folder of sixteen Parquet files. See docs/formats/counts.md.
 
-Written and read batch by batch, as arrays, so that neither needs the whole table in memory. The
-same counts give the same bytes, whatever they were merged from. Reading believes nothing.
+Written and read in batches of arrays, so that the whole table need not fit in memory. Equal counts
+give identical files, whatever they were merged from. Reading verifies everything.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _FORMAT = "byteweld counts"
 _VERSION = 1
 _NAMES = tuple(f"part-{part:02}.parquet" for part in range(PARTS))
 _PART_NAME = re.compile(r"part-[0-9]{2}\.parquet")
-# Distinct pre-tokens, their bytes, how many in all, and their bytes.
+# Distinct pre-tokens and their bytes; all pre-tokens, repetitions included, and their bytes.
 Sums = tuple[int, int, int, int]
-_ROWS = 1 << 16  # read at once; what the engine writes as one row group
+_ROWS = 1 << 16  # read at once; the engine's row groups have as many
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pruning:
-    """What was left out because it is rare, and how much that can matter. Bounds add.
+    """Which rare pre-tokens were left out, and bounds for the error. The bounds of sums add up.
 
-    A pre-token may have occurred up to `word_error` times more often than counted. The count of a
-    pair of tokens, at any step of a training, is too small by `pair_error` at most: that is how
-    often one pair of bytes stood in what was left out, for the pair where it is most.
+    A pre-token's count is too small by at most `word_error`. The count of a pair of tokens, at any
+    step of a training, is too small by at most `pair_error`: the count of the most frequent pair of
+    bytes in the pre-tokens that were left out.
     """
 
-    threshold: int  # pre-tokens below it were left out; of merged counts the greatest
-    distinct: int  # how many of them
-    occurrences: int  # how often they occurred
-    bytes: int  # and how many bytes that is
+    threshold: int  # pre-tokens that occur less often were left out; the maximum after a merge
+    distinct: int  # distinct pre-tokens left out
+    occurrences: int  # their total count
+    bytes: int  # their total bytes, repetitions included
     word_error: int
     pair_error: int
 
@@ -57,21 +57,21 @@ class Pruning:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is known of counts besides the counts."""
+    """How the counts were made."""
 
-    pattern: str | None = None  # what cut the documents
-    boundaries: tuple[str, ...] | None = None  # the special tokens that did; None if not known
+    pattern: str | None = None  # split the documents
+    boundaries: tuple[str, ...] | None = None  # special tokens that split them; None if unknown
     alphabet: str | None = None  # "ascii" if no other bytes were allowed
     skipped_documents: int = 0
     pruning: Pruning | None = None
 
 
 def is_folder_of_counts(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a folder that holds any part of counts."""
+    """Whether a path is a folder with at least one part of saved counts."""
     folder = Path(path)
     try:
         return folder.is_dir() and any((folder / name).is_file() for name in _NAMES)
-    except OSError:  # text that is longer than a path can be
+    except OSError:  # not a path: a string longer than any path
         return False
 
 
@@ -79,7 +79,7 @@ def is_folder_of_counts(path: str | os.PathLike[str]) -> bool:
 
 
 def check_target(path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Refuse what `write_folder` would refuse, so that it can be known before the work."""
+    """Raise if `write_folder` could not write to `path`, before the work is done."""
     arrow()
     check_folder(path, overwrite=overwrite, is_ours=_holds_only_parts)
 
@@ -87,7 +87,7 @@ def check_target(path: str | os.PathLike[str], *, overwrite: bool) -> None:
 def write_folder(
     path: str | os.PathLike[str], table: _native.Counts, facts: Facts, *, overwrite: bool
 ) -> None:
-    """Write all parts into a temporary folder beside `path`, then rename it."""
+    """Write all parts into a temporary folder next to `path`, then rename it."""
     arrow()
     with replace_folder(path, overwrite=overwrite, is_ours=_holds_only_parts) as folder:
         whole = table.sums()
@@ -122,7 +122,10 @@ def _write_part(file: Path, table: _native.Counts, part: int, metadata: dict[str
 
 
 def batches(table: _native.Counts, part: int) -> Iterator[tuple[Any, Any, Any]]:
-    """The (offsets, data, counts) of one part, in order of the bytes."""
+    """Yield the (offsets, data, counts) of one part, ordered by pre-token."""
+    # The engine would import numpy when it makes the first array, and an interrupt then is a panic.
+    import numpy as np  # noqa: F401
+
     position: int | None = 0
     while position is not None:
         offsets, data, counts, position = table.batch(part, position)
@@ -131,8 +134,19 @@ def batches(table: _native.Counts, part: int) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _metadata(facts: Facts, whole: Sums, part: int, sums: Sums) -> dict[str, str]:
-    pattern = facts.pattern
-    return _common(facts, pattern) | {
+    canonical = None if facts.pattern is None else _native.canonical_pattern(facts.pattern)
+    pruning = None if facts.pruning is None else dataclasses.asdict(facts.pruning)
+    return {
+        "format": _FORMAT,
+        "version": str(_VERSION),
+        "partition": f"xxh3_64(bytes) % {PARTS}",
+        "parts": str(PARTS),
+        "pattern": json.dumps(facts.pattern),
+        "canonical_pattern": json.dumps(canonical),
+        "boundaries": json.dumps(facts.boundaries),
+        "alphabet": json.dumps(facts.alphabet),
+        "skipped_documents": str(facts.skipped_documents),
+        "pruning": json.dumps(pruning, sort_keys=True),
         "distinct": str(whole[0]),
         "total": str(whole[2]),
         "total_bytes": str(whole[3]),
@@ -140,23 +154,6 @@ def _metadata(facts: Facts, whole: Sums, part: int, sums: Sums) -> dict[str, str
         "part_distinct": str(sums[0]),
         "part_total": str(sums[2]),
         "part_total_bytes": str(sums[3]),
-    }
-
-
-def _common(facts: Facts, pattern: str | None) -> dict[str, str]:
-    canonical = None if pattern is None else _native.canonical_pattern(pattern)
-    pruning = None if facts.pruning is None else dataclasses.asdict(facts.pruning)
-    return {
-        "format": _FORMAT,
-        "version": str(_VERSION),
-        "partition": f"xxh3_64(bytes) % {PARTS}",
-        "parts": str(PARTS),
-        "pattern": json.dumps(pattern),
-        "canonical_pattern": json.dumps(canonical),
-        "boundaries": json.dumps(facts.boundaries),
-        "alphabet": json.dumps(facts.alphabet),
-        "skipped_documents": str(facts.skipped_documents),
-        "pruning": json.dumps(pruning, sort_keys=True),
     }
 
 
@@ -169,17 +166,16 @@ def _holds_only_parts(folder: Path) -> bool:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of counts whose footers were read and agree."""
+    """A folder of counts whose footers have been read and found consistent."""
 
     path: Path
     facts: Facts
     distinct: int
-    distinct_bytes_at_most: int  # as far as the footers tell
-    totals: tuple[int, int]  # total, total bytes
+    distinct_bytes_at_most: int  # an upper bound from the footers
     parts: tuple[dict[str, Any], ...]
 
 
-# What each footer must say, and how it is read. The first group is the same in all parts.
+# The keys that a footer must have. The common ones are the same in all parts.
 _COMMON_KEYS = (
     *("format", "version", "partition", "parts", "pattern", "canonical_pattern", "boundaries"),
     *("alphabet", "skipped_documents", "pruning", "distinct", "total", "total_bytes"),
@@ -188,23 +184,22 @@ _PART_KEYS = ("part", "part_distinct", "part_total", "part_total_bytes")
 
 
 def open_folder(path: str | os.PathLike[str]) -> Folder:
-    """Read the footers of all parts and hold them against each other."""
+    """Read the footers of all parts and check that they are consistent."""
     arrow()
     folder = Path(path)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder; expected a folder of counts")
     if not is_folder_of_counts(folder):
         raise FileNotFoundError(f"{folder}: no file {_NAMES[0]}; expected a folder of counts")
-    strangers = sorted(
+    foreign = sorted(
         entry.name
         for entry in folder.iterdir()
         if entry.suffix == ".parquet" and entry.name not in _NAMES
     )
-    if strangers:
+    if foreign:
         raise FormatError(
-            f"a folder of counts has the parts 00 to {PARTS - 1} and no other Parquet file; "
-            "remove what does not belong to it",
-            path=folder / strangers[0],
+            f"not one of the parts 00 to {PARTS - 1} of a folder of counts; remove this file",
+            path=folder / foreign[0],
         )
     footers = [_footer(folder / name, part) for part, name in enumerate(_NAMES)]
     first = footers[0]
@@ -212,16 +207,16 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
         for key in _COMMON_KEYS:
             if footer[key] != first[key]:
                 raise FormatError(
-                    f"its {key} is {footer[key]!r}, but {_NAMES[0]} says {first[key]!r}: the parts "
-                    "are of different counts; put back the files that were saved together",
+                    f"{key} is {footer[key]!r} here and {first[key]!r} in {_NAMES[0]}: the parts "
+                    "belong to different counts; restore the files that were saved together",
                     path=folder / name,
                 )
     for key in ("distinct", "total", "total_bytes"):
         found = sum(footer[f"part_{key}"] for footer in footers)
         if found != first[key]:
             raise FormatError(
-                f"the parts have {key} {found} together, but say {first[key]}; "
-                "they are not parts of the same counts",
+                f"{key} is {found} as the sum of the parts, but {first[key]} in their footers; "
+                "the parts belong to different counts",
                 path=folder,
             )
     return Folder(
@@ -229,13 +224,12 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
         first["facts"],
         first["distinct"],
         min(first["total_bytes"], sum(footer["bytes_at_most"] for footer in footers)),
-        (first["total"], first["total_bytes"]),
         tuple(footers),
     )
 
 
 def read_folder(folder: Folder, limit: _native.MemoryLimit | None) -> _native.Counts:
-    """Read all rows, checking each; with a limit they go to disk, not into memory."""
+    """Read and check all rows; with a limit, they go to disk instead of memory."""
     loader = _native.CountLoader(limit=limit)
     for name, footer in zip(_NAMES, folder.parts, strict=True):
         file = folder.path / name
@@ -249,14 +243,14 @@ def read_folder(folder: Folder, limit: _native.MemoryLimit | None) -> _native.Co
         for key, value in found.items():
             if footer[f"part_{key}"] != value:
                 raise FormatError(
-                    f"its rows have {key} {value}, but its footer says {footer[f'part_{key}']}",
+                    f"{key} is {value} by its rows, but {footer[f'part_{key}']} in its footer",
                     path=file,
                 )
     return loader.finish()
 
 
 def _rows(file: Path) -> Iterator[tuple[Any, Any, Any]]:
-    """The rows of a part as arrays, without copies."""
+    """Yield the rows of a part as arrays, without copying."""
     pyarrow, parquet = arrow()
     import numpy as np
 
@@ -278,11 +272,11 @@ def _rows(file: Path) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _footer(file: Path, part: int) -> dict[str, Any]:
-    """The footer of a part, read and checked by itself."""
+    """Read the footer of a part and check it on its own."""
     pyarrow, parquet = arrow()
     if not file.is_file():
         raise FormatError(
-            f"the part is missing; counts are {PARTS} files, {_NAMES[0]} to {_NAMES[-1]}", path=file
+            f"this part is missing; expected {PARTS} files, {_NAMES[0]} to {_NAMES[-1]}", path=file
         )
     try:
         with parquet.ParquetFile(file) as opened:
@@ -295,7 +289,7 @@ def _footer(file: Path, part: int) -> dict[str, Any]:
     }
     if metadata.get("format") != _FORMAT or metadata.get("version") != str(_VERSION):
         raise FormatError(
-            f"expected counts of format {_FORMAT!r}, version {_VERSION}, found "
+            f"expected format {_FORMAT!r}, version {_VERSION}, found "
             f"{metadata.get('format')!r}, version {metadata.get('version')!r}",
             path=file,
         )
@@ -314,12 +308,13 @@ def _footer(file: Path, part: int) -> dict[str, Any]:
         raise FormatError(f"the footer cannot be read: {error}", path=file) from error
     if footer["parts"] != PARTS or footer["part"] != part:
         raise FormatError(
-            f"it is part {footer['part']} of {footer['parts']}; its name says {part} of {PARTS}",
+            f"this is part {footer['part']} of {footer['parts']}, but its name says {part} of "
+            f"{PARTS}",
             path=file,
         )
     if found.num_rows != footer["part_distinct"]:
         raise FormatError(
-            f"it has {found.num_rows} rows, but its footer says {footer['part_distinct']}",
+            f"found {found.num_rows} rows, but its footer says {footer['part_distinct']}",
             path=file,
         )
     groups = (found.row_group(n) for n in range(found.num_row_groups))
@@ -328,7 +323,7 @@ def _footer(file: Path, part: int) -> dict[str, Any]:
 
 
 def _parse(metadata: dict[str, str]) -> dict[str, Any]:
-    """Take a footer's texts apart; what is not as it should be is a ValueError."""
+    """Parse the strings of a footer; raise ValueError if one is invalid."""
     footer: dict[str, Any] = {key: metadata[key] for key in (*_COMMON_KEYS, *_PART_KEYS)}
     for key in (
         *("parts", "part", "skipped_documents", "distinct", "total", "total_bytes"),
@@ -342,12 +337,12 @@ def _parse(metadata: dict[str, str]) -> dict[str, Any]:
     alphabet = json.loads(metadata["alphabet"])
     pruning = json.loads(metadata["pruning"])
     if not (pattern is None or isinstance(pattern, str)):
-        raise ValueError(f"pattern is {pattern!r}; expected a text or null")
+        raise ValueError(f"pattern is {pattern!r}; expected a string or null")
     if alphabet not in (None, "ascii"):
         raise ValueError(f"alphabet is {alphabet!r}; expected 'ascii' or null")
     is_list = isinstance(boundaries, list) and all(isinstance(text, str) for text in boundaries)
     if not (boundaries is None or is_list):
-        raise ValueError(f"boundaries is {boundaries!r}; expected a list of texts or null")
+        raise ValueError(f"boundaries is {boundaries!r}; expected a list of strings or null")
     footer["facts"] = Facts(
         pattern=pattern,
         boundaries=None if boundaries is None else tuple(sorted(set(boundaries))),

@@ -1,4 +1,4 @@
-"""Recipe: every choice of a training but the corpus and the size; and the presets by name."""
+"""Recipe: every choice in a training except the corpus and the size. Includes the presets."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ ALPHABETS: Mapping[str, bytes] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How to train. Immutable; `recipe.replace(min_frequency=2)` gives a changed copy.
+    """How to train. Immutable; `recipe.replace(min_frequency=2)` returns a changed copy.
 
-    `built_in` are special tokens that the recipe always has; `special_tokens` are the user's.
-    `initial_alphabet` is Hugging Face's: the byte letters that are tokens in any case, beside those
-    that occur in the corpus. None is all 256; `[]`, its trainer's default, is what occurs.
+    `built_in` lists the special tokens that the recipe always has; `special_tokens` are the user's.
+    `initial_alphabet` is Hugging Face's: byte letters that become tokens even if they do not occur
+    in the corpus. None means all 256; `[]`, the default of their trainer, means only those that
+    occur.
     """
 
     name: str = "custom"
@@ -40,7 +41,7 @@ class Recipe:
     special_tokens: tuple[str, ...] = ()
     special_ids: SpecialIds = "last"
     split_specials: bool = True  # the user's special tokens are boundaries and are not counted
-    split_built_in: bool = False  # the same for the built-in ones
+    split_built_in: bool = False  # the same for built-in special tokens
     pattern: str | None = None
     encode_pattern: str | None = None
     tie_break: TieBreak = "smallest-ids"
@@ -49,11 +50,13 @@ class Recipe:
     roles: tuple[tuple[str, str], ...] = ()  # (role, special token)
     size_counts_specials: bool = True
     document_unit: DocumentUnit = "file"
-    extensions: tuple[str, ...] | None = None  # of files in a folder; None for the usual ones
+    extensions: tuple[str, ...] | None = None  # files to read in a folder; None: the default list
 
     def __post_init__(self) -> None:
         if isinstance(self.special_tokens, str) or not isinstance(self.special_tokens, Iterable):
-            raise TypeError(f"special_tokens is a list of strings, found {self.special_tokens!r}")
+            raise TypeError(
+                f"special_tokens is {self.special_tokens!r}; it must be a list of strings"
+            )
         for name in ("min_frequency", "max_token_bytes"):
             number = getattr(self, name)
             if number is None and name == "max_token_bytes":
@@ -83,22 +86,22 @@ class Recipe:
         object.__setattr__(self, "encode_pattern", resolve_pattern(self.encode_pattern))
 
     def _checked_letters(self) -> tuple[str, ...] | None:
-        """The initial alphabet, sorted as ids are given; None if it is all letters."""
+        """Return the initial alphabet in the order of its ids; None if it is the whole alphabet."""
         given = self.initial_alphabet
         if given is None:
             return None
         if isinstance(given, str) or not isinstance(given, Iterable):
-            raise TypeError(f"initial_alphabet is a list of byte letters, found {given!r}")
+            raise TypeError(f"initial_alphabet is {given!r}; it must be a list of byte letters")
         if self.alphabet != "huggingface":
             raise ValueError(
-                f"initial_alphabet belongs to alphabet 'huggingface', found {self.alphabet!r}; "
-                "use recipe 'huggingface', or leave it out"
+                f"initial_alphabet requires alphabet 'huggingface', found {self.alphabet!r}; "
+                "use recipe 'huggingface', or leave initial_alphabet out"
             )
         letters = set(given)
         for letter in letters:
             if letter not in CHAR_TO_BYTE:
                 raise ValueError(
-                    f"initial_alphabet holds {letter!r}; expected letters of Hugging Face's "
+                    f"initial_alphabet contains {letter!r}; expected letters of Hugging Face's "
                     "ByteLevel.alphabet(), such as 'a', or 'Ġ' for a space"
                 )
         return None if len(letters) == len(CHAR_TO_BYTE) else tuple(sorted(letters))
@@ -106,7 +109,7 @@ class Recipe:
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with some fields changed; an unknown field is an error.
 
-        A new `pattern` is also written into the vocabulary, unless `encode_pattern` is given too.
+        A new `pattern` also becomes the `encode_pattern`, unless that is given too.
         """
         known = {f.name for f in dataclasses.fields(self)} - {"name", "built_in", "roles"}
         for name in changes:
@@ -119,14 +122,14 @@ class Recipe:
         if self.name == "bpetite" and changes.get("special_tokens"):
             raise UnsupportedError(
                 "recipe 'bpetite' has exactly one special token, '<|endoftext|>' (FR-14); "
-                "use recipe 'modern' with pattern='gpt2' for more"
+                "for more, use recipe 'modern' with pattern='gpt2'"
             )
         if self.name == "rustbpe" and changes.get("special_tokens"):
             raise UnsupportedError("recipe 'rustbpe' has no special tokens; use recipe 'modern'")
         return dataclasses.replace(self, **changes)
 
     def with_roles(self, roles: Mapping[str, str]) -> Recipe:
-        """Declare special tokens as bos, eos, pad or unk; a token that is not there is added.
+        """Declare special tokens as bos, eos, pad or unk, adding those that the recipe lacks.
 
         >>> recipe = Recipe(special_tokens=["<|user|>"]).with_roles({"eos": "<|end|>"})
         >>> recipe.special_tokens, recipe.roles
@@ -141,24 +144,24 @@ class Recipe:
 
     @property
     def all_specials(self) -> tuple[str, ...]:
-        """Every special token in the order of its id."""
+        """All special tokens, in the order of their ids."""
         return (*self.built_in, *self.special_tokens)
 
     @property
     def boundaries(self) -> tuple[str, ...]:
-        """The special tokens whose text is a boundary in the corpus."""
+        """The special tokens that split the corpus wherever their text occurs."""
         built_in = self.built_in if self.split_built_in else ()
         return (*built_in, *(self.special_tokens if self.split_specials else ()))
 
     @property
     def letters(self) -> bytes:
-        """The bytes that are tokens before any merge, in the order of their ids."""
+        """The bytes that are tokens before the first merge, in the order of their ids."""
         if self.initial_alphabet is None:
             return ALPHABETS[self.alphabet]
         return bytes(CHAR_TO_BYTE[letter] for letter in self.initial_alphabet)
 
     def with_letters(self, seen: Iterable[int]) -> Recipe:
-        """Add the bytes of a corpus to the initial alphabet, where there is one."""
+        """Add the bytes of a corpus to the initial alphabet, if the recipe has one."""
         if self.initial_alphabet is None:
             return self
         letters = (*self.initial_alphabet, *(BYTE_TO_CHAR[byte] for byte in seen))
@@ -166,16 +169,16 @@ class Recipe:
 
     @property
     def vocab_alphabet(self) -> VocabAlphabet:
-        """The alphabet of the vocabulary: "partial" where bytes have no token."""
+        """The alphabet of the vocabulary: "partial" if some bytes have no token."""
         if self.alphabet == "ascii":
             return "ascii"
         return "bytes" if self.initial_alphabet is None else "partial"
 
     @property
     def minimum_size(self) -> int:
-        """The smallest `vocab_size`: the alphabet, and the special tokens where they count.
+        """The smallest possible `vocab_size`: the alphabet, plus special tokens if they count.
 
-        An initial alphabet grows by what occurs in the corpus, and this with it.
+        An initial alphabet grows with the bytes of the corpus, and so does this.
         """
         specials = len(self.all_specials) if self.size_counts_specials else 0
         return len(self.letters) + specials
@@ -262,5 +265,5 @@ def find_recipe(recipe: str | Recipe) -> Recipe:
     if recipe not in RECIPES:
         near = difflib.get_close_matches(recipe, RECIPES, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown recipe {recipe!r}; known are {', '.join(RECIPES)}{hint}")
+        raise ValueError(f"unknown recipe {recipe!r}; expected one of {', '.join(RECIPES)}{hint}")
     return RECIPES[recipe]

@@ -1,4 +1,4 @@
-"""Sources: what a user names as a corpus — files, saved counts, documents — and counting it."""
+"""Sources: what a user passes as a corpus (files, saved counts, documents), and counting it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """Files, saved counts and documents; what they hold is added up."""
+    """Files, saved counts and documents. Their counts are added up."""
 
     corpus: Corpus | None = None
     tables: tuple[Counts | Path, ...] = ()
@@ -47,21 +47,21 @@ class Sources:
         memory: Memory | None = None,
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Counted:
-        """Count the pre-tokens of everything; `progress` is called with bytes read and in all."""
+        """Count all pre-tokens; `progress` is called with bytes read and total, if known."""
         started = time.perf_counter()
         resources: dict[str, Any] = {"num_threads": num_threads, "memory": memory}
         tables: list[Counts] = []
         file_bytes = None if self.corpus is None else self.corpus.total_bytes
         if self.corpus is not None:
-            tell = None if progress is None else _capped(progress, file_bytes or 0)
-            tables.append(count_corpus(self.corpus, recipe, progress=tell, **resources))
+            report = None if progress is None else _capped(progress, file_bytes or 0)
+            tables.append(count_corpus(self.corpus, recipe, progress=report, **resources))
         for table in self.tables:
             tables.append(_load(table, recipe, memory))
         if self.documents is not None:
             sizes: list[int] = []
             documents = _measured(self.documents, sizes) if self.document_files else self.documents
-            tell = None if progress is None else lambda done: progress(done, None)
-            tables.append(count_corpus(documents, recipe, progress=tell, **resources))
+            report = None if progress is None else lambda done: progress(done, None)
+            tables.append(count_corpus(documents, recipe, progress=report, **resources))
             if self.document_files:
                 file_bytes = (file_bytes or 0) + sum(sizes)
         counts = tables[0] if len(tables) == 1 else Counts.merge(tables, **resources)
@@ -76,9 +76,9 @@ class Sources:
 
     @property
     def is_counted(self) -> bool:
-        """Whether everything is counted already, and in memory."""
-        is_rest = self.corpus is None and self.documents is None
-        return is_rest and all(isinstance(table, Counts) for table in self.tables)
+        """Whether the sources are nothing but Counts in memory."""
+        has_text = self.corpus is not None or self.documents is not None
+        return not has_text and all(isinstance(table, Counts) for table in self.tables)
 
     @property
     def skipped_files(self) -> Mapping[str, int]:
@@ -86,7 +86,7 @@ class Sources:
         return {} if self.corpus is None else self.corpus.skipped_files
 
     def facts(self) -> dict[str, Any]:
-        """What identifies the sources, for a checkpoint."""
+        """Return what identifies the sources, for a checkpoint."""
         if self.documents is not None:
             raise TypeError(
                 "a checkpoint needs files or saved counts, which can be read again; "
@@ -102,7 +102,7 @@ class Sources:
         facts: dict[str, Any] = {"files": files, "counts": counts, "reading": None}
         if self.corpus is not None:
             facts["reading"] = dataclasses.asdict(self.corpus.reading)
-            del facts["reading"]["ext"]  # what it selects is listed above
+            del facts["reading"]["ext"]  # the files it selects are listed above
         return facts
 
     def by_file(self) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -128,14 +128,14 @@ def open_sources(
     Args:
         source: a path, folder or glob, or a list of them; saved counts; a Corpus; or an iterator
             of documents.
-        documents: strings or bytes to take as documents.
-        recipe: gives the default extensions and unit.
+        documents: strings or bytes, one per document.
+        recipe: sets the default extensions and unit.
         options: how files are read.
         without: a folder to leave out, even if it is inside a source.
     """
     options = {} if options is None else options
     if isinstance(documents, str | bytes):
-        raise TypeError("documents is one string; expected several, such as a list with one in it")
+        raise TypeError("documents is a single string; expected several, such as a list of one")
     if source is None:
         if documents is None:
             raise TypeError("pass a source (paths, folders, globs), or documents=[...]")
@@ -147,7 +147,7 @@ def open_sources(
     elif _is_paths(source):
         return _open_paths(source, documents, recipe, options, without)
     elif documents is not None:
-        raise TypeError("the source is documents already; pass either it or documents=[...]")
+        raise TypeError("the source is an iterable of documents; pass either it or documents=[...]")
     else:
         found = Sources(documents=source)  # type: ignore[arg-type]  # _is_paths has ruled paths out
     if Reading.of(options) != Reading():
@@ -192,7 +192,7 @@ def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
 
 
 def _load(table: Counts | Path, recipe: Recipe, memory: Memory | None) -> Counts:
-    """Load saved counts; refuse those made with another pattern or other special tokens."""
+    """Load saved counts; raise if they were made with another pattern or special tokens."""
     counts = table if isinstance(table, Counts) else Counts.load(table, memory=memory)
     is_known = counts.boundaries is not None
     if (is_known or counts.pattern is not None) and not same_pattern(

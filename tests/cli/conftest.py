@@ -34,7 +34,7 @@ Run = Callable[..., Result]
 
 def _normalised(err: bytes) -> str:
     said = re.sub(r"\(\d+(\.\d)? m?s\)", "(TIME)", err.decode())
-    return re.sub(r"^in all .*$", "in all TIME", said, flags=re.MULTILINE)
+    return re.sub(r"^total .*$", "total TIME", said, flags=re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)

@@ -61,7 +61,7 @@ def test_counts_are_saved_and_not_overwritten(run, tmp_path):
     assert run("count", "a.txt", "--out", "counts") == (
         2,
         b"",
-        "byteweld: counts holds counts already; pass --force to replace them\n",
+        "byteweld: counts already has counts; pass --force to replace them\n",
     )
     assert run("count", "a.txt", "a.txt", "--out", "counts", "--force").code == 0
     assert byteweld.Counts.load("counts").total == 6
@@ -120,7 +120,7 @@ def test_pruning_is_reported(run, tmp_path):
     result = run("count", "a.txt", "--recipe", "bpetite", "--prune", "2", "--json")
     assert result.err == (
         "counted 4 pre-tokens, 2 distinct, in 1 file, 20 bytes (TIME); pruned "
-        "2 distinct pre-tokens below 2, 2 in all: the count of a pair is at most 2 too small\n"
+        "2 distinct pre-tokens below 2, 2 in total: pair counts are too small by at most 2\n"
     )
     assert json.loads(result.out)["pruning"] == {
         "threshold": 2,
@@ -142,7 +142,9 @@ def test_a_budget_that_cannot_be_read_or_kept_is_refused_before_the_work(verb, r
     needed = re.match(r"byteweld: --memory is '1MB', which is too little: .*'(\d+)MB'", result.err)
     assert needed is not None and int(needed[1]) > 1
     result = run(*verb, "a.txt", "--memory", "4")
-    assert result.err.startswith("byteweld: --memory is '4' (bytes, for want of a unit), which is")
+    assert result.err.startswith(
+        "byteweld: --memory is '4' (bytes, since it has no unit), which is"
+    )
     result = run(*verb, "a.txt", "--prune", "0")
     assert result.code == 2 and "--prune" in result.err
 

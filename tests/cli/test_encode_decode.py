@@ -228,7 +228,7 @@ def test_pattern_and_special_tokens_are_given_on_the_line(run, ranks):
     ("flags", "message"),
     [
         (("--special", "x"), "--special is 'x'; expected TEXT=ID, such as '<|endoftext|>=50256'"),
-        (("--special", "x=1", "--no-special"), "--special and --no-special exclude each other; pass one of them"),  # noqa: E501
+        (("--special", "x=1", "--no-special"), "--special and --no-special cannot be combined; pass one of them"),  # noqa: E501
         (("--no-special", "--pattern", "o200"), "unknown pattern 'o200'; known are gpt2, cl100k, o200k, llama3, qwen2, qwen3_5, tekken, nanochat, ck; did you mean 'o200k'?"),  # noqa: E501
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ EXPECTED = r"""corpus
 training
   [\d.]+ m?s, \S+ [kM]B/s: counting [\d.]+ m?s, merging [\d.]+ m?s
   [\d,]+ pre-tokens, [\d,]+ distinct
-  learned 243 of 243 merges; stopped because the vocabulary has the asked size
+  learned 243 of 243 merges; stopped because the vocabulary has the requested size
   500 tokens, \d\.\d\d bytes per token
 
 first merges
@@ -105,7 +105,7 @@ def test_few_sources_are_used_and_said(run, tmp_path, monkeypatch):
     assert result.code == 0
     assert "  1 file of Python's standard library, 2.2 kB\n" in result.text
     assert "  not much: this Python was installed without most of its sources\n" in result.text
-    assert "stopped because no pair was left to merge" in result.text
+    assert "stopped because no pairs were left to merge" in result.text
 
 
 def test_no_sources_at_all_is_said(run, tmp_path, monkeypatch):

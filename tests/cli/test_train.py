@@ -41,11 +41,11 @@ def test_the_line_of_the_ck_seed_writes_tokenizer_json_and_four_files(program, c
         0,
         b"",
         "counted 2 pre-tokens, 2 distinct, in 2 files, 17 bytes (TIME)\n"
-        "learned 3 of 4 merges; stopped because the best pair occurred less than 2 times (TIME)\n"
+        "learned 3 of 4 merges; stopped because the best pair occurred fewer than 2 times (TIME)\n"
         "longest tokens: ·ab  ab  aa\n"
-        "in all TIME\n"
+        "total TIME\n"
         "wrote tokenizer.json and export: 263 tokens, "
-        "1.55 bytes per token as encoded with pattern gpt2\n",
+        "1.55 bytes per token when encoded with pattern gpt2\n",
     )
     assert names(tmp_path / "export") == CK_FILES
     assert sha256(tmp_path / "export" / "vocab_merges.bin") == CK_MERGES_SHA256
@@ -161,7 +161,7 @@ def test_the_limit_on_token_bytes_is_not_noted_as_cks_which_counts_rendered_byte
 def test_the_encode_pattern_of_ck_can_be_its_codes_own(run, ck_corpus):
     line = ("train", "corpus", "--recipe", "ck", "--encode-pattern", "ck", "--vocab-size", "262")
     result = run(*line)
-    assert result.err.endswith("as encoded with pattern ck\n")
+    assert result.err.endswith("when encoded with pattern ck\n")
     assert byteweld.load("tokenizer.json").vocab.pattern == byteweld.PATTERNS["ck"]
 
 

@@ -160,7 +160,7 @@ def test_a_folder_of_somebody_elses_is_left_alone(run, tmp_path):
 def test_standard_input_has_no_checkpoint(run):
     result = run("train", "-", "--vocab-size", "257", "--checkpoint", "point", stdin=b"ab")
     assert result.code == 2
-    assert "--checkpoint does not go with standard input" in result.err
+    assert "--checkpoint cannot be used with standard input" in result.err
 
 
 def ended_processes_seconds():

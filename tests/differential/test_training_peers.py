@@ -176,7 +176,7 @@ def test_an_initial_alphabet_is_a_list_of_byte_letters_for_this_recipe_only():
     assert recipe.replace(initial_alphabet=LETTERS) == recipe
     assert recipe.replace(initial_alphabet=["b", "a", "b"]).initial_alphabet == ("a", "b")
     for wrong in (["漢"], ["ab"], [""], [" "]):
-        with pytest.raises(ValueError, match=r"initial_alphabet holds .*ByteLevel"):
+        with pytest.raises(ValueError, match=r"initial_alphabet contains .*ByteLevel"):
             recipe.replace(initial_alphabet=wrong)
     for wrong in ("ab", 5):
         with pytest.raises(TypeError, match="list of byte letters"):

@@ -102,7 +102,7 @@ def test_counts_can_be_given_and_must_be_the_same(corpus, tmp_path):
         pattern=counts.pattern,
         boundaries=counts.boundaries,
     )
-    with pytest.raises(ValueError, match="from other counts"):
+    with pytest.raises(ValueError, match="on other counts"):
         train(others, point)
     with pytest.raises(ValueError, match=r"'total': \d+.*, now it is .*'total': \d+"):
         train(counts + counts, point)

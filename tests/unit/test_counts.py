@@ -47,7 +47,7 @@ def test_an_empty_table_is_a_table():
 
 @pytest.mark.parametrize("pretoken", ["a", b"", 5, None])
 def test_pretokens_are_non_empty_bytes(pretoken):
-    with pytest.raises(TypeError, match="pre-tokens are non-empty bytes"):
+    with pytest.raises(TypeError, match="expected non-empty bytes"):
         Counts({pretoken: 1})
 
 

@@ -1,4 +1,4 @@
-"""The counts artifact: sixteen files, written the same every time and checked row by row."""
+"""Saved counts: sixteen files, byte-identical for equal counts and checked row by row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rows(file):
 
 
 def rewrite(file, columns=None, metadata=None, schema=None):
-    """Write a part anew with other rows, or with its footer changed (None removes a key)."""
+    """Rewrite a part with other rows or a changed footer (None removes a key)."""
     before = parquet.ParquetFile(file)
     found = {key.decode(): value.decode() for key, value in before.metadata.metadata.items()}
     found |= metadata or {}
@@ -54,7 +54,7 @@ def refusal(folder):
     return caught.value
 
 
-# ---------------------------------------------------------------------- there and back
+# ---------------------------------------------------------------------- saving and loading
 
 
 def test_saved_counts_are_read_back(saved):
@@ -67,7 +67,7 @@ def test_saved_counts_are_read_back(saved):
     assert not Counts.is_saved_at(folder.parent)
 
 
-def test_all_that_is_known_of_counts_is_kept(tmp_path):
+def test_saving_keeps_how_the_counts_were_made(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "a b a<x>c"}\nbroken\n{"text": "long a"}\n')
     counts = byteweld.count(
         tmp_path / "a.jsonl", recipe="ck-ascii", special_tokens=["<x>"], on_error="skip", prune=1
@@ -86,7 +86,7 @@ def test_all_that_is_known_of_counts_is_kept(tmp_path):
     assert loaded.alphabet == "ascii" and loaded.skipped_documents == 1
 
 
-def test_saved_counts_are_a_source(saved):
+def test_training_and_counting_accept_saved_counts(saved):
     counts, folder = saved
     tok = byteweld.train(folder, vocab_size=300, recipe="from-scratch")
     assert tok.vocab == byteweld.train(counts, vocab_size=300, recipe="from-scratch").vocab
@@ -95,7 +95,7 @@ def test_saved_counts_are_a_source(saved):
         byteweld.train(folder, vocab_size=300, recipe="modern")
 
 
-def test_a_part_has_two_columns_and_a_footer_that_says_what_it_is(saved):
+def test_a_part_has_two_columns_and_a_footer_that_describes_it(saved):
     counts, folder = saved
     assert sorted(file.name for file in folder.iterdir()) == NAMES
     file = parquet.ParquetFile(folder / "part-03.parquet")
@@ -128,8 +128,8 @@ def test_a_part_has_two_columns_and_a_footer_that_says_what_it_is(saved):
     }
 
 
-def test_the_part_of_a_pretoken_is_fixed_for_ever(tmp_path):
-    # From xxHash itself: XXH3_64bits("a") = 0xe6c632b61e964e1f, of "abc" 0x78af5f94892f3950.
+def test_the_part_of_a_pretoken_never_changes(tmp_path):
+    # From xxHash itself: XXH3_64bits("a") = 0xe6c632b61e964e1f, "abc" = 0x78af5f94892f3950.
     Counts({b"a": 1, b"abc": 2}).save(tmp_path / "counts")
     assert rows(tmp_path / "counts" / "part-15.parquet") == {"bytes": [b"a"], "count": [1]}
     assert rows(tmp_path / "counts" / "part-00.parquet") == {"bytes": [b"abc"], "count": [2]}
@@ -141,7 +141,7 @@ def test_empty_counts_are_sixteen_empty_parts(tmp_path):
     assert Counts.load(tmp_path / "counts") == Counts({})
 
 
-def test_the_same_counts_make_the_same_files_whatever_they_were_added_up_from(saved, tmp_path):
+def test_equal_counts_give_identical_files_however_they_were_made(saved, tmp_path):
     counts, folder = saved
     counts.save(tmp_path / "again")
     assert content(tmp_path / "again") == content(folder)
@@ -157,7 +157,7 @@ def test_the_same_counts_make_the_same_files_whatever_they_were_added_up_from(sa
         assert content(tmp_path / f"sum-{n}") == content(folder)
 
 
-def test_many_rows_are_several_row_groups_of_bounded_size(tmp_path):
+def test_many_rows_are_written_in_row_groups_of_bounded_size(tmp_path):
     counts = Counts({b"%07d" % n: 1 for n in range(1_300_000)})
     counts.save(tmp_path / "counts")
     metadata = parquet.ParquetFile(tmp_path / "counts" / "part-00.parquet").metadata
@@ -178,7 +178,7 @@ def test_counts_beyond_32_and_40_bits_survive_saving_merging_and_training(big, t
     assert tok.training.merge_counts == (2 * big + 5, 2 * big + 2, 2**32)
 
 
-def test_a_sum_beyond_64_bits_is_refused_by_name(tmp_path):
+def test_an_overflowing_sum_is_an_error_that_names_the_pretoken(tmp_path):
     Counts({b"ab": 2**64 - 1}).save(tmp_path / "a")
     assert Counts.load(tmp_path / "a")[b"ab"] == 2**64 - 1
     with pytest.raises(OverflowError, match='"ab"'):
@@ -188,7 +188,7 @@ def test_a_sum_beyond_64_bits_is_refused_by_name(tmp_path):
 # ---------------------------------------------------------------------- writing
 
 
-def test_saved_counts_are_not_overwritten_unless_told(saved):
+def test_saved_counts_are_overwritten_only_with_overwrite(saved):
     counts, folder = saved
     with pytest.raises(FileExistsError, match="overwrite"):
         Counts({b"x": 1}).save(folder)
@@ -198,7 +198,7 @@ def test_saved_counts_are_not_overwritten_unless_told(saved):
     assert [file.name for file in folder.parent.iterdir()] == ["counts"]
 
 
-def test_an_empty_folder_and_folders_that_are_not_there_are_made_use_of(tmp_path):
+def test_counts_can_be_saved_to_an_empty_or_a_missing_folder(tmp_path):
     (tmp_path / "empty").mkdir()
     for folder in (tmp_path / "empty", tmp_path / "a" / "b"):
         Counts({b"x": 1}).save(folder)
@@ -243,10 +243,10 @@ def test_without_pyarrow_saving_says_what_to_install(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-# ---------------------------------------------------------------------- parts that do not fit
+# ---------------------------------------------------------------------- inconsistent parts
 
 
-def test_a_missing_artifact_is_a_missing_file(tmp_path):
+def test_a_missing_folder_is_a_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         Counts.load(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match=r"part-00\.parquet"):
@@ -262,21 +262,21 @@ def test_a_missing_part_is_named(saved):
         assert Counts.is_saved_at(folder)
 
 
-def test_a_parquet_file_too_many_is_named(saved):
+def test_an_unexpected_parquet_file_is_named(saved):
     _, folder = saved
     for name in ("part-16.parquet", "part-1.parquet", "counts.parquet"):
         shutil.copy(folder / "part-01.parquet", folder / name)
         error = refusal(folder)
-        assert error.path == str(folder / name) and "no other" in str(error)
+        assert error.path == str(folder / name) and "remove this file" in str(error)
         (folder / name).unlink()
     (folder / "notes.txt").write_text("what this is")
     assert len(Counts.load(folder)) == len(MANY)
 
 
-def test_parts_under_each_others_names_are_refused(saved):
+def test_a_part_with_the_name_of_another_is_refused(saved):
     _, folder = saved
     shutil.copy(folder / "part-01.parquet", folder / "part-02.parquet")
-    assert "it is part 1 of 16; its name says 2" in str(refusal(folder))
+    assert "this is part 1 of 16, but its name says 2 of 16" in str(refusal(folder))
 
 
 def test_a_part_of_other_counts_is_refused(saved):
@@ -287,22 +287,23 @@ def test_a_part_of_other_counts_is_refused(saved):
         shutil.copy(other / name, folder / name)
     error = refusal(folder)
     assert "different counts" in str(error) and error.path == str(folder / "part-03.parquet")
-    # A part of counts with another pattern.
+    # The same, where the other counts have a different pattern.
     Counts(MANY, pattern="x+").save(other, overwrite=True)
     counts.save(folder, overwrite=True)
     shutil.copy(other / NAMES[7], folder / NAMES[7])
     error = refusal(folder)
-    assert "its pattern is" in str(error) and error.path == str(folder / NAMES[7])
+    assert "pattern is '\"x+\"' here" in str(error) and error.path == str(folder / NAMES[7])
 
 
-def test_parts_whose_sums_are_not_the_whole_are_refused(saved):
+def test_parts_that_do_not_add_up_to_the_total_are_refused(saved):
     _, folder = saved
     for name in NAMES:
         rewrite(folder / name, metadata={"total": "5"})
-    assert f"total {sum(MANY.values())} together, but say 5" in str(refusal(folder))
+    expected = f"total is {sum(MANY.values())} as the sum of the parts, but 5 in their footers"
+    assert expected in str(refusal(folder))
 
 
-# ---------------------------------------------------------------------- parts that are wrong
+# ---------------------------------------------------------------------- invalid parts
 
 
 def test_a_damaged_part_is_a_format_error(saved):
@@ -363,9 +364,7 @@ def test_other_columns_are_refused(saved, schema, columns):
 def test_a_foreign_parquet_file_is_a_format_error(saved):
     _, folder = saved
     parquet.write_table(pyarrow.table({"text": ["a"]}), folder / "part-00.parquet")
-    assert "expected counts of format 'byteweld counts', version 1, found None" in str(
-        refusal(folder)
-    )
+    assert "expected format 'byteweld counts', version 1, found None" in str(refusal(folder))
     Counts(MANY).save(folder, overwrite=True)
     rewrite(folder / "part-00.parquet", metadata={"version": "2"})
     assert "version '2'" in str(refusal(folder))
@@ -385,12 +384,12 @@ def changed(part, change):
         (lambda rows: [*rows[:-1], (rows[-1][0], 0)], "row [0-9]+: .* count 0"),
         (lambda rows: [(b"", 1), *rows[1:]], "row 0: an empty pre-token"),
         (lambda rows: [*rows[:5], (rows[5][0] + b"x", 1), *rows[6:]], "row 5: .* belongs to part"),
-        (lambda rows: [(rows[0][0], rows[0][1] + 1), *rows[1:]], "rows have total"),
+        (lambda rows: [(rows[0][0], rows[0][1] + 1), *rows[1:]], "total is [0-9]+ by its rows"),
         (lambda rows: rows[:-1], "rows, but its footer says"),
     ],
     ids=["order", "twice", "zero", "empty", "part", "total", "rows"],
 )
-def test_a_row_that_is_wrong_is_named(saved, change, message):
+def test_an_invalid_row_is_named(saved, change, message):
     _, folder = saved
     file = folder / "part-06.parquet"
     rewrite(file, changed(rows(file), change))
@@ -399,7 +398,7 @@ def test_a_row_that_is_wrong_is_named(saved, change, message):
     with pytest.raises(FormatError, match=message):
         Counts.load(folder)
     limit = memory_limit(table_bytes=0, text_bytes=0, merge_bytes=1 << 20, keep_bytes=0)
-    with pytest.raises(FormatError, match=message):  # the same where the rows go to disk
+    with pytest.raises(FormatError, match=message):  # the same when the rows go to disk
         counts_files.read_folder(counts_files.open_folder(folder), limit)
 
 
@@ -418,10 +417,10 @@ def test_a_row_that_is_wrong_is_named(saved, change, message):
         ({"pruning": "{}"}, "pruning is {}"),
         ({"pruning": '{"threshold": true}'}, "pruning is"),
         ({"parts": "8"}, "of 8"),
-        ({"part_total_bytes": "1"}, "total_bytes [0-9]+ together"),
+        ({"part_total_bytes": "1"}, "total_bytes is [0-9]+ as the sum"),
     ],
 )
-def test_a_footer_that_cannot_be_believed_is_refused(saved, metadata, message):
+def test_an_invalid_footer_is_refused(saved, metadata, message):
     _, folder = saved
     rewrite(folder / "part-00.parquet", metadata=metadata)
     with pytest.raises(FormatError, match=message):
@@ -431,7 +430,7 @@ def test_a_footer_that_cannot_be_believed_is_refused(saved, metadata, message):
 # ---------------------------------------------------------------------- merging
 
 
-def test_folders_of_different_patterns_or_special_tokens_do_not_add_up(saved, tmp_path):
+def test_counts_with_different_patterns_or_special_tokens_cannot_be_added(saved, tmp_path):
     _, folder = saved
     Counts({b"a": 1}, pattern="x+").save(tmp_path / "x")
     with pytest.raises(ValueError, match="different patterns"):
@@ -441,7 +440,7 @@ def test_folders_of_different_patterns_or_special_tokens_do_not_add_up(saved, tm
         Counts.merge([folder, tmp_path / "y"])
 
 
-def test_two_spellings_of_one_pattern_add_up_and_train(tmp_path):
+def test_counts_with_two_spellings_of_a_pattern_can_be_added_and_trained_on(tmp_path):
     other = PATTERNS["gpt2"].replace("[sdmt]", "[tmds]")
     assert other != PATTERNS["gpt2"]
     a = Counts({b"ab": 1}, pattern=PATTERNS["gpt2"])
@@ -454,11 +453,11 @@ def test_two_spellings_of_one_pattern_add_up_and_train(tmp_path):
 # ---------------------------------------------------------------------- pruning
 
 
-def test_pruning_leaves_out_the_rare_and_says_what_that_can_cost(tmp_path):
+def test_pruning_leaves_out_rare_pretokens_and_bounds_the_error(tmp_path):
     counts = Counts({b"low": 5, b"lower": 2, b"aaa": 1, b"x": 2})
     pruned = counts.prune(3)
     assert pruned.items() == [(b"low", 5)]
-    # (l,o) (o,w) (w,e) (e,r) stood there twice, (a,a) at two places of one.
+    # (l,o) (o,w) (w,e) (e,r) occurred twice in "lower", (a,a) twice in "aaa".
     assert pruned.pruning == Pruning(
         threshold=3, distinct=3, occurrences=5, bytes=15, word_error=2, pair_error=2
     )
@@ -469,7 +468,7 @@ def test_pruning_leaves_out_the_rare_and_says_what_that_can_cost(tmp_path):
     assert byteweld.count(tmp_path / "counts", prune=6).items() == []
 
 
-def test_bounds_of_pruned_counts_add_up_in_any_order(tmp_path):
+def test_error_bounds_of_pruned_counts_add_up_in_any_order(tmp_path):
     a = Counts({b"low": 5, b"lower": 2}).prune(3)
     b = Counts({b"xlo": 3, b"lower": 9}).prune(4)
     c = Counts({b"c": 1})
@@ -489,7 +488,7 @@ def test_a_threshold_out_of_range_is_a_value_error(threshold):
 
 
 @pytest.mark.parametrize("threshold", [True, 1.5, "2"])
-def test_a_threshold_that_is_no_number_is_a_type_error(threshold):
+def test_a_threshold_that_is_not_an_integer_is_a_type_error(threshold):
     with pytest.raises(TypeError, match="threshold"):
         Counts({b"a": 1}).prune(threshold)
 

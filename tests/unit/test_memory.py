@@ -58,7 +58,7 @@ def test_what_is_no_budget_is_a_value_error_that_shows_it(text):
 
 @pytest.mark.parametrize("memory", [0, -5, "0GB", "0.0000001K"])
 def test_a_budget_of_nothing_is_a_value_error(memory):
-    with pytest.raises(ValueError, match="more than nothing"):
+    with pytest.raises(ValueError, match="greater than zero"):
         byteweld.count(iter(["a"]), memory=memory)
 
 
@@ -76,7 +76,7 @@ def test_a_budget_that_cannot_work_is_refused_at_once_with_what_is_needed(tmp_pa
     file.write_text("ab " * 1000)
     for memory in (1, "1MB", _memory.resident_bytes()):
         with pytest.raises(
-            BudgetError, match=r"needs [0-9.]+[MG]B in all; give at least"
+            BudgetError, match=r"needs [0-9.]+[MG]B in total; use at least"
         ) as caught:
             byteweld.count(file, memory=memory, num_threads=1)
         assert caught.value.needed > _memory.resident_bytes()
@@ -117,7 +117,7 @@ def test_a_training_that_has_no_room_is_refused_with_numbers_and_advice():
 
 
 def test_texts_that_there_is_room_to_read_can_be_merged(tmp_path, monkeypatch):
-    monkeypatch.setattr(_memory, "_MOST_MERGE_BYTES", 1 << 20)  # stands for more than a test has
+    monkeypatch.setattr(_memory, "_MAX_MERGE_BYTES", 1 << 20)  # stands for more than a test has
     for number in range(60):
         (tmp_path / f"{number}.txt").write_bytes(os.urandom(600_000))
     budget = _memory.resident_bytes() + (100 << 20)

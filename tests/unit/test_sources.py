@@ -35,7 +35,7 @@ def test_documents_are_added_to_files_and_to_counts(tmp_path):
 
 @pytest.mark.parametrize("wrong", [TEXT, TEXT.encode()])
 def test_one_string_is_not_a_list_of_documents(wrong):
-    with pytest.raises(TypeError, match="documents is one string"):
+    with pytest.raises(TypeError, match="documents is a single string"):
         train(documents=wrong)
 
 
@@ -97,7 +97,7 @@ def test_an_unknown_option_is_an_error(tmp_path):
     with pytest.raises(TypeError, match=r"unknown recipe field 'paterm'.*'pattern'"):
         train(tmp_path, paterm="gpt2")
     tok = train(documents=[TEXT])
-    with pytest.raises(TypeError, match=r"unknown option 'unit'; known are ext, lines"):
+    with pytest.raises(TypeError, match=r"unknown option 'unit'; expected one of ext, lines"):
         byteweld.evaluate(tok, tmp_path, unit="line")
 
 

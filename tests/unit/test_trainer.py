@@ -88,8 +88,8 @@ def test_training_says_what_it_learned():
     assert f"learned {training.merges_learned} of 44 merges" in str(training)
 
 
-def test_stopping_at_min_frequency_says_which():
-    assert "less than 3 times" in str(train(min_frequency=3).training)
+def test_a_training_stopped_by_min_frequency_says_so():
+    assert "fewer than 3 times" in str(train(min_frequency=3).training)
 
 
 def test_training_cannot_be_changed():

@@ -77,7 +77,7 @@ def test_loading_passes_over_the_report_of_another_vocabulary(saved, tok):
     assert loaded.training is None
     with pytest.raises(UnsupportedError, match="loaded with its report"):
         loaded.cut(262)
-    with pytest.raises(FormatError, match="this is the report of the vocabulary"):
+    with pytest.raises(FormatError, match="this report is about the vocabulary"):
         Training.load(report_path(saved), loaded.vocab)
 
 

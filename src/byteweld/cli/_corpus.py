@@ -43,7 +43,7 @@ def open_all(
 
 
 class Bars:
-    """Progress bars, one after another: a new stage or total takes the place of the last."""
+    """Progress bars, one at a time: a new stage or total replaces the current one."""
 
     def __init__(self, sources: Sources) -> None:
         self.is_compressed = is_compressed(sources)
@@ -63,7 +63,7 @@ class Bars:
         self._shown = None
 
     def show(self, what: str, done: int, total: int | None, unit: _output.Unit) -> None:
-        """Show how much of a stage is done; the first call says where it starts."""
+        """Show how much of a stage is done; the first call sets where it starts."""
         if self._shown != (what, total):
             self.close()
             self._shown = (what, total)
@@ -75,17 +75,17 @@ class Bars:
         self._advance(done)
 
     def count(self, done: int, total: int | None) -> None:
-        """Show how many bytes are counted."""
+        """Show the number of bytes counted."""
         self.show("counting", done, total, "bytes")
 
 
 def is_compressed(sources: Sources) -> bool:
-    """Whether some of the files are compressed, and so the sizes of all smaller than the text."""
+    """Whether any of the files are compressed, so that their size is not that of the text."""
     return sources.corpus is not None and has_compressed(sources.corpus)
 
 
 def count_sentence(counted: Counted, *, is_compressed: bool) -> str:
-    """What was counted, for people."""
+    """Describe what was counted, in a sentence."""
     counts = counted.counts
     parts = []
     if counted.files:
@@ -103,8 +103,8 @@ def count_sentence(counted: Counted, *, is_compressed: bool) -> str:
         pruning = counts.pruning
         said += (
             f"; pruned {_output.amount(pruning.distinct, 'distinct pre-token')} below "
-            f"{pruning.threshold:,}, {pruning.occurrences:,} in all: the count of a pair is at "
-            f"most {pruning.pair_error:,} too small"
+            f"{pruning.threshold:,}, {pruning.occurrences:,} in total: pair counts are too small "
+            f"by at most {pruning.pair_error:,}"
         )
     return said
 
@@ -112,10 +112,10 @@ def count_sentence(counted: Counted, *, is_compressed: bool) -> str:
 def bytes_per_token(
     tok: byteweld.Tokenizer, counts: byteweld.Counts, threads: int | None = None
 ) -> float | None:
-    """Bytes per token of the training corpus as encoded, exactly; None for an empty corpus.
+    """Return the exact bytes per token of the encoded training corpus; None if it is empty.
 
-    If encoding splits as the training did, the training knows. Otherwise each distinct pre-token is
-    encoded once and weighted by its count.
+    If encoding splits text as training did, the training has the answer. Otherwise each distinct
+    pre-token is encoded once and weighted by its count.
     """
     if tok.training is not None and tok.vocab.pattern == tok.training.recipe.pattern:
         return tok.training.bytes_per_token

@@ -365,7 +365,7 @@ def load_tokenizer(
     if pattern is not None:
         options["pattern"] = _no_pattern(pattern)
     if special and no_special:
-        raise _errors.UsageError("--special and --no-special exclude each other; pass one of them")
+        raise _errors.UsageError("--special and --no-special cannot be combined; pass one of them")
     if special or no_special:
         options["special_tokens"] = dict(map(_text_and_id, special or ()))
     if not options:

@@ -1,4 +1,4 @@
-"""What a verb writes: which files, whether they are free, and all of them or none."""
+"""The files that a verb writes: which ones, whether they exist, and writing all or none."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ class Target(NamedTuple):
 
 
 def check(vocab: Vocabulary, target: Target, *, force: bool) -> list[Path]:
-    """Refuse what the format cannot hold and, unless `force`, files that exist.
+    """Return the files that will be written.
 
-    Returns the files that will be written.
+    Raises if the format cannot hold the vocabulary or, unless `force`, if a file exists.
     """
     if not target.path:
         raise _errors.UsageError("the path to write to is empty; pass one, such as tokenizer.json")
     formats.check(vocab, target.path, target.format)
     path = named_path(target)
     files = formats.files(vocab, path, target.format)
-    # `load` would read an old sidecar with the new file.
+    # An old sidecar must not remain: `load` would read it along with the new file.
     check_free([*files, sidecar_path(path)], force=force)
     return files
 
 
 def named_path(target: Target) -> Path:
-    """Return the path, resolved if it has no name of its own, such as `.`."""
+    """Return the path, resolved if it has no name, such as `.`."""
     path = Path(target.path)
     return path.resolve() if path.name in ("", "..") else path
 
 
-def report_place(target: Target) -> Path:
-    """Where the training report goes, whether or not the target exists yet."""
+def report_file(target: Target) -> Path:
+    """Return the file of the training report, whether or not the target exists yet."""
     is_folder = target.format is not None and formats.FORMATS[target.format].is_folder
     return report_path(f"{target.path}/" if is_folder else target.path)
 
 
 def check_free(files: Iterable[Path], *, force: bool) -> None:
-    """Refuse files that cannot be written and, unless `force`, those that exist."""
+    """Raise if a file cannot be written or, unless `force`, if it exists."""
     for file in files:
         check_file(file, overwrite=force)
 
 
 def save(tok: byteweld.Tokenizer, target: Target, *, force: bool = False) -> None:
-    """Write one target without its report; the folders above it are made."""
+    """Write one target without its report, creating its parent folders."""
     Path(target.path).absolute().parent.mkdir(parents=True, exist_ok=True)
     formats.save(tok.vocab, target.path, format=target.format, overwrite=force)
 
@@ -68,10 +68,9 @@ def save_all(
     files: Sequence[Path],
     force: bool,
 ) -> None:
-    """Write every target, and a report beside the first of each tokenizer.
+    """Write every target, and a report next to the first target of each tokenizer.
 
-    If one cannot be written, the new files of the others are removed. `files` are all that will be
-    written.
+    If one cannot be written, new files are removed again. `files` are all that will be written.
     """
     new = [file for file in files if not os.path.lexists(file)]
     try:
@@ -79,7 +78,7 @@ def save_all(
             for target in targets:
                 save(tok, target, force=force)
             if tok.training is not None:
-                tok.training.save(report_place(targets[0]), tok.vocab, overwrite=force)
+                tok.training.save(report_file(targets[0]), tok.vocab, overwrite=force)
     except BaseException:
         for file in new:
             file.unlink(missing_ok=True)

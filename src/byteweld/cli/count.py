@@ -1,4 +1,4 @@
-"""`byteweld count`: sources -> counts, shown or saved. Training can start from saved counts."""
+"""`byteweld count`: count pre-tokens, and show or save the counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Out = Annotated[
     Option(
         "--out",
         metavar="DIR",
-        help="Save the counts in this folder instead of showing the most common.",
+        help="Save the counts in this folder instead of showing the most common pre-tokens.",
     ),
 ]
 Top = Annotated[
@@ -32,7 +32,7 @@ Top = Annotated[
         "--top",
         metavar="N",
         read=options.whole_number("--top", 0),
-        help="How many of the most common. Default: 20.",
+        help="Number of pre-tokens to show. Default: 20.",
     ),
 ]
 
@@ -57,7 +57,7 @@ def run(
 
     To count tokens, use `byteweld tokens`. Counts of parts add up to the counts of the whole, so a
     corpus can be counted in parts, on any number of machines. Folders of saved counts are sources,
-    too: they are added.
+    too, and are added up.
     """
     chosen = options.make_recipe(
         recipe,
@@ -102,7 +102,8 @@ def run(
 
 
 def _check_out(out: str, *, force: bool) -> None:
-    """Find out before the work what would only show after it."""
+    """Raise before the work, and not after it, if the counts cannot be saved."""
     if byteweld.Counts.is_saved_at(out) and not force:
-        raise FileExistsError(f"{out} holds counts already; pass --force to replace them")
-    byteweld.Counts.check_saving(out, overwrite=force)  # has pyarrow here: a budget knows of it
+        raise FileExistsError(f"{out} already has counts; pass --force to replace them")
+    # This loads pyarrow, so that a memory budget includes it.
+    byteweld.Counts.check_saving(out, overwrite=force)

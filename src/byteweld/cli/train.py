@@ -53,7 +53,7 @@ Sizes = Annotated[
         "--sizes",
         metavar="LIST",
         help="Several sizes from one training, such as 8k,16k,32k. Writes tokenizer-8k.json and so "
-        "on, each identical to a training of its own.",
+        "on, each identical to what a separate training would give.",
         group="Recipe",
     ),
 ]
@@ -112,7 +112,7 @@ OutFormat = Annotated[
     Option(
         "--format",
         metavar="NAME",
-        help=f"Format to write, if not by the file name: {', '.join(byteweld.FORMATS)}.",
+        help=f"Format to write: {', '.join(byteweld.FORMATS)}. Default: by the file name.",
         group="Writing",
     ),
 ]
@@ -131,7 +131,7 @@ def _role(name: str, meaning: str) -> Any:
     return Option(
         f"--{name}",
         metavar="TEXT",
-        help=f"The special token {meaning}; added to the special tokens if it is not among them.",
+        help=f"The special token {meaning}. Added to the special tokens if it is not one yet.",
         group="Recipe",
     )
 
@@ -161,7 +161,7 @@ class _Made(NamedTuple):
 
 
 def prepare(arguments: list[str]) -> list[str]:
-    """Find --progress json before parsing, so that a usage error is a JSON line, too."""
+    """Detect --progress json before parsing, so that a usage error is a JSON line, too."""
     pairs = itertools.pairwise(arguments)
     _output.progress_as_json("--progress=json" in arguments or ("--progress", "json") in pairs)
     return arguments
@@ -197,12 +197,12 @@ def run(
     progress: ProgressKind = None,
     json: options.Json = False,
 ) -> None:
-    """Learn a vocabulary from a corpus and write it, with a training report beside it.
+    """Learn a vocabulary from a corpus and write it, with a training report next to it.
 
     The result depends only on the documents, the recipe and the size, not on the number of threads
     or the order of the files. Folders of saved counts (see `byteweld count`) are sources, too. The
-    report, tokenizer.training.json, holds figures of the corpus, the recipe, the count of every
-    merge and the times.
+    report, tokenizer.training.json, has the recipe, statistics of the corpus, the count of every
+    merge and the timings.
     """
     started = time.perf_counter()
     _output.progress_as_json(progress == "json")
@@ -220,15 +220,14 @@ def run(
         tie_break=tie_break,
     )
     roles = {"bos": bos, "eos": eos, "pad": pad, "unk": unk}
-    given_roles = {role: text for role, text in roles.items() if text is not None}
-    chosen = choose_recipe(base, start_tok, given_roles, changes)
+    chosen = choose_recipe(base, start_tok, roles, changes)
     start_vocab = None if start_tok is None else start_tok.vocab
     plan = _sizes(vocab_size, sizes, chosen, start_vocab, out, format, binary_out)
     largest = max(size.vocab_size for size in plan)
     files = _check_targets(make_plan(largest, chosen, start_vocab).smallest(), plan, force=force)
     if checkpoint is not None and _input.STDIN in source:
         raise _errors.UsageError(
-            "--checkpoint does not go with standard input (-), which cannot be read again; "
+            "--checkpoint cannot be used with standard input (-), which cannot be read again; "
             "pass the name of a file"
         )
     sources = _corpus.open_all(source, chosen, reading, checkpoint)
@@ -266,7 +265,9 @@ def _load_start(path: str | None, *, ascii_only: bool) -> byteweld.Tokenizer | N
     if path is None:
         return None
     if ascii_only:
-        raise _errors.UsageError("--ascii-only has no effect with --start, whose alphabet stays")
+        raise _errors.UsageError(
+            "--ascii-only cannot be used with --start, which keeps its alphabet; leave one out"
+        )
     return options.load_tokenizer(path)
 
 
@@ -288,7 +289,7 @@ def _sizes(
     binary_out: str | None,
 ) -> list[_Size]:
     if vocab_size is not None and sizes is not None:
-        raise _errors.UsageError("--vocab-size and --sizes exclude each other; pass one of them")
+        raise _errors.UsageError("--vocab-size and --sizes cannot be combined; pass one of them")
     if sizes is None:
         if vocab_size is None:
             if recipe.name not in ("ck", "ck-ascii") or start is not None:
@@ -307,7 +308,7 @@ def _sizes(
                 raise
             wrong = re.sub(r"^vocab_size is (-?\d+); it must", r"\1 must", str(error))
             raise _errors.UsageError(f"--sizes is {sizes!r}; {wrong}") from None
-    # max_piece_bytes is never passed on: ck's limit counts rendered bytes, ours those of the text.
+    # ck's max_piece_bytes is never written: it limits rendered bytes, our max_token_bytes raw ones.
     wanted = [(out, format)] + ([] if binary_out is None else [(binary_out, "ck")])
     return [
         _Size(label, size, [_targets.Target(_named(path, label), kind) for path, kind in wanted])
@@ -316,7 +317,7 @@ def _sizes(
 
 
 def _read_sizes(sizes: str) -> dict[str, int]:
-    """Sizes by the labels that the user gave them."""
+    """Return the sizes by label, as the user wrote them: {"8k": 8192}."""
     labels = [label.strip() for label in sizes.split(",")]
     read = options.vocab_size("--sizes")
     try:
@@ -332,26 +333,26 @@ def _read_sizes(sizes: str) -> dict[str, int]:
 
 
 def _named(path: str, label: str) -> str:
-    """`tokenizer-8k.json` for `tokenizer.json` and `8k`."""
+    """Return `tokenizer-8k.json` for `tokenizer.json` and `8k`."""
     if not label:
         return path
     file = Path(path)
     if file.name in ("", ".."):
         raise _errors.UsageError(
-            f"{path!r} has no file name to which --sizes could add {label!r}; "
-            "pass a name, such as tokenizer.json"
+            f"{path!r} has no file name, to which --sizes would add {label!r}; "
+            "pass one, such as tokenizer.json"
         )
     end = "/" if path.endswith("/") else ""
     return str(file.with_name(f"{file.stem}-{label}{file.suffix}")) + end
 
 
 def _check_targets(smallest: byteweld.Vocabulary, plan: list[_Size], *, force: bool) -> list[Path]:
-    """Refuse before training what cannot be written; returns all files that will be."""
+    """Raise before training if something cannot be written; return all files that will be."""
     files: list[Path] = []
     for size in plan:
         for target in size.targets:
             files += _targets.check(smallest, target, force=force)
-        files.append(_targets.report_place(size.targets[0]))
+        files.append(_targets.report_file(size.targets[0]))
     _targets.check_free(files, force=force)
     return files
 
@@ -378,14 +379,14 @@ class _Display(_corpus.Bars):
         self._checkpoint = checkpoint
 
     def on_event(self, event: byteweld.TrainingEvent) -> None:
-        """Show how far the stage is."""
+        """Show the progress of a stage."""
         if event.stage == "count":
             self.count(event.done, event.total)
         else:
             self.show("merging", event.done, event.total, "merges")
 
     def on_counted(self, counted: Counted, resumed: Resumed | None) -> None:
-        """Say what was counted."""
+        """Report what was counted."""
         self.close()
         if resumed is not None:
             _output.say(
@@ -423,13 +424,13 @@ def _conclude(made: list[_Made], counted: Counted, elapsed: float) -> None:
         _output.say(f"longest tokens: {words}")
     pace = f", {_output.size(round(counted.file_bytes / elapsed))}/s" if counted.file_bytes else ""
     memory = training.peak_memory_bytes
-    peak = "" if memory is None else f", at most {_output.size(memory)} of memory"
-    _output.say(f"in all {_output.seconds(elapsed)}{pace}{peak}")
+    peak = "" if memory is None else f", peak memory {_output.size(memory)}"
+    _output.say(f"total {_output.seconds(elapsed)}{pace}{peak}")
     if len(made) > 1:
         _say_table(made)
     how = ""
     if vocab.pattern != training.recipe.pattern:
-        how = f" as encoded with pattern {options.pattern_words(vocab.pattern)}"
+        how = f" when encoded with pattern {options.pattern_words(vocab.pattern)}"
     for one in made:
         rate = one.bytes_per_token
         words = "" if rate is None else f", {rate:.2f} bytes per token{how}"
@@ -471,7 +472,7 @@ def _result(one: _Made) -> dict[str, Any]:
     targets = one.size.targets
     return {
         "out": targets[0].path,
-        "report": str(_targets.report_place(targets[0])),
+        "report": str(_targets.report_file(targets[0])),
         "binary_out": targets[1].path if len(targets) > 1 else None,
         "vocab_size": one.size.vocab_size,
         "tokens": len(one.tok),

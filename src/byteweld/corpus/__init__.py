@@ -48,10 +48,10 @@ class Reading:
     """How documents are read from files.
 
     Attributes:
-        ext: extensions to take from folders, as a list or comma-separated; "*" for all files.
-            None for the usual ones.
+        ext: extensions of the files to read in folders, as a list or comma-separated; "*" for all,
+            None for `FOLDER_EXTENSIONS`.
         unit: whether a text file is one document, or each of its lines (with its line ending).
-        separator: what separates the documents of a file, if anything.
+        separator: a string that separates the documents of a file; None if a file has only one.
         field: the field of a JSON line that holds the text.
         on_error: "fail" on broken records; "skip" them, and documents that are not UTF-8; or
             "replace" invalid UTF-8 by U+FFFD.
@@ -71,11 +71,11 @@ class Reading:
         unit: Unit = "file",
         ext: str | Sequence[str] | None = None,
     ) -> Reading:
-        """Read keyword arguments; `unit` and `ext` apply where they do not say."""
+        """Make a Reading from keyword arguments; `unit` and `ext` are their defaults."""
         unknown = options.keys() - ReadingOptions.__annotations__.keys()
         if unknown:
             known = ", ".join(ReadingOptions.__annotations__)
-            raise TypeError(f"unknown option {min(unknown)!r}; known are {known}")
+            raise TypeError(f"unknown option {min(unknown)!r}; expected one of {known}")
         given = {name: value for name, value in options.items() if value is not None}
         is_lines = given.pop("lines", False)
         defaults: dict[str, Any] = {"ext": ext, "unit": "line" if is_lines else unit}
@@ -97,7 +97,7 @@ class Corpus:
         return sum(map(file_size, self.files))
 
     def documents(self) -> Iterator[bytes]:
-        """Read the documents one by one."""
+        """Iterate over the documents, reading the files as needed."""
         return iter(Documents(self.files, **self.engine_arguments()))
 
     def by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -106,7 +106,7 @@ class Corpus:
             yield str(file), dataclasses.replace(self, files=(file,)).documents()
 
     def engine_arguments(self) -> dict[str, Any]:
-        """The reading as the engine takes it."""
+        """Return the reading as arguments of the engine."""
         reading = self.reading
         return {
             "unit": reading.unit,
@@ -127,7 +127,7 @@ def open_corpus(
 
     Args:
         sources: a path, folder or glob, or a list of them.
-        reading: how to read them; `changes` replace fields of it.
+        reading: how to read them; `changes` replace its fields.
         without: a folder to leave out, even if it is inside a source.
     """
     reading = dataclasses.replace(reading, **changes)

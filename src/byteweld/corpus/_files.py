@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-# What is taken from a folder unless `ext` or the recipe says otherwise.
+# The files that are read in a folder, unless `ext` or the recipe says otherwise.
 FOLDER_EXTENSIONS = (".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson")
 _COMPRESSED = (".gz", ".zst", ".xz")
 _GLOB_CHARACTERS = frozenset("*?[")
@@ -21,7 +21,7 @@ Source = str | os.PathLike[str]
 
 
 def extensions(ext: str | Sequence[str] | None) -> frozenset[str]:
-    """The extensions to take from folders; empty for all."""
+    """Return the extensions of the files to read in folders; empty for all files."""
     if ext is None:
         return frozenset(FOLDER_EXTENSIONS)
     names = ext.split(",") if isinstance(ext, str) else list(ext)
@@ -34,7 +34,7 @@ def extensions(ext: str | Sequence[str] | None) -> frozenset[str]:
 def find_files(
     sources: Iterable[Source], wanted: frozenset[str], without: Source | None
 ) -> tuple[list[Path], Counter[str]]:
-    """Return the files of all sources, and how many were left out by extension."""
+    """Return the files of all sources, and the number of skipped files by extension."""
     skipped: Counter[str] = Counter()
     files: list[Path] = []
     for source in sources:
@@ -43,7 +43,7 @@ def find_files(
 
 
 def file_size(file: Path) -> int:
-    """The size of a file in bytes; 0 if it cannot be read."""
+    """Return the size of a file in bytes; 0 if it cannot be read."""
     try:
         return os.stat(file).st_size  # noqa: PTH116 (there may be millions)
     except OSError:
@@ -84,7 +84,7 @@ def _can_be_path(text: str) -> bool:
 
 
 def _outside(files: list[Path], folder: Source) -> list[Path]:
-    """The files that are not in a folder or below it, however the paths are spelled."""
+    """Return the files that are not inside a folder, however the paths are spelled."""
     real = os.path.realpath(folder)
     is_inside: dict[str, bool] = {}
     found: list[Path] = []
@@ -100,7 +100,7 @@ def _outside(files: list[Path], folder: Source) -> list[Path]:
 
 
 def _walk(folder: Path, wanted: frozenset[str], skipped: Counter[str]) -> list[Path]:
-    """The files below a folder. A folder that cannot be read is an error, not an empty folder."""
+    """Return the files below a folder. An unreadable folder raises, and does not count as empty."""
     found: list[str] = []
     pending = [os.fspath(folder)]
     while pending:
@@ -118,7 +118,7 @@ def _walk(folder: Path, wanted: frozenset[str], skipped: Counter[str]) -> list[P
 
 
 def _has_content(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a regular file that is not empty (and did not vanish meanwhile)."""
+    """Whether the entry is a regular file that is not empty (and has not vanished)."""
     try:
         state = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -127,7 +127,7 @@ def _has_content(entry: os.DirEntry[str]) -> bool:
 
 
 def _extension(name: str) -> str:
-    """`.jsonl` for `a.jsonl.zst`: the extension of the uncompressed file."""
+    """Return the extension of the uncompressed file: `.jsonl` for `a.jsonl.zst`."""
     lowered = name.lower()
     for suffix in _COMPRESSED:
         lowered = lowered.removesuffix(suffix)

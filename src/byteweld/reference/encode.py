@@ -1,6 +1,7 @@
-"""Encoding: in each pre-token, apply the lowest-ranked merge until none applies. And decoding.
+"""Encode: in each pre-token, apply the merge of lowest rank until no merge applies. And decode.
 
-Every step looks at every pair again, so a pre-token of n bytes takes n² time; the engine does not.
+Every step looks at every pair again, so a pre-token of n bytes takes O(n²) time. The engine finds
+the same ids faster.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from byteweld.vocab import Vocabulary
 
 
 class Candidate(NamedTuple):
-    """A pair that may merge: where its left part is, its rank, and the id it becomes."""
+    """A pair that can merge: the index of its left part, its rank, and the id it becomes."""
 
     at: int
     rank: int
@@ -24,15 +25,18 @@ class Candidate(NamedTuple):
 
 
 class EncodeStep(NamedTuple):
-    """The parts of a pre-token (ids), the pairs that may merge, and the one that does, if any."""
+    """A pre-token as a list of ids, the pairs that can merge, and the pair that merges next."""
 
     parts: tuple[int, ...]
     candidates: tuple[Candidate, ...]
-    chosen: Candidate | None
+    chosen: Candidate | None  # None in the last step
 
 
 def utf8(text: str | bytes) -> bytes:
-    """Return a text's bytes. As in tiktoken, a lone surrogate becomes U+FFFD, two a character."""
+    """Return the text as UTF-8.
+
+    As in tiktoken, a surrogate pair becomes one character, and a lone surrogate becomes U+FFFD.
+    """
     if isinstance(text, bytes):
         return text
     try:
@@ -46,7 +50,7 @@ def encode(
     text: str | bytes,
     allowed_special: Collection[str] | Literal["all"] = frozenset(),
 ) -> list[int]:
-    """Encode a text. Special tokens that are not allowed are ordinary text."""
+    """Return the ids of a text. Special tokens that are not allowed are ordinary text."""
     allowed = [s for s in vocab.special_tokens if allowed_special == "all" or s in allowed_special]
     ids: list[int] = []
     offset = 0
@@ -66,12 +70,13 @@ def encode(
 def encode_steps(
     vocab: Vocabulary, pretoken: bytes, *, whole_first: bool = True, offset: int = 0
 ) -> Iterator[EncodeStep]:
-    """Yield the steps of encoding one pre-token; the parts of the last are its ids.
+    """Yield the steps of encoding one pre-token; the `parts` of the last step are its ids.
 
-    Rank files and `ignore_merges` look the whole pre-token up first, unless `whole_first` is False.
+    With a rank file or `ignore_merges`, a pre-token that is itself a token is not split at all,
+    unless `whole_first` is False. `offset` is the pre-token's position in the text, for errors.
     """
-    looks_up = whole_first and (vocab.ranking == "ranks" or vocab.ignore_merges)
-    if looks_up and pretoken in vocab.ids:
+    tries_whole = whole_first and (vocab.ranking == "ranks" or vocab.ignore_merges)
+    if tries_whole and pretoken in vocab.ids:
         yield EncodeStep((vocab.ids[pretoken],), (), None)
         return
     rank_of = _rank_of(vocab)
@@ -79,7 +84,7 @@ def encode_steps(
     while True:
         found = ((at, rank_of(*pair)) for at, pair in enumerate(pairwise(parts)))
         candidates = tuple(Candidate(at, *ranked) for at, ranked in found if ranked)
-        chosen = min(candidates, key=lambda c: c.rank, default=None)  # of equals, the leftmost
+        chosen = min(candidates, key=lambda c: c.rank, default=None)  # leftmost on a tie
         yield EncodeStep(parts, candidates, chosen)
         if chosen is None:
             return
@@ -88,12 +93,13 @@ def encode_steps(
 
 @lru_cache(maxsize=8)
 def _rank_of(vocab: Vocabulary) -> Callable[[int, int], tuple[int, int] | None]:
-    """Return the function from a pair to (rank, new id), or to None if the pair does not merge."""
+    """Return a function that maps a pair to (rank, new id), or to None if it does not merge."""
     if vocab.ranking == "merges":
         merges = {(left, right): (n, new) for n, (left, right, new) in enumerate(vocab.merge_ids)}
         return lambda left, right: merges.get((left, right))
 
-    # A rank file merges any two parts whose bytes, put together, are a token; its id is the rank.
+    # A rank file lists tokens, not merges: two parts merge if their concatenation is a token, and
+    # the id of that token is the rank.
     unk = vocab.roles.get("unk")
 
     def by_result(left: int, right: int) -> tuple[int, int] | None:
@@ -104,7 +110,7 @@ def _rank_of(vocab: Vocabulary) -> Callable[[int, int], tuple[int, int] | None]:
 
 
 def _units(vocab: Vocabulary, pretoken: bytes, offset: int) -> Iterator[tuple[bytes, int]]:
-    """Yield each byte with its id; a character with a byte outside the alphabet is one unk id."""
+    """Yield each byte with its id; a character that the alphabet lacks is a single unk id."""
     for character in pretoken.decode("utf-8", "surrogateescape"):
         encoded = character.encode("utf-8", "surrogateescape")
         units = [bytes([byte]) for byte in encoded]
@@ -122,11 +128,11 @@ def _units(vocab: Vocabulary, pretoken: bytes, offset: int) -> Iterator[tuple[by
 
 
 def encode_greedy(vocab: Vocabulary, pretoken: bytes) -> list[int]:
-    """Encode by longest match from the left. This is not BPE: it is here to be compared with it."""
+    """Encode by longest match from the left. This is not BPE; it is here for comparison."""
     ids: list[int] = []
     start = end = 0
     for unit, unit_id in _units(vocab, pretoken, 0):
-        if start >= end:  # no token chosen so far covers this place
+        if start >= end:  # not covered by the previous token
             matches = (pretoken[start:stop] for stop in range(len(pretoken), start, -1))
             token = next((match for match in matches if match in vocab.ids), unit)
             ids.append(vocab.ids.get(token, unit_id))
@@ -136,7 +142,7 @@ def encode_greedy(vocab: Vocabulary, pretoken: bytes) -> list[int]:
 
 
 def decode_bytes(vocab: Vocabulary, ids: Iterable[int]) -> bytes:
-    """Return the bytes of ids, end to end."""
+    """Concatenate the bytes of the ids."""
     tokens = []
     for token_id in ids:
         if token_id not in vocab.tokens:
@@ -148,5 +154,5 @@ def decode_bytes(vocab: Vocabulary, ids: Iterable[int]) -> bytes:
 
 
 def decode(vocab: Vocabulary, ids: Iterable[int], errors: str = "replace") -> str:
-    """Return the text of ids; what is not UTF-8 is handled as Python's `errors` says."""
+    """Return the text of the ids; `errors` says what to do with invalid UTF-8, as in Python."""
     return decode_bytes(vocab, ids).decode("utf-8", errors)

@@ -1,6 +1,7 @@
-"""Text -> pre-tokens: cut at special tokens, then with the pattern. No byte is lost or changed.
+"""Split text into pre-tokens: first at special tokens, then with the pattern.
 
-Merges never cross a pre-token, so everything after this file looks at one pre-token at a time.
+The pre-tokens, concatenated, are the text. Merges never cross the boundary between two pre-tokens,
+so training and encoding look at one pre-token at a time.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from byteweld.patterns import resolve_pattern
 
 
 def split_specials(text: bytes, specials: Iterable[str]) -> Iterator[bytes | str]:
-    """Yield ordinary text as bytes and each special token as str, in the order of the text.
+    """Yield ordinary text as bytes and special tokens as str, in the order of the text.
 
-    The leftmost special token is found first; of two that begin at one place, the longer.
+    Where two special tokens start at the same offset, the longer one wins.
 
     >>> list(split_specials(b"a<|x|>b", ["<|x|>"]))
     [b'a', '<|x|>', b'b']
@@ -26,7 +27,7 @@ def split_specials(text: bytes, specials: Iterable[str]) -> Iterator[bytes | str
     longest_first = sorted((special.encode() for special in specials), key=len, reverse=True)
     pieces = [text]
     if longest_first:
-        # A group in the expression makes split() give the separators too: text, special, text, ...
+        # The capturing group makes split() keep the separators: text, special, text, ...
         pieces = re.split(b"(" + b"|".join(map(re.escape, longest_first)) + b")", text)
     for n, piece in enumerate(pieces):
         if n % 2 == 1:
@@ -36,7 +37,7 @@ def split_specials(text: bytes, specials: Iterable[str]) -> Iterator[bytes | str
 
 
 def pretokenize(text: bytes, pattern: str | None) -> list[bytes]:
-    """Cut text with a pattern. Each non-empty match is a pre-token, and so is the text between two.
+    """Split text with a pattern. Non-empty matches are pre-tokens, and so are the gaps between.
 
     >>> pretokenize(b"ab ab\\n", "gpt2")
     [b'ab', b' ab', b'\\n']
@@ -45,7 +46,7 @@ def pretokenize(text: bytes, pattern: str | None) -> list[bytes]:
     """
     if pattern is None:
         return [text] if text else []
-    # A byte that is not UTF-8 becomes a lone surrogate: no letter, no digit, no space.
+    # An invalid byte becomes a lone surrogate, which is neither a letter, a digit nor a space.
     characters = text.decode("utf-8", "surrogateescape")
     pieces, end = [], 0
     for match in _compile(pattern).finditer(characters):
@@ -58,7 +59,8 @@ def pretokenize(text: bytes, pattern: str | None) -> list[bytes]:
 
 @lru_cache(maxsize=32)
 def _compile(pattern: str) -> Any:
-    # Imported on use: only a reader of patterns needs it. (`re` knows no \p{L}.)
+    # Imported on use, so that vocabularies without a pattern do not need the package. The standard
+    # library's `re` does not support \p{L}.
     try:
         regex = importlib.import_module("regex")
     except ImportError as error:
@@ -66,11 +68,11 @@ def _compile(pattern: str) -> Any:
             "the reference reads patterns with regex; install it with: "
             "pip install 'byteweld[reference]'"
         ) from error
-    source = resolve_pattern(pattern) or ""  # only None has none
+    source = resolve_pattern(pattern) or ""  # for mypy: only None resolves to None
     flags = 0
-    if _has_sets_of_sets(source):
-        # Version 1 of regex reads them. It also takes "ss" for "ß" where case is ignored, which is
-        # no rule of the field: f turns that off.
+    if _has_set_operations(source):
+        # VERSION1 supports set operations, but its case-insensitive "ß" also matches "ss", which
+        # no other engine does; -f turns that off.
         source, flags = f"(?-f:{source})", regex.VERSION1
     try:
         return regex.compile(source, flags)
@@ -78,40 +80,40 @@ def _compile(pattern: str) -> Any:
         raise PatternError(f"pattern {pattern!r} cannot be compiled: {error}") from None
 
 
-# What matters for sets: a character behind a backslash (a class with its name), the beginning of a
-# set (where ] is a character), a POSIX class, the signs between two sets, an end.
-_SET_PARTS = re.compile(r"\\[pP]\{[^}]*\}|\\.|\[:\^?\w+:\]|\[\^?\]?|&&|--|~~|\|\||\]", re.DOTALL)
-_SIGNS = ("&&", "--", "~~")
+# The tokens that matter inside a set: escapes and named classes, POSIX classes, the start of a set
+# (where a leading ] is literal), the set operators, the end of a set.
+_SET_SYNTAX = re.compile(r"\\[pP]\{[^}]*\}|\\.|\[:\^?\w+:\]|\[\^?\]?|&&|--|~~|\|\||\]", re.DOTALL)
+_OPERATORS = ("&&", "--", "~~")
 
 
-def _has_sets_of_sets(source: str) -> bool:
-    """Whether a set holds a set, or is made of two: `[\\w--\\d]`, `[\\p{L}&&[^\\p{Han}]]`.
+def _has_set_operations(source: str) -> bool:
+    """Whether a set contains a set or an operator: `[\\w--\\d]`, `[\\p{L}&&[^\\p{Han}]]`.
 
     Raises:
-        PatternError: if regex would read such a set in another way than the engine.
+        PatternError: if `regex` and the engine would read such a set differently.
     """
-    depth, found, before = 0, False, -1
-    for part in _SET_PARTS.finditer(source):
-        text, here = part.group(), part.start()
+    depth, found, set_start = 0, False, -1
+    for part in _SET_SYNTAX.finditer(source):
+        text, offset = part.group(), part.start()
         if text.startswith("[:") and depth:
-            raise _unreadable(source, here, f"the class {text}", "write its characters")
+            raise _ambiguous(source, offset, f"the class {text}", "list its characters")
         if text.startswith("["):
             found |= depth > 0
             depth += 1
-            before = part.end()
+            set_start = part.end()
         elif depth and text == "]":
             depth -= 1
         elif depth and text == "||":
-            raise _unreadable(source, here, "'||'", "write one '|' for the character")
-        elif depth and text in _SIGNS:
-            if here == before or source[part.end() : part.end() + 1] == "]":
-                raise _unreadable(source, here, repr(text), "put a set on both sides, or escape it")
+            raise _ambiguous(source, offset, "'||'", "write a single '|' for the character")
+        elif depth and text in _OPERATORS:
+            if offset == set_start or source[part.end() : part.end() + 1] == "]":
+                raise _ambiguous(source, offset, repr(text), "put a set on both sides or escape it")
             found = True
     return found
 
 
-def _unreadable(source: str, place: int, what: str, instead: str) -> PatternError:
+def _ambiguous(source: str, offset: int, what: str, instead: str) -> PatternError:
     return PatternError(
-        f"pattern {source!r} has {what} in a set at character {place}, which the reference reads "
-        f"in another way than the engine; {instead}"
+        f"pattern {source!r} has {what} in a set at character {offset}, which the reference and "
+        f"the engine read differently; {instead}"
     )

@@ -1,7 +1,7 @@
-"""Training: count the pairs, pick the best, merge it everywhere, repeat.
+"""Train: count the pairs, pick the most frequent, merge it everywhere, repeat.
 
-Documents or counts come in; a vocabulary goes out, with the log of its merges. The tie order is in
-`in_tie_order` and nowhere else.
+Takes documents or counts of pre-tokens; returns a vocabulary with the log of its merges. Ties are
+broken in `in_tie_order` and nowhere else.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from byteweld.training.plan import make_plan
 from byteweld.vocab import Vocabulary
 
 Pair = tuple[int, int]
-Ids = tuple[int, ...]  # a pre-token, as the ids of the tokens it is made of so far
+Ids = tuple[int, ...]  # a pre-token as the ids of its tokens so far
 StopReason = Literal["size", "no pairs", "min frequency"]
 
 
 class LearnedMerge(NamedTuple):
-    """A merge, and the count of its pair when it was picked."""
+    """A merge, with the count of its pair at the time it was picked."""
 
     left: int
     right: int
@@ -32,16 +32,16 @@ class LearnedMerge(NamedTuple):
 
 
 class TrainStep(NamedTuple):
-    """One turn of the loop, for those who watch."""
+    """One iteration of the training loop, as `watch` receives it."""
 
-    pair_counts: dict[Pair, int]  # every pair that may merge, before the merge
+    pair_counts: dict[Pair, int]  # every pair that could merge, before the merge
     merge: LearnedMerge
-    tokens: Mapping[int, bytes]  # with the new one
+    tokens: Mapping[int, bytes]  # including the new one
     corpus: dict[Ids, int]  # after the merge
 
 
 class Trained(NamedTuple):
-    """What a training gives: the vocabulary, its merges with their counts, and why it stopped."""
+    """The result: the vocabulary, its merges with their counts, and why training stopped."""
 
     vocab: Vocabulary
     merges: tuple[LearnedMerge, ...]
@@ -49,9 +49,9 @@ class Trained(NamedTuple):
 
 
 def count_pretokens(documents: Iterable[bytes], recipe: Recipe) -> dict[bytes, int]:
-    """Count the pre-tokens of a corpus. A special token that is a boundary is not counted."""
+    """Count the pre-tokens of a corpus. Boundaries split the text and are not counted."""
     if isinstance(documents, str | bytes):
-        raise TypeError("documents is one text; expected several, such as a list with one in it")
+        raise TypeError("documents is a single string; expected several, such as a list of one")
     counts: Counter[bytes] = Counter()
     for document in documents:
         for piece in split_specials(document, recipe.boundaries):
@@ -61,7 +61,7 @@ def count_pretokens(documents: Iterable[bytes], recipe: Recipe) -> dict[bytes, i
 
 
 def count_pairs(corpus: Mapping[Ids, int]) -> dict[Pair, int]:
-    """Count every adjacent pair, overlapping ones too: `aaa` has the pair (a, a) twice.
+    """Count every adjacent pair, including overlapping ones: `aaa` has the pair (a, a) twice.
 
     >>> count_pairs({(97, 97, 97): 10})
     {(97, 97): 20}
@@ -76,22 +76,22 @@ def count_pairs(corpus: Mapping[Ids, int]) -> dict[Pair, int]:
 def in_tie_order(
     pairs: Iterable[Pair], tokens: Mapping[int, bytes], tie_break: TieBreak
 ) -> list[Pair]:
-    """Sort pairs of equal count, the winner first. These are the three rules."""
+    """Sort pairs of equal count, winner first, by one of the three rules."""
     if tie_break == "smallest-ids":
         return sorted(pairs)
-    descending = tie_break == "greatest-bytes"  # the third is "smallest-bytes"
+    descending = tie_break == "greatest-bytes"  # or "smallest-bytes"
     return sorted(pairs, key=lambda p: (tokens[p[0]], tokens[p[1]]), reverse=descending)
 
 
 def pick(pair_counts: Mapping[Pair, int], tokens: Mapping[int, bytes], tie_break: TieBreak) -> Pair:
-    """Return the pair with the highest count; of several, the first in tie order."""
+    """Return the pair with the highest count; on a tie, the first in tie order."""
     best = max(pair_counts.values())
     tied = [pair for pair, count in pair_counts.items() if count == best]
     return in_tie_order(tied, tokens, tie_break)[0]
 
 
 def merge(ids: Ids, pair: Pair, new: int) -> Ids:
-    """Replace a pair by a new id, left to right, without overlap.
+    """Replace a pair with its new id, left to right, without overlap.
 
     >>> merge((97, 97, 97), (97, 97), 256)
     (256, 97)
@@ -110,20 +110,22 @@ def train(
     recipe: Recipe,
     watch: Callable[[TrainStep], object] = lambda step: None,
 ) -> Trained:
-    """Train on documents, or on counts of pre-tokens; `watch` is called after every merge."""
+    """Train on documents or on counts of pre-tokens. `watch` is called after every merge."""
     counts = corpus if isinstance(corpus, Mapping) else count_pretokens(corpus, recipe)
     recipe = recipe.with_letters({byte for p, count in counts.items() if count for byte in p})
     plan = make_plan(vocab_size, recipe)
     tokens = dict(plan.base.tokens)
     new_ids_left = plan.max_new_ids
 
-    now: dict[Ids, int] = {_to_ids(p, plan.base.ids): count for p, count in counts.items() if count}
+    pretokens: dict[Ids, int] = {
+        _to_ids(p, plan.base.ids): count for p, count in counts.items() if count
+    }
     merges: list[LearnedMerge] = []
     stopped: StopReason = "size"
     while new_ids_left:
         pair_counts = {
             (left, right): count
-            for (left, right), count in count_pairs(now).items()
+            for (left, right), count in count_pairs(pretokens).items()
             if plan.token_limit is None or len(tokens[left] + tokens[right]) <= plan.token_limit
         }
         if not pair_counts:
@@ -134,14 +136,14 @@ def train(
             stopped = "min frequency"
             break
         token = tokens[pair[0]] + tokens[pair[1]]
-        new = plan.reserved.get(token)
+        new = plan.reserved.get(token)  # Hugging Face: may share the id of a special token
         if new is None:
             new = len(tokens)
             tokens[new] = token
             new_ids_left -= 1
-        now = {merge(ids, pair, new): count for ids, count in now.items()}
+        pretokens = {merge(ids, pair, new): count for ids, count in pretokens.items()}
         merges.append(LearnedMerge(*pair, new, pair_counts[pair]))
-        watch(TrainStep(pair_counts, merges[-1], tokens, now))
+        watch(TrainStep(pair_counts, merges[-1], tokens, pretokens))
     return Trained(plan.vocabulary([learned[:3] for learned in merges]), tuple(merges), stopped)
 
 

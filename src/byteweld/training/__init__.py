@@ -1,11 +1,11 @@
-"""Training: from counts to a vocabulary, and the report of what was done.
+"""Training: from counts to a vocabulary, with a report.
 
 plan        the sizes, the id layout and the vocabulary before the first merge
 run         count, merge, resume: what `byteweld.train` and the command both call
 cut         the same training at a smaller size
 extend      which vocabularies can learn further merges, and with which recipe
 checkpoint  what an interrupted training resumes from
-report      Training and TrainingEvent; the report file beside a vocabulary
+report      Training and TrainingEvent; the report file next to a vocabulary
 """
 
 from byteweld.training.report import (

@@ -1,8 +1,8 @@
 """Checkpoint: a folder from which an interrupted training resumes.
 
-    checkpoint.json   what is trained: recipe, size, files; another training is refused
-    counts/           the counts, once all files are read
-    merges.log        16 bytes of magic, then 32 for each merge as it is learned
+    checkpoint.json   what identifies the training: recipe, size, files
+    counts/           the counts, once all files have been read
+    merges.log        16 bytes of magic, then 32 bytes per merge, appended as it is learned
 
 The log is append-only. The checksum of each record covers its index, so a torn end is detected and
 dropped.
@@ -42,27 +42,27 @@ _MAGIC = b"byteweld merges\n"
 _RECORD = struct.Struct("<IIIQQ")
 _CHECK = struct.Struct("<I")
 _RECORD_BYTES = _RECORD.size + _CHECK.size
-# The record of a finished training: ids that no merge has, why it stopped, and the number of tokens
-# before the first merge.
+# The last record of a finished training has this id three times, why it stopped, and the number of
+# tokens before the first merge.
 _END = 2**32 - 1
 _STOPS: tuple[Stop, ...] = ("size", "no pairs", "min frequency")
 _SYNC_SECONDS = 1.0
-# Beyond this number, files are identified by one digest instead of one by one.
+# Above this number, files are identified by a single digest instead of one by one.
 _MAX_LISTED_FILES = 10_000
 
 
 class Checkpoint:
     """Opens the checkpoint in a folder, or starts one there.
 
-    `facts` are everything that the result depends on, by name, as JSON values. A checkpoint with
-    other facts is refused with a ValueError that says what differs.
+    `facts` are everything that the result depends on, by name, as JSON values. If those of the
+    checkpoint are different, raises a ValueError that lists the differences.
     """
 
     def __init__(self, path: str | os.PathLike[str], facts: Mapping[str, object]) -> None:
         self.path = Path(path)
-        self.merges: list[LearnedMerge] = []  # read from the log when it was opened
-        self.stop: Stop | None = None  # why it stopped, if the training had finished
-        self.first_tokens = 0  # then also the number of tokens before the first merge
+        self.merges: list[LearnedMerge] = []  # the merges in the log when it was opened
+        self.stop: Stop | None = None  # why the training stopped; None if it had not finished
+        self.first_tokens = 0  # tokens before the first merge, if the training had finished
         self._counts: Counts | None = None
         self._logged = 0
         self._synced = time.monotonic()
@@ -101,18 +101,18 @@ class Checkpoint:
     # ------------------------------------------------------------------ counts
 
     def counts(self, *, memory: Memory | None = None) -> Counts | None:
-        """The counts, if counting had finished; under a memory budget they stay on disk."""
+        """Return the counts if counting had finished; they stay on disk if memory is short."""
         if not (self.path / _COUNTS).is_dir():
             return None
         self._counts = Counts.load(self.path / _COUNTS, memory=memory)
         return self._counts
 
     def keep_counts(self, counts: Counts) -> None:
-        """Save the counts atomically; counts that are already there must be equal."""
+        """Save the counts atomically; if the checkpoint already has counts, they must be equal."""
         if (self.path / _COUNTS).is_dir():
             if counts is not self._counts and counts != Counts.load(self.path / _COUNTS):
                 raise ValueError(
-                    f"{self.path} is the checkpoint of a training from other counts; pass the same "
+                    f"{self.path} is the checkpoint of a training on other counts; pass the same "
                     "counts or another folder, or remove this one"
                 )
             return
@@ -141,7 +141,7 @@ class Checkpoint:
         self._sync()
 
     def close(self) -> None:
-        """Release the folder; its content stays."""
+        """Close the log and release the lock."""
         self._log.close()
 
     # ------------------------------------------------------------------ opening
@@ -152,15 +152,15 @@ class Checkpoint:
         if file.exists():
             found = _json.parse_object(_json.read_file(file), file)
             differences = list(_differences(found, facts))
-            is_empty = found.get("format") == _FORMAT and not (self.path / _COUNTS).exists()
-            if differences and is_empty:
+            has_nothing = found.get("format") == _FORMAT and not (self.path / _COUNTS).exists()
+            if differences and has_nothing:  # no work is lost by starting over
                 write_atomic(file, json.dumps(facts, indent=1).encode(), overwrite=True)
             elif differences:
                 raise ValueError(
                     f"{self.path} is the checkpoint of another training: {'; '.join(differences)}; "
                     "pass the same inputs and options or another folder, or remove this one"
                 )
-            return  # without counts there is nothing to lose, so it starts afresh
+            return
         others = {entry.name for entry in self.path.iterdir()}
         others -= {file.name for file in _torn_facts(self.path)}
         if others:
@@ -171,7 +171,7 @@ class Checkpoint:
         write_atomic(file, json.dumps(facts, indent=1).encode())
 
     def _open_log(self) -> BinaryIO:
-        """Read the log, and truncate it at the first record that is not complete."""
+        """Read the log, and truncate it at the first incomplete record."""
         file = (self.path / _LOG).open("a+b", buffering=0)
         try:
             _lock(file, self.path)
@@ -194,10 +194,10 @@ class Checkpoint:
 
     def _read(self, records: memoryview) -> None:
         whole = len(records) // _RECORD_BYTES * _RECORD_BYTES
-        for place, start in enumerate(range(0, whole, _RECORD_BYTES)):
+        for index, start in enumerate(range(0, whole, _RECORD_BYTES)):
             record = records[start : start + _RECORD.size]
             (check,) = _CHECK.unpack_from(records, start + _RECORD.size)
-            if self.stop is not None or zlib.crc32(record, place) != check:
+            if self.stop is not None or zlib.crc32(record, index) != check:
                 break
             merge = _RECORD.unpack(record)
             if merge[0] == _END:
@@ -213,12 +213,12 @@ class Checkpoint:
 
 
 def remove_checkpoint(path: str | os.PathLike[str]) -> None:
-    """Remove a checkpoint whose result is saved elsewhere; files that are not its own stay."""
+    """Remove a checkpoint once its result is saved; files that do not belong to it stay."""
     folder = Path(path)
-    if (folder / _COUNTS).is_dir():  # a kill from here on must not leave half of the counts
+    if (folder / _COUNTS).is_dir():  # rename, so that a crash cannot leave half of the counts
         (folder / _COUNTS).rename(folder / f".{_COUNTS}.removed")
     _remove_torn_counts(folder)
-    # The facts go last: without them, nobody would recognize what is left.
+    # The facts go last: without them, the folder is no longer recognized as a checkpoint.
     for file in (*_torn_facts(folder), folder / _LOG, folder / _FACTS):
         file.unlink(missing_ok=True)
     if not any(folder.iterdir()):
@@ -232,7 +232,7 @@ def _remove_torn_counts(folder: Path) -> None:
 
 
 def _torn_facts(folder: Path) -> list[Path]:
-    """Temporary files left by a process killed while writing the facts."""
+    """Return the temporary files left by a process killed while writing the facts."""
     return list(folder.glob(f".{_FACTS}.*"))
 
 
@@ -243,7 +243,7 @@ def _describe(files: Iterable[str | os.PathLike[str]]) -> object:
     known: list[list[object]] = []
     for file in files:
         status = Path(file).stat()
-        # A file name may be any bytes; JSON holds only text.
+        # A file name can be any bytes, but JSON holds only text.
         name = os.fsencode(Path(file).absolute()).decode("utf-8", "backslashreplace")
         known.append([name, status.st_size, status.st_mtime_ns])
     if len(known) <= _MAX_LISTED_FILES:
@@ -277,9 +277,9 @@ def _file_difference(was: list[Any], now: list[Any]) -> str:
 
 
 def _check_arrow() -> None:
-    """Fail before the work rather than after it."""
+    """Raise before the work, and not after it, if pyarrow is missing."""
     try:
-        importlib.import_module("pyarrow.parquet")  # now, so that a memory budget includes it
+        importlib.import_module("pyarrow.parquet")  # loaded now, a memory budget includes it
     except ImportError as error:
         raise ImportError(
             "a checkpoint stores counts as Parquet files; "
@@ -288,7 +288,7 @@ def _check_arrow() -> None:
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Refuse a checkpoint that another process is using. The lock ends with the process."""
+    """Raise if another process is using the checkpoint. The lock ends with the process."""
     try:
         import fcntl
     except ImportError:  # not on Windows

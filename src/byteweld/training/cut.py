@@ -13,23 +13,24 @@ from byteweld.vocab import Vocabulary
 def cut_training(
     vocab: Vocabulary, training: Training, vocab_size: int
 ) -> tuple[Vocabulary, Training]:
-    """Keep the first merges only: what training at this size would have learned."""
+    """Keep only the first merges: those that a training at this size would have learned."""
     start = None if training.start is None else _before_training(vocab, training.start)
     plan = make_plan(vocab_size, training.recipe, start)
     if vocab_size > training.vocab_size:
         raise ValueError(
-            f"vocab_size is {vocab_size}; a cut is at most {training.vocab_size}, as trained"
+            f"vocab_size is {vocab_size}; it must be at most {training.vocab_size}, the size of "
+            "the training"
         )
     if not _starts_from(plan, vocab):
         raise UnsupportedError(
-            "this tokenizer cannot be cut: the recipe in its training report does not start from "
-            "its tokens, special tokens and pattern"
+            "this tokenizer cannot be cut: its tokens, special tokens or pattern are not those of "
+            "the recipe in its training report"
         )
     learned = vocab._merges[len(vocab._merges) - training.merges_learned :]
     last_id = plan.first_id + plan.max_new_ids - 1
     kept = len(learned) if plan.max_new_ids else 0
     for rank, (_, _, new) in enumerate(learned[:kept]):
-        if new == last_id:  # a merge that takes a reserved id uses up none of the new ones
+        if new == last_id:  # count ids, not merges: a merge may take a reserved id
             kept = rank + 1
             break
     reached = not plan.max_new_ids or (kept > 0 and learned[kept - 1][2] == last_id)
@@ -46,7 +47,7 @@ def cut_training(
 
 
 def _starts_from(plan: Plan, vocab: Vocabulary) -> bool:
-    """Whether a training with this plan can have made the vocabulary."""
+    """Whether a training with this plan could have made the vocabulary."""
     specials = {*plan.base.special_tokens, *plan.specials_after}
     return (
         plan.base.tokens.items() <= vocab.tokens.items()
@@ -57,6 +58,6 @@ def _starts_from(plan: Plan, vocab: Vocabulary) -> bool:
 
 
 def _before_training(vocab: Vocabulary, start: Start) -> Vocabulary:
-    """The vocabulary that the training extended."""
+    """Return the vocabulary that the training extended."""
     tokens = {i: token for i, token in vocab.tokens.items() if i < start.first_new_id}
     return Vocabulary(tokens, vocab.merge_ids[: start.merges], **vocab.traits())

@@ -1,6 +1,6 @@
 """Extend a vocabulary: which ones can learn further merges, and with which recipe.
 
-Every id and every merge of the vocabulary stays; new merges rank after them.
+The vocabulary keeps all its ids and merges; new merges rank after them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from byteweld.errors import UnsupportedError
 from byteweld.recipes import RECIPES, Recipe
 from byteweld.vocab import Vocabulary
 
-# Extras that training does not need to understand.
+# Extras that do not affect training.
 _HARMLESS = ("added token flags", "shared ids", "template")
 
 
 def check_extendable(vocab: Vocabulary) -> None:
-    """Refuse, by name, a vocabulary that splits text in a way the trainer cannot follow."""
+    """Raise if the vocabulary encodes in a way that the trainer cannot reproduce."""
     if vocab.ranking == "ranks":
         raise UnsupportedError(
-            "this tokenizer cannot be extended: it has ranks, and merges that give the same ids "
-            "cannot be recovered from them"
+            "this tokenizer cannot be extended: it has ranks instead of merges, and merges that "
+            "give the same ids cannot be derived from ranks"
         )
     found = [extra for extra in vocab.extras if extra not in _HARMLESS]
     if vocab.ignore_merges:
@@ -34,10 +34,10 @@ def check_extendable(vocab: Vocabulary) -> None:
 
 
 def check_order(vocab: Vocabulary) -> None:
-    """Refuse a merge list that no training can have made.
+    """Raise if no training could have made this list of merges.
 
-    In one that training made, a token is made once, after its parts. Then applying the merges one
-    after another is the same as encoding.
+    Training makes each token once, after its parts. Only then is encoding the same as applying the
+    merges one after another, which is how training continues.
     """
     rank_of: dict[int, int] = {}
     for rank, (_, _, new) in enumerate(vocab.merge_ids):
@@ -61,15 +61,15 @@ def check_order(vocab: Vocabulary) -> None:
 
 
 def orphans(vocab: Vocabulary) -> list[tuple[bytes, int]]:
-    """The tokens that no merge makes; one that is learned now keeps its id."""
+    """Return the tokens that no merge makes. If one is learned later, it keeps its id."""
     made = {merge.new for merge in vocab.merge_ids}
     return [(token, i) for i, token in vocab.ordinary() if len(token) > 1 and i not in made]
 
 
 def fit_recipe(recipe: Recipe, start: Vocabulary, changes: Collection[str] = ()) -> Recipe:
-    """The recipe for further merges: with the pattern, alphabet and special tokens of `start`.
+    """Return the recipe with the pattern, alphabet and special tokens of `start`.
 
-    `changes` are the fields that the caller set: a pattern or special tokens among them must agree
+    `changes` are the fields that the caller set; a pattern or special tokens among them must agree
     with the vocabulary.
     """
     check_extendable(start)
@@ -86,8 +86,8 @@ def fit_recipe(recipe: Recipe, start: Vocabulary, changes: Collection[str] = ())
     unknown = [text for text in recipe.special_tokens if text not in start.special_tokens]
     if unknown:
         raise ValueError(
-            f"special token {unknown[0]!r} is not in the tokenizer to start from, and extending "
-            "adds none; leave special_tokens out to keep the tokenizer's"
+            f"special token {unknown[0]!r} is not in the tokenizer to start from, and extending a "
+            "tokenizer adds no special tokens; leave special_tokens out to keep the tokenizer's"
         )
     texts = list(dict.fromkeys(added.text for added in start.added_tokens))
     built_in = tuple(text for text in recipe.built_in if text in texts)
@@ -99,5 +99,5 @@ def fit_recipe(recipe: Recipe, start: Vocabulary, changes: Collection[str] = ())
         encode_pattern=encode_pattern,
         built_in=built_in,
         special_tokens=tuple(text for text in texts if text not in built_in),
-        roles=(),  # those of the vocabulary stay
+        roles=(),  # the vocabulary keeps its own
     )

@@ -20,17 +20,17 @@ class Plan(NamedTuple):
 
     recipe: Recipe
     base: Vocabulary
-    # Bytes that already have an id: a merge that makes them takes it, and uses up no new id.
+    # Bytes that already have an id: a merge that makes them takes that id instead of a new one.
     reserved: Mapping[bytes, int]
     first_id: int
     max_new_ids: int
-    specials_after: tuple[str, ...]  # their ids come after those of the merges
+    specials_after: tuple[str, ...]  # special tokens whose ids follow those of the merges
 
     @property
     def token_limit(self) -> int | None:
-        """The most bytes a new token may have.
+        """The maximum length of a new token in bytes.
 
-        Hugging Face's limit is strict, and never applies to a pair of single bytes.
+        Hugging Face's limit is exclusive, and never applies to a pair of single bytes.
         """
         limit = self.recipe.max_token_bytes
         if limit is None or self.recipe.alphabet != "huggingface":
@@ -52,7 +52,7 @@ class Plan(NamedTuple):
         return self.base._grown(learned, specials_after=self.specials_after, roles=roles)
 
     def smallest(self) -> Vocabulary:
-        """A possible result with at most one merge, to ask formats what they can hold."""
+        """Return a possible result with at most one merge, to check what a format can hold."""
         single = [token for token in self.base.ids if len(token) == 1]
         pairs = ((left, right) for left in single for right in single)
         taken = self.base.ids.keys() | self.reserved.keys()
@@ -94,7 +94,7 @@ def make_plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) 
 
 
 def check_size(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> None:
-    """Refuse a size below what the training starts from. (bpetite words it its own way, FR-9.)"""
+    """Raise if the size is below what training starts from. (bpetite's FR-9 words its error.)"""
     if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
         raise TypeError(f"vocab_size is {vocab_size!r}; it must be an integer")
     minimum = _minimum_size(recipe, start)
@@ -121,10 +121,10 @@ def _minimum_size(recipe: Recipe, start: Vocabulary | None) -> int:
 
 
 def _spelled_as_special(recipe: Recipe, base: Vocabulary) -> dict[bytes, int]:
-    """Tokens whose spelling in byte letters is a special token's text.
+    """Return the tokens whose spelling in byte letters is the text of a special token.
 
-    Hugging Face keeps tokens and special tokens in one table, so the two share an id. (It has no
-    special tokens that come after the merges.)
+    Hugging Face keeps tokens and special tokens in one table, so the two share an id. (Its special
+    tokens never come after the merges.)
     """
     if recipe.alphabet != "huggingface" or recipe.special_ids == "last":
         return {}
@@ -137,6 +137,7 @@ def _spelled_as_special(recipe: Recipe, base: Vocabulary) -> dict[bytes, int]:
 
 def _shared(token: bytes) -> UnsupportedError:
     return UnsupportedError(
-        f"special token {bytes_to_chars(token)!r} is how Hugging Face spells the token {token!r}: "
-        "it gives both the same id, which a vocabulary cannot hold; choose another special token"
+        f"special token {bytes_to_chars(token)!r} is also how Hugging Face spells the token "
+        f"{token!r}, so both would get the same id, which a vocabulary cannot hold; choose another "
+        "special token"
     )

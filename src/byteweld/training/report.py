@@ -1,7 +1,8 @@
-"""Training: what a training did, and the report of it that lies beside a vocabulary.
+"""Training: what a training did, and the report about it that is saved next to the vocabulary.
 
-`tokenizer.json` has its report in `tokenizer.training.json`: corpus, recipe, the count of every
-merge, times, and the fingerprint of the vocabulary. The vocabulary's own file knows none of it.
+The report of `tokenizer.json` is `tokenizer.training.json`. It has what the vocabulary's own file
+cannot hold: the corpus, the recipe, the count of every merge, the timings. The fingerprint in it
+ties the two together.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import dataclasses
 import json
 import os
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -26,14 +26,14 @@ Stage = Literal["count", "merge"]
 _FORMAT = "byteweld training 1"
 _SUFFIX = ".training.json"
 _IN_FOLDER = "training.json"
-_TOO_LARGE = 2**128  # counts have 64 bits, their sum may have more
+_TOO_LARGE = 2**128  # counts have 64 bits, but sums of them may have more
 
 
 class TrainingEvent(NamedTuple):
-    """What `progress` hears, first of counting, then of merging.
+    """An event passed to `progress`, first while counting, then while merging.
 
-    Kind `count` comes while files are read; then, as in bpetite, `start`, `merge` after every 100
-    merges, and `complete`. `done` of `total` are bytes of the files, or merges.
+    Events of kind `count` come while files are read; then, as in bpetite, `start`, `merge` after
+    every 100 merges, and `complete`. `done` and `total` are bytes of the files, or merges.
     """
 
     kind: Literal["count", "start", "merge", "complete"]
@@ -44,22 +44,22 @@ class TrainingEvent(NamedTuple):
 
     @property
     def stage(self) -> Stage:
-        """What is being done: `count` (files are read and counted) or `merge`."""
+        """The current stage: `count` (reading and counting files) or `merge`."""
         return "count" if self.kind == "count" else "merge"
 
     @property
     def done(self) -> int:
-        """How much of the stage is done: bytes of the files as they lie on disk, or merges."""
+        """How much of the stage is done: bytes of the files on disk, or merges."""
         return self.bytes_done if self.kind == "count" else self.merges_completed
 
     @property
     def total(self) -> int | None:
-        """How much there is; None where it is not known."""
+        """How much the stage has in total; None if unknown."""
         return self.bytes_total if self.kind == "count" else self.merges_planned
 
 
 class Start(NamedTuple):
-    """The vocabulary that a training went on from: its ids stay, new ones come after them."""
+    """The vocabulary that a training extended: its ids stay the same, new ids follow them."""
 
     fingerprint: str
     tokens: int
@@ -69,35 +69,35 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What a training did. What is not known of it is None."""
+    """What a training did. Fields that are unknown are None."""
 
     recipe: Recipe
     vocab_size: int
     merges_learned: int
     merges_planned: int
     stop: Stop
-    merge_counts: tuple[int, ...]  # of each learned merge: how often its pair occurred,
-    removed_tokens: tuple[int, ...]  # and by how many tokens it made the corpus shorter
-    first_tokens: int  # how many tokens the corpus had before the first merge
+    merge_counts: tuple[int, ...]  # for each learned merge, how often its pair occurred
+    removed_tokens: tuple[int, ...]  # for each, by how many tokens it shortened the corpus
+    first_tokens: int  # tokens in the corpus before the first merge
     total_bytes: int  # of all pre-tokens
     distinct_pretokens: int
     total_pretokens: int
     skipped_documents: int
     count_seconds: float
     merge_seconds: float
-    pruned_pretokens: int = 0  # how many were left out of the counts because they are rare,
-    pair_error: int = 0  # and by how much, at most, the count of a pair is too small for that
+    pruned_pretokens: int = 0  # rare pre-tokens that were left out of the counts
+    pair_error: int = 0  # because of that, pair counts are too small by at most this
     files: int | None = None
     file_bytes: int | None = None
-    peak_memory_bytes: int | None = None  # of the process, when the training was done
+    peak_memory_bytes: int | None = None  # of the process, at the end of the training
     version: str | None = None  # of byteweld
     start: Start | None = None
 
     def __str__(self) -> str:
         reasons = {
-            "size": "the vocabulary has the asked size",
-            "no pairs": "no pair was left to merge",
-            "min frequency": f"the best pair occurred less than {self.recipe.min_frequency} times",
+            "size": "the vocabulary has the requested size",
+            "no pairs": "no pairs were left to merge",
+            "min frequency": f"the best pair occurred fewer than {self.recipe.min_frequency} times",
         }
         return (
             f"learned {self.merges_learned} of {self.merges_planned} merges; "
@@ -106,12 +106,12 @@ class Training:
 
     @property
     def total_tokens(self) -> int:
-        """How many tokens the corpus has, cut as it was in the training."""
+        """Number of tokens in the corpus, split as in the training."""
         return self.first_tokens - sum(self.removed_tokens)
 
     @property
     def bytes_per_token(self) -> float | None:
-        """Of the corpus, cut as it was in the training; None if that is empty."""
+        """Bytes per token of the corpus, split as in the training; None if it is empty."""
         tokens = self.total_tokens
         return self.total_bytes / tokens if tokens else None
 
@@ -120,9 +120,9 @@ class Training:
     def save(
         self, path: str | os.PathLike[str], vocab: Vocabulary, *, overwrite: bool = False
     ) -> None:
-        """Write the report of the training that made `vocab`; `report_path` says where it is found.
+        """Write the report of the training that made `vocab`, usually to its `report_path`.
 
-        The file is JSON, and is written whole or not at all.
+        The file is JSON and is written atomically.
         """
         facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         lists = {name: facts.pop(name) for name in _LISTS}
@@ -136,13 +136,13 @@ class Training:
             **facts,
             **lists,
         }
-        # One field a line, for people; the long ones come last.
+        # One field per line, for human readers; the long lists come last.
         fields = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in report.items())
         write_atomic(path, f"{{\n{fields}\n}}\n".encode(), overwrite=overwrite)
 
     @staticmethod
     def load(path: str | os.PathLike[str], vocab: Vocabulary) -> Training:
-        """Read the report of the training that made `vocab`; the report of another is refused."""
+        """Read the report of the training that made `vocab`; raise if it is about another one."""
         file = Path(path)
         report = _json.parse_object(_json.read_file(file), file)
         found = _json.require(report, "format", file, "the report")
@@ -151,27 +151,27 @@ class Training:
         fingerprint = _json.require(report, "fingerprint", file, "the report")
         if fingerprint != vocab.fingerprint:
             raise FormatError(
-                f"this is the report of the vocabulary {_json.show(fingerprint)}; "
-                f"expected that of {vocab.fingerprint!r}",
+                f"this report is about the vocabulary {_json.show(fingerprint)}; "
+                f"expected {vocab.fingerprint!r}",
                 path=file,
             )
         return _read(report, len(vocab.merge_ids), file)
 
 
 def report_path(path: str | os.PathLike[str]) -> Path:
-    """Where the report of a vocabulary's file or folder lies.
+    """Return where the report of a vocabulary's file or folder is.
 
     >>> str(report_path("out/tokenizer.json"))
     'out/tokenizer.training.json'
     """
-    place = Path(path)
-    if place.is_dir() or os.fspath(path).endswith(os.sep):
-        return place / _IN_FOLDER
-    return place.with_name(place.stem + _SUFFIX)
+    target = Path(path)
+    if target.is_dir() or os.fspath(path).endswith(os.sep):
+        return target / _IN_FOLDER
+    return target.with_name(target.stem + _SUFFIX)
 
 
 def load_report(path: str | os.PathLike[str], vocab: Vocabulary) -> Training | None:
-    """The report beside a vocabulary's file; None where there is none, or not that vocabulary's."""
+    """Return the report next to a vocabulary's file; None if it is missing or does not match."""
     try:
         return Training.load(report_path(path), vocab)
     except (OSError, FormatError):
@@ -184,13 +184,13 @@ _NUMBERS = (
     *("vocab_size", "merges_learned", "merges_planned", "distinct_pretokens", "total_pretokens"),
     *("skipped_documents", "first_tokens", "total_bytes", "pruned_pretokens", "pair_error"),
 )
-# What the report says for its readers, and the vocabulary and the other fields say as well.
-_SAID_BY_OTHERS = {"format", "fingerprint", "tokens", "bytes_per_token"}
+# Keys that are not fields of a Training: they identify the vocabulary or derive from other fields.
+_NOT_FIELDS = {"format", "fingerprint", "tokens", "bytes_per_token"}
 _LISTS = ("merge_counts", "removed_tokens")
 _SECONDS = ("count_seconds", "merge_seconds")
 _NUMBERS_OR_NONE = ("files", "file_bytes", "peak_memory_bytes")
-# Fields of a recipe that may be null, and what else they may be; the others are as in any recipe.
-_KINDS: dict[str, tuple[type, ...]] = {
+# The types of the recipe fields that may be null; other fields have the type of their default.
+_TYPES: dict[str, tuple[type, ...]] = {
     "initial_alphabet": (tuple, type(None)),
     "pattern": (str, type(None)),
     "encode_pattern": (str, type(None)),
@@ -201,9 +201,9 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 def _read(report: dict[str, object], merges: int, file: Path) -> Training:
     names = {field.name for field in dataclasses.fields(Training)}
-    unknown = report.keys() - names - _SAID_BY_OTHERS
+    unknown = report.keys() - names - _NOT_FIELDS
     if unknown:
-        raise FormatError(f"the report has the unknown key {min(unknown)!r}", path=file)
+        raise FormatError(f"unknown key {min(unknown)!r} in the report", path=file)
     given: dict[str, Any] = {
         name: _json.require(report, name, file, "the report") for name in sorted(names)
     }
@@ -219,7 +219,9 @@ def _read(report: dict[str, object], merges: int, file: Path) -> Training:
             path=file,
         )
     if given["version"] is not None and not isinstance(given["version"], str):
-        raise FormatError(f"version is {_json.show(given['version'])}; expected text", path=file)
+        raise FormatError(
+            f"version is {_json.show(given['version'])}; expected a string or null", path=file
+        )
     given["recipe"] = _recipe(given["recipe"], file)
     given["start"] = None if given["start"] is None else _start(given["start"], file)
     before = given["start"].merges if given["start"] else 0
@@ -233,7 +235,10 @@ def _read(report: dict[str, object], merges: int, file: Path) -> Training:
             )
         given[name] = tuple(_whole(number, name, file) for number in numbers)
     if sum(given["removed_tokens"]) > given["first_tokens"]:
-        raise FormatError("more tokens were removed than there were", path=file)
+        raise FormatError(
+            "the sum of removed_tokens is greater than first_tokens; expected at most that",
+            path=file,
+        )
     return Training(**given)
 
 
@@ -250,16 +255,18 @@ def _number(value: object, what: str, file: Path) -> float:
 
 
 def _recipe(value: object, file: Path) -> Recipe:
-    """Read a recipe: its own checks, and that every field has the kind of value it should have."""
-    usual = Recipe()
+    """Read a recipe, checking the type of every field; `Recipe` itself checks the values."""
+    default = Recipe()
     given: dict[str, Any] = {}
     for name, item in _json.read_object(value, "recipe", file).items():
         if isinstance(item, list):
             item = tuple(tuple(part) if isinstance(part, list) else part for part in item)
-        kinds = _KINDS.get(name, (type(getattr(usual, name, None)),))
-        is_texts = not isinstance(item, tuple) or all(map(_is_text_or_pair, item, repeat(name)))
-        if type(item) not in kinds or not is_texts:
-            raise FormatError(f"the recipe's {name} is {_json.show(item)}", path=file)
+        types = _TYPES.get(name, (type(getattr(default, name, None)),))
+        is_element = _is_role if name == "roles" else _is_string
+        if type(item) not in types or (type(item) is tuple and not all(map(is_element, item))):
+            raise FormatError(
+                f"the recipe's {name} is {_json.show(item)}, which has the wrong type", path=file
+            )
         given[name] = item
     missing = {field.name for field in dataclasses.fields(Recipe)} - given.keys()
     if missing:
@@ -270,9 +277,11 @@ def _recipe(value: object, file: Path) -> Recipe:
         raise FormatError(f"the recipe cannot be read: {error}", path=file) from None
 
 
-def _is_text_or_pair(item: object, name: str) -> bool:
-    if name != "roles":
-        return isinstance(item, str)
+def _is_string(item: object) -> bool:
+    return isinstance(item, str)
+
+
+def _is_role(item: object) -> bool:
     return isinstance(item, tuple) and list(map(type, item)) == [str, str]
 
 
@@ -284,8 +293,12 @@ def _start(value: object, file: Path) -> Start:
         )
     fingerprint = fields["fingerprint"]
     if not isinstance(fingerprint, str):
-        raise FormatError(f"start's fingerprint is {_json.show(fingerprint)}", path=file)
+        raise FormatError(
+            f"start's fingerprint is {_json.show(fingerprint)}; expected a string", path=file
+        )
     numbers = [_whole(fields[name], f"start's {name}", file) for name in Start._fields[1:]]
     if max(numbers) > MAX_ID + 1:
-        raise FormatError(f"start is {_json.show(fields)}; expected numbers of tokens", path=file)
+        raise FormatError(
+            f"start is {_json.show(fields)}; expected numbers up to {MAX_ID + 1}", path=file
+        )
     return Start(fingerprint, *numbers)

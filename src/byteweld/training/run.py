@@ -23,14 +23,14 @@ _U64_MAX = 2**64 - 1
 _U32_MAX = 2**32 - 1
 _EVENT_EVERY = 100  # merges, as in bpetite
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-# Counting documents in memory is reported from this many bytes on.
+# Below this many bytes, counting documents in memory reports no progress.
 _MIN_EVENT_BYTES = 8 << 20
 
 Progress = Callable[[TrainingEvent], object]
 
 
 class Result(NamedTuple):
-    """What a training gives."""
+    """The result of a training."""
 
     vocab: Vocabulary
     training: Training
@@ -38,7 +38,7 @@ class Result(NamedTuple):
 
 
 class Resumed(NamedTuple):
-    """What a checkpoint held when the training started."""
+    """What a checkpoint contained when the training started."""
 
     counts: Counts
     merges: int
@@ -61,7 +61,7 @@ def run(
 
     `on_counted` is called once, between counting and merging.
     """
-    planned = make_plan(vocab_size, recipe, start).max_new_ids  # refuses a wrong size now
+    planned = make_plan(vocab_size, recipe, start).max_new_ids  # raises now if the size is wrong
     check_pattern(recipe)
     with contextlib.ExitStack() as stack:
         point = None
@@ -75,9 +75,10 @@ def run(
                 **sources.facts(),
             )
             stack.callback(point.close)
-        # Counts that the caller passes are compared with those of the checkpoint instead.
-        is_kept = point is not None and not sources.is_counted
-        kept = point.counts(memory=memory) if point is not None and is_kept else None
+        # Counts that the caller passes are not loaded, but compared with those of the checkpoint.
+        kept = None
+        if point is not None and not sources.is_counted:
+            kept = point.counts(memory=memory)
         if kept is None:
             counted = sources.count(
                 recipe,
@@ -111,7 +112,7 @@ def run(
 
 
 def check_pattern(recipe: Recipe) -> None:
-    """Refuse now a pattern that cannot be compiled, instead of when the first text is encoded."""
+    """Raise now, and not when something is first encoded, if the pattern cannot be compiled."""
     _native.Encoder(
         tokens=(),
         merges=(),
@@ -127,11 +128,11 @@ def check_pattern(recipe: Recipe) -> None:
 
 
 def _count_events(progress: Progress, planned: int) -> Callable[[int, int | None], None]:
-    def tell(done: int, total: int | None) -> None:
+    def report(done: int, total: int | None) -> None:
         if total is not None or done >= _MIN_EVENT_BYTES:
             progress(TrainingEvent("count", 0, planned, done, total))
 
-    return tell
+    return report
 
 
 def _merge(
@@ -193,7 +194,7 @@ def _learn(
     num_threads: int | None,
     progress: Progress | None,
 ) -> tuple[list[LearnedMerge], Stop, int]:
-    """Return the merges, why they end, and the number of tokens before the first of them."""
+    """Return the merges, why training stopped, and the number of tokens before the first merge."""
     resumed = [] if checkpoint is None else checkpoint.merges
     if checkpoint is not None and checkpoint.stop is not None:
         return resumed, checkpoint.stop, checkpoint.first_tokens
@@ -223,7 +224,7 @@ def _learn(
 
 
 class _Listener:
-    """Receives merges from the engine: logs them, and reports every hundredth."""
+    """Receives merges from the engine; logs them, and reports every hundredth."""
 
     def __init__(
         self,
@@ -251,7 +252,7 @@ class _Listener:
 
 
 def _with_letters_of(counts: Counts, recipe: Recipe) -> Recipe:
-    """Add the corpus's bytes to an open alphabet (Hugging Face's `initial_alphabet`)."""
+    """Add the bytes of the corpus to Hugging Face's `initial_alphabet`, if the recipe has one."""
     if recipe.initial_alphabet is None:
         return recipe
     seen: set[int] = set()
@@ -263,7 +264,7 @@ def _with_letters_of(counts: Counts, recipe: Recipe) -> Recipe:
 
 
 def _peak_memory() -> int | None:
-    """The peak memory of this process in bytes; None where the system does not say."""
+    """Return the peak memory of this process in bytes; None if the system does not report it."""
     try:
         import resource
     except ImportError:  # not on Windows
