@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -92,14 +92,17 @@ def uses(file: Path, known: set[str]) -> set[str]:
     return {module for module in known if re.search(rf"\bcrate::{module}\b", text)}
 
 
-def dependencies() -> Iterator[tuple[str, Path, set[str]]]:
+@cache
+def dependencies() -> list[tuple[str, Path, set[str]]]:
     """Every source file of the two tables, with the other modules of its folder that it uses."""
+    found: list[tuple[str, Path, set[str]]] = []
     for folder, suffix, read in ((PYTHON, "*.py", imports), (CORE, "*.rs", uses)):
         files = sorted((ROOT / folder).rglob(suffix))
         known = {module_of(file, ROOT / folder) for file in files} | {"_native"}
         for file in files:
             if file.name != "lib.rs":
-                yield folder, file, read(file, known) - {module_of(file, ROOT / folder)}
+                found.append((folder, file, read(file, known) - {module_of(file, ROOT / folder)}))
+    return found
 
 
 def users_of(module: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -55,6 +56,27 @@ def test_every_relative_link_in_the_documents_leads_somewhere() -> None:
             assert (page.parent / link).exists(), f"{page.relative_to(ROOT)} links to {link}"
 
 
-def test_a_deprecated_name_warns_and_still_works() -> None:
-    with pytest.warns(DeprecationWarning, match=r"use byteweld\.recognize"):
-        assert byteweld.recognise is byteweld.recognize
+@pytest.mark.parametrize("name", byteweld.__all__)
+def test_every_public_name_and_its_members_have_a_docstring(name: str) -> None:
+    value = getattr(byteweld, name)
+    if inspect.isclass(value):
+        own = vars(value).get("__doc__") or ""
+        assert own and not own.startswith(f"{name}("), f"{name} has no docstring of its own"
+        for member, found in inspect.getmembers(value, is_documented):
+            if not member.startswith("_"):
+                assert inspect.getdoc(found), f"{name}.{member} has no docstring"
+    elif inspect.isroutine(value):
+        assert inspect.getdoc(value), f"{name} has no docstring"
+
+
+def is_documented(member: object) -> bool:
+    return inspect.isroutine(member) or isinstance(member, property)
+
+
+@pytest.mark.parametrize("name", byteweld._MOVED)
+def test_a_deprecated_name_warns_and_still_works(name: str) -> None:
+    module, _, attribute = byteweld._MOVED[name].rpartition(".")
+    with pytest.warns(DeprecationWarning, match=rf"use {re.escape(byteweld._MOVED[name])}$"):
+        found = getattr(byteweld, name)
+    assert found is getattr(importlib.import_module(module), attribute)
+    assert name not in byteweld.__all__
