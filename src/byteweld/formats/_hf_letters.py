@@ -39,7 +39,7 @@ def _find_problem(
     is_made: bool,
 ) -> str | None:
     """Return why an added token cannot be a key of the model, or None."""
-    text, ignore_merges = token.text, vocab.ignore_merges or vocab.ranking == "ranks"
+    text, ignore_merges = token.text, needs_ignore_merges(vocab)
     if text in keys and keys[text] != token.id:
         other = vocab.tokens[keys[text]]
         return (
@@ -93,6 +93,8 @@ def without_added(
 
 def spelling(vocab: Vocabulary) -> Callable[[bytes], str]:
     """Return the function that writes a token's bytes: as byte letters, or as ASCII text."""
+    if vocab.ranking == "ranks" and vocab.alphabet != "bytes":
+        raise unsupported(f"it is ranked by id with the alphabet {vocab.alphabet!r}")
     if vocab.alphabet != "ascii":
         return bytes_to_chars
     for token_id, token in vocab.ordinary():
@@ -107,8 +109,13 @@ def spelling(vocab: Vocabulary) -> Callable[[bytes], str]:
 # ---------------------------------------------------------------------- merges
 
 
-def write_merges(vocab: Vocabulary) -> tuple[list[tuple[str, str]], bool]:
-    """Return merges in letters, and ignore_merges.
+def needs_ignore_merges(vocab: Vocabulary) -> bool:
+    """Whether the model looks up whole pre-tokens before it merges them; see `write_merges`."""
+    return vocab.ignore_merges or vocab.ranking == "ranks"
+
+
+def write_merges(vocab: Vocabulary) -> list[tuple[str, str]]:
+    """Return the merges in letters.
 
     A vocabulary ranked by id is written as the merge list that gives the same ids. In any text, the
     bytes that become a token t are merged as if they stood alone, since no earlier merge crossed
@@ -120,19 +127,16 @@ def write_merges(vocab: Vocabulary) -> tuple[list[tuple[str, str]], bool]:
     spell = spelling(vocab)
     if vocab.ranking == "merges":
         texts = {i: spell(token) for i, token in vocab.ordinary()}
-        merges = [(texts[left], texts[right]) for left, right, _ in vocab.merge_ids]
-        return merges, vocab.ignore_merges
-    if vocab.alphabet != "bytes":
-        raise unsupported(f"it is ranked by id with the alphabet {vocab.alphabet!r}")
+        return [(texts[left], texts[right]) for left, right, _ in vocab.merge_ids]
     merges = []
     for _, token in vocab.ordinary():
-        middle = _last_cut(token, vocab.ids)
+        middle = _last_split(token, vocab.ids)
         if middle is not None:
             merges.append((spell(token[:middle]), spell(token[middle:])))
-    return merges, True
+    return merges
 
 
-def _last_cut(token: bytes, ids: Mapping[bytes, int]) -> int | None:
+def _last_split(token: bytes, ids: Mapping[bytes, int]) -> int | None:
     """Merge a token's bytes by rank; return where its last two parts meet, if they do."""
     size = len(token)
     if size < 3:

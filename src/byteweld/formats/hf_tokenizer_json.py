@@ -19,7 +19,12 @@ from byteweld.errors import ByteweldError, FormatError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._hf_config import config_path, has_conflict, merge_roles, read_roles
 from byteweld.formats._hf_fields import BYTE_LEVEL_KEYS, describe
-from byteweld.formats._hf_letters import without_added, write_keys, write_merges
+from byteweld.formats._hf_letters import (
+    needs_ignore_merges,
+    without_added,
+    write_keys,
+    write_merges,
+)
 from byteweld.formats._hf_model import (
     ADDED_FLAGS,
     Ids,
@@ -264,7 +269,7 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     unless they can be inferred from it.
     """
     parts = _write_parts(vocab)
-    data = _render(parts)
+    data = _render(parts, write_merges(vocab))
     sidecar, config = _sidecar.sidecar_path(path), _config_path(vocab, path)
     contents = [(path, data)]
     if config is not None:
@@ -286,18 +291,17 @@ def _config_path(vocab: Vocabulary, path: Path) -> Path | None:
 
 
 class _Parts(NamedTuple):
-    """What a tokenizer.json is written from, and its roles."""
+    """What a tokenizer.json is written from, besides its merges, and its roles."""
 
     document: dict[str, object]  # all but the model's tokens and merges
     keys: Mapping[str, int]
-    merges: list[tuple[str, str]]
     inferred: dict[str, int]  # the roles that a reader infers from the file alone
     roles: dict[str, str | None]  # role -> text; None where a reader must not infer one
 
 
 def _write_parts(vocab: Vocabulary) -> _Parts:
     keys = write_keys(vocab)
-    merges, ignore_merges = write_merges(vocab)
+    ignore_merges = needs_ignore_merges(vocab)
     texts = {token_id: text for text, token_id in keys.items()}
     unk_token = texts.get(vocab.roles.get("unk", -1))
     model_keys: Mapping[str, int] = keys
@@ -339,15 +343,15 @@ def _write_parts(vocab: Vocabulary) -> _Parts:
         for role in ROLES
         if role in vocab.roles or role in inferred
     }
-    return _Parts(document, model_keys, merges, inferred, roles)
+    return _Parts(document, model_keys, inferred, roles)
 
 
-def _render(parts: _Parts) -> bytes:
+def _render(parts: _Parts, merges: list[tuple[str, str]]) -> bytes:
     """Write JSON with one token or merge per line, which is easy to read and to `diff`."""
     text = json.dumps(parts.document, indent=2, ensure_ascii=False)
     quote = json.encoder.encode_basestring  # what the encoder without ensure_ascii calls
     lines = ",\n".join(f"      {quote(key)}: {token_id}" for key, token_id in parts.keys.items())
-    pairs = ",\n".join(f"      [{quote(left)}, {quote(right)}]" for left, right in parts.merges)
+    pairs = ",\n".join(f"      [{quote(left)}, {quote(right)}]" for left, right in merges)
     # Neither can occur inside a string, where the quotes would be escaped.
     head, tail = text.split('"vocab": {}', 1)
     tail = tail.replace('"merges": []', f'"merges": [\n{pairs}\n    ]' if pairs else '"merges": []')
