@@ -13,7 +13,7 @@ from typing import Final
 
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats._json import check_keys, read_list, read_object, require, show, unreadable
-from byteweld.formats._oniguruma import find_dialect_problem
+from byteweld.patterns import PATTERNS
 
 BYTE_LEVEL_KEYS: Final = ("type", "add_prefix_space", "trim_offsets", "use_regex")
 
@@ -84,7 +84,7 @@ def read_pattern(step: Mapping[str, object], what: str, path: Path) -> str:
     if type(text) is not str or not text:
         raise FormatError(f"the {kind} of {what} is {show(text)}; expected text", path=path)
     pattern = text if kind == "Regex" else _META.sub(r"\\\g<0>", text)
-    problem = find_dialect_problem(pattern)
+    problem = _dialect_problem(pattern)
     if problem is not None:
         raise UnsupportedError(
             f"{path}: the pattern of {what} has {problem}, which Oniguruma and byteweld "
@@ -93,9 +93,18 @@ def read_pattern(step: Mapping[str, object], what: str, path: Path) -> str:
     return pattern
 
 
+def _dialect_problem(pattern: str) -> str | None:
+    """What Oniguruma and byteweld read differently; nothing in the built-in patterns."""
+    if pattern in PATTERNS.values():
+        return None
+    from byteweld.formats._oniguruma import find_dialect_problem  # slow to import
+
+    return find_dialect_problem(pattern)
+
+
 def write_pattern(pattern: str) -> dict[str, object]:
     """Return a regular expression as the `pattern` of a step; refuse what Oniguruma misreads."""
-    problem = find_dialect_problem(pattern)
+    problem = _dialect_problem(pattern)
     if problem is not None:
         raise unsupported(
             f"its pattern has {problem}, which Oniguruma and byteweld read differently"

@@ -23,7 +23,6 @@ from byteweld.formats._hf_fields import (
     write_sequence,
 )
 from byteweld.formats._json import check_keys, show, unreadable
-from byteweld.formats._oniguruma import matches_everywhere
 from byteweld.patterns import GPT2
 from byteweld.vocab import Behavior, Split, Step, VocabAlphabet, Vocabulary
 
@@ -111,8 +110,11 @@ def _read_split(step: Mapping[str, object], path: Path) -> list[Step]:
     pattern = read_pattern(step, what, path)
     behavior = _read_behavior(step, what, path)
     inverted = read_flag(step, "invert", what, path)
-    if behavior == "removed" and inverted and matches_everywhere(pattern):
-        return [Split(pattern)]  # nothing is between the matches
+    if behavior == "removed" and inverted:
+        from byteweld.formats._oniguruma import matches_everywhere  # slow to import
+
+        if matches_everywhere(pattern):
+            return [Split(pattern)]  # nothing is between the matches
     return [Split(pattern, behavior, inverted)]
 
 
