@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import byteweld
 from byteweld import formats, patterns
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.vocab import AddedToken, Split, Vocabulary
@@ -237,3 +238,21 @@ def test_a_sidecar_that_saving_would_remove_is_listed(tmp_path: Path) -> None:
     stale = tmp_path / "a.json.byteweld.json"
     stale.write_bytes(b"{}")
     assert formats.files(AB, tmp_path / "a.json") == [tmp_path / "a.json", stale]
+
+
+@pytest.mark.parametrize("recipe", byteweld.RECIPES)
+def test_what_is_refused_before_the_first_merge_is_refused_after_training(recipe: str) -> None:
+    text = "low lower lowest newer wider"
+
+    def refused(vocab_size: int) -> set[str]:
+        found = set()
+        vocab = byteweld.train(documents=[text], vocab_size=vocab_size, recipe=recipe).vocab
+        for name in formats.FORMATS:
+            try:
+                formats.check(vocab, "out", format=name)
+            except UnsupportedError:
+                found.add(name)
+        return found
+
+    smallest = byteweld.RECIPES[recipe].minimum_size
+    assert refused(smallest) == refused(smallest + 10) != set(formats.FORMATS)
