@@ -142,6 +142,32 @@ def test_only_the_module_of_the_chosen_verb_is_imported():
         assert f"'byteweld.cli.{name}'" not in done.stdout
 
 
+def test_a_small_input_needs_no_slow_imports(saved, tmp_path):
+    """numpy takes longer to import than everything else, and rich is for progress that is seen."""
+    (tmp_path / "a.txt").write_bytes(b"low lower")
+    lines = [
+        ["encode", "a.txt"],
+        ["encode", "--show", "--text", "low"],
+        ["decode", "--ids", "258"],
+        ["tokens", "a.txt"],
+        ["explain", "low"],
+        ["explain", "--train", "low low"],
+        ["inspect", "tokenizer.json"],
+        ["inspect", "--bytes", "a.txt"],
+        ["count", "a.txt"],
+        ["train", "a.txt", "--vocab-size", "257", "--out", "out.json"],
+        *([name, "--help"] for name in VERBS if name != "compare"),
+    ]
+    code = (
+        "import sys; from byteweld.cli import main\n"
+        f"for line in {lines!r}:\n"
+        "    assert main(line) == 0, line\n"
+        "    slow = {'numpy', 'rich', 'pyarrow', 'asyncio'} & set(sys.modules)\n"
+        "    assert not slow, (line, slow)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
 def test_the_page_of_the_documentation_is_current():
     page = Path(cli.__file__).parents[3] / "docs" / "cli.md"
     if not page.parent.is_dir():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -138,3 +140,42 @@ def test_documents_come_in_batches_of_a_few_megabytes(monkeypatch):
 )  # fmt: skip
 def test_errors_become_one_line_in_the_words_of_the_command_line(error, message):
     assert _errors.message_for_people(error) == message
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (["encode", "a.txt"], "encoding"),
+        (["tokens", "a.txt"], "encoding"),
+        (["inspect", "tokenizer.json", "--corpus", "a.txt"], "measuring"),
+        (["compare", "tokenizer.json", "tokenizer.json", "a.txt"], "comparing"),
+        (["prove", "tokenizer.json", "a.txt"], "proving"),
+    ],
+)
+def test_verbs_that_encode_show_bytes_done_of_all_and_the_rate(
+    run, saved, tmp_path, monkeypatch, line, what
+):
+    monkeypatch.setattr(_output, "_SECONDS_BETWEEN_LINES", 0)
+    (tmp_path / "a.txt").write_bytes(b"low lower " * 1000)
+    result = run(*line)
+    assert result.code == 0
+    shown = re.compile(rf"{what}: 10\.0 kB of 10\.0 kB, \S+ [kMG]?B/s, about \d+ ms left")
+    assert shown.fullmatch(result.err.splitlines()[-1]), result.err
+
+
+def test_progress_counts_the_bytes_of_compressed_files_and_says_so(
+    run, saved, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(_output, "_SECONDS_BETWEEN_LINES", 0)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt.gz").write_bytes(gzip.compress(b"low lower " * 10_000))
+    size = sum((tmp_path / f"{name}.txt.gz").stat().st_size for name in ("a", "b"))
+    half, whole = run("tokens", "a.txt.gz", "b.txt.gz").err.splitlines()
+    assert half.startswith(f"encoding: {size // 2} bytes of {size} bytes compressed, ")
+    assert whole.startswith(f"encoding: {size} bytes of {size} bytes compressed, ")
+
+
+def test_standard_input_has_no_total(run, saved, monkeypatch):
+    monkeypatch.setattr(_output, "_SECONDS_BETWEEN_LINES", 0)
+    (line,) = run("tokens", "-", stdin=b"low lower").err.splitlines()
+    assert re.fullmatch(r"encoding: 9 bytes, \S+ [kM]?B(ytes)?/s", line)
