@@ -249,7 +249,7 @@ def test_a_signal_comes_through_reading_and_merging_at_once(corpus, tmp_path):
     assert min(merging) < 0.3, merging
 
 
-def test_a_checkpoint_in_the_folder_of_the_corpus_is_no_part_of_it(tmp_path, program, monkeypatch):
+def test_a_checkpoint_inside_the_corpus_folder_is_not_read(tmp_path, program, monkeypatch):
     (tmp_path / "books").mkdir()
     (tmp_path / "books" / "a.txt").write_text("low lower lowest newer newest wider widest " * 9)
     monkeypatch.chdir(tmp_path / "books")

@@ -1,4 +1,4 @@
-"""Checkpoints from Python: what a training goes on from, what it refuses, what it tells."""
+"""Checkpoints: resuming a training, refusing other arguments, and recovering a damaged log."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import byteweld
 from byteweld import Counts, FormatError, TrainingEvent
 from byteweld.training.checkpoint import Checkpoint, remove_checkpoint
 
-pytest.importorskip("pyarrow", reason="a checkpoint holds counts, which are Parquet files")
+pytest.importorskip("pyarrow", reason="a checkpoint stores counts as Parquet files")
 
-HEAD, RECORD = 16, 32  # bytes of the log
+HEAD, RECORD = 16, 32  # bytes of the log's header and of a record
 DOCUMENT = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
 
 
@@ -30,7 +30,7 @@ def train(source, point=None, **options):
 
 
 class Killed(Exception):
-    """What stands for a kill."""
+    """Stands in for a kill."""
 
 
 def kill_after(merges):
@@ -41,7 +41,7 @@ def kill_after(merges):
     return progress
 
 
-def test_a_training_goes_on_after_the_merges_that_were_written_down(corpus, tmp_path):
+def test_a_training_resumes_after_the_logged_merges(corpus, tmp_path):
     whole = train(corpus)
     point = tmp_path / "point"
     with pytest.raises(Killed):
@@ -51,22 +51,25 @@ def test_a_training_goes_on_after_the_merges_that_were_written_down(corpus, tmp_
     ]
     written = ((point / "merges.log").stat().st_size - HEAD) // RECORD
     assert written >= 200
-    heard: list[TrainingEvent] = []
-    again = train(corpus, point, progress=heard.append)
+    events: list[TrainingEvent] = []
+    again = train(corpus, point, progress=events.append)
     assert again.vocab == whole.vocab
     assert again.training.merge_counts == whole.training.merge_counts
     assert again.training.total_tokens == whole.training.total_tokens
-    assert (heard[0].kind, heard[0].merges_completed) == ("start", written)  # nothing is read
-    assert heard[-1].kind == "complete"
+    assert (events[0].kind, events[0].merges_completed) == (
+        "start",
+        written,
+    )  # files are not read again
+    assert events[-1].kind == "complete"
 
 
-def test_a_training_that_was_done_is_there_at_once(corpus, tmp_path):
+def test_a_finished_training_is_returned_at_once(corpus, tmp_path):
     whole = train(corpus, tmp_path / "point")
-    heard: list[TrainingEvent] = []
-    again = train(corpus, tmp_path / "point", progress=heard.append)
+    events: list[TrainingEvent] = []
+    again = train(corpus, tmp_path / "point", progress=events.append)
     assert again.vocab == whole.vocab
     assert again.training.stop == whole.training.stop
-    assert [event.kind for event in heard] == ["start", "complete"]
+    assert [event.kind for event in events] == ["start", "complete"]
 
 
 def test_half_written_counts_are_ignored(corpus, tmp_path):
@@ -83,7 +86,7 @@ def test_half_written_counts_are_ignored(corpus, tmp_path):
     assert not torn.exists()
 
 
-def test_a_checkpoint_without_counts_is_started_anew(corpus, tmp_path):
+def test_a_checkpoint_without_counts_starts_over(corpus, tmp_path):
     point = tmp_path / "point"
     with pytest.raises(ValueError, match="pattern"):
         counts = Counts({b"ab": 3}, pattern="a+")
@@ -91,7 +94,7 @@ def test_a_checkpoint_without_counts_is_started_anew(corpus, tmp_path):
     assert train(corpus, point).vocab == train(corpus).vocab
 
 
-def test_counts_can_be_given_and_must_be_the_same(corpus, tmp_path):
+def test_counts_can_be_passed_and_must_be_the_same(corpus, tmp_path):
     counts = byteweld.count(corpus)
     whole = train(corpus)
     point = tmp_path / "point"
@@ -120,14 +123,14 @@ def test_counts_can_be_given_and_must_be_the_same(corpus, tmp_path):
     ],
     ids=str,
 )
-def test_other_arguments_are_refused_by_name(corpus, tmp_path, change, words):
+def test_other_arguments_are_refused_with_the_difference(corpus, tmp_path, change, words):
     train(corpus, tmp_path / "point", vocab_size=600)
     with pytest.raises(ValueError, match="is the checkpoint of another training") as caught:
         train(corpus, tmp_path / "point", **change)
     assert words in str(caught.value)
 
 
-def test_other_files_are_refused_by_name(corpus, tmp_path):
+def test_other_files_are_refused_with_the_difference(corpus, tmp_path):
     point = tmp_path / "point"
     train(corpus, point)
     with pytest.raises(ValueError, match="there were 2 files, now there are 1"):
@@ -142,7 +145,7 @@ def test_other_files_are_refused_by_name(corpus, tmp_path):
         train(corpus, point)
 
 
-def test_another_start_is_refused(corpus, tmp_path):
+def test_a_checkpoint_with_another_start_is_refused(corpus, tmp_path):
     start = byteweld.train(corpus, vocab_size=300)
     point = tmp_path / "point"
     with pytest.raises(Killed):
@@ -153,7 +156,7 @@ def test_another_start_is_refused(corpus, tmp_path):
     assert again.vocab == train(corpus, vocab_size=700, start=start).vocab
 
 
-def test_documents_that_cannot_be_known_again_are_refused(tmp_path):
+def test_a_checkpoint_needs_sources_that_can_be_read_again(tmp_path):
     with pytest.raises(TypeError, match="a checkpoint needs files or saved counts"):
         train(iter([DOCUMENT]), tmp_path / "point")
     assert not (tmp_path / "point").exists()
@@ -168,7 +171,7 @@ def test_a_checkpoint_is_used_by_one_training_at_a_time(tmp_path):
     Checkpoint(tmp_path / "point", {}).close()
 
 
-def test_what_is_no_checkpoint_is_refused(tmp_path):
+def test_an_invalid_checkpoint_is_refused(tmp_path):
     (tmp_path / "checkpoint.json").write_text("not json")
     with pytest.raises(FormatError, match="expected JSON"):
         Checkpoint(tmp_path, {})
@@ -181,7 +184,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
         Checkpoint(tmp_path, {})
 
 
-def test_any_end_of_the_log_is_understood(tmp_path):
+def test_a_log_truncated_anywhere_is_recovered(tmp_path):
     merges = [(97, 98, 256 + n, 1000 - n, n) for n in range(20)]
     point = Checkpoint(tmp_path / "point", {"a": 1})
     point.append(merges)
@@ -205,27 +208,27 @@ def test_any_end_of_the_log_is_understood(tmp_path):
     assert not (tmp_path / "point").exists()
 
 
-def test_any_flipped_bit_of_the_log_is_found(tmp_path):
+def test_a_flipped_bit_in_the_log_is_detected(tmp_path):
     merges = [(97, 98, 256 + n, 1000 - n, n) for n in range(4)]
     point = Checkpoint(tmp_path / "point", {})
     point.append(merges)
     point.close()
     log = tmp_path / "point" / "merges.log"
     whole = log.read_bytes()
-    for place in range(HEAD, len(whole)):
-        spoilt = bytearray(whole)
-        spoilt[place] ^= 1 << (place % 8)
-        log.write_bytes(spoilt)
+    for offset in range(HEAD, len(whole)):
+        damaged = bytearray(whole)
+        damaged[offset] ^= 1 << (offset % 8)
+        log.write_bytes(damaged)
         point = Checkpoint(tmp_path / "point", {})
-        assert point.merges == merges[: (place - HEAD) // RECORD]
+        assert point.merges == merges[: (offset - HEAD) // RECORD]
         point.close()
-    log.write_bytes(whole[:HEAD] + whole[HEAD + RECORD :])  # a record that is lost
+    log.write_bytes(whole[:HEAD] + whole[HEAD + RECORD :])  # the first record is missing
     point = Checkpoint(tmp_path / "point", {})
     assert point.merges == []
     point.close()
 
 
-def test_removing_leaves_what_is_not_the_checkpoints(tmp_path):
+def test_removing_a_checkpoint_keeps_other_files(tmp_path):
     point = Checkpoint(tmp_path / "point", {})
     (tmp_path / "point" / "notes.txt").write_text("mine")
     point.close()
@@ -233,7 +236,7 @@ def test_removing_leaves_what_is_not_the_checkpoints(tmp_path):
     assert [path.name for path in (tmp_path / "point").iterdir()] == ["notes.txt"]
 
 
-def test_very_many_files_are_remembered_by_a_digest(tmp_path, monkeypatch):
+def test_many_files_are_identified_by_a_digest(tmp_path, monkeypatch):
     monkeypatch.setattr("byteweld.training.checkpoint._MAX_LISTED_FILES", 3)
     for n in range(5):
         (tmp_path / f"{n}.txt").write_text(DOCUMENT[: 50 + n])
@@ -248,7 +251,7 @@ def test_very_many_files_are_remembered_by_a_digest(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("source", [".", "*", "**/*.json", "../corpus"])
-def test_a_checkpoint_in_the_folder_of_the_corpus_is_no_part_of_it(source, tmp_path, monkeypatch):
+def test_a_checkpoint_inside_the_corpus_folder_is_not_read(source, tmp_path, monkeypatch):
     folder = tmp_path / "corpus"
     (folder / "more").mkdir(parents=True)
     (folder / "a.txt").write_text(DOCUMENT)
@@ -262,13 +265,13 @@ def test_a_checkpoint_in_the_folder_of_the_corpus_is_no_part_of_it(source, tmp_p
     assert again.training.files == whole.training.files
 
 
-def test_a_file_whose_name_is_not_utf8_is_known_again(tmp_path):
+def test_a_checkpoint_recognizes_a_file_name_that_is_not_utf8(tmp_path):
     name = os.fsencode(tmp_path) + b"/\xff\xfe.txt"
     try:
         with open(name, "wb") as file:  # noqa: PTH123 (a path of bytes)
             file.write(DOCUMENT.encode())
     except OSError:
-        pytest.skip("this file system has names in UTF-8 only")
+        pytest.skip("this file system allows only UTF-8 names")
     whole = train(os.fsdecode(name))
     for _ in range(2):
         assert train(os.fsdecode(name), tmp_path / "point") == whole

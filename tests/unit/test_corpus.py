@@ -28,7 +28,7 @@ def zstd(content: bytes) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path):
-    """Files of several kinds in a small tree."""
+    """A small tree of files of several kinds."""
     files = {
         "b.txt": b"bee",
         "a.txt": b"ay",
@@ -58,7 +58,7 @@ def names(corpus, folder):
 # ---------------------------------------------------------------------- paths
 
 
-def test_a_folder_is_taken_whole_sorted_by_bytes_without_links_and_empty_files(folder):
+def test_a_folder_is_read_recursively_sorted_by_bytes_without_links_and_empty_files(folder):
     expected = [
         ".hidden.txt",
         "B.TXT",
@@ -73,7 +73,7 @@ def test_a_folder_is_taken_whole_sorted_by_bytes_without_links_and_empty_files(f
     assert names(open_corpus(str(folder)), folder) == expected
 
 
-def test_ext_chooses_files_of_a_folder_in_any_case(folder):
+def test_ext_selects_the_files_of_a_folder_ignoring_case(folder):
     assert names(open_corpus(folder, ext=".md"), folder) == ["sub/c.md"]
     assert names(open_corpus(folder, ext="md,.HTML"), folder) == ["sub/c.md", "sub/deep/d.html"]
     assert names(open_corpus(folder, ext=["md", "html"]), folder) == ["sub/c.md", "sub/deep/d.html"]
@@ -81,13 +81,13 @@ def test_ext_chooses_files_of_a_folder_in_any_case(folder):
     assert "skip.bin" in everything and "noext" in everything and "link.txt" not in everything
 
 
-def test_the_extension_is_that_of_what_is_compressed(tmp_path):
+def test_the_extension_is_that_of_the_uncompressed_file(tmp_path):
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"in gzip"))
     (tmp_path / "b.bin.gz").write_bytes(gzip.compress(b"other"))
     assert names(open_corpus(tmp_path), tmp_path) == ["a.txt.gz"]
 
 
-def test_a_file_that_is_named_is_read_whatever_its_extension_even_through_a_link(folder):
+def test_a_named_file_or_link_is_read_whatever_its_extension(folder):
     assert documents(folder / "skip.bin") == [b"binary"]
     assert documents(folder / "link.txt") == [b"ay"]
 
@@ -102,20 +102,20 @@ def test_a_file_with_a_glob_character_in_its_name_is_a_file(tmp_path):
     assert documents(tmp_path / "a[1].txt") == [b"one"]
 
 
-def test_a_list_is_read_in_its_order_and_as_often_as_it_says(folder):
+def test_a_list_is_read_in_order_with_repetitions(folder):
     paths = [folder / "b.txt", str(folder / "a.txt"), folder / "b.txt"]
     assert documents(paths) == [b"bee", b"ay", b"bee"]
     assert documents(tuple(paths)) == [b"bee", b"ay", b"bee"]
 
 
 @pytest.mark.parametrize("name", ["nowhere.txt", "nowhere/", "*.nothing", "no[w]here"])
-def test_what_names_nothing_is_a_missing_file_with_its_name(folder, name):
+def test_a_source_that_does_not_exist_is_named(folder, name):
     with pytest.raises(FileNotFoundError) as caught:
         open_corpus([folder / "a.txt", f"{folder}/{name}"])
     assert name.rstrip("/") in str(caught.value)
 
 
-def test_a_folder_without_files_is_an_error_that_says_what_was_looked_for(tmp_path):
+def test_a_folder_without_matching_files_is_an_error_that_lists_the_extensions(tmp_path):
     with pytest.raises(CorpusError, match=r"\.txt.*ext"):
         open_corpus(tmp_path)
     with pytest.raises(CorpusError):
@@ -124,7 +124,7 @@ def test_a_folder_without_files_is_an_error_that_says_what_was_looked_for(tmp_pa
         open_corpus([])
 
 
-def test_a_file_that_vanishes_is_a_missing_file(folder):
+def test_a_file_that_vanishes_is_a_file_not_found_error(folder):
     corpus = open_corpus(folder / "a.txt")
     (folder / "a.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"a\.txt"):
@@ -139,14 +139,14 @@ def test_a_path_of_another_type_is_a_type_error(source):
         open_corpus(source)
 
 
-def test_a_corpus_is_a_source_and_knows_its_size(folder):
+def test_a_corpus_can_be_counted_and_knows_its_size(folder):
     corpus = open_corpus([folder / "a.txt", folder / "b.txt"])
     assert isinstance(corpus, Corpus)
     assert corpus.total_bytes == 5
     assert byteweld.count(corpus, recipe="plain").items() == [(b"ay", 1), (b"bee", 1)]
 
 
-# ---------------------------------------------------------------------- documents of text files
+# ---------------------------------------------------------------------- text files
 
 
 def write(folder: Path, content: bytes, name: str = "x.txt") -> Path:
@@ -169,7 +169,7 @@ def test_lines_keep_their_endings(tmp_path):
 
 
 @pytest.mark.parametrize("separator", ["\n---\n", "<|endoftext|>", "é", "\x00"])
-def test_a_separator_parts_documents_and_is_in_none(tmp_path, separator):
+def test_a_separator_splits_documents_and_belongs_to_none(tmp_path, separator):
     path = write(tmp_path, separator.join(["one", "two", "", "three\n"]).encode())
     found = [document for document in documents(path, separator=separator) if document]
     assert found == [b"one", b"two", b"three\n"]
@@ -177,7 +177,7 @@ def test_a_separator_parts_documents_and_is_in_none(tmp_path, separator):
     assert counted.items() == [(b"one", 1), (b"three\n", 1), (b"two", 1)]
 
 
-def test_a_separator_on_the_edge_of_every_window_is_found(tmp_path):
+def test_a_separator_across_the_edge_of_a_block_is_found(tmp_path):
     separator = "<|document|>"
     for power in (12, 16, 20):
         for shift in range(-len(separator) - 1, 3):
@@ -186,7 +186,7 @@ def test_a_separator_on_the_edge_of_every_window_is_found(tmp_path):
             assert [len(d) for d in documents(path, separator=separator)] == [len(first), 1]
 
 
-def test_special_tokens_on_the_edge_of_every_window_are_boundaries(tmp_path):
+def test_special_tokens_across_the_edge_of_a_block_are_boundaries(tmp_path):
     special = "<|endoftext|>"
     for power in (12, 16, 18, 20, 22):
         for shift in (-14, -13, -12, -7, -1, 0, 1):
@@ -212,14 +212,14 @@ def test_empty_files_give_an_empty_corpus(tmp_path):
 # ---------------------------------------------------------------------- JSON lines
 
 
-def test_a_jsonl_file_is_one_document_a_line(tmp_path):
-    texts = ["ab", "", "new\nline", "é漢👍", '"quoted" \\ \t', "\u0000", "a" * 100_000]
-    lines = [json.dumps({"id": n, "text": text}) for n, text in enumerate(texts)]
+def test_a_jsonl_file_has_one_document_per_line(tmp_path):
+    fields = ["ab", "", "new\nline", "é漢👍", '"quoted" \\ \t', "\u0000", "a" * 100_000]
+    lines = [json.dumps({"id": n, "text": text}) for n, text in enumerate(fields)]
     lines += [json.dumps({"text": "é漢👍", "x": [1, {"text": "no"}]}, ensure_ascii=False), "", "  "]
     for name in ("x.jsonl", "x.ndjson", "X.JSONL"):
         path = write(tmp_path, "\n".join(lines).encode(), name)
         found = [document.decode() for document in documents(path)]
-        assert [text for text in found if text] == [t for t in [*texts, "é漢👍"] if t]
+        assert [text for text in found if text] == [t for t in [*fields, "é漢👍"] if t]
 
 
 def test_the_field_can_be_named(tmp_path):
@@ -229,14 +229,14 @@ def test_the_field_can_be_named(tmp_path):
 
 BAD_LINES = {
     "not JSON": b"{bad",
-    "no object": b'["text"]',
+    "not an object": b'["text"]',
     "no field": b'{"other": "x"}',
     "a number": b'{"text": 5}',
     "null": b'{"text": null}',
     "not UTF-8": b'{"text": "\xff"}',
     "two values": b'{"text": "x"} {"text": "y"}',
     "bad escape": rb'{"text": "\x"}',
-    "cut short": b'{"text": "x',
+    "truncated": b'{"text": "x',
 }
 
 
@@ -253,7 +253,7 @@ def test_a_bad_line_fails_with_file_and_line_or_is_skipped(tmp_path, bad):
     assert byteweld.count(path, recipe="plain", on_error="skip").total == 2
 
 
-def test_a_lone_surrogate_in_json_is_replaced_or_refused_but_never_passed_on(tmp_path):
+def test_a_lone_surrogate_in_json_never_reaches_a_document(tmp_path):
     path = write(tmp_path, b'{"text": "a\\ud800b"}\n{"text": "two"}\n', "x.jsonl")
     for on_error in ("fail", "skip", "replace"):
         try:
@@ -265,7 +265,7 @@ def test_a_lone_surrogate_in_json_is_replaced_or_refused_but_never_passed_on(tmp
             assert all(document.decode() for document in found)
 
 
-def test_a_missing_field_names_it(tmp_path):
+def test_a_missing_field_is_named(tmp_path):
     path = write(tmp_path, b'{"body": "x"}\n', "x.jsonl")
     with pytest.raises(CorpusError, match="text") as caught:
         documents(path)
@@ -297,7 +297,7 @@ def test_text_that_is_not_utf8_is_kept_skipped_or_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, zstd], ids=["gz", "xz", "zst"])
-def test_compression_is_recognised_by_content_whatever_the_name(tmp_path, compress):
+def test_compression_is_recognized_by_content_whatever_the_name(tmp_path, compress):
     content = ("some text, " * 50_000).encode()
     for name in ("x.txt", "x.txt.gz", "x.dat"):
         assert documents(write(tmp_path, compress(content), name)) == [content]
@@ -306,7 +306,7 @@ def test_compression_is_recognised_by_content_whatever_the_name(tmp_path, compre
         assert documents(write(tmp_path, compress(jsonl), name)) == [b"one", b"two"]
 
 
-def test_archives_of_several_parts_are_read_to_the_end(tmp_path):
+def test_archives_with_several_members_are_read_to_the_end(tmp_path):
     for name, compress in (("gz", gzip.compress), ("xz", lzma.compress), ("zst", zstd)):
         content = compress(b"one ") + compress(b"two")
         assert documents(write(tmp_path, content, f"x.txt.{name}")) == [b"one two"]
@@ -324,14 +324,14 @@ def test_a_truncated_or_damaged_archive_is_a_corpus_error_with_its_path(tmp_path
             byteweld.count(path, on_error="skip")
 
 
-def test_a_small_archive_of_much_text_is_read_in_bounded_memory(tmp_path):
+def test_a_small_archive_of_a_large_text_is_read_in_full(tmp_path):
     content = b"word " * 2_000_000
     path = write(tmp_path, gzip.compress(content), "x.txt.gz")
     counts = byteweld.count(path, recipe="from-scratch", num_threads=1)
     assert counts.total_bytes == len(content)
 
 
-def test_an_archive_that_is_not_supported_is_not_read_as_text_silently(tmp_path):
+def test_an_unsupported_archive_is_an_error(tmp_path):
     path = write(tmp_path, bz2.compress(b"some text " * 100), "x.txt.bz2")
     with pytest.raises(CorpusError, match="bzip2 archive"):
         documents(path)
@@ -352,23 +352,23 @@ def test_files_are_encoded_with_the_same_reading_options(tmp_path):
         tok.encode_files(path, seperator="x")
 
 
-# ---------------------------------------------------------------------- found by review
+# ---------------------------------------------------------------------- regressions
 
 
-def test_a_forbidden_byte_is_named_where_it_stands(tmp_path):
+def test_a_forbidden_byte_is_reported_with_its_offset(tmp_path):
     path = write(tmp_path, "ab||c\u00e9".encode(), "a.txt")
     for options in ({}, {"separator": "||"}):
         with pytest.raises(CorpusError) as caught:
             byteweld.count(path, recipe="ck-ascii", **options)
         assert (caught.value.path, caught.value.offset) == (str(path), 5)
-    # The bytes of a record are not those of its file: no place is claimed.
+    # An offset in a decoded record is not an offset in its file, so none is reported.
     record = write(tmp_path, '{"text": "\u00e9"}\n'.encode(), "a.jsonl")
     with pytest.raises(CorpusError, match="0xC3") as caught:
         byteweld.count(record, recipe="ck-ascii")
     assert (caught.value.path, caught.value.offset) == (str(record), None)
 
 
-def test_a_special_token_may_hold_bytes_outside_the_alphabet():
+def test_a_special_token_may_contain_bytes_outside_the_alphabet():
     tok = byteweld.train(
         iter(["abab<\u00e9>abab"]), vocab_size=104, recipe="ck-ascii", special_tokens=["<\u00e9>"]
     )
@@ -380,7 +380,7 @@ def test_a_special_token_may_hold_bytes_outside_the_alphabet():
 
 
 def test_a_wrong_checksum_of_a_zstd_file_is_an_error(tmp_path):
-    # "ab" in a raw block with its checksum, as zstd's own library writes it.
+    # "ab" in a raw block with its checksum, as written by the zstd library.
     frame = bytes.fromhex("28b52ffd24021100006162614ad092")
     assert documents(write(tmp_path, frame, "a.txt.zst")) == [b"ab"]
     damaged = write(tmp_path, frame.replace(b"ab", b"ac"), "b.txt.zst")

@@ -1,4 +1,4 @@
-"""Counts: the table, its artifact, and counting of documents and files."""
+"""Counts: the table, training on it, and counting documents and files."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def test_a_table_is_read_like_a_mapping():
     assert repr(counts) == "<Counts 2 pre-tokens, 7 in all>"
 
 
-def test_the_most_common_come_first_and_ties_in_order_of_bytes():
+def test_most_common_sorts_by_count_and_then_by_bytes():
     counts = Counts({b"b": 3, b"a": 3, b"c": 9, b"d": 1})
     assert counts.most_common(3) == [(b"c", 9), (b"a", 3), (b"b", 3)]
     assert counts.most_common() == [(b"c", 9), (b"a", 3), (b"b", 3), (b"d", 1)]
     assert counts.most_common(0) == []
 
 
-def test_an_empty_table_is_a_table():
+def test_an_empty_table_is_valid():
     counts = Counts({})
     assert len(counts) == counts.total == counts.total_bytes == 0
     assert counts == Counts.merge([])
@@ -58,12 +58,12 @@ def test_counts_are_whole_numbers(count):
 
 
 @pytest.mark.parametrize("table", [None, [(b"a", 1)], "abc"])
-def test_a_table_is_made_of_a_mapping(table):
+def test_a_table_needs_a_mapping(table):
     with pytest.raises(TypeError):
         Counts(table)
 
 
-def test_a_count_beyond_64_bits_is_refused_by_name():
+def test_a_count_beyond_64_bits_is_an_error_that_names_the_pretoken():
     assert Counts({b"a": 2**64 - 1})[b"a"] == 2**64 - 1
     with pytest.raises((ValueError, OverflowError), match="'a'"):
         Counts({b"a": 2**64})
@@ -71,7 +71,7 @@ def test_a_count_beyond_64_bits_is_refused_by_name():
         Counts({b"a": 2**64 - 1}) + Counts({b"a": 1})
 
 
-def test_a_total_may_pass_64_bits():
+def test_a_total_may_exceed_64_bits():
     assert Counts({b"a": 2**64 - 1, b"b": 2**64 - 1}).total == 2 * (2**64 - 1)
 
 
@@ -113,7 +113,7 @@ def test_pretokens_that_differ_only_in_zero_bytes_are_different():
     assert all(counts[pretoken] == count for pretoken, count in table.items())
 
 
-def test_tables_of_different_patterns_do_not_add_up():
+def test_tables_with_different_patterns_cannot_be_added():
     with pytest.raises(ValueError, match="different patterns"):
         Counts({b"a": 1}, pattern="x+") + Counts({b"a": 1}, pattern="y+")
     with pytest.raises(ValueError, match="different patterns"):
@@ -121,7 +121,7 @@ def test_tables_of_different_patterns_do_not_add_up():
 
 
 @pytest.mark.parametrize("other", [5, None, {b"a": 1}])
-def test_a_table_adds_to_no_other_kind_of_value(other):
+def test_a_table_can_only_be_added_to_a_table(other):
     with pytest.raises(TypeError):
         Counts({b"a": 1}) + other
 
@@ -135,7 +135,7 @@ def test_the_pattern_is_part_of_the_value():
 
 
 @pytest.mark.parametrize("big", [2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**53 + 1, 2**56])
-def test_counts_beyond_32_and_40_bits_train_right(big):
+def test_training_is_correct_with_counts_beyond_32_and_40_bits(big):
     counts = Counts({b"ab": big, b"cd": big + 1, b"abcd": 1, b"xy": 2**31})
     tok = byteweld.train(counts, vocab_size=259, recipe="plain")
     assert tok.vocab.merges == [(b"c", b"d"), (b"a", b"b"), (b"x", b"y")]
@@ -149,7 +149,7 @@ def test_many_small_counts_add_up_beyond_32_bits():
     assert tok.training.merge_counts == (2**33, 2**32 + 1)
 
 
-def test_counts_that_cannot_be_added_in_64_bits_are_refused_with_a_way_out():
+def test_an_overflow_in_training_is_an_error_that_says_what_to_do():
     with pytest.raises(UnsupportedError, match="divide all counts"):
         byteweld.train(Counts({b"ab" * 100: 2**60}), vocab_size=300, recipe="plain")
 
@@ -203,7 +203,7 @@ def test_a_list_of_paths_and_documents_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("source", [5, None, 1.5, [1, 2], [None], iter([1]), iter([None]), b"one"])
-def test_what_is_no_corpus_is_a_type_error(source):
+def test_a_source_that_is_not_a_corpus_is_a_type_error(source):
     with pytest.raises(TypeError):
         items(source)
 
@@ -215,13 +215,13 @@ def test_a_number_of_threads_below_one_is_a_value_error(threads):
 
 
 @pytest.mark.parametrize("threads", ["2", 1.5])
-def test_a_number_of_threads_that_is_none_is_a_type_error(threads):
+def test_a_number_of_threads_that_is_not_an_integer_is_a_type_error(threads):
     with pytest.raises(TypeError):
         items(iter(["a"]), num_threads=threads)
 
 
-@pytest.mark.slow  # while it fails it takes all the threads that a machine has
-def test_more_threads_than_a_machine_can_have_are_no_panic(tmp_path):
+@pytest.mark.slow  # a failure would use up all threads of the machine
+def test_more_threads_than_a_machine_can_run_do_not_panic(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("ab")
     assert items(file, num_threads=100_000) == [(b"ab", 1)]
@@ -234,13 +234,13 @@ def test_a_broken_pattern_is_a_pattern_error_that_shows_it(pattern):
     assert pattern.replace("\\", "") in str(caught.value).replace("\\", "")
 
 
-def test_a_misspelt_pattern_is_a_pattern_error_with_the_nearest():
+def test_a_misspelled_pattern_is_a_pattern_error_with_a_suggestion():
     with pytest.raises(PatternError, match="did you mean 'gpt2'"):
         items(iter(["a"]), pattern="gtp2")
 
 
 @pytest.mark.parametrize("pattern", ["x*", "a?", "(?:ab)*", "|a", ""])
-def test_a_pattern_that_matches_no_text_at_all_is_refused(pattern):
+def test_a_pattern_that_can_match_the_empty_string_is_refused(pattern):
     with pytest.raises(PatternError, match="empty"):
         items(iter(["a"]), pattern=pattern)
 
@@ -250,7 +250,7 @@ def test_a_pattern_of_another_type_is_a_type_error():
         items(iter(["a"]), pattern=5)
 
 
-def test_ascii_counting_refuses_other_bytes_with_file_and_byte(tmp_path):
+def test_ascii_counting_names_the_file_and_offset_of_another_byte(tmp_path):
     file = tmp_path / "a.txt"
     file.write_bytes(b"fine\nsti\xc3\xa9l")
     with pytest.raises(CorpusError) as caught:
@@ -263,18 +263,18 @@ def test_ascii_counting_refuses_other_bytes_with_file_and_byte(tmp_path):
         items(iter([b"a\x00"]), recipe="ck-ascii")
 
 
-def test_progress_hears_of_all_bytes_that_were_read(tmp_path):
+def test_progress_reports_all_bytes_read(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("ab " * 100_000)
-    heard: list[int] = []
-    byteweld.count(file, recipe="plain", progress=heard.append)
-    assert heard and heard == sorted(heard) and heard[-1] == 300_000
-    heard.clear()
-    byteweld.count(iter(["x" * 1_000_000] * 20), recipe="plain", progress=heard.append)
-    assert heard and heard[-1] == 20_000_000
+    reported: list[int] = []
+    byteweld.count(file, recipe="plain", progress=reported.append)
+    assert reported and reported == sorted(reported) and reported[-1] == 300_000
+    reported.clear()
+    byteweld.count(iter(["x" * 1_000_000] * 20), recipe="plain", progress=reported.append)
+    assert reported and reported[-1] == 20_000_000
 
 
-def test_an_error_in_progress_or_in_the_documents_comes_through(tmp_path):
+def test_an_exception_in_progress_or_in_the_documents_propagates(tmp_path):
     def documents():
         yield "a"
         raise KeyError("mine")
@@ -284,17 +284,17 @@ def test_an_error_in_progress_or_in_the_documents_comes_through(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("ab " * 1_000_000)
 
-    def complain(_):
-        raise RuntimeError("stop it")
+    def fail(_):
+        raise RuntimeError("stop")
 
-    with pytest.raises(RuntimeError, match="stop it"):
-        byteweld.count(file, recipe="plain", progress=complain)
-
-
-# ---------------------------------------------------------------------- where counts come from
+    with pytest.raises(RuntimeError, match="stop"):
+        byteweld.count(file, recipe="plain", progress=fail)
 
 
-def test_counts_know_what_cut_them_and_are_not_used_for_another_recipe(tmp_path):
+# ---------------------------------------------------------------------- how counts were made
+
+
+def test_counts_record_what_split_them_and_do_not_fit_another_recipe(tmp_path):
     plain = byteweld.count(iter(["was it"]), recipe="plain")
     assert plain.pattern is None and plain.boundaries == ()
     with pytest.raises(ValueError, match="made with pattern None"):
@@ -303,23 +303,23 @@ def test_counts_know_what_cut_them_and_are_not_used_for_another_recipe(tmp_path)
     assert Counts.load(tmp_path / "counts") == plain
     with pytest.raises(ValueError, match="made with pattern None"):
         byteweld.train(tmp_path / "counts", vocab_size=300, recipe="modern")
-    cut = byteweld.count(iter(["was it"]), special_tokens=["was"])
-    assert cut.boundaries == ("was",)
+    split = byteweld.count(iter(["was it"]), special_tokens=["was"])
+    assert split.boundaries == ("was",)
     with pytest.raises(ValueError, match="count again"):
-        byteweld.train(cut, vocab_size=300)
-    assert byteweld.train(cut, vocab_size=300, special_tokens=["was"]).vocab.special_tokens
+        byteweld.train(split, vocab_size=300)
+    assert byteweld.train(split, vocab_size=300, special_tokens=["was"]).vocab.special_tokens
     with pytest.raises(ValueError, match="different special tokens"):
-        Counts.merge([cut, byteweld.count(iter(["was it"]))])
+        Counts.merge([split, byteweld.count(iter(["was it"]))])
 
 
-def test_counts_made_by_hand_go_with_any_recipe():
+def test_counts_made_by_hand_fit_any_recipe_with_special_tokens():
     counts = Counts({b"low": 5, b"lower": 2})
     assert counts.boundaries is None
     for recipe in ("plain", "from-scratch", "modern"):
         assert byteweld.train(counts, vocab_size=259, recipe=recipe, special_tokens=["<s>"])
 
 
-def test_skipped_documents_are_kept_with_the_counts(tmp_path):
+def test_counts_record_the_number_of_skipped_documents(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\nbroken\n')
     counts = byteweld.count(tmp_path / "a.jsonl", on_error="skip")
     assert counts.skipped_documents == 1
@@ -333,7 +333,7 @@ def test_skipped_documents_are_kept_with_the_counts(tmp_path):
     "reading",
     [{"lines": True}, {"separator": "x"}, {"ext": ".a"}, {"field": "f"}, {"on_error": "x"}],
 )
-def test_how_files_are_read_says_nothing_of_documents(reading):
+def test_reading_options_are_refused_without_files(reading):
     with pytest.raises(TypeError, match="how files are read"):
         byteweld.count(iter(["a"]), **reading)
     with pytest.raises(TypeError, match="how files are read"):

@@ -1,4 +1,4 @@
-"""Extending a tokenizer: what stays, what is learned, what is refused, which formats hold it."""
+"""Extending a tokenizer: what stays, what is learned, what is refused, what formats can hold."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def start():
     return byteweld.train(iter(OLD), vocab_size=270, special_tokens=["<|x|>"], min_frequency=1)
 
 
-def extend(start, size=280, texts=NEW, **options):
-    return byteweld.train(iter(texts), start=start, vocab_size=size, **options)
+def extend(start, size=280, documents=NEW, **options):
+    return byteweld.train(iter(documents), start=start, vocab_size=size, **options)
 
 
 def test_new_ids_come_after_the_largest_and_special_tokens_stay(start):
@@ -32,14 +32,14 @@ def test_new_ids_come_after_the_largest_and_special_tokens_stay(start):
 
 
 def test_a_special_token_of_the_start_is_a_boundary(start):
-    longer = extend(start, texts=["a<|x|>" * 50], size=300)
+    longer = extend(start, documents=["a<|x|>" * 50], size=300)
     assert longer.training.merges_learned == 0
     assert longer.vocab == start.vocab
-    both = extend(start, texts=["a<|x|>" * 50], size=300, split_specials=False)
+    both = extend(start, documents=["a<|x|>" * 50], size=300, split_specials=False)
     assert b"<|" in both.vocab.ids
 
 
-def test_the_recipe_is_that_of_the_start_where_it_is_known(start, tmp_path):
+def test_the_default_recipe_is_that_of_the_start_if_known(start, tmp_path):
     assert extend(start).training.recipe.name == "modern"
     plain = byteweld.train(iter(OLD), vocab_size=260, recipe="plain")
     assert extend(plain).training.recipe.tie_break == "smallest-bytes"
@@ -60,20 +60,20 @@ def test_the_pattern_stays_and_another_is_refused(start):
     ):
         with pytest.raises(ValueError, match="the tokenizer to start from has pattern"):
             extend(gpt2, **options)
-    across = extend(start, pattern=None, encode_pattern="o200k", texts=["a b " * 9])
+    across = extend(start, pattern=None, encode_pattern="o200k", documents=["a b " * 9])
     assert across.vocab.pattern == start.vocab.pattern
     assert b" a " in across.vocab.tokens.values() or b"a b" in across.vocab.tokens.values()
 
 
-def test_ck_goes_on_without_a_pattern():
+def test_extending_ck_still_trains_without_a_pattern():
     ck = byteweld.train(iter(OLD), vocab_size=265, recipe="ck")
-    longer = extend(ck, texts=["a b a b a b"], size=268)
+    longer = extend(ck, documents=["a b a b a b"], size=268)
     assert longer.vocab.tokens[266] == b"a b"
     assert longer.vocab.pattern == ck.vocab.pattern == byteweld.PATTERNS["gpt2"]
     assert longer.vocab.roles == ck.vocab.roles
 
 
-def test_further_special_tokens_are_refused(start):
+def test_new_special_tokens_are_refused(start):
     with pytest.raises(ValueError, match=r"'<y>' is not in the tokenizer to start from"):
         extend(start, special_tokens=["<y>"])
     assert extend(start, special_tokens=["<|x|>"]) == extend(start)
@@ -88,14 +88,14 @@ def test_a_size_below_that_of_the_start_is_refused(start):
     assert extend(start).cut(270) == start
 
 
-def test_in_bpetite_the_size_leaves_the_special_token_out():
+def test_extending_bpetite_does_not_count_the_special_token():
     small = byteweld.train(iter(OLD), vocab_size=260, recipe="bpetite")
     assert len(small) == 261
     assert len(extend(small, 265)) == 266
 
 
 @pytest.mark.parametrize("wrong", ["tokenizer.json", 5, b"x"])
-def test_the_start_is_a_tokenizer(wrong):
+def test_the_start_must_be_a_tokenizer(wrong):
     with pytest.raises(TypeError, match=r"start is .*; it must be a Tokenizer"):
         extend(wrong)
 
@@ -138,7 +138,7 @@ def vocabulary(**options):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_cannot_be_extended_is_refused_by_name(tok, words):
+def test_a_tokenizer_that_cannot_be_extended_is_refused_with_the_reason(tok, words):
     with pytest.raises(UnsupportedError, match="this tokenizer cannot be extended") as caught:
         extend(tok, 300)
     assert words in str(caught.value)
@@ -147,25 +147,25 @@ def test_what_cannot_be_extended_is_refused_by_name(tok, words):
 def test_a_token_that_no_merge_makes_keeps_its_id_when_it_is_learned():
     start = Tokenizer(Vocabulary(BYTES | {256: b"ab", 300: b"abc"}, [(97, 98, 256)]))
     assert start.encode("abc") == [256, 99]
-    longer = extend(start, 260, texts=["abcabcd"], min_frequency=1, pattern=None)
+    longer = extend(start, 260, documents=["abcabcd"], min_frequency=1, pattern=None)
     assert longer.encode("abc") == [300]
-    assert max(longer.vocab.tokens) == 302  # two new ids, after the largest
+    assert max(longer.vocab.tokens) == 302  # two new ids after the largest
     assert len(longer) == 260
 
 
-def test_ids_with_gaps_and_flags_stay():
+def test_ids_with_gaps_and_added_token_flags_stay():
     flagged = AddedToken("<f>", 900, lstrip=True)
     vocab = Vocabulary(
         BYTES | {500: b"ab", 900: b"<f>"}, [(97, 98, 500)], added_tokens=[flagged], pattern="gpt2"
     )
-    longer = extend(Tokenizer(vocab), 262, texts=["cd cd cd<f>cd"], min_frequency=2)
+    longer = extend(Tokenizer(vocab), 262, documents=["cd cd cd<f>cd"], min_frequency=2)
     assert longer.vocab.added_tokens == (flagged,)
     assert longer.vocab.tokens[901] == b"cd"
     assert longer.encode("  <f>ab", allowed_special="all") == [900, 500]
 
 
 @pytest.mark.parametrize("format", byteweld.FORMATS)
-def test_a_format_holds_an_extended_tokenizer_or_refuses_it_by_name(start, tmp_path, format):
+def test_a_format_holds_an_extended_tokenizer_or_says_why_not(start, tmp_path, format):
     longer = extend(start)
     path = tmp_path / "extended"
     try:
@@ -178,6 +178,6 @@ def test_a_format_holds_an_extended_tokenizer_or_refuses_it_by_name(start, tmp_p
 
 def test_an_extended_tokenizer_can_be_extended(start):
     once = extend(start)
-    twice = extend(once, 290, texts=OLD)
+    twice = extend(once, 290, documents=OLD)
     assert twice.vocab.merge_ids[: len(once.vocab.merge_ids)] == once.vocab.merge_ids
     assert twice.training.start.tokens == 280

@@ -1,5 +1,5 @@
-"""Corpora as the world has them: files that vanish, change or may not be read; endless lines;
-floods of tiny files; bytes of every kind. What each gives is written in docs/corpus.md.
+"""Difficult corpora: files that vanish, change or cannot be read, endless lines, floods of tiny
+files, arbitrary bytes. docs/corpus.md describes what happens in each case.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def counted(source, **options) -> dict[bytes, int]:
 
 @pytest.fixture
 def unprivileged():
-    """A folder of a user who has no special rights, and that user."""
+    """A folder owned by an unprivileged user, with the test running as that user."""
     if os.geteuid() != 0:
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder)
@@ -51,10 +51,10 @@ def unprivileged():
             os.seteuid(0)
 
 
-# ---------------------------------------------------------------------- files that are not there
+# ---------------------------------------------------------------------- missing or unreadable
 
 
-def test_a_file_that_vanishes_after_listing_is_missing_by_name_or_is_skipped(tmp_path):
+def test_a_file_that_vanishes_after_listing_is_named_or_skipped(tmp_path):
     for name in ("a.txt", "b.txt", "c.txt"):
         write(tmp_path, name, name.encode())
     for on_error in ("fail", "replace", "skip"):
@@ -83,10 +83,10 @@ def test_a_file_that_becomes_a_folder_is_named_or_skipped(tmp_path):
         byteweld.count(corpus)
     assert caught.value.filename == str(path)
     write(path, "b.txt", b"inside")
-    assert counted(tmp_path) == {b"inside": 1}  # a folder named like a file is a folder
+    assert counted(tmp_path) == {b"inside": 1}  # a folder with the name of a file is a folder
 
 
-def test_a_file_that_may_not_be_read_is_named_or_skipped(unprivileged):
+def test_an_unreadable_file_is_named_or_skipped(unprivileged):
     write(unprivileged, "a.txt", b"open")
     secret = write(unprivileged, "b.txt", b"secret")
     secret.chmod(0)
@@ -96,7 +96,7 @@ def test_a_file_that_may_not_be_read_is_named_or_skipped(unprivileged):
     assert counted(unprivileged, on_error="skip") == {b"open": 1}
 
 
-def test_a_folder_that_may_not_be_read_is_never_passed_over(unprivileged):
+def test_an_unreadable_folder_is_never_skipped(unprivileged):
     write(unprivileged, "a.txt", b"open")
     secret = unprivileged / "sub"
     secret.mkdir(mode=0)
@@ -109,7 +109,7 @@ def test_a_folder_that_may_not_be_read_is_never_passed_over(unprivileged):
         secret.chmod(0o700)
 
 
-def test_links_in_a_folder_are_passed_over_whether_they_lead_anywhere_or_not(tmp_path):
+def test_links_in_a_folder_are_ignored_broken_or_not(tmp_path):
     write(tmp_path, "a.txt", b"text")
     links = {"link.txt": "a.txt", "broken.txt": "nowhere", "loop.txt": "loop.txt", "up": ".."}
     for name, target in links.items():
@@ -121,18 +121,18 @@ def test_links_in_a_folder_are_passed_over_whether_they_lead_anywhere_or_not(tmp
 
 
 @pytest.mark.parametrize("target", ["nowhere", "broken.txt"])
-def test_a_link_that_is_named_and_leads_nowhere_says_so(tmp_path, target):
+def test_a_broken_link_passed_by_name_is_an_error_with_its_target(tmp_path, target):
     link = tmp_path / "broken.txt"
     link.symlink_to(target)
     with pytest.raises(FileNotFoundError, match=rf"broken\.txt: the link points to '{target}'"):
         open_corpus(link)
 
 
-def test_a_pipe_is_read_if_it_is_named_and_passed_over_in_a_folder(tmp_path):
+def test_a_pipe_is_read_if_named_and_ignored_in_a_folder(tmp_path):
     pipe = tmp_path / "pipe.txt"
     os.mkfifo(pipe)
     write(tmp_path, "a.txt", b"text")
-    assert counted(tmp_path) == {b"text": 1}  # and does not wait for a writer
+    assert counted(tmp_path) == {b"text": 1}  # without waiting for a writer
     writer = threading.Thread(target=pipe.write_bytes, args=(b"word " * 100_000,))
     writer.start()
     assert byteweld.count(pipe, recipe="from-scratch").total_bytes == 500_000
@@ -155,7 +155,7 @@ def rewrite(path):
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.write(b"x" * size)
-    os.utime(path, ns=(1, 1))  # clocks may be coarse
+    os.utime(path, ns=(1, 1))  # the clock of the file system may be coarse
 
 
 CHANGES = {"grows": append, "shrinks": truncate, "is rewritten": rewrite}
@@ -175,7 +175,7 @@ def test_a_file_that_changes_between_two_documents_is_an_error(tmp_path, change,
 
 @pytest.mark.parametrize("num_threads", [1, 3])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_file_that_changes_while_it_is_counted_is_an_error(tmp_path, change, num_threads):
+def test_a_file_that_changes_while_being_counted_is_an_error(tmp_path, change, num_threads):
     path = write(tmp_path, "a.txt", b"some words of text\n" * 3_000_000)
     waiting = [change]
 
@@ -194,7 +194,7 @@ def xz(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, xz])
-def test_an_archive_that_is_cut_short_while_it_is_read_changed_and_is_not_damaged(
+def test_an_archive_truncated_while_being_read_is_reported_as_changed_not_damaged(
     tmp_path, compress
 ):
     lines = random.Random(3).randbytes(1_500_000).hex("\n", 20).encode()
@@ -207,7 +207,7 @@ def test_an_archive_that_is_cut_short_while_it_is_read_changed_and_is_not_damage
         list(documents)
 
 
-def test_a_file_that_is_deleted_or_replaced_while_it_is_read_is_read_as_it_was(tmp_path):
+def test_a_file_deleted_or_replaced_while_being_read_keeps_its_content(tmp_path):
     content = b"line\n" * 1_000_000
     for act in (Path.unlink, lambda path: write(tmp_path, "new", b"other").replace(path)):
         path = write(tmp_path, "a.txt", content)
@@ -217,17 +217,17 @@ def test_a_file_that_is_deleted_or_replaced_while_it_is_read_is_read_as_it_was(t
         assert sum(1 for _ in documents) == 999_999
 
 
-def test_a_file_without_a_size_of_its_own_is_read_whole():
+def test_a_file_of_unknown_size_is_read_in_full():
     status = Path("/proc/self/status")
     if not status.is_file():
-        pytest.skip("there is no /proc here")
+        pytest.skip("no /proc on this system")
     assert b"VmPeak" in b"".join(open_corpus(status).documents())
 
 
 # ---------------------------------------------------------------------- bytes of every kind
 
 
-def test_every_kind_of_byte_is_counted_as_it_stands(tmp_path):
+def test_every_kind_of_byte_is_counted_unchanged(tmp_path):
     contents = {
         "empty": b"",
         "mark": b"\xef\xbb\xbfafter a byte order mark",
@@ -247,7 +247,7 @@ def test_every_kind_of_byte_is_counted_as_it_stands(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["modern", "from-scratch", "bpetite", "huggingface"])
-def test_text_that_is_nowhere_utf8_is_counted_as_the_reference_counts_it(tmp_path, name):
+def test_invalid_utf8_is_counted_as_in_the_reference(tmp_path, name):
     recipe = RECIPES[name]
     choose = random.Random(5)
     parts = [
@@ -298,7 +298,7 @@ print(after - before, peak() - before, counted - started, time.process_time() - 
 
 
 def one_line(unit: str, megabytes: int, pattern: str, folder: Path) -> tuple[float, ...]:
-    """Count and train one line in a process of its own: bytes of memory and seconds, of each."""
+    """Count and train one line in a separate process; return the memory and seconds of each."""
     done = subprocess.run(
         [sys.executable, "-c", ONE_LINE, unit, str(megabytes), pattern, str(folder / "line.txt")],
         capture_output=True,
@@ -309,17 +309,17 @@ def one_line(unit: str, megabytes: int, pattern: str, folder: Path) -> tuple[flo
     return tuple(map(float, done.stdout.split()))
 
 
-def test_one_line_of_64_megabytes_takes_no_more_memory_than_one_of_8(tmp_path):
-    # No space and no newline, but the pattern cuts it: neither the line nor the file is held.
+def test_a_line_of_64_megabytes_takes_no_more_memory_than_one_of_8(tmp_path):
+    # No spaces or newlines, but the pattern splits the line, so it need not fit in memory.
     small = one_line("ab1;é漢9x=", 8, "o200k", tmp_path)
     large = one_line("ab1;é漢9x=", 64, "o200k", tmp_path)
     assert large[0] < small[0] + (24 << 20)
-    assert large[2] < 8 * 3 * small[2] + 0.5  # eight times the text, with room for a busy machine
+    assert large[2] < 8 * 3 * small[2] + 0.5  # eight times the text, with slack for a busy machine
 
 
 @pytest.mark.parametrize("pattern", ["o200k", ""])
-def test_one_pretoken_of_megabytes_trains_in_linear_time_and_memory(tmp_path, pattern):
-    # Nothing cuts it: the pre-token itself must be held, and is the text that is trained.
+def test_a_pretoken_of_megabytes_trains_in_linear_time_and_memory(tmp_path, pattern):
+    # Nothing splits it, so the whole pre-token must fit in memory.
     unit = "".join(random.Random(9).choices("abcdefgh", k=997))
     small = one_line(unit, 2, pattern, tmp_path)
     large = one_line(unit, 16, pattern, tmp_path)

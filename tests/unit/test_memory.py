@@ -1,4 +1,4 @@
-"""Memory budgets: how they are written, what is refused, and that the process stays within them."""
+"""Memory budgets: parsing, what is refused, and that the process stays within them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from byteweld import BudgetError, Counts, _memory
 from byteweld._memory import parse_memory
 from tests.helpers.processes import allow_interrupts
 
-# ---------------------------------------------------------------------- how a budget is written
+# ---------------------------------------------------------------------- parsing
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from tests.helpers.processes import allow_interrupts
         ("4096", 4096),
         ("4096B", 4096),
         (4096, 4096),
-        (10**30, 2**62),  # no limit
+        (10**30, 2**62),  # effectively no limit
         ("999999999T", 2**62),
     ],
 )
@@ -47,17 +47,17 @@ def test_a_budget_is_a_number_with_a_unit(text, expected):
     "text",
     [
         *("", "GB", "2 XB", "two", "-2GB", "1e9", "2GBs", "1,5G", "0x10", "2iB", "1.G", "٣GB"),
-        *("2\u212a", "2G\u0130B", "9" * 400),  # letters that are K and i without their case
+        *("2\u212a", "2G\u0130B", "9" * 400),  # Kelvin sign and dotted I: K and i if case folded
     ],
 )
-def test_what_is_no_budget_is_a_value_error_that_shows_it(text):
+def test_an_invalid_budget_is_a_value_error_that_shows_it(text):
     with pytest.raises(ValueError, match="such as '2GB'") as caught:
         byteweld.count(iter(["a"]), memory=text)
     assert repr(text) in str(caught.value)
 
 
 @pytest.mark.parametrize("memory", [0, -5, "0GB", "0.0000001K"])
-def test_a_budget_of_nothing_is_a_value_error(memory):
+def test_a_budget_of_zero_or_less_is_a_value_error(memory):
     with pytest.raises(ValueError, match="greater than zero"):
         byteweld.count(iter(["a"]), memory=memory)
 
@@ -71,7 +71,7 @@ def test_a_budget_of_another_type_is_a_type_error(memory):
 # ---------------------------------------------------------------------- what is refused
 
 
-def test_a_budget_that_cannot_work_is_refused_at_once_with_what_is_needed(tmp_path):
+def test_a_budget_that_is_too_small_is_refused_at_once_with_the_amount_needed(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("ab " * 1000)
     for memory in (1, "1MB", _memory.resident_bytes()):
@@ -86,16 +86,16 @@ def test_a_budget_that_cannot_work_is_refused_at_once_with_what_is_needed(tmp_pa
     assert str(copy) == str(caught.value) and copy.needed == caught.value.needed
 
 
-def test_what_is_said_to_be_needed_is_enough(tmp_path):
+def test_the_suggested_budget_is_enough(tmp_path):
     file = tmp_path / "a.txt"
     file.write_text("ab " * 1000)
     with pytest.raises(BudgetError) as caught:
         byteweld.count(file, memory=1, num_threads=3)
-    needed = caught.value.needed + (8 << 20)  # what this process itself grew by meanwhile
+    needed = caught.value.needed + (8 << 20)  # this process may have grown since
     assert byteweld.count(file, memory=needed, num_threads=3) == byteweld.count(file)
 
 
-def test_with_a_small_budget_there_are_fewer_threads_unless_some_were_asked_for(monkeypatch):
+def test_a_small_budget_means_fewer_threads_unless_the_number_is_given(monkeypatch):
     monkeypatch.setattr(_memory, "_processors", lambda: 64)
     monkeypatch.setattr(_memory, "_ARROW_BYTES", 0)
     resident = _memory.resident_bytes()
@@ -106,7 +106,7 @@ def test_with_a_small_budget_there_are_fewer_threads_unless_some_were_asked_for(
         _memory.plan(resident + (64 << 20), 64)
 
 
-def test_a_training_that_has_no_room_is_refused_with_numbers_and_advice():
+def test_a_training_that_exceeds_the_budget_is_refused_with_numbers_and_advice():
     counts = Counts({b"%d" % n * 9: 1 for n in range(100_000)})
     budget = _memory.resident_bytes() + (60 << 20)
     with pytest.raises(BudgetError, match="100000 distinct pre-tokens") as caught:
@@ -116,8 +116,8 @@ def test_a_training_that_has_no_room_is_refused_with_numbers_and_advice():
     assert tok.vocab == byteweld.train(counts, vocab_size=300, recipe="plain").vocab
 
 
-def test_texts_that_there_is_room_to_read_can_be_merged(tmp_path, monkeypatch):
-    monkeypatch.setattr(_memory, "_MAX_MERGE_BYTES", 1 << 20)  # stands for more than a test has
+def test_documents_that_can_be_read_within_the_budget_can_be_merged(tmp_path, monkeypatch):
+    monkeypatch.setattr(_memory, "_MAX_MERGE_BYTES", 1 << 20)  # the real one needs larger documents
     for number in range(60):
         (tmp_path / f"{number}.txt").write_bytes(os.urandom(600_000))
     budget = _memory.resident_bytes() + (100 << 20)
@@ -125,7 +125,7 @@ def test_texts_that_there_is_room_to_read_can_be_merged(tmp_path, monkeypatch):
     assert len(counts) == 60
 
 
-def test_a_text_that_cannot_be_cut_is_refused_by_name_where_it_has_no_room(tmp_path):
+def test_an_unsplittable_document_that_exceeds_the_budget_is_named(tmp_path):
     file = tmp_path / "long.txt"
     file.write_bytes(b"a" * 60_000_000)
     memory = _memory.resident_bytes() + (80 << 20)
@@ -146,7 +146,7 @@ assert counts.is_on_disk
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """A text whose distinct pre-tokens need about 250 MB in a table: 40 MB of random words."""
+    """40 MB of random words, whose distinct pre-tokens need a table of about 250 MB."""
     import numpy as np
 
     random = np.random.default_rng(7)
@@ -171,20 +171,20 @@ def run(code, *arguments, **options):
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
-def test_a_folder_for_temporary_files_that_is_not_there_is_named(corpus, tmp_path):
+def test_a_missing_temporary_folder_is_named(corpus, tmp_path):
     result = run(SCRIPT, corpus, "90MB", 1, env=os.environ | {"TMPDIR": str(tmp_path / "none")})
     assert "FileNotFoundError" in result.stderr and str(tmp_path / "none") in result.stderr
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_for_temporary_files_that_is_closed_is_named(corpus, tmp_path):
+def test_a_temporary_folder_that_is_not_writable_is_named(corpus, tmp_path):
     tmp_path.chmod(0o500)
     result = run(SCRIPT, corpus, "90MB", 1, env=os.environ | {"TMPDIR": str(tmp_path)})
     assert "PermissionError" in result.stderr and str(tmp_path) in result.stderr
 
 
-def test_a_disk_that_is_full_is_an_error_and_leaves_nothing_behind(corpus, tmp_path):
-    # A limit on the size of files stands in for a full disk: writing fails in the same way.
+def test_a_full_disk_is_an_error_and_leaves_no_files(corpus, tmp_path):
+    # A limit on file sizes simulates a full disk: writing fails in the same way.
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (5_000_000, 5_000_000))
 
@@ -196,7 +196,7 @@ def test_a_disk_that_is_full_is_an_error_and_leaves_nothing_behind(corpus, tmp_p
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_nothing_is_left_behind_when_counting_is_ended(how, corpus, tmp_path):
+def test_no_files_are_left_when_counting_is_killed_or_interrupted(how, corpus, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, corpus, "90MB", "2"],
         env=os.environ | {"TMPDIR": str(tmp_path)},
@@ -216,7 +216,7 @@ def test_nothing_is_left_behind_when_counting_is_ended(how, corpus, tmp_path):
 
 
 def has_spilled(pid, folder):
-    """Whether the process has bytes in a file of the folder, one that has no name."""
+    """Whether the process has written to an unnamed file in the folder."""
     descriptors = Path(f"/proc/{pid}/fd")
     if not descriptors.is_dir():
         pytest.skip("no /proc on this system")
@@ -234,7 +234,7 @@ def has_spilled(pid, folder):
 MEASURED = """
 import sys, byteweld
 if sys.argv[4] == "0":
-    import pyarrow.parquet  # saving needs it; a budget counts what is there when the work starts
+    import pyarrow.parquet  # needed to save; loaded now, so that the budget includes it
 memory, threads, vocab_size = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 counts = byteweld.count(sys.argv[1], memory=memory, num_threads=threads)
 if vocab_size:
@@ -262,7 +262,7 @@ def test_counting_and_saving_stay_within_the_budget(memory, threads, corpus, cou
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-def test_training_stays_within_the_budget_and_gives_the_same(corpus, counted):
+def test_training_stays_within_the_budget_and_gives_the_same_vocabulary(corpus, counted):
     result = run(MEASURED, corpus, "800MB", 2, 3000)
     assert not result.stderr
     fingerprint, _, peak = result.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""The reference: the worked examples of the five seeds, tie rules, id layouts, laws, peers."""
+"""The reference: worked examples of the five seeds, tie rules, id layouts, laws, peers."""
 
 from __future__ import annotations
 
@@ -44,31 +44,31 @@ def test_special_tokens_are_found_leftmost_first_and_longest_first():
     assert list(split_specials(b"x<a><a><a>y", specials)) == [b"x", "<a><a>", "<a>", b"y"]
 
 
-def test_no_empty_text_comes_from_splitting_at_special_tokens():
+def test_splitting_at_special_tokens_yields_no_empty_text():
     assert list(split_specials(b"<a><a>", ["<a>"])) == ["<a>", "<a>"]
     assert list(split_specials(b"", ["<a>"])) == []
     assert list(split_specials(b"", [])) == []
 
 
-def test_text_that_no_alternative_matches_is_a_pretoken_too():
+def test_text_that_the_pattern_does_not_match_is_a_pretoken_too():
     assert pretokenize(b"ab12cd--", "[a-z]+") == [b"ab", b"12", b"cd", b"--"]
 
 
-def test_empty_matches_cut_nothing():
+def test_empty_matches_do_not_split():
     assert pretokenize(b"abxc", "x*") == [b"ab", b"x", b"c"]
 
 
-def test_an_invalid_byte_is_a_character_that_is_no_letter_digit_or_space():
+def test_an_invalid_byte_is_neither_a_letter_a_digit_nor_a_space():
     assert pretokenize(b"ab\xffcd \xe2\x82", "gpt2") == [b"ab", b"\xff", b"cd", b" \xe2\x82"]
 
 
-def test_without_a_pattern_the_text_is_one_pretoken_and_no_text_is_none():
+def test_without_a_pattern_the_text_is_one_pretoken_unless_it_is_empty():
     assert pretokenize(b"a b\n", None) == [b"a b\n"]
     assert pretokenize(b"", None) == []
     assert pretokenize(b"", "gpt2") == []
 
 
-def test_the_gpt2_pattern_cuts_contractions_letters_digits_signs_and_spaces():
+def test_the_gpt2_pattern_splits_contractions_letters_digits_symbols_and_spaces():
     pieces = pretokenize("I'll pay 50€!  ok\n".encode(), "gpt2")
     expected = ["I", "'ll", " pay", " 50", "€!", " ", " ok", "\n"]
     assert pieces == [text.encode() for text in expected]
@@ -79,15 +79,15 @@ def test_a_broken_pattern_is_a_pattern_error_that_shows_it():
         pretokenize(b"a", "(a")
 
 
-def test_sets_are_made_of_sets():
+def test_set_operations_are_supported():
     assert pretokenize(b"ab&c", "[a-c&&[^b]]+") == [b"a", b"b&", b"c"]
     assert pretokenize(b"a1-b", r"[\w--\d]") == [b"a", b"1-", b"b"]
     assert pretokenize(b"abcx]", "[[a-b]x]+") == [b"ab", b"c", b"x", b"]"]
-    # Outside a set, and escaped, they are characters.
+    # Outside a set, or escaped, the operators are literal.
     assert pretokenize(b"a&&b--", r"&&|[\-\[]+") == [b"a", b"&&", b"b", b"--"]
 
 
-def test_case_is_folded_character_by_character_beside_sets_of_sets():
+def test_case_folding_stays_simple_with_set_operations():
     text = "ss SS ß ẞ ſs"
     plain = pretokenize(text.encode(), "(?i:ss|st)|x")
     assert plain == [b"ss", b" ", b"SS", " ß ẞ ".encode(), "ſs".encode()]
@@ -103,14 +103,14 @@ def test_case_is_folded_character_by_character_beside_sets_of_sets():
         ("[[:alpha:]]+", "the class [:alpha:]"),
     ],
 )
-def test_a_set_that_regex_reads_in_its_own_way_is_refused(pattern, what):
+def test_a_set_that_regex_and_the_engine_read_differently_is_refused(pattern, what):
     with pytest.raises(PatternError) as caught:
         pretokenize(b"a", pattern)
     assert f"has {what} in a set at character " in str(caught.value)
 
 
 @given(st.binary(), st.sampled_from(["gpt2", "cl100k", "o200k", "ck", None, "a+", "(?=b)"]))
-def test_pretokens_put_together_are_the_text(text, pattern):
+def test_concatenated_pretokens_are_the_text(text, pattern):
     pieces = pretokenize(text, pattern)
     assert b"".join(pieces) == text
     assert all(pieces)
@@ -123,7 +123,7 @@ def test_overlapping_pairs_are_counted():
     assert count_pairs({(7, 7, 7): 10, (7, 8): 1}) == {(7, 7): 20, (7, 8): 1}
 
 
-def test_a_merge_goes_left_to_right_without_overlap():
+def test_merges_apply_left_to_right_without_overlap():
     assert merge((7, 7, 7), (7, 7), 300) == (300, 7)
     assert merge((1, 2, 1, 2), (1, 2), 300) == (300, 300)
 
@@ -136,7 +136,7 @@ def test_the_three_tie_rules_pick_three_pairs():
     assert pick(tied, tokens, "smallest-bytes") == (2, 1)
 
 
-def test_a_tie_on_the_left_is_decided_on_the_right():
+def test_pairs_with_equal_left_parts_are_ordered_by_their_right_parts():
     tokens = {0: b"b", 1: b"a"}
     tied = {(0, 1): 1, (0, 0): 1}
     assert pick(tied, tokens, "smallest-ids") == (0, 0)
@@ -144,14 +144,14 @@ def test_a_tie_on_the_left_is_decided_on_the_right():
     assert pick(tied, tokens, "smallest-bytes") == (0, 1)
 
 
-def test_byte_strings_are_compared_as_python_compares_pairs_left_first():
+def test_pairs_of_byte_strings_compare_like_tuples():
     tokens = {0: b"a", 1: b"ab", 2: b"c", 3: b"b"}
-    tied = {(0, 2): 1, (1, 3): 1}  # joined they are "ac" and "abb": comparing those would differ
+    tied = {(0, 2): 1, (1, 3): 1}  # comparing the concatenations "ac" and "abb" would differ
     assert pick(tied, tokens, "greatest-bytes") == (1, 3)
     assert pick(tied, tokens, "smallest-bytes") == (0, 2)
 
 
-def test_one_text_given_as_the_documents_is_a_type_error():
+def test_a_single_string_as_documents_is_a_type_error():
     with pytest.raises(TypeError, match="expected several"):
         count_pretokens(b"abc", RECIPES["plain"])
 
@@ -200,12 +200,12 @@ def test_ck_ascii_leaves_218_merges_at_320_tokens_where_bytes_leave_60():
     assert [len(train([document], 320, recipe).merges) for recipe in recipes] == [60, 218]
 
 
-def test_ck_ascii_refuses_other_bytes_in_the_corpus_by_name():
+def test_ck_ascii_refuses_other_bytes_in_the_corpus_with_their_offset():
     with pytest.raises(CorpusError, match="byte 0xC3 at offset 2"):
         train(["abà".encode()], 110, RECIPES["ck-ascii"])
 
 
-def test_the_seeds_svg_fragment_starts_with_its_commonest_pair():
+def test_the_seeds_svg_fragment_merges_its_most_frequent_pair_first():
     svg = b'<svg viewBox="0 0 24 24">\n  <path d="M12 2L2 22h20z"/>\n</svg>\n'
     result = train([svg], 262, RECIPES["ck"])
     pairs = count_pairs({tuple(4 + byte for byte in svg): 1})
@@ -232,18 +232,18 @@ def test_from_scratch_puts_specials_after_the_bytes_and_splits_at_them():
     assert result.stopped == "no pairs"
 
 
-def test_the_lowest_rank_goes_first_not_the_leftmost_pair():
+def test_the_lowest_rank_merges_first_not_the_leftmost_pair():
     vocab = Vocabulary(BYTES | {256: b"bc", 257: b"ab"}, [(98, 99, 256), (97, 98, 257)])
     assert encode(vocab, "abc") == [97, 256]
     assert encode_greedy(vocab, b"abc") == [257, 99]
 
 
-def test_rank_is_the_place_in_the_list_and_not_the_id():
+def test_rank_is_the_position_in_the_merge_list_not_the_id():
     vocab = Vocabulary(BYTES | {256: b"ab", 257: b"bc"}, [(98, 99, 257), (97, 98, 256)])
     assert encode(vocab, "abc") == [97, 257]
 
 
-def test_lowest_is_the_same_by_merges_and_by_longest_match():
+def test_lowest_encodes_the_same_by_merges_and_by_longest_match():
     merges = [(b"e", b"s"), (b"es", b"t"), (b"l", b"o"), (b"lo", b"w")]
     tokens = BYTES | {256 + n: left + right for n, (left, right) in enumerate(merges)}
     ids = {token: token_id for token_id, token in tokens.items()}
@@ -276,7 +276,7 @@ def test_bpetite_fr7_merges_never_cross_pretokens():
     assert result.stopped == "no pairs"
 
 
-def test_bpetite_fr9_a_size_below_256_is_a_value_error_in_its_words():
+def test_bpetite_fr9_a_size_below_256_is_a_value_error_in_the_seeds_words():
     with pytest.raises(ValueError, match=r"^vocab_size must be >= 256, got 255$"):
         train([b"ab"], 255, RECIPES["bpetite"])
 
@@ -348,7 +348,7 @@ def test_the_edge_cases_of_the_worked_theory_round_trip(text):
     assert decode(vocab, encode(vocab, text)) == text
 
 
-def test_unseen_characters_are_their_bytes():
+def test_unseen_characters_are_encoded_as_their_bytes():
     vocab = train(THEORY_CORPUS, 260, RECIPES["plain"]).vocab
     assert encode(vocab, "") == []
     assert encode(vocab, "mañana") == list("mañana".encode())
@@ -388,7 +388,7 @@ def test_training_stops_when_the_best_count_is_below_min_frequency():
         assert (len(result.merges), result.stopped) == (merges, stopped)
 
 
-def test_min_frequency_zero_is_as_one():
+def test_min_frequency_zero_means_the_same_as_one():
     for least in (0, 1):
         result = train({b"ab": 1}, 400, RECIPES["plain"].replace(min_frequency=least))
         assert (len(result.merges), result.stopped) == (1, "no pairs")
@@ -404,7 +404,7 @@ def test_max_token_bytes_is_inclusive_and_skips_longer_pairs():
 
 
 @pytest.mark.parametrize(("limit", "longest"), [(1, 2), (2, 2), (3, 2), (4, 3), (5, 4)])
-def test_max_token_bytes_is_strict_as_in_hugging_face(limit, longest):
+def test_max_token_bytes_is_exclusive_as_in_hugging_face(limit, longest):
     recipe = RECIPES["huggingface"].replace(max_token_bytes=limit)
     counts = {b"abcdefgh"[:length]: 10 - length for length in range(2, 9)}
     assert max(map(len, train(counts, 300, recipe).vocab.ids)) == longest
@@ -417,7 +417,7 @@ def test_hugging_face_orders_bytes_by_their_letters():
     assert vocab.ids[b" "] == 220
 
 
-def test_a_token_spelt_like_a_special_takes_its_id_in_hugging_face_and_uses_no_room():
+def test_a_token_spelled_like_a_special_token_takes_its_id_in_hugging_face():
     recipe = RECIPES["huggingface"].replace(special_tokens=("ab",))
     result = train({b"abc": 3}, 258, recipe)
     assert [m.new for m in result.merges] == [0, 257]
@@ -426,7 +426,7 @@ def test_a_token_spelt_like_a_special_takes_its_id_in_hugging_face_and_uses_no_r
 
 
 @pytest.mark.parametrize("special", ["a", "Ġa"])
-def test_a_special_that_is_spelt_like_other_bytes_is_refused_by_name(special):
+def test_a_special_token_spelled_like_other_bytes_is_refused(special):
     recipe = RECIPES["huggingface"].replace(special_tokens=(special,))
     with pytest.raises(UnsupportedError, match=f"special token '{special}'"):
         train([b"x a a a"], 300, recipe)
@@ -436,31 +436,30 @@ def test_a_pretoken_that_never_occurs_is_not_trained_on():
     assert train({b"ab": 0}, 300, RECIPES["plain"]).stopped == "no pairs"
 
 
-def test_counts_may_pass_32_bits():
+def test_counts_may_exceed_32_bits():
     result = train({b"ab": 2**33, b"bc": 2**32}, 257, RECIPES["plain"])
     assert result.merges == ((97, 98, 256, 2**33),)
 
 
 @given(st.lists(st.text("ab c\n", max_size=12), max_size=6), st.sampled_from(sorted(RECIPES)))
-def test_the_order_of_documents_does_not_matter(texts, name):
-    documents = [text.encode() for text in texts]
+def test_the_order_of_documents_does_not_matter(strings, name):
+    documents = [string.encode() for string in strings]
     size = RECIPES[name].minimum_size + 8
     assert train(documents, size, RECIPES[name]) == train(documents[::-1], size, RECIPES[name])
 
 
 @given(st.lists(st.text("abc ", max_size=12), max_size=5), st.sampled_from(sorted(RECIPES)))
-def test_a_smaller_training_is_the_beginning_of_a_larger_one(texts, name):
-    documents, recipe = [text.encode() for text in texts], RECIPES[name]
+def test_a_smaller_training_is_a_prefix_of_a_larger_one(strings, name):
+    documents, recipe = [string.encode() for string in strings], RECIPES[name]
     small = train(documents, recipe.minimum_size + 3, recipe)
     large = train(documents, recipe.minimum_size + 9, recipe)
     assert large.merges[: len(small.merges)] == small.merges
 
 
 @given(st.lists(st.text("aab ", max_size=20), max_size=5), st.sampled_from(sorted(RECIPES)))
-def test_every_learned_token_encodes_to_itself_and_is_made_by_one_pair(texts, name):
-    result = train(
-        [text.encode() for text in texts], RECIPES[name].minimum_size + 12, RECIPES[name]
-    )
+def test_every_learned_token_encodes_to_itself_and_is_made_by_one_pair(strings, name):
+    documents = [string.encode() for string in strings]
+    result = train(documents, RECIPES[name].minimum_size + 12, RECIPES[name])
     made = [merge.new for merge in result.merges]
     assert len(set(made)) == len(made)
     for token_id in made:
@@ -480,20 +479,20 @@ def test_a_rank_file_merges_the_pair_whose_result_has_the_lowest_id():
     assert encode(ranked(b"ab", b"bc"), "abcx") == [256, 99, 120]
 
 
-def test_a_rank_file_merges_by_bytes_whatever_the_parts():
-    # "abcd" is reached by ab + cd, though no list of merges says so.
+def test_a_rank_file_merges_any_two_parts_whose_bytes_are_a_token():
+    # "abcd" is ab + cd, although there is no list of merges that says so.
     assert encode(ranked(b"ab", b"cd", b"abcd"), "abcdx") == [258, 120]
 
 
-def test_a_rank_file_looks_the_whole_pretoken_up_first():
-    vocab = ranked(b"xyz")  # no two parts make it
+def test_a_rank_file_looks_up_the_whole_pretoken_first():
+    vocab = ranked(b"xyz")  # no merge makes it
     assert encode(vocab, "xyz") == [256]
     assert encode(vocab, "xyzx") == [120, 121, 122, 120]
     *_, last = encode_steps(vocab, b"xyz", whole_first=False)
     assert last.parts == (120, 121, 122)
 
 
-def test_ignore_merges_looks_the_whole_pretoken_up_first_and_plain_merges_do_not():
+def test_only_ignore_merges_looks_up_the_whole_pretoken_first():
     tokens = BYTES | {256: b"bc", 257: b"ab", 258: b"abc"}
     merges = [(98, 99, 256), (97, 98, 257), (257, 99, 258)]
     assert encode(Vocabulary(tokens, merges), "abc") == [97, 256]
@@ -501,14 +500,14 @@ def test_ignore_merges_looks_the_whole_pretoken_up_first_and_plain_merges_do_not
     assert encode(Vocabulary(tokens, merges, ignore_merges=True), "abcx") == [97, 256, 120]
 
 
-def test_equal_ranks_go_leftmost_first():
+def test_equal_ranks_merge_leftmost_first():
     vocab = Vocabulary(BYTES | {256: b"aa"}, [(97, 97, 256)])
     assert encode(vocab, "aaa") == [256, 97]
     assert encode(ranked(b"aa"), "aaa") == [256, 97]
 
 
-def test_a_merge_that_makes_a_lower_rank_possible_is_followed_by_it_at_once():
-    # Listed out of order: (ab, c) before (a, b). One merge at a time, always the lowest now.
+def test_a_merge_that_enables_a_lower_rank_is_followed_by_it():
+    # (ab, c) is listed before (a, b). Each step applies the lowest rank that is possible then.
     tokens = BYTES | {256: b"abc", 257: b"ab", 258: b"ca"}
     vocab = Vocabulary(tokens, [(257, 99, 256), (97, 98, 257), (99, 97, 258)])
     assert encode(vocab, "abcab") == [256, 257]
@@ -531,7 +530,7 @@ def test_a_character_outside_ascii_is_one_unk():
     assert encode_greedy(vocab, "abàab".encode()) == [102, 0, 102]
 
 
-def test_a_character_outside_ascii_without_unk_is_an_error_with_its_place():
+def test_a_character_outside_ascii_without_unk_is_an_error_with_its_offset():
     tokens = {byte: bytes([byte]) for byte in range(0x20, 0x7F)}
     vocab = Vocabulary(tokens | {200: b"<s>"}, special_tokens={"<s>": 200}, alphabet="ascii")
     with pytest.raises(ValueError, match="character 'à' at byte 5 "):
@@ -548,18 +547,18 @@ def test_an_unk_never_takes_part_in_a_merge():
     assert encode(vocab, "éa") == [0, 97]
 
 
-def test_lone_surrogates_become_replacement_characters_and_pairs_one_character():
+def test_surrogate_pairs_are_joined_and_lone_surrogates_replaced():
     vocab = Vocabulary(BYTES)
     assert encode(vocab, "\ud83e\udd8a") == list("🦊".encode())
     assert encode(vocab, "a\ud800") == list("a\ufffd".encode())
 
 
-def test_unknown_ids_are_a_clear_error():
+def test_an_unknown_id_is_an_error_that_names_it():
     with pytest.raises(UnknownIdError, match="id 999 is not in the vocabulary of 256 tokens"):
         decode_bytes(Vocabulary(BYTES), [97, 999])
 
 
-def test_decoding_replaces_what_is_not_utf8_unless_told():
+def test_decoding_replaces_invalid_utf8_by_default():
     vocab = Vocabulary(BYTES)
     assert decode(vocab, [97, 0xFF]) == "a\ufffd"
     with pytest.raises(UnicodeDecodeError):
@@ -597,7 +596,7 @@ def test_a_trained_vocabulary_encodes_the_same_by_merges_and_by_ranks(text):
 
 @st.composite
 def rank_files_that_resplit(draw):
-    """Tokens of a and b, each of which the tokens before it cut in exactly two."""
+    """Tokens of a's and b's, each of which the tokens before it encode to exactly two ids."""
     tokens = dict(BYTES)
     merges = []
     for token in draw(st.lists(st.text("ab", min_size=2, max_size=6), max_size=12, unique=True)):
@@ -610,8 +609,8 @@ def rank_files_that_resplit(draw):
 
 
 @given(rank_files_that_resplit(), st.lists(st.text("ab", max_size=16), max_size=5))
-def test_a_rank_file_that_resplits_is_a_merge_list(tokens_and_merges, texts):
-    # docs/algorithm.md, fact 5. Random tokens: most of these vocabularies no training would give.
+def test_a_rank_file_that_resplits_is_equal_to_a_merge_list(tokens_and_merges, texts):
+    # docs/algorithm.md, fact 5. The tokens are random; few of these could come from a training.
     tokens, merges = tokens_and_merges
     by_ranks, by_merges = Vocabulary(tokens, ranking="ranks"), Vocabulary(tokens, merges)
     for text in [*texts, *(token.decode() for token in tokens.values() if len(token) > 1)]:
@@ -621,7 +620,7 @@ def test_a_rank_file_that_resplits_is_a_merge_list(tokens_and_merges, texts):
 # ---------------------------------------------------------------------------- peers
 
 
-def test_merges_are_hugging_faces_own():
+def test_merges_equal_those_of_hugging_face():
     tokenizers = pytest.importorskip("tokenizers")
     documents = ["the cat sat on the mat\n", "aaa aab  naïve\t12\n", "\x01\x02 the\x01\x02"] * 2
     for specials, limit, size in [((), None, 300), (("the",), 4, 290), (("<s>", "at"), 3, 280)]:
@@ -644,7 +643,7 @@ def test_merges_are_hugging_faces_own():
         assert ours == theirs
 
 
-def test_merges_are_rustbpes_own():
+def test_merges_equal_those_of_rustbpe():
     rustbpe = pytest.importorskip("rustbpe")
     documents = ["the cat sat on the mat\n", "aaa aab  naïve\t12\n"] * 2
     peer = rustbpe.Tokenizer()

@@ -281,7 +281,7 @@ def test_an_id_that_no_vocabulary_can_have_is_an_error(tok, unknown):
             call()
 
 
-def test_decoding_replaces_what_is_not_utf8_unless_told(tok):
+def test_decoding_replaces_invalid_utf8_by_default(tok):
     assert tok.decode([255]) == "�"
     assert tok.decode([255], errors="ignore") == ""
     with pytest.raises(UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Training: sizes, why it stopped, progress, the fields of a recipe and their errors."""
+"""Training: sizes, stop reasons, progress, and the fields of a recipe with their errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_smallest_size_gives_no_merges_and_one_below_is_refused(name):
         train(recipe=name, vocab_size=smallest - 1)
 
 
-def test_a_size_that_is_too_small_says_what_it_is_made_of():
+def test_the_error_for_a_small_size_lists_what_the_minimum_includes():
     with pytest.raises(ValueError, match=r"258.*at least 259.*256 bytes.*3 special tokens"):
         train(recipe="from-scratch", vocab_size=258, special_tokens=["x", "y", "z"])
     with pytest.raises(ValueError, match=r"^vocab_size must be >= 256, got 255$"):
@@ -55,18 +55,18 @@ def test_the_size_is_checked_before_the_corpus_is_read():
         byteweld.train(documents(), vocab_size=3)
 
 
-def test_a_size_far_beyond_the_corpus_is_no_trouble():
+def test_a_size_far_beyond_the_corpus_is_allowed():
     tok = train(vocab_size=2**62)
     assert tok.training.stop == "no pairs"
     assert tok.training.merges_planned == 2**62 - 256
 
 
-def test_what_counts_in_the_size_depends_on_the_recipe():
+def test_the_recipe_decides_whether_special_tokens_count_in_the_size():
     assert len(train("abcd" * 9, recipe="modern", vocab_size=258, special_tokens=["<s>"])) == 258
     assert len(train("abcd" * 9, recipe="bpetite", vocab_size=258)) == 259
 
 
-# ---------------------------------------------------------------------- what happened
+# ---------------------------------------------------------------------- the report
 
 
 def test_training_says_why_it_stopped():
@@ -101,38 +101,38 @@ def test_training_cannot_be_changed():
 
 
 def test_progress_is_start_every_hundredth_merge_and_complete():
-    heard: list[TrainingEvent] = []
+    events: list[TrainingEvent] = []
     document = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
-    tok = train(document, vocab_size=600, recipe="bpetite", progress=heard.append)
+    tok = train(document, vocab_size=600, recipe="bpetite", progress=events.append)
     learned = tok.training.merges_learned
     assert learned > 200
-    assert heard[0] == TrainingEvent("start", 0, 344)
-    assert heard[-1] == TrainingEvent("complete", learned, 344)
-    assert heard[1:-1] == [TrainingEvent("merge", n, 344) for n in range(100, learned + 1, 100)]
-    assert {(event.stage, event.total) for event in heard} == {("merge", 344)}
-    assert [event.done for event in heard] == [event.merges_completed for event in heard]
+    assert events[0] == TrainingEvent("start", 0, 344)
+    assert events[-1] == TrainingEvent("complete", learned, 344)
+    assert events[1:-1] == [TrainingEvent("merge", n, 344) for n in range(100, learned + 1, 100)]
+    assert {(event.stage, event.total) for event in events} == {("merge", 344)}
+    assert [event.done for event in events] == [event.merges_completed for event in events]
 
 
-def test_progress_hears_of_a_training_without_merges():
-    heard: list[TrainingEvent] = []
-    train("", progress=heard.append)
-    assert heard == [TrainingEvent("start", 0, 44), TrainingEvent("complete", 0, 44)]
+def test_progress_reports_a_training_without_merges():
+    events: list[TrainingEvent] = []
+    train("", progress=events.append)
+    assert events == [TrainingEvent("start", 0, 44), TrainingEvent("complete", 0, 44)]
 
 
-def test_an_error_in_progress_comes_through():
-    def complain(event):
+def test_an_exception_in_progress_propagates():
+    def fail(event):
         if event.kind == "merge":
-            raise RuntimeError("stop it")
+            raise RuntimeError("stop")
 
     document = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
-    with pytest.raises(RuntimeError, match="stop it"):
-        train(document, vocab_size=600, progress=complain)
+    with pytest.raises(RuntimeError, match="stop"):
+        train(document, vocab_size=600, progress=fail)
 
 
 # ---------------------------------------------------------------------- recipes
 
 
-def test_an_unknown_recipe_is_an_error_with_the_nearest():
+def test_an_unknown_recipe_is_an_error_with_a_suggestion():
     with pytest.raises(ValueError, match="did you mean 'from-scratch'"):
         train(recipe="from_scratch")
 
@@ -153,12 +153,12 @@ def test_a_recipe_of_another_type_is_a_type_error(recipe):
         ("patern", "pattern"),
     ],
 )
-def test_an_unknown_field_is_an_error_with_the_nearest(wrong, near):
+def test_an_unknown_field_is_an_error_with_a_suggestion(wrong, near):
     with pytest.raises(TypeError, match=f"{wrong!r}.*did you mean '{near}'"):
         train(**{wrong: 1})
 
 
-def test_a_field_that_is_like_no_other_is_an_error_without_a_guess():
+def test_an_unknown_field_that_resembles_no_other_is_an_error_without_a_suggestion():
     with pytest.raises(TypeError, match=r"unknown recipe field 'zzz'$"):
         train(zzz=1)
 
@@ -177,7 +177,7 @@ def test_a_field_that_is_like_no_other_is_an_error_without_a_guess():
     ],
     ids=str,
 )
-def test_a_value_that_a_field_cannot_have_is_refused_by_name(change, words):
+def test_an_invalid_value_is_an_error_that_names_the_field(change, words):
     with pytest.raises(ValueError, match=words):
         train(vocab_size=400, **change)
 
@@ -207,12 +207,12 @@ def test_special_tokens_are_strings():
         train(special_tokens=[5])
 
 
-def test_very_large_limits_are_no_limits():
+def test_limits_beyond_the_engines_integers_are_accepted():
     assert train(max_token_bytes=2**70).vocab == train().vocab
     assert train(min_frequency=2**70).vocab.merges == []
 
 
-def test_recipes_that_have_their_own_special_tokens_take_no_others():
+def test_recipes_with_fixed_special_tokens_accept_no_others():
     with pytest.raises(UnsupportedError, match="exactly one special token"):
         train(recipe="bpetite", special_tokens=["<s>"])
     with pytest.raises(UnsupportedError, match="no special tokens"):
@@ -232,7 +232,7 @@ def test_a_recipe_is_a_value():
         RECIPES["new"] = recipe
 
 
-def test_a_new_pattern_is_written_into_the_vocabulary_unless_told():
+def test_a_new_pattern_also_becomes_the_encode_pattern_unless_that_is_given():
     assert train(recipe="modern", pattern="gpt2").vocab.pattern == byteweld.PATTERNS["gpt2"]
     tok = train(recipe="modern", pattern=None, encode_pattern="gpt2")
     assert tok.vocab.pattern == byteweld.PATTERNS["gpt2"]
@@ -241,7 +241,7 @@ def test_a_new_pattern_is_written_into_the_vocabulary_unless_told():
 
 
 @pytest.mark.parametrize("field", ["pattern", "encode_pattern"])
-def test_a_pattern_that_cannot_be_compiled_is_refused_before_anything_is_read(field):
+def test_a_pattern_that_cannot_be_compiled_is_refused_before_the_corpus_is_read(field):
     def documents():
         raise AssertionError("read")
         yield ""
@@ -253,20 +253,20 @@ def test_a_pattern_that_cannot_be_compiled_is_refused_before_anything_is_read(fi
         byteweld.train(counts, vocab_size=300, **{"pattern": "(a", field: "(a"})
 
 
-def test_a_misspelt_pattern_is_an_error_with_the_nearest():
+def test_a_misspelled_pattern_is_an_error_with_a_suggestion():
     with pytest.raises(PatternError, match="did you mean 'o200k'"):
         train(pattern="o200")
 
 
-def test_a_special_token_that_hugging_face_would_confuse_is_refused():
+def test_a_special_token_that_would_share_an_id_in_hugging_face_is_refused():
     with pytest.raises(UnsupportedError, match="choose another"):
         train(recipe="huggingface", special_tokens=["a"], vocab_size=300)
 
 
-# ---------------------------------------------------------------------- the rules themselves
+# ---------------------------------------------------------------------- the rules
 
 
-def test_min_frequency_and_max_token_bytes_hold():
+def test_min_frequency_and_max_token_bytes_are_respected():
     tok = train("abababab", "abab", "xyz xyz", min_frequency=2, max_token_bytes=4)
     assert min(tok.training.merge_counts) >= 2
     assert max(len(token) for _, token in tok.vocab.ordinary()) == 4
@@ -275,7 +275,7 @@ def test_min_frequency_and_max_token_bytes_hold():
 
 
 def test_ties_are_broken_by_ids_or_by_bytes():
-    # A newline has a small id as a byte, and a large one in Hugging Face's order.
+    # A newline has a small id in byte order, and a large one in Hugging Face's order.
     counts = byteweld.Counts({b"ab": 1, b"bz": 1, b"ba": 1, b"\n\n": 1})
     chosen = [
         byteweld.train(counts, vocab_size=257, recipe="plain", tie_break=rule).vocab.merges[0]
@@ -297,7 +297,7 @@ def test_merges_do_not_cross_documents_pretokens_or_special_tokens():
 # ---------------------------------------------------------------------- cuts
 
 
-def test_a_cut_needs_a_training_and_a_size_within_it():
+def test_a_cut_needs_a_training_and_a_size_no_larger_than_it():
     tok = train("abababab")
     with pytest.raises(ValueError, match="at most 300"):
         tok.cut(301)

@@ -1,4 +1,4 @@
-"""The report of a training: written, read, found beside the vocabulary, refused where wrong."""
+"""The training report: writing, reading, finding it next to the vocabulary, rejecting bad ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ import byteweld
 from byteweld import FormatError, Training, TrainingEvent, UnsupportedError
 from byteweld.training import report_path
 
-TEXTS = ("low low low low low lower lower newest newest", "widest <|x|> widest", "naïve\r\n\r\n")
+DOCUMENTS = (
+    "low low low low low lower lower newest newest",
+    "widest <|x|> widest",
+    "naïve\r\n\r\n",
+)
 
 
 @pytest.fixture
 def tok():
-    return byteweld.train(iter(TEXTS), vocab_size=275, special_tokens=["<|x|>"])
+    return byteweld.train(iter(DOCUMENTS), vocab_size=275, special_tokens=["<|x|>"])
 
 
 @pytest.fixture
@@ -27,10 +31,10 @@ def saved(tok, tmp_path):
 
 
 @pytest.mark.parametrize("name", byteweld.RECIPES)
-def test_a_report_comes_back_as_it_was(name, tmp_path):
+def test_a_report_is_read_back_unchanged(name, tmp_path):
     recipe = byteweld.RECIPES[name]
-    texts = (text.encode("ascii", "ignore") for text in TEXTS)
-    tok = byteweld.train(texts, vocab_size=recipe.minimum_size + 9, recipe=recipe)
+    documents = (document.encode("ascii", "ignore") for document in DOCUMENTS)
+    tok = byteweld.train(documents, vocab_size=recipe.minimum_size + 9, recipe=recipe)
     path = tmp_path / "report.json"
     tok.training.save(path, tok.vocab)
     assert Training.load(path, tok.vocab) == tok.training
@@ -43,20 +47,20 @@ def test_a_report_comes_back_as_it_was(name, tmp_path):
 
 
 def test_the_report_of_an_extended_training_says_where_it_started(tok, tmp_path):
-    longer = byteweld.train(iter(TEXTS), start=tok, vocab_size=280)
+    longer = byteweld.train(iter(DOCUMENTS), start=tok, vocab_size=280)
     longer.training.save(tmp_path / "r.json", longer.vocab)
     training = Training.load(tmp_path / "r.json", longer.vocab)
     assert training == longer.training
     assert training.start == (tok.vocab.fingerprint, 272, len(tok.vocab.merge_ids), 272)
 
 
-def test_a_report_is_not_replaced_unless_told(saved, tok):
+def test_a_report_is_replaced_only_with_overwrite(saved, tok):
     with pytest.raises(FileExistsError, match="overwrite=True"):
         tok.training.save(report_path(saved), tok.vocab)
     tok.training.save(report_path(saved), tok.vocab, overwrite=True)
 
 
-def test_a_report_lies_beside_a_file_and_in_a_folder(tmp_path):
+def test_the_report_is_next_to_a_file_or_inside_a_folder(tmp_path):
     (tmp_path / "folder").mkdir()
     assert report_path("a/tokenizer.json").as_posix() == "a/tokenizer.training.json"
     assert report_path("corpus.tiktoken").as_posix() == "corpus.training.json"
@@ -64,14 +68,14 @@ def test_a_report_lies_beside_a_file_and_in_a_folder(tmp_path):
     assert report_path("new/").as_posix() == "new/training.json"
 
 
-def test_loading_finds_the_report_and_can_cut(saved, tok):
+def test_a_loaded_tokenizer_has_its_report_and_can_be_cut(saved, tok):
     loaded = byteweld.load(saved)
     assert loaded.training == tok.training
     assert loaded.cut(262) == tok.cut(262)
     assert pickle.loads(pickle.dumps(loaded)).training == tok.training
 
 
-def test_loading_passes_over_the_report_of_another_vocabulary(saved, tok):
+def test_loading_ignores_the_report_of_another_vocabulary(saved, tok):
     tok.cut(270).save(saved, overwrite=True)
     loaded = byteweld.load(saved)
     assert loaded.training is None
@@ -81,7 +85,7 @@ def test_loading_passes_over_the_report_of_another_vocabulary(saved, tok):
         Training.load(report_path(saved), loaded.vocab)
 
 
-def test_without_a_report_nothing_is_known(tok, tmp_path):
+def test_without_a_report_training_is_none(tok, tmp_path):
     tok.save(tmp_path / "t.json")
     assert byteweld.load(tmp_path / "t.json").training is None
 
@@ -90,7 +94,7 @@ BROKEN = {
     "merges_learned": [-1, 1.5, True, "1", None, 10**40],
     "count_seconds": [-1, "now", None, True],
     "stop": ["tired", None, 3],
-    "recipe": [None, {"name": 5}, {"colour": "red"}, {"min_frequency": "2"}, []],
+    "recipe": [None, {"name": 5}, {"color": "red"}, {"min_frequency": "2"}, []],
     "merge_counts": [None, [1], ["1"], {}, 3],
     "removed_tokens": [None, [1]],
     "first_tokens": [0, None],
@@ -103,7 +107,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("key", BROKEN)
-def test_a_broken_report_is_refused_by_name_and_passed_over_when_loading(saved, tok, key):
+def test_a_broken_report_is_an_error_and_ignored_by_load(saved, tok, key):
     path = report_path(saved)
     whole = json.loads(path.read_text())
     for wrong in BROKEN[key]:
@@ -119,7 +123,7 @@ def test_a_broken_report_is_refused_by_name_and_passed_over_when_loading(saved, 
             Training.load(path, tok.vocab)
 
 
-def test_a_report_that_is_cut_anywhere_is_refused(saved, tok):
+def test_a_truncated_report_is_refused(saved, tok):
     path = report_path(saved)
     whole = path.read_bytes()
     for length in range(0, len(whole) - 2, 7):
@@ -128,28 +132,28 @@ def test_a_report_that_is_cut_anywhere_is_refused(saved, tok):
             Training.load(path, tok.vocab)
 
 
-def test_events_tell_of_reading_and_then_of_merging(tmp_path):
+def test_events_report_counting_and_then_merging(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"low lower lowest " * 100_000)
-    heard: list[TrainingEvent] = []
-    byteweld.train(tmp_path / "a.txt", vocab_size=262, progress=heard.append)
-    stages = [event.stage for event in heard]
+    events: list[TrainingEvent] = []
+    byteweld.train(tmp_path / "a.txt", vocab_size=262, progress=events.append)
+    stages = [event.stage for event in events]
     assert stages == sorted(stages)  # count, then merge
-    counting = [event for event in heard if event.stage == "count"]
+    counting = [event for event in events if event.stage == "count"]
     assert {event.total for event in counting} == {1_700_000}
     assert counting[-1].done == 1_700_000
     assert [event.done for event in counting] == sorted(event.done for event in counting)
-    assert [event.kind for event in heard[len(counting) :]] == ["start", "complete"]
-    assert {event.merges_planned for event in heard} == {6}
+    assert [event.kind for event in events[len(counting) :]] == ["start", "complete"]
+    assert {event.merges_planned for event in events} == {6}
 
 
-def test_bytes_of_compressed_files_are_those_on_disk(tmp_path):
+def test_progress_counts_compressed_bytes(tmp_path):
     import gzip
 
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"low lower lowest " * 100_000))
     size = (tmp_path / "a.txt.gz").stat().st_size
-    heard: list[TrainingEvent] = []
-    tok = byteweld.train(tmp_path / "a.txt.gz", vocab_size=262, progress=heard.append)
-    counting = [event for event in heard if event.stage == "count"]
+    events: list[TrainingEvent] = []
+    tok = byteweld.train(tmp_path / "a.txt.gz", vocab_size=262, progress=events.append)
+    counting = [event for event in events if event.stage == "count"]
     assert (counting[-1].done, counting[-1].total) == (size, size)
     assert (tok.training.files, tok.training.file_bytes) == (1, size)
     assert tok.training.total_bytes == 1_700_000
@@ -165,7 +169,7 @@ def test_bytes_of_compressed_files_are_those_on_disk(tmp_path):
         *(("pattern", 1), ("name", None), ("max_token_bytes", "2")),
     ],
 )
-def test_a_recipe_that_is_none_is_refused(saved, tok, field, wrong):
+def test_an_invalid_recipe_in_a_report_is_refused(saved, tok, field, wrong):
     path = report_path(saved)
     whole = json.loads(path.read_text())
     path.write_text(json.dumps(whole | {"recipe": whole["recipe"] | {field: wrong}}))
@@ -180,7 +184,7 @@ def test_a_recipe_that_is_none_is_refused(saved, tok, field, wrong):
 @pytest.mark.parametrize(
     "wrong", [{"special_tokens": ["<x>"]}, {"encode_pattern": "gpt2"}, {"special_ids": "first"}]
 )
-def test_a_recipe_of_another_training_cuts_nothing(tmp_path, wrong):
+def test_a_report_with_another_recipe_cannot_be_used_for_a_cut(tmp_path, wrong):
     other = {"encode_pattern": "o200k"} if "encode_pattern" in wrong else {}
     tok = byteweld.train(
         iter(["low lower lowest"] * 9), vocab_size=262, special_tokens=["<y>"], **other
