@@ -1,8 +1,8 @@
 """Vocabulary <-> files: the table of formats, recognition by content, load() and save().
 
 Each format is one module, imported when it is used. It has the functions `recognize(path, head)`,
-`load(path, **options)`, `check(vocab)`, `files(vocab, path)` and `save(vocab, path, overwrite=)`.
-No format knows another.
+`load(path, **options)`, `check(vocab)`, `save(vocab, path, overwrite=)` and, if it writes more than
+one file, `files(vocab, path)`. No format knows another.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def check(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = 
 
 def files(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None) -> list[Path]:
     """Return every file that `save` would write, sidecars included, the main file first."""
-    found: list[Path] = _module(_format_to_write(path, format)).files(vocab, Path(path))
-    return found
+    module = _module(_format_to_write(path, format))
+    return module.files(vocab, Path(path)) if hasattr(module, "files") else [Path(path)]
 
 
 def not_held(

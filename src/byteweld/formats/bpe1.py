@@ -252,11 +252,6 @@ def check(vocab: Vocabulary) -> None:
     refuse("BPE1", _find_obstacle(vocab))
 
 
-def files(vocab: Vocabulary, path: Path) -> list[Path]:
-    """Return the files that `save` writes."""
-    return [path]
-
-
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     """Write a section; a vocabulary that BPE1 cannot hold is an UnsupportedError."""
     check(vocab)

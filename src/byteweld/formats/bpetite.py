@@ -174,11 +174,6 @@ def check(vocab: Vocabulary) -> None:
     refuse("a bpetite artifact", _find_obstacle(vocab))
 
 
-def files(vocab: Vocabulary, path: Path) -> list[Path]:
-    """Return the files that `save` writes."""
-    return [path]
-
-
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     """Write an artifact; a vocabulary that schema v1 cannot hold is an UnsupportedError."""
     check(vocab)

@@ -202,11 +202,6 @@ def check(vocab: Vocabulary) -> None:
     refuse("tekken.json", _find_obstacle(vocab))
 
 
-def files(vocab: Vocabulary, path: Path) -> list[Path]:
-    """Return the files that `save` writes."""
-    return [path]
-
-
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     """Write a tekken.json; the ids must be in its order: special tokens, bytes, other tokens."""
     check(vocab)
