@@ -1,14 +1,16 @@
 """The compiled engine. Private: the documented face is `byteweld.Tokenizer` and the verbs.
 
-`allowed` and `refused` are None or False (no special tokens), True (all of them), or a choice.
+`allowed` and `disallowed` are "all", or texts of special tokens; None is the same as no texts.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from byteweld.vocab import Vocabulary
 
 __version__: str
 __all__ = [
@@ -19,7 +21,6 @@ __all__ = [
     "Encoder",
     "LetterModel",
     "MemoryLimit",
-    "SpecialChoice",
     "Table",
     "__version__",
     "canonical_pattern",
@@ -31,7 +32,6 @@ _Sums = tuple[int, int, int, int]
 
 _Text = str | bytes | bytearray
 _Engine = Literal["whole", "scanner", "automaton", "backtracking"]
-_Added = tuple[str, int, bool, bool, bool, bool, bool]
 
 @final
 class Documents:
@@ -172,62 +172,44 @@ class LetterModel:
     def foreign(self) -> list[str]: ...
     def table(self, given: Sequence[tuple[int, bytes]]) -> Table | None: ...
 
-@final
-class SpecialChoice:
-    """Special tokens to be recognised or refused, made by `Encoder.choose`."""
-
-_Specials = bool | SpecialChoice | None
+_Specials = Literal["all"] | Iterable[str] | None
 
 @final
 class Encoder:
-    """A vocabulary made ready. Immutable; shared by threads."""
+    """The engine of a `byteweld.Vocabulary`, built on first use. Immutable; shared by threads."""
 
-    def __new__(
-        cls,
-        *,
-        tokens: Sequence[tuple[int, bytes]] | Table,
-        merges: Sequence[tuple[int, int, int]],
-        ranking: Literal["merges", "merges-after-lookup", "ids"],
-        added: Sequence[_Added],
-        added_bytes: Sequence[tuple[int, bytes]],
-        pattern: str | None,
-        steps: Sequence[str | tuple[str, str, bool]],
-        normalizer: Sequence[str | tuple[str, str]],
-        gaps: Literal["characters", "bytes"],
-        unk: int | None,
-    ) -> Encoder: ...
-    def choose(self, texts: Sequence[str]) -> SpecialChoice: ...
-    def encode(self, text: _Text, allowed: _Specials, refused: _Specials) -> list[int]: ...
+    def __new__(cls, vocab: Vocabulary, *, eager: bool) -> Encoder: ...
+    def encode(self, text: _Text, allowed: _Specials, disallowed: _Specials) -> list[int]: ...
     def encode_to_numpy(
-        self, text: _Text, allowed: _Specials, refused: _Specials
+        self, text: _Text, allowed: _Specials, disallowed: _Specials
     ) -> NDArray[np.uint32]: ...
     def encode_batch(
         self,
         texts: Sequence[_Text],
         allowed: _Specials,
-        refused: _Specials,
+        disallowed: _Specials,
         num_threads: int | None,
     ) -> list[list[int]]: ...
     def encode_ragged(
         self,
         texts: Sequence[_Text],
         allowed: _Specials,
-        refused: _Specials,
+        disallowed: _Specials,
         num_threads: int | None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
     def encode_with_ends(
-        self, text: _Text, allowed: _Specials, refused: _Specials
+        self, text: _Text, allowed: _Specials, disallowed: _Specials
     ) -> tuple[list[int], list[int]]: ...
     def encode_spans(self, texts: Sequence[_Text], trusted: Sequence[bool]) -> list[int]: ...
     def encode_with_unstable(
-        self, text: str, allowed: _Specials, refused: _Specials
+        self, text: str, allowed: _Specials, disallowed: _Specials
     ) -> tuple[list[int], list[list[int]]]: ...
-    def count(self, text: _Text, allowed: _Specials, refused: _Specials) -> int: ...
+    def count(self, text: _Text, allowed: _Specials, disallowed: _Specials) -> int: ...
     def count_until(
-        self, text: _Text, limit: int, allowed: _Specials, refused: _Specials
+        self, text: _Text, limit: int, allowed: _Specials, disallowed: _Specials
     ) -> tuple[int, int, bool]: ...
     def pretokenize(self, text: _Text) -> list[bytes]: ...
-    def certain_end(self, text: _Text, allowed: _Specials, refused: _Specials) -> int: ...
+    def certain_end(self, text: _Text, allowed: _Specials, disallowed: _Specials) -> int: ...
     def decode_bytes(self, ids: Sequence[int] | NDArray[np.uint32]) -> bytes: ...
     def decode(self, ids: Sequence[int] | NDArray[np.uint32], errors: str) -> str: ...
     def token_bytes(self, id: int) -> bytes: ...

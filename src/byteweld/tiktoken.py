@@ -74,16 +74,18 @@ class Encoding(Tokenizer):
             special_tokens=special_tokens,
             name=name,
         )
-        self._share(made)
         vars(self).update(
-            _pat_str=pat_str, _mergeable_ranks=mergeable_ranks, _special_tokens=special_tokens
+            vars(made),
+            _pat_str=pat_str,
+            _mergeable_ranks=mergeable_ranks,
+            _special_tokens=special_tokens,
         )
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer) -> Encoding:
         """Give a tokenizer tiktoken's face; the two share one engine."""
         made = cls.__new__(cls)
-        made._share(tokenizer)
+        vars(made).update(vars(tokenizer))
         return made
 
     @classmethod
@@ -227,7 +229,7 @@ class Encoding(Tokenizer):
         if self is _registered.get(self.name):
             return (get_encoding, (self.name,))
         given = {name: value for name, value in vars(self).items() if name in _GIVEN}
-        return (_rebuild, (self._vocab, self._name, self._training), given)
+        return (_rebuild, (self._vocab, self._name, self.training), given)
 
     # ------------------------------------------------------------------ private, but used by many
 
@@ -246,17 +248,8 @@ class Encoding(Tokenizer):
     @cached_property
     def _without_pattern(self) -> Tokenizer:
         vocab = self._vocab
-        return Tokenizer(
-            Vocabulary(
-                vocab.tokens,
-                vocab.merge_ids,
-                added_tokens=vocab.added_tokens,
-                roles=vocab.roles,
-                alphabet=vocab.alphabet,
-                ranking=vocab.ranking,
-                ignore_merges=vocab.ignore_merges,
-            )
-        )
+        whole = {"pattern": None, "steps": (), "normalizer": (), "template": ((), ())}
+        return Tokenizer(Vocabulary(vocab.tokens, vocab.merge_ids, **(vocab.traits() | whole)))
 
     def _encode_single_piece(self, text_or_bytes: Text) -> list[int]:
         """Encode a text as one pre-token."""
@@ -340,5 +333,5 @@ def _characters(disallowed: Specials) -> Specials:
     return disallowed or ()  # None is nothing
 
 
-def _rebuild(vocab: Vocabulary, name: str, training: Training | None) -> Encoding:
+def _rebuild(vocab: Vocabulary, name: str | None, training: Training | None) -> Encoding:
     return Encoding.from_tokenizer(Tokenizer(vocab, name=name, training=training))

@@ -1,18 +1,16 @@
-"""Tokenizer: a Vocabulary with its engine. Encode, decode, batches, offsets, counts.
+"""Tokenizer: a Vocabulary with its engine. Encodes, decodes, counts.
 
-Immutable, thread-safe, picklable, safe across fork. Options are call arguments, never state. Names,
-arguments and results are tiktoken's where it has them.
+Immutable, thread-safe, picklable, and safe to use after a fork. Options are arguments of the calls,
+never state. Names, arguments and results are tiktoken's where it has them.
 """
 
 from __future__ import annotations
 
 import os
-import threading
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from byteweld import _native
 from byteweld._text import Text, character_offsets, span_bytes, start_of, utf8
@@ -23,6 +21,8 @@ from byteweld.streams import DecodeStream, EncodeStream
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     import numpy as np  # slow to import, and only arrays need it
     from numpy.typing import NDArray
 
@@ -33,19 +33,12 @@ if TYPE_CHECKING:
     Ids = Sequence[int] | NDArray[np.uint32]
 
 Specials = Literal["all"] | Set[str] | Sequence[str]
-_Result = TypeVar("_Result")
+_NONE: frozenset[str] = frozenset()
 
-# Files are encoded in batches of about this many bytes, and so is a stream.
+# Files are encoded in batches of about this many bytes, and iterables in blocks.
 _BATCH_BYTES = 32 << 20
 _STREAM_BYTES = 1 << 16
-_NO_LIMIT = 2**63 - 1  # no text has so many tokens
-# How many different choices of special tokens are kept ready.
-_CHOICES = 64
-# The default of `allowed_special`; that it was not given is seen by its identity.
-_NONE: frozenset[str] = frozenset()
-# What the engine is then told: recognise none, refuse all.
-_Chosen = tuple[bool | _native.SpecialChoice, bool | _native.SpecialChoice]
-_REFUSE_ALL: _Chosen = (False, True)
+_NO_LIMIT = 2**63 - 1  # more tokens than any text has
 
 
 class Tokenizer:
@@ -63,58 +56,39 @@ class Tokenizer:
     ) -> None:
         if not isinstance(vocab, Vocabulary):
             raise TypeError(f"expected a Vocabulary, found {type(vocab).__name__}")
-        self._set(vocab, name=name, training=training)
-        self._encoder = _engine(vocab)  # what is wrong shows here, not at the first text
+        self._fill(vocab, name=name, training=training, eager=True)
 
-    def _set(self, vocab: Vocabulary, **known: object) -> None:
+    def _fill(
+        self,
+        vocab: Vocabulary,
+        *,
+        eager: bool,
+        name: str | None = None,
+        training: Training | None = None,
+        path: Path | None = None,
+    ) -> None:
         self._vocab = vocab
-        # A plain attribute, since one that looks whether it is there takes a tenth of a short call.
-        self._encoder = cast(_native.Encoder, _EngineToBe(self, lambda: _engine(vocab)))
-        self._choices: dict[frozenset[str], _native.SpecialChoice] = {}
-        # What is not given is found out when it is asked for.
-        vars(self).update({f"_{name}": value for name, value in known.items() if value is not None})
+        self._encoder = _native.Encoder(vocab, eager=eager)
+        self._name = name
+        self._training = training
+        self._path = path  # of the vocabulary, whose training report was not read yet
 
     @classmethod
     def _trained(cls, vocab: Vocabulary, training: Training) -> Tokenizer:
-        """The tokenizer of a training, whose vocabulary is right: the engine waits for a text."""
+        """Return a trained tokenizer. Its vocabulary works, so the engine is built on first use."""
         tok = cls.__new__(cls)
-        tok._set(vocab, training=training)
+        tok._fill(vocab, training=training, eager=False)
         return tok
 
     @classmethod
     def _loaded(cls, vocab: Vocabulary, path: Path, *, is_tried: bool = False) -> Tokenizer:
-        """The tokenizer of a file or folder, which may have the report of its training beside.
+        """Return the tokenizer of a file or folder, which may have a training report beside it.
 
-        If it was made before, and so can be, the engine waits for a text.
+        If an engine of this vocabulary was built before, this one is built on first use.
         """
         tok = cls.__new__(cls)
-        tok._set(vocab, name=path.stem)
-        if not is_tried:
-            tok._encoder = _engine(vocab)
-        tok._beside = path.absolute()
+        tok._fill(vocab, name=path.stem, path=path.absolute(), eager=not is_tried)
         return tok
-
-    _encoder: _native.Encoder
-    _beside: Path | None = None
-
-    @cached_property
-    def _name(self) -> str:
-        return f"byteweld-{self._vocab.fingerprint[:8]}"
-
-    @cached_property
-    def _training(self) -> Training | None:
-        if self._beside is None:
-            return None
-        from byteweld.training import load_report
-
-        return load_report(self._beside, self._vocab)
-
-    def _share(self, other: Tokenizer) -> None:
-        """Be the same tokenizer as another; there is one engine for both."""
-        engine = other._encoder
-        vars(self).update(vars(other))
-        if isinstance(engine, _EngineToBe):
-            vars(self).update(_encoder=_EngineToBe(self, engine._now))
 
     # ------------------------------------------------------------------ making
 
@@ -128,7 +102,7 @@ class Tokenizer:
         pattern: str | None = "gpt2",
         name: str | None = None,
     ) -> Tokenizer:
-        """Make a tokenizer of {id: bytes} and merges [(left bytes, right bytes)] in rank order.
+        """Make a tokenizer from {id: bytes} and merges [(left bytes, right bytes)] in rank order.
 
         Special tokens that are not in `vocab` get the next free ids, in order.
 
@@ -139,7 +113,7 @@ class Tokenizer:
         tokens = dict(vocab)
         by_bytes = {token: token_id for token_id, token in tokens.items()}
         if isinstance(special_tokens, str):
-            raise TypeError(f"special_tokens is a list of strings, found {special_tokens!r}")
+            raise TypeError(f"special_tokens is {special_tokens!r}; expected a list or a mapping")
         specials: dict[str, int] = {}
         for text in special_tokens:
             if isinstance(special_tokens, Mapping):
@@ -156,7 +130,7 @@ class Tokenizer:
             for part in (left, right, left + right):
                 if part not in by_bytes:
                     raise VocabularyError(
-                        f"merge {rank} is ({left!r}, {right!r}), but {part!r} is no token"
+                        f"merge {rank} is ({left!r}, {right!r}), but {part!r} is not a token"
                     )
             merge_ids.append((by_bytes[left], by_bytes[right], by_bytes[left + right]))
         return cls(
@@ -172,10 +146,9 @@ class Tokenizer:
         special_tokens: Mapping[str, int] | None = None,
         name: str | None = None,
     ) -> Tokenizer:
-        """Make a tokenizer of {bytes: rank}, as `tiktoken.Encoding` takes them; ids are ranks.
+        """Make a tokenizer from {bytes: rank}, as `tiktoken.Encoding` takes them; ids are ranks.
 
-        Where every token is made of exactly two others, the merges are recovered: that is the same
-        tokenizer.
+        If every token is made of exactly two others, the merges are recovered, which changes no id.
         """
         if not isinstance(mergeable_ranks, Mapping):
             raise TypeError(f"expected a mapping of bytes to rank, found {mergeable_ranks!r}")
@@ -187,11 +160,11 @@ class Tokenizer:
             _refuse_collision(text, token_id, tokens)
         texts: dict[int, bytes] = {}
         for text, token_id in specials.items():
-            texts.setdefault(token_id, text.encode())  # the first of those that share an id
+            texts.setdefault(token_id, text.encode())  # of those that share an id, the first
         try:
             merges = recover_merges(tokens)
         except (TypeError, OverflowError):
-            Vocabulary(tokens)  # says better what is wrong
+            Vocabulary(tokens)  # raises a clearer error
             raise
         return cls(
             Vocabulary(
@@ -219,31 +192,27 @@ class Tokenizer:
         """Encode a text.
 
         Special tokens in the text raise `SpecialTokenError` unless `allowed_special` (a set, or
-        "all") permits them, which gives their id, or `disallowed_special=()` says that they are
-        plain text. `bytes` need not be UTF-8; nothing is lost. `add_bos` and `add_eos` add the
-        vocabulary's roles; `template` puts around the ids what the vocabulary's template says, as
-        Hugging Face's `add_special_tokens` does.
+        "all") permits them, which gives their id, or `disallowed_special=()` makes them plain text.
+        `bytes` need not be UTF-8; nothing is lost. `add_bos` and `add_eos` add the ids of these
+        roles; `template` adds the ids of the vocabulary's template, as Hugging Face's
+        `add_special_tokens` does.
+
+        >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
+        >>> tok = Tokenizer.from_merges(vocab, [(b"a", b"b")], special_tokens=["<|end|>"])
+        >>> tok.encode("abc"), tok.encode(b"ab\\xff")
+        ([256, 99], [256, 255])
+        >>> tok.encode("ab<|end|>", allowed_special="all")
+        [256, 257]
         """
-        # Said in full, here and below: for a short text, each call more is a tenth of the time.
-        allowed, refused = (
-            _REFUSE_ALL
-            if allowed_special is _NONE and disallowed_special == "all"
-            else self._special_arguments(allowed_special, disallowed_special)
-        )
         if add_bos or add_eos or template:
             before, after = self._around(add_bos, add_eos, template)
-            return [*before, *self._call(self._encoder.encode, text, allowed, refused), *after]
-        try:
-            return self._encoder.encode(text, allowed, refused)
-        except UnicodeEncodeError:
-            return self._encoder.encode(utf8(text), allowed, refused)
+            ids = self._encoder.encode(text, allowed_special, disallowed_special)
+            return [*before, *ids, *after]
+        return self._encoder.encode(text, allowed_special, disallowed_special)
 
     def encode_ordinary(self, text: Text) -> list[int]:
-        """Encode a text as plain text: special tokens are not recognised and not refused."""
-        try:
-            return self._encoder.encode(text, None, None)
-        except UnicodeEncodeError:
-            return self._encoder.encode(utf8(text), None, None)
+        """Encode a text as plain text: special tokens are neither recognized nor refused."""
+        return self._encoder.encode(text, None, None)
 
     def encode_to_numpy(
         self,
@@ -253,15 +222,7 @@ class Tokenizer:
         disallowed_special: Specials = "all",
     ) -> NDArray[np.uint32]:
         """Encode a text to an array of uint32."""
-        allowed, refused = (
-            _REFUSE_ALL
-            if allowed_special is _NONE and disallowed_special == "all"
-            else self._special_arguments(allowed_special, disallowed_special)
-        )
-        try:
-            return self._encoder.encode_to_numpy(text, allowed, refused)
-        except UnicodeEncodeError:
-            return self._encoder.encode_to_numpy(utf8(text), allowed, refused)
+        return self._encoder.encode_to_numpy(text, allowed_special, disallowed_special)
 
     def encode_batch(
         self,
@@ -274,10 +235,9 @@ class Tokenizer:
         add_eos: bool = False,
         template: bool = False,
     ) -> list[list[int]]:
-        """Encode many texts on several threads (by default as many as there are processors)."""
-        chosen = self._special_arguments(allowed_special, disallowed_special)
+        """Encode many texts on several threads, by default one per processor."""
         before, after = self._around(add_bos, add_eos, template)
-        lists = self._call_batch(self._encoder.encode_batch, texts, *chosen, num_threads)
+        lists = self._encoder.encode_batch(texts, allowed_special, disallowed_special, num_threads)
         if before or after:
             return [[*before, *ids, *after] for ids in lists]
         return lists
@@ -286,7 +246,7 @@ class Tokenizer:
         self, texts: Sequence[Text], *, num_threads: int | None = None
     ) -> list[list[int]]:
         """Encode many texts as plain text."""
-        return self._call_batch(self._encoder.encode_batch, texts, None, None, num_threads)
+        return self._encoder.encode_batch(texts, None, None, num_threads)
 
     def encode_ragged(
         self,
@@ -300,8 +260,7 @@ class Tokenizer:
 
         The ids of text i are `ids[offsets[i]:offsets[i + 1]]`. No Python integers are made.
         """
-        chosen = self._special_arguments(allowed_special, disallowed_special)
-        return self._call_batch(self._encoder.encode_ragged, texts, *chosen, num_threads)
+        return self._encoder.encode_ragged(texts, allowed_special, disallowed_special, num_threads)
 
     def encode_files(
         self,
@@ -340,12 +299,12 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> Iterator[int]:
-        """Encode one text that arrives in pieces (the lines of a file, say); yields ids lazily.
+        """Encode one text that arrives in pieces, such as the lines of a file; yields ids lazily.
 
-        The ids are those of the whole text. For the built-in patterns, and all others that need no
-        backtracking, memory is bounded by the longest pre-token; for the rest, and where the
-        vocabulary has steps, a normalizer or flags, the text is gathered first. For ids at the
-        first moment, or without an iterable, see `encode_stream`.
+        The ids are those of the whole text. For all patterns that need no backtracking, memory is
+        bounded by the longest pre-token; for other patterns, and if the vocabulary has steps, a
+        normalizer or added tokens with flags, the whole text is collected first. To get each id as
+        early as possible, or to feed pieces yourself, use `encode_stream`.
         """
         stream = self._encode_stream(allowed_special, disallowed_special, _STREAM_BYTES)
         for text in texts:
@@ -360,8 +319,8 @@ class Tokenizer:
     ) -> EncodeStream:
         """Encode one text that arrives in pieces, cut anywhere: feed them, then finish.
 
-        `feed` gives ids as soon as nothing that follows can change them; all together they are
-        those of the whole text. Memory is bounded as in `encode_iterable`.
+        `feed` returns ids as soon as no further text can change them; together they are the ids of
+        the whole text. Memory is bounded as in `encode_iterable`.
 
         >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
         >>> stream = Tokenizer.from_merges(vocab, [(b"a", b"b")]).encode_stream()
@@ -373,22 +332,26 @@ class Tokenizer:
     def _encode_stream(
         self, allowed: Specials, disallowed: Specials, block_bytes: int
     ) -> EncodeStream:
-        chosen = self._special_arguments(allowed, disallowed)
+        frozen = [
+            given if isinstance(given, str) else frozenset(given) for given in (allowed, disallowed)
+        ]
+        encoder = self._encoder
+        encoder.count(b"", *frozen)  # raises if they are wrong
         return EncodeStream(
-            lambda text: self._encoder.encode(text, *chosen),
-            lambda text: self._encoder.certain_end(text, *chosen),
+            lambda text: encoder.encode(text, *frozen),
+            lambda text: encoder.certain_end(text, *frozen),
             block_bytes=block_bytes,
         )
 
     def encode_spans(self, spans: Iterable[tuple[Text, bool]]) -> list[int]:
-        """Encode one text made of spans, each trusted or not, such as a template and its fillings.
+        """Encode one text made of spans, each trusted or not, such as a chat template and messages.
 
-        The text is the spans joined, and pre-tokens may cross their edges. A special token is
-        recognised only where its text lies wholly inside one trusted span: the leftmost such place
-        first, and there the longest such token. Nothing else is ever a special id, whatever an
-        untrusted span holds and wherever spans are cut; and nothing is refused. If all spans are
-        trusted and none cuts a special token, the ids are those of `allowed_special="all"`; if
-        none is, those of `disallowed_special=()`.
+        The text is the spans joined, and pre-tokens may cross span boundaries. A special token is
+        recognized only if it lies within one trusted span; at each position the longest one wins.
+        Nothing else ever becomes a special id, whatever an untrusted span holds and wherever spans
+        are cut, and nothing is refused. If all spans are trusted and none cuts a special token, the
+        ids are those of `allowed_special="all"`; if none is trusted, those of
+        `disallowed_special=()`.
 
         >>> vocab = {b: bytes([b]) for b in range(256)}
         >>> tok = Tokenizer.from_merges(vocab, [], special_tokens=["<|"])
@@ -407,19 +370,18 @@ class Tokenizer:
     ) -> tuple[list[int], list[tuple[int, int]]]:
         """Encode a text; returns ids and their (start, end) offsets.
 
-        Offsets in bytes tile the text. In characters, which index the str, a token starts with the
-        character that holds its first byte and ends after the one that holds its last: tokens that
-        share a character both have it.
+        Offsets in bytes cover the text without gaps or overlaps. Offsets in characters index the
+        str: a token starts at the character that holds its first byte and ends after the one that
+        holds its last, so tokens that share a character overlap there.
         """
         if unit not in ("bytes", "characters"):
             raise ValueError(f"unit is {unit!r}; it must be 'bytes' or 'characters'")
         if unit == "characters" and isinstance(text, bytes | bytearray):
             raise TypeError(
-                f"offsets in characters are those of a str, found {type(text).__name__}, "
-                "which need not be characters; decode it, or ask for unit='bytes'"
+                f"offsets in characters need a str, found {type(text).__name__}; "
+                "decode it, or pass unit='bytes'"
             )
-        chosen = self._special_arguments(allowed_special, disallowed_special)
-        ids, ends = self._call(self._encoder.encode_with_ends, text, *chosen)
+        ids, ends = self._encoder.encode_with_ends(text, allowed_special, disallowed_special)
         if unit == "characters" and isinstance(text, str):
             return ids, character_offsets(text, ends)
         return ids, list(zip([0, *ends], ends, strict=False))
@@ -431,12 +393,11 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> tuple[list[int], list[list[int]]]:
-        """Encode a text into certain ids and the sequences that its uncertain end could become."""
-        chosen = self._special_arguments(allowed_special, disallowed_special)
-        return self._call(self._encoder.encode_with_unstable, text, *chosen)
+        """Encode a text into stable ids and the sequences that its unstable end could become."""
+        return self._encoder.encode_with_unstable(text, allowed_special, disallowed_special)
 
     def encode_single_token(self, text_or_bytes: Text) -> int:
-        """The id of a text that is exactly one token, added ones included; else KeyError."""
+        """Return the id of a text that is exactly one token, added tokens included; or KeyError."""
         token = utf8(text_or_bytes)
         found = self._vocab.ids.get(token)
         if found is None:
@@ -454,16 +415,8 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> int:
-        """How many tokens a text has; no list is made."""
-        allowed, refused = (
-            _REFUSE_ALL
-            if allowed_special is _NONE and disallowed_special == "all"
-            else self._special_arguments(allowed_special, disallowed_special)
-        )
-        try:
-            return self._encoder.count(text, allowed, refused)
-        except UnicodeEncodeError:
-            return self._encoder.count(utf8(text), allowed, refused)
+        """Count the tokens of a text, without making a list."""
+        return self._encoder.count(text, allowed_special, disallowed_special)
 
     def count_until(
         self,
@@ -473,9 +426,10 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> int | None:
-        """How many tokens a text has, or None if more than `limit`; stops counting there."""
-        chosen = self._special_arguments(allowed_special, disallowed_special)
-        tokens, _, passed = self._call(self._encoder.count_until, text, _limit(limit), *chosen)
+        """Count the tokens of a text; stops and returns None if there are more than `limit`."""
+        tokens, _, passed = self._encoder.count_until(
+            text, _limit(limit), allowed_special, disallowed_special
+        )
         return None if passed else tokens
 
     def truncate(
@@ -486,15 +440,16 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> Text:
-        """The start of a text that its first `limit` tokens cover, in whole characters.
+        """Return the start of a text that its first `limit` tokens cover, in whole characters.
 
-        A text of at most `limit` tokens comes back as it is. Of a longer str, a last character
-        that the tokens cover in part is left out; of bytes nothing is. Encoded alone, the start
-        nearly always has `limit` tokens or fewer: more only where the pattern cuts it otherwise for
-        want of what followed.
+        A text of at most `limit` tokens is returned unchanged. In a longer str, a last character
+        that the tokens cover only in part is left out. Encoded alone, the result nearly always has
+        at most `limit` tokens; it has more only if the pattern splits it differently without the
+        text that followed.
         """
-        chosen = self._special_arguments(allowed_special, disallowed_special)
-        _, covered, passed = self._call(self._encoder.count_until, text, _limit(limit), *chosen)
+        _, covered, passed = self._encoder.count_until(
+            text, _limit(limit), allowed_special, disallowed_special
+        )
         if not passed:
             return text
         return start_of(text, covered) if isinstance(text, str) else text[:covered]
@@ -502,7 +457,7 @@ class Tokenizer:
     # ------------------------------------------------------------------ decoding
 
     def decode(self, ids: Ids, errors: str = "replace") -> str:
-        """Decode ids to text; `errors` says what becomes of bytes that are not UTF-8."""
+        """Decode ids to text; `errors` handles bytes that are not UTF-8, as in `bytes.decode`."""
         return self._encoder.decode(ids, errors)
 
     def decode_bytes(self, ids: Ids) -> bytes:
@@ -514,8 +469,8 @@ class Tokenizer:
     ) -> list[str]:
         """Decode many lists of ids.
 
-        `num_threads` is taken for tiktoken's sake: reading the lists is most of the work, and that
-        is done under Python's lock.
+        `num_threads` is accepted for tiktoken's sake and ignored: most of the work is reading the
+        lists, which needs the GIL.
         """
         return [self.decode(ids, errors) for ids in batch]
 
@@ -528,8 +483,8 @@ class Tokenizer:
     def decode_stream(self, errors: str = "replace") -> DecodeStream:
         """Decode ids that arrive one by one or in blocks: feed them, then finish.
 
-        `feed` gives text as soon as its bytes are whole characters; all together it is that of
-        `decode` with the same `errors`.
+        `feed` returns text as soon as its bytes are whole characters; together the pieces are what
+        `decode` returns with the same `errors`.
 
         >>> stream = Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []).decode_stream()
         >>> stream.feed([0x61, 0xC3]), stream.feed(0xA9), stream.feed(0xE6), stream.finish()
@@ -538,11 +493,11 @@ class Tokenizer:
         return DecodeStream(self._encoder.decode_bytes, errors)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
-        """The bytes of one token."""
+        """Return the bytes of one token."""
         return self._encoder.token_bytes(token_id)
 
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
-        """The bytes of each token."""
+        """Return the bytes of each token."""
         if isinstance(ids, str | bytes):
             raise TypeError(f"expected a sequence of ids, found {type(ids).__name__}")
         return [self._encoder.token_bytes(token_id) for token_id in ids]
@@ -570,17 +525,21 @@ class Tokenizer:
 
     @property
     def training(self) -> Training | None:
-        """What the training did, where that is known.
+        """What the training did, or None if not known.
 
-        It is for a tokenizer that was trained in this process, and for one that was loaded from a
-        file with its report beside it (`tokenizer.training.json`).
+        It is known if the tokenizer was trained in this process, or loaded from a file that has a
+        training report beside it (`tokenizer.training.json`), which `save` writes.
         """
+        if self._path is not None:
+            from byteweld.training import load_report
+
+            self._training, self._path = load_report(self._path, self._vocab), None
         return self._training
 
     @property
     def name(self) -> str:
         """A name for people."""
-        return self._name
+        return self._name or f"byteweld-{self._vocab.fingerprint[:8]}"
 
     @property
     def n_vocab(self) -> int:
@@ -603,7 +562,7 @@ class Tokenizer:
         return self._vocab.special_tokens["<|endoftext|>"]
 
     def is_special_token(self, token_id: int) -> bool:
-        """Whether an id is a special token's."""
+        """Whether an id is that of a special token."""
         if not isinstance(token_id, int):
             raise TypeError(f"expected an id, found {token_id!r}")
         return token_id in self._special_ids
@@ -614,19 +573,19 @@ class Tokenizer:
 
     @property
     def pattern_engine(self) -> str:
-        """What runs the pattern: "whole" (there is none), "scanner", "automaton" or "backtracking".
+        """What runs the pattern: "whole" (no pattern), "scanner", "automaton" or "backtracking".
 
-        The slowest one, where there are several steps.
+        If there are several steps, the slowest one.
         """
         slowness = ["whole", "scanner", "automaton", "backtracking"]
         return max(self._encoder.engines, key=slowness.index, default="whole")
 
     def unreachable_tokens(self) -> list[int]:
-        """Ids of tokens that encoding their own bytes does not give.
+        """Return the ids of tokens that do not encode to themselves.
 
-        The pattern may cut them (as happens in `ck`), or other merges go first. A token that ends
-        inside a character is listed too if its own bytes are cut otherwise, though it can occur in
-        a longer text.
+        The pattern may split them (as happens in `ck`), or other merges may go first. A token that
+        ends inside a character is listed if its own bytes are split, though a longer text may
+        contain it.
         """
         return [
             token_id
@@ -635,8 +594,8 @@ class Tokenizer:
         ]
 
     def pretokenize(self, text: Text) -> list[bytes]:
-        """Cut a text into the pre-tokens that are encoded one by one."""
-        return self._call(self._encoder.pretokenize, text)
+        """Split a text into pre-tokens, as they are encoded."""
+        return self._encoder.pretokenize(text)
 
     def show(
         self,
@@ -645,7 +604,7 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> EncodedText:
-        """Encode a text to look at it: `print` shows its tokens, a notebook shows them in colour.
+        """Encode a text to look at it: `print` shows its tokens, a notebook shows them in color.
 
         >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
         >>> print(Tokenizer.from_merges(vocab, [(b"a", b"b")]).show("ab a"))
@@ -653,21 +612,20 @@ class Tokenizer:
         """
         from byteweld.render import EncodedText, spans
 
-        chosen = self._special_arguments(allowed_special, disallowed_special)
-        ids, ends = self._call(self._encoder.encode_with_ends, text, *chosen)
+        ids, ends = self._encoder.encode_with_ends(text, allowed_special, disallowed_special)
         return EncodedText(tuple(spans(self._vocab, ids)), tuple(ends))
 
     def cut(self, vocab_size: int) -> Tokenizer:
-        """The same training at a smaller size: what `train(vocab_size=...)` would have given."""
-        if self._training is None:
+        """Return the tokenizer that the same training gives at a smaller size."""
+        training = self.training
+        if training is None:
             raise UnsupportedError(
                 "only a tokenizer whose training is known can be cut: one that was trained in this "
                 "process, or loaded with its report (tokenizer.training.json) beside it"
             )
         from byteweld.training.cut import cut_training
 
-        vocab, training = cut_training(self._vocab, self._training, vocab_size)
-        return Tokenizer._trained(vocab, training)
+        return Tokenizer._trained(*cut_training(self._vocab, training, vocab_size))
 
     def save(
         self,
@@ -677,14 +635,30 @@ class Tokenizer:
         overwrite: bool = False,
         **options: Any,
     ) -> None:
-        """Write the vocabulary; the format is chosen by the name, or given.
+        """Write the vocabulary; the format follows from the name unless it is given.
 
-        The report of the training is a file of its own: `tok.training.save(report_path(path),
-        tok.vocab)` writes it where `byteweld.load` finds it.
+        If the training is known, its report is written beside the vocabulary (`report_path`), where
+        `byteweld.load` finds it. Existing files are replaced only if `overwrite` is True.
         """
         from byteweld import formats
 
+        training = self.training
+        if training is None:
+            formats.save(self._vocab, path, format=format, overwrite=overwrite, **options)
+            return
+        from byteweld._files import check_file
+        from byteweld.training import load_report, report_path
+
+        is_folder = format in formats.FORMATS and formats.FORMATS[format].is_folder
+        target = f"{os.fspath(path)}{os.sep}" if is_folder else path
+        report = report_path(target)
+        # The same vocabulary in another format shares its report.
+        has_report = not overwrite and load_report(target, self._vocab) is not None
+        if not has_report and not Path(path).is_file():  # formats.save refuses an existing file
+            check_file(report, overwrite=overwrite)
         formats.save(self._vocab, path, format=format, overwrite=overwrite, **options)
+        if not has_report:
+            training.save(report, self._vocab, overwrite=overwrite)
 
     def __len__(self) -> int:
         return len(self._vocab)
@@ -698,7 +672,8 @@ class Tokenizer:
         return hash(self._vocab)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (self._vocab, self._name, self._training))
+        make = partial(Tokenizer, name=self._name, training=self.training)
+        return make, (self._vocab,)
 
     def __repr__(self) -> str:
         pattern = self._vocab.pattern
@@ -745,43 +720,12 @@ class Tokenizer:
     def _added_by_bytes(self) -> dict[bytes, int]:
         return {added.text.encode(): added.id for added in self._vocab.added_tokens}
 
-    def _special_arguments(self, allowed: Specials, disallowed: Specials) -> _Chosen:
-        """What the engine is told of special tokens: which to recognise, which to refuse."""
-        if not allowed and not isinstance(allowed, str):  # the usual cases, and the quickest
-            if disallowed == "all":
-                return _REFUSE_ALL
-            if not disallowed and not isinstance(disallowed, str):
-                return False, False
-        known = self._vocab.special_tokens
-        allowed_set = frozenset(known) if allowed == "all" else _special_set(allowed, "allowed")
-        allowed_set &= frozenset(known)
-        if disallowed == "all":
-            disallowed_set = frozenset(known) - allowed_set
-        else:
-            disallowed_set = _special_set(disallowed, "disallowed")
-        return (
-            True if len(allowed_set) == len(known) else self._choice(allowed_set),
-            self._choice(disallowed_set),
-        )
-
-    def _choice(self, texts: frozenset[str]) -> bool | _native.SpecialChoice:
-        if not texts:
-            return False
-        choice = self._choices.get(texts)
-        if choice is None:
-            choice = self._encoder.choose(sorted(texts))
-            if len(self._choices) < _CHOICES:  # only a memory: it never changes an answer
-                self._choices[texts] = choice
-        return choice
-
     def _around(
         self, add_bos: bool, add_eos: bool, template: bool
     ) -> tuple[Sequence[int], Sequence[int]]:
-        """The ids to put before and after those of a text."""
+        """Return the ids to add before and after those of a text."""
         if template and (add_bos or add_eos):
-            raise ValueError(
-                "template says itself what goes around a text; pass it without add_bos and add_eos"
-            )
+            raise ValueError("template adds its own ids; pass it without add_bos and add_eos")
         if template:
             return self._vocab.template
         return (
@@ -797,66 +741,6 @@ class Tokenizer:
             )
         return token_id
 
-    def _call(self, method: Callable[..., _Result], text: Text, *rest: object) -> _Result:
-        """Call the engine; a lone surrogate, which has no UTF-8, is U+FFFD, as in tiktoken."""
-        try:
-            return method(text, *rest)
-        except UnicodeEncodeError:
-            return method(utf8(text), *rest)
-
-    def _call_batch(
-        self, method: Callable[..., _Result], texts: Sequence[Text], *rest: object
-    ) -> _Result:
-        if isinstance(texts, str | bytes):
-            raise TypeError(f"expected a sequence of texts, found {type(texts).__name__}")
-        try:
-            return method(texts, *rest)
-        except UnicodeEncodeError:
-            return method([utf8(text) for text in texts], *rest)
-
-
-def _engine(vocab: Vocabulary) -> _native.Encoder:
-    ranking: Literal["merges", "merges-after-lookup", "ids"] = "merges"
-    if vocab.ranking == "ranks":
-        ranking = "ids"
-    elif vocab.ignore_merges or vocab._makes_every_token:
-        ranking = "merges-after-lookup"
-    table = vocab._table
-    return _native.Encoder(
-        tokens=list(vocab.ordinary()) if table is None else table,
-        merges=vocab._merges if table is None else (),
-        ranking=ranking,
-        added=vocab.added_tokens,
-        added_bytes=list(vocab.not_ordinary()),
-        pattern=vocab.pattern,
-        steps=vocab.steps,
-        normalizer=vocab.normalizer,
-        gaps="bytes" if vocab.alphabet == "partial" else "characters",
-        unk=vocab.roles.get("unk"),
-    )
-
-
-class _EngineToBe:
-    """Stands where a tokenizer's engine will be, and makes it when anything is asked of it."""
-
-    def __init__(self, tokenizer: Tokenizer, make: Callable[[], _native.Encoder]) -> None:
-        self._tokenizer = weakref.ref(tokenizer)  # which holds this
-        self._make = make
-        self._made: _native.Encoder | None = None
-        self._lock = threading.Lock()
-
-    def _now(self) -> _native.Encoder:
-        with self._lock:  # once, however many threads ask
-            if self._made is None:
-                self._made = self._make()
-        tokenizer = self._tokenizer()
-        if tokenizer is not None:
-            tokenizer._encoder = self._made
-        return self._made
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._now(), name)
-
 
 def _refuse_collision(text: str, token_id: int, tokens: Mapping[int, bytes]) -> None:
     """Two tokens cannot share an id: one of them would be lost."""
@@ -864,14 +748,6 @@ def _refuse_collision(text: str, token_id: int, tokens: Mapping[int, bytes]) -> 
         raise VocabularyError(
             f"special token {text!r} has id {token_id}, which is the token {tokens[token_id]!r}"
         )
-
-
-def _special_set(texts: Specials, which: str) -> frozenset[str]:
-    if isinstance(texts, str):
-        raise TypeError(
-            f"{which}_special is {texts!r}; it must be 'all' or a set of special tokens"
-        )
-    return frozenset(texts)
 
 
 def _limit(limit: int) -> int:
@@ -893,7 +769,3 @@ def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _rebuild(vocab: Vocabulary, name: str, training: Training | None) -> Tokenizer:
-    return Tokenizer(vocab, name=name, training=training)

@@ -35,7 +35,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     first, second = folder / "tokenizer.json", folder / "smaller.json"
     tok.save(first)
-    tok.training.save(byteweld.training.report_path(first), tok.vocab)
     tok.cut(300).save(second)
     lines = {
         "vocabulary": ["inspect", first],

@@ -75,9 +75,6 @@ def test_a_str_of_any_length_becomes_its_utf8(tok, character, length):
 @pytest.mark.parametrize("surrogate", ["\ud800", "\udbff", "\udc00", "\udfff"])
 def test_a_lone_surrogate_is_found_anywhere(tok, around, surrogate, place):
     text = around * place + surrogate + around * (40 - place)
-    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed") as caught:
-        tok._encoder.encode(text, None, None)
-    assert caught.value.start == place
     expected = list(text.replace(surrogate, "\ufffd").encode())
     assert tok.encode(text) == tok.encode_ordinary(text) == expected
     assert tok.encode(text, disallowed_special=()) == expected

@@ -1,15 +1,18 @@
-"""Calls for short texts, which go straight to the engine: the same answers as by the long way."""
+"""Calls with short texts, which take a shortcut to the engine, give the same answers as others."""
 
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import threading
+import warnings
 import weakref
 
 import pytest
 
 import byteweld
-from byteweld import SpecialTokenError, Tokenizer, tokenizer
+from byteweld import SpecialTokenError, Tokenizer, Vocabulary
 from byteweld.tiktoken import Encoding
 
 END = "<|endoftext|>"
@@ -35,24 +38,25 @@ def tok():
 
 
 @pytest.fixture
-def engines(monkeypatch):
-    """The engines that are made during a test."""
-    made = []
-    make = tokenizer._engine
+def built(monkeypatch):
+    """The vocabularies of which an engine was built during a test."""
+    found = []
+    not_ordinary = Vocabulary.not_ordinary
 
     def watched(vocab):
-        made.append(make(vocab))
-        return made[-1]
+        if len(vocab):  # training tries its pattern with an empty one
+            found.append(vocab)
+        return not_ordinary(vocab)
 
-    monkeypatch.setattr(tokenizer, "_engine", watched)
-    return made
+    monkeypatch.setattr(Vocabulary, "not_ordinary", watched)
+    return found
 
 
 def _number(answer):
     return answer if isinstance(answer, int) else len(answer)
 
 
-# Around the length from which on the work is done without Python's lock.
+# Around the length from which the GIL is released.
 @pytest.mark.parametrize("length", [0, 1, 3, 15, 16, 17, 100, 2047, 2048, 2049, 5000])
 @pytest.mark.parametrize("letters", ["low lower ", "é", "低い", "🙂 newest"])
 def test_lists_arrays_and_counts_agree_at_every_length(tok, letters, length):
@@ -84,7 +88,7 @@ def test_a_lone_surrogate_is_the_replacement_character(tok, name, options):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_special_tokens_are_refused_recognised_or_text_as_asked_for(tok, name):
+def test_special_tokens_are_refused_recognized_or_text_as_requested(tok, name):
     call, text = CALLS[name], f"low{END}"
     for refusing in [{}, {"disallowed_special": "all"}, {"allowed_special": set()}]:
         with pytest.raises(SpecialTokenError, match="endoftext"):
@@ -97,46 +101,85 @@ def test_special_tokens_are_refused_recognised_or_text_as_asked_for(tok, name):
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("argument", ["allowed_special", "disallowed_special"])
 @pytest.mark.parametrize("text", ["", END])
-def test_a_string_that_is_not_all_is_no_set_of_special_tokens(tok, name, argument, text):
+def test_a_string_that_is_not_all_is_not_a_set_of_special_tokens(tok, name, argument, text):
     with pytest.raises(TypeError, match=f"{argument} is '.*'; it must be 'all' or a set"):
         CALLS[name](tok, "low", **{argument: text})
 
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("text", [None, 1, ["low"]])
-def test_what_is_no_text_is_refused(tok, name, text):
+def test_what_is_not_text_is_refused(tok, name, text):
     with pytest.raises(TypeError, match="expected str or bytes, found"):
         CALLS[name](tok, text)
 
 
-def test_an_engine_is_made_at_the_first_call_and_once(engines):
+def test_an_engine_is_built_at_the_first_call_and_once(built):
     tok = _train()
-    assert engines == []
+    assert built == []
     together = threading.Barrier(4)
     answers = []
 
-    def ask():
+    def call():
         together.wait()
         answers.append(tok.encode("lower"))
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
+    threads = [threading.Thread(target=call) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(engines) == 1 and tok._encoder is engines[0]
+    assert len(built) == 1
     assert answers == [tok.encode("lower")] * 4
 
 
+def test_a_fork_while_an_engine_is_built_does_not_hang_the_child(monkeypatch):
+    tok = _train()
+    is_building, may_go_on = threading.Event(), threading.Event()
+    traits = Vocabulary.traits
+
+    def slow(vocab):
+        if threading.current_thread() is builder:
+            is_building.set()
+            may_go_on.wait(10)
+        return traits(vocab)
+
+    monkeypatch.setattr(Vocabulary, "traits", slow)
+    builder = threading.Thread(target=tok.encode, args=("lower",))
+    builder.start()
+    is_building.wait(10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is the point
+        child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        os._exit(0 if len(tok.encode("lower")) > 0 else 1)
+    may_go_on.set()
+    builder.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_an_engine_that_cannot_be_built_raises_at_every_call(monkeypatch):
+    tok = _train()
+
+    def fail(vocab):
+        raise RuntimeError("no traits")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Vocabulary, "traits", fail)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="no traits"):
+                tok.encode("low")
+    assert tok.decode(tok.encode("low")) == "low"
+
+
 @pytest.mark.parametrize("first", ["the tokenizer", "its other face"])
-def test_two_faces_of_a_tokenizer_share_one_engine_whoever_needs_it_first(engines, first):
+def test_a_tokenizer_and_its_encoding_share_one_engine(built, first):
     tok = _train()
     face = Encoding.from_tokenizer(tok)
-    assert engines == []
+    assert built == []
     pair = (tok, face) if first == "the tokenizer" else (face, tok)
     assert pair[0].encode("lower") == pair[1].encode("lower")
-    assert len(engines) == 1
-    assert tok._encoder is face._encoder is engines[0]
+    assert len(built) == 1 and tok._encoder is face._encoder
 
 
 def test_a_tokenizer_that_never_encoded_is_freed_at_once():

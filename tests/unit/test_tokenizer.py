@@ -318,7 +318,7 @@ def test_merges_make_a_tokenizer():
         (BYTES, [("a", "b")], {}, (VocabularyError, TypeError), "'a'"),
         ({0: b"a"}, [], {}, VocabularyError, "255 of 256"),
         (BYTES, [(b"a",)], {}, (ValueError, TypeError), None),
-        (BYTES, [], {"special_tokens": "abc"}, TypeError, "list of strings"),
+        (BYTES, [], {"special_tokens": "abc"}, TypeError, "expected a list or a mapping"),
         (BYTES, [], {"special_tokens": {END: 97}}, VocabularyError, None),
         (BYTES, [], {"pattern": "gpt3"}, PatternError, "did you mean 'gpt2'"),
         (BYTES, [], {"pattern": "(a"}, PatternError, "compile"),
@@ -437,7 +437,8 @@ def test_saving_never_overwrites_unless_told(tok, tmp_path):
     assert file.read_text() == "precious"
     tok.save(file, overwrite=True)
     assert byteweld.load(file) == tok
-    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["tokenizer.json", "tokenizer.training.json"]
 
 
 def test_an_unknown_format_or_option_is_an_error_with_the_nearest(tok, tmp_path):
@@ -453,7 +454,55 @@ def test_an_unknown_format_or_option_is_an_error_with_the_nearest(tok, tmp_path)
 def test_a_loaded_tokenizer_is_named_after_its_file(tok, tmp_path):
     tok.save(tmp_path / "mine.json")
     loaded = byteweld.load(tmp_path / "mine.json")
-    assert loaded.name == "mine" and loaded == tok and loaded.training is None
+    assert loaded.name == "mine" and loaded == tok
+
+
+# ---------------------------------------------------------------------- training reports
+
+
+def _names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "format"), [("mine.json", None), ("mine.tiktoken", None), ("mine", "gpt2")]
+)
+def test_saving_writes_the_training_report_so_that_a_loaded_tokenizer_can_be_cut(
+    tok, tmp_path, name, format
+):
+    tok.save(tmp_path / name, format=format)
+    loaded = byteweld.load(tmp_path / name)
+    assert loaded.training == tok.training
+    assert loaded.cut(260).vocab == tok.cut(260).vocab
+    loaded.save(tmp_path / "again.json")
+    assert byteweld.load(tmp_path / "again.json").training == tok.training
+
+
+def test_a_tokenizer_without_a_training_has_no_report(tok, tmp_path):
+    Tokenizer(tok.vocab).save(tmp_path / "mine.json")
+    assert _names(tmp_path) == ["mine.json"]
+    assert byteweld.load(tmp_path / "mine.json").training is None
+
+
+def test_two_formats_of_a_vocabulary_share_a_report(tok, tmp_path):
+    tok.save(tmp_path / "mine.json")
+    report = (tmp_path / "mine.training.json").read_bytes()
+    tok.save(tmp_path / "mine.tiktoken")
+    assert (tmp_path / "mine.training.json").read_bytes() == report
+    assert byteweld.load(tmp_path / "mine.tiktoken").training == tok.training
+
+
+def test_a_foreign_report_is_neither_replaced_nor_taken_for_ones_own(tok, tmp_path):
+    smaller = tok.cut(260)
+    smaller.save(tmp_path / "mine.json")
+    (tmp_path / "mine.json").unlink()
+    with pytest.raises(FileExistsError, match=r"mine\.training\.json exists"):
+        tok.save(tmp_path / "mine.json")
+    assert _names(tmp_path) == ["mine.training.json"]
+    Tokenizer(tok.vocab).save(tmp_path / "mine.json")
+    assert byteweld.load(tmp_path / "mine.json").training is None
+    tok.save(tmp_path / "mine.json", overwrite=True)
+    assert byteweld.load(tmp_path / "mine.json").training == tok.training
 
 
 # ---------------------------------------------------------------------- found by review
@@ -551,7 +600,7 @@ def test_offsets_in_characters_count_the_str_that_was_given():
 
 def test_offsets_in_characters_need_a_str(tok):
     for raw in (b"low", bytearray(b"low")):
-        with pytest.raises(TypeError, match="decode it, or ask for unit='bytes'"):
+        with pytest.raises(TypeError, match="decode it, or pass unit='bytes'"):
             tok.encode_with_offsets(raw, unit="characters")
         assert tok.encode_with_offsets(raw, unit="bytes") == tok.encode_with_offsets(raw)
     with pytest.raises(ValueError, match="'bytes' or 'characters'"):

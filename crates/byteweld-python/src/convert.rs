@@ -1,4 +1,4 @@
-//! Arguments: ids, texts and numbers of threads as Python has them, to what Rust takes.
+//! Arguments that several methods take: ids, texts, numbers of threads.
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
@@ -12,31 +12,31 @@ use pyo3::types::{PyBytes, PyString};
 use crate::lists;
 use crate::text::Text;
 
-/// What `len()` says is believed up to here; what comes after must really be there.
+/// `len()` is trusted up to here when memory is reserved.
 const TRUSTED_LENGTH: usize = 1 << 16;
 
-/// Asking the system takes longer than encoding a short text, and the answer stays.
+/// Asking the system takes longer than encoding a short text, and the answer does not change.
 static PROCESSORS: OnceLock<NonZeroUsize> = OnceLock::new();
 
-/// More threads than this are never started, whatever is asked for.
+/// More threads than this are never started.
 const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
-/// Work on less text than this is done without letting go of the GIL: that would take longer.
+/// For less text than this, releasing the GIL would take longer than the work.
 pub(crate) const DETACH_BYTES: usize = 1 << 11;
 
-/// Ids that a call was given: read, or where they lie in a numpy array.
+/// The ids of a call: copied, or borrowed from a numpy array.
 pub(crate) enum Ids<'py> {
-    Read(Vec<u32>),
-    Lying(PyReadonlyArray1<'py, u32>),
+    Copied(Vec<u32>),
+    Borrowed(PyReadonlyArray1<'py, u32>),
 }
 
 impl Ids<'_> {
-    /// In an array, other threads may change them at any time.
+    /// Other threads may change the ids of an array at any time.
     pub(crate) fn as_slice(&self) -> &[u32] {
         match self {
-            Ids::Read(ids) => ids,
-            // That it is one piece was seen before.
-            Ids::Lying(array) => array.as_slice().unwrap_or_default(),
+            Ids::Copied(ids) => ids,
+            // Only contiguous arrays are borrowed.
+            Ids::Borrowed(array) => array.as_slice().unwrap_or_default(),
         }
     }
 }
@@ -56,9 +56,9 @@ pub(crate) fn import_numpy(py: Python<'_>) -> PyResult<()> {
 
 /// Ids from a numpy array, or from any sequence of integers.
 pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
-    // First what needs no numpy: to look for an array is to import it.
+    // Lists first: checking for an array imports numpy.
     if let Some(ids) = lists::read(object) {
-        return Ok(Ids::Read(ids));
+        return Ok(Ids::Copied(ids));
     }
     if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
         let name = object.get_type().name()?;
@@ -72,21 +72,21 @@ pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
     for id in object.try_iter()? {
         ids.push(id?.extract::<u32>()?);
     }
-    Ok(Ids::Read(ids))
+    Ok(Ids::Copied(ids))
 }
 
-/// Ids from a numpy array of one of the usual types; all others are read one by one.
+/// Ids from a numpy array of a common type; other types are read one by one.
 fn array<'py>(object: &Bound<'py, PyAny>) -> Option<Ids<'py>> {
     let untyped = object.cast::<PyUntypedArray>().ok()?;
     if let Ok(array) = object.extract::<PyReadonlyArray1<'_, u32>>() {
         if array.as_slice().is_ok() {
-            return Some(Ids::Lying(array));
+            return Some(Ids::Borrowed(array));
         }
-        // With a step they are copied. Where they are not even aligned, Python reads them.
-        return untyped.is_aligned().then(|| Ids::Read(array.as_array().to_vec()));
+        // Strided arrays are copied; unaligned ones are read through Python.
+        return untyped.is_aligned().then(|| Ids::Copied(array.as_array().to_vec()));
     }
     let narrowed = narrow::<i64>(object).or_else(|| narrow::<i32>(object));
-    narrowed.or_else(|| narrow::<u64>(object)).or_else(|| narrow::<u16>(object)).map(Ids::Read)
+    narrowed.or_else(|| narrow::<u64>(object)).or_else(|| narrow::<u16>(object)).map(Ids::Copied)
 }
 
 /// The ids of an array of another type, if they all fit.
@@ -100,8 +100,14 @@ fn narrow<T: Element + Copy + TryInto<u32>>(object: &Bound<'_, PyAny>) -> Option
     Some(ids)
 }
 
-/// Texts from any iterable but a text.
+/// Texts from any iterable that is not itself a text.
 pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Vec<Text>> {
+    if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+        let name = object.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "expected a sequence of str or bytes, found {name}"
+        )));
+    }
     let mut texts = Vec::with_capacity(object.len().unwrap_or(0).min(TRUSTED_LENGTH));
     for text in object.try_iter()? {
         texts.push(text?.extract()?);
@@ -109,7 +115,7 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Vec<Text>> {
     Ok(texts)
 }
 
-/// How many threads: as many as asked for, or as many as there are processors.
+/// The requested number of threads, or one per processor.
 pub(crate) fn threads(num_threads: Option<i128>) -> PyResult<NonZeroUsize> {
     let Some(threads) = num_threads else {
         return Ok(*PROCESSORS

@@ -1,4 +1,4 @@
-//! Files to documents, for Python and for counting.
+//! `Documents`: files to documents, for Python and for counting.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -10,38 +10,23 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::raise_corpus;
+use crate::names::ByName;
 
-/// How to read files, as Python says it.
+/// How to read files. A separator takes the place of the unit.
 pub(crate) fn options(
-    unit: &str,
+    unit: ByName<Unit>,
     separator: Option<Vec<u8>>,
     field: String,
-    on_error: &str,
+    on_error: ByName<OnError>,
 ) -> PyResult<Options> {
-    let unit = match (unit, separator) {
-        (_, Some(separator)) if separator.is_empty() => {
+    let unit = match separator {
+        Some(separator) if separator.is_empty() => {
             return Err(PyValueError::new_err("separator is empty; it must be at least one byte"));
         }
-        (_, Some(separator)) => Unit::Separator(separator),
-        ("line", None) => Unit::Line,
-        ("file", None) => Unit::File,
-        (other, None) => {
-            return Err(PyValueError::new_err(format!(
-                "unit is {other:?}; it must be file or line"
-            )));
-        }
+        Some(separator) => Unit::Separator(separator),
+        None => unit.0,
     };
-    let on_error = match on_error {
-        "fail" => OnError::Fail,
-        "skip" => OnError::Skip,
-        "replace" => OnError::Replace,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "on_error is {other:?}; it must be fail, skip or replace"
-            )));
-        }
-    };
-    Ok(Options { unit, field, on_error })
+    Ok(Options { unit, field, on_error: on_error.0 })
 }
 
 /// A reader as the engine's source of documents.
@@ -78,10 +63,10 @@ impl Documents {
     #[pyo3(signature = (files, *, unit, separator, field, on_error))]
     fn new(
         files: Vec<PathBuf>,
-        unit: &str,
+        unit: ByName<Unit>,
         separator: Option<Vec<u8>>,
         field: String,
-        on_error: &str,
+        on_error: ByName<OnError>,
     ) -> PyResult<Self> {
         let reader = Reader::new(files, options(unit, separator, field, on_error)?);
         Ok(Self { reader: Mutex::new(reader) })

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 
 use byteweld_core::Error;
 
-/// Makes the exception; falls back to what went wrong while making it.
+/// Makes the exception, or if that fails, the exception of the failure.
 pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
     make(py, error).unwrap_or_else(|failure| failure)
 }
@@ -35,7 +35,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
         }
         Error::ForbiddenByte { byte, offset, path } => {
             let message = format!("0x{byte:02X} is not in the alphabet of this recipe");
-            with_place(py, "CorpusError", &message, path, offset)?
+            with_position(py, "CorpusError", &message, path, offset)?
         }
         Error::Memory(_) => with_message(py, "BudgetError", &message)?,
         Error::Source(source) => match source.downcast::<byteweld_corpus::Error>() {
@@ -45,7 +45,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
                 Err(other) => with_message(py, "NativeError", &other.to_string())?,
             },
         },
-        // A signal handler or a callback has already raised; this stands in if none has.
+        // A signal handler or a callback has raised already; if not, this stands in.
         Error::Interrupted => PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(())),
     })
 }
@@ -59,11 +59,11 @@ fn corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyResult<PyErr> {
     match error {
         byteweld_corpus::Error::Io { path, error } => system(py, &path, &error),
         byteweld_corpus::Error::Content { path, line, message } => {
-            let place = match line {
+            let position = match line {
                 Some(line) => format!("{}:{line}", path.display()),
                 None => path.display().to_string(),
             };
-            with_place(py, "CorpusError", &message, Some(place), None)
+            with_position(py, "CorpusError", &message, Some(position), None)
         }
     }
 }
@@ -96,15 +96,15 @@ fn with_message(py: Python<'_>, name: &str, message: &str) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class(py, name)?.call1((message,))?))
 }
 
-fn with_place(
+fn with_position(
     py: Python<'_>,
     name: &str,
     message: &str,
     path: Option<String>,
     offset: Option<u64>,
 ) -> PyResult<PyErr> {
-    let place = PyDict::new(py);
-    place.set_item("path", path)?;
-    place.set_item("offset", offset)?;
-    Ok(PyErr::from_value(class(py, name)?.call((message,), Some(&place))?))
+    let position = PyDict::new(py);
+    position.set_item("path", path)?;
+    position.set_item("offset", offset)?;
+    Ok(PyErr::from_value(class(py, name)?.call((message,), Some(&position))?))
 }

@@ -1,18 +1,22 @@
-//! `byteweld._native`: the list of what Python gets. `src/byteweld/_native.pyi` documents it.
+//! `byteweld._native`: the list of everything exported to Python. `src/byteweld/_native.pyi`
+//! documents it.
 
 mod convert;
 mod corpus;
-mod counting;
 mod counts;
 mod encoder;
+mod engine;
 mod error;
 mod limit;
 mod lists;
+mod names;
 mod output;
+mod specials;
 mod table;
 mod text;
 mod trainer;
 mod utf8;
+mod vocabulary;
 
 use pyo3::prelude::*;
 
@@ -23,11 +27,9 @@ mod _native {
     #[pymodule_export]
     use super::corpus::Documents;
     #[pymodule_export]
-    use super::counting::CountBuilder;
+    use super::counts::{CountBuilder, CountLoader, Counts};
     #[pymodule_export]
-    use super::counts::{CountLoader, Counts};
-    #[pymodule_export]
-    use super::encoder::{Encoder, SpecialChoice, canonical_pattern, recover_merges};
+    use super::encoder::{Encoder, canonical_pattern, recover_merges};
     #[pymodule_export]
     use super::limit::MemoryLimit;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! A memory limit, the disk behind it, and how Python is heard while the engine works.
+//! Memory limits, spilling to disk, and signals and progress while the engine works.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -12,16 +12,16 @@ use byteweld_core::counts as core;
 use byteweld_spill::{MergeOptions, PARTS, Runs, Spool, part_of};
 use pyo3::prelude::*;
 
-/// Python is asked for signals and told of progress about this often; each time may wait for its lock.
+/// How often signals are checked and progress is reported; each time may wait for the GIL.
 const REPORT_EVERY: Duration = Duration::from_millis(20);
 
-/// It is asked whether to go on after so many pre-tokens.
-const ASK_EVERY: usize = 1 << 14;
+/// Whether to go on is checked once per this many pre-tokens.
+const CHECK_EVERY: usize = 1 << 14;
 
-/// What merging takes where no limit was given.
+/// Memory for merging where no limit is given.
 const USUAL_MERGE_BYTES: usize = 64 << 20;
 
-/// How much memory counts may take, in bytes, and the folder for what does not fit.
+/// How much memory counts may use, in bytes, and the folder for the rest.
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct MemoryLimit {
     folder: PathBuf,
@@ -45,7 +45,7 @@ impl MemoryLimit {
         Self { folder, table_bytes, text_bytes, merge_bytes, keep_bytes }
     }
 
-    /// Whether counts of so many distinct pre-tokens with so many bytes may stay in memory.
+    /// Whether counts of this many distinct pre-tokens and bytes may stay in memory.
     fn can_keep(&self, distinct: u128, distinct_bytes: u128) -> bool {
         match (usize::try_from(distinct), usize::try_from(distinct_bytes)) {
             (Ok(distinct), Ok(bytes)) => {
@@ -68,8 +68,8 @@ pub(crate) fn merge_options(limit: Option<&MemoryLimit>, threads: NonZeroUsize) 
     MergeOptions { bytes, threads }
 }
 
-/// Runs as what counting spills to. Sorting and writing a large table takes seconds: Python is heard
-/// meanwhile, and when it ends the work on one thread, the others are told.
+/// Runs that counting spills to. Sorting and writing a large table takes seconds, so signals are
+/// checked meanwhile; one that ends the work of a thread stops the others, too.
 pub(crate) struct SpilledRuns {
     pub(crate) runs: Runs,
     watch: Mutex<Watch>,
@@ -81,21 +81,21 @@ impl SpilledRuns {
         Self { runs: Runs::new(spool), watch: Mutex::default(), stopped: AtomicBool::new(false) }
     }
 
-    /// Ends the work of all threads.
+    /// Stops the work of all threads.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// What Python raised while a table was spilled.
+    /// The exception that Python raised while a table was spilled.
     pub(crate) fn failure(&self) -> Option<PyErr> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner).failure.take()
     }
 
-    fn ask(&self) -> ControlFlow<()> {
+    fn check(&self) -> ControlFlow<()> {
         if self.stopped.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
-        // One thread asks at a time; another goes on meanwhile.
+        // One thread checks at a time; the others go on meanwhile.
         let Ok(mut watch) = self.watch.try_lock() else { return ControlFlow::Continue(()) };
         let answer = watch.go_on(|_| Ok(()));
         if answer.is_break() {
@@ -115,7 +115,7 @@ impl core::Spill for SpilledRuns {
     }
 
     fn go_on(&self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        match self.ask() {
+        match self.check() {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Box::new(byteweld_spill::Error::Interrupted)),
         }
@@ -129,15 +129,15 @@ impl core::Spill for SpilledRuns {
         let mut is_stopped = false;
         let mut run = run.take_while(|_| {
             written += 1;
-            is_stopped = written.is_multiple_of(ASK_EVERY) && self.ask().is_break();
+            is_stopped = written.is_multiple_of(CHECK_EVERY) && self.check().is_break();
             !is_stopped
         });
-        self.runs.write(&mut run, &mut || self.ask())?;
+        self.runs.write(&mut run, &mut || self.check())?;
         if is_stopped { Err(Box::new(byteweld_spill::Error::Interrupted)) } else { Ok(()) }
     }
 }
 
-/// The core's error for one of the disk's.
+/// The core's error for an error of the disk.
 pub(crate) fn core_error(error: byteweld_spill::Error) -> Error {
     match error {
         byteweld_spill::Error::Overflow(message) => Error::Overflow(message),
@@ -147,7 +147,7 @@ pub(crate) fn core_error(error: byteweld_spill::Error) -> Error {
     }
 }
 
-/// Lets Python speak while the engine works without its lock: signals, and what else there is to say.
+/// Checks signals and reports progress while the engine works without the GIL.
 #[derive(Default)]
 pub(crate) struct Watch {
     last: Option<Instant>,
@@ -155,10 +155,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Attaches to Python if it was not for a while; what it raises stops the work.
+    /// Attaches to Python if it has been a while; an exception stops the work.
     pub(crate) fn go_on(
         &mut self,
-        say: impl FnOnce(Python<'_>) -> PyResult<()>,
+        report: impl FnOnce(Python<'_>) -> PyResult<()>,
     ) -> ControlFlow<()> {
         if self.last.is_some_and(|last| last.elapsed() < REPORT_EVERY) {
             return ControlFlow::Continue(());
@@ -166,7 +166,7 @@ impl Watch {
         self.last = Some(Instant::now());
         let outcome = Python::attach(|py| {
             py.check_signals()?;
-            say(py)
+            report(py)
         });
         match outcome {
             Ok(()) => ControlFlow::Continue(()),
@@ -177,7 +177,7 @@ impl Watch {
         }
     }
 
-    /// What Python raised, before what the engine says of it.
+    /// The exception that Python raised, if any; or else the engine's result.
     pub(crate) fn result<T>(self, py: Python<'_>, result: byteweld_core::Result<T>) -> PyResult<T> {
         match self.failure {
             Some(error) => Err(error),

@@ -1,7 +1,7 @@
 //! Lists of ids, out and in, without a call into Python for each id.
 //!
-//! Going out, an id becomes the same integer object each time: counting one more reference to it takes a
-//! fraction of the time of making it. Coming in, integers are read where they lie.
+//! Going out, an id is the same integer object each time: another reference costs a fraction of a
+//! new object. Coming in, integers are read in place.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -11,17 +11,18 @@ use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyInt, PyList, PyTuple};
 
-/// The Python integers of a vocabulary's ids, each made when it is first needed. So a short text does not pay for
-/// a large vocabulary, and those that are often needed, which are met first, lie close together.
+/// The Python integers of a vocabulary's ids, each made when first needed. So a short text does not
+/// pay for a large vocabulary, and frequent ids, which tend to come first, are close together in
+/// memory.
 pub(crate) struct Integers {
-    /// By id; null for one that was not yet made. Each is a reference that is owned here.
+    /// By id; null if not made yet. Each is an owned reference.
     made: Box<[AtomicPtr<ffi::PyObject>]>,
 }
 
 impl Integers {
     /// For ids below `end`.
     pub(crate) fn new(end: u32) -> Self {
-        // A vector of nulls is memory that is not touched until it is used.
+        // The memory of a vector of nulls is not touched until used.
         let nulls = vec![ptr::null_mut::<ffi::PyObject>(); end as usize].into_boxed_slice();
         // SAFETY: `AtomicPtr<T>` has the layout of `*mut T`, and the box is given up.
         let made = unsafe { Box::from_raw(Box::into_raw(nulls) as *mut [AtomicPtr<_>]) };
@@ -30,17 +31,18 @@ impl Integers {
 
     /// Ids as a Python list.
     pub(crate) fn list<'py>(&self, py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyList>> {
-        // SAFETY: a slice has at most `isize::MAX` bytes, and `PyList_New` gives a list or null with an error.
+        // SAFETY: a slice has at most `isize::MAX` bytes, and `PyList_New` gives a list or null
+        // with an error.
         let list = unsafe {
             let list = ffi::PyList_New(ids.len() as ffi::Py_ssize_t);
             Bound::from_owned_ptr_or_err(py, list)?.cast_into_unchecked::<PyList>()
         };
-        for (place, &id) in (0..).zip(ids) {
+        for (index, &id) in (0..).zip(ids) {
             let integer = self.integer(py, id)?;
-            // SAFETY: the list is new, nobody else has it, its places are empty, and `place` is below its length.
-            // The reference that `integer` owns goes into it. If one cannot be made, the list is dropped with
-            // its other places empty, which it may be.
-            unsafe { ffi::PyList_SET_ITEM(list.as_ptr(), place, integer.into_ptr()) };
+            // SAFETY: the list is new, nobody else has it, its slots are empty, and `index` is
+            // below its length. The reference that `integer` owns goes into it. If one cannot be
+            // made, the list is dropped with its other slots empty, which is allowed.
+            unsafe { ffi::PyList_SET_ITEM(list.as_ptr(), index, integer.into_ptr()) };
         }
         Ok(list)
     }
@@ -48,26 +50,26 @@ impl Integers {
     #[inline(always)]
     fn integer<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyAny>> {
         let made = match self.made.get(id as usize) {
-            Some(place) => place.load(Ordering::Acquire),
+            Some(slot) => slot.load(Ordering::Acquire),
             None => ptr::null_mut(),
         };
         if made.is_null() {
             return self.make(py, id);
         }
-        // SAFETY: what is in the table is an integer, which the table keeps alive.
+        // SAFETY: the table holds an integer, and keeps it alive.
         Ok(unsafe { Bound::from_borrowed_ptr(py, made) })
     }
 
     #[cold]
     fn make<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyAny>> {
         let integer = PyInt::new(py, id).into_any();
-        if let Some(place) = self.made.get(id as usize) {
+        if let Some(slot) = self.made.get(id as usize) {
             let kept = integer.clone().into_ptr();
-            if place
+            if slot
                 .compare_exchange(ptr::null_mut(), kept, Ordering::AcqRel, Ordering::Relaxed)
                 .is_err()
             {
-                // SAFETY: another thread was first; the reference that was to be kept is owned here.
+                // SAFETY: another thread was first, so the reference is still owned here.
                 drop(unsafe { Bound::from_owned_ptr(py, kept) });
             }
         }
@@ -77,10 +79,10 @@ impl Integers {
 
 impl Drop for Integers {
     fn drop(&mut self) {
-        // Without an interpreter there is nothing to give back to.
+        // Without an interpreter, there is nothing to release.
         Python::try_attach(|py| {
-            for place in &mut self.made {
-                let made = std::mem::replace(place.get_mut(), ptr::null_mut());
+            for slot in &mut self.made {
+                let made = std::mem::replace(slot.get_mut(), ptr::null_mut());
                 // SAFETY: the table owns a reference to each integer in it.
                 drop(unsafe { Bound::from_owned_ptr_or_opt(py, made) });
             }
@@ -88,13 +90,13 @@ impl Drop for Integers {
     }
 }
 
-/// The ids of a list or tuple in which there is nothing but Python's own integers, from 0 to 2^32 - 1. All else
-/// is none: to read it may call into Python, and so change the list.
+/// The ids of a list or tuple that holds only plain ints from 0 to 2^32 - 1; none for anything
+/// else, since reading it may call into Python and so change the list.
 pub(crate) fn read(object: &Bound<'_, PyAny>) -> Option<Vec<u32>> {
     if let Ok(list) = object.cast_exact::<PyList>() {
         return with_critical_section(object, || {
-            // SAFETY: the list stays as it is: the critical section (or the GIL) is held, and nothing in
-            // `read_items` calls into Python.
+            // SAFETY: the list does not change: the critical section (or the GIL) is held, and
+            // nothing in `read_items` calls into Python.
             let items = unsafe {
                 let items = (*list.as_ptr().cast::<ffi::PyListObject>()).ob_item;
                 match items.is_null() {
@@ -114,7 +116,8 @@ fn read_items(items: &[Bound<'_, PyAny>]) -> Option<Vec<u32>> {
     let mut ids = Vec::with_capacity(items.len());
     for item in items {
         let integer = item.cast_exact::<PyInt>().ok()?;
-        // SAFETY: it is exactly an int: no method of it is called. What does not fit is -1 with an error set.
+        // SAFETY: it is exactly an int, so none of its methods are called. A value that does not
+        // fit is -1 with an error set.
         let value = unsafe { ffi::PyLong_AsLongLong(integer.as_ptr()) };
         match u32::try_from(value) {
             Ok(id) => ids.push(id),

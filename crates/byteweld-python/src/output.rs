@@ -1,4 +1,4 @@
-//! Text going out: a `str` that is written where it will lie, and how Python names what to do with wrong bytes.
+//! Text going out: a `str` that is written in place, and Python's error handlers.
 
 use std::ffi::CStr;
 
@@ -7,21 +7,22 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// Makes a `str` of UTF-8 in bytes. `errors` is the name of Python's handler for those that are not UTF-8.
+/// Decodes UTF-8 to a `str`. `errors` is the name of Python's handler for bytes that are not UTF-8.
 pub(crate) fn string<'py>(
     py: Python<'py>,
     bytes: &[u8],
     errors: &CStr,
 ) -> PyResult<Bound<'py, PyString>> {
     let size = size(bytes.len())?;
-    // SAFETY: `bytes` has `size` bytes, and `errors` ends with its zero. What comes is a `str`, or null and an error.
+    // SAFETY: `bytes` has `size` bytes, and `errors` ends with a zero. The result is a `str`, or
+    // null with an error set.
     unsafe {
         let text = ffi::PyUnicode_DecodeUTF8(bytes.as_ptr().cast(), size, errors.as_ptr());
         Ok(Bound::from_owned_ptr_or_err(py, text)?.cast_into_unchecked())
     }
 }
 
-/// The same for bytes that `fill` writes. If they are ASCII, there is no copy.
+/// The same for bytes that `fill` writes; ASCII is not copied.
 pub(crate) fn string_with<'py>(
     py: Python<'py>,
     length: usize,
@@ -30,15 +31,15 @@ pub(crate) fn string_with<'py>(
 ) -> PyResult<Bound<'py, PyString>> {
     const LAST_ASCII: u32 = 0x7F;
     if length < 2 {
-        // Python keeps one object for each text of one character, and gives that.
+        // Python has one shared object for each string of one Latin-1 character.
         let mut bytes = [0];
         fill(&mut bytes[..length])?;
         return string(py, &bytes[..length], errors);
     }
     let size = size(length)?;
-    // SAFETY: the object is new, nobody else has it, and it has room for `length` bytes, each of which is given a
-    // value before they are a slice. If they turn out not to be ASCII, they are only read, and dropped: they are
-    // never seen as a `str`.
+    // SAFETY: the object is new, nobody else has it, and it has space for `length` bytes, which are
+    // all initialized before they become a slice. If they are not ASCII, the object is only read as
+    // bytes and dropped, never used as a `str`.
     unsafe {
         let made = ffi::PyUnicode_New(size, LAST_ASCII);
         let made = Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked::<PyString>();
@@ -56,7 +57,7 @@ fn size(length: usize) -> PyResult<ffi::Py_ssize_t> {
     })
 }
 
-/// The name of a handler of Python's own as C has it.
+/// The name of one of Python's own error handlers as a C string.
 pub(crate) fn known_handler(errors: &Bound<'_, PyAny>) -> Option<&'static CStr> {
     Some(match errors.cast_exact::<PyString>().ok()?.to_str().ok()? {
         "replace" => c"replace",

@@ -1,4 +1,4 @@
-//! Vocabularies read in one pass: rank files, the model of a tokenizer.json, and what was kept of either.
+//! Vocabularies read in one pass: rank files, the model of a tokenizer.json, and compiled tables.
 
 use byteweld_core::table as core;
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// All tokens but those that only added tokens have, whose ids ascend.
+    /// All tokens but those of added tokens only, whose ids ascend.
     pub(crate) fn ordinary(&self, added: &[(u32, Vec<u8>)]) -> Vec<(u32, &[u8])> {
         let mut added = added.iter().map(|(id, _)| *id).peekable();
         let mut tokens = Vec::with_capacity(self.inner.len());
@@ -37,7 +37,7 @@ impl Table {
         py.detach(|| core::Table::of_ranks(data)).map(|inner| Self { inner })
     }
 
-    /// Reads what `store` made; None if it is not that.
+    /// Reads what `store` wrote; None if it is anything else.
     #[staticmethod]
     fn restore(py: Python<'_>, data: &[u8]) -> Option<Self> {
         py.detach(|| core::Table::restore(data)).map(|inner| Self { inner })
@@ -72,7 +72,7 @@ impl Table {
         self.inner.merges().len()
     }
 
-    /// What a fingerprint takes of it.
+    /// The lines that a fingerprint hashes.
     fn lines<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &py.detach(|| self.inner.lines()))
     }
@@ -93,7 +93,7 @@ impl Table {
         self.inner.made_among(&ids)
     }
 
-    /// The bytes that are tokens by themselves, but for tokens with these ids.
+    /// The bytes that are tokens by themselves, not counting tokens with these ids.
     fn single_bytes<'py>(&self, py: Python<'py>, without: Vec<u32>) -> Bound<'py, PyBytes> {
         let ids = self.inner.byte_ids(&without);
         let bytes: Vec<u8> =
@@ -118,13 +118,13 @@ pub(crate) struct LetterModel {
 
 #[pymethods]
 impl LetterModel {
-    /// Reads the file; None if anything in the two is unusual.
+    /// Reads the file; None if anything in the vocabulary or the merges is unusual.
     #[staticmethod]
     fn of_json(py: Python<'_>, data: &[u8]) -> Option<Self> {
         py.detach(|| core::LetterModel::of_json(data)).map(|inner| Self { inner })
     }
 
-    /// The file with the two values empty.
+    /// The file with both values empty.
     #[getter]
     fn rest(&self) -> &[u8] {
         self.inner.rest().as_bytes()

@@ -1,4 +1,4 @@
-//! Texts coming in: the bytes of a `str`, `bytes` or `bytearray`, without a copy where that is possible.
+//! Text coming in: the bytes of a `str`, `bytes` or `bytearray`, without a copy where possible.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -11,11 +11,12 @@ use pyo3::types::{PyByteArray, PyBytes, PyString};
 
 use crate::utf8::utf8;
 
-/// A text's bytes. Those of ASCII and of `bytes` are borrowed; a `bytearray` is copied, since it can change.
+/// The bytes of a text. Those of ASCII and of `bytes` are borrowed; a `bytearray` is copied, since
+/// it can change.
 pub(crate) enum Text {
     Str(PyBackedStr),
     Bytes(PyBackedBytes),
-    /// The UTF-8 of a `str` that Python keeps otherwise.
+    /// The UTF-8 of a `str` that Python does not store as UTF-8.
     Made(Vec<u8>),
 }
 
@@ -34,13 +35,7 @@ impl<'py> FromPyObject<'_, 'py> for Text {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(text) = object.cast::<PyString>() {
-            if !has_utf8(&text)
-                && let Some(bytes) = transcode(&text)?
-            {
-                return Ok(Text::Made(bytes));
-            }
-            // A lone surrogate raises UnicodeEncodeError; the caller decides what becomes of it.
-            return Ok(Text::Str(text.to_owned().try_into()?));
+            return Text::of_str(&text);
         }
         if let Ok(bytes) = object.cast::<PyBytes>() {
             return Ok(Text::Bytes(bytes.to_owned().into()));
@@ -53,12 +48,22 @@ impl<'py> FromPyObject<'_, 'py> for Text {
     }
 }
 
-/// Whether Python has the UTF-8 of a `str` already: it is ASCII, or somebody asked for it before.
+impl Text {
+    /// The UTF-8 of a `str`, with U+FFFD for each lone surrogate, as in tiktoken.
+    pub(crate) fn of_str(text: &Bound<'_, PyString>) -> PyResult<Self> {
+        if has_utf8(text) {
+            return Ok(Text::Str(text.to_owned().try_into()?));
+        }
+        transcode(text).map(Text::Made)
+    }
+}
+
+/// Whether Python has the UTF-8 of a `str` already: it is ASCII, or Python has cached it.
 fn has_utf8(text: &Bound<'_, PyString>) -> bool {
     let object = text.as_ptr();
-    // SAFETY: a `str` is at least a `PyASCIIObject`, which is where the flags are; one that is compact and not
-    // ASCII is a `PyCompactUnicodeObject`. Other threads may be about to set the pointer, so it is read as one
-    // that they share.
+    // SAFETY: a `str` is at least a `PyASCIIObject`, which is where the flags are; one that is
+    // compact and not ASCII is a `PyCompactUnicodeObject`. Other threads may be about to set the
+    // pointer, so it is read as one that they share.
     unsafe {
         if ffi::PyUnicode_IS_COMPACT(object) == 0 {
             return false;
@@ -71,10 +76,9 @@ fn has_utf8(text: &Bound<'_, PyString>) -> bool {
     }
 }
 
-/// The UTF-8 of a `str`; none if it holds a surrogate.
-fn transcode(text: &Bound<'_, PyString>) -> PyResult<Option<Vec<u8>>> {
-    // SAFETY: a `str` does not change, and lives as long as `text`. How its flags are laid out is what the tests of
-    // all kinds of strings are for.
+fn transcode(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
+    // SAFETY: a `str` does not change, and lives as long as `text`. The tests of all kinds of
+    // strings check that its flags are laid out as expected.
     Ok(match unsafe { text.data() }? {
         PyStringData::Ucs1(units) => utf8(units),
         PyStringData::Ucs2(units) => utf8(units),

@@ -9,12 +9,13 @@ use pyo3::prelude::*;
 use crate::convert::threads;
 use crate::counts::Counts;
 use crate::error::raise;
+use crate::names::ByName;
 
 /// (left, right, new, count, removed)
 type LearnedMerge = (u32, u32, u32, u64, u64);
 
-/// Learns merges; returns them with the reason why the training stopped, and how many tokens the text had
-/// before. `progress` hears of the merges learned since it was called last.
+/// Learns merges; returns them, the reason why training stopped, and the number of tokens before
+/// the first merge. `progress` is called with the merges learned since the last call.
 #[pyfunction]
 #[pyo3(signature = (counts, *, base_ids, first_id, max_new_ids, reserved, known, tie_break, min_frequency, max_token_bytes, num_threads, progress))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only in Python")]
@@ -26,7 +27,7 @@ pub(crate) fn train(
     max_new_ids: usize,
     reserved: Vec<(Vec<u8>, u32)>,
     known: Vec<(u32, u32, u32)>,
-    tie_break: &str,
+    tie_break: ByName<TieBreak>,
     min_frequency: u64,
     max_token_bytes: Option<usize>,
     num_threads: Option<i128>,
@@ -34,12 +35,6 @@ pub(crate) fn train(
 ) -> PyResult<(Vec<LearnedMerge>, &'static str, u64)> {
     let base_ids = <[Option<u32>; 256]>::try_from(base_ids)
         .map_err(|_| PyValueError::new_err("base_ids must have 256 entries"))?;
-    let tie_break = match tie_break {
-        "smallest-ids" => TieBreak::SmallestIds,
-        "greatest-bytes" => TieBreak::GreatestBytes,
-        "smallest-bytes" => TieBreak::SmallestBytes,
-        other => return Err(PyValueError::new_err(format!("unknown tie_break {other:?}"))),
-    };
     let options = Options {
         base_ids,
         first_id,
@@ -49,23 +44,23 @@ pub(crate) fn train(
             .into_iter()
             .map(|(left, right, new)| KnownMerge { left, right, new })
             .collect(),
-        tie_break,
+        tie_break: tie_break.0,
         min_frequency,
         max_token_bytes,
         threads: threads(num_threads)?.get(),
     };
     let counts = &counts.get().table;
     let mut failure = None;
-    let mut told = 0;
+    let mut reported = 0;
     let trained = py.detach(|| {
         core::train(counts, &options, &mut |merges| {
             let outcome = Python::attach(|py| {
                 py.check_signals()?;
                 let Some(call) = &progress else { return Ok(()) };
-                let news: Vec<LearnedMerge> = merges[told..].iter().map(as_tuple).collect();
-                call.call1(py, (news,)).map(drop)
+                let new: Vec<LearnedMerge> = merges[reported..].iter().map(as_tuple).collect();
+                call.call1(py, (new,)).map(drop)
             });
-            told = merges.len();
+            reported = merges.len();
             match outcome {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {

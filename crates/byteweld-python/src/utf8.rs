@@ -1,28 +1,28 @@
-//! Characters as Python keeps them, in one, two or four bytes each, to UTF-8.
+//! Characters as Python stores them, in one, two or four bytes each, to UTF-8.
 //!
-//! Python can do this too, but slower, and it keeps the result for as long as the string lives.
+//! Python can do this, too, but slower, and it keeps the result for as long as the string lives.
 
-/// Characters that are looked at together.
+/// Number of characters that are transcoded together.
 const BLOCK: usize = 16;
 
-/// Room for the UTF-8 of a block, whatever is in it, and for the rest of a word behind it.
-const ROOM: usize = 2 * BLOCK * WORD;
+/// Space for the UTF-8 of any block, and for the rest of a word after it.
+const MAX_BLOCK_BYTES: usize = 2 * BLOCK * WORD;
 
-/// A character is written as one word of so many bytes, and the next one covers what was too much.
+/// Each character is written as one word of this many bytes; the next one overwrites the excess.
 const WORD: usize = 4;
 
-/// What a character is kept in.
+/// The integer that stores a character.
 pub(crate) trait Unit: Copy + Into<u32> {
-    /// How many bytes characters have in UTF-8; none if there is a surrogate among them.
+    /// The length of characters in UTF-8; none if there is a surrogate among them.
     fn utf8_length(units: &[Self]) -> Option<usize>;
 }
 
-/// `$limits` are the first characters of two, three and four bytes, as far as they fit into the type; for so many
-/// characters as `$many`, the sum of their further bytes does.
+/// `$limits` are the first characters of two, three and four bytes that fit into the type; `$many`
+/// characters have no more further bytes than fit into it.
 macro_rules! unit {
     ($type:ty, $limits:expr, $many:expr) => {
         impl Unit for $type {
-            // Sums in the type itself are those of many characters in one instruction.
+            // Sums in the type itself are vectorized well.
             fn utf8_length(units: &[Self]) -> Option<usize> {
                 let mut length = units.len();
                 let mut surrogates = false;
@@ -47,51 +47,65 @@ unit!(u8, [0x80], 0xFF);
 unit!(u16, [0x80, 0x800], 0x7FFF);
 unit!(u32, [0x80, 0x800, 0x1_0000], 0x7FFF_FFFF / 3);
 
-/// The characters in UTF-8; none if there is a surrogate among them, which UTF-8 has not.
-pub(crate) fn utf8<U: Unit>(units: &[U]) -> Option<Vec<u8>> {
-    let length = U::utf8_length(units)?;
-    let mut out = vec![0; length + ROOM];
+/// The characters in UTF-8. A surrogate pair is one character, and a lone surrogate is U+FFFD.
+pub(crate) fn utf8<U: Unit>(units: &[U]) -> Vec<u8> {
+    let Some(length) = U::utf8_length(units) else { return repair(units) };
+    let mut out = vec![0; length + MAX_BLOCK_BYTES];
     let mut at = 0;
     let (blocks, rest) = units.as_chunks::<BLOCK>();
     for block in blocks {
-        let Some(room) = out[at..].first_chunk_mut::<ROOM>() else { break };
+        let Some(space) = out[at..].first_chunk_mut::<MAX_BLOCK_BYTES>() else { break };
         let all = block.iter().fold(0, |all, &unit| all | unit.into());
         at += if all < 0x80 {
-            for (byte, &unit) in room.iter_mut().zip(block) {
+            for (byte, &unit) in space.iter_mut().zip(block) {
                 *byte = unit.into() as u8;
             }
             BLOCK
         } else {
-            write(block.map(U::into), BLOCK, room)
+            write(block.map(U::into), BLOCK, space)
         };
     }
-    if let Some(room) = out[at..].first_chunk_mut::<ROOM>() {
+    if let Some(space) = out[at..].first_chunk_mut::<MAX_BLOCK_BYTES>() {
         let mut last = [0; BLOCK];
         for (character, &unit) in last.iter_mut().zip(rest) {
             *character = unit.into();
         }
-        at += write(last, rest.len(), room);
+        at += write(last, rest.len(), space);
     }
     debug_assert_eq!(at, length);
     out.truncate(length);
-    Some(out)
+    out
 }
 
-/// Writes the first `count` characters of a block; returns how many bytes they have.
+/// The slow way, for strings that hold surrogates.
+#[cold]
+fn repair<U: Unit>(units: &[U]) -> Vec<u8> {
+    let mut wide: Vec<u16> = Vec::with_capacity(units.len());
+    for &unit in units {
+        match char::from_u32(unit.into()) {
+            Some(character) => wide.extend_from_slice(character.encode_utf16(&mut [0; 2])),
+            None => wide.push(unit.into() as u16), // a surrogate
+        }
+    }
+    let repaired = char::decode_utf16(wide).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
+    repaired.collect::<String>().into_bytes()
+}
+
+/// Writes the first `count` characters of a block; returns their length in bytes.
 #[inline(always)]
-fn write(block: [u32; BLOCK], count: usize, room: &mut [u8; ROOM]) -> usize {
-    // First what each one becomes, which many lanes do at once; then one after another where it goes.
+fn write(block: [u32; BLOCK], count: usize, space: &mut [u8; MAX_BLOCK_BYTES]) -> usize {
+    // First transcode all characters, which is vectorized; then write them one after another.
     let mut words = [0; BLOCK];
     let mut lengths = [0; BLOCK];
-    for (place, &character) in block.iter().enumerate() {
-        words[place] = word(character);
-        lengths[place] = length(character);
+    for (index, &character) in block.iter().enumerate() {
+        words[index] = word(character);
+        lengths[index] = length(character);
     }
     let mut at = 0;
     for (word, &length) in words.iter().zip(&lengths).take(count) {
-        // A block has never more bytes than this: it shows that there is room.
-        let place = at as usize % (BLOCK * WORD);
-        room[place..place + WORD].copy_from_slice(&word.to_le_bytes());
+        // A block never has more bytes than this; the remainder proves it to the compiler.
+        let start = at as usize % (BLOCK * WORD);
+        space[start..start + WORD].copy_from_slice(&word.to_le_bytes());
         at += length;
     }
     at as usize

@@ -113,18 +113,8 @@ def run(
 
 def check_pattern(recipe: Recipe) -> None:
     """Raise now, and not when something is first encoded, if the pattern cannot be compiled."""
-    _native.Encoder(
-        tokens=(),
-        merges=(),
-        ranking="merges",
-        added=(),
-        added_bytes=(),
-        pattern=recipe.encode_pattern,
-        steps=(),
-        normalizer=(),
-        gaps="bytes",
-        unk=None,
-    )
+    empty = Vocabulary({}, alphabet="partial", pattern=recipe.encode_pattern)
+    _native.Encoder(empty, eager=True)
 
 
 def _count_events(progress: Progress, planned: int) -> Callable[[int, int | None], None]:

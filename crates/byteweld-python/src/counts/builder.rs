@@ -1,4 +1,4 @@
-//! The builder that fills counts from documents and files.
+//! `CountBuilder`: counts from documents and files.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -7,16 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use byteweld_core::counts as core;
 use byteweld_core::pretoken::Pretokenizer;
 use byteweld_core::specials::Specials;
-use byteweld_corpus::Reader;
+use byteweld_corpus::{OnError, Reader, Unit};
 use pyo3::prelude::*;
 
+use super::combine::merge_runs;
+use super::{Counts, Table};
 use crate::convert::{texts, threads};
 use crate::corpus::{Source, options};
-use crate::counts::{Counts, Table, merge_runs};
 use crate::error::raise;
 use crate::limit::{MemoryLimit, SpilledRuns, Watch, spool};
+use crate::names::ByName;
 
-/// Counts documents as they come. An error loses what was counted.
+/// Counts documents as they arrive. An error loses the counts so far.
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct CountBuilder {
     pretokenizer: Pretokenizer,
@@ -24,7 +26,7 @@ pub(crate) struct CountBuilder {
     alphabet: Option<[bool; 256]>,
     threads: std::num::NonZeroUsize,
     limit: Option<(Py<MemoryLimit>, Arc<SpilledRuns>)>,
-    /// What was counted so far: by one counter, or by more if several threads of Python count at once.
+    /// Idle counters with the counts so far: one, or more if several Python threads count at once.
     counters: Mutex<Vec<core::Counter>>,
 }
 
@@ -44,14 +46,14 @@ impl CountBuilder {
         core::Counter::within(core::Limit { table_bytes, text_bytes, spill }, self.threads)
     }
 
-    /// Tells threads that are spilling that the work has ended.
+    /// Stops threads that are spilling.
     fn stop(&self) {
         if let Some((_, runs)) = &self.limit {
             runs.stop();
         }
     }
 
-    /// What Python raised while a table was spilled, before what came of it.
+    /// The exception that Python raised while a table was spilled, if any; or else `error`.
     fn cause(&self, error: PyErr) -> PyErr {
         self.limit.as_ref().and_then(|(_, runs)| runs.failure()).unwrap_or(error)
     }
@@ -60,7 +62,7 @@ impl CountBuilder {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on with a counter that nobody uses. The lock is not held meanwhile: `work` may call Python.
+    /// Counts with an idle counter. The lock is not held meanwhile, since `work` may call Python.
     fn with_counter(
         &self,
         work: impl FnOnce(&mut core::Counter) -> byteweld_core::Result<()>,
@@ -85,7 +87,8 @@ impl CountBuilder {
         num_threads: Option<i128>,
         limit: Option<Py<MemoryLimit>>,
     ) -> PyResult<Self> {
-        // A special token may hold other bytes; then it is left to the trainer to find them elsewhere.
+        // If a special token holds other bytes, only the trainer can tell whether they occur
+        // elsewhere.
         let alphabet = alphabet.filter(|bytes| {
             boundaries.iter().all(|text| text.bytes().all(|byte| bytes.contains(&byte)))
         });
@@ -96,7 +99,7 @@ impl CountBuilder {
             }
             known
         });
-        // The file is made at once: a folder that cannot be written to shows before the work.
+        // The file is created at once, so that an unwritable folder fails before the work.
         let limit = match limit {
             None => None,
             Some(limit) => {
@@ -114,7 +117,7 @@ impl CountBuilder {
         })
     }
 
-    /// Counts documents that are in memory.
+    /// Counts documents in memory.
     fn add_documents(&self, py: Python<'_>, documents: &Bound<'_, PyAny>) -> PyResult<()> {
         let documents = texts(documents)?;
         let counted = py.detach(|| {
@@ -123,17 +126,18 @@ impl CountBuilder {
         counted.map_err(|e| self.cause(raise(py, e)))
     }
 
-    /// Counts the documents of files; returns how many were skipped. `progress` hears of bytes read.
+    /// Counts the documents of files; returns the number of skipped ones. `progress` is called with
+    /// the bytes read.
     #[pyo3(signature = (files, *, unit, separator, field, on_error, progress))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only in Python")]
     fn add_files(
         &self,
         py: Python<'_>,
         files: Vec<PathBuf>,
-        unit: &str,
+        unit: ByName<Unit>,
         separator: Option<Vec<u8>>,
         field: String,
-        on_error: &str,
+        on_error: ByName<OnError>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<u64> {
         let reader = Reader::new(files, options(unit, separator, field, on_error)?);
@@ -156,14 +160,14 @@ impl CountBuilder {
             })
         });
         watch.result(py, counted).map_err(|error| self.cause(error))?;
-        // The caller's thread may have counted nothing, so it tells the end in any case.
+        // The caller's thread may have counted nothing, so the end is reported in any case.
         if let Some(call) = &progress {
             call.call1(py, (consumed.load(Ordering::Relaxed),))?;
         }
         Ok(source.0.skipped())
     }
 
-    /// The sum so far; the builder starts anew.
+    /// Returns the sum so far and starts over.
     fn finish(&self, py: Python<'_>) -> PyResult<Counts> {
         let counters = std::mem::take(&mut *self.counters());
         let mut watch = Watch::default();
@@ -171,7 +175,7 @@ impl CountBuilder {
             None => add_up(counters).map(Table::from),
             Some((limit, runs)) => {
                 let limit = limit.get();
-                // What is on disk already cannot be added to in memory.
+                // Runs on disk cannot be added up in memory.
                 let is_small = runs.runs.written() == 0 && counters.len() <= 1;
                 let keep_bytes = if is_small { limit.keep_bytes } else { 0 };
                 for counter in counters {
@@ -186,13 +190,13 @@ impl CountBuilder {
         Ok(Counts { table })
     }
 
-    /// How many runs were written to disk.
+    /// Number of runs written to disk.
     #[getter]
     fn runs(&self) -> u64 {
         self.limit.as_ref().map_or(0, |(_, runs)| runs.runs.written())
     }
 
-    /// Which engine runs the pattern: "whole", "automaton" or "backtracking".
+    /// The engine that runs the pattern: "whole", "scanner", "automaton" or "backtracking".
     #[getter]
     fn engine(&self) -> &'static str {
         self.pretokenizer.engine().name()

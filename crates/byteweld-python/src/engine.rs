@@ -1,0 +1,223 @@
+//! The engine of an encoder: the core's encoder, and what makes its answers Python objects quickly.
+
+use std::cell::Cell;
+
+use byteweld_core::Result;
+use byteweld_core::encode as core;
+use numpy::{PyArray1, ToPyArray};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::convert::{DETACH_BYTES, threads};
+use crate::error::raise;
+use crate::lists::Integers;
+use crate::output::{known_handler, string, string_with};
+use crate::specials::{SpecialTexts, Specials};
+use crate::text::Text;
+use crate::vocabulary::prepare;
+
+/// All ids, and the offset where the ids of each text start, followed by the end.
+pub(crate) type Ragged<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>);
+
+/// Up to this many ids are decoded into a scratch buffer and copied. For more, their length is
+/// computed first, and they are decoded in place: that takes longer than copying, unless the memory
+/// is not in the cache.
+const MAX_COPIED_IDS: usize = 1 << 14;
+
+/// Up to this many ids are copied into an array: that is quicker than making an object that owns
+/// them.
+const MAX_COPIED_ARRAY: usize = 1 << 14;
+
+/// Scratch buffers of more bytes than this are freed after the call.
+const MAX_KEPT_BYTES: usize = 1 << 18;
+
+thread_local! {
+    /// Bytes of decoded ids. Taken while in use, since Python's error handlers may decode something
+    /// else.
+    static DECODED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// Ids of a short text.
+    static ENCODED: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+}
+
+/// What an encoder builds of its vocabulary.
+pub(crate) struct Engine {
+    pub(crate) encoder: core::Encoder,
+    pub(crate) integers: Integers,
+    specials: SpecialTexts,
+}
+
+/// Ids as an array.
+pub(crate) fn array(py: Python<'_>, ids: Vec<u32>) -> Bound<'_, PyArray1<u32>> {
+    if ids.len() < MAX_COPIED_ARRAY { ids.to_pyarray(py) } else { PyArray1::from_vec(py, ids) }
+}
+
+impl Engine {
+    /// Builds the engine of a `byteweld.Vocabulary`.
+    pub(crate) fn new(vocab: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (encoder, specials) = prepare(vocab)?;
+        let integers = Integers::new(encoder.tokens().end());
+        Ok(Self { encoder, integers, specials: SpecialTexts::new(specials) })
+    }
+
+    /// Reads `allowed_special` and `disallowed_special`.
+    pub(crate) fn specials(
+        &self,
+        allowed: &Bound<'_, PyAny>,
+        disallowed: &Bound<'_, PyAny>,
+    ) -> PyResult<Specials> {
+        self.specials.read(&self.encoder, allowed, disallowed)
+    }
+
+    /// Does the work, without the GIL if there is much of it.
+    pub(crate) fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        bytes: usize,
+        work: impl FnOnce(&core::Encoder) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let work = || work(&self.encoder);
+        let result = if bytes < DETACH_BYTES { work() } else { py.detach(work) };
+        result.map_err(|error| raise(py, error))
+    }
+
+    // ------------------------------------------------------------------------------ encoding
+
+    /// Encodes a text into a sink.
+    pub(crate) fn encode_into<S: core::Sink + Send>(
+        &self,
+        py: Python<'_>,
+        text: &Text,
+        specials: &Specials,
+        mut sink: S,
+    ) -> PyResult<S> {
+        let text = text.as_ref();
+        self.run(py, text.len(), |encoder| {
+            specials.check(encoder, text)?;
+            encoder.encode(text, &specials.allowed(), &mut sink)?;
+            Ok(sink)
+        })
+    }
+
+    /// Encodes a text and hands its ids to `make`. Those of a short text are in a scratch buffer.
+    pub(crate) fn encode_with<T>(
+        &self,
+        py: Python<'_>,
+        text: &Text,
+        specials: &Specials,
+        make: impl FnOnce(&[u32]) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let bytes = text.as_ref();
+        if bytes.len() >= DETACH_BYTES {
+            let ids = Vec::with_capacity(bytes.len() / 4);
+            return make(&self.encode_into(py, text, specials, ids)?);
+        }
+        let mut ids = ENCODED.take();
+        ids.clear();
+        let made = specials
+            .check(&self.encoder, bytes)
+            .and_then(|()| self.encoder.encode(bytes, &specials.allowed(), &mut ids))
+            .map_err(|error| raise(py, error))
+            .and_then(|()| make(&ids));
+        if ids.capacity() <= MAX_KEPT_BYTES / size_of::<u32>() {
+            ENCODED.set(ids);
+        }
+        made
+    }
+
+    /// Encodes a text to an array.
+    pub(crate) fn encode_to_array<'py>(
+        &self,
+        py: Python<'py>,
+        text: &Text,
+        specials: &Specials,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let length = text.as_ref().len();
+        if length >= DETACH_BYTES {
+            let ids = Vec::with_capacity(length / 4);
+            return Ok(array(py, self.encode_into(py, text, specials, ids)?));
+        }
+        self.encode_with(py, text, specials, |ids| Ok(ids.to_pyarray(py)))
+    }
+
+    /// Encodes many texts on several threads.
+    pub(crate) fn encode_many(
+        &self,
+        py: Python<'_>,
+        texts: &[Text],
+        specials: &Specials,
+        num_threads: Option<i128>,
+    ) -> PyResult<core::Ragged> {
+        let threads = threads(num_threads)?;
+        let bytes = texts.iter().map(|text| text.as_ref().len()).sum();
+        self.run(py, bytes, |encoder| {
+            for text in texts {
+                specials.check(encoder, text.as_ref())?;
+            }
+            encoder.encode_batch(texts, &specials.allowed(), threads)
+        })
+    }
+
+    // ------------------------------------------------------------------------------ decoding
+
+    /// Decodes to `bytes`.
+    pub(crate) fn decode_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &[u32],
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        if ids.len() <= MAX_COPIED_IDS {
+            return self.decode_with(py, ids, |bytes| Ok(PyBytes::new(py, bytes)));
+        }
+        let length = self.decoded_length(py, ids)?;
+        PyBytes::new_with(py, length, |out| self.decode_to(py, ids, out))
+    }
+
+    /// Decodes to a `str`; `errors` is as in `bytes.decode`.
+    pub(crate) fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        ids: &[u32],
+        errors: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(handler) = known_handler(errors) else {
+            return self.decode_bytes(py, ids)?.call_method1("decode", ("utf-8", errors));
+        };
+        if ids.len() <= MAX_COPIED_IDS {
+            return self.decode_with(py, ids, |bytes| Ok(string(py, bytes, handler)?.into_any()));
+        }
+        let length = self.decoded_length(py, ids)?;
+        let text = string_with(py, length, handler, |out| self.decode_to(py, ids, out))?;
+        Ok(text.into_any())
+    }
+
+    /// Decodes ids into a scratch buffer and hands their bytes to `make`.
+    fn decode_with<T>(
+        &self,
+        py: Python<'_>,
+        ids: &[u32],
+        make: impl FnOnce(&[u8]) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let mut buffer = DECODED.take();
+        let length =
+            self.run(py, ids.len() * 4, |encoder| encoder.tokens().decode_over(ids, &mut buffer))?;
+        let made = make(&buffer[..length]);
+        if buffer.len() <= MAX_KEPT_BYTES {
+            DECODED.set(buffer);
+        }
+        made
+    }
+
+    /// Number of bytes that the ids decode to.
+    fn decoded_length(&self, py: Python<'_>, ids: &[u32]) -> PyResult<usize> {
+        self.run(py, usize::MAX, |encoder| encoder.tokens().decoded_length(ids))
+    }
+
+    /// Decodes ids into a slice of exactly their length.
+    fn decode_to(&self, py: Python<'_>, ids: &[u32], out: &mut [u8]) -> PyResult<()> {
+        if py.detach(|| self.encoder.tokens().decode_to(ids, out)) {
+            return Ok(());
+        }
+        Err(PyRuntimeError::new_err("another thread changed the ids while they were decoded"))
+    }
+}

@@ -1,0 +1,127 @@
+//! `byteweld.Vocabulary` as the engine takes it.
+
+use std::collections::HashMap;
+
+use byteweld_core::encode::{self as core, Gaps, Ranking};
+use byteweld_core::pretoken::Pretokenizer;
+use byteweld_core::rewrite::{AddedToken, Behaviour, NormalStep, Normaliser, Step, Steps};
+use pyo3::prelude::*;
+
+use crate::error::raise;
+use crate::names::ByName;
+use crate::table::Table;
+
+/// What `Vocabulary.traits()` returns.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Traits {
+    added_tokens: Vec<Added>,
+    pattern: Option<String>,
+    steps: Vec<StepArgument>,
+    normalizer: Vec<NormalArgument>,
+    roles: HashMap<String, u32>,
+    alphabet: ByName<Gaps>,
+    ranking: ByName<Ranking>,
+    ignore_merges: bool,
+}
+
+/// An added token: text, id, special, single_word, lstrip, rstrip, normalized.
+type Added = (String, u32, bool, bool, bool, bool, bool);
+
+fn added_token(added: Added) -> AddedToken {
+    let (text, id, special, single_word, lstrip, rstrip, normalized) = added;
+    AddedToken { text, id, special, single_word, lstrip, rstrip, normalized }
+}
+
+/// A step: its name, or the pattern, behavior and invert of a split.
+#[derive(FromPyObject)]
+enum StepArgument {
+    Mark(ByName<Step>),
+    Split(String, ByName<Behaviour>, bool),
+}
+
+impl StepArgument {
+    fn into_step(self) -> byteweld_core::Result<Step> {
+        Ok(match self {
+            StepArgument::Mark(ByName(step)) => step,
+            StepArgument::Split(pattern, ByName(behaviour), invert) => {
+                Step::Split { pattern: Pretokenizer::new(Some(&pattern))?, behaviour, invert }
+            }
+        })
+    }
+}
+
+/// A normalizer: its name, or the pattern and content of a replacement.
+#[derive(FromPyObject)]
+enum NormalArgument {
+    Form(ByName<NormalStep>),
+    Replace(String, String),
+}
+
+impl NormalArgument {
+    fn into_step(self) -> byteweld_core::Result<NormalStep> {
+        Ok(match self {
+            NormalArgument::Form(ByName(step)) => step,
+            NormalArgument::Replace(pattern, content) => {
+                NormalStep::Replace { pattern: Pretokenizer::new(Some(&pattern))?, content }
+            }
+        })
+    }
+}
+
+/// Tokens as (id, bytes).
+type Pairs = Vec<(u32, Vec<u8>)>;
+
+fn slices(tokens: &Pairs) -> Vec<(u32, &[u8])> {
+    tokens.iter().map(|(id, token)| (*id, &token[..])).collect()
+}
+
+/// The pairs that a method without arguments yields.
+fn pairs(vocab: &Bound<'_, PyAny>, method: &str) -> PyResult<Pairs> {
+    vocab.call_method0(method)?.try_iter()?.map(|pair| pair?.extract()).collect()
+}
+
+/// Prepares a vocabulary; returns also the texts of its special tokens.
+pub(crate) fn prepare(vocab: &Bound<'_, PyAny>) -> PyResult<(core::Encoder, Vec<String>)> {
+    let py = vocab.py();
+    let traits: Traits = vocab.call_method0("traits")?.extract()?;
+    let added_bytes = pairs(vocab, "not_ordinary")?;
+    let looks_up_first =
+        traits.ignore_merges || vocab.getattr("_makes_every_token")?.is_truthy()?;
+    let table: Option<Py<Table>> = vocab.getattr("_table")?.extract()?;
+    let ordinary;
+    let (tokens, merges) = match &table {
+        Some(table) => {
+            let table = table.get();
+            (table.ordinary(&added_bytes), table.merges_in_order().to_vec())
+        }
+        None => {
+            ordinary = pairs(vocab, "ordinary")?;
+            (slices(&ordinary), vocab.getattr("_merges")?.extract()?)
+        }
+    };
+    let added: Vec<AddedToken> = traits.added_tokens.into_iter().map(added_token).collect();
+    let specials = added.iter().filter(|token| token.special).map(|token| token.text.clone());
+    let specials = specials.collect();
+    let prepared = py.detach(|| {
+        let steps = traits.steps.into_iter().map(StepArgument::into_step).collect::<Result<_, _>>();
+        let normalizer =
+            traits.normalizer.into_iter().map(NormalArgument::into_step).collect::<Result<_, _>>();
+        core::Encoder::new(core::Vocabulary {
+            tokens,
+            merges,
+            ranking: match traits.ranking.0 {
+                Ranking::Merges if looks_up_first => Ranking::MergesAfterLookup,
+                ranking => ranking,
+            },
+            added,
+            added_bytes: slices(&added_bytes),
+            pattern: traits.pattern,
+            steps: Steps::new(steps?),
+            normaliser: Normaliser::new(normalizer?),
+            gaps: traits.alphabet.0,
+            unk: traits.roles.get("unk").copied(),
+        })
+    });
+    Ok((prepared.map_err(|error| raise(py, error))?, specials))
+}
