@@ -1,4 +1,4 @@
-"""GPT-2's bytes-as-letters: the bijection by which JSON files show raw bytes as visible characters.
+"""GPT-2's byte letters: the bijection by which JSON files write raw bytes as visible characters.
 
 0x21-0x7E, 0xA1-0xAC and 0xAE-0xFF stand for themselves; the other 68 bytes, in order, are U+0100
 onward.
@@ -18,7 +18,7 @@ CHAR_TO_BYTE: dict[str, int] = {char: byte for byte, char in BYTE_TO_CHAR.items(
 
 
 def bytes_to_chars(token: bytes) -> str:
-    """Show bytes as letters.
+    """Write bytes as letters.
 
     >>> bytes_to_chars(b" the\\n")
     'ĠtheĊ'

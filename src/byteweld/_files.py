@@ -1,4 +1,4 @@
-"""Atomic writes: a file or folder appears whole or not at all, never over another unless told."""
+"""Atomic writes: a file or folder appears whole or not at all, and replaces nothing by default."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = False) -> None:
     """Write `data` to `path` through a temporary file in the same folder, fsync and rename.
 
-    Raises FileExistsError when `path` exists and `overwrite` is False; then nothing is touched.
+    Raises FileExistsError if `path` exists and `overwrite` is False, without touching anything.
     """
     target = Path(path)
     if not overwrite and os.path.lexists(target):
@@ -26,11 +26,11 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool =
             os.fsync(file.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp creates private files
         if overwrite:
             os.replace(temporary, target)
         else:
-            os.link(temporary, target)  # fails if somebody made the target meanwhile
+            os.link(temporary, target)  # fails if the target has appeared meanwhile
             os.unlink(temporary)
     except FileExistsError:
         os.unlink(temporary)
@@ -45,15 +45,15 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool =
 def replace_folder(
     path: str | os.PathLike[str], *, overwrite: bool = False, is_ours: Callable[[Path], bool]
 ) -> Iterator[Path]:
-    """Give a temporary folder beside `path` to write to; it becomes `path` when all went well.
+    """Yield a temporary folder beside `path` to write to; on success, it becomes `path`.
 
-    Raises FileExistsError when `path` exists (and is no empty folder) and `overwrite` is False, or
-    when it is a folder that `is_ours` denies: what others put there is never removed.
+    Raises FileExistsError if `path` exists, is not an empty folder, and `overwrite` is False; or if
+    it is a folder that `is_ours` rejects: files of others are never removed.
     """
     check_folder(path, overwrite=overwrite, is_ours=is_ours)
     target = Path(path)
     if target.is_dir():
-        target = target.resolve()  # a link to a folder stays, and so does what `.` is
+        target = target.resolve()  # keeps a link to a folder, and the working directory
     target.parent.mkdir(parents=True, exist_ok=True)
     import shutil  # as above
     import tempfile
@@ -63,8 +63,8 @@ def replace_folder(
         yield temporary
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(temporary, 0o777 & ~umask)  # mkdtemp makes private folders
-        check_folder(path, overwrite=overwrite, is_ours=is_ours)  # made meanwhile?
+        os.chmod(temporary, 0o777 & ~umask)  # mkdtemp creates private folders
+        check_folder(path, overwrite=overwrite, is_ours=is_ours)  # it may have appeared meanwhile
         if target.is_dir() and any(target.iterdir()):
             old = temporary.with_name(f"{temporary.name}.old")
             os.replace(target, old)
@@ -84,41 +84,41 @@ def replace_folder(
 def check_folder(
     path: str | os.PathLike[str], *, overwrite: bool, is_ours: Callable[[Path], bool]
 ) -> None:
-    """Refuse what `replace_folder` would refuse, so that it can be known before the work."""
+    """Raise the errors that `replace_folder` would raise, before any work is done."""
     target = Path(path)
     if not target.exists() and not target.is_symlink():
-        check_place(target)
+        check_parent(target)
         return
     if not target.is_dir():
-        raise FileExistsError(f"{target} exists and is no folder; name another")
+        raise FileExistsError(f"{target} exists and is not a folder; choose another name")
     if not any(target.iterdir()):
         return
     if not is_ours(target):
-        raise FileExistsError(f"{target} holds other files; name a folder that is new or empty")
+        raise FileExistsError(f"{target} holds other files; choose a folder that is new or empty")
     if not overwrite:
         raise _exists(target)
 
 
 def check_file(path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Refuse a file that cannot be written, or is there already, before the work."""
+    """Raise if a file cannot be written, or exists already, before any work is done."""
     target = Path(path)
-    check_place(target)
+    check_parent(target)
     if target.is_dir():
-        raise IsADirectoryError(f"{target} is a folder; name a file")
+        raise IsADirectoryError(f"{target} is a folder; expected the name of a file")
     if not overwrite and os.path.lexists(target):
         raise _exists(target)
 
 
-def check_place(target: Path) -> None:
-    """Refuse a file or folder that cannot be made: the nearest folder above it must let us."""
-    above = next(place for place in target.absolute().parents if place.exists())
+def check_parent(target: Path) -> None:
+    """Raise if a file or folder cannot be created in the nearest existing folder above it."""
+    above = next(parent for parent in target.absolute().parents if parent.exists())
     if not above.is_dir():
         raise NotADirectoryError(
-            f"{target} cannot be written: {above} is no folder; name another place"
+            f"{target} cannot be written: {above} is not a folder; choose another path"
         )
     if not os.access(above, os.W_OK | os.X_OK):
         raise PermissionError(
-            f"{target} cannot be written: the folder {above} may not be changed; name another place"
+            f"{target} cannot be written: the folder {above} is read-only; choose another path"
         )
 
 

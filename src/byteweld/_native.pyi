@@ -1,4 +1,4 @@
-"""The compiled engine. Private: the documented face is `byteweld.Tokenizer` and the verbs.
+"""The compiled engine. Private: the public API is `byteweld.Tokenizer` and the verbs.
 
 `allowed` and `disallowed` are "all", or texts of special tokens; None is the same as no texts.
 """
@@ -24,6 +24,8 @@ __all__ = [
     "Table",
     "__version__",
     "canonical_pattern",
+    "decompress",
+    "is_compressed",
     "recover_merges",
     "train",
 ]
@@ -55,7 +57,7 @@ class Documents:
 
 @final
 class MemoryLimit:
-    """How much memory counts may take, in bytes, and the folder for what does not fit."""
+    """How much memory counts may use, in bytes, and the folder for the rest."""
 
     def __new__(
         cls,
@@ -70,7 +72,7 @@ class MemoryLimit:
 
 @final
 class Counts:
-    """Pre-token bytes and how many. Immutable. Sums: distinct, their bytes, total, its bytes."""
+    """Pre-tokens and how often each occurs. Sums: distinct, their bytes, total, its bytes."""
 
     def __new__(cls, items: Sequence[tuple[bytes, int]]) -> Counts: ...
     def __len__(self) -> int: ...
@@ -105,7 +107,7 @@ class CountLoader:
 
 @final
 class CountBuilder:
-    """Counts documents as they come."""
+    """Counts documents as they arrive."""
 
     def __new__(
         cls,
@@ -135,7 +137,7 @@ class CountBuilder:
 
 @final
 class Table:
-    """Tokens by id and merges in rank order. Where it is not sure of a file, it gives None."""
+    """Tokens by id and merges in rank order; readers return None for unusual files."""
 
     @staticmethod
     def of_ranks(data: bytes) -> Table | None: ...
@@ -159,7 +161,7 @@ class Table:
 
 @final
 class LetterModel:
-    """Tokens and merges of a tokenizer.json, in byte letters; None where it is not sure of them."""
+    """Tokens and merges of a tokenizer.json, in byte letters; None for unusual files."""
 
     @staticmethod
     def of_json(data: bytes) -> LetterModel | None: ...
@@ -216,6 +218,8 @@ class Encoder:
     @property
     def engines(self) -> list[_Engine]: ...
 
+def is_compressed(head: bytes) -> bool: ...
+def decompress(data: bytes, limit: int) -> bytes: ...
 def canonical_pattern(pattern: str) -> str | None: ...
 def recover_merges(
     tokens: Sequence[tuple[int, bytes]],

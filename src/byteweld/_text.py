@@ -1,7 +1,7 @@
-"""Texts as Python has them, and their bytes: lone surrogates, character offsets, trusted spans.
+"""Text as Python has it, and its bytes: surrogates, character offsets, trusted spans.
 
-A str may hold surrogates, which UTF-8 has not. As in tiktoken, a pair of them is one character and
-a lone one is U+FFFD. Offsets in characters always count the str that the caller gave.
+A str may hold surrogates, which UTF-8 cannot encode. As in tiktoken, a pair of them is one
+character and a lone one is U+FFFD. Offsets in characters always index the caller's str.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REPLACEMENT: Final = "\ufffd".encode()
 
 
 def utf8(text: Text) -> bytes:
-    """The bytes that are encoded.
+    """Return the bytes of a text, as the engine encodes them.
 
     >>> utf8("a\\ud83d\\ude00") == "a😀".encode() and utf8("\\ud83d") == "\\ufffd".encode()
     True
@@ -36,7 +36,7 @@ def utf8(text: Text) -> bytes:
 
 
 def split_half(text: str) -> tuple[str, str]:
-    """Take off a last character that is the first half of a surrogate pair: its other may follow.
+    """Split off a last character that is the first half of a surrogate pair.
 
     >>> split_half("a\\ud83d"), split_half("a")
     (('a', '\\ud83d'), ('a', ''))
@@ -49,9 +49,9 @@ def split_half(text: str) -> tuple[str, str]:
 
 
 def character_offsets(text: str, ends: Sequence[int]) -> list[tuple[int, int]]:
-    """Turn the ends of tokens in bytes into (start, end) in characters.
+    """Turn the end offsets of tokens in bytes into (start, end) in characters.
 
-    A token starts with the character that holds its first byte, and ends after the character that
+    A token starts at the character that holds its first byte, and ends after the character that
     holds its last one. Two tokens that share a character overlap there.
 
     >>> character_offsets("a漢b", [1, 3, 5])
@@ -60,30 +60,30 @@ def character_offsets(text: str, ends: Sequence[int]) -> list[tuple[int, int]]:
     if text.isascii():
         return list(zip([0, *ends], ends, strict=False))
     raw = utf8(text)
-    place = _Places(text)
+    positions = _Positions(text)
     offsets = []
-    start = begun = 0  # bytes before this token, and characters that begin in them
+    start = begun = 0  # bytes before this token, and characters that start in them
     for end in ends:
         inside = raw[start : start + 1] in _INSIDE
         first = begun - inside
         begun += len(raw[start:end].translate(None, _CONTINUATION))
-        offsets.append((place.of(first), place.of(begun)))
+        offsets.append((positions.of(first), positions.of(begun)))
         start = end
     return offsets
 
 
 def start_of(text: str, byte_length: int) -> str:
-    """The whole characters within the first bytes of a text.
+    """Return the whole characters within the first bytes of a text.
 
     >>> start_of("a漢b", 3), start_of("a漢b", 4)
     ('a', 'a漢')
     """
     characters = len(utf8(text)[:byte_length].decode(errors="ignore"))
-    return text[: _Places(text).of(characters)]
+    return text[: _Positions(text).of(characters)]
 
 
-class _Places:
-    """Where a character of the repaired text is in the str, in which a pair is two characters."""
+class _Positions:
+    """Indices of the text's characters in the str, where a surrogate pair is two characters."""
 
     def __init__(self, text: str) -> None:
         pairs = () if text.isascii() else _PAIR.finditer(text)
@@ -99,10 +99,10 @@ class _Places:
 
 
 def span_bytes(spans: Iterable[tuple[Text, bool]]) -> tuple[list[bytes], list[bool]]:
-    """Check spans of (text, trusted); returns their bytes, which joined are the joined text's.
+    """Check spans of (text, trusted); return their bytes, which joined are those of the text.
 
-    Of a surrogate pair that two spans share, each gets half of the bytes: what is made of it lies
-    in neither.
+    If two spans share a surrogate pair, each gets half of its bytes, so that the character lies in
+    neither.
 
     >>> span_bytes([("a\\ud83d", True), ("\\ude00", False)])
     ([b'a\\xf0\\x9f', b'\\x98\\x80'], [True, False])
@@ -111,7 +111,7 @@ def span_bytes(spans: Iterable[tuple[Text, bool]]) -> tuple[list[bytes], list[bo
         raise TypeError(f"expected an iterable of (text, trusted), found {type(spans).__name__}")
     texts: list[bytes] = []
     trusts: list[bool] = []
-    waiting: tuple[int, str] | None = None  # a span, and the half of a pair that it ends with
+    waiting: tuple[int, str] | None = None  # a span, and the half of a pair at its end
     for number, span in enumerate(spans):
         text, trusted = _checked_span(number, span)
         trusts.append(trusted)
@@ -146,6 +146,6 @@ def _checked_span(number: int, span: object) -> tuple[Text, bool]:
         raise TypeError(
             f"span {number} holds {type(text).__name__}; expected (text, trusted): a str or bytes"
         )
-    if not isinstance(trusted, bool):  # "no" is true in Python, and must not be here
+    if not isinstance(trusted, bool):  # "no" is truthy, and must not mean trusted
         raise TypeError(f"span {number} is trusted {trusted!r:.100}; expected True or False")
     return bytes(text) if isinstance(text, bytearray) else text, trusted

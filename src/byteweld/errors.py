@@ -1,16 +1,16 @@
-"""The exceptions of byteweld. Every one says what was found, where, what was expected, what to do.
+"""The exceptions of byteweld. Each says what was found, where, what was expected, what to do.
 
 ByteweldError
 ├── VocabularyError (ValueError)    the value breaks its own rules
 ├── FormatError (ValueError)        a file is not what it claims; has .path, .offset
-│   └── MissingKeyError (KeyError)  a required key is not there
-├── CorpusError (ValueError)        a corpus file cannot be read as asked; has .path, .offset
-├── PatternError (ValueError)       a pattern cannot be compiled, or ran past its limit
-├── UnsupportedError (ValueError)   true, but this format or recipe cannot hold it
-├── BudgetError (ValueError)        a memory budget that cannot work; has .needed
-├── SpecialTokenError (ValueError)  a special token was met in text
+│   └── MissingKeyError (KeyError)  a required key is missing
+├── CorpusError (ValueError)        a corpus file cannot be read; has .path, .offset
+├── PatternError (ValueError)       a pattern cannot be compiled, or exceeded its limit
+├── UnsupportedError (ValueError)   valid, but this format or recipe cannot hold it
+├── BudgetError (ValueError)        a memory budget that is too small; has .needed
+├── SpecialTokenError (ValueError)  a special token was found in text
 ├── UnknownIdError (KeyError)       an id outside the vocabulary; has .id
-└── NativeError (RuntimeError)      our bug; please report it
+└── NativeError (RuntimeError)      a bug of byteweld; please report it
 
 Missing files stay FileNotFoundError; wrong types stay TypeError.
 """
@@ -29,7 +29,7 @@ class VocabularyError(ByteweldError, ValueError):
 
 
 class _FileError(ByteweldError, ValueError):
-    """An error with a place: `path: message` or `path: byte N: message`."""
+    """An error in a file: `path: message` or `path: byte N: message`."""
 
     def __init__(
         self,
@@ -44,10 +44,10 @@ class _FileError(ByteweldError, ValueError):
         super().__init__(message)
 
     def __str__(self) -> str:
-        place = "" if self.path is None else f"{self.path}: "
+        position = "" if self.path is None else f"{self.path}: "
         if self.offset is not None:
-            place += f"byte {self.offset}: "
-        return place + self.message
+            position += f"byte {self.offset}: "
+        return position + self.message
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.message, self.path, self.offset))
@@ -68,19 +68,19 @@ class MissingKeyError(FormatError, KeyError):
 
 
 class CorpusError(_FileError):
-    """A corpus file cannot be read as asked: bad JSON, a truncated archive, a forbidden byte."""
+    """A corpus file cannot be read: bad JSON, a truncated archive, a forbidden byte."""
 
 
 class PatternError(ByteweldError, ValueError):
-    """A split pattern cannot be compiled, or a text made it pass its backtracking limit."""
+    """A split pattern cannot be compiled, or exceeded its backtracking limit on some text."""
 
 
 class UnsupportedError(ByteweldError, ValueError):
-    """True, but this format or recipe cannot hold it; nothing is dropped silently."""
+    """Valid, but this format or recipe cannot hold it; nothing is dropped silently."""
 
 
 class BudgetError(ByteweldError, ValueError):
-    """A memory budget that cannot work; `needed` bytes would do, where that is known."""
+    """A memory budget that is too small; `needed` bytes would do, if known."""
 
     def __init__(self, message: str, *, needed: int | None = None) -> None:
         self.needed = needed
@@ -95,7 +95,7 @@ def _rebuild_budget(message: str, needed: int | None) -> BudgetError:
 
 
 class SpecialTokenError(ByteweldError, ValueError):
-    """A special token was met in text that may not hold it."""
+    """A special token was found in text where it is not allowed."""
 
 
 class UnknownIdError(ByteweldError, KeyError):
@@ -111,4 +111,4 @@ class UnknownIdError(ByteweldError, KeyError):
 
 
 class NativeError(ByteweldError, RuntimeError):
-    """The engine broke one of its own promises. Please report it with the input that did it."""
+    """The engine failed one of its own checks. Please report it with the input that did it."""

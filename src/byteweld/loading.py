@@ -1,8 +1,9 @@
-"""load(): a tokenizer from a file, and the compiled form of it that a folder may keep.
+"""load(): a tokenizer by name or from a file, and the cache of compiled vocabularies.
 
-A compiled form is a vocabulary as the engine has it. It is found by what it was made of (the bytes
-of the file and its sidecar, the options, this version), bears its own SHA-256, and is checked as
-any vocabulary is. One that is damaged or foreign is passed over and made again.
+A compiled vocabulary is stored as the engine has it. Its file is named by a hash of everything it
+was made from (the bytes of the file and of those beside it, the options, the version) and carries
+its own SHA-256; the vocabulary in it is checked like any other. A damaged or foreign file is
+ignored and replaced.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from typing import Any, Final
 from byteweld import _native, formats
 from byteweld._files import write_atomic
 from byteweld.errors import ByteweldError
-from byteweld.formats._json import MAX_FILE_BYTES
+from byteweld.formats._json import MAX_FILE_BYTES, plain_path
 from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import Traits, Vocabulary
 
 SUFFIX: Final = ".byteweld"
-MAX_KEPT: Final = 32  # files; the oldest go
+MAX_CACHED: Final = 32  # files; the oldest are deleted
 _MAGIC: Final = b"byteweld compiled 1\n"
 _DIGEST_BYTES: Final = 32
 
@@ -35,36 +36,58 @@ def load(
     cache: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Tokenizer:
-    """Load a tokenizer from a file or folder of any format; the format is recognised by content.
+    """Load a tokenizer from a file or folder, or by the name of an encoding.
 
-    `options` are the format's own: `pattern` and `special_tokens` for a rank file, say. If the
-    report of its training lies beside it, `tok.training` shows it; the report of another
-    vocabulary is passed over.
+    The format is recognized by content; gzip, zstd and xz are decompressed. `options` are the
+    format's own, such as `pattern` and `special_tokens` for a rank file; the rank files of
+    well-known encodings need none. If there is no such file, `path` may be any name that
+    `get_encoding` takes, such as "cl100k_base". A training report beside the file is available as
+    `tok.training`, unless it belongs to another vocabulary.
 
-    `cache` is a folder that keeps the vocabulary compiled, so that the next load of the same bytes
-    with the same options is faster. It is made if it is not there, and holds at most 32 files, of
-    some megabytes each. Only formats of one file are kept: rank files and tokenizer.json.
+    `cache` is a folder that keeps compiled vocabularies, so that the next load of the same bytes
+    with the same options is faster. It is created if missing, and holds at most 32 files of some
+    megabytes each. Only formats of one file are cached: rank files and tokenizer.json.
     """
-    place = Path(path)
-    if cache is None:
-        return Tokenizer._loaded(formats.load(path, format=format, **options), place)
-    kept = _place(place, Path(cache), format, options)
-    vocab = None if kept is None else _read(kept)
+    file = Path(path)
+    if not file.exists() and file.name == os.fspath(path):
+        return _load_by_name(file.name, format, options)
+    cached = None if cache is None else _cache_path(file, Path(cache), format, options)
+    vocab = None if cached is None else _read(cached)
     if vocab is not None:
-        return Tokenizer._loaded(vocab, place, is_tried=True)
-    tok = Tokenizer._loaded(formats.load(path, format=format, **options), place)
-    # Not if the file was changed while it was read.
-    if kept is not None and kept == _place(place, kept.parent, format, options):
-        with contextlib.suppress(OSError):  # a folder that cannot be written keeps nothing
-            _write(tok.vocab, kept)
+        return Tokenizer._loaded(vocab, plain_path(file), is_tried=True)
+    vocab = formats.load(file, format=format, **options)
+    tok = Tokenizer._loaded(vocab, plain_path(file))
+    # Not if the file has changed while it was read.
+    if cached is not None and cached == _cache_path(file, cached.parent, format, options):
+        with contextlib.suppress(OSError):  # a folder that cannot be written caches nothing
+            _write(vocab, cached)
     return tok
 
 
-def _place(path: Path, folder: Path, format: str | None, options: dict[str, Any]) -> Path | None:
-    """Return where the compiled form of a file is kept, or None if it cannot be."""
+def _load_by_name(name: str, format: str | None, options: dict[str, Any]) -> Tokenizer:
+    from byteweld import encodings
+
+    if not encodings.has_encoding(name):
+        import difflib  # slow to import
+
+        near = difflib.get_close_matches(name, encodings.list_encoding_names(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise FileNotFoundError(f"no such file, and no encoding {name!r}{hint}")
+    if format is not None or options:
+        given = ", ".join([*(["format"] if format is not None else []), *options])
+        raise TypeError(
+            f"{name!r} is the name of an encoding, which takes no options; drop {given}"
+        )
+    return encodings.get_encoding(name)
+
+
+def _cache_path(
+    path: Path, folder: Path, format: str | None, options: dict[str, Any]
+) -> Path | None:
+    """Return where the compiled form of a file is cached, or None if it cannot be."""
     try:
-        # The order of special tokens counts: of several with one id, the first is decoded to.
-        asked = json.dumps([_native.__version__, format, options])
+        # The order of special tokens matters: an id that several share decodes to the first.
+        request = json.dumps([_native.__version__, format, options])
         size = path.stat().st_size
         if size > MAX_FILE_BYTES or not path.is_file():
             return None
@@ -73,38 +96,38 @@ def _place(path: Path, folder: Path, format: str | None, options: dict[str, Any]
             file.read_bytes() if file.exists() else None for file in formats.files_beside(path)
         ]
     except (OSError, TypeError, ValueError):
-        return None  # loading says what is wrong
+        return None  # loading raises a clear error
     digest = hashlib.sha256(_MAGIC)
-    for part in (asked.encode(), *beside, data):
+    for part in (request.encode(), *beside, data):
         digest.update(b"none\n" if part is None else b"%d\n" % len(part))
         digest.update(part or b"")
     return folder / f"{digest.hexdigest()}{SUFFIX}"
 
 
-def _write(vocab: Vocabulary, kept: Path) -> None:
+def _write(vocab: Vocabulary, cached: Path) -> None:
     table = vocab._table
     if table is None:
         return
     head = vocab.traits() | {"makes_every_token": vocab._makes_every_token}
     payload = json.dumps(head).encode() + b"\n" + table.store()
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    cached.parent.mkdir(parents=True, exist_ok=True)
     data = _MAGIC + hashlib.sha256(payload).digest() + payload
-    write_atomic(kept, data, overwrite=True)
-    _drop_oldest(kept.parent)
+    write_atomic(cached, data, overwrite=True)
+    _drop_oldest(cached.parent)
 
 
 def _drop_oldest(folder: Path) -> None:
     files = [(file.stat().st_mtime_ns, file) for file in folder.glob(f"*{SUFFIX}")]
-    for _, file in sorted(files, reverse=True)[MAX_KEPT:]:
+    for _, file in sorted(files, reverse=True)[MAX_CACHED:]:
         file.unlink(missing_ok=True)
 
 
-def _read(kept: Path) -> Vocabulary | None:
-    """Return the vocabulary of a compiled form; None if there is none, or it is not whole."""
+def _read(cached: Path) -> Vocabulary | None:
+    """Return a compiled vocabulary; None if the file is missing or damaged."""
     try:
-        if kept.stat().st_size > MAX_FILE_BYTES:
+        if cached.stat().st_size > MAX_FILE_BYTES:
             return None
-        data = kept.read_bytes()
+        data = cached.read_bytes()
     except OSError:
         return None
     start = len(_MAGIC) + _DIGEST_BYTES

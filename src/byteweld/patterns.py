@@ -1,8 +1,8 @@
-"""Split patterns by name, each with its source and date. The one home of every pattern string.
+"""Split patterns by name, each with its source and date.
 
-A pattern cuts text into pre-tokens: each match is one, and text that no alternative matches is one too
-(nothing is lost). The strings below are written in the dialect that Python's `regex`, Rust's
-fancy-regex and Oniguruma (Hugging Face) read alike: no possessive `{m,n}+`, no `$`.
+A pattern splits text into pre-tokens: each match is one, and so is the text between two matches, so
+that nothing is lost. The patterns are written in a dialect that Python's `regex`, Rust's fancy-regex
+and Oniguruma (Hugging Face) read the same way: no possessive `{m,n}+`, no `$`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import difflib
 
 from byteweld.errors import PatternError
 
-# GPT-2 (openai/gpt-2 `encoder.py`, 2019), in the spelling of tiktoken < 0.8 and of bpetite.
+# GPT-2 (openai/gpt-2 `encoder.py`, 2019), spelled as in tiktoken < 0.8 and bpetite.
 GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 
-# GPT-4 (tiktoken 0.14 `cl100k_base`, 2023, re-ordered 2024): white space at the very end of a text is one
-# piece, before the newline rule. `(?![\s\S])` is "end of text" in every dialect.
+# GPT-4 (tiktoken 0.14 `cl100k_base`, 2023, reordered 2024): white space at the very end of a text is
+# one pre-token, before the newline rule. `(?![\s\S])` is "end of text" in every dialect.
 CL100K = (
     r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"""
     r"""|\s+(?![\s\S])|\s*[\r\n]|\s+(?!\S)|\s"""
@@ -72,7 +72,8 @@ PATTERNS: dict[str, str] = {
     "ck": CK,
 }
 
-# Other spellings of the same pattern: the same pieces for every text, so the same name and fingerprint.
+# Other spellings of these patterns: they split every text in the same way, so they have the same
+# name and fingerprint.
 _SPELLINGS: dict[str, str] = {
     # Oniguruma and OpenAI's first spelling.
     r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""": "gpt2",
@@ -87,7 +88,7 @@ _SPELLINGS: dict[str, str] = {
 
 
 def resolve_pattern(pattern: str | None) -> str | None:
-    """Return the regular expression that a name or an expression stands for; None stays None.
+    """Return the regular expression for a name or another spelling; None stays None.
 
     >>> resolve_pattern("gpt2") == GPT2
     True
@@ -102,7 +103,7 @@ def resolve_pattern(pattern: str | None) -> str | None:
         return PATTERNS[pattern]
     if pattern in _SPELLINGS:
         return PATTERNS[_SPELLINGS[pattern]]
-    if pattern.isidentifier():  # a bare word splits nothing useful: it is a misspelt name
+    if pattern.isidentifier():  # a bare word would split nothing useful: a misspelled name
         near = difflib.get_close_matches(pattern, PATTERNS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise PatternError(f"unknown pattern {pattern!r}; known are {', '.join(PATTERNS)}{hint}")

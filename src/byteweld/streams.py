@@ -1,7 +1,7 @@
-"""Text that arrives in pieces: ids become text, and text becomes ids, as soon as they are certain.
+"""Text that arrives in pieces: ids become text, and text becomes ids, as soon as they are final.
 
-A stream has state and belongs to one thread. All that it gives is what `decode` or `encode` gives
-for the whole, however that was cut. The engine is not known here: a stream is told what it calls.
+A stream has state and belongs to one thread. Its results together are those of `decode` or `encode`
+for the whole, wherever it was cut. Streams get the functions they call, and know no engine.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     Ids = Sequence[int] | NDArray[np.uint32]
 
-# What these make of a byte does not depend on the bytes after the wrong ones.
+# With these, what a byte decodes to does not depend on what follows invalid bytes.
 _HANDLERS: Final = frozenset({"strict", "replace", "ignore", "backslashreplace", "surrogateescape"})
 
 
 class DecodeStream:
-    """Decodes ids as they come; made by `Tokenizer.decode_stream`.
+    """Decodes ids as they arrive; made by `Tokenizer.decode_stream`.
 
-    The work for an id is that of its own bytes: at most three bytes wait from before.
+    At most three bytes are pending between calls, so the work is that of the new ids.
     """
 
     def __init__(self, decode_bytes: Callable[[Ids], bytes], errors: str = "replace") -> None:
@@ -37,35 +37,35 @@ class DecodeStream:
         self._pending = b""
 
     def feed(self, ids: SupportsIndex | Ids) -> str:
-        """Take one id or several; returns the text that is certain now, often of earlier ids too.
+        """Take one id or several; return the text that is final now, including that of earlier ids.
 
-        If it raises (an id outside the vocabulary, or wrong bytes where `errors` is "strict"),
-        nothing of this call was taken, and the stream can go on.
+        If it raises (an id outside the vocabulary, or invalid bytes with `errors="strict"`), the
+        stream is as before the call.
         """
         data = self._pending + self._decode_bytes(_as_ids(ids))
         text, used = codecs.utf_8_decode(data, self._errors, False)
         rest = data[used:]
         if len(rest) == 2 and rest[0] == 0xED and rest[1] >= 0xA0 and self._errors in _HANDLERS:
-            # Python waits here for a surrogate's third byte, which only "surrogatepass" can use.
+            # Python waits for the third byte of a surrogate, which only "surrogatepass" accepts.
             text += rest.decode(errors=self._errors)
             rest = b""
         self._pending = rest
         return text
 
     def finish(self) -> str:
-        """What is left, by `errors`: the start of a character that never came. Then it is new."""
+        """Return the rest, an incomplete character decoded by `errors`; then start over."""
         text = self._pending.decode(errors=self._errors)
         self._pending = b""
         return text
 
     @property
     def pending(self) -> bytes:
-        """The bytes taken and not yet given: the start of a character."""
+        """The bytes of an incomplete character, which were fed but not returned yet."""
         return self._pending
 
 
 def _as_ids(ids: SupportsIndex | Ids) -> Ids:
-    """One id is a list of one. An array may pass for an integer, so what has a length is ids."""
+    """Turn one id into a list. Some arrays have `__index__`, so anything with a length is ids."""
     if isinstance(ids, int):
         return [ids]
     if hasattr(ids, "__index__") and not hasattr(ids, "__len__"):
@@ -74,10 +74,10 @@ def _as_ids(ids: SupportsIndex | Ids) -> Ids:
 
 
 class EncodeStream:
-    """Encodes text as it comes; made by `Tokenizer.encode_stream`.
+    """Encodes text as it arrives; made by `Tokenizer.encode_stream`.
 
-    `certain_end` says up to which byte the ids of a text stay whatever follows. It is asked again
-    only when as much has come as was left before, so that all the asking is linear in the text.
+    `certain_end` returns the offset up to which the ids of a text are final. It is called again
+    only after the pending text has doubled, so that all calls together take linear time.
     """
 
     def __init__(
@@ -89,15 +89,15 @@ class EncodeStream:
     ) -> None:
         self._encode = encode
         self._certain_end = certain_end
-        self._block_bytes = block_bytes  # less than this is not worth a look
-        self._gathered = bytearray()
+        self._block_bytes = block_bytes  # less than this is not worth a call
+        self._collected = bytearray()
         self._half = ""  # a first half of a surrogate pair
-        self._look_at = block_bytes
+        self._next_check = block_bytes  # bytes
 
     def feed(self, text: Text) -> list[int]:
-        """Take a piece of text, cut anywhere; returns the ids that are certain now.
+        """Take a piece of text, cut anywhere; return the ids that are final now.
 
-        If it raises (a special token that may not be there), nothing of this call was taken.
+        If it raises (a special token that is not allowed), the stream is as before the call.
         """
         if isinstance(text, str):
             text, half = split_half(self._half + text)
@@ -105,27 +105,27 @@ class EncodeStream:
         else:
             new, half = utf8(self._half) + utf8(text), ""
         ids: list[int] = []
-        if len(self._gathered) + len(new) < self._look_at:
-            self._gathered += new
+        if len(self._collected) + len(new) < self._next_check:
+            self._collected += new
         else:
-            gathered = bytes(self._gathered) + new
-            end = self._certain_end(gathered)
+            collected = bytes(self._collected) + new
+            end = self._certain_end(collected)
             if end:
-                ids = self._encode(gathered[:end])
-            self._gathered = bytearray(memoryview(gathered)[end:])
-            self._look_at = max(self._block_bytes, 2 * len(self._gathered))
+                ids = self._encode(collected[:end])
+            self._collected = bytearray(memoryview(collected)[end:])
+            self._next_check = max(self._block_bytes, 2 * len(self._collected))
         self._half = half
         return ids
 
     def finish(self) -> list[int]:
-        """The ids of what is left. Then it is new."""
+        """Return the ids of the rest; then start over."""
         ids = self._encode(self.pending)
-        self._gathered = bytearray()
+        self._collected = bytearray()
         self._half = ""
-        self._look_at = self._block_bytes
+        self._next_check = self._block_bytes
         return ids
 
     @property
     def pending(self) -> bytes:
-        """The bytes taken whose ids were not yet given."""
-        return bytes(self._gathered) + utf8(self._half)
+        """The bytes that were fed and whose ids were not returned yet."""
+        return bytes(self._collected) + utf8(self._half)

@@ -1,8 +1,8 @@
-"""tiktoken's face: `import byteweld.tiktoken as tiktoken`, and code written for tiktoken runs.
+"""tiktoken's API: with `import byteweld.tiktoken as tiktoken`, code written for tiktoken runs.
 
 The public names of tiktoken 0.14 with its arguments, results and exceptions; vocabularies come from
-`byteweld.get_encoding`. An Encoding is a Tokenizer too, with all that one can do. Where tiktoken
-panics or loses text, this does not: docs/tiktoken.md has the list.
+`byteweld.get_encoding`. An Encoding is also a Tokenizer, with all its methods. Where tiktoken
+panics or loses text, this does not; docs/tiktoken.md has the list.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _registered: dict[str, Encoding] = {}
 
 
 class CheckError(ByteweldError, AssertionError):
-    """What tiktoken asserts of its arguments does not hold."""
+    """An argument fails one of tiktoken's assertions."""
 
 
 class Encoding(Tokenizer):
-    """A tokenizer with the names and habits of `tiktoken.Encoding`; its methods take str only.
+    """A tokenizer with the API of `tiktoken.Encoding`; its methods take str only.
 
     >>> ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256}
     >>> enc = Encoding("mine", pat_str=r"\\S+|\\s+", mergeable_ranks=ranks, special_tokens={})
@@ -58,7 +58,7 @@ class Encoding(Tokenizer):
         special_tokens: Mapping[str, int],
         explicit_n_vocab: int | None = None,
     ) -> None:
-        """Make an encoding; with `explicit_n_vocab`, there must be so many tokens and no gap."""
+        """Make an encoding; `explicit_n_vocab` is the number of tokens, whose ids have no gaps."""
         if not isinstance(pat_str, str):
             raise TypeError(f"pat_str is {pat_str!r}; it must be a regular expression")
         if not mergeable_ranks:
@@ -69,7 +69,7 @@ class Encoding(Tokenizer):
             _check_size(mergeable_ranks, special_tokens, explicit_n_vocab)
         made = Tokenizer.from_ranks(
             mergeable_ranks,
-            # A bare word is a regular expression here, never the name of one of our patterns.
+            # A bare word is a regular expression here, never the name of a pattern.
             pattern=f"(?:{pat_str})" if pat_str.isidentifier() else pat_str,
             special_tokens=special_tokens,
             name=name,
@@ -83,7 +83,7 @@ class Encoding(Tokenizer):
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer) -> Encoding:
-        """Give a tokenizer tiktoken's face; the two share one engine."""
+        """Make an encoding of a tokenizer; the two share one engine."""
         made = cls.__new__(cls)
         vars(made).update(vars(tokenizer))
         return made
@@ -118,7 +118,7 @@ class Encoding(Tokenizer):
         )
 
     def encode_ordinary(self, text: Text) -> list[int]:
-        """Encode a str as plain text: special tokens are not recognised and not refused."""
+        """Encode a str as plain text: special tokens are neither recognized nor refused."""
         return super().encode_ordinary(_only_str(text))
 
     def encode_to_numpy(
@@ -146,7 +146,7 @@ class Encoding(Tokenizer):
         disallowed_special: Specials = "all",
         **options: Any,
     ) -> list[list[int]]:
-        """Encode many strs on several threads."""
+        """Encode many strings on several threads."""
         return super().encode_batch(
             [_only_str(one) for one in text],
             num_threads=num_threads,
@@ -158,7 +158,7 @@ class Encoding(Tokenizer):
     def encode_ordinary_batch(
         self, text: Iterable[Text], *, num_threads: int | None = None
     ) -> list[list[int]]:
-        """Encode many strs as plain text."""
+        """Encode many strings as plain text."""
         return super().encode_ordinary_batch(
             [_only_str(one) for one in text], num_threads=num_threads
         )
@@ -170,7 +170,7 @@ class Encoding(Tokenizer):
         allowed_special: Specials = frozenset(),
         disallowed_special: Specials = "all",
     ) -> tuple[list[int], list[list[int]]]:
-        """Encode a str into certain ids and the sequences that its uncertain end could become."""
+        """Encode a str into stable ids and the sequences that its unstable end could become."""
         return super().encode_with_unstable(
             _only_str(text),
             allowed_special=allowed_special,
@@ -187,21 +187,21 @@ class Encoding(Tokenizer):
             raise KeyError(f"Invalid token for decoding: {error.id}") from None
 
     def decode(self, tokens: Ids, errors: str = "replace") -> str:
-        """Decode ids to text; `errors` says what becomes of bytes that are not UTF-8."""
+        """Decode ids to text; `errors` handles bytes that are not UTF-8, as in `bytes.decode`."""
         try:
             return super().decode(_byte_ids(tokens), errors)
         except UnknownIdError as error:
             raise KeyError(f"Invalid token for decoding: {error.id}") from None
 
     def decode_single_token_bytes(self, token: int) -> bytes:
-        """The bytes of one token; KeyError for an unknown one."""
+        """Return the bytes of one token; KeyError for an unknown one."""
         try:
             return super().decode_single_token_bytes(token)
         except UnknownIdError as error:
             raise KeyError(str(error.id)) from None
 
     def decode_tokens_bytes(self, tokens: Ids) -> list[bytes]:
-        """The bytes of each token."""
+        """Return the bytes of each token."""
         return [self.decode_single_token_bytes(token) for token in tokens]
 
     def decode_with_offsets(self, tokens: Ids) -> tuple[str, list[int]]:
@@ -211,7 +211,7 @@ class Encoding(Tokenizer):
     # ------------------------------------------------------------------ what it is
 
     def is_special_token(self, token: int) -> bool:
-        """Whether an id is a special token's."""
+        """Whether an id is that of a special token."""
         if not isinstance(token, int):
             raise CheckError(f"expected an id, found {token!r}")
         return super().is_special_token(token)
@@ -256,11 +256,11 @@ class Encoding(Tokenizer):
         return self._without_pattern.encode_ordinary(text_or_bytes)
 
     def _encode_only_native_bpe(self, text: str) -> list[int]:
-        """In tiktoken, the pattern runs in Python here; the ids are those of `encode_ordinary`."""
+        """Return the ids of `encode_ordinary`; in tiktoken, the pattern runs in Python here."""
         return self.encode_ordinary(text)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        """Encode bytes as tiktoken does: what is not UTF-8 goes on with the pre-token before it."""
+        """Encode bytes as tiktoken does: invalid UTF-8 continues the pre-token before it."""
         if not isinstance(text, bytes):
             raise TypeError(f"expected bytes, found {type(text).__name__}")
         try:
@@ -280,24 +280,24 @@ class Encoding(Tokenizer):
         return not self._encoder.token_bytes(token_id).strip(b" \n\t")
 
 
-# What the constructor was given, where it was.
+# Arguments of the constructor, which pickling keeps.
 _GIVEN = ("_pat_str", "_mergeable_ranks", "_special_tokens")
 
 
 def get_encoding(encoding_name: str) -> Encoding:
-    """The encoding of a name, as `byteweld.get_encoding` finds it; ValueError if it is unknown."""
+    """Return an encoding by name, as `byteweld.get_encoding`; ValueError if it is unknown."""
     if not isinstance(encoding_name, str):
         raise ValueError(f"expected the name of an encoding, found {encoding_name!r}")
     tokenizer = encodings.get_encoding(encoding_name)
     known = _registered.get(encoding_name)
     if known is not None and known.vocab is not tokenizer.vocab:
         _registered.pop(encoding_name, None)  # the folders have changed
-    # Of several threads that come first, one sets it, and all have that one.
+    # If several threads get here at once, all return the first one's.
     return _registered.setdefault(encoding_name, Encoding.from_tokenizer(tokenizer))
 
 
 def encoding_for_model(model_name: str) -> Encoding:
-    """The encoding that one of OpenAI's models uses; KeyError if the model is not known."""
+    """Return the encoding of one of OpenAI's models; KeyError if the model is not known."""
     return get_encoding(encoding_name_for_model(model_name))
 
 
@@ -322,15 +322,15 @@ def _only_str(text: Text) -> str:
 
 
 def _byte_ids(tokens: Ids) -> Ids:
-    """To tiktoken, bytes are ids as good as any."""
+    """Turn bytes into a list of ids, which they are to tiktoken."""
     return list(tokens) if isinstance(tokens, bytes) else tokens
 
 
 def _characters(disallowed: Specials) -> Specials:
-    """To tiktoken, a str other than "all" is a collection of characters, mostly an empty one."""
+    """Turn a str other than "all" into the set of its characters, which it is to tiktoken."""
     if isinstance(disallowed, str) and disallowed != "all":
         return frozenset(disallowed)
-    return disallowed or ()  # None is nothing
+    return disallowed or ()  # tiktoken accepts None
 
 
 def _rebuild(vocab: Vocabulary, name: str | None, training: Training | None) -> Encoding:

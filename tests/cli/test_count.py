@@ -152,9 +152,9 @@ def test_a_budget_that_cannot_be_read_or_kept_is_refused_before_the_work(verb, r
 @pytest.mark.parametrize(
     ("out", "message"),
     [
-        ("notes", "notes holds other files; name a folder that is new or empty"),
-        (".", ". holds other files; name a folder that is new or empty"),
-        ("a.txt", "a.txt exists and is no folder; name another"),
+        ("notes", "notes holds other files; choose a folder that is new or empty"),
+        (".", ". holds other files; choose a folder that is new or empty"),
+        ("a.txt", "a.txt exists and is not a folder; choose another name"),
         ("a.txt/counts", "a.txt/counts cannot be written: "),
     ],
 )

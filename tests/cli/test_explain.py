@@ -235,7 +235,7 @@ def test_the_page_shows_every_step(run, saved, tmp_path):
 def test_a_page_that_cannot_be_written_is_said_before_the_work(run, saved):
     assert run("explain", "low", "--html", "tokenizer.json/x.html").err == (
         "byteweld: tokenizer.json/x.html cannot be written: "
-        f"{saved} is no folder; name another place\n"
+        f"{saved} is not a folder; choose another path\n"
     )
 
 

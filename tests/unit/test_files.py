@@ -38,13 +38,13 @@ def test_a_link_to_nothing_is_a_file_that_is_there(tmp_path: Path) -> None:
 
 def test_a_folder_is_never_replaced_by_a_file(tmp_path: Path) -> None:
     for overwrite in (False, True):
-        with pytest.raises(IsADirectoryError, match="is a folder; name a file"):
+        with pytest.raises(IsADirectoryError, match="is a folder; expected the name of a file"):
             check_file(tmp_path, overwrite=overwrite)
 
 
 def test_nothing_can_be_written_below_a_file(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
-    with pytest.raises(NotADirectoryError, match="a is no folder; name another place"):
+    with pytest.raises(NotADirectoryError, match="a is not a folder; choose another path"):
         check_file(tmp_path / "a" / "b" / "c", overwrite=True)
 
 
@@ -53,6 +53,6 @@ def test_a_folder_that_may_not_be_changed_is_named(
 ) -> None:
     # Not by its mode: whoever runs the tests as root may change every folder.
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
-    expected = re.escape(f"the folder {tmp_path} may not be changed; name another place")
+    expected = re.escape(f"the folder {tmp_path} is read-only; choose another path")
     with pytest.raises(PermissionError, match=expected):
         check_file(tmp_path / "b" / "a", overwrite=True)

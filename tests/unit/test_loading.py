@@ -1,14 +1,19 @@
-"""load() with a cache: the same tokenizer, nothing believed, nothing in the way."""
+"""load(): by name, compressed, and with a cache that is never trusted."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import json
+import lzma
 import os
 from pathlib import Path
 
 import pytest
 
 import byteweld
-from byteweld import FormatError, formats, loading
+from byteweld import FormatError, formats, known_encodings, loading
+from byteweld.patterns import resolve_pattern
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +28,7 @@ def saved(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def no_files(monkeypatch):
-    """From here on, only what is kept can be loaded."""
+    """From here on, only what is cached can be loaded."""
 
     def forbid():
         def load(*args, **options):
@@ -35,7 +40,7 @@ def no_files(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["small.json", "small.tiktoken"])
-def test_what_is_kept_is_the_same_tokenizer(name, saved, tmp_path, no_files):
+def test_what_is_cached_is_the_same_tokenizer(name, saved, tmp_path, no_files):
     plain = byteweld.load(saved / name)
     first = byteweld.load(saved / name, cache=tmp_path / "new" / "kept")
     no_files()
@@ -49,7 +54,7 @@ def test_what_is_kept_is_the_same_tokenizer(name, saved, tmp_path, no_files):
         assert tok.encode(text, allowed_special="all") == plain.encode(text, allowed_special="all")
 
 
-def test_other_bytes_options_and_sidecars_are_kept_apart(saved, tmp_path):
+def test_other_bytes_options_and_sidecars_are_cached_separately(saved, tmp_path):
     path = tmp_path / "ranks"
     path.write_bytes((saved / "small.tiktoken").read_bytes())
     kept = tmp_path / "kept"
@@ -69,14 +74,14 @@ def test_other_bytes_options_and_sidecars_are_kept_apart(saved, tmp_path):
     assert byteweld.load(path, cache=kept).vocab == byteweld.load(saved / "small.json").vocab
 
 
-def test_a_damaged_form_is_passed_over_and_made_again(saved, tmp_path):
+def test_a_damaged_file_is_ignored_and_replaced(saved, tmp_path):
     plain = byteweld.load(saved / "small.json")
     byteweld.load(saved / "small.json", cache=tmp_path)
     (kept,) = tmp_path.iterdir()
     data = kept.read_bytes()
     damages = [data[:length] for length in (0, 7, 30, len(data) // 2, len(data) - 1)]
-    for place in range(0, len(data), len(data) // 40):
-        damages.append(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
+    for at in range(0, len(data), len(data) // 40):
+        damages.append(data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :])
     for damage in [*damages, data + b"x", b"foreign"]:
         kept.write_bytes(damage)
         assert loading._read(kept) is None
@@ -84,9 +89,7 @@ def test_a_damaged_form_is_passed_over_and_made_again(saved, tmp_path):
         assert kept.read_bytes() == data
 
 
-def test_a_form_that_was_made_up_is_checked_like_any_vocabulary(saved, tmp_path):
-    import hashlib
-
+def test_a_forged_file_is_checked_like_any_vocabulary(saved, tmp_path):
     byteweld.load(saved / "small.json", cache=tmp_path)
     (kept,) = tmp_path.iterdir()
     head, _, table = kept.read_bytes()[len(loading._MAGIC) + 32 :].partition(b"\n")
@@ -102,7 +105,7 @@ def test_a_form_that_was_made_up_is_checked_like_any_vocabulary(saved, tmp_path)
         assert loading._read(kept) is None, payload[:80]
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_kept(saved, tmp_path, monkeypatch):
+def test_a_file_that_changes_while_it_is_read_is_not_cached(saved, tmp_path, monkeypatch):
     path = tmp_path / "changing.json"
     path.write_bytes((saved / "small.json").read_bytes())
     plain_load = formats.load
@@ -117,8 +120,8 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(saved, tmp_path, monke
     assert not (tmp_path / "kept").exists()
 
 
-def test_only_so_many_are_kept_and_the_oldest_go(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "MAX_KEPT", 3)
+def test_the_cache_is_bounded_and_the_oldest_files_go(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "MAX_CACHED", 3)
     (tmp_path / "mine.txt").write_text("not ours")
     path = saved / "small.tiktoken"
     for n in range(5):
@@ -131,7 +134,7 @@ def test_only_so_many_are_kept_and_the_oldest_go(saved, tmp_path, monkeypatch):
     assert (tmp_path / "mine.txt").exists()
 
 
-def test_a_folder_that_cannot_be_written_keeps_nothing(saved, tmp_path):
+def test_a_folder_that_cannot_be_written_caches_nothing(saved, tmp_path):
     file = tmp_path / "file"
     file.write_text("no folder")
     plain = byteweld.load(saved / "small.json")
@@ -139,7 +142,7 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(saved, tmp_path):
     assert file.read_text() == "no folder"
 
 
-def test_what_is_missing_or_wrong_is_said_as_without_a_cache(tmp_path):
+def test_errors_are_the_same_as_without_a_cache(tmp_path):
     with pytest.raises(FileNotFoundError):
         byteweld.load(tmp_path / "nowhere.json", cache=tmp_path)
     (tmp_path / "odd").write_bytes(b"odd")
@@ -149,8 +152,136 @@ def test_what_is_missing_or_wrong_is_said_as_without_a_cache(tmp_path):
         byteweld.load(tmp_path / "odd", cache=tmp_path, format="bpe1", spam=object())
 
 
-def test_formats_of_several_files_are_loaded_and_not_kept(saved, tmp_path):
+def test_formats_of_several_files_are_loaded_and_not_cached(saved, tmp_path):
     tok = byteweld.load(saved / "small.json")
     tok.save(tmp_path / "pair", format="gpt2")
     assert byteweld.load(tmp_path / "pair", cache=tmp_path / "kept").vocab == tok.vocab
     assert not (tmp_path / "kept").exists()
+
+
+# ---------------------------------------------------------------------- names
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The one folder in which encodings are searched; also the working directory's parent."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    monkeypatch.setenv("BYTEWELD_PATH", str(tmp_path / "encodings"))
+    (tmp_path / "encodings").mkdir()
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "encodings"
+
+
+def test_a_name_is_an_encoding_unless_there_is_such_a_file(saved, folder):
+    tok = byteweld.load(saved / "small.json")
+    tok.save(folder / "mine.json")
+    assert byteweld.load("mine") is byteweld.get_encoding("mine")
+    assert byteweld.load(Path("mine"), cache=folder / "cache").vocab == tok.vocab
+    other = tok.cut(260)
+    other.save("mine", format="huggingface")
+    assert byteweld.load("mine").vocab == other.vocab
+
+
+def test_an_encoding_takes_no_options(saved, folder):
+    byteweld.load(saved / "small.json").save(folder / "mine.json")
+    with pytest.raises(TypeError, match=r"'mine' is the name of .* drop format, pattern"):
+        byteweld.load("mine", format="tiktoken", pattern="gpt2")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("cl10k_base", "no such file, and no encoding 'cl10k_base'; did you mean 'cl100k_base'"),
+        ("mien", "did you mean 'mine'"),
+        ("nothing-like-it", "no such file, and no encoding 'nothing-like-it'$"),
+        ("cl100k_base", "no rank file for the encoding 'cl100k_base'"),
+        ("folder/cl10k_base", "No such file or directory: 'folder/cl10k_base'"),
+    ],
+)
+def test_an_unknown_name_is_an_error_with_the_nearest(saved, folder, name, words):
+    byteweld.load(saved / "small.json").save(folder / "mine.json")
+    with pytest.raises(FileNotFoundError, match=words):
+        byteweld.load(name)
+
+
+# ---------------------------------------------------------------------- compressed files
+
+
+def zstd(content: bytes) -> bytes:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow, which writes zstd, is not installed")
+    compressed: bytes = pyarrow.compress(content, codec="zstd", asbytes=True)
+    return compressed
+
+
+COMPRESSIONS = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd}
+
+
+@pytest.mark.parametrize("suffix", COMPRESSIONS)
+@pytest.mark.parametrize("name", ["small.json", "small.tiktoken", "small.bpe1"])
+def test_a_compressed_file_is_the_same_tokenizer(saved, tmp_path, name, suffix):
+    plain = byteweld.load(saved / "small.json")
+    plain.save(tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).unlink()
+    path = tmp_path / f"{name}{suffix}"
+    path.write_bytes(COMPRESSIONS[suffix](content))
+    for options in ({}, {"cache": tmp_path / "cache"}, {"cache": tmp_path / "cache"}):
+        tok = byteweld.load(path, **options)
+        assert tok.vocab.fingerprint == plain.vocab.fingerprint
+        assert tok.name == "small" and tok.training == plain.training
+
+
+@pytest.mark.parametrize("suffix", COMPRESSIONS)
+def test_a_damaged_compressed_file_is_a_format_error(saved, tmp_path, suffix):
+    data = COMPRESSIONS[suffix]((saved / "small.json").read_bytes())
+    path = tmp_path / f"small.json{suffix}"
+    for length in (len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:length])
+        with pytest.raises(FormatError, match="cannot be decompressed") as caught:
+            byteweld.load(path)
+        assert caught.value.path == str(path)
+
+
+def test_a_compressed_file_has_bounds(saved, tmp_path, monkeypatch):
+    path = tmp_path / "small.json.gz"
+    path.write_bytes(gzip.compress((saved / "small.json").read_bytes() + b" " * 10_000))
+    monkeypatch.setattr("byteweld.formats._json.MAX_FILE_BYTES", 10_000)
+    with pytest.raises(FormatError, match="it holds more than 10000 bytes"):
+        byteweld.load(path)
+
+
+# ---------------------------------------------------------------------- well-known rank files
+
+
+def test_a_well_known_rank_file_needs_no_pattern(saved, tmp_path, monkeypatch):
+    plain = byteweld.load(saved / "small.json").vocab
+    path = tmp_path / "ranks"
+    path.write_bytes((saved / "small.tiktoken").read_bytes())
+    with pytest.raises(FormatError, match="holds no pattern"):
+        byteweld.load(path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    settings = known_encodings.RankSettings("o200k", plain.special_tokens)
+    monkeypatch.setattr(known_encodings, "RANK_SETTINGS", {digest: settings})
+    assert byteweld.load(path).vocab == plain
+    assert byteweld.load(path, pattern="gpt2").vocab.pattern == byteweld.PATTERNS["gpt2"]
+    assert byteweld.load(path, special_tokens={}).vocab.special_tokens == {}
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    assert byteweld.load(path).vocab == plain
+
+
+def test_what_is_known_of_rank_files_is_what_the_shared_data_says(shared):
+    index = json.loads((shared / "vocabs" / "index.json").read_bytes())
+    entries = {entry["name"]: entry for entry in index["vocabs"]}
+    names = [*known_encodings.RANK_FILES, "llama3", "qwen", "qwen3_6"]
+    assert {entries[name]["sha256"] for name in names} == set(known_encodings.RANK_SETTINGS)
+    for name in names:
+        settings = known_encodings.RANK_SETTINGS[entries[name]["sha256"]]
+        assert settings.special_tokens == entries[name]["special_tokens"]
+        assert byteweld.PATTERNS[settings.pattern] == resolve_pattern(entries[name]["pat_str"])
+
+
+def test_a_real_rank_file_is_loaded_compressed_and_without_options(shared):
+    tok = byteweld.load(shared / "vocabs" / "tiktoken" / "r50k_base.tiktoken.gz")
+    assert tok.name == "r50k_base" and tok.eot_token == 50256
+    assert tok.encode("Hello, world!") == [15496, 11, 995, 0]

@@ -32,11 +32,25 @@ pub(crate) fn open(
 ) -> io::Result<(Box<dyn Read + Send>, Watch)> {
     let watch = Watch::new(File::open(path)?);
     let file = Counted { file: watch.file(), consumed };
-    Ok((unpack(file, watch.buffer_bytes(BUFFER_BYTES))?, watch))
+    Ok((decoder(BufReader::with_capacity(watch.buffer_bytes(BUFFER_BYTES), file))?, watch))
 }
 
-fn unpack(file: Counted, buffer_bytes: usize) -> io::Result<Box<dyn Read + Send>> {
-    let mut reader = BufReader::with_capacity(buffer_bytes, file);
+/// Whether data starts like a compressed file that can be read.
+pub fn is_compressed(head: &[u8]) -> bool {
+    [GZIP, ZSTD, XZ].iter().any(|magic| head.starts_with(magic)) || is_skippable(head)
+}
+
+/// Decompresses a whole file in memory; fails if it holds more than `limit` bytes.
+pub fn decompress(data: &[u8], limit: usize) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    decoder(data)?.take(limit as u64 + 1).read_to_end(&mut out)?;
+    if out.len() > limit {
+        return Err(io::Error::other(format!("it holds more than {limit} bytes")));
+    }
+    Ok(out)
+}
+
+fn decoder<'a>(mut reader: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let head = reader.fill_buf()?;
     if let Some((_, name)) = UNREAD.iter().find(|(magic, _)| head.starts_with(magic)) {
         let message = format!("this is a {name}, which is not read; unpack or convert it first");

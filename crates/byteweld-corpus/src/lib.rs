@@ -15,5 +15,6 @@ mod reader;
 mod utf8;
 mod watch;
 
+pub use decompress::{decompress, is_compressed};
 pub use error::{Error, Result};
 pub use reader::{OnError, Options, Piece, Reader, Unit};

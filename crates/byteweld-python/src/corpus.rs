@@ -12,6 +12,25 @@ use pyo3::types::PyBytes;
 use crate::error::raise_corpus;
 use crate::names::ByName;
 
+/// Whether a file that starts with these bytes is compressed.
+#[pyfunction]
+pub(crate) fn is_compressed(head: &[u8]) -> bool {
+    byteweld_corpus::is_compressed(head)
+}
+
+/// The content of a compressed file; ValueError if it is damaged or holds more than `limit` bytes.
+#[pyfunction]
+pub(crate) fn decompress<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    limit: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    match py.detach(|| byteweld_corpus::decompress(data, limit)) {
+        Ok(content) => Ok(PyBytes::new(py, &content)),
+        Err(error) => Err(PyValueError::new_err(error.to_string())),
+    }
+}
+
 /// How to read files. A separator takes the place of the unit.
 pub(crate) fn options(
     unit: ByName<Unit>,

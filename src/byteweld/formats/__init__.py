@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from byteweld.errors import FormatError, UnsupportedError
+from byteweld.formats._json import read_head
 from byteweld.vocab import Vocabulary
 
 HEAD_BYTES: Final = 1 << 16  # how much of a file recognition reads
@@ -58,10 +59,7 @@ def recognize(path: str | os.PathLike[str]) -> str:
     """Return the name of a file's or folder's format, by its content; its name does not matter."""
     target = Path(path)
     is_folder = target.is_dir()
-    head = b""
-    if not is_folder:
-        with target.open("rb") as file:
-            head = file.read(HEAD_BYTES)
+    head = b"" if is_folder else read_head(target, HEAD_BYTES)
     may_be_json = is_folder or head.lstrip().startswith(b"{")
     for name, format in FORMATS.items():
         if format.is_json and not may_be_json:

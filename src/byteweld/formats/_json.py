@@ -15,6 +15,7 @@ from typing import Final, NoReturn
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.vocab import MAX_ID
 
+COMPRESSED_SUFFIXES: Final = (".gz", ".zst", ".xz")
 MAX_FILE_BYTES: Final = 1 << 30  # the largest known vocabularies have 20 MB
 
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -27,13 +28,39 @@ show = _SHOWN.repr
 
 
 def read_file(path: Path) -> bytes:
-    """Read a whole file, unless it is larger than any vocabulary."""
+    """Read a whole file, decompressed, unless it is larger than any vocabulary."""
     size = path.stat().st_size
     if size > MAX_FILE_BYTES:
         raise FormatError(
             f"the file has {size} bytes; expected at most {MAX_FILE_BYTES}", path=path
         )
-    return path.read_bytes()
+    data = path.read_bytes()
+    from byteweld import _native  # the engine, loaded only when files are read
+
+    if not _native.is_compressed(data):
+        return data
+    try:
+        return _native.decompress(data, MAX_FILE_BYTES)
+    except ValueError as error:
+        raise FormatError(f"the file cannot be decompressed: {error}", path=path) from None
+
+
+def read_head(path: Path, size: int) -> bytes:
+    """Read the first bytes of a file, decompressed."""
+    with path.open("rb") as file:
+        head = file.read(size)
+    from byteweld import _native  # as above
+
+    return read_file(path)[:size] if _native.is_compressed(head) else head
+
+
+def plain_path(path: Path) -> Path:
+    """Return a path without the suffix of a compression.
+
+    >>> plain_path(Path("ranks.tiktoken.gz")).name
+    'ranks.tiktoken'
+    """
+    return path.with_suffix("") if path.suffix in COMPRESSED_SUFFIXES else path
 
 
 def parse_object(data: bytes, path: Path) -> dict[str, object]:

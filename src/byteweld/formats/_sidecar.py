@@ -16,7 +16,15 @@ from typing import Final, NamedTuple, get_args
 
 from byteweld._files import write_atomic
 from byteweld.errors import FormatError, PatternError
-from byteweld.formats._json import is_text, parse_object, read_file, read_ids, require, show
+from byteweld.formats._json import (
+    is_text,
+    parse_object,
+    plain_path,
+    read_file,
+    read_ids,
+    require,
+    show,
+)
 from byteweld.patterns import resolve_pattern
 from byteweld.vocab import ROLES, VocabAlphabet, Vocabulary
 
@@ -49,12 +57,13 @@ class Sidecar(NamedTuple):
 
 
 def sidecar_path(main: Path) -> Path:
-    """Return the path of a file's sidecar.
+    """Return the path of a file's sidecar, which a compressed file shares with the plain one.
 
     >>> sidecar_path(Path("ranks.tiktoken")).name
     'ranks.tiktoken.byteweld.json'
     """
-    return main.with_name(main.name + SUFFIX)
+    plain = plain_path(main)
+    return plain.with_name(plain.name + SUFFIX)
 
 
 def digest(data: bytes) -> str:

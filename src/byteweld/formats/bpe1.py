@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from byteweld._files import write_atomic
 from byteweld.errors import FormatError, VocabularyError
+from byteweld.formats._json import read_file
 from byteweld.formats._limits import (
     find_alphabet_obstacle,
     find_byte_obstacle,
@@ -55,7 +56,7 @@ def recognize(path: Path, head: bytes) -> bool:
 
 def load(path: Path) -> Vocabulary:
     """Read a section; what version 1 does not allow is a FormatError with its offset."""
-    data = path.read_bytes()
+    data = read_file(path)
     header = _read_header(data, path)
     tokens, offset = _read_tokens(data, header, path)
     merges, offset = _read_merges(data, offset, tokens, header, path)

@@ -14,7 +14,7 @@ from typing import Final
 from byteweld import patterns
 from byteweld._files import write_atomic
 from byteweld.errors import FormatError, VocabularyError
-from byteweld.formats._json import parse_object, require_exactly, show
+from byteweld.formats._json import parse_object, read_file, require_exactly, show
 from byteweld.formats._limits import (
     find_alphabet_obstacle,
     find_byte_obstacle,
@@ -51,7 +51,7 @@ def recognize(path: Path, head: bytes) -> bool:
 
 def load(path: Path) -> Vocabulary:
     """Read an artifact; what schema v1 does not allow is a FormatError."""
-    artifact = parse_object(path.read_bytes(), path)
+    artifact = parse_object(read_file(path), path)
     _check_head(artifact, path)
     merges = _read_merges(artifact["merges"], path)
     special_id = _FIRST_MERGE_ID + len(merges)

