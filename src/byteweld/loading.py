@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ from byteweld._files import write_atomic
 from byteweld.errors import ByteweldError
 from byteweld.formats._json import MAX_FILE_BYTES, plain_path
 from byteweld.tokenizer import Tokenizer
-from byteweld.vocab import Traits, Vocabulary
+from byteweld.vocab import TRAITS, Vocabulary
 
 SUFFIX: Final = ".byteweld"
 MAX_CACHED: Final = 32  # files; the oldest are deleted
@@ -143,7 +142,7 @@ def _read(cached: Path) -> Vocabulary | None:
 
 def _rebuild(head: Any, stored: bytes) -> Vocabulary | None:
     table = _native.Table.restore(stored)
-    names = {*(trait.name for trait in fields(Traits)), "makes_every_token"}
+    names = {*TRAITS, "makes_every_token"}
     if table is None or not isinstance(head, dict) or head.keys() != names:
         return None
     return Vocabulary._of_table(table, **head)

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from byteweld.errors import VocabularyError
 from byteweld.patterns import resolve_pattern
@@ -91,12 +90,12 @@ Step = Split | Mark
 NormalizerStep = Replace | NormalForm
 
 
-@dataclass(frozen=True, kw_only=True)
 class Traits:
     """All of a vocabulary but its tokens and merges, in canonical form.
 
-    A field here is a keyword of `Vocabulary`, which documents it, and an attribute of it. Pickles,
-    fingerprints and cached vocabularies hold whatever fields there are.
+    A trait here is a keyword of `Vocabulary`, which documents it, and an attribute of it. Pickles,
+    fingerprints and compiled vocabularies hold whatever traits there are. (A dataclass would do,
+    but importing them takes longer than loading a small vocabulary.)
     """
 
     added_tokens: tuple[AddedToken, ...] = ()  # in order of id, special tokens included
@@ -104,41 +103,44 @@ class Traits:
     steps: tuple[Step, ...] = ()
     normalizer: tuple[NormalizerStep, ...] = ()
     template: Template = ((), ())
-    roles: Mapping[str, int] = field(default_factory=dict)
+    roles: Mapping[str, int] = MappingProxyType({})
     alphabet: VocabAlphabet = "bytes"
     ranking: Ranking = "merges"
     ignore_merges: bool = False
 
-    def __post_init__(self) -> None:
-        put = partial(object.__setattr__, self)
+    def __init__(self, **traits: Any) -> None:
+        own = vars(self)
+        own.update({name: traits.pop(name, getattr(Traits, name)) for name in TRAITS})
+        if traits:
+            raise TypeError(f"unknown trait {min(traits)!r}; known are {', '.join(TRAITS)}")
         added = [AddedToken(*token) for token in self.added_tokens]
-        put("added_tokens", tuple(sorted(added, key=lambda token: (token.id, token.text))))
-        pattern, steps = _canonical_splitting(self.pattern, self.steps)
-        put("pattern", pattern)
-        put("steps", steps)
-        put("normalizer", tuple(map(_normalizer_step, self.normalizer)))
+        own["added_tokens"] = tuple(sorted(added, key=lambda token: (token.id, token.text)))
+        own["pattern"], own["steps"] = _canonical_splitting(self.pattern, self.steps)
+        own["normalizer"] = tuple(map(_normalizer_step, self.normalizer))
         if not isinstance(self.template, Sequence) or len(self.template) != 2:
             raise VocabularyError(
                 f"template is {self.template!r}; expected the ids before and the ids after a text"
             )
-        put("template", (tuple(self.template[0]), tuple(self.template[1])))
+        own["template"] = (tuple(self.template[0]), tuple(self.template[1]))
         roles = self.roles or {}
         unknown_roles = sorted(set(roles) - set(ROLES))
         if unknown_roles:
             raise VocabularyError(f"unknown roles {unknown_roles}; expected {_choices(Role)}")
-        put("roles", MappingProxyType({role: roles[role] for role in ROLES if role in roles}))
+        own["roles"] = MappingProxyType({role: roles[role] for role in ROLES if role in roles})
         for name, kind in (("alphabet", VocabAlphabet), ("ranking", Ranking)):
             _check_choice(name, getattr(self, name), kind)
 
     def traits(self) -> dict[str, Any]:
         """Return the traits by name, as `Vocabulary` takes them."""
-        values = {trait.name: getattr(self, trait.name) for trait in fields(Traits)}
-        return values | {"roles": dict(self.roles)}
+        return {name: getattr(self, name) for name in TRAITS} | {"roles": dict(self.roles)}
 
     @cached_property
     def special_tokens(self) -> Mapping[str, int]:
         """Text -> id of every special token, with flags or without, in order of id."""
         return MappingProxyType({t.text: t.id for t in self.added_tokens if t.special})
+
+
+TRAITS: Final = tuple(Traits.__annotations__)
 
 
 class Vocabulary(Traits):
@@ -594,7 +596,7 @@ def _step(step: Step) -> Step:
     split = Split(*step)
     _check_choice("the behavior of a Split", split.behavior, Behavior)
     if split.behavior in ("isolated", "contiguous"):
-        split = split._replace(invert=False)  # both treat matches and the text between them alike
+        split = split._replace(invert=False)  # which makes no difference here
     return split._replace(pattern=resolve_pattern(_expression(split.pattern)) or "")
 
 

@@ -149,7 +149,10 @@ def test_wrong_use_is_said_before_the_work(run, saved, corpus, tmp_path):
     assert run(*line, "--html", "").err == (
         "byteweld: --html is empty; name a file, such as report.html\n"
     )
-    assert run(*line, "--html", "texts").err == "byteweld: texts is a folder; expected the name of a file\n"
+    assert (
+        run(*line, "--html", "texts").err
+        == "byteweld: texts is a folder; expected the name of a file\n"
+    )
     assert run(*line[:-1], "nowhere").err == "byteweld: nowhere: no such file or folder\n"
     assert "missing argument" in run(*line[:-1]).err
     (tmp_path / "empty.jsonl").write_bytes(b"")

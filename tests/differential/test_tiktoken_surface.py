@@ -37,7 +37,7 @@ BYTE_RANKS = {bytes([b]): b for b in range(256)}
 
 @pytest.fixture(scope="module")
 def cache(shared, tmp_path_factory):
-    """A tiktoken cache of the shared rank files: both sides find it, and neither downloads."""
+    """A tiktoken cache of the shared rank files; both sides find it, so neither downloads."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
@@ -76,7 +76,7 @@ def small():
 
 
 def outcome(call):
-    """What a call gives, or the error that it raises."""
+    """The result of a call, or the error that it raises."""
     try:
         value = call()
     except Exception as error:
@@ -116,7 +116,7 @@ def test_the_arguments_are_tiktokens():
         for key, parameter in theirs.items():
             assert key in mine, (name, key)
             assert mine[key].kind == parameter.kind, (name, key)
-            if key != "num_threads":  # ours is as many as there are processors
+            if key != "num_threads":  # ours defaults to one per processor
                 has_default = parameter.default is not parameter.empty
                 assert (mine[key].default == parameter.default) or not has_default, (name, key)
                 assert (mine[key].default is parameter.empty) == (not has_default), (name, key)
@@ -360,7 +360,7 @@ def test_wrong_arguments_are_tiktokens_errors(what, small):
     check_same(*small, WRONG[what])
 
 
-def test_the_words_of_an_unknown_id_are_tiktokens(small):
+def test_the_message_for_an_unknown_id_is_tiktokens(small):
     for enc in small:
         with pytest.raises(KeyError) as caught:
             enc.decode([999_999])
@@ -381,7 +381,7 @@ CONSTRUCTORS = {
 
 
 @pytest.mark.parametrize("what", CONSTRUCTORS)
-def test_constructors_take_and_refuse_what_tiktokens_does(what):
+def test_constructors_accept_and_refuse_what_tiktokens_does(what):
     def make(kind):
         options = {
             "pat_str": PATTERN,
@@ -416,7 +416,7 @@ def test_models_are_tiktokens():
         ours.encoding_for_model("nope")
 
 
-def test_what_is_known_of_public_encodings_is_what_tiktoken_knows(cache):
+def test_the_facts_about_public_encodings_are_tiktokens(cache):
     from tiktoken_ext import openai_public
 
     for name, public in byteweld.encodings.PUBLIC_ENCODINGS.items():
@@ -450,7 +450,7 @@ def test_an_encoding_called_like_a_public_one_is_pickled_whole(pairs):
     assert again.n_vocab == 257 and again is not pairs["gpt2"][1]
 
 
-def test_an_encoding_is_a_tokenizer_too(small, tmp_path):
+def test_an_encoding_is_also_a_tokenizer(small, tmp_path):
     _, enc = small
     assert isinstance(enc, byteweld.Tokenizer)
     assert enc.count("hello world") == len(enc.encode("hello world"))
@@ -467,14 +467,14 @@ def test_an_encoding_is_a_tokenizer_too(small, tmp_path):
     assert ours.Encoding.from_merges(tokens, []).encode("a") == [97]
 
 
-def test_where_tiktoken_panics_or_forgets_this_does_not(small):
+def test_where_tiktoken_panics_or_drops_text_this_does_not(small):
     """The departures of docs/tiktoken.md."""
     first, second = small
     # Lone surrogates are repaired everywhere, not in `encode` alone.
     for text in ("\ud83d", "a\ud83d\udc4d"):
         assert isinstance(outcome(lambda text=text: first.encode_to_numpy(text)), UnicodeError)
         assert second.encode_to_numpy(text).tolist() == second.encode(text) == first.encode(text)
-    # A list of special tokens is as good as a set.
+    # A list of special tokens works like a set.
     assert second.encode(ENDOFTEXT, allowed_special=[ENDOFTEXT]) == [300]
     # An empty piece has no ids; tiktoken panics.
     assert second._encode_single_piece(b"") == []

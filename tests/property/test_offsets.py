@@ -1,4 +1,4 @@
-"""Offsets in characters, and limits: laws, on texts where tokens and characters do not agree."""
+"""Laws of character offsets and limits, on text where tokens end inside characters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.helpers.strategies import (
 )
 
 BYTE_RANKS = {bytes([b]): b for b in range(256)}
-# Tokens that end and start inside characters: parts of é, 漢, 😀 and of their neighbours.
+# Tokens that end and start inside characters: parts of é, 漢, 😀 and of their neighbors.
 TORN = [
     *[b"\xa9\xc3", b"\x9f\x98", b" \xf0\x9f", b"\x80 ", b"\xa2\xe6", b"\xbc\xa2", b"\xe6\xbc"],
     *[b"\xef\xbf", b"\x98\x80", b"\xf0\x9f\x98\x80\xf0", b"a\xc3", b"\xc3\xa9", b"\xbf\xbd\xef"],
@@ -29,16 +29,16 @@ torn_texts = st.text(st.sampled_from("a é漢😀\ufffd"), max_size=20)
 
 
 def characters_of(text):
-    """(start, end) in bytes of each character of a str, by hand; a pair of surrogates is two."""
-    places = []
+    """(start, end) in bytes of each character of a str, by hand; a surrogate pair is two."""
+    ranges = []
     at = n = 0
     while n < len(text):
         is_pair = "\ud800" <= text[n] <= "\udbff" and "\udc00" <= text[n + 1 : n + 2] <= "\udfff"
         size = 4 if is_pair else 3 if "\ud800" <= text[n] <= "\udfff" else len(text[n].encode())
-        places += [(at, at + size)] * (2 if is_pair else 1)
+        ranges += [(at, at + size)] * (2 if is_pair else 1)
         at += size
         n += 2 if is_pair else 1
-    return places
+    return ranges
 
 
 def check_offsets(tok, text):

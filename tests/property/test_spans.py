@@ -1,4 +1,4 @@
-"""Trust in spans: no special id ever comes from where it was not trusted, however texts are cut."""
+"""Trust in spans: no special id ever comes from untrusted text, wherever spans are cut."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.helpers.strategies import (
 
 BYTE_RANKS = {bytes([b]): b for b in range(256)}
 MERGED = {b"ab": 256, b" a": 257, b"<|": 258, b"|>": 259, "é".encode(): 260, b"  ": 261}
-# Nested, overlapping, prefixes of each other, white space, several bytes a character, one byte.
+# Nested, overlapping, prefixes of each other, white space, multibyte characters, one byte.
 SPECIALS = [
     *[ENDOFTEXT, "<|a|>", "<|a|><|b|>", "<|b|>", "|><|", "<|a", "a|>", "é漢", "😀", " ", "\n\n"],
     *["aa", "aaa", "b", "<|endoftext|><|endoftext|>", "'s", "\ufffd"],
@@ -57,15 +57,15 @@ def in_utf8(text):
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def places(spans):
+def byte_ranges(spans):
     """(start, end, trusted) of each span in the joined bytes, counted by characters of the str."""
     widths = []
     for n, (text, _) in enumerate(spans):
         if isinstance(text, bytes):
             widths.append(len(text))
             continue
-        before = _neighbour(spans, n, -1)
-        after = _neighbour(spans, n, 1)
+        before = _neighbor(spans, n, -1)
+        after = _neighbor(spans, n, 1)
         around = before + text + after
         first, last = len(before), len(before) + len(text)
         width = 0
@@ -85,7 +85,7 @@ def places(spans):
     return [(a, b, trusted) for (a, b), (_, trusted) in zip(pairwise(ends), spans, strict=True)]
 
 
-def _neighbour(spans, n, step):
+def _neighbor(spans, n, step):
     """The nearest character of the str beside a span, across empty strs."""
     n += step
     while 0 <= n < len(spans):
@@ -101,7 +101,7 @@ def _neighbour(spans, n, step):
 def reference(tok, spans):
     """The rule, by brute force: leftmost, then longest, wholly inside one trusted span."""
     text = joined(spans)
-    ranges = [(a, b) for a, b, trusted in places(spans) if trusted]
+    ranges = [(a, b) for a, b, trusted in byte_ranges(spans) if trusted]
     literals = sorted(((t.encode(), i) for t, i in tok.vocab.special_tokens.items()), reverse=True)
     literals.sort(key=lambda item: -len(item[0]))
     ids = []
@@ -160,7 +160,7 @@ def test_spans_follow_the_rule_for_any_vocabulary(vocab, spans):
 
 
 @pytest.mark.parametrize("pattern", [*PATTERNS, None])
-def test_nothing_that_is_not_trusted_is_ever_special(pattern, toks):
+def test_untrusted_text_never_becomes_a_special_id(pattern, toks):
     tok = toks[pattern]
     special_ids = set(IDS.values())
 
@@ -180,8 +180,8 @@ def test_nothing_that_is_not_trusted_is_ever_special(pattern, toks):
 
 
 @pytest.mark.parametrize("literal", SPECIALS, ids=ascii)
-def test_a_literal_that_is_cut_is_no_special_token(literal, toks):
-    """However it is cut, and whoever is trusted: unless all of it lies in one trusted span."""
+def test_a_literal_that_is_cut_is_not_a_special_token(literal, toks):
+    """Wherever it is cut, whichever span is trusted, unless one trusted span holds all of it."""
     for tok in (toks["gpt2"], toks["o200k"]):
         raw = literal.encode()
         around = [(f"x{literal}y", True), (f"x{literal}y", False)]
@@ -206,7 +206,7 @@ def test_all_trusted_spans_that_cut_no_literal_are_the_text_with_all_allowed(tok
         assert tok.encode_spans(spans) == tok.encode("".join(pieces), allowed_special="all")
 
 
-def test_pre_tokens_cross_the_edges_of_spans(toks):
+def test_pre_tokens_cross_the_boundaries_of_spans(toks):
     tok = toks["gpt2"]
     word = [(letter, n % 2 == 0) for n, letter in enumerate("xyzw")]
     assert tok.encode_spans([("a", False), ("b", False)]) == tok.encode_ordinary("ab") == [256]
@@ -221,13 +221,13 @@ def test_thousands_of_spans_and_of_special_tokens_are_quick(toks):
     spans = [(f"<|reserved_{n % 3000}|> text", n % 2 == 0) for n in range(20_000)]
     ids = tok.encode_spans(spans)
     assert sum(i >= 1000 for i in ids) == 10_000
-    # One long text, trusted in slivers between which all lies across an edge.
+    # One long text in short trusted spans, with every special token across a boundary.
     text = "<|reserved_1|>" * 20_000
     slivers = [(text[n : n + 7], True) for n in range(0, len(text), 7)]
     assert max(tok.encode_spans(slivers)) < 256
 
 
-# ---------------------------------------------------------------------- rewritten texts
+# ---------------------------------------------------------------------- rewritten text
 
 BYTES = {b: bytes([b]) for b in range(256)}
 FLAGS = ["single_word", "lstrip", "rstrip", "normalized"]
@@ -235,7 +235,7 @@ FLAGS = ["single_word", "lstrip", "rstrip", "normalized"]
 
 @st.composite
 def flagged_vocabularies(draw):
-    """Special tokens with Hugging Face's flags, a normaliser, a step that adds a space."""
+    """Special tokens with Hugging Face's flags, a normalizer, a step that adds a space."""
     added = [
         AddedToken(text, 400 + n, **{flag: draw(st.booleans()) for flag in FLAGS})
         for n, text in enumerate(["<s>", "<s><t>", "<t>", "Fi", "é", "aa"])
@@ -256,7 +256,7 @@ hostile_spans = st.lists(
 )
 
 
-def normalised(text, steps):
+def normalized(text, steps):
     for step in steps:
         text = text.lower() if step == "lowercase" else unicodedata.normalize(step.upper(), text)
     return text
@@ -264,7 +264,7 @@ def normalised(text, steps):
 
 @examples(300)
 @given(flagged_vocabularies(), hostile_spans)
-def test_no_flag_and_no_normaliser_makes_a_special_token_of_what_is_not_trusted(vocab, spans):
+def test_no_flag_and_no_normalizer_makes_a_special_token_of_untrusted_text(vocab, spans):
     tok = Tokenizer(vocab)
     text = "".join(text for text, _ in spans)
     special_ids = set(vocab.special_tokens.values())
@@ -273,16 +273,16 @@ def test_no_flag_and_no_normaliser_makes_a_special_token_of_what_is_not_trusted(
     assert not special_ids & set(untrusted)
     assert tok.encode_spans([(text, True)]) == tok.encode(text, allowed_special="all")
     trusted = [text for text, is_trusted in spans if is_trusted]
-    trusted += [normalised(text, vocab.normalizer) for text in trusted]
+    trusted += [normalized(text, vocab.normalizer) for text in trusted]
     for added in vocab.added_tokens:
         if added.id in tok.encode_spans(spans):
-            forms = {added.text, normalised(added.text, vocab.normalizer)}
+            forms = {added.text, normalized(added.text, vocab.normalizer)}
             assert any(form in text for form in forms for text in trusted), added
 
 
 @examples(150)
 @given(flagged_vocabularies(), hostile_spans, st.lists(st.integers(0, 99), max_size=4))
-def test_rewritten_texts_stream_to_the_ids_of_the_whole(vocab, spans, cuts):
+def test_rewritten_text_streams_to_the_ids_of_the_whole(vocab, spans, cuts):
     tok = Tokenizer(vocab)
     text = "".join(text for text, _ in spans)
     at = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]

@@ -1,4 +1,4 @@
-"""Streams are the whole: for every text, every vocabulary and every way of cutting."""
+"""Streams give the result for the whole, for every text, vocabulary and way of cutting."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def fed(stream, pieces):
 
 
 def pieces_of(text, cuts):
-    places = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
-    return [text[a:b] for a, b in pairwise(places)]
+    offsets = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    return [text[a:b] for a, b in pairwise(offsets)]
 
 
 cuts = st.lists(st.integers(0, 10_000), max_size=12)
@@ -74,8 +74,8 @@ def test_any_ids_in_any_pieces_decode_to_the_whole(vocab, text, cuts):
 
 @examples(200)
 @given(byte_texts)
-def test_text_is_given_as_soon_as_it_is_certain(raw):
-    """What is not given yet is the start of a character: one byte more could complete it."""
+def test_text_is_returned_as_soon_as_it_is_final(raw):
+    """Pending bytes are the start of a character that further bytes can complete."""
     stream = PLAIN.decode_stream()
     given_text = ""
     for n, byte in enumerate(raw, start=1):
@@ -148,7 +148,7 @@ def test_any_text_in_any_pieces_encodes_to_the_whole_for_every_built_in_pattern(
 @examples(150)
 @given(st.lists(st.one_of(surrogate_texts, byte_texts), max_size=6))
 def test_pieces_of_both_kinds_are_joined_as_bytes(pieces):
-    """A half of a surrogate pair meets the other only in the next str."""
+    """The halves of a surrogate pair are joined only if they are in consecutive strings."""
     joined = b""
     text = ""
     for piece in pieces:
@@ -162,7 +162,7 @@ def test_pieces_of_both_kinds_are_joined_as_bytes(pieces):
     assert fed(PLAIN.encode_stream(), pieces) == PLAIN.encode(joined)
 
 
-def test_a_longer_special_token_that_is_not_complete_yet_is_waited_for():
+def test_a_stream_waits_for_a_longer_special_token_to_be_complete():
     ranks = {bytes([byte]): byte for byte in range(256)}
     long = "<a>bcdefghijklmnopqrstuvwxyz"
     tok = Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens={"<a>": 300, long: 301})
@@ -170,7 +170,7 @@ def test_a_longer_special_token_that_is_not_complete_yet_is_waited_for():
     assert stream.feed(long[:10]) + stream.feed(long[10:]) + stream.finish() == [301]
 
 
-def test_a_refused_text_that_starts_inside_a_special_token_is_not_torn():
+def test_a_refused_text_that_starts_inside_a_special_token_is_not_cut():
     ranks = {bytes([byte]): byte for byte in range(256)}
     tok = Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens={"<a>": 300})
     stream = tok.encode_stream(allowed_special="all", disallowed_special={"a>bcd"})

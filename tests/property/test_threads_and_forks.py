@@ -34,8 +34,8 @@ def expected(tok):
     return [tok.encode(text, allowed_special="all") for text in TEXTS]
 
 
-def test_a_long_text_on_threads_is_that_of_one_wherever_its_pieces_end():
-    # Pieces are cut by bytes, so some end inside a character; tokens lie across "n" and "ä".
+def test_a_long_text_has_the_same_ids_on_many_threads_wherever_its_pieces_end():
+    # Pieces are cut by bytes, so some end inside a character; some tokens span "n" and "ä".
     text = "nächste Wäsche, ärmere Bären, naïve Kähne. "
     tok = byteweld.train(iter([text * 20]), vocab_size=320, special_tokens=[ENDOFTEXT])
     for shift in range(len(text.encode())):
@@ -45,11 +45,9 @@ def test_a_long_text_on_threads_is_that_of_one_wherever_its_pieces_end():
 
 
 def in_child(work):
-    """Run `work` in a fork; True if it ended well within 30 seconds."""
+    """Run `work` in a fork; return whether it succeeded within 30 seconds."""
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # that a fork has other threads is the point
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is the point
         child = os.fork()
     if child == 0:
         code = 1
@@ -112,7 +110,7 @@ def test_other_threads_run_while_the_engine_works(tok):
     assert sum(started < at < ended for at in beats) >= 10
 
 
-def test_trainings_in_eight_threads_are_alike(data):
+def test_trainings_in_eight_threads_are_identical(data):
     document = (data / "prose.txt").read_text("utf-8")
 
     def work(_):

@@ -81,7 +81,7 @@ def test_any_vocabulary_round_trips(vocab, text):
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_token_alone_in_its_pretoken_encodes_to_itself(name, toks):
     vocab = toks[name].vocab
-    whole = Tokenizer(  # without the pattern: a token may be cut where its neighbours are missing
+    whole = Tokenizer(  # without the pattern: a token may be cut where its neighbors are missing
         Vocabulary(
             vocab.tokens,
             vocab.merge_ids,
@@ -100,18 +100,18 @@ def test_every_token_alone_in_its_pretoken_encodes_to_itself(name, toks):
 
 @examples(150)
 @given(st.one_of(vocabularies, ascii_vocabularies()), any_texts)
-def test_offsets_tile_the_text(vocab, text):
+def test_offsets_cover_the_text_without_gaps_or_overlaps(vocab, text):
     tok = Tokenizer(vocab)
     for specials in ({"disallowed_special": ()}, {"allowed_special": "all"}):
         ids, offsets = tok.encode_with_offsets(text, **specials)
         assert ids == tok.encode(text, **specials)
-        place = 0
+        expected_start = 0
         for token_id, (start, end) in zip(ids, offsets, strict=True):
-            assert start == place < end
+            assert start == expected_start < end
             if token_id != vocab.roles.get("unk"):
                 assert as_bytes(text)[start:end] == tok.decode_single_token_bytes(token_id)
-            place = end
-        assert place == len(as_bytes(text))
+            expected_start = end
+        assert expected_start == len(as_bytes(text))
 
 
 @examples(150)
@@ -175,7 +175,7 @@ def test_a_long_text_streams_to_the_ids_of_the_whole(pattern, size, toks, data):
     )
     prose = (data / "prose.txt").read_text("utf-8")
     many = (data / "many.txt").read_text("utf-8")
-    # Runs, white space and special tokens fall on every side of the places where a stream is cut.
+    # Runs, white space and special tokens fall on both sides of every cut of a stream.
     text = "".join(
         f"{prose[n * 7 % 500 :]}{' ' * n}\n{'a' * n}{ENDOFTEXT}{many[n * 3 :]}\r\n<|a|> {n}'s"
         for n in range(90)
@@ -188,7 +188,7 @@ def test_a_long_text_streams_to_the_ids_of_the_whole(pattern, size, toks, data):
         assert list(tok.encode_iterable(pieces, **specials)) == whole
 
 
-def test_a_stream_without_an_end_gives_ids_before_it_has_all(toks):
+def test_an_endless_stream_yields_ids(toks):
     def lines():
         while True:
             yield "The notebook says: hot, then hold, then wait.\n"
@@ -238,7 +238,7 @@ def test_a_cut_is_the_training_at_that_size(name, data):
     recipe = data.draw(recipes(name))
     documents = data.draw(corpora(recipe))
     counts = byteweld.count(iter(documents), recipe=recipe)
-    # Where the alphabet is open, the smallest size is known when the corpus is.
+    # If the alphabet is open, the smallest size depends on the corpus.
     recipe = recipe.with_letters({byte for p, n in counts.items() if n for byte in p})
     try:
         tok = byteweld.train(iter(documents), vocab_size=recipe.minimum_size + 25, recipe=recipe)
@@ -288,7 +288,7 @@ def test_trainings_give_the_same_bytes_for_any_threads_and_order_of_files(name, 
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_a_format_can_hold_it_gives_back(format, toks, tmp_path):
+def test_what_a_format_can_hold_survives_saving_and_loading(format, toks, tmp_path):
     held = []
     for name, tok in toks.items():
         path = tmp_path / name
@@ -305,7 +305,7 @@ def test_what_a_format_can_hold_it_gives_back(format, toks, tmp_path):
     assert held, "no recipe's vocabulary could be saved"
 
 
-def test_any_vocabulary_is_given_back_or_refused(tmp_path):
+def test_any_vocabulary_survives_saving_and_loading_or_is_refused(tmp_path):
     @examples(60)
     @given(st.one_of(vocabularies, ascii_vocabularies()), st.lists(texts, max_size=4))
     def given_back(vocab, some):
@@ -318,7 +318,7 @@ def test_any_vocabulary_is_given_back_or_refused(tmp_path):
             loaded = formats.load(path)
             if vocab.ranking == "merges" and not vocab.ignore_merges:
                 assert loaded == vocab, format
-            # Ranks may come back as the merges that they are; what they do is the same.
+            # Ranks may come back as equivalent merges.
             assert loaded.tokens == vocab.tokens and loaded.special_tokens == vocab.special_tokens
             a, b = Tokenizer(vocab), Tokenizer(loaded)
             for text in some:
@@ -340,7 +340,7 @@ def test_tokenizers_and_vocabularies_survive_pickling(vocab, text):
     assert copy.encode_ordinary(text) == tok.encode_ordinary(text)
 
 
-def test_a_pickled_tokenizer_remembers_its_training(toks):
+def test_a_pickled_tokenizer_keeps_its_training(toks):
     for tok in toks.values():
         copy = pickle.loads(pickle.dumps(tok))
         assert copy.training == tok.training

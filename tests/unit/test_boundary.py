@@ -1,4 +1,4 @@
-"""The boundary to the engine: what goes in and out as str, bytes, lists and arrays, of every kind.
+"""The boundary to the engine: str, bytes, lists and arrays of every kind, in and out.
 
 The tokens are the 256 bytes, so ids are the bytes of UTF-8, and Python's own answer is at hand.
 """
@@ -32,13 +32,13 @@ def tok() -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def long_tok() -> Tokenizer:
-    long = {bytes([97 + place]) * length: 256 + place for place, length in enumerate(LENGTHS)}
+    long = {bytes([97 + n]) * length: 256 + n for n, length in enumerate(LENGTHS)}
     return Tokenizer.from_ranks(BYTES | long, pattern=None)
 
 
 # ---------------------------------------------------------------------- text in
 
-# One, two and four bytes a character, at both sides of each edge of UTF-8, without surrogates.
+# One, two and four bytes per character, on both sides of each boundary of UTF-8, no surrogates.
 KINDS = {
     "ascii": "az\x00\x7f",
     "one byte": "a\x7f\x80\xa0ÿ",
@@ -70,11 +70,11 @@ def test_a_str_of_any_length_becomes_its_utf8(tok, character, length):
         )
 
 
-@pytest.mark.parametrize("place", [0, 1, 15, 16, 17, 40])
+@pytest.mark.parametrize("position", [0, 1, 15, 16, 17, 40])
 @pytest.mark.parametrize("around", ["a", "é", "漢", "😀"])
 @pytest.mark.parametrize("surrogate", ["\ud800", "\udbff", "\udc00", "\udfff"])
-def test_a_lone_surrogate_is_found_anywhere(tok, around, surrogate, place):
-    text = around * place + surrogate + around * (40 - place)
+def test_a_lone_surrogate_is_replaced_anywhere(tok, around, surrogate, position):
+    text = around * position + surrogate + around * (40 - position)
     expected = list(text.replace(surrogate, "\ufffd").encode())
     assert tok.encode(text) == tok.encode_ordinary(text) == expected
     assert tok.encode(text, disallowed_special=()) == expected
@@ -89,7 +89,7 @@ def test_a_str_whose_utf8_python_has_already_is_the_same(tok):
     size = sys.getsizeof(text)
     ctypes.pythonapi.PyUnicode_AsUTF8AndSize.restype = ctypes.c_void_p
     ctypes.pythonapi.PyUnicode_AsUTF8AndSize(ctypes.py_object(text), None)
-    assert sys.getsizeof(text) > size, "Python keeps it with the str"
+    assert sys.getsizeof(text) > size, "Python has not cached the UTF-8"
     assert tok.encode(text) == before == list(text.encode())
 
 
@@ -110,7 +110,7 @@ def test_a_subclass_of_str_is_a_str(tok, text):
 
 
 @pytest.mark.parametrize("text", [5, None, ["a"], memoryview(b"a")])
-def test_what_is_no_text_is_a_type_error_that_names_it(tok, text):
+def test_what_is_not_text_is_a_type_error_that_names_it(tok, text):
     with pytest.raises(TypeError, match=f"expected str or bytes, found {type(text).__name__}"):
         tok.encode(text)
 
@@ -126,9 +126,9 @@ def test_ids_in_lists_are_plain_integers_that_nothing_else_owns(tok):
     assert tok.encode(text) == list(text)
 
 
-def test_integers_outlive_their_tokenizer_and_none_is_left_behind():
+def test_integers_outlive_their_tokenizer_and_none_leaks():
     ranks = BYTES | {b"ab" * n: 10_000 + n for n in range(1, 50)}
-    big = 10_049  # Python keeps no such integer itself
+    big = 10_049  # too large for the integers that Python caches
 
     def references() -> int:
         tok = Tokenizer.from_ranks(ranks, pattern=None)
@@ -169,7 +169,7 @@ class _Int(int):
 
 class _Other(int):
     def __index__(self) -> int:
-        return 98  # not asked: it is an integer already
+        return 98  # not called: it is an integer already
 
 
 class _Enum(enum.IntEnum):
@@ -181,7 +181,7 @@ class _Index:
         return 97
 
     def __repr__(self) -> str:
-        return "an index"  # the same in every process: tests are named by it
+        return "an index"  # the same in every process, as part of test names
 
 
 class _List(list):  # type: ignore[type-arg]
@@ -227,11 +227,11 @@ def test_arrays_of_all_integers_are_ids(tok, dtype):
 
 @pytest.mark.parametrize("bad", [-1, -(2**31), -(2**70), 2**32, 2**63, 2**64, 2**70])
 @pytest.mark.parametrize("make", [list, tuple, _List])
-def test_an_integer_that_is_no_id_is_an_overflow(tok, make, bad):
+def test_an_integer_out_of_range_is_an_overflow(tok, make, bad):
     for ids in (make([bad]), make([97, bad, 98])):
         with pytest.raises(OverflowError):
             tok.decode_bytes(ids)
-    with pytest.raises(UnknownIdError):  # no error is left over from the call before
+    with pytest.raises(UnknownIdError):  # no error remains from the previous call
         tok.decode_bytes([256])
 
 
@@ -239,7 +239,7 @@ def test_an_integer_that_is_no_id_is_an_overflow(tok, make, bad):
     ("value", "dtype"),
     [(-1, np.int64), (-1, np.int32), (2**32, np.int64), (2**40, np.uint64), (-1, np.int8)],
 )
-def test_an_array_with_what_is_no_id_is_an_overflow(tok, value, dtype):
+def test_an_array_with_a_number_out_of_range_is_an_overflow(tok, value, dtype):
     with pytest.raises(OverflowError, match="out of range"):
         tok.decode_bytes(np.array([97, value], dtype))
 
@@ -257,7 +257,7 @@ def test_an_array_with_what_is_no_id_is_an_overflow(tok, value, dtype):
     ],
     ids=repr,
 )
-def test_what_is_no_integer_is_a_type_error(tok, ids):
+def test_what_is_not_an_integer_is_a_type_error(tok, ids):
     for method in (tok.decode, tok.decode_bytes):
         with pytest.raises(TypeError):
             method(ids)

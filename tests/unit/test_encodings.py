@@ -1,4 +1,4 @@
-"""Encodings by name: where files are looked for, what is checked, what is remembered."""
+"""Encodings by name: where files are searched, what is checked, what is cached."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ END = "<|endoftext|>"
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch, tmp_path):
-    """No folders, no cache, nothing remembered, no network."""
+    """No folders, no cache, nothing loaded, no network."""
 
     def no_network(*args, **options):
         raise AssertionError("something went to the network")
@@ -34,7 +34,7 @@ def alone(monkeypatch, tmp_path):
 
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
-    """A public encoding of our own, and its rank file."""
+    """A small public encoding for tests, and its rank file."""
     tok = Tokenizer.from_ranks(RANKS | {b"ab": 256}, pattern="gpt2", special_tokens={END: 300})
     file = tmp_path / "tiny file"
     tok.save(file, format="tiktoken")
@@ -89,28 +89,30 @@ def test_a_public_encoding_is_found_in_tiktokens_cache(variable, tiny, monkeypat
     assert byteweld.get_encoding("tiny") == tok
 
 
-def test_an_empty_cache_name_switches_the_cache_off(tiny, monkeypatch, tmp_path):
+def test_an_empty_cache_name_disables_the_cache(tiny, monkeypatch, tmp_path):
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
     monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(tmp_path))
     put(tmp_path / cache_name("encodings/tiny_ranks.tiktoken"), tiny[1])
-    with pytest.raises(FileNotFoundError, match="switched off"):
+    with pytest.raises(FileNotFoundError, match="is disabled"):
         byteweld.get_encoding("tiny")
 
 
 def test_a_rank_file_with_other_contents_is_refused(tiny, monkeypatch, tmp_path):
     _, data = tiny
-    for place in ("tiny.tiktoken", cache_name("encodings/tiny_ranks.tiktoken")):
-        file = put(tmp_path / "x" / place, data + b"YWJj 257\n")
+    for name in ("tiny.tiktoken", cache_name("encodings/tiny_ranks.tiktoken")):
+        file = put(tmp_path / "x" / name, data + b"YWJj 257\n")
         search(monkeypatch, tmp_path / "x")
         monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "x"))
-        with pytest.raises(FormatError, match="damaged or another file") as caught:
+        with pytest.raises(FormatError, match="damaged or a different file") as caught:
             byteweld.get_encoding("tiny")
         assert caught.value.path == str(file)
         assert hashlib.sha256(data).hexdigest() in str(caught.value)
         file.unlink()
 
 
-def test_a_missing_rank_file_says_where_it_was_looked_for(tiny, monkeypatch, tmp_path):
+def test_a_missing_rank_file_is_an_error_that_lists_where_it_was_searched(
+    tiny, monkeypatch, tmp_path
+):
     search(monkeypatch, tmp_path / "one", tmp_path / "two")
     with pytest.raises(FileNotFoundError) as caught:
         byteweld.get_encoding("tiny")
@@ -118,7 +120,7 @@ def test_a_missing_rank_file_says_where_it_was_looked_for(tiny, monkeypatch, tmp
         assert words in str(caught.value)
 
 
-def test_two_encodings_of_one_rank_file_are_two(tiny, monkeypatch, tmp_path):
+def test_two_encodings_may_share_a_rank_file(tiny, monkeypatch, tmp_path):
     put(tmp_path / "tiny_ranks.tiktoken", tiny[1])
     search(monkeypatch, tmp_path)
     assert byteweld.get_encoding("tiny").name == "tiny"
@@ -133,7 +135,7 @@ def test_the_names_of_public_encodings_are_listed_without_their_files():
     assert set(encodings.PUBLIC_ENCODINGS) == set(byteweld.list_encoding_names())
 
 
-def test_what_is_known_of_public_encodings_agrees_with_itself():
+def test_the_facts_about_public_encodings_are_consistent():
     for name, public in encodings.PUBLIC_ENCODINGS.items():
         assert public.ranks in encodings.RANK_FILES
         assert public.pattern in byteweld.PATTERNS
@@ -154,7 +156,7 @@ def mine():
     [
         ("mine.json", None),
         ("mine.tiktoken", None),
-        ("mine.bpe1", "huggingface"),  # the name does not say what it is
+        ("mine.bpe1", "huggingface"),  # recognized by content, not by name
         ("mine.model", "tiktoken"),
         ("mine", "huggingface"),
         ("mine/tokenizer.json", None),
@@ -189,7 +191,7 @@ def test_only_what_can_be_loaded_is_listed(mine, monkeypatch, tmp_path):
     (tmp_path / "empty").mkdir()
     mine.save(tmp_path / "ranks.tiktoken")
     assert byteweld.list_encoding_names()[-1] == "ranks"
-    (tmp_path / "ranks.tiktoken.byteweld.json").unlink()  # what a rank file does not say
+    (tmp_path / "ranks.tiktoken.byteweld.json").unlink()  # which holds what the rank file lacks
     assert byteweld.list_encoding_names() == list(encodings.PUBLIC_ENCODINGS)
     with pytest.raises(FormatError, match="pattern="):
         byteweld.get_encoding("ranks")
@@ -204,7 +206,7 @@ def test_a_public_name_is_never_another_file(mine, monkeypatch, tmp_path):
         byteweld.get_encoding("cl100k_base")
 
 
-def test_an_unknown_name_says_what_is_known_and_where_it_looked(mine, monkeypatch, tmp_path):
+def test_an_unknown_name_is_an_error_that_lists_names_and_folders(mine, monkeypatch, tmp_path):
     mine.save(tmp_path / "mine.json")
     search(monkeypatch, tmp_path)
     with pytest.raises(ValueError) as caught:
@@ -217,10 +219,10 @@ def test_an_unknown_name_says_what_is_known_and_where_it_looked(mine, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../mine", "sub/mine", "/mine"])
-def test_a_path_is_no_name(name, mine, monkeypatch, tmp_path):
+def test_a_path_is_not_a_name(name, mine, monkeypatch, tmp_path):
     (tmp_path / "sub").mkdir()
-    for place in (tmp_path / "mine.json", tmp_path / "sub" / "mine.json"):
-        mine.save(place)
+    for file in (tmp_path / "mine.json", tmp_path / "sub" / "mine.json"):
+        mine.save(file)
     search(monkeypatch, tmp_path / "sub", tmp_path)
     with pytest.raises(ValueError, match="unknown encoding"):
         byteweld.get_encoding(name)
@@ -232,7 +234,7 @@ def test_a_name_is_a_str(name):
         byteweld.get_encoding(name)
 
 
-# ---------------------------------------------------------------------- remembering
+# ---------------------------------------------------------------------- caching
 
 
 def test_an_encoding_is_loaded_once(mine, monkeypatch, tmp_path):
@@ -260,7 +262,7 @@ def test_many_threads_get_one_encoding(mine, monkeypatch, tmp_path):
     assert loads == ["mine"]
 
 
-def test_an_error_is_not_remembered(mine, monkeypatch, tmp_path):
+def test_an_error_is_not_cached(mine, monkeypatch, tmp_path):
     search(monkeypatch, tmp_path)
     with pytest.raises(ValueError):
         byteweld.get_encoding("mine")
@@ -269,10 +271,10 @@ def test_an_error_is_not_remembered(mine, monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_child_that_is_forked_while_one_loads_can_load_too(mine, monkeypatch, tmp_path):
+def test_a_child_forked_during_a_load_can_load(mine, monkeypatch, tmp_path):
     mine.save(tmp_path / "mine.json")
     search(monkeypatch, tmp_path)
-    assert encodings._lock.acquire(timeout=10)  # as a thread that loads holds it
+    assert encodings._lock.acquire(timeout=10)  # like a thread that is loading
     try:
         child = os.fork()
         if child == 0:

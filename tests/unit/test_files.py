@@ -1,4 +1,4 @@
-"""What cannot be written is known before the work."""
+"""Paths that cannot be written are found before the work."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 from byteweld._files import check_file, write_atomic
 
 
-def test_a_new_file_may_be_written_and_so_may_one_in_folders_to_come(tmp_path: Path) -> None:
+def test_a_new_file_may_be_written_even_in_folders_that_do_not_exist_yet(tmp_path: Path) -> None:
     check_file(tmp_path / "a", overwrite=False)
     check_file(tmp_path / "b" / "c" / "a", overwrite=False)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_there_is_refused_in_the_same_words_before_and_after(tmp_path: Path) -> None:
+def test_an_existing_file_is_refused_in_the_same_words_before_and_after(tmp_path: Path) -> None:
     place = tmp_path / "a"
     place.write_bytes(b"old")
     expected = re.escape(f"{place} exists; pass overwrite=True (--force) to replace it")
@@ -29,7 +29,7 @@ def test_a_file_that_is_there_is_refused_in_the_same_words_before_and_after(tmp_
     assert place.read_bytes() == b"old"
 
 
-def test_a_link_to_nothing_is_a_file_that_is_there(tmp_path: Path) -> None:
+def test_a_dangling_link_is_an_existing_file(tmp_path: Path) -> None:
     place = tmp_path / "link"
     place.symlink_to(tmp_path / "nothing")
     with pytest.raises(FileExistsError):
@@ -48,10 +48,8 @@ def test_nothing_can_be_written_below_a_file(tmp_path: Path) -> None:
         check_file(tmp_path / "a" / "b" / "c", overwrite=True)
 
 
-def test_a_folder_that_may_not_be_changed_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Not by its mode: whoever runs the tests as root may change every folder.
+def test_a_read_only_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not by its mode, which does not stop root.
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     expected = re.escape(f"the folder {tmp_path} is read-only; choose another path")
     with pytest.raises(PermissionError, match=expected):

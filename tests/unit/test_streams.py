@@ -1,4 +1,4 @@
-"""Streams: what is given when, what waits, and what an error leaves behind."""
+"""Streams: when results arrive, what is pending, and the state after an error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tok():
 # ---------------------------------------------------------------------- decoding
 
 
-def test_text_comes_with_the_last_byte_of_its_character(tok):
+def test_text_arrives_with_the_last_byte_of_its_character(tok):
     stream = tok.decode_stream()
     given = [(stream.feed(byte), stream.pending) for byte in "aé漢😀".encode()]
     assert given == [
@@ -44,14 +44,14 @@ def test_text_comes_with_the_last_byte_of_its_character(tok):
     assert stream.finish() == ""
 
 
-def test_wrong_bytes_come_as_soon_as_they_are_wrong(tok):
+def test_invalid_bytes_are_replaced_as_soon_as_they_are_invalid(tok):
     for raw, given in [
         (b"\xff", ["\ufffd"]),
         (b"\x80\x80", ["\ufffd", "\ufffd"]),
         (b"\xc3a", ["", "\ufffda"]),
         (b"\xe6\xbca", ["", "", "\ufffda"]),
         (b"\xe0\x80", ["", "\ufffd\ufffd"]),
-        (b"\xed\xa0\x80", ["", "\ufffd\ufffd", "\ufffd"]),  # a surrogate is no character
+        (b"\xed\xa0\x80", ["", "\ufffd\ufffd", "\ufffd"]),  # a surrogate is not a character
         (b"\xf4\x90", ["", "\ufffd\ufffd"]),
         (b"\xf0\x9f\xf0\x9f\x98\x80", ["", "", "\ufffd", "", "", "😀"]),
     ]:
@@ -60,7 +60,7 @@ def test_wrong_bytes_come_as_soon_as_they_are_wrong(tok):
         assert stream.pending == b"" and stream.finish() == ""
 
 
-def test_what_is_left_is_given_by_errors(tok):
+def test_errors_decides_what_the_rest_becomes(tok):
     for errors, left in [
         ("replace", "\ufffd"),
         ("ignore", ""),
@@ -103,7 +103,7 @@ def test_an_unknown_id_is_an_error_and_the_stream_can_go_on(tok, unknown):
 
 
 @pytest.mark.parametrize("ids", ["ab", b"ab", None, 1.5, [1.5], ["a"], {}.items])
-def test_what_is_no_id_is_a_type_error(tok, ids):
+def test_what_is_not_an_id_is_a_type_error(tok, ids):
     stream = tok.decode_stream()
     with pytest.raises(TypeError):
         stream.feed(ids)
@@ -111,7 +111,7 @@ def test_what_is_no_id_is_a_type_error(tok, ids):
         stream.feed(-1)
 
 
-def test_ids_come_alone_or_in_any_sequence(tok):
+def test_ids_are_fed_alone_or_in_any_sequence(tok):
     for ids in (256, [256], (256,), np.uint32(256), np.int64(256), np.array([256], np.uint32)):
         assert tok.decode_stream().feed(ids) == "ab"
     assert tok.decode_stream().feed([]) == tok.decode_stream().feed(np.array([], np.uint32)) == ""
@@ -123,7 +123,7 @@ def test_an_unknown_error_handler_is_refused_at_once(tok):
         tok.decode_stream("nonsense")
 
 
-def test_a_finished_decoder_is_new(tok):
+def test_a_finished_decoder_starts_over(tok):
     stream = tok.decode_stream()
     stream.feed(0xC3)
     assert stream.finish() == "\ufffd"
@@ -141,7 +141,7 @@ def test_a_stream_of_broken_starts_never_holds_more_than_three_bytes(tok):
 # ---------------------------------------------------------------------- encoding
 
 
-def test_ids_come_when_they_are_certain(tok):
+def test_ids_arrive_when_they_are_final(tok):
     stream = tok.encode_stream(disallowed_special=())
     assert stream.feed("ab ab ab " * 10) != []
     assert len(stream.pending) < 30
@@ -155,12 +155,12 @@ def test_a_text_is_refused_when_its_special_token_is_complete(tok):
     ids = stream.feed("ab " * 100 + END[:5])
     with pytest.raises(SpecialTokenError):
         ids += stream.feed(END[5:] + " ab" * 100)
-    # Nothing of the refused piece was taken.
+    # The refused piece changed nothing.
     ids += stream.feed(" ab") + stream.finish()
     assert ids == tok.encode("ab " * 100 + END[:5] + " ab")
 
 
-def test_what_is_refused_at_the_end_stays(tok):
+def test_text_that_is_refused_at_the_end_stays_pending(tok):
     stream = tok.encode_stream()
     stream.feed(END)
     for _ in range(2):
@@ -169,7 +169,7 @@ def test_what_is_refused_at_the_end_stays(tok):
     assert stream.pending == END.encode()
 
 
-def test_special_tokens_cut_in_pieces_are_recognised(tok):
+def test_special_tokens_cut_into_pieces_are_recognized(tok):
     for cut in range(len(END) + 1):
         stream = tok.encode_stream(allowed_special="all")
         ids = stream.feed("ab" + END[:cut]) + stream.feed(END[cut:] + "ab") + stream.finish()
@@ -205,7 +205,7 @@ def test_a_piece_is_a_text(tok, piece):
     assert stream.feed(bytearray(b"ab")) + stream.finish() == [256]
 
 
-def test_a_finished_encoder_is_new(tok):
+def test_a_finished_encoder_starts_over(tok):
     stream = tok.encode_stream()
     stream.feed("a\ud83d")
     assert stream.finish() == tok.encode("a\ufffd")
@@ -241,7 +241,7 @@ def test_memory_stays_bounded_for_every_built_in_pattern(pattern, text):
     assert given + len(stream.finish()) == 3000 * len(text.encode())
 
 
-def test_looking_for_certain_ids_is_linear_even_if_none_ever_are():
+def test_finding_final_ids_takes_linear_time_even_if_there_are_none():
     looked: list[int] = []
 
     def certain_end(text: bytes) -> int:
@@ -255,7 +255,7 @@ def test_looking_for_certain_ids_is_linear_even_if_none_ever_are():
     assert len(stream.finish()) == 100_000
 
 
-def test_looking_for_certain_ids_is_linear_if_little_is_left_each_time():
+def test_finding_final_ids_takes_linear_time_if_little_is_pending_each_time():
     looked: list[int] = []
 
     def certain_end(text: bytes) -> int:
@@ -268,7 +268,7 @@ def test_looking_for_certain_ids_is_linear_if_little_is_left_each_time():
     assert sum(looked) < 3 * 100_000
 
 
-def test_decoding_takes_constant_work_for_an_id(tok):
+def test_decoding_takes_constant_time_per_id(tok):
     decoded: list[int] = []
 
     def decode_bytes(ids):
@@ -290,7 +290,7 @@ def test_a_million_small_pieces_stream_in_seconds(tok):
     assert time.perf_counter() - started < 20
 
 
-def test_streams_of_a_trained_tokenizer_give_the_ids_of_the_whole(data):
+def test_streams_of_a_trained_tokenizer_return_the_ids_of_the_whole(data):
     text = (data / "many.txt").read_text("utf-8") * 30
     tok = byteweld.train(iter([text]), vocab_size=500, special_tokens=[END])
     stream = tok.encode_stream()

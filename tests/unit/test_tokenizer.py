@@ -1,4 +1,4 @@
-"""Tokenizer: arguments and their errors, special tokens, roles, what it says of itself."""
+"""Tokenizer: arguments and their errors, special tokens, roles, properties, files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_texts_of_another_type_are_type_errors(tok, method, text):
         getattr(tok, method)(text)
 
 
-def test_an_integer_is_no_token(tok):
+def test_an_integer_is_not_a_token(tok):
     for number in (0, 1, 97):
         with pytest.raises(TypeError):
             tok.encode_single_token(number)
@@ -110,7 +110,7 @@ def test_an_error_inside_a_stream_comes_through(tok):
 # ---------------------------------------------------------------------- special tokens
 
 
-def test_special_tokens_in_text_raise_with_two_ways_on(tok):
+def test_special_tokens_in_text_raise_and_the_error_names_both_ways_out(tok):
     for call in (
         lambda: tok.encode(f"low{END}"),
         lambda: tok.encode(f"low{END}".encode()),
@@ -132,7 +132,7 @@ def test_special_tokens_in_text_raise_with_two_ways_on(tok):
         assert isinstance(caught.value, ValueError)
 
 
-def test_special_tokens_are_permitted_or_plain_text_when_told(tok):
+def test_special_tokens_are_allowed_or_plain_text_on_request(tok):
     end = tok.eot_token
     low = tok.encode("low")
     assert tok.encode(f"low{END}low", allowed_special="all") == [*low, end, *low]
@@ -144,7 +144,7 @@ def test_special_tokens_are_permitted_or_plain_text_when_told(tok):
     assert tok.truncate(f"low{END}low", len(low) + 1, allowed_special="all") == f"low{END}"
 
 
-def test_permission_goes_before_refusal_only_for_all(tok):
+def test_allowing_wins_over_refusing_only_for_all(tok):
     assert tok.encode(END, allowed_special={END}, disallowed_special="all") == [tok.eot_token]
     with pytest.raises(SpecialTokenError):
         tok.encode(END, allowed_special={END}, disallowed_special={END})
@@ -169,7 +169,7 @@ def test_special_arguments_are_all_or_sets(tok, name, value):
         tok.encode("low", **{name: value})
 
 
-def test_many_choices_of_special_tokens_stay_right(tok):
+def test_many_choices_of_special_tokens_stay_correct(tok):
     for n in range(200):
         assert tok.encode(f"low {n}", disallowed_special={f"x{n}"})
         with pytest.raises(SpecialTokenError):
@@ -179,7 +179,7 @@ def test_many_choices_of_special_tokens_stay_right(tok):
 # ---------------------------------------------------------------------- roles and alphabets
 
 
-def test_bos_and_eos_are_added_when_asked(bpe1):
+def test_bos_and_eos_are_added_on_request(bpe1):
     assert bpe1.encode("the") == [261]
     assert bpe1.encode("the", add_bos=True) == [256, 261]
     assert bpe1.encode("the", add_bos=True, add_eos=True) == [256, 261, 257]
@@ -189,7 +189,7 @@ def test_bos_and_eos_are_added_when_asked(bpe1):
     ]
 
 
-def test_a_role_that_the_vocabulary_has_not_is_unsupported(tok):
+def test_a_role_that_the_vocabulary_lacks_is_unsupported(tok):
     for role in ("bos", "eos"):
         with pytest.raises(UnsupportedError, match=f"no {role} token"):
             tok.encode("low", **{f"add_{role}": True})
@@ -259,7 +259,7 @@ def test_arrays_of_other_numbers_are_type_errors(tok, dtype):
 
 
 @pytest.mark.parametrize("unknown", [266, 10**6, 2**32 - 1])
-def test_an_unknown_id_is_an_error_that_has_it(tok, unknown):
+def test_an_unknown_id_is_an_error_that_names_it(tok, unknown):
     for call in (
         lambda: tok.decode([97, unknown]),
         lambda: tok.decode_bytes(np.array([unknown], np.uint32)),
@@ -326,7 +326,7 @@ def test_merges_make_a_tokenizer():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_merges_that_make_no_tokenizer_are_refused(vocab, merges, options, kind, words):
+def test_invalid_merges_are_refused(vocab, merges, options, kind, words):
     with pytest.raises(kind, match=words):
         Tokenizer.from_merges(vocab, merges, **options)
 
@@ -335,7 +335,7 @@ def test_ranks_make_a_tokenizer():
     tok = Tokenizer.from_ranks(RANKS | {b"ab": 256, b"abc": 257}, pattern="gpt2", name="mine")
     assert tok.encode("abc") == [257] and tok.name == "mine"
     assert tok.vocab.merges == [(b"a", b"b"), (b"ab", b"c")]
-    # "abcd" cannot be made of two tokens, so merges cannot be recovered; the ranks still rule.
+    # "abcd" cannot be made of two tokens, so merges cannot be recovered; the ranks still decide.
     odd = Tokenizer.from_ranks(RANKS | {b"abcd": 256}, pattern="gpt2")
     assert odd.encode("abcd") == [256] and odd.vocab.ranking == "ranks"
 
@@ -361,21 +361,21 @@ def test_a_rank_file_may_hold_an_empty_token_and_two_special_tokens_with_one_id(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_ranks_that_make_no_tokenizer_are_refused(ranks, options, kind, words):
+def test_invalid_ranks_are_refused(ranks, options, kind, words):
     with pytest.raises(kind, match=words):
         Tokenizer.from_ranks(ranks, pattern=None, **options)
 
 
 @pytest.mark.parametrize("vocab", [None, "tokenizer.json", BYTES])
-def test_a_tokenizer_is_made_of_a_vocabulary(vocab):
+def test_a_tokenizer_needs_a_vocabulary(vocab):
     with pytest.raises(TypeError):
         Tokenizer(vocab)
 
 
-# ---------------------------------------------------------------------- what it is
+# ---------------------------------------------------------------------- properties
 
 
-def test_a_tokenizer_says_what_it_is(tok):
+def test_a_tokenizer_describes_itself(tok):
     assert repr(tok) == f"<Tokenizer 266 tokens, pattern 'gpt2', sha {tok.vocab.fingerprint[:8]}>"
     assert len(tok) == tok.n_vocab == tok.max_token_value + 1 == 266
     assert tok.special_tokens_set == {END}
@@ -403,7 +403,7 @@ def test_tokenizers_of_equal_vocabularies_are_equal(tok):
     assert tok != tok.vocab
 
 
-def test_what_a_tokenizer_shows_cannot_be_changed(tok):
+def test_the_properties_of_a_tokenizer_cannot_be_changed(tok):
     for name in ("vocab", "training", "name", "n_vocab"):
         with pytest.raises(AttributeError):
             setattr(tok, name, None)
@@ -414,12 +414,12 @@ def test_what_a_tokenizer_shows_cannot_be_changed(tok):
 # ---------------------------------------------------------------------- files
 
 
-def test_a_missing_file_is_a_missing_file(tmp_path):
+def test_a_missing_file_is_a_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.json"):
         byteweld.load(tmp_path / "nowhere.json")
 
 
-def test_a_file_of_no_known_format_is_a_format_error(tmp_path):
+def test_a_file_of_an_unknown_format_is_a_format_error(tmp_path):
     file = tmp_path / "x.json"
     for content in (b"", b"{}", b"some text", b"\x00" * 100, b"[1, 2]"):
         file.write_bytes(content)
@@ -429,7 +429,7 @@ def test_a_file_of_no_known_format_is_a_format_error(tmp_path):
         byteweld.load(tmp_path)
 
 
-def test_saving_never_overwrites_unless_told(tok, tmp_path):
+def test_saving_overwrites_only_on_request(tok, tmp_path):
     file = tmp_path / "tokenizer.json"
     file.write_text("precious")
     with pytest.raises(FileExistsError, match=r"tokenizer\.json"):
@@ -492,7 +492,7 @@ def test_two_formats_of_a_vocabulary_share_a_report(tok, tmp_path):
     assert byteweld.load(tmp_path / "mine.tiktoken").training == tok.training
 
 
-def test_a_foreign_report_is_neither_replaced_nor_taken_for_ones_own(tok, tmp_path):
+def test_the_report_of_another_vocabulary_is_neither_replaced_nor_used(tok, tmp_path):
     smaller = tok.cut(260)
     smaller.save(tmp_path / "mine.json")
     (tmp_path / "mine.json").unlink()
@@ -543,7 +543,7 @@ def test_files_are_encoded_as_they_are_read_for_training(tok, tmp_path):
         tok.encode_files(tmp_path / "a.txt", unit="line")
 
 
-def test_lengths_that_are_only_claimed_are_not_believed(tok):
+def test_claimed_lengths_are_not_trusted(tok):
     class Claims:
         def __len__(self):
             return 2**60
@@ -584,11 +584,11 @@ def test_offsets_in_characters_are_those_of_the_characters_that_hold_the_bytes()
     assert across.encode_with_offsets("éé", unit="characters")[1] == [(0, 1), (0, 2), (1, 2)]
 
 
-def test_offsets_in_characters_count_the_str_that_was_given():
+def test_offsets_in_characters_index_the_str_that_was_passed():
     ranks = RANKS | {"😀".encode(): 256, "\ufffd".encode(): 257}
     tok = Tokenizer.from_ranks(ranks, pattern="(?s:.)")
     for text, offsets in [
-        ("a\ud83d\ude00b", [(0, 1), (1, 3), (3, 4)]),  # a pair of surrogates is two
+        ("a\ud83d\ude00b", [(0, 1), (1, 3), (3, 4)]),  # a surrogate pair is two characters
         ("a😀b", [(0, 1), (1, 2), (2, 3)]),
         ("\ud83da\ude00", [(0, 1), (1, 2), (2, 3)]),
         ("\ud83d\ude00\ud83d\ude00\ud83d", [(0, 2), (2, 4), (4, 5)]),
@@ -610,7 +610,7 @@ def test_offsets_in_characters_need_a_str(tok):
 # ---------------------------------------------------------------------- templates
 
 
-def test_a_template_goes_around_the_ids_when_asked():
+def test_a_template_goes_around_the_ids_on_request():
     vocab = Vocabulary(
         BYTES | {256: b"<s>", 257: b"</s>", 258: b"<x>"},
         special_tokens={"<s>": 256, "</s>": 257, "<x>": 258},
@@ -656,7 +656,7 @@ def test_spans_carry_trust(tok):
         ([("low", True), ("low", True, True)], "span 1"),
         ([("low", True), (None, True)], "span 1 holds NoneType"),
         ([(5, True)], "span 0 holds int"),
-        ([("low", "no")], "trusted 'no'"),  # a str is true in Python
+        ([("low", "no")], "trusted 'no'"),  # a str is truthy
         ([("low", 1)], "trusted 1"),
         ([("low", None)], "trusted None"),
         (None, None),
@@ -675,7 +675,7 @@ def test_an_added_token_that_is_not_special_is_a_single_token_too():
     assert tok.encode("<tool>") == [256] and tok.encode_single_token("<tool>") == 256
 
 
-def test_a_special_token_that_is_given_twice_is_refused():
+def test_a_repeated_special_token_is_refused():
     vocab = {b: bytes([b]) for b in range(256)}
     with pytest.raises(VocabularyError, match="'<a>' is given twice"):
         Tokenizer.from_merges(vocab, [], special_tokens=["<a>", "<a>"])
