@@ -1,4 +1,4 @@
-"""What the tests of the command line share: the program in this process and in one of its own."""
+"""Fixtures for tests of the command line: run it in this process, or as a separate program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from byteweld.cli import main
 
 
 class Result(NamedTuple):
-    """What a run gave; times in the talk are TIME."""
+    """The outcome of a run; times in messages are replaced by TIME."""
 
     code: int
     out: bytes
@@ -32,14 +32,14 @@ class Result(NamedTuple):
 Run = Callable[..., Result]
 
 
-def _normalised(err: bytes) -> str:
+def _normalized(err: bytes) -> str:
     said = re.sub(r"\(\d+(\.\d)? m?s\)", "(TIME)", err.decode())
     return re.sub(r"^total .*$", "total TIME", said, flags=re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every test starts in an empty folder and without wishes about colour."""
+    """Every test starts in an empty folder and with default colors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
@@ -47,21 +47,21 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def run(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the command line in this process, which is quick."""
+    """Run the command line in this process, which is fast."""
 
     def call(*arguments: str, stdin: bytes = b"") -> Result:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         capsysbinary.readouterr()
         code = main(list(arguments))
         seen = capsysbinary.readouterr()
-        return Result(code, seen.out, _normalised(seen.err))
+        return Result(code, seen.out, _normalized(seen.err))
 
     return call
 
 
 @pytest.fixture
 def program() -> Run:
-    """Run the real program in a process of its own."""
+    """Run the real program in a separate process."""
 
     def call(*arguments: str, stdin: bytes = b"", **environment: str) -> Result:
         done = subprocess.run(
@@ -72,7 +72,7 @@ def program() -> Run:
             timeout=120,
             check=False,
         )
-        return Result(done.returncode, done.stdout, _normalised(done.stderr))
+        return Result(done.returncode, done.stdout, _normalized(done.stderr))
 
     return call
 

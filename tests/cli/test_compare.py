@@ -1,4 +1,4 @@
-"""`byteweld compare`: identical or not, where they differ, what each costs; and its report."""
+"""`byteweld compare`: whether ids are identical, where they differ, what each costs; its report."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def smaller(tiny, tmp_path):
     return byteweld.load(tmp_path / "smaller.json")
 
 
-def test_the_whole_answer_of_two_that_differ(program, saved, smaller, corpus, tiny):
+def test_two_tokenizers_that_differ_are_compared_in_full(program, saved, smaller, corpus, tiny):
     result = program("compare", "tokenizer.json", "smaller.json", "texts")
     assert (result.code, result.err) == (1, "")
     expected = ANSWER.replace("SHA_A", tiny.vocab.fingerprint[:8])
@@ -69,7 +69,7 @@ def test_the_same_tokenizer_in_two_formats_is_identical(run, saved, tiny, corpus
     assert "differently, 0 bytes (0.0%)" in result.text
 
 
-def test_the_report_for_programs_and_the_exit_code(run, saved, smaller, corpus):
+def test_the_json_report_and_the_exit_code(run, saved, smaller, corpus):
     result = run("compare", "tokenizer.json", "smaller.json", "texts", "--json")
     report = json.loads(result.out)
     assert (result.code, report["identical"]) == (1, False)
@@ -82,7 +82,7 @@ def test_the_report_for_programs_and_the_exit_code(run, saved, smaller, corpus):
     assert (same.code, json.loads(same.out)["identical"]) == (0, True)
 
 
-def test_the_page_says_all_of_it_and_the_verdict_is_told(run, saved, smaller, corpus, tmp_path):
+def test_the_page_has_everything_and_the_verdict_is_printed(run, saved, smaller, corpus, tmp_path):
     line = ("compare", "tokenizer.json", "smaller.json", "texts", "--html", "report.html")
     result = run(*line)
     page = (tmp_path / "report.html").read_text()
@@ -98,7 +98,7 @@ def test_the_page_says_all_of_it_and_the_verdict_is_told(run, saved, smaller, co
     assert json.loads(both.out)["identical"] is False
 
 
-def test_hostile_texts_and_names_stay_text(run, saved, smaller, tmp_path):
+def test_hostile_documents_and_names_stay_text(run, saved, smaller, tmp_path):
     name = "<img src=x onerror=alert(1)>\u202e.txt"
     (tmp_path / name).write_text("<script>alert(1)</script> lower \u202e newest")
     assert run("compare", "tokenizer.json", "smaller.json", name, "--html", "r.html").code == 1
@@ -139,7 +139,7 @@ def test_no_fail_exits_0_though_ids_differ(run, saved, smaller, corpus):
     assert run(*line[:-1], "nowhere", "--no-fail").code == 2
 
 
-def test_wrong_use_is_said_before_the_work(run, saved, corpus, tmp_path):
+def test_wrong_use_is_reported_before_the_work(run, saved, corpus, tmp_path):
     line = ("compare", "tokenizer.json", "tokenizer.json", "texts")
     assert run(*line, "--pattern", "gpt2").err == (
         "byteweld: both files hold their own pattern and special tokens; "
@@ -168,7 +168,7 @@ def test_standard_input_and_documents_of_lines(run, saved, smaller):
     assert report["differences"][0]["document"] == 2
 
 
-def test_colours_are_for_terminals_only(run, saved, smaller, corpus, monkeypatch):
+def test_colors_are_for_terminals_only(run, saved, smaller, corpus, monkeypatch):
     line = ("compare", "tokenizer.json", "smaller.json", "texts")
     plain = run(*line).text
     assert "\x1b" not in plain
@@ -181,13 +181,13 @@ def test_colours_are_for_terminals_only(run, saved, smaller, corpus, monkeypatch
     assert "\x1b" not in run(*line, "--json").text
 
 
-def test_skipped_documents_are_told(run, saved, tmp_path):
+def test_skipped_documents_are_reported(run, saved, tmp_path):
     (tmp_path / "a.jsonl").write_text('broken\n{"text": "low"}\n')
     result = run("compare", "tokenizer.json", "tokenizer.json", "a.jsonl", "--on-error", "skip")
     assert (result.code, result.err) == (0, "skipped 1 document\n")
 
 
-def test_the_speed_is_told_where_there_is_enough_text(run, saved, tmp_path):
+def test_the_speed_is_reported_for_long_enough_text(run, saved, tmp_path):
     (tmp_path / "big.txt").write_bytes(b"low lower\n" * 100_000)
     text = run("compare", "tokenizer.json", "tokenizer.json", "big.txt").text
     assert len(re.findall(r"bytes/token, \d+\.\d MB/s$", text, re.MULTILINE)) == 2

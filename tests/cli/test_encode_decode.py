@@ -1,4 +1,4 @@
-"""`byteweld encode` and `byteweld decode`: ids and bytes, exactly."""
+"""`byteweld encode` and `byteweld decode`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HARD = [
 
 
 @pytest.mark.parametrize("text", HARD)
-def test_nothing_is_stripped_on_the_way_there_and_back(run, saved, tiny, text):
+def test_a_round_trip_strips_nothing(run, saved, tiny, text):
     encoded = run("encode", stdin=text)
     assert (encoded.code, encoded.err) == (0, "")
     assert encoded.out == b" ".join(b"%d" % i for i in tiny.encode(text)) + b"\n"
@@ -35,12 +35,12 @@ def test_the_real_program_strips_nothing(program, saved, tiny):
     assert program("decode", "-", stdin=encoded.out) == (0, b" low\n\n", "")
 
 
-def test_a_text_can_be_given_as_a_file_or_as_an_argument(run, saved, tmp_path):
+def test_text_can_be_a_file_or_an_argument(run, saved, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"lowest")
     assert run("encode", "a.txt").out == run("encode", "--text", "lowest").out == b"258 261\n"
 
 
-def test_bytes_of_an_argument_that_are_no_utf8_are_kept(saved):
+def test_bytes_of_an_argument_that_are_not_utf8_are_kept(saved):
     line = [sys.executable, b"-m", b"byteweld", b"encode", b"--text", b"\xff\xfelow"]
     done = subprocess.run(line, capture_output=True, check=True)
     assert done.stdout == b"255 254 258\n"
@@ -61,14 +61,14 @@ def test_every_line_can_be_a_document(run, saved):
     assert run("encode", "--lines", stdin=b"").out == b""
 
 
-def test_json_is_one_list_a_document(run, saved):
+def test_json_is_one_list_per_document(run, saved):
     result = run("encode", "--lines", "--json", stdin=b"low\nlower\n")
     assert [json.loads(line) for line in result.text.splitlines()] == [[258, 10], [258, 269, 10]]
     assert run("encode", "--json", "--text", "").out == b"[]\n"
     assert run("decode", stdin=result.out).out == b"low\nlower\n"
 
 
-def test_a_special_token_in_the_text_is_refused_with_the_ways_on(run, saved):
+def test_a_special_token_in_the_text_is_refused_with_the_alternatives(run, saved):
     result = run("encode", "--text", "low<|endoftext|>")
     assert result == (
         2,
@@ -121,7 +121,7 @@ def test_a_tokenizer_without_roles_cannot_add_them(run, saved):
 # ---------------------------------------------------------------------------- show
 
 
-def test_tokens_are_shown_with_bars_where_there_is_no_colour(run, saved):
+def test_tokens_are_shown_with_bars_without_color(run, saved):
     line = (
         "encode",
         "--show",
@@ -133,7 +133,7 @@ def test_tokens_are_shown_with_bars_where_there_is_no_colour(run, saved):
     assert run(*line).text == "low|est|·|wid|er|⏎\n⟦<|endoftext|>⟧|⟨c3⟩|⟨a9⟩\n"
 
 
-def test_colour_is_used_when_asked_for_and_never_with_no_color(run, saved, monkeypatch):
+def test_color_is_used_if_forced_and_never_with_no_color(run, saved, monkeypatch):
     line = ("encode", "--show", "--text", "lowest")
     plain = run(*line).out
     assert plain == b"low|est\n"
@@ -168,7 +168,7 @@ def test_ids_may_be_written_in_many_ways(run, saved, ids):
     assert run("decode", stdin=ids.encode()) == (0, b"lowest", "")
 
 
-def test_no_ids_are_no_bytes(run, saved):
+def test_an_empty_list_of_ids_decodes_to_nothing(run, saved):
     assert run("decode", stdin=b"\n[]\n") == (0, b"", "")
 
 
@@ -183,11 +183,11 @@ def test_no_ids_are_no_bytes(run, saved):
         ("9999", "invalid token for decoding: 9999 is not in the vocabulary"),
     ],
 )
-def test_what_is_no_id_is_named_with_its_place(run, saved, ids, message):
+def test_a_wrong_id_is_reported_with_its_offset(run, saved, ids, message):
     assert run("decode", "--ids", ids) == (2, b"", f"byteweld: {message}\n")
 
 
-def test_the_place_of_a_wrong_id_is_that_in_the_file(run, saved, tmp_path):
+def test_the_offset_of_a_wrong_id_is_that_in_the_file(run, saved, tmp_path):
     (tmp_path / "ids.txt").write_bytes(b"258\n\xff")
     result = run("decode", "ids.txt")
     assert result == (2, b"", "byteweld: ids.txt: byte 4: expected an id, found '\\\\xff'\n")
@@ -198,7 +198,7 @@ def test_the_place_of_a_wrong_id_is_that_in_the_file(run, saved, tmp_path):
 
 @pytest.fixture
 def ranks(tiny, tmp_path):
-    """The small tokenizer as a rank file that has lost its sidecar."""
+    """The small tokenizer as a rank file without its sidecar."""
     byteweld.train(
         iter(["low low low lower"]), vocab_size=260, recipe="modern", min_frequency=1
     ).save(tmp_path / "r.tiktoken")
@@ -206,7 +206,7 @@ def ranks(tiny, tmp_path):
     return tmp_path / "r.tiktoken"
 
 
-def test_a_file_without_a_pattern_says_which_flags_it_needs(run, ranks):
+def test_a_file_without_a_pattern_is_refused_with_the_options_it_needs(run, ranks):
     assert run("encode", "-t", "r.tiktoken", "--text", "low") == (
         2,
         b"",
@@ -216,7 +216,7 @@ def test_a_file_without_a_pattern_says_which_flags_it_needs(run, ranks):
     )
 
 
-def test_pattern_and_special_tokens_are_given_on_the_line(run, ranks):
+def test_options_give_the_pattern_and_special_tokens(run, ranks):
     line = ("encode", "-t", "r.tiktoken", "--pattern", "o200k", "--text", "low<|e=1|>")
     result = run(*line, "--special", "<|e=1|>=1000", "--allowed-special", "all")
     assert result.out.split()[-1] == b"1000"
@@ -232,12 +232,12 @@ def test_pattern_and_special_tokens_are_given_on_the_line(run, ranks):
         (("--no-special", "--pattern", "o200"), "unknown pattern 'o200'; known are gpt2, cl100k, o200k, llama3, qwen2, qwen3_5, tekken, nanochat, ck; did you mean 'o200k'?"),  # noqa: E501
     ],
 )  # fmt: skip
-def test_a_wrong_way_to_load_is_said(run, ranks, flags, message):
+def test_wrong_loading_options_are_refused(run, ranks, flags, message):
     result = run("encode", "-t", "r.tiktoken", "--text", "low", *flags)
     assert result == (2, b"", f"byteweld: {message}\n")
 
 
-def test_a_file_that_has_its_pattern_takes_no_other(run, saved):
+def test_a_file_with_a_pattern_takes_no_other(run, saved):
     assert run("encode", "--text", "low", "--pattern", "gpt2") == (
         2,
         b"",
@@ -246,7 +246,7 @@ def test_a_file_that_has_its_pattern_takes_no_other(run, saved):
     )
 
 
-def test_a_file_that_is_no_tokenizer_is_refused(run, tmp_path):
+def test_a_file_that_is_not_a_tokenizer_is_refused(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"hello")
     result = run("encode", "-t", "a.txt", "--text", "low")
     assert result.code == 2

@@ -49,7 +49,7 @@ def test_a_training_is_shown_step_by_step(program):
     assert result == (0, TRAINING.encode(), "")
 
 
-def test_the_usual_training_shows_eight_merges_of_the_plain_recipe(run):
+def test_by_default_a_training_shows_eight_merges_of_the_plain_recipe(run):
     report = json.loads(run("explain", "--train", "the eaters eat", "he eats", "--json").out)
     assert (report["recipe"], len(report["merges"])) == ("plain", 8)
     assert report["total_pretokens"] == 2
@@ -132,7 +132,7 @@ def test_encoding_is_shown_step_by_step_with_the_greedy_comparison(run, tmp_path
     assert json.loads(run("explain", "-", "--json", stdin=b"abc").out)["ids"] == [97, 256]
 
 
-def test_what_goes_together_is_checked(run, saved):
+def test_options_that_exclude_each_other_are_refused(run, saved):
     for arguments, message in [
         (("a", "b"), "explain takes one SOURCE; put text in quotes"),
         (("a", "--recipe", "plain"), "--recipe and --vocab-size need --train"),
@@ -161,7 +161,7 @@ def test_what_goes_together_is_checked(run, saved):
         assert run("explain", *arguments) == (2, b"", f"byteweld: {message}\n")
 
 
-def test_long_texts_are_refused_with_the_way_on(run, saved):
+def test_long_inputs_are_refused_with_an_alternative(run, saved):
     assert run("explain", "a" * 2000) == (
         2,
         b"",
@@ -232,14 +232,14 @@ def test_the_page_shows_every_step(run, saved, tmp_path):
     assert json.loads(both.out)["recipe"] == "plain"
 
 
-def test_a_page_that_cannot_be_written_is_said_before_the_work(run, saved):
+def test_a_page_that_cannot_be_written_is_reported_before_the_work(run, saved):
     assert run("explain", "low", "--html", "tokenizer.json/x.html").err == (
         "byteweld: tokenizer.json/x.html cannot be written: "
         f"{saved} is not a folder; choose another path\n"
     )
 
 
-def test_colour_changes_nothing_but_colour(run, saved, monkeypatch):
+def test_color_changes_nothing_but_color(run, saved, monkeypatch):
     lines = [("explain", "newest 漢字"), ("explain", "--train", "low low lower")]
     plain = [run(*line).text for line in lines]
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -36,12 +36,12 @@ unreachable tokens
 """
 
 
-def test_the_overview_says_what_a_tokenizer_is(program, saved, tiny):
+def test_the_overview_describes_the_tokenizer(program, saved, tiny):
     expected = OVERVIEW.replace("FINGERPRINT", tiny.vocab.fingerprint)
     assert program("inspect", "tokenizer.json") == (0, expected.encode(), "")
 
 
-def test_the_report_for_programs(run, saved, tiny):
+def test_the_json_report(run, saved, tiny):
     report = json.loads(run("inspect", "tokenizer.json", "--json").out)
     longest = report.pop("longest")
     assert len(longest) == 5
@@ -112,7 +112,7 @@ def test_a_pipeline_is_shown_step_by_step(run, tmp_path, monkeypatch):
 
 
 def use_gpt2_letters(export):
-    """Rewrite an export as a training with GPT-2's byte map would have it."""
+    """Rewrite an export as a training with GPT-2's byte map would write it."""
     vocab = byteweld.load(export).vocab
     texts = [
         token
@@ -125,7 +125,7 @@ def use_gpt2_letters(export):
     (export / "vocab_offsets.bin").write_bytes(struct.pack(f"<{len(texts)}i", *offsets))
 
 
-def test_the_byte_map_of_a_ck_export_is_told(run, ck_corpus, tmp_path):
+def test_the_byte_map_of_a_ck_export_is_shown(run, ck_corpus, tmp_path):
     line = ("train", "corpus", "--recipe", "ck", "--vocab-size", "264", "--binary-out", "export")
     assert run(*line).code == 0
     for byte_map in ("ck", "gpt2"):
@@ -170,8 +170,8 @@ def test_tokens_that_other_merges_hide_are_shown_with_the_reason(run, tmp_path):
     )
 
 
-def test_tokens_that_end_inside_a_character_are_told_apart(run, tmp_path):
-    """Alone, the first byte of a letter is no letter; in a text the pattern does not cut there."""
+def test_tokens_that_end_inside_a_character_are_listed_separately(run, tmp_path):
+    """The first byte of a letter is not a letter alone, but the pattern does not split there."""
     token = "é".encode() + b"\xc3"
     vocab = {b: bytes([b]) for b in range(256)} | {256: "é".encode(), 257: token}
     merges = [(b"\xc3", b"\xa9"), ("é".encode(), b"\xc3")]
@@ -204,7 +204,7 @@ def test_merges_are_printed_as_left_and_right(run, tmp_path):
 
 
 @pytest.mark.parametrize("asked", [" low", "·low", "258"])
-def test_a_token_is_found_by_text_by_its_look_or_by_id(run, tmp_path, asked):
+def test_a_token_is_found_by_its_text_its_shown_form_or_its_id(run, tmp_path, asked):
     (tmp_path / "a.txt").write_bytes(b"low low low low low lower lower")
     line = ("train", "a.txt", "--recipe", "from-scratch", "--vocab-size", "260")
     assert run(*line).code == 0
@@ -289,7 +289,7 @@ def test_the_heat_has_five_levels(run, tmp_path):
     assert row.startswith("  0x6_  . ██ ▓▓ ▒▒ ░░  . ")
 
 
-def test_what_ascii_only_would_refuse_is_named(run, tmp_path):
+def test_bytes_that_ascii_only_would_refuse_are_reported(run, tmp_path):
     (tmp_path / "b.md").write_bytes("aaa bà\x00".encode())
     text = run("inspect", "--bytes", "b.md").text
     assert text.endswith(
@@ -423,12 +423,12 @@ def texts(tmp_path):
     return tmp_path / "texts"
 
 
-def test_a_corpus_is_evaluated_in_one_answer(program, saved, texts):
+def test_a_corpus_is_evaluated_in_full(program, saved, texts):
     result = program("inspect", "tokenizer.json", "--corpus", "texts")
     assert result == (0, EVALUATION.encode(), "")
 
 
-def test_several_sources_are_one_corpus_and_the_report_is_for_programs(run, saved, texts, tiny):
+def test_several_sources_are_one_corpus_in_the_json_report(run, saved, texts, tiny):
     line = ("inspect", "tokenizer.json", "--json")
     report = json.loads(run(*line, "--corpus", "texts").out)
     two = run(*line, "--corpus", "texts/a.txt", "--corpus", "texts/b.md").out
@@ -441,7 +441,7 @@ def test_several_sources_are_one_corpus_and_the_report_is_for_programs(run, save
     assert report["indentation"]["1 tab"] == ["0a", "09"]
 
 
-def test_how_a_corpus_is_read_can_be_said(run, saved, tmp_path):
+def test_reading_options_apply_to_the_corpus(run, saved, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"t": "low"}\nbroken\n{"t": "lower"}\n')
     line = ("inspect", "tokenizer.json", "--corpus", "a.jsonl", "--field", "t", "--json")
     assert run(*line).code == 2
@@ -533,7 +533,7 @@ def test_tokens_that_are_markup_stay_text_in_the_page(run, tmp_path):
     assert "&lt;script&gt;" in page and "&lt;svg/onload=x&gt;" in page
 
 
-def test_colours_are_for_terminals_only(run, saved, texts, monkeypatch):
+def test_colors_are_for_terminals_only(run, saved, texts, monkeypatch):
     lines = [(), ("--merges",), ("--tree", "low"), ("--corpus", "texts")]
     plain = [run("inspect", "tokenizer.json", *flags).text for flags in lines]
     assert not any("\x1b" in text for text in plain)

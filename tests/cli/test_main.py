@@ -1,4 +1,4 @@
-"""The program as a whole: verbs, help, wrong use, exit codes, pipes, interrupts, its docs."""
+"""The program as a whole: verbs, help, wrong use, exit codes, pipes, interrupts, documentation."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_only_the_module_of_the_chosen_verb_is_imported():
 
 
 def test_a_small_input_needs_no_slow_imports(saved, tmp_path):
-    """numpy takes longer to import than everything else, and rich is for progress that is seen."""
+    """numpy takes longer to import than everything else; rich is only for visible progress."""
     (tmp_path / "a.txt").write_bytes(b"low lower")
     lines = [
         ["encode", "a.txt"],
@@ -168,14 +168,14 @@ def test_a_small_input_needs_no_slow_imports(saved, tmp_path):
     subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
 
-def test_the_page_of_the_documentation_is_current():
+def test_the_documentation_is_current():
     page = Path(cli.__file__).parents[3] / "docs" / "cli.md"
     if not page.parent.is_dir():
         pytest.skip(f"no docs folder at {page.parent}: not a checkout")
     assert page.read_text(encoding="utf-8") == _docs.page(), "run: python -m byteweld.cli._docs"
 
 
-def test_the_page_is_written_where_one_asks(tmp_path):
+def test_the_page_is_written_to_the_given_file(tmp_path):
     assert _docs.main([str(tmp_path / "cli.md")]) == 0
     assert "## quickstart" in (tmp_path / "cli.md").read_text()
 
@@ -221,7 +221,7 @@ def test_the_real_program_shows_no_traceback_for_a_mistake(program):
     )
 
 
-def test_a_bug_of_ours_keeps_its_traceback(monkeypatch):
+def test_a_bug_keeps_its_traceback(monkeypatch):
     def broken(name, module, arguments):
         raise ZeroDivisionError("a bug")
 
@@ -321,7 +321,7 @@ def test_an_ignored_interrupt_stays_ignored(saved):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"258\n", b"")
 
 
-def test_only_one_file_knows_stdout_and_stderr():
+def test_only_one_module_uses_stdout_and_stderr():
     for file in Path(cli.__file__).parent.glob("*.py"):
         if file.name != "_output.py":
             assert not re.search(r"sys\.std(out|err)", file.read_text()), file.name

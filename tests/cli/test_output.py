@@ -1,4 +1,4 @@
-"""What the verbs say and read with: sizes, progress, terminals, documents of stdin, errors."""
+"""Output and input of the verbs: sizes, progress, terminals, documents from stdin, errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_times_have_units():
     ]
 
 
-def test_where_there_is_no_terminal_progress_is_a_line_now_and_then(capsys, monkeypatch):
+def test_without_a_terminal_progress_is_an_occasional_line(capsys, monkeypatch):
     now = 0.0
     monkeypatch.setattr(_output.time, "monotonic", lambda: now)
     with _output.progress("counting", 4_000_000, "bytes") as advance:
@@ -92,7 +92,7 @@ def test_on_a_terminal_progress_is_a_bar_that_goes_away(tmp_path):
     assert drawn.rstrip().endswith("wrote tokenizer.json: 260 tokens, 2.83 bytes per token")
 
 
-def test_a_terminal_gets_colours_unless_no_color(saved):
+def test_a_terminal_gets_colors_unless_no_color(saved):
     line = ["encode", "--show", "--text", "lowest"]
     assert in_a_terminal(line).startswith("\x1b[38;5;16;48;5;")
     assert in_a_terminal(line, NO_COLOR="1") == "low|est\r\n"
@@ -138,7 +138,7 @@ def test_documents_come_in_batches_of_a_few_megabytes(monkeypatch):
         (TypeError("ours"), None),
     ],
 )  # fmt: skip
-def test_errors_become_one_line_in_the_words_of_the_command_line(error, message):
+def test_errors_become_one_line_with_options_instead_of_arguments(error, message):
     assert _errors.message_for_people(error) == message
 
 

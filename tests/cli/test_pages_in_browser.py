@@ -1,4 +1,4 @@
-"""The pages of --html and notebooks in a real browser: quiet, alone, safe, in any light and width.
+"""The pages of --html and of notebooks in a real browser: no errors, no requests, any theme.
 
 Needs playwright and a Chromium of the system (BYTEWELD_CHROMIUM, or one on the PATH).
 """
@@ -25,7 +25,7 @@ PAGES = ("vocabulary", "evaluation", "comparison", "tokens", "why", "training", 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every kind of page, of texts and tokens that would like to be markup."""
+    """Every kind of page, made of documents and tokens that look like markup."""
     folder = tmp_path_factory.mktemp("pages")
     text = folder / "<img src=x onerror=window.hit=1> long name of a file.txt"
     text = text.with_name(text.name.replace("/", ""))
@@ -59,7 +59,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(browser: Any, pages: Path, name: str, **settings: Any) -> tuple[Any, list[str]]:
-    """A page, offline, and what it complained of or asked for."""
+    """An offline page, with the errors it logged and the requests it made."""
     faults: list[str] = []
     context = browser.new_context(offline=True, **settings)
     page = context.new_page()
@@ -79,7 +79,7 @@ def test_a_page_is_quiet_alone_and_safe(browser, pages, name):
     text = page.locator("body").inner_text()
     assert "low" in text or name == "bytes"
     assert "\u202e" not in text
-    # Its own policy does not forbid its own style: a tint or a tile's edge is there.
+    # The page's own policy allows its own style: a tint or the edge of a tile is there.
     assert "255, 255, 255" not in page.evaluate(
         "getComputedStyle(document.querySelector('.byteweld')).backgroundColor"
     )
@@ -127,7 +127,7 @@ def test_a_notebook_keeps_its_own_style(browser, pages):
     page.context.close()
 
 
-def test_what_is_dark_is_readable_in_the_dark(browser, pages):
+def test_dark_pages_are_readable(browser, pages):
     for theme, expected in (("light", "rgb(251, 250, 247)"), ("dark", "rgb(20, 22, 26)")):
         page, _ = opened(browser, pages, "comparison", color_scheme=theme)
         color = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -1,4 +1,4 @@
-"""`byteweld prove`: identical, the first difference, failures of a peer, and what is told."""
+"""`byteweld prove`: identical ids, the first difference, failures of a peer, the report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ THEIRS = {name: f"{name} {metadata.version(name)}" for name in ("tiktoken", "tok
 
 
 def without_rates(text):
-    """The lines of a run, without times."""
+    """The lines of the output, without times."""
     return [re.sub(r"  +", "  ", RATES.sub("", line)) for line in text.splitlines()]
 
 
@@ -40,7 +40,7 @@ def corpus(tmp_path):
 
 @pytest.fixture
 def ranks(tiny, tmp_path):
-    """A rank file without a sidecar: pattern and special tokens must be said."""
+    """A rank file without a sidecar: pattern and special tokens must be given."""
     tok = byteweld.train(iter(["low low lower lowest"]), vocab_size=262, recipe="rustbpe")
     tok.save(tmp_path / "r.tiktoken")
     (tmp_path / "r.tiktoken.byteweld.json").unlink()
@@ -49,7 +49,7 @@ def ranks(tiny, tmp_path):
 
 @pytest.fixture
 def other_peer(monkeypatch):
-    """Let the peer be another tokenizer, to see a difference."""
+    """Replace the peer by another tokenizer, to get a difference."""
 
     def install(tok):
         def run(texts, specials):
@@ -165,7 +165,7 @@ def test_gpt2s_pair_is_proved_by_tokenizers_from_the_two_files(run, tiny, corpus
     ],
 )
 @pytest.mark.parametrize("peer", ["tiktoken", "tokenizers"])
-def test_what_a_peer_cannot_read_it_gets_in_a_copy(
+def test_a_peer_that_cannot_read_the_format_gets_a_copy(
     run, corpus, tmp_path, recipe, name, format, peer
 ):
     text = "low low low lower lowest, the newest; widest 1234\n  rivers"
@@ -255,7 +255,7 @@ def test_threads_do_not_matter(run, ranks, corpus, threads):
     assert json.loads(run(*line, "--threads", threads).out)["identical"] is True
 
 
-def test_documents_are_cut_as_the_reading_options_say(run, saved, corpus, tmp_path):
+def test_documents_are_split_as_the_reading_options_say(run, saved, corpus, tmp_path):
     def documents(*options):
         return json.loads(run("prove", "tokenizer.json", *options, "--json").out)["documents"]
 
@@ -277,7 +277,7 @@ def test_standard_input_is_a_corpus(run, saved):
 # ---------------------------------------------------------------------- different
 
 
-def test_the_first_difference_is_shown_with_its_place(run, saved, tiny, corpus, other_peer):
+def test_the_first_difference_is_shown_with_its_position(run, saved, tiny, corpus, other_peer):
     vocab = dict(tiny.vocab.tokens)
     merges = [merge for merge in tiny.vocab.merges if merge != (b"e", b"r")][:-2]
     kept = {a + b for a, b in merges} | {bytes([b]) for b in range(256)}
@@ -300,7 +300,7 @@ def test_the_first_difference_is_shown_with_its_place(run, saved, tiny, corpus, 
     ]
 
 
-def test_a_difference_deep_in_a_document_is_shown_with_what_is_around_it(run, tmp_path, other_peer):
+def test_a_difference_deep_in_a_document_is_shown_in_context(run, tmp_path, other_peer):
     tok = byteweld.train(iter(["ab ab ab"]), vocab_size=258, recipe="bpetite")
     tok.save(tmp_path / "tokenizer.json")
     other_peer(byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []))
@@ -330,7 +330,7 @@ def test_a_difference_deep_in_a_document_is_shown_with_what_is_around_it(run, tm
     assert shown[2].endswith(" | …")
 
 
-def test_an_end_that_comes_too_soon_is_a_difference(run, tmp_path, monkeypatch, saved):
+def test_ids_that_end_too_soon_are_a_difference(run, tmp_path, monkeypatch, saved):
     monkeypatch.setattr(
         peers,
         "open_peer",
@@ -368,7 +368,7 @@ def test_invalid_utf8_must_be_repaired_or_skipped(run, saved, tmp_path):
     assert (replaced["identical"], replaced["documents"]) == (True, 2)
 
 
-def test_a_peer_that_panics_is_named_and_can_be_passed_over(run, saved, tmp_path, monkeypatch):
+def test_a_peer_that_panics_is_named_and_can_be_skipped(run, saved, tmp_path, monkeypatch):
     class PanicException(BaseException):
         pass
 
@@ -393,7 +393,7 @@ def test_a_peer_that_panics_is_named_and_can_be_passed_over(run, saved, tmp_path
     assert passed.text.startswith("identical on 2 documents, ")
 
 
-def test_a_missing_peer_is_told_with_the_way_to_get_it(run, saved, corpus, monkeypatch):
+def test_a_missing_peer_is_reported_with_how_to_install_it(run, saved, corpus, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     assert run("prove", "tokenizer.json", "texts") == (
         2,
@@ -403,7 +403,7 @@ def test_a_missing_peer_is_told_with_the_way_to_get_it(run, saved, corpus, monke
     )
 
 
-def test_a_file_that_the_peer_cannot_read_is_told(run, saved, corpus, monkeypatch):
+def test_a_file_that_the_peer_cannot_read_is_reported(run, saved, corpus, monkeypatch):
     def broken(path):
         raise Exception("data did not match any variant")
 
@@ -433,7 +433,7 @@ def test_an_empty_corpus_proves_nothing(run, saved, tmp_path):
         (["nowhere"], "nowhere: no such file or folder"),
     ],
 )
-def test_wrong_use_is_told(run, saved, corpus, options, words):
+def test_wrong_use_is_reported(run, saved, corpus, options, words):
     result = run("prove", "tokenizer.json", "texts", *options)
     assert result.code == 2
     assert result.err.startswith(f"byteweld: {words}")

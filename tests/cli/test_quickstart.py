@@ -1,4 +1,4 @@
-"""`byteweld quickstart`: the whole way once."""
+"""`byteweld quickstart`: train, save, load, encode, decode."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ wrote CURRENT/out/quickstart/tokenizer\.json: 500 tokens, \d\.\d\d bytes per tok
 """
 
 
-def test_the_whole_page_twice(program, tmp_path):
+def test_the_whole_output_twice(program, tmp_path):
     pattern = EXPECTED.replace("STDLIB", re.escape(sysconfig.get_path("stdlib")))
     pattern = pattern.replace("CURRENT", re.escape(str(tmp_path)))
     for _ in range(2):  # its own file may be there already
@@ -55,7 +55,7 @@ def test_the_whole_page_twice(program, tmp_path):
     assert tok.vocab.pattern == byteweld.PATTERNS["o200k"]
 
 
-def test_the_lines_of_python_that_are_shown_work(run, tmp_path):
+def test_the_python_example_works(run, tmp_path):
     text = run("quickstart", "--vocab-size", "300", "--out", "my tokenizer").text
     shown = text.partition("in Python\n")[2].partition("\nwrote")[0]
     exec("\n".join(line.removeprefix("  ") for line in shown.splitlines()), {})
@@ -74,20 +74,20 @@ def test_a_folder_that_the_user_named_is_not_overwritten_without_force(run, tmp_
     assert len(byteweld.load("mine/tokenizer.json")) == 300
 
 
-def test_a_size_that_is_too_small_is_said_before_anything_else(run):
+def test_a_size_that_is_too_small_is_reported_first(run):
     result = run("quickstart", "--vocab-size", "256")
     assert result.out == b""
     assert result.err.startswith("byteweld: --vocab-size is 256; it must be at least 257: ")
 
 
-def test_no_color_is_obeyed(run, monkeypatch):
+def test_no_color_is_respected(run, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert b"\x1b[1mcorpus" in run("quickstart", "--vocab-size", "300").out
     monkeypatch.setenv("NO_COLOR", "1")
     assert b"\x1b" not in run("quickstart", "--vocab-size", "300").out
 
 
-def test_sources_are_the_librarys_own(tmp_path):
+def test_sources_are_those_of_the_standard_library(tmp_path):
     for name in ("b.py", "a/c.py", "a/test/t.py", "site-packages/s.py", "notes.txt", "empty.py"):
         file = tmp_path / "lib" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ def test_sources_are_the_librarys_own(tmp_path):
     assert [path.relative_to(tmp_path / "lib") for path in found] == [Path("a/c.py"), Path("b.py")]
 
 
-def test_few_sources_are_used_and_said(run, tmp_path, monkeypatch):
+def test_few_sources_are_used_and_reported(run, tmp_path, monkeypatch):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "a.py").write_text("def f():\n    return 1\n" * 100)
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / "lib"))
@@ -108,7 +108,7 @@ def test_few_sources_are_used_and_said(run, tmp_path, monkeypatch):
     assert "stopped because no pairs were left to merge" in result.text
 
 
-def test_no_sources_at_all_is_said(run, tmp_path, monkeypatch):
+def test_missing_sources_are_reported(run, tmp_path, monkeypatch):
     (tmp_path / "lib").mkdir()
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / "lib"))
     result = run("quickstart")

@@ -1,4 +1,4 @@
-"""`byteweld studio`: the address on stdout, talk on stderr, Ctrl-C ends it."""
+"""`byteweld studio`: the address on stdout, messages on stderr, Ctrl-C stops it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_without_an_argument_the_quickstart_tokenizer_is_trained(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []  # it is kept in memory
 
 
-def test_the_quickstarts_own_file_is_opened_where_it_is(tiny: byteweld.Tokenizer, tmp_path: Path):
+def test_an_existing_quickstart_file_is_opened(tiny: byteweld.Tokenizer, tmp_path: Path):
     (tmp_path / "out" / "quickstart").mkdir(parents=True)
     tiny.save(tmp_path / "out" / "quickstart" / "tokenizer.json")
     process, port, token = start(folder=tmp_path)

@@ -1,4 +1,4 @@
-"""`byteweld tokens`: how many, by file and in all."""
+"""`byteweld tokens`: counts by file and in total."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def row(name, tokens, num_bytes, skipped=0):
     }
 
 
-def test_files_are_counted_one_by_one_and_in_all(program, saved, corpus):
+def test_files_are_counted_one_by_one_and_in_total(program, saved, corpus):
     assert program("tokens", "texts", "-", stdin=b"low\n") == (
         0,
         b"tokens  bytes  bytes/token  file\n"
@@ -46,11 +46,11 @@ def test_one_file_needs_no_total(run, saved, corpus):
     )
 
 
-def test_an_empty_text_has_no_rate(run, saved):
+def test_an_empty_document_has_no_rate(run, saved):
     assert run("tokens", "-").text.splitlines()[1] == "     0      0            -  -"
 
 
-def test_the_report_for_programs(run, saved, corpus):
+def test_the_json_report(run, saved, corpus):
     result = run("tokens", "texts", "--json")
     assert json.loads(result.out) == {
         "files": [
@@ -61,7 +61,7 @@ def test_the_report_for_programs(run, saved, corpus):
     }
 
 
-def test_special_tokens_follow_the_same_rule_and_name_the_file(run, saved, tmp_path):
+def test_special_tokens_become_ids_unless_told_otherwise(run, saved, tmp_path):
     (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
     refused = run("tokens", "s.txt", "--special-text", "fail")
     assert refused.code == 2
@@ -114,7 +114,7 @@ def test_json_lines_are_counted_by_their_text(run, saved, tmp_path):
     assert json.loads(run("tokens", "a.jsonl", "--json").out)["total"] == row("total", 3, 8)
 
 
-def test_skipped_documents_are_told(run, saved, tmp_path):
+def test_skipped_documents_are_reported(run, saved, tmp_path):
     (tmp_path / "a.jsonl").write_text('broken\n{"text": "low"}\nbroken too\n')
     (tmp_path / "b.txt").write_bytes(b"\xff")
     (tmp_path / "c.txt").write_bytes(b"lower")
@@ -128,7 +128,7 @@ def test_skipped_documents_are_told(run, saved, tmp_path):
     assert run(*line).err == "skipped 3 documents\n"
 
 
-def test_a_wrong_source_shows_before_any_is_read(run, saved, corpus):
+def test_a_wrong_source_is_reported_before_any_is_read(run, saved, corpus):
     assert run("tokens", "texts", "nowhere") == (
         2, b"", "byteweld: nowhere: no such file or folder\n"
     )  # fmt: skip
@@ -150,7 +150,7 @@ def test_the_tokens_are_shown_before_the_numbers(program, saved, corpus):
     )
 
 
-def test_shown_tokens_have_colours_on_a_terminal_only(run, saved, corpus, monkeypatch):
+def test_shown_tokens_have_colors_only_on_a_terminal(run, saved, corpus, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     text = run("tokens", "texts/b.md", "--show").text
     assert text.startswith("\x1b[1mtexts/b.md, document 1\x1b[0m\n\x1b[38;5;16;48;5;")
@@ -158,7 +158,7 @@ def test_shown_tokens_have_colours_on_a_terminal_only(run, saved, corpus, monkey
     assert run("tokens", "texts/b.md", "--show").text.startswith("texts/b.md, document 1\nlow|er\n")
 
 
-def test_shown_tokens_for_programs_have_ids_and_places(run, saved, corpus, tiny):
+def test_shown_tokens_in_json_have_ids_and_offsets(run, saved, corpus, tiny):
     report = json.loads(run("tokens", "texts", "--show", "--json").out)
     first, second = report["documents"]
     assert (first["name"], first["document"], first["bytes"]) == ("texts/a.txt", 1, 11)
@@ -192,7 +192,7 @@ def test_a_page_of_many_documents_stops_and_says_so(run, saved, tmp_path):
     assert "and 500 more documents" in page
 
 
-def test_hostile_texts_are_shown_as_text(run, saved, tmp_path):
+def test_hostile_documents_are_shown_as_text(run, saved, tmp_path):
     (tmp_path / "h.txt").write_bytes(b"<script>alert(1)</script>\xe2\x80\xae\x1b[31m\xff")
     page_run = run("tokens", "h.txt", "--show", "--html", "page.html")
     page = (tmp_path / "page.html").read_text()
