@@ -48,8 +48,10 @@ def load(
     megabytes each. Only formats of one file are cached: rank files and tokenizer.json.
     """
     file = Path(path)
-    if not file.exists() and file.name == os.fspath(path):
-        return _load_by_name(file.name, format, options)
+    if file.name == os.fspath(path) and not file.exists():
+        tok = _load_by_name(file, format, options)
+        if tok is not None:
+            return tok
     cached = None if cache is None else _cache_path(file, Path(cache), format, options)
     vocab = None if cached is None else _read(cached)
     if vocab is not None:
@@ -63,10 +65,14 @@ def load(
     return tok
 
 
-def _load_by_name(name: str, format: str | None, options: dict[str, Any]) -> Tokenizer:
+def _load_by_name(file: Path, format: str | None, options: dict[str, Any]) -> Tokenizer | None:
+    """Return the encoding with the name of a missing file; None if it is clearly a file's name."""
     from byteweld import encodings
 
+    name = file.name
     if not encodings.has_encoding(name):
+        if file.suffix:
+            return None
         import difflib  # slow to import
 
         near = difflib.get_close_matches(name, encodings.list_encoding_names(), n=1)

@@ -217,7 +217,7 @@ def test_the_real_program_shows_no_traceback_for_a_mistake(program):
     assert program("tokens", "nowhere", "-t", "nothing") == (
         2,
         b"",
-        "byteweld: nothing: no such file or directory\n",
+        "byteweld: no such file, and no encoding 'nothing'\n",
     )
 
 

@@ -196,6 +196,7 @@ def test_an_encoding_takes_no_options(saved, folder):
         ("mien", "did you mean 'mine'"),
         ("nothing-like-it", "no such file, and no encoding 'nothing-like-it'$"),
         ("cl100k_base", "no rank file for the encoding 'cl100k_base'"),
+        ("cl100k_base.json", "No such file or directory: 'cl100k_base.json'"),
         ("folder/cl10k_base", "No such file or directory: 'folder/cl10k_base'"),
     ],
 )
