@@ -133,7 +133,7 @@ def test_a_mismatch_is_printed_with_all_that_reproduces_it(monkeypatch, few_word
     assert "MISMATCH in count, state cold" in out
     assert r"text: '\u0301'" in out
     assert "vocabulary: small/gpt2" in out
-    assert 'again: make fuzz-encode ARGS="--seed 2 --vocab small/gpt2 --rounds ' in out
+    assert 'reproduce: make fuzz-encode ARGS="--seed 2 --vocab small/gpt2 --rounds ' in out
     assert ", 1 mismatches, " in out
 
 
@@ -151,7 +151,7 @@ def test_a_panic_is_a_mismatch(monkeypatch, few_words):
 
 def test_an_unknown_name_is_a_usage_error(capsys):
     assert program.main(["--vocab", "no such vocabulary"]) == 2
-    assert "no vocabulary is named" in capsys.readouterr().err
+    assert "no vocabulary matches" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------- the same seed, the same run
