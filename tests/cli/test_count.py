@@ -1,4 +1,4 @@
-"""`byteweld count`: the most common pre-tokens, saved counts."""
+"""`byteweld count`: showing the most common pre-tokens, and saving counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import byteweld
 
 
-def test_the_most_common_are_shown_so_that_nothing_hides(program, tmp_path):
+def test_the_most_common_are_shown_with_visible_whitespace(program, tmp_path):
     (tmp_path / "a.txt").write_bytes("low low\nlow é \tx\n".encode())
     assert program("count", "a.txt") == (
         0,
@@ -26,7 +26,7 @@ def test_long_pretokens_are_shortened(run, tmp_path):
     assert result.text == f"1  {'a' * 59}…\n"
 
 
-def test_the_report_for_programs(run, tmp_path):
+def test_the_json_report(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab ab ab")
     result = run("count", "a.txt", "--recipe", "bpetite", "--top", "1", "--json")
     assert json.loads(result.out) == {
@@ -79,21 +79,21 @@ def test_saving_without_pyarrow_is_refused_before_counting(run, monkeypatch):
     )
 
 
-def test_the_talk_and_the_data_are_kept_apart(run, tmp_path):
+def test_data_goes_to_stdout_and_messages_to_stderr(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab ab ab")
     result = run("count", "a.txt", "--json")
     json.loads(result.out)
     assert result.err.startswith("counted 3 pre-tokens")
 
 
-def test_skipped_documents_are_told(run, tmp_path):
+def test_skipped_documents_are_reported(run, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "ab"}\nbroken\n{"text": "ab"}\n')
     result = run("count", "a.jsonl", "--on-error", "skip", "--json")
     assert json.loads(result.out)["skipped_documents"] == 1
     assert result.err.endswith("(TIME); skipped 1 document\n")
 
 
-def test_folders_of_counts_and_texts_are_added(run, tmp_path):
+def test_folders_of_counts_and_files_are_added(run, tmp_path):
     pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
     for name in "abc":
         (tmp_path / f"{name}.txt").write_text(f"{name} ab ab\n" * 50)
@@ -133,7 +133,7 @@ def test_pruning_is_reported(run, tmp_path):
 
 
 @pytest.mark.parametrize("verb", [("count",), ("train", "--vocab-size", "300")])
-def test_a_budget_that_cannot_be_read_or_kept_is_refused_before_the_work(verb, run, tmp_path):
+def test_an_invalid_or_too_small_budget_is_refused_before_the_work(verb, run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab")
     result = run(*verb, "a.txt", "--memory", "lots")
     assert result.code == 2 and "memory is 'lots'" in result.err
@@ -172,7 +172,7 @@ def test_counts_that_cannot_be_saved_are_refused_before_the_work(
     assert (tmp_path / "notes" / "mine.txt").read_bytes() == b"mine"
 
 
-def test_counts_are_saved_where_a_link_leads(program, tmp_path):
+def test_counts_are_saved_to_the_target_of_a_link(program, tmp_path):
     pytest.importorskip("pyarrow")
     (tmp_path / "a.txt").write_bytes(b"low low\n")
     (tmp_path / "real").mkdir()
@@ -184,7 +184,7 @@ def test_counts_are_saved_where_a_link_leads(program, tmp_path):
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "link", "real"]
 
 
-def test_counts_whose_sum_has_no_room_are_an_error_in_one_line(program, tmp_path):
+def test_an_overflowing_sum_of_counts_is_a_one_line_error(program, tmp_path):
     pytest.importorskip("pyarrow")
     pattern = byteweld.PATTERNS["o200k"]
     byteweld.Counts({b"ab": 2**63}, pattern=pattern, boundaries=()).save(tmp_path / "counts")

@@ -1,4 +1,4 @@
-"""`byteweld train`: the five seeds' lines, targets, sources, reports."""
+"""`byteweld train`: the command lines of the five seeds, targets, sources, reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def names(folder):
 
 
 def hashes(folder):
-    """Of all files but the reports, which hold times."""
+    """The hashes of all files except the reports, which contain times."""
     kept = (name for name in names(folder) if not name.endswith("training.json"))
     return {name: sha256(folder / name) for name in kept}
 
@@ -32,7 +32,9 @@ def hashes(folder):
 # ---------------------------------------------------------------------------- ck
 
 
-def test_the_line_of_the_ck_seed_writes_tokenizer_json_and_four_files(program, ck_corpus, tmp_path):
+def test_the_ck_seeds_command_line_writes_tokenizer_json_and_four_files(
+    program, ck_corpus, tmp_path
+):
     result = program(
         *("train", "corpus", "--recipe", "ck", "--vocab-size", "264", "--min-frequency", "2"),
         *("--out", "tokenizer.json", "--binary-out", "export"),
@@ -55,39 +57,39 @@ def test_the_line_of_the_ck_seed_writes_tokenizer_json_and_four_files(program, c
 
 
 @pytest.mark.parametrize(
-    "there", ["tokenizer.json", *(f"export/{name}" for name in sorted(CK_FILES))]
+    "existing", ["tokenizer.json", *(f"export/{name}" for name in sorted(CK_FILES))]
 )
-def test_if_one_target_exists_nothing_is_written(run, ck_corpus, tmp_path, there):
+def test_if_one_target_exists_nothing_is_written(run, ck_corpus, tmp_path, existing):
     (tmp_path / "export").mkdir()
-    (tmp_path / there).write_bytes(b"precious")
+    (tmp_path / existing).write_bytes(b"precious")
     before = names(tmp_path)
     result = run("train", "corpus", "--recipe", "ck", "--binary-out", "export")
-    assert result == (2, b"", f"byteweld: {there} exists; pass --force to replace it\n")
+    assert result == (2, b"", f"byteweld: {existing} exists; pass --force to replace it\n")
     assert names(tmp_path) == before
-    assert (tmp_path / there).read_bytes() == b"precious"
+    assert (tmp_path / existing).read_bytes() == b"precious"
 
 
 def test_force_replaces_all_targets(run, ck_corpus, tmp_path):
     line = ("train", "corpus", "--recipe", "ck", "--binary-out", "export")
     assert run(*line).code == 0
     first = hashes(tmp_path)
-    (tmp_path / "export" / "vocab_merges.bin").write_bytes(b"spoilt")
+    (tmp_path / "export" / "vocab_merges.bin").write_bytes(b"damaged")
     assert run(*line, "--force").code == 0
     assert hashes(tmp_path) == first
 
 
-def test_a_folder_is_searched_as_the_recipe_or_ext_says(run, tmp_path):
-    (tmp_path / "texts").mkdir()
+def test_the_recipe_or_ext_selects_the_files_of_a_folder(run, tmp_path):
+    (tmp_path / "corpus").mkdir()
     for name in ("a.txt", "b.SVG", "c.jsonl", "d.py", "e.json"):
-        (tmp_path / "texts" / name).write_text('{"text": "ab"}\n')
-    (tmp_path / "texts" / "link.txt").symlink_to("a.txt")
+        (tmp_path / "corpus" / name).write_text('{"text": "ab"}\n')
+    (tmp_path / "corpus" / "link.txt").symlink_to("a.txt")
     for flags, files in [
         (("--recipe", "ck"), 3),
         (("--recipe", "modern"), 4),
         (("--recipe", "ck", "--ext", ".py,jsonl"), 2),
         (("--recipe", "ck", "--ext", "*"), 5),
     ]:
-        result = run("train", "texts", *flags, "--vocab-size", "300", "--force", "--json")
+        result = run("train", "corpus", *flags, "--vocab-size", "300", "--force", "--json")
         assert json.loads(result.out)["corpus"]["files"] == files
 
 
@@ -108,7 +110,7 @@ def test_ascii_only_with_ck_is_the_recipe_ck_ascii(run, tmp_path):
     assert meta["mode"] == "ascii_bpe"
 
 
-def test_ascii_only_names_the_file_and_the_byte(run, ck_corpus):
+def test_ascii_only_names_the_file_and_offset_of_another_byte(run, ck_corpus):
     result = run("train", "corpus", "--recipe", "ck", "--ascii-only")
     assert result.code == 2
     assert result.err.startswith("byteweld: corpus/sub/b.md: byte 5: 0xC3 ")
@@ -122,7 +124,7 @@ def test_ascii_only_changes_the_alphabet_of_another_recipe(run, tmp_path):
     assert (vocab.alphabet, len(vocab)) == ("ascii", 100)
 
 
-def test_a_specials_file_is_read_as_ck_reads_it(run, tmp_path):
+def test_a_specials_file_is_read_as_in_ck(run, tmp_path):
     (tmp_path / "names.txt").write_bytes("<a>\n\n<b>\r\n<a>\n<|unk|>\n   \n<é>".encode())
     (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
     line = ("train", "a.txt", "--recipe", "ck", "--special", "<b>", "--specials-file", "names.txt")
@@ -140,7 +142,7 @@ def test_a_specials_file_that_is_not_utf8_is_refused(run, tmp_path):
     )  # fmt: skip
 
 
-def test_what_a_format_cannot_hold_is_refused_before_anything_is_read(run, tmp_path):
+def test_a_vocabulary_that_a_format_cannot_hold_is_refused_before_reading(run, tmp_path):
     line = ("train", "nowhere", "--vocab-size", "300", "--out", "t.json", "--binary-out", "export")
     result = run(*line)
     assert result.code == 2
@@ -149,7 +151,7 @@ def test_what_a_format_cannot_hold_is_refused_before_anything_is_read(run, tmp_p
     assert names(tmp_path) == set()
 
 
-def test_the_limit_on_token_bytes_is_not_noted_as_cks_which_counts_rendered_bytes(run, tmp_path):
+def test_max_token_bytes_is_not_written_as_cks_limit_on_rendered_bytes(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"abcd abcd abcd abcd\n")
     line = ("train", "a.txt", "--recipe", "ck", "--max-token-bytes", "2", "--binary-out", "export")
     assert run(*line).code == 0
@@ -158,7 +160,7 @@ def test_the_limit_on_token_bytes_is_not_noted_as_cks_which_counts_rendered_byte
     assert max(len(token) for _, token in byteweld.load("export").vocab.ordinary()) == 2
 
 
-def test_the_encode_pattern_of_ck_can_be_its_codes_own(run, ck_corpus):
+def test_the_encode_pattern_of_ck_can_be_that_of_its_code(run, ck_corpus):
     line = ("train", "corpus", "--recipe", "ck", "--encode-pattern", "ck", "--vocab-size", "262")
     result = run(*line)
     assert result.err.endswith("when encoded with pattern ck\n")
@@ -168,7 +170,7 @@ def test_the_encode_pattern_of_ck_can_be_its_codes_own(run, ck_corpus):
 # ---------------------------------------------------------------------------- bpetite
 
 
-def test_bpetites_train_encode_and_decode_map_one_to_one(program, tmp_path):
+def test_train_encode_and_decode_work_as_in_bpetite(program, tmp_path):
     (tmp_path / "corpus.txt").write_bytes(b"ab ab ab")
     line = ("train", "corpus.txt", "--recipe", "bpetite", "--vocab-size", "258")
     result = program(*line, "--out", "model.json", "--format", "bpetite")
@@ -181,7 +183,7 @@ def test_bpetites_train_encode_and_decode_map_one_to_one(program, tmp_path):
     assert again == (2, b"", "byteweld: model.json exists; pass --force to replace it\n")
 
 
-def test_bpetites_own_words_for_a_small_size(run, tmp_path):
+def test_a_small_size_is_refused_in_bpetites_words(run, tmp_path):
     (tmp_path / "corpus.txt").write_bytes(b"ab ab ab")
     result = run("train", "corpus.txt", "--recipe", "bpetite", "--vocab-size", "255")
     assert result == (2, b"", "byteweld: vocab_size must be >= 256, got 255\n")
@@ -190,7 +192,7 @@ def test_bpetites_own_words_for_a_small_size(run, tmp_path):
 # ---------------------------------------------------------------------------- sources
 
 
-def test_standard_input_is_one_document_of_which_nothing_is_stripped(run):
+def test_standard_input_is_one_document_and_nothing_is_stripped(run):
     assert run("train", "-", "--recipe", "plain", "--vocab-size", "258", stdin=b"\n\n\n ").code == 0
     assert byteweld.load("tokenizer.json").vocab.merges == [(b"\n", b"\n"), (b"\n", b" ")]
 
@@ -203,7 +205,7 @@ def test_standard_input_is_one_document_of_which_nothing_is_stripped(run):
         (("--separator", "b\n"), []),
     ],
 )
-def test_standard_input_is_cut_into_documents_as_files_are(run, tmp_path, flags, merges):
+def test_standard_input_is_split_into_documents_like_a_file(run, tmp_path, flags, merges):
     (tmp_path / "a.txt").write_bytes(b"ab\nab\nab\n")
     common = ("--recipe", "plain", "--min-frequency", "2", "--vocab-size", "259", *flags)
     assert run("train", "-", *common, "--out", "in.json", stdin=b"ab\nab\nab\n").code == 0
@@ -222,7 +224,7 @@ def test_several_sources_add_up(run, tmp_path):
     assert b" cd" in byteweld.load("tokenizer.json").vocab.ids
 
 
-def test_training_from_saved_counts_is_training_from_the_files(run, tmp_path):
+def test_training_from_saved_counts_equals_training_from_the_files(run, tmp_path):
     pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
     (tmp_path / "a.txt").write_bytes(b"low low lower lowest")
     (tmp_path / "b.txt").write_bytes(b"lower lower low")
@@ -250,7 +252,7 @@ def test_counts_of_another_pattern_are_refused(run, tmp_path):
     )
 
 
-def test_counts_cut_at_other_special_tokens_are_refused(run, tmp_path):
+def test_counts_split_at_other_special_tokens_are_refused(run, tmp_path):
     pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
     (tmp_path / "a.txt").write_bytes(b"low<x>low")
     assert run("count", "a.txt", "--special", "<x>", "--out", "counts").code == 0
@@ -271,7 +273,7 @@ def test_the_result_does_not_depend_on_threads_or_order(run, tmp_path):
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
-def test_json_lines_are_read_by_their_field(run, tmp_path):
+def test_the_field_of_json_lines_can_be_chosen(run, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"body": "ab ab"}\n{"body": "ab"}\n')
     line = ("train", "a.jsonl", "--vocab-size", "258", "--min-frequency", "1")
     assert run(*line, "--field", "body").code == 0
@@ -283,7 +285,7 @@ def test_json_lines_are_read_by_their_field(run, tmp_path):
 # ---------------------------------------------------------------------------- recipe and report
 
 
-def test_every_field_of_the_recipe_has_its_flag(run, tmp_path):
+def test_flags_set_the_fields_of_the_recipe(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab ab ab cd cd cd ef")
     flags = ("--pattern", r"\S+|\s+", "--tie-break", "greatest-bytes", "--min-frequency", "3")
     line = ("train", "a.txt", "--vocab-size", "300", "--special", "<x>", "--special", "<y>")
@@ -315,14 +317,14 @@ def test_the_pattern_can_be_none(run, tmp_path):
         (("--min-frequency", "-1"), "--min-frequency is -1; it must be at least 0"),
     ],
 )  # fmt: skip
-def test_a_wrong_choice_is_said_in_one_line(run, tmp_path, flags, message):
+def test_an_invalid_choice_is_a_one_line_error(run, tmp_path, flags, message):
     (tmp_path / "a.txt").write_bytes(b"ab ab")
     assert run("train", "a.txt", "--vocab-size", "300", *flags) == (
         2, b"", f"byteweld: {message}\n"
     )  # fmt: skip
 
 
-def test_the_report_for_programs_has_everything(run, tmp_path):
+def test_the_json_report_is_complete(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
     result = run("train", "a.txt", "--vocab-size", "258", "--json")
     report = json.loads(result.out)
@@ -351,7 +353,7 @@ def test_the_report_for_programs_has_everything(run, tmp_path):
 
 
 @pytest.mark.parametrize("recipe", ["modern", "from-scratch", "ck", "plain", "huggingface"])
-def test_bytes_per_token_are_those_of_the_corpus_as_encoded(run, tmp_path, recipe):
+def test_bytes_per_token_is_that_of_the_encoded_corpus(run, tmp_path, recipe):
     text = "Low, lower and lowest:  the widths of 1234 newest\n\nrivers.  \n" * 3
     (tmp_path / "a.txt").write_text(text)
     report = json.loads(
@@ -363,13 +365,13 @@ def test_bytes_per_token_are_those_of_the_corpus_as_encoded(run, tmp_path, recip
     assert report["bytes_per_token"] == pytest.approx(len(text.encode()) / tokens)
 
 
-def test_an_empty_corpus_gives_no_rate(run):
+def test_an_empty_corpus_has_no_bytes_per_token(run):
     result = run("train", "-", "--recipe", "plain", "--vocab-size", "300", stdin=b"")
     assert result.code == 0
     assert result.err.endswith("wrote tokenizer.json: 256 tokens\n")
 
 
-def test_the_folder_of_the_target_is_made(run, tmp_path):
+def test_parent_folders_of_the_target_are_created(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab ab")
     line = ("train", "a.txt", "--vocab-size", "257", "--out")
     assert run(*line, "new/folder/t.tiktoken").code == 0
@@ -382,7 +384,7 @@ def test_the_folder_of_the_target_is_made(run, tmp_path):
     assert byteweld.load("other/g", pattern="o200k", special_tokens={}).training is not None
 
 
-def test_an_old_sidecar_is_found_before_training(run, tmp_path):
+def test_an_old_sidecar_is_detected_before_training(run, tmp_path):
     (tmp_path / "tokenizer.json.byteweld.json").write_text("{}")
     result = run("train", "nowhere", "--vocab-size", "300")
     assert result == (
@@ -390,7 +392,7 @@ def test_an_old_sidecar_is_found_before_training(run, tmp_path):
     )  # fmt: skip
 
 
-def test_skipped_documents_are_told(tmp_path, run):
+def test_skipped_documents_are_reported(tmp_path, run):
     (tmp_path / "a.jsonl").write_text('{"text": "abab"}\nbroken\n{"text": "abab"}\n')
     result = run("train", "a.jsonl", "--vocab-size", "257", "--on-error", "skip", "--json")
     assert result.code == 0
@@ -408,7 +410,9 @@ def test_skipped_documents_are_told(tmp_path, run):
         (("--on-error", "replace"), "--on-error replace"),
     ],
 )
-def test_what_has_no_effect_on_standard_input_is_refused(run, tiny, tmp_path, verb, flags, name):
+def test_options_without_effect_on_standard_input_are_refused(
+    run, tiny, tmp_path, verb, flags, name
+):
     tiny.save(tmp_path / "t.json")
     (tmp_path / "a.txt").write_bytes(b"ab ab")
     tokenizer = ("--tokenizer", "t.json") if verb == ("tokens",) else ()

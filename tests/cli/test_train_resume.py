@@ -1,6 +1,6 @@
-"""`byteweld train --checkpoint`: killed at any moment, it goes on and writes the same bytes.
+"""`byteweld train --checkpoint`: killed at any moment, it resumes and writes the same bytes.
 
-Also Ctrl-C: how soon it answers in each stage, and what it says.
+Also Ctrl-C: how quickly each stage responds, and what it prints.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 import byteweld
 from tests.helpers.processes import allow_interrupts
 
-pytest.importorskip("pyarrow", reason="a checkpoint holds counts, which are Parquet files")
+pytest.importorskip("pyarrow", reason="a checkpoint stores counts as Parquet files")
 
 LINE = ("train", "corpus.txt", "--vocab-size", "6000", "--threads", "2")
 INTERRUPTED = 130
@@ -27,7 +27,7 @@ INTERRUPTED = 130
 
 @pytest.fixture(scope="module")
 def corpus():
-    """About 8 MB of made-up words: long enough to be killed while it is read."""
+    """About 8 MB of random words: enough to be killed while reading."""
     letters = random.Random(4)
     words = [
         "".join(letters.choices("etaoinshrdlu", k=letters.randint(2, 9))) for _ in range(60_000)
@@ -53,9 +53,9 @@ def start(*arguments):
 
 
 def wait_for(process, moment):
-    """Let the process run in short steps until something is true; it then stands still.
+    """Run the process in short steps until a condition holds, and leave it stopped.
 
-    However busy the machine is, the moment cannot pass unseen.
+    However busy the machine is, the moment cannot be missed.
     """
     while process.poll() is None and not moment():
         process.send_signal(signal.SIGCONT)
@@ -71,7 +71,7 @@ def size(path):
 
 
 def moments(folder, seed):
-    """Ten moments to die at: three at random, the others in stages that would be hard to hit."""
+    """Yield ten conditions to kill at: three random times, and seven stages hard to hit."""
     chance = random.Random(seed)
     point = folder / "point"
     started = time.monotonic()
@@ -86,7 +86,7 @@ def moments(folder, seed):
     yield lambda: (folder / "tokenizer.json").exists()
 
 
-def test_killed_at_ten_moments_it_writes_what_an_uninterrupted_training_does(expected, tmp_path):
+def test_killed_ten_times_it_writes_the_same_as_an_uninterrupted_training(expected, tmp_path):
     killed = 0
     for moment in moments(tmp_path, seed=11):
         process = start("--force")
@@ -94,7 +94,7 @@ def test_killed_at_ten_moments_it_writes_what_an_uninterrupted_training_does(exp
         process.kill()
         process.communicate()
         killed += process.returncode == -signal.SIGKILL
-    assert killed >= 8  # a moment may be missed on a machine that is busy
+    assert killed >= 8  # a busy machine may miss some
     process = start("--force")
     _, said = process.communicate()
     assert process.returncode == 0, said
@@ -111,7 +111,7 @@ def test_a_torn_end_of_the_log_is_dropped(expected, tmp_path):
     whole = (size(log) - 16) // 32
     assert whole >= 1000
     torn = bytearray(log.read_bytes()[: 16 + 32 * whole])
-    torn[-40] ^= 1  # in the last record but one
+    torn[-40] ^= 1  # in the second-to-last record
     log.write_bytes(bytes(torn) + b"torn")
     process = start()
     _, said = process.communicate()
@@ -120,7 +120,7 @@ def test_a_torn_end_of_the_log_is_dropped(expected, tmp_path):
     assert (tmp_path / "tokenizer.json").read_bytes() == expected
 
 
-def test_another_training_is_refused_with_what_differs(run, expected, tmp_path):
+def test_another_training_is_refused_with_the_differences(run, expected, tmp_path):
     process = start()
     wait_for(process, lambda: (tmp_path / "point" / "counts").exists())
     process.kill()
@@ -143,7 +143,7 @@ def test_another_training_is_refused_with_what_differs(run, expected, tmp_path):
     assert not (tmp_path / "tokenizer.json").exists()
 
 
-def test_a_folder_of_somebody_elses_is_left_alone(run, tmp_path):
+def test_a_folder_that_is_not_a_checkpoint_is_left_alone(run, tmp_path):
     (tmp_path / "corpus.txt").write_bytes(b"ab ab")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
@@ -157,20 +157,20 @@ def test_a_folder_of_somebody_elses_is_left_alone(run, tmp_path):
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
 
 
-def test_standard_input_has_no_checkpoint(run):
+def test_a_checkpoint_cannot_be_used_with_standard_input(run):
     result = run("train", "-", "--vocab-size", "257", "--checkpoint", "point", stdin=b"ab")
     assert result.code == 2
     assert "--checkpoint cannot be used with standard input" in result.err
 
 
 def ended_processes_seconds():
-    """Processor time of all processes that were started here and have ended."""
+    """CPU time of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def cpu_seconds(pid):
-    """Processor time of a running process. Unlike a clock, it does not depend on the load."""
+    """CPU time of a running process, which does not depend on the load as wall time does."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
@@ -186,7 +186,7 @@ STAGES = {
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_ctrl_c_answers_at_once_and_says_how_to_go_on(expected, tmp_path, stage):
+def test_ctrl_c_stops_at_once_and_says_how_to_resume(expected, tmp_path, stage):
     before = ended_processes_seconds()
     process = start("--force")
     wait_for(process, lambda: STAGES[stage](tmp_path))
@@ -197,7 +197,7 @@ def test_ctrl_c_answers_at_once_and_says_how_to_go_on(expected, tmp_path, stage)
     answered = ended_processes_seconds() - before - spent
     assert process.returncode == INTERRUPTED, said
     assert said.decode().endswith("interrupted; run the same command to resume from point\n")
-    assert answered < 1.0  # processor time, with the end of the process
+    assert answered < 1.0  # CPU seconds, including process exit
     process = start("--force")
     _, said = process.communicate()
     assert process.returncode == 0, said
@@ -205,13 +205,13 @@ def test_ctrl_c_answers_at_once_and_says_how_to_go_on(expected, tmp_path, stage)
 
 
 class Alarm(Exception):
-    """What stands for Ctrl-C, which pytest keeps for itself."""
+    """Stands in for Ctrl-C, which pytest handles itself."""
 
 
 def seconds_to_answer(work, after):
-    """Processor time that work takes after a signal that comes in the middle of it.
+    """Return the CPU time that `work` takes to respond to a signal sent in the middle of it.
 
-    The timer counts processor time as well, so the load of the machine does not matter.
+    The timer counts CPU time as well, so the load of the machine does not matter.
     """
 
     def ring(signum, frame):
@@ -226,12 +226,12 @@ def seconds_to_answer(work, after):
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
-    # From when it was due: the handler itself runs only when the engine looks up.
+    # Measured from when the signal was due: the handler runs only when the engine checks signals.
     return time.process_time() - (began + after)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
-def test_a_signal_comes_through_reading_and_merging_at_once(corpus, tmp_path):
+def test_a_signal_interrupts_reading_and_merging_at_once(corpus, tmp_path):
     (tmp_path / "corpus.txt").write_bytes(corpus)
     many = [tmp_path / "corpus.txt"] * 40
     reading = [
@@ -244,7 +244,7 @@ def test_a_signal_comes_through_reading_and_merging_at_once(corpus, tmp_path):
         seconds_to_answer(lambda: byteweld.train(counts, vocab_size=60_000, recipe="plain"), after)
         for after in (0.02, 0.1, 0.15)
     ]
-    # The best of three: the first may also pay for what is made once.
+    # The best of three: the first may include one-time initialization.
     assert min(reading) < 0.3, reading
     assert min(merging) < 0.3, merging
 

@@ -24,7 +24,7 @@ def files(folder):
 # ---------------------------------------------------------------------------- sizes
 
 
-def test_several_sizes_are_written_from_one_training_with_a_table(run, tmp_path):
+def test_one_training_writes_several_sizes_and_shows_a_table(run, tmp_path):
     result = run("train", "a.txt", "--sizes", "260,265,270", "--out", "t.json")
     assert result.code == 0, result.err
     assert result.err.splitlines()[4:] == [
@@ -45,7 +45,7 @@ def test_several_sizes_are_written_from_one_training_with_a_table(run, tmp_path)
         assert byteweld.load(f"t-{size}.json").training.vocab_size == int(size)
 
 
-def test_sizes_may_be_said_in_kilos_of_1024_and_name_the_files_so(run, tmp_path):
+def test_sizes_can_be_written_with_k_for_1024_also_in_file_names(run, tmp_path):
     result = run("train", "a.txt", "--sizes", "1k, 300", "--json")
     report = json.loads(result.out)
     assert [size["out"] for size in report["sizes"]] == ["tokenizer-1k.json", "tokenizer-300.json"]
@@ -57,7 +57,7 @@ def test_sizes_may_be_said_in_kilos_of_1024_and_name_the_files_so(run, tmp_path)
     assert (tmp_path / "tokenizer-1k.json").read_bytes() == one
 
 
-def test_other_targets_have_their_sizes_too(run, tmp_path):
+def test_other_targets_are_named_by_size_too(run, tmp_path):
     line = ("train", "a.txt", "--recipe", "ck", "--sizes", "262,264", "--binary-out", "export/")
     assert run(*line, "--out", "out/t.json").code == 0
     assert {"export-262", "export-264"} <= set(files(tmp_path))
@@ -67,12 +67,14 @@ def test_other_targets_have_their_sizes_too(run, tmp_path):
     assert (tmp_path / "g-261" / "training.json").is_file()
 
 
-@pytest.mark.parametrize("there", ["t-265.json", "t-270.training.json", "t-260.json.byteweld.json"])
-def test_if_one_of_the_files_is_there_nothing_is_read_or_written(run, tmp_path, there):
-    (tmp_path / there).write_text("mine")
+@pytest.mark.parametrize(
+    "existing", ["t-265.json", "t-270.training.json", "t-260.json.byteweld.json"]
+)
+def test_if_one_of_the_files_exists_nothing_is_read_or_written(run, tmp_path, existing):
+    (tmp_path / existing).write_text("mine")
     line = ("train", "nowhere", "--sizes", "260,265,270", "--out", "t.json")
-    assert run(*line) == (2, b"", f"byteweld: {there} exists; pass --force to replace it\n")
-    assert files(tmp_path) == sorted(["a.txt", there])
+    assert run(*line) == (2, b"", f"byteweld: {existing} exists; pass --force to replace it\n")
+    assert files(tmp_path) == sorted(["a.txt", existing])
     assert run("train", "a.txt", *line[2:], "--force").code == 0
 
 
@@ -93,7 +95,7 @@ def test_if_one_of_the_files_is_there_nothing_is_read_or_written(run, tmp_path, 
         (("--vocab-size", "300", "--progress", "bar"), "--progress is 'bar'; it must be one of json"),  # noqa: E501
     ],
 )  # fmt: skip
-def test_a_wrong_size_is_said_in_one_line(run, tmp_path, flags, message):
+def test_an_invalid_size_is_a_one_line_error(run, tmp_path, flags, message):
     assert run("train", "a.txt", *flags) == (2, b"", f"byteweld: {message}\n")
     assert files(tmp_path) == ["a.txt"]
 
@@ -131,13 +133,13 @@ def test_a_tokenizer_can_be_extended(run, tmp_path):
         (("--recipe", "ck"), "recipe 'ck' needs a size; pass --vocab-size N"),
     ],
 )  # fmt: skip
-def test_what_does_not_go_with_a_start_is_refused(run, flags, words):
+def test_options_that_conflict_with_a_start_are_refused(run, flags, words):
     assert run("train", "a.txt", "--vocab-size", "265").code == 0
     line = ("train", "nowhere", "--start", "tokenizer.json", "--out", "longer.json")
     assert run(*line, *flags) == (2, b"", f"byteweld: {words}\n")
 
 
-def test_a_format_that_cannot_hold_the_extended_one_says_so_before_the_work(run):
+def test_a_format_that_cannot_hold_the_extended_tokenizer_is_refused_before_training(run):
     line = ("train", "a.txt", "--recipe", "bpetite", "--format", "bpetite", "--vocab-size", "260")
     assert run(*line, "--out", "small.json").code == 0
     start = ("--start", "small.json", "--format", "bpetite", "--out", "large.json")
@@ -151,7 +153,7 @@ def test_a_format_that_cannot_hold_the_extended_one_says_so_before_the_work(run)
 # ---------------------------------------------------------------------------- the report
 
 
-def test_the_report_lies_beside_and_is_shown_by_inspect(run, tmp_path):
+def test_the_report_is_next_to_the_tokenizer_and_shown_by_inspect(run, tmp_path):
     assert run("train", "a.txt", "--vocab-size", "265").code == 0
     report = json.loads((tmp_path / "tokenizer.training.json").read_text())
     assert report["files"] == 1
@@ -200,16 +202,16 @@ def test_progress_can_be_json_lines(run):
         (("a.txt", "--vocab-size", "300", "--memory", "1", "--progress", "json"), "--memory is "),
     ],
 )  # fmt: skip
-def test_among_json_lines_the_final_error_is_one_too(run, flags, start):
+def test_with_json_progress_the_final_error_is_a_json_line_too(run, flags, start):
     result = run("train", *flags)
     lines = [json.loads(line) for line in result.err.splitlines()]
     assert result.code == 2
     assert list(lines[-1]) == ["error"] and lines[-1]["error"].startswith(start)
-    # It is the wish of one command.
+    # It does not affect the next command.
     assert run("train", "none.txt", "--vocab-size", "300").err.startswith("byteweld: none.txt")
 
 
-def test_a_place_that_cannot_be_written_to_shows_before_the_work(program, tmp_path):
+def test_a_target_that_cannot_be_written_is_refused_before_the_work(program, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"low lower lowest")
     found = program("train", "a.txt", "--vocab-size", "258", "--out", "a.txt/tok.json")
     assert found.code == 2
@@ -297,7 +299,7 @@ def test_roles_are_declared_by_flags(run, corpus_file, tmp_path):
     assert byteweld.load("tokenizer.json").encode("ab", add_eos=True)[-1] == 599
 
 
-def test_files_of_other_extensions_are_named_in_one_line(run, tmp_path):
+def test_files_skipped_for_their_extension_are_reported_in_one_line(run, tmp_path):
     (tmp_path / "books").mkdir()
     for name in ("a.txt", "b.pdf", "c.pdf", "d.png"):
         (tmp_path / "books" / name).write_text("low lower lowest")

@@ -1,9 +1,10 @@
-"""Memory budgets change nothing: counts, artifacts and tokenizers are the same at every limit."""
+"""Memory budgets do not change results: counts, files and tokenizers are the same at any limit."""
 
 from __future__ import annotations
 
 import pickle
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from byteweld._memory import memory_limit
 from byteweld.counts import count_within
 from tests.helpers.strategies import as_bytes, corpora, examples, recipes
 
-# Down to tables that hold one batch of pre-tokens, and to merging two runs at once.
+# Down to tables that hold a single batch of pre-tokens, and merges of only two runs at a time.
 limits = st.builds(
     memory_limit,
     table_bytes=st.sampled_from([1, 2_000, 6_000, 20_000, 100_000]),
@@ -30,11 +31,11 @@ def tiny(**changes):
     return memory_limit(**sizes | changes)
 
 
-def varied_documents(seed, amount):
-    """Documents with many distinct pre-tokens, some of them long."""
+def varied_documents(seed, number):
+    """Yield documents with many distinct pre-tokens, some of them long."""
     choose = random.Random(seed)
     letters = "abcdefghij"
-    for _ in range(amount):
+    for _ in range(number):
         words = []
         for _ in range(choose.randint(1, 60)):
             length = choose.choice([1, 2, 3, 3, 4, 5, 15, 16, 17, 40])
@@ -73,7 +74,7 @@ def test_many_runs_add_up_to_the_same_counts_and_the_same_tokenizer(seed, data):
         assert trained.training.merge_counts == tok.training.merge_counts
 
 
-def test_files_count_alike_at_every_limit(tmp_path):
+def test_files_count_the_same_at_every_limit(tmp_path):
     documents = list(varied_documents(5, 3000))
     for n in range(3):
         (tmp_path / f"{n}.txt").write_text("\n".join(documents[n::3]))
@@ -86,7 +87,7 @@ def test_files_count_alike_at_every_limit(tmp_path):
             assert counts.is_on_disk and counts == expected
 
 
-def test_counts_on_disk_are_counts(tmp_path):
+def test_counts_on_disk_behave_like_counts_in_memory(tmp_path):
     documents = list(varied_documents(1, 2000))
     expected = byteweld.count(iter(documents))
     counts = count_within(tiny(), iter(documents), byteweld.RECIPES["modern"])
@@ -131,24 +132,24 @@ def test_counts_merged_in_random_trees_give_the_same_folder_byte_for_byte(tmp_pa
     for seed in range(6):
         choose = random.Random(seed)
         shuffled = choose.sample(documents, len(documents))
-        pile = []
+        pending = []
         for n in range(9):
             limit = choose.choice([None, tiny(), tiny(table_bytes=3_000)])
-            pile.append(count_within(limit, iter(shuffled[n::9]), recipe))
+            pending.append(count_within(limit, iter(shuffled[n::9]), recipe))
         step = 0
-        while len(pile) > 1:
-            choose.shuffle(pile)
+        while len(pending) > 1:
+            choose.shuffle(pending)
             take = choose.randint(2, 4)
-            together, pile = pile[:take], pile[take:]
+            together, pending = pending[:take], pending[take:]
             memory = choose.choice([None, _memory.resident_bytes() + (300 << 20)])
             merged = Counts.merge(together, memory=memory)
             if choose.random() < 0.5:
                 step += 1
                 merged.save(tmp_path / f"{seed}-{step}")
-                pile.append(tmp_path / f"{seed}-{step}")
+                pending.append(tmp_path / f"{seed}-{step}")
             else:
-                pile.append(merged)
-        Counts.merge(pile).save(tmp_path / f"{seed}")
+                pending.append(merged)
+        Counts.merge(pending).save(tmp_path / f"{seed}")
         assert content(tmp_path / f"{seed}") == expected
 
 
@@ -168,21 +169,21 @@ def test_no_pair_loses_more_than_the_bound(table, threshold):
     counts = Counts(table)
     pruned = counts.prune(threshold)
     bound = pruned.pruning
-    dropped = {word: n for word, n in table.items() if n < threshold}
-    assert dict(pruned.items()) == {w: n for w, n in table.items() if n >= threshold}
+    dropped = {pretoken: n for pretoken, n in table.items() if n < threshold}
+    assert dict(pruned.items()) == {p: n for p, n in table.items() if n >= threshold}
     assert (bound.distinct, bound.occurrences) == (len(dropped), sum(dropped.values()))
-    assert bound.bytes == sum(len(word) * n for word, n in dropped.items())
+    assert bound.bytes == sum(len(pretoken) * n for pretoken, n in dropped.items())
     assert all(n <= bound.word_error for n in dropped.values())
-    lost: dict[bytes, int] = {}
-    for word, n in dropped.items():
-        for at in range(len(word) - 1):
-            lost[word[at : at + 2]] = lost.get(word[at : at + 2], 0) + n
+    lost: Counter[bytes] = Counter()
+    for pretoken, n in dropped.items():
+        for offset in range(len(pretoken) - 1):
+            lost[pretoken[offset : offset + 2]] += n
     assert bound.pair_error == max(lost.values(), default=0)
 
 
 @examples(30)
 @given(st.data())
-def test_documents_of_any_kind_are_counted_alike_with_a_budget(data):
+def test_documents_count_the_same_with_a_budget(data):
     documents = data.draw(corpora(byteweld.RECIPES["modern"]))
     counts = byteweld.count(iter(documents), memory=_memory.resident_bytes() + (1 << 30))
     assert counts == byteweld.count(iter(documents))

@@ -25,16 +25,16 @@ def test_tables_add_up_in_any_order_and_any_tree(dicts, choose):
         for pretoken, count in table.items():
             expected[pretoken] = expected.get(pretoken, 0) + count
     expected = {pretoken: count for pretoken, count in expected.items() if count}
-    pile = [Counts(table) for table in dicts]
-    assert dict(Counts.merge(pile).items()) == expected
-    choose.shuffle(pile)
-    pile.append(Counts({}))
-    while len(pile) > 1:
-        take = choose.randint(2, len(pile))
-        together, pile = pile[:take], pile[take:]
-        pile.insert(choose.randint(0, len(pile)), Counts.merge(together))
-    assert dict(pile[0].items()) == expected
-    assert pile[0].total == sum(expected.values())
+    pending = [Counts(table) for table in dicts]
+    assert dict(Counts.merge(pending).items()) == expected
+    choose.shuffle(pending)
+    pending.append(Counts({}))
+    while len(pending) > 1:
+        take = choose.randint(2, len(pending))
+        together, pending = pending[:take], pending[take:]
+        pending.insert(choose.randint(0, len(pending)), Counts.merge(together))
+    assert dict(pending[0].items()) == expected
+    assert pending[0].total == sum(expected.values())
 
 
 @examples(40)
@@ -64,9 +64,9 @@ def test_the_order_of_documents_and_the_number_of_threads_do_not_matter(data):
 
 @examples(100)
 @given(tables)
-def test_counts_are_what_they_were_given(table):
+def test_counts_hold_the_table_they_were_made_from(table):
     counts = Counts(table)
-    kept = sorted((p, n) for p, n in table.items() if n)  # what does not occur is not in the table
+    kept = sorted((p, n) for p, n in table.items() if n)  # zero counts are dropped
     assert counts.items() == kept
     assert list(counts) == [p for p, _ in kept]
     assert len(counts) == len(kept)
@@ -113,7 +113,7 @@ def write_files(folder, documents):
     return paths
 
 
-def test_files_in_any_order_on_any_number_of_threads_count_as_their_documents_do(
+def test_files_count_like_their_documents_in_any_order_and_on_any_number_of_threads(
     tmp_path, data, nasty_texts
 ):
     documents = [(data / name).read_bytes() for name in ("prose.txt", "code.txt", "many.txt")]
@@ -127,8 +127,8 @@ def test_files_in_any_order_on_any_number_of_threads_count_as_their_documents_do
 
 
 @pytest.mark.parametrize("name", ["modern", "from-scratch", "huggingface", "bpetite", "plain"])
-def test_one_large_file_counts_alike_on_any_number_of_threads(name, tmp_path, data, nasty_texts):
-    # Large enough to be cut into chunks; with and without special tokens to cut at.
+def test_a_large_file_counts_the_same_on_any_number_of_threads(name, tmp_path, data, nasty_texts):
+    # Large enough to be split into blocks.
     choose = random.Random(7)
     parts = (data / "prose.txt").read_text("utf-8").split("\n") + nasty_texts
     parts += (data / "many.txt").read_text("utf-8").split(" ")
@@ -138,7 +138,7 @@ def test_one_large_file_counts_alike_on_any_number_of_threads(name, tmp_path, da
     file = tmp_path / "large.txt"
     file.write_text(text, "utf-8", newline="")
     documents = [text.encode()]
-    if RECIPES[name].document_unit == "line":  # a line ends at "\n" and nowhere else
+    if RECIPES[name].document_unit == "line":  # only "\n" ends a line
         *lines, last = documents[0].split(b"\n")
         documents = [line + b"\n" for line in lines] + [last]
     expected = byteweld.count(iter(documents), recipe=name, num_threads=1)

@@ -1,4 +1,4 @@
-"""Fast == readable: the engine counts, cuts and encodes as `byteweld.reference` does.
+"""The engine counts, splits and encodes as `byteweld.reference` does.
 
 Training is in test_training_is_reference.py.
 """
@@ -52,10 +52,10 @@ def test_counts_are_those_of_the_reference(data):
 
 @pytest.mark.parametrize("name", [*PATTERNS, None])
 @pytest.mark.parametrize("special_tokens", [(), (ENDOFTEXT,), (ENDOFTEXT, "<|a|>", "<|a|><|b|>")])
-def test_files_longer_than_any_window_are_counted_as_the_reference_does(
+def test_files_longer_than_a_block_are_counted_as_the_reference_does(
     name, special_tokens, tmp_path
 ):
-    # Special tokens at every distance from a power of two; characters of all lengths; long runs.
+    # Special tokens at many offsets around powers of two, characters of all lengths, long runs.
     text = "".join(
         f"{ENDOFTEXT}{'x' * (n % 13)} é👍 <|a|><|b|> don't 1234{' ' * (n % 7)}\n"
         for n in range(6000)
@@ -73,22 +73,22 @@ def test_files_longer_than_any_window_are_counted_as_the_reference_does(
 
 
 @pytest.mark.parametrize("pattern", [*PATTERNS.values(), *CUSTOM_PATTERNS, None])
-def test_a_pattern_cuts_texts_as_the_reference_does(pattern):
+def test_a_pattern_splits_text_as_the_reference_does(pattern):
     tok = Tokenizer(Vocabulary({b: bytes([b]) for b in range(256)}, pattern=pattern))
 
     @examples(60)
     @given(any_texts)
     @example("")
-    def cuts_alike(text):
+    def splits_the_same(text):
         pretokens = tok.pretokenize(text)
         assert pretokens == reference.pretokenize(as_bytes(text), pattern)
         assert b"".join(pretokens) == as_bytes(text)
 
-    cuts_alike()
+    splits_the_same()
 
 
 @pytest.mark.parametrize("name", [*PATTERNS, None])
-def test_a_known_pattern_cuts_the_hard_strings_as_the_reference_does(name):
+def test_a_known_pattern_splits_the_hard_strings_as_the_reference_does(name):
     pattern = PATTERNS.get(name)
     tok = Tokenizer(Vocabulary({b: bytes([b]) for b in range(256)}, pattern=pattern))
     for text in NASTY:
@@ -96,7 +96,7 @@ def test_a_known_pattern_cuts_the_hard_strings_as_the_reference_does(name):
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_known_pattern_cuts_all_short_texts_over_the_classes_alike(name):
+def test_a_known_pattern_splits_all_combinations_of_classes_as_the_reference_does(name):
     pattern = PATTERNS[name]
     tok = Tokenizer(Vocabulary({b: bytes([b]) for b in range(256)}, pattern=pattern))
     classes = [
@@ -125,7 +125,7 @@ def test_a_known_pattern_cuts_all_short_texts_over_the_classes_alike(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_known_pattern_cuts_every_character_of_unicode_alike(name):
+def test_a_known_pattern_splits_every_unicode_character_as_the_reference_does(name):
     pattern = PATTERNS[name]
     tok = Tokenizer(Vocabulary({b: bytes([b]) for b in range(256)}, pattern=pattern))
     for start in range(0, 0x110000, 0x400):
@@ -150,36 +150,36 @@ def check_encoding(vocab, text, tok=None):
 
 @examples(100)
 @given(merge_vocabularies(ignore_merges=False), st.lists(any_texts, min_size=2, max_size=8))
-def test_a_merge_list_encodes_as_the_reference_does(vocab, some):
+def test_a_merge_list_encodes_as_the_reference_does(vocab, strings):
     tok = Tokenizer(vocab)
-    for text in some:
+    for text in strings:
         check_encoding(vocab, text, tok)
 
 
 @examples(100)
 @given(merge_vocabularies(ignore_merges=True), st.lists(any_texts, min_size=2, max_size=8))
-def test_ignore_merges_encodes_as_the_reference_does(vocab, some):
+def test_ignore_merges_encodes_as_the_reference_does(vocab, strings):
     tok = Tokenizer(vocab)
-    for text in some:
+    for text in strings:
         check_encoding(vocab, text, tok)
 
 
 @examples(100)
 @given(rank_vocabularies(), st.lists(any_texts, min_size=2, max_size=8))
-def test_a_rank_file_encodes_as_the_reference_does(vocab, some):
+def test_a_rank_file_encodes_as_the_reference_does(vocab, strings):
     tok = Tokenizer(vocab)
-    for text in some:
+    for text in strings:
         check_encoding(vocab, text, tok)
 
 
 @examples(150)
 @given(rank_tables(), st.lists(st.one_of(tiny_texts, byte_texts), min_size=2, max_size=8))
-def test_merges_recovered_from_ranks_change_no_id(ranks, some):
+def test_merges_recovered_from_ranks_change_no_id(ranks, strings):
     tok = Tokenizer.from_ranks(ranks, pattern="gpt2")
     by_rank = Vocabulary(
         {rank: token for token, rank in ranks.items()}, pattern=PATTERNS["gpt2"], ranking="ranks"
     )
-    for text in some:
+    for text in strings:
         assert tok.encode(text) == reference.encode(by_rank, text)
         assert tok.encode(text) == reference.encode(tok.vocab, text)
 
@@ -203,9 +203,9 @@ def test_lone_surrogates_encode_as_the_reference_does(vocab, text):
 
 @examples(80)
 @given(ascii_vocabularies(), st.lists(st.one_of(ascii_texts, any_texts), min_size=2, max_size=8))
-def test_an_ascii_vocabulary_encodes_as_the_reference_does(vocab, some):
+def test_an_ascii_vocabulary_encodes_as_the_reference_does(vocab, strings):
     tok = Tokenizer(vocab)
-    for text in some:
+    for text in strings:
         check_encoding(vocab, text, tok)
 
 
@@ -220,10 +220,10 @@ def test_a_trained_vocabulary_encodes_as_the_reference_does(name, data):
 
     @examples(60)
     @given(st.one_of(any_texts, st.lists(st.sampled_from(words), max_size=12).map(" ".join)))
-    def encodes_alike(text):
+    def encodes_the_same(text):
         check_encoding(tok.vocab, text, tok)
 
-    encodes_alike()
+    encodes_the_same()
     for text in SHORT_NASTY:
         check_encoding(tok.vocab, text, tok)
 
@@ -233,7 +233,7 @@ def test_a_trained_vocabulary_encodes_as_the_reference_does(name, data):
 )
 @pytest.mark.parametrize("ranking", ["merges", "lookup", "ranks"])
 def test_pretokens_of_every_length_encode_as_the_reference_does(length, ranking):
-    # Short and long pre-tokens go through different code; both must be the reference's.
+    # Short and long pre-tokens take different code paths; both must agree with the reference.
     counts = {b"ab" * 40: 3, b"aab" * 30: 2, b"b" * 50: 2, b"a" * 64: 1}
     vocab = reference.train(counts, 330, RECIPES["plain"]).vocab
     if ranking == "lookup":
@@ -249,7 +249,7 @@ def test_pretokens_of_every_length_encode_as_the_reference_does(length, ranking)
 
 @examples(80)
 @given(vocabularies, st.lists(st.one_of(texts, rich_texts), max_size=3))
-def test_special_tokens_are_found_leftmost_and_longest_as_in_the_reference(vocab, some):
+def test_special_tokens_are_found_leftmost_and_longest_as_in_the_reference(vocab, strings):
     specials = [ENDOFTEXT, "<|a|>", "<|a|><|b|>", "|>", "a<"]
     start = 500
     tokens = {i: t for i, t in vocab.ordinary()} | {
@@ -264,7 +264,7 @@ def test_special_tokens_are_found_leftmost_and_longest_as_in_the_reference(vocab
         ignore_merges=vocab.ignore_merges,
     )
     tok = Tokenizer(vocab)
-    for text in [*some, "".join(specials), "a<|a|><|a|><|b|>|>a<|endoftext|>"]:
+    for text in [*strings, "".join(specials), "a<|a|><|a|><|b|>|>a<|endoftext|>"]:
         for allowed in ["all", {"<|a|>"}, {"<|a|>", "<|a|><|b|>"}, {"|>", "a<"}, set()]:
             ids = tok.encode(text, allowed_special=allowed, disallowed_special=())
             assert ids == reference.encode(vocab, text, allowed)

@@ -1,4 +1,4 @@
-"""The fuzz of encoding, for a few seconds; and that it sees, shrinks and reports what is wrong.
+"""A few seconds of the encoding fuzzer, and tests that it detects, shrinks and reports mismatches.
 
 `make fuzz-encode` is the long run.
 """
@@ -23,7 +23,7 @@ MADE = ["pairs-cl100k", "ranks-0", "merges-1", "lookup-2", "ascii"]
 
 @pytest.fixture
 def few_words(monkeypatch):
-    """Do not fill the caches, which would take most of the time of a few rounds."""
+    """Do not fill the caches, which would take most of the time in a short run."""
     monkeypatch.setattr(rounds, "FLOOD_WORDS", {15: 1000, 31: 1000})
 
 
@@ -36,7 +36,7 @@ def first_mismatch(subject, number):
 
 
 @pytest.mark.parametrize("name", [*TRAINED, *MADE])
-def test_a_small_vocabulary_has_its_judges_ids_on_every_path(name, few_words, capsys, tmp_path):
+def test_a_small_vocabulary_agrees_with_its_judges_on_every_path(name, few_words, capsys, tmp_path):
     given = ["--rounds", "2", "--seed", "5", "--vocab", f"small/{name}", "--shared"]
     assert program.main([*given, str(tmp_path / "none")]) == 0, capsys.readouterr().out
     out = capsys.readouterr().out
@@ -51,7 +51,7 @@ def test_full_caches_give_the_same_ids():
 
 
 @pytest.mark.parametrize("name", ["r50k_base", "hf/qwen2_5"])
-def test_a_real_vocabulary_has_its_judges_ids_on_every_path(name, shared, few_words, capsys):
+def test_a_real_vocabulary_agrees_with_its_judges_on_every_path(name, shared, few_words, capsys):
     given = ["--rounds", "1", "--seed", "5", "--vocab", name, "--shared", str(shared)]
     assert program.main(given) == 0, capsys.readouterr().out
 
@@ -68,7 +68,7 @@ def test_every_shared_vocabulary_with_a_judge_is_a_subject(shared):
     ("ours", "theirs"),
     [("llama3", "cl100k"), ("nanochat", "cl100k"), ("qwen2", "qwen3_5"), ("o200k", "tekken")],
 )
-def test_a_pattern_that_is_nearly_right_is_a_mismatch(ours, theirs, few_words):
+def test_a_nearly_correct_pattern_is_a_mismatch(ours, theirs, few_words):
     right = subjects.pairs(theirs)
     wrong = subjects.with_pattern(right.vocab, PATTERNS[ours])
     subject = subjects.Subject("wrong", wrong, [judges.ReferenceJudge(right.vocab)])
@@ -79,7 +79,7 @@ def test_a_pattern_that_is_nearly_right_is_a_mismatch(ours, theirs, few_words):
 
 
 @pytest.mark.parametrize("name", paths.ONE)
-def test_each_path_of_one_text_can_fail(name):
+def test_each_path_for_one_text_can_fail(name):
     subject = subjects.trained("gpt2")
     tok = Tokenizer(subject.vocab)
     text = "the lower the better"
@@ -93,19 +93,19 @@ def test_each_path_of_one_text_can_fail(name):
 
 
 @pytest.mark.parametrize("name", paths.MANY)
-def test_each_path_of_many_texts_can_fail(name):
+def test_each_path_for_a_batch_can_fail(name):
     subject = subjects.trained("gpt2")
     tok = Tokenizer(subject.vocab)
-    some = ["the lower", "", "the better"]
-    lists = [tok.encode_ordinary(text) for text in some]
-    found, expected = paths.MANY[name](paths.AskedMany(tok, some, lists, frozenset()))
+    batch = ["the lower", "", "the better"]
+    lists = [tok.encode_ordinary(text) for text in batch]
+    found, expected = paths.MANY[name](paths.AskedMany(tok, batch, lists, frozenset()))
     assert found == expected
     wrong = [lists[0], [], lists[2][:-1]]
-    found, expected = paths.MANY[name](paths.AskedMany(tok, some, wrong, frozenset()))
+    found, expected = paths.MANY[name](paths.AskedMany(tok, batch, wrong, frozenset()))
     assert found != expected
 
 
-def test_judges_that_disagree_are_reported_with_the_smallest_text(few_words):
+def test_a_disagreement_between_judges_is_reported_with_the_smallest_text(few_words):
     class Liar:
         name = "liar"
 
@@ -120,7 +120,9 @@ def test_judges_that_disagree_are_reported_with_the_smallest_text(few_words):
     assert mismatch.text in ("ſ", "ſ".encode())
 
 
-def test_a_mismatch_is_printed_with_all_that_reproduces_it(monkeypatch, few_words, capsys):
+def test_a_mismatch_is_printed_with_everything_needed_to_reproduce_it(
+    monkeypatch, few_words, capsys
+):
     def wrong(asked):
         return len(asked.ids) + (
             asked.text.count("\u0301") if isinstance(asked.text, str) else 0
@@ -154,7 +156,7 @@ def test_an_unknown_name_is_a_usage_error(capsys):
     assert "no vocabulary matches" in capsys.readouterr().err
 
 
-# ---------------------------------------------------------------------- the same seed, the same run
+# ---------------------------------------------------------------------- drawing texts
 
 
 def test_the_same_seed_draws_the_same_texts_and_another_seed_others():
@@ -170,19 +172,19 @@ def test_all_kinds_of_hard_texts_are_drawn():
     everything = b"".join(raw)
     for hard in ("'ſ", "\u212a", "\u3000", "\u180e", "<|a|>", "\r\n", "漢", "\0"):
         assert hard.encode() in everything, hard
-    assert any(texts.as_str(text) is None for text in drawn), "torn UTF-8"
+    assert any(texts.as_str(text) is None for text in drawn), "invalid UTF-8"
     assert any(isinstance(text, str) and "\ud83d" in text for text in drawn), "lone surrogates"
     assert {len(one) % 64 for one in raw} == set(range(64))
-    assert any(len(one) >= texts.LARGE_BYTES for one in raw), "worth two threads"
+    assert any(len(one) >= texts.LARGE_BYTES for one in raw), "large enough for two threads"
 
 
-def test_the_sweep_has_every_code_point_in_turn():
-    met = {c for turn in range(0x20000 // 512) for c in texts.sweep(turn, 512)}
-    assert {chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000} <= met
+def test_the_sweep_covers_every_code_point():
+    seen = {c for turn in range(0x20000 // 512) for c in texts.sweep(turn, 512)}
+    assert {chr(code) for code in range(0x20000) if not 0xD800 <= code < 0xE000} <= seen
     assert texts.sweep(0x110000 // 512, 512)[:20] != texts.sweep(0, 512)[:20]  # in other contexts
 
 
 def test_a_failing_text_is_shrunk_as_far_as_possible():
     assert shrink("some words with an x in them", lambda text: "x" in text) == "x"
     assert shrink(b"0123456789" * 50, lambda raw: raw.count(b"7") >= 3) == b"777"
-    assert shrink(list("abcdef"), lambda some: {"b", "e"} <= set(some)) == ["b", "e"]
+    assert shrink(list("abcdef"), lambda items: {"b", "e"} <= set(items)) == ["b", "e"]

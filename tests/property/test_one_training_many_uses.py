@@ -1,7 +1,7 @@
-"""One training, many uses, for any recipe: cuts, trainings that go on, extended tokenizers.
+"""One training, many uses, with any recipe: cuts, resumed trainings, extended tokenizers.
 
-A cut is the smaller training; a training that was killed ends as if it had not been; extending
-keeps all that was there, and learns what the plain algorithm would.
+A cut equals a training at the smaller size; a resumed training equals an uninterrupted one;
+extending keeps every id and merge, and then learns what the reference learns.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ from byteweld.training.extend import check_order
 from tests.helpers.strategies import as_bytes, corpora, examples, recipes, texts
 
 MORE = 25  # merges
-LOG_HEAD, LOG_RECORD = 16, 32  # bytes
 
 
 def facts(tok):
-    """All that a training did, but for times and memory."""
+    """Everything that a training did, except times and memory."""
     plain = dataclasses.replace(
         tok.training, count_seconds=0.0, merge_seconds=0.0, peak_memory_bytes=None
     )
@@ -34,14 +33,14 @@ def facts(tok):
 
 
 def settled(recipe, counts):
-    """The recipe with the bytes of the corpus in its alphabet, where that is open."""
+    """The recipe with the bytes of the corpus added to its initial alphabet, if it has one."""
     return recipe.with_letters({byte for pretoken, n in counts.items() if n for byte in pretoken})
 
 
 def train_or_skip(counts, size, recipe, **options):
     try:
         return byteweld.train(counts, vocab_size=size, recipe=recipe, **options)
-    except UnsupportedError:  # a special token that Hugging Face would confuse with a learned one
+    except UnsupportedError:  # Hugging Face would give a special and a learned token the same id
         assume(False)
 
 
@@ -51,7 +50,7 @@ def train_or_skip(counts, size, recipe, **options):
 @pytest.mark.parametrize("name", RECIPES)
 @examples(20)
 @given(st.data())
-def test_every_cut_is_the_smaller_training_in_all_that_it_says(name, data):
+def test_a_cut_equals_the_smaller_training_and_its_report(name, data):
     recipe = data.draw(recipes(name))
     counts = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
     recipe = settled(recipe, counts)
@@ -63,8 +62,8 @@ def test_every_cut_is_the_smaller_training_in_all_that_it_says(name, data):
 
 @examples(40)
 @given(st.data())
-def test_cuts_are_right_where_special_tokens_are_learned(data):
-    # In Hugging Face a learned token that is spelt like a special one takes its id, and no new one.
+def test_cuts_are_exact_where_a_merge_takes_the_id_of_a_special_token(data):
+    # In Hugging Face, a learned token spelled like a special token takes its id, not a new one.
     specials = data.draw(st.lists(st.sampled_from(["ab", "abc", "bc", "aa"]), unique=True))
     recipe = RECIPES["huggingface"].replace(special_tokens=specials, pattern=None)
     document = data.draw(st.text(alphabet="abc", min_size=5, max_size=80))
@@ -79,7 +78,7 @@ def test_cuts_are_right_where_special_tokens_are_learned(data):
 @pytest.mark.parametrize("name", RECIPES)
 @examples(10)
 @given(st.data())
-def test_tokens_and_bytes_are_those_of_the_corpus_encoded(name, data):
+def test_the_report_counts_the_tokens_and_bytes_of_the_encoded_corpus(name, data):
     recipe = data.draw(recipes(name))
     recipe = recipe.replace(encode_pattern=recipe.pattern)
     counts = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
@@ -92,7 +91,7 @@ def test_tokens_and_bytes_are_those_of_the_corpus_encoded(name, data):
 
 
 def without_pattern(vocab):
-    """A pre-token must not be cut again: away from its neighbours, it may match otherwise."""
+    """Return a tokenizer that does not split: a pre-token out of context may match differently."""
     return byteweld.Tokenizer(
         byteweld.Vocabulary(
             vocab.tokens,
@@ -104,14 +103,14 @@ def without_pattern(vocab):
     )
 
 
-# ---------------------------------------------------------------------- going on
+# ---------------------------------------------------------------------- resuming
 
 
 @pytest.mark.parametrize("name", RECIPES)
 @examples(5)
 @given(st.data())
-def test_a_training_that_was_killed_ends_as_if_it_had_not_been(name, data):
-    pytest.importorskip("pyarrow", reason="a checkpoint holds counts, which are Parquet files")
+def test_a_resumed_training_gives_the_same_result_as_an_uninterrupted_one(name, data):
+    pytest.importorskip("pyarrow", reason="a checkpoint stores counts as Parquet files")
     recipe = data.draw(recipes(name))
     counts = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
     recipe = settled(recipe, counts)
@@ -122,7 +121,7 @@ def test_a_training_that_was_killed_ends_as_if_it_had_not_been(name, data):
         for _ in range(3):
             again = byteweld.train(counts, vocab_size=size, recipe=recipe, checkpoint=log.parent)
             assert facts(again) == facts(whole)
-            # As if it had been killed in the middle of writing a record.
+            # As if the process had been killed while writing a record.
             log.write_bytes(log.read_bytes()[: data.draw(st.integers(0, log.stat().st_size))])
 
 
@@ -132,7 +131,7 @@ def test_a_training_that_was_killed_ends_as_if_it_had_not_been(name, data):
 @pytest.mark.parametrize("name", RECIPES)
 @examples(10)
 @given(st.data())
-def test_extending_with_the_same_text_is_training_on(name, data):
+def test_extending_with_the_same_counts_continues_the_training(name, data):
     # A vocabulary without some bytes cannot be extended.
     recipe = data.draw(recipes(name)).replace(initial_alphabet=None)
     counts = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
@@ -152,7 +151,7 @@ def test_extending_with_the_same_text_is_training_on(name, data):
 @pytest.mark.parametrize("name", RECIPES)
 @examples(10)
 @given(st.data())
-def test_extending_keeps_every_id_and_learns_what_the_plain_algorithm_does(name, data):
+def test_extending_keeps_every_id_and_learns_what_the_reference_learns(name, data):
     # A vocabulary without some bytes cannot be extended.
     recipe = data.draw(recipes(name)).replace(initial_alphabet=None)
     old = byteweld.count(iter(data.draw(corpora(recipe))), recipe=recipe)
@@ -175,25 +174,25 @@ def test_extending_keeps_every_id_and_learns_what_the_plain_algorithm_does(name,
 
 
 def learn_on(start, counts, size):
-    """The merges that the readable algorithm learns, from pre-tokens as the start encodes them."""
+    """The merges that the reference learns from pre-tokens that the start has encoded."""
     recipe, vocab = start.training.recipe, start.vocab
     tokens = dict(vocab.tokens)
     bare = without_pattern(vocab)
-    words = {}
+    pretokens = {}
     for pretoken, count in counts.items():
         ids = tuple(bare.encode_ordinary(pretoken))
-        words[ids] = words.get(ids, 0) + count
+        pretokens[ids] = pretokens.get(ids, 0) + count
     specials = 0 if recipe.size_counts_specials else len(vocab.special_tokens)
-    room = size - (len(vocab) - specials)
+    new_ids_left = size - (len(vocab) - specials)
     longest = recipe.max_token_bytes or 10**9
     shares_specials = recipe.alphabet == "huggingface" and recipe.special_ids != "last"
     if recipe.alphabet == "huggingface":
         longest = max(2, longest - 1)
     learned = []
-    while room:
+    while new_ids_left:
         pairs = {
             pair: count
-            for pair, count in count_pairs(words).items()
+            for pair, count in count_pairs(pretokens).items()
             if len(tokens[pair[0]] + tokens[pair[1]]) <= longest
         }
         if not pairs:
@@ -205,9 +204,9 @@ def learn_on(start, counts, size):
         new = vocab.special_tokens.get(token.decode("latin-1")) if shares_specials else None
         if new is None:
             new = max(tokens) + 1
-            room -= 1
+            new_ids_left -= 1
         tokens[new] = token
-        words = {merge(ids, pair, new): n for ids, n in words.items()}
+        pretokens = {merge(ids, pair, new): n for ids, n in pretokens.items()}
         learned.append((*pair, new))
     return tuple(learned)
 
@@ -230,8 +229,8 @@ def test_an_extended_tokenizer_encodes_by_the_old_merges_first(old, new, text):
 
 @examples(60)
 @given(st.integers(0, 10**9))
-def test_a_list_that_training_cannot_have_made_is_refused(seed):
-    # Merges in another order make other ids, where a part comes after the whole.
+def test_a_merge_list_that_no_training_could_make_is_refused(seed):
+    # A shuffled list is invalid if a merge comes before the merge that makes one of its parts.
     tok = byteweld.train(iter(["abcabcabd abdabc " * 3]), vocab_size=266, recipe="plain")
     merges = list(tok.vocab.merge_ids)
     random.Random(seed).shuffle(merges)
@@ -247,7 +246,7 @@ def test_a_list_that_training_cannot_have_made_is_refused(seed):
             check_order(vocab)
 
 
-def test_counts_of_any_size_are_extended():
+def test_extending_works_with_large_counts():
     big = Counts({b"abab": 2**40, b"abc": 2**33, b"xy": 1})
     start = byteweld.train(big, vocab_size=257, recipe="plain")
     longer = byteweld.train(big, vocab_size=260, start=start)

@@ -1,7 +1,7 @@
-"""Fast == readable: the engine learns what `byteweld.reference` learns, by every recipe and rule.
+"""The engine learns what `byteweld.reference` learns, with every recipe and tie rule.
 
-Merges, ids, counts and the reason to stop. Thousands of small corpora in which pairs tie, overlap
-and run; long texts without a pattern; counts up to the limit of 64 bits.
+Compares merges, ids, counts and stop reasons, on thousands of small corpora with ties, overlaps
+and runs, on long documents without a pattern, and on counts up to the limit of 64 bits.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tests.helpers.strategies import as_bytes, corpora, examples, recipes
 
 TIES = get_args(TieBreak)
 BYTE_IDS = list(range(256))
-# The greatest sum of count x length that trains.
-MOST_BYTES = 2**63 - 1
+# The largest sum of count x length that can be trained on.
+MAX_BYTES = 2**63 - 1
 
 
 def trained(documents, size, recipe, **options):
-    """What a training gives, in a form in which two can be compared."""
+    """Return the result of a training, or the type of its error, to be compared with another."""
     try:
         tok = byteweld.train(iter(documents), vocab_size=size, recipe=recipe, **options)
     except (ByteweldError, ValueError) as error:
@@ -84,7 +84,7 @@ def test_every_recipe_and_tie_rule_trains_as_the_reference_does(
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_trains_on_the_small_texts_as_the_reference_does(name, data):
+def test_every_recipe_trains_on_the_small_corpora_as_the_reference_does(name, data):
     recipe = RECIPES[name]
     documents = [(data / file).read_bytes() for file in ("prose.txt", "code.txt", "many.txt")]
     if recipe.alphabet == "ascii":
@@ -107,13 +107,13 @@ def test_any_number_of_threads_trains_as_the_reference_does(name, data):
         assert trained(documents, size, recipe, num_threads=num_threads) == expected
 
 
-# ---------------------------------------------------------------------- shapes that bite
+# ---------------------------------------------------------------------- hard shapes
 
 words = st.one_of(
     st.text("a", min_size=1, max_size=40),
     st.text("ab", min_size=1, max_size=30),
     st.text("abc\x00ÿ", min_size=1, max_size=12),
-    # A short piece over and over: every overlap of it with itself.
+    # A short string repeated, which overlaps itself in every way.
     st.tuples(st.text("ab", min_size=1, max_size=4), st.integers(1, 20)).map(lambda p: p[0] * p[1]),
 ).map(lambda text: text.encode("latin-1"))
 tables = st.one_of(
@@ -152,7 +152,7 @@ def test_blocks_of_two_letters_train_as_the_reference_does(x, y, times, tie_brea
 @pytest.mark.parametrize("letters", ["a", "ab", "aab", "abcdefgh", "a <|é"])
 @examples(4)
 @given(seed=st.integers(0, 2**32), special=st.booleans())
-def test_one_giant_document_without_a_pattern_trains_as_the_reference_does(
+def test_a_giant_document_without_a_pattern_trains_as_the_reference_does(
     tie_break, letters, seed, special
 ):
     choose = random.Random(seed)
@@ -184,47 +184,47 @@ def test_counts_of_any_size_train_as_the_reference_does(counts, tie_break, min_f
     check_counts(counts, 290, Recipe(tie_break=tie_break, min_frequency=min_frequency))
 
 
-@pytest.mark.parametrize("most", [2**31, 2**32, 2**40, 2**53, 2**59])
-def test_counts_around_every_width_of_a_number_are_exact(most):
-    # (a, b) leads by one, then (c, d) by one: a float or a narrower integer would see ties.
-    counts = {b"ab": most + 1, b"cd": most, b"abab": 1, b"ef": most + 2, b"gh": most - 1}
+@pytest.mark.parametrize("width", [2**31, 2**32, 2**40, 2**53, 2**59])
+def test_counts_around_every_integer_width_are_exact(width):
+    # The counts differ by one or two: with floats or narrower integers they would tie.
+    counts = {b"ab": width + 1, b"cd": width, b"abab": 1, b"ef": width + 2, b"gh": width - 1}
     tok = check_counts(counts, 260, Recipe(tie_break="greatest-bytes"))
-    assert tok.training.merge_counts == (most + 3, most + 2, most, most - 1)
+    assert tok.training.merge_counts == (width + 3, width + 2, width, width - 1)
     assert tok.vocab.merges == [(b"a", b"b"), (b"e", b"f"), (b"c", b"d"), (b"g", b"h")]
 
 
 @pytest.mark.parametrize("name", ["modern", "from-scratch", "ck", "huggingface", "rustbpe"])
-def test_a_corpus_counted_and_added_up_a_trillion_times_learns_the_same_merges(name, data):
+def test_counts_multiplied_by_a_trillion_give_the_same_merges(name, data):
     counts = byteweld.count(data / "prose.txt", recipe=name)
-    many = counts
+    multiplied = counts
     for _ in range(40):
-        many = Counts.merge([many, many])
-    assert many.total == counts.total << 40
+        multiplied = Counts.merge([multiplied, multiplied])
+    assert multiplied.total == counts.total << 40
     size = RECIPES[name].minimum_size + 200
-    once = byteweld.train(counts, vocab_size=size, recipe=name, min_frequency=1)
-    often = byteweld.train(many, vocab_size=size, recipe=name, min_frequency=1)
-    assert often.vocab == once.vocab
-    assert often.training.merge_counts == tuple(n << 40 for n in once.training.merge_counts)
-    assert min(often.training.merge_counts) >= 2**40
+    small = byteweld.train(counts, vocab_size=size, recipe=name, min_frequency=1)
+    large = byteweld.train(multiplied, vocab_size=size, recipe=name, min_frequency=1)
+    assert large.vocab == small.vocab
+    assert large.training.merge_counts == tuple(n << 40 for n in small.training.merge_counts)
+    assert min(large.training.merge_counts) >= 2**40
 
 
 @examples(60)
 @given(st.lists(words, min_size=1, max_size=5, unique=True), st.integers(0, 3))
 def test_counts_train_up_to_the_limit_and_are_refused_beyond_it(pretokens, below):
     length = sum(map(len, pretokens))
-    most = MOST_BYTES // length
-    counts = {pretoken: most - below for pretoken in pretokens}
+    largest = MAX_BYTES // length
+    counts = {pretoken: largest - below for pretoken in pretokens}
     check_counts(counts, 280, Recipe())
-    over = counts | {pretokens[0]: most + MOST_BYTES // len(pretokens[0])}
+    over = counts | {pretokens[0]: largest + MAX_BYTES // len(pretokens[0])}
     with pytest.raises(UnsupportedError, match=r"more than 9223372036854775807; divide all counts"):
         byteweld.train(Counts(over), vocab_size=280, recipe=Recipe())
 
 
 def test_a_sum_of_counts_beyond_64_bits_is_refused():
-    most = Counts({b"ab": 2**64 - 1})
-    assert (most + Counts({b"cd": 2**64 - 1})).total == 2**65 - 2
+    full = Counts({b"ab": 2**64 - 1})
+    assert (full + Counts({b"cd": 2**64 - 1})).total == 2**65 - 2
     with pytest.raises(OverflowError):
-        Counts.merge([most, Counts({b"ab": 1})])
+        Counts.merge([full, Counts({b"ab": 1})])
     with pytest.raises(ValueError, match="below 2\\^64"):
         Counts({b"ab": 2**64})
 
@@ -233,7 +233,7 @@ def test_a_sum_of_counts_beyond_64_bits_is_refused():
 
 
 def learn(counts, tie_break, *, known=(), first_id=256, merges=30, min_frequency=0):
-    """Ask the engine itself, whose bytes have their own values as ids."""
+    """Call the engine directly; the id of a byte is its value."""
     learned, stop, _ = _native.train(
         Counts(counts)._table,
         base_ids=BYTE_IDS,
@@ -252,7 +252,7 @@ def learn(counts, tie_break, *, known=(), first_id=256, merges=30, min_frequency
 
 @examples(400)
 @given(tables, st.sampled_from(TIES), st.integers(0, 30), st.sampled_from([0, 2, 3]))
-def test_a_training_that_goes_on_from_its_first_merges_learns_the_rest(
+def test_a_training_resumed_after_its_first_merges_learns_the_rest(
     counts, tie_break, done, min_frequency
 ):
     whole, stop = learn(counts, tie_break, min_frequency=min_frequency)
@@ -270,23 +270,23 @@ def test_a_training_that_goes_on_from_its_first_merges_learns_the_rest(
 
 @examples(400)
 @given(tables, tables, st.sampled_from(TIES), st.integers(0, 25))
-def test_merges_of_other_text_are_made_first_in_their_order(before, counts, tie_break, merges):
+def test_known_merges_are_applied_first_and_in_order(before, counts, tie_break, merges):
     known = [merge[:3] for merge in learn(before, tie_break, merges=merges)[0]]
-    # The specification: make the known merges one after another, then learn as always.
+    # The specification: apply the known merges one after another, then train as usual.
     tokens = {byte: bytes([byte]) for byte in range(256)}
-    now = {}
+    pretokens = {}
     for pretoken, count in counts.items():
         ids = tuple(pretoken)
         for left, right, new in known:
             tokens[new] = tokens[left] + tokens[right]
             ids = merge(ids, (left, right), new)
         if count:
-            now[ids] = now.get(ids, 0) + count
+            pretokens[ids] = pretokens.get(ids, 0) + count
     expected = []
-    while len(expected) < 20 and (pairs := count_pairs(now)):
+    while len(expected) < 20 and (pairs := count_pairs(pretokens)):
         pair = pick(pairs, tokens, tie_break)
         new = 1000 + len(expected)
         tokens[new] = tokens[pair[0]] + tokens[pair[1]]
-        now = {merge(ids, pair, new): count for ids, count in now.items()}
+        pretokens = {merge(ids, pair, new): count for ids, count in pretokens.items()}
         expected.append((*pair, new, pairs[pair]))
     assert learn(counts, tie_break, known=known, first_id=1000, merges=20)[0] == expected

@@ -70,27 +70,32 @@ class Plan(NamedTuple):
 
 def make_plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> Plan:
     """Lay out the ids: those of `start`, or the recipe's alphabet and special tokens."""
+    base = _first_tokens(recipe) if start is None else start
+    # Before the size, whose minimum may grow with the bytes of the corpus.
+    reserved = _spelled_as_special(recipe, base)
     check_size(vocab_size, recipe, start)
     max_new_ids = vocab_size - _minimum_size(recipe, start)
     if start is not None:
-        reserved = dict(orphans(start)) | _spelled_as_special(recipe, start)
+        reserved = dict(orphans(start)) | reserved
         return Plan(recipe, start, reserved, max(start.tokens) + 1, max_new_ids, ())
-    is_last = recipe.special_ids == "last"
-    specials = () if is_last else recipe.all_specials
+    after = recipe.all_specials if recipe.special_ids == "last" else ()
+    return Plan(recipe, base, reserved, len(base.tokens), max_new_ids, after)
+
+
+def _first_tokens(recipe: Recipe) -> Vocabulary:
+    """Return the vocabulary before the first merge."""
+    specials = () if recipe.special_ids == "last" else recipe.all_specials
     first_byte = len(specials) if recipe.special_ids == "first" else 0
     first_special = 0 if recipe.special_ids == "first" else len(recipe.letters)
     special_ids = {text: first_special + n for n, text in enumerate(specials)}
     tokens = {first_byte + n: bytes([byte]) for n, byte in enumerate(recipe.letters)}
     tokens |= {token_id: text.encode() for text, token_id in special_ids.items()}
-    base = Vocabulary(
+    return Vocabulary(
         tokens,
         special_tokens=special_ids,
         pattern=recipe.encode_pattern,
         alphabet=recipe.vocab_alphabet,
     )
-    after = recipe.all_specials if is_last else ()
-    reserved = _spelled_as_special(recipe, base)
-    return Plan(recipe, base, reserved, len(tokens), max_new_ids, after)
 
 
 def check_size(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> None:
