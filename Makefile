@@ -44,6 +44,7 @@ test-browser:
 endif
 
 test-long: $(VENV)/.built $(VENV)/.test ## also run the slow tests, with many more random examples
+	BYTEWELD_EXAMPLES=20 cargo test --workspace --quiet
 	BYTEWELD_EXAMPLES=20 $(BIN)/python -m pytest -q -m "slow or not slow" --timeout 3600
 
 # ARGS="--seconds 900 --seed 7", ARGS="--vocab 'hf/*'"; the same seed draws the same texts.

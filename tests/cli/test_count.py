@@ -190,4 +190,4 @@ def test_an_overflowing_sum_of_counts_is_a_one_line_error(program, tmp_path):
     byteweld.Counts({b"ab": 2**63}, pattern=pattern, boundaries=()).save(tmp_path / "counts")
     for memory in ((), ("--memory", "8GB")):
         found = program("count", "counts", "counts", *memory)
-        assert found == (2, b"", 'byteweld: the count of pre-token "ab" passes 2^64 - 1\n')
+        assert found == (2, b"", 'byteweld: the count of pre-token "ab" exceeds 2^64 - 1\n')

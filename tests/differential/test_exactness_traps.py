@@ -3,7 +3,7 @@
 Elsewhere already: `ignore_merges` (unit/formats/test_hf_tokenizer_json.py beside the real library,
 unit/test_reference.py, and encode/tests.rs in the core), and the same cuts as here in every tier of
 instructions (traps_of_the_field and blocks_cut_as_the_scanner_does_in_every_tier in the core's
-pretoken/scanner_tests.rs).
+pretoken/tests/scanner.rs).
 """
 
 from __future__ import annotations

@@ -307,7 +307,7 @@ def test_two_added_tokens_that_are_equal_when_normalized_are_refused() -> None:
     tokens = {b: bytes([b]) for b in range(256)} | {256: b"HTTP", 257: b"http"}
     added = [AddedToken(t, i, normalized=True) for t, i in (("HTTP", 256), ("http", 257))]
     vocab = Vocabulary(tokens, added_tokens=added, normalizer=["lowercase"])
-    with pytest.raises(VocabularyError, match=r"the same text when normali[sz]ed"):
+    with pytest.raises(VocabularyError, match="the same text when normalized"):
         Tokenizer(vocab)
 
 

@@ -1,10 +1,10 @@
-//! The recounting trainer, as a baseline: for every merge it counts all pairs of the whole corpus
-//! anew and rewrites the whole corpus. Threads that live for the whole training, one shard each.
+//! A baseline trainer that, for every merge, recounts all pairs and rewrites the whole corpus. Each
+//! thread processes one shard for the whole training.
 //!
-//! `recount CORPUS SEPARATOR MERGES THREADS` prints one line `left right` for each merge. Ids are
-//! ck's: byte b is 4 + b, merges are 260, 261, …; ties go to the smallest ids; a pair that is
-//! there only once is not merged. It is as quick as the method allows: 16-bit symbols (so at most
-//! 65,275 merges), 8-byte slots, rewriting in place.
+//! `recount CORPUS SEPARATOR MERGES THREADS` prints one line `left right` per merge. Ids are those
+//! of ck: byte b is 4 + b, merges are 260, 261, …; ties go to the smallest ids; pairs that occur
+//! only once are not merged. It is as fast as the method allows: 16-bit ids (so at most 65,275
+//! merges), 8-byte slots, rewriting in place.
 
 #![forbid(unsafe_code)]
 
@@ -18,9 +18,9 @@ type Slot = (u32, u32);
 const FIRST_BYTE: Id = 4;
 const FIRST_MERGE: Id = 260;
 const MIN_FREQUENCY: u32 = 2;
-/// Stands between documents: no pair crosses it.
+/// Separates documents; no pair crosses it.
 const BOUNDARY: Id = Id::MAX;
-const MOST_MERGES: usize = (BOUNDARY - FIRST_MERGE) as usize;
+const MAX_MERGES: usize = (BOUNDARY - FIRST_MERGE) as usize;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -30,12 +30,12 @@ fn main() -> Result<(), Failure> {
         return Err("usage: recount CORPUS SEPARATOR MERGES THREADS".into());
     };
     let merges = merges.parse::<usize>()?;
-    if merges > MOST_MERGES {
-        return Err(format!("{merges} merges; at most {MOST_MERGES} fit 16-bit ids").into());
+    if merges > MAX_MERGES {
+        return Err(format!("{merges} merges; at most {MAX_MERGES} fit 16-bit ids").into());
     }
     let text = std::fs::read(corpus)?;
     if u32::try_from(text.len()).is_err() {
-        return Err("the corpus has more than 4 GiB, and counts have 32 bits".into());
+        return Err("the corpus is larger than 4 GiB, too large for 32-bit counts".into());
     }
     let threads = threads.parse::<usize>()?.max(1);
     let shards = into_shards(&text, separator.as_bytes(), threads);
@@ -48,7 +48,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Deals the documents out to as many shards as there are threads, by size.
+/// Distributes the documents to one shard per thread, of about equal size.
 fn into_shards(text: &[u8], separator: &[u8], threads: usize) -> Vec<Vec<Id>> {
     let share = text.len().div_ceil(threads);
     let mut shards = vec![Vec::new()];
@@ -81,21 +81,21 @@ fn documents<'t>(text: &'t [u8], separator: &[u8]) -> Vec<&'t [u8]> {
     found
 }
 
-/// Counts, chooses, rewrites, until there are enough merges or no pair is there twice.
+/// Counts, chooses and rewrites until there are enough merges or no pair occurs twice.
 fn train(shards: Vec<Vec<Id>>, merges: usize) -> Vec<(Id, Id)> {
     let threads = shards.len();
-    let tables: Vec<RwLock<Table>> = shards.iter().map(|_| RwLock::default()).collect();
+    let tables: Vec<RwLock<PairTable>> = shards.iter().map(|_| RwLock::default()).collect();
     let bests: Mutex<Vec<Option<Slot>>> = Mutex::new(vec![None; threads]);
     let learned: Mutex<Vec<(Id, Id)>> = Mutex::default();
-    let goes_on = Mutex::new(merges > 0);
+    let is_running = Mutex::new(merges > 0);
     let barrier = Barrier::new(threads);
     std::thread::scope(|scope| {
         for (number, mut shard) in shards.into_iter().enumerate() {
             let (tables, bests, learned) = (&tables, &bests, &learned);
-            let (goes_on, barrier) = (&goes_on, &barrier);
+            let (is_running, barrier) = (&is_running, &barrier);
             scope.spawn(move || {
-                let mut sums = Table::default();
-                while *lock(goes_on) {
+                let mut sums = PairTable::default();
+                while *lock(is_running) {
                     tables[number].write().unwrap_or_else(PoisonError::into_inner).count(&shard);
                     barrier.wait();
                     let best = best_of_part(&mut sums, tables, number);
@@ -105,7 +105,7 @@ fn train(shards: Vec<Vec<Id>>, merges: usize) -> Vec<(Id, Id)> {
                         let best = lock(bests).iter().flatten().copied().max_by(order);
                         let mut learned = lock(learned);
                         learned.extend(best.map(|(key, _)| pair(key)));
-                        *lock(goes_on) = best.is_some() && learned.len() < merges;
+                        *lock(is_running) = best.is_some() && learned.len() < merges;
                     }
                     barrier.wait();
                     let (pair, id) = latest(&lock(learned));
@@ -119,22 +119,22 @@ fn train(shards: Vec<Vec<Id>>, merges: usize) -> Vec<(Id, Id)> {
     learned.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds up the threads' counts for the pairs of one part of all pairs, and gives the best of them.
-fn best_of_part(sums: &mut Table, tables: &[RwLock<Table>], part: usize) -> Option<Slot> {
+/// Adds up the counts of all threads for one part of the pairs and returns the best pair.
+fn best_of_part(sums: &mut PairTable, tables: &[RwLock<PairTable>], part: usize) -> Option<Slot> {
     sums.clear();
     for table in tables {
         let table = table.read().unwrap_or_else(PoisonError::into_inner);
         for &(key, count) in &table.slots {
-            if key != Table::EMPTY && (hash(key) >> 16) as usize % tables.len() == part {
+            if key != PairTable::EMPTY && (hash(key) >> 16) as usize % tables.len() == part {
                 sums.add(key, count);
             }
         }
     }
-    let often = |slot: &Slot| slot.0 != Table::EMPTY && slot.1 >= MIN_FREQUENCY;
-    sums.slots.iter().copied().filter(often).max_by(order)
+    let is_frequent = |slot: &Slot| slot.0 != PairTable::EMPTY && slot.1 >= MIN_FREQUENCY;
+    sums.slots.iter().copied().filter(is_frequent).max_by(order)
 }
 
-/// By count, then the smaller pair of ids: the best is the greatest.
+/// Orders by count, then by smaller ids: the best pair is the maximum.
 fn order(a: &Slot, b: &Slot) -> std::cmp::Ordering {
     a.1.cmp(&b.1).then(b.0.cmp(&a.0))
 }
@@ -143,46 +143,46 @@ fn pair(key: u32) -> (Id, Id) {
     ((key >> 16) as Id, key as Id)
 }
 
-/// The merge learned last, and its id.
+/// The last learned merge, and its id.
 fn latest(learned: &[(Id, Id)]) -> (Option<(Id, Id)>, Id) {
     (learned.last().copied(), FIRST_MERGE + learned.len().saturating_sub(1) as Id)
 }
 
-/// Puts `id` for every occurrence of the pair, from left to right without overlap, in place.
-fn rewrite(symbols: &mut Vec<Id>, (left, right): (Id, Id), id: Id) {
+/// Replaces every occurrence of the pair by `id`, in place, from left to right without overlap.
+fn rewrite(ids: &mut Vec<Id>, (left, right): (Id, Id), id: Id) {
     let (mut read, mut write) = (0, 0);
-    while read < symbols.len() {
-        let is_pair = symbols[read] == left && symbols.get(read + 1) == Some(&right);
-        symbols[write] = if is_pair { id } else { symbols[read] };
+    while read < ids.len() {
+        let is_pair = ids[read] == left && ids.get(read + 1) == Some(&right);
+        ids[write] = if is_pair { id } else { ids[read] };
         read += if is_pair { 2 } else { 1 };
         write += 1;
     }
-    symbols.truncate(write);
+    ids.truncate(write);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Pairs and their counts: open addressing, never more than half full.
-struct Table {
+/// Pairs and their counts: open addressing with a load factor of at most one half.
+struct PairTable {
     slots: Vec<Slot>,
     used: usize,
 }
 
-impl Default for Table {
+impl Default for PairTable {
     fn default() -> Self {
         Self { slots: vec![(Self::EMPTY, 0); 1 << 12], used: 0 }
     }
 }
 
-impl Table {
-    const EMPTY: u32 = u32::MAX; // BOUNDARY twice: no pair
+impl PairTable {
+    const EMPTY: u32 = u32::MAX; // BOUNDARY twice, which is not a pair
 
-    /// Counts every pair of neighbours, overlapping ones too.
-    fn count(&mut self, symbols: &[Id]) {
+    /// Counts every adjacent pair, including overlapping ones.
+    fn count(&mut self, ids: &[Id]) {
         self.clear();
-        for pair in symbols.windows(2) {
+        for pair in ids.windows(2) {
             if pair[0] != BOUNDARY && pair[1] != BOUNDARY {
                 self.add(u32::from(pair[0]) << 16 | u32::from(pair[1]), 1);
             }
@@ -228,7 +228,7 @@ impl Table {
     }
 }
 
-/// Fibonacci hashing: the upper half is well mixed.
+/// Fibonacci hashing, which mixes the upper half well.
 #[inline]
 fn hash(key: u32) -> u64 {
     u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -1,13 +1,14 @@
-//! Where a text that goes on may be cut: no pre-token changes, and no special token is torn.
+//! Cut points: offsets at which text may be split without changing a pre-token or splitting a
+//! special token, even if more text follows.
 
 use crate::pretoken::Pretokenizer;
 use crate::specials::Specials;
 
-/// Few cuts lie inside a special token's text; give up soon if many do.
-const TRIES: usize = 16;
+/// Cut points inside a special token are rare, so give up after this many.
+const MAX_TRIES: usize = 16;
 
-/// The last such place, or `None` if the last few fail. What the pattern allows is proved by `pretoken`; a special token that
-/// has begun in the last bytes may still be completed by what follows.
+/// The last cut point, or `None` if the last few candidates fail. `pretoken` proves what the
+/// pattern allows; a special token that starts in the last bytes may be completed by what follows.
 pub(crate) fn last_cut(
     pretokenizer: &Pretokenizer,
     specials: &[&Specials],
@@ -17,18 +18,19 @@ pub(crate) fn last_cut(
     for set in specials {
         limit = limit.min(certain_length(set, text)?);
     }
-    for _ in 0..TRIES {
-        let place = pretokenizer.last_cut(text, limit)?;
-        if !specials.iter().any(|set| set.lies_across(text, place)) {
-            return Some(place);
+    for _ in 0..MAX_TRIES {
+        let offset = pretokenizer.last_cut(text, limit)?;
+        if !specials.iter().any(|set| set.lies_across(text, offset)) {
+            return Some(offset);
         }
-        limit = place - 1;
+        limit = offset - 1;
     }
     None
 }
 
-/// The end of the last pre-token of `text[start..]`, which starts at a true boundary, that no text added behind
-/// can change and that tears no special token; `start` if there is none.
+/// The end of the last pre-token of `text[start..]` that no appended text can change and that does
+/// not split a special token; `start` if there is no such pre-token. `start` must be a pre-token
+/// boundary.
 pub(crate) fn certain_end(
     pretokenizer: &Pretokenizer,
     specials: &[&Specials],
@@ -39,20 +41,20 @@ pub(crate) fn certain_end(
     for set in specials {
         limit = limit.min(certain_length(set, text).unwrap_or(0));
     }
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         if limit <= start {
             break;
         }
-        let place = start + pretokenizer.certain_end(&text[start..limit]);
-        if place == start || !specials.iter().any(|set| set.lies_across(text, place)) {
-            return place;
+        let offset = start + pretokenizer.certain_end(&text[start..limit]);
+        if offset == start || !specials.iter().any(|set| set.lies_across(text, offset)) {
+            return offset;
         }
-        limit = place - 1;
+        limit = offset - 1;
     }
     start
 }
 
-/// The end of the last special token that is certain.
+/// The end of the last special token that no appended text can change.
 pub(crate) fn last_special_end(specials: &Specials, text: &[u8]) -> Option<usize> {
     let certain = certain_length(specials, text)?;
     let mut last = None;
@@ -64,7 +66,7 @@ pub(crate) fn last_special_end(specials: &Specials, text: &[u8]) -> Option<usize
     last
 }
 
-/// A special token that starts before this place is all there.
+/// A special token that starts before this offset is complete.
 pub(crate) fn certain_length(specials: &Specials, text: &[u8]) -> Option<usize> {
     (text.len() + 1).checked_sub(specials.longest().max(1))
 }

@@ -1,30 +1,30 @@
-//! One error for the crate, a kind per room. The bindings turn each kind into one Python exception.
+//! The crate's error. The bindings map each kind to one Python exception.
 
 use std::fmt;
 
-/// What went wrong.
+/// Why an operation failed.
 #[derive(Debug)]
 pub enum Error {
-    /// A pattern cannot be compiled, or a text made it pass its limits.
+    /// A pattern cannot be compiled, or exceeded its limits on a text.
     Pattern(String),
-    /// Training cannot start or go on.
+    /// Training cannot start or continue.
     Train(String),
     /// A vocabulary breaks a rule that the engine relies on.
     Vocabulary(String),
-    /// Counts do not fit into 64 bits.
+    /// A count does not fit in 64 bits.
     Overflow(String),
-    /// What must be in memory is more than may be.
+    /// The memory budget is too small.
     Memory(String),
     /// A byte of a document is not in the alphabet.
     ForbiddenByte {
         /// The byte.
         byte: u8,
-        /// Where it stands in its file or document, if that can be told.
+        /// Its offset in the file or document, if known.
         offset: Option<u64>,
-        /// The file, where one is known.
+        /// The file, if known.
         path: Option<String>,
     },
-    /// A special token was met in text that may not hold it.
+    /// Text contains a special token that is not allowed.
     SpecialToken {
         /// Its text.
         token: String,
@@ -40,9 +40,9 @@ pub enum Error {
     },
     /// An id that is not in the vocabulary.
     UnknownId(u32),
-    /// The source of documents failed; the box holds its own error.
+    /// The source of documents failed with this error.
     Source(Box<dyn std::error::Error + Send + Sync>),
-    /// The caller asked to stop.
+    /// The caller requested a stop.
     Interrupted,
 }
 
@@ -71,7 +71,8 @@ impl fmt::Display for Error {
             }
             Error::OutsideAlphabet { character, offset } => write!(
                 f,
-                "character {character:?} at byte {offset} is not in the alphabet, and the vocabulary has no unk token"
+                "character {character:?} at byte {offset} is not in the alphabet, and the \
+                 vocabulary has no unk token"
             ),
             Error::UnknownId(id) => write!(f, "id {id} is not in the vocabulary"),
             Error::Source(error) => write!(f, "{error}"),

@@ -1,13 +1,13 @@
 //! Byte-level BPE: the engine.
 //!
-//! Text goes through the rooms in one direction. [`pretoken`] cuts it into pre-tokens, [`counts`] counts
-//! them, [`train`] learns merges from the counts; [`encode`] and [`decode`] apply a vocabulary that was
-//! learned or loaded. `train` and `encode` do not know each other.
+//! Text flows through the modules in one direction: [`pretoken`] splits it into pre-tokens,
+//! [`counts`] counts them, [`train`] learns merges from the counts; [`encode`] and [`decode`] apply
+//! a vocabulary. `train` and `encode` do not depend on each other.
 //!
-//! What is not here: files, printing, environment variables, Python, a global thread pool. Work is done on
-//! the caller's thread, or on as many scoped threads as the caller asks for, which end with the call.
+//! Not here: files, printing, environment variables, Python, a global thread pool. Work is done on
+//! the caller's thread or on scoped threads, as many as the caller allows, which end with the call.
 
-// Only `pretoken/masks.rs` and `prefetch.rs` may: they ask for instructions that Rust has no words for.
+// Exceptions: `pretoken/masks.rs` and `prefetch.rs` for instructions, `huge.rs` for a system call.
 #![deny(unsafe_code)]
 
 pub mod counts;
@@ -21,6 +21,8 @@ pub mod pretoken;
 pub mod rewrite;
 pub mod specials;
 pub mod table;
+#[cfg(test)]
+mod testing;
 mod threads;
 pub mod train;
 

@@ -1,10 +1,10 @@
-//! Special tokens in text: the leftmost first, and of those that start there the longest.
+//! Finds special tokens in text: leftmost first, and of those the longest.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::error::{Error, Result};
 
-/// A set of texts to be found.
+/// A set of special tokens to find.
 pub struct Specials {
     finder: Option<AhoCorasick>,
     texts: Vec<Vec<u8>>,
@@ -13,17 +13,17 @@ pub struct Specials {
 
 /// One occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Occurrence {
-    /// Which text, as its place in the list given to [`Specials::new`].
-    pub index: usize,
+pub(crate) struct Occurrence {
+    /// The index of the special token in the list given to [`Specials::new`].
+    pub(crate) index: usize,
     /// Byte offset of its start.
-    pub start: usize,
+    pub(crate) start: usize,
     /// Byte offset of its end.
-    pub end: usize,
+    pub(crate) end: usize,
 }
 
 impl Specials {
-    /// Prepares the search. Empty texts are refused.
+    /// Prepares the search. Fails if a special token is empty.
     pub fn new<T: AsRef<[u8]>>(texts: &[T]) -> Result<Self> {
         if texts.iter().any(|text| text.as_ref().is_empty()) {
             return Err(Error::Vocabulary("a special token is empty".to_owned()));
@@ -40,7 +40,7 @@ impl Specials {
     }
 
     /// The first occurrence at or after `from`.
-    pub fn find(&self, text: &[u8], from: usize) -> Option<Occurrence> {
+    pub(crate) fn find(&self, text: &[u8], from: usize) -> Option<Occurrence> {
         let found = self.finder.as_ref()?.find(aho_corasick::Input::new(text).range(from..))?;
         Some(Occurrence {
             index: found.pattern().as_usize(),
@@ -49,16 +49,16 @@ impl Specials {
         })
     }
 
-    /// The length of the longest text in bytes.
-    pub fn longest(&self) -> usize {
+    /// The length of the longest special token in bytes.
+    pub(crate) fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Whether any of the texts lies across `place` (starts before it and ends after it).
-    pub fn lies_across(&self, text: &[u8], place: usize) -> bool {
+    /// Whether a special token lies across `offset` (starts before it and ends after it).
+    pub(crate) fn lies_across(&self, text: &[u8], offset: usize) -> bool {
         self.texts.iter().any(|special| {
-            let first = place.saturating_sub(special.len() - 1);
-            let last = (place + special.len() - 1).min(text.len());
+            let first = offset.saturating_sub(special.len() - 1);
+            let last = (offset + special.len() - 1).min(text.len());
             memchr::memmem::find(&text[first..last], special).is_some()
         })
     }

@@ -1,7 +1,7 @@
-//! Work on several threads, which end with the call. Nowhere else in the crate is a thread started.
+//! Scoped threads, which end with the call. No other module of the crate starts threads.
 //!
-//! `each` shares out a list of items, and can be told to stop; `together` is for workers that find their
-//! work themselves.
+//! `for_each` distributes a list of items and can be interrupted; `run_workers` runs workers that
+//! fetch their own work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use crate::error::Result;
 
-/// How often the caller is asked whether work shall go on.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The interval between interrupt checks during long work.
+const INTERRUPT_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Says that the work's result will not be needed.
+/// Set when work should stop because its result is no longer needed.
 #[derive(Default)]
 pub(crate) struct Stop(AtomicBool);
 
@@ -25,15 +25,15 @@ impl Stop {
     }
 }
 
-/// Does `work` to every item on at most so many threads. Short work is done at once, the caller's thread
-/// among them. During long work the caller's thread asks `goes_on` every now and then; if that fails, the
-/// work is told to stop, and it is not known what was done. A thread that cannot be started leaves its
-/// items to the rest; a panic in one is the caller's.
-pub(crate) fn each<T: Send>(
+/// Does `work` on every item with at most `threads` threads. Short work includes the caller's
+/// thread. During long work the caller's thread calls `check_interrupt` at intervals; if that
+/// fails, the work is stopped in an unspecified state. If a thread cannot be started, the others do
+/// its share. Panics propagate to the caller.
+pub(crate) fn for_each<T: Send>(
     items: Vec<T>,
     threads: usize,
     is_long: bool,
-    goes_on: &mut dyn FnMut() -> Result<()>,
+    check_interrupt: &mut dyn FnMut() -> Result<()>,
     work: impl Fn(T, &Stop) + Sync,
 ) -> Result<()> {
     let stop = Stop::default();
@@ -50,13 +50,13 @@ pub(crate) fn each<T: Send>(
         }
     };
     if !is_long {
-        together(threads, &run, run);
+        run_workers(threads, &run, run);
         return Ok(());
     }
     let (ended, all_ended) = channel::<()>();
     std::thread::scope(|scope| {
-        let started = start(scope, threads, || {
-            let (run, ended) = (&run, ended.clone()); // dropped when the thread ends, however it does
+        let started = spawn(scope, threads, || {
+            let (run, ended) = (&run, ended.clone()); // dropped when the thread ends, even by a panic
             move || {
                 let _ended = ended;
                 run();
@@ -67,8 +67,8 @@ pub(crate) fn each<T: Send>(
             run();
             return Ok(());
         }
-        while all_ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
-            if let Err(error) = goes_on() {
+        while all_ended.recv_timeout(INTERRUPT_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            if let Err(error) = check_interrupt() {
                 stop.0.store(true, Ordering::Relaxed);
                 return Err(error);
             }
@@ -77,16 +77,16 @@ pub(crate) fn each<T: Send>(
     })
 }
 
-/// Runs `mine` on the caller's thread and `work` on as many others as make up the number; gives what they
-/// return, the caller's first. A thread that cannot be started leaves its work to the rest; a panic in one
-/// is the caller's.
-pub(crate) fn together<R: Send>(
+/// Runs `mine` on the caller's thread and `work` on `threads - 1` others; returns their results,
+/// the caller's first. If a thread cannot be started, the others do its share. Panics propagate to
+/// the caller.
+pub(crate) fn run_workers<R: Send>(
     threads: usize,
     work: &(impl Fn() -> R + Sync),
     mine: impl FnOnce() -> R,
 ) -> Vec<R> {
     std::thread::scope(|scope| {
-        let others = start(scope, threads.saturating_sub(1), || work);
+        let others = spawn(scope, threads.saturating_sub(1), || work);
         let mut results = vec![mine()];
         for other in others {
             results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
@@ -95,8 +95,8 @@ pub(crate) fn together<R: Send>(
     })
 }
 
-/// Starts so many threads, or as many as can be started.
-fn start<'scope, R: Send + 'scope, W: FnOnce() -> R + Send + 'scope>(
+/// Starts `threads` threads, or as many as possible.
+fn spawn<'scope, R: Send + 'scope, W: FnOnce() -> R + Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     threads: usize,
     mut worker: impl FnMut() -> W,
@@ -105,50 +105,4 @@ fn start<'scope, R: Send + 'scope, W: FnOnce() -> R + Send + 'scope>(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicUsize;
-
-    use super::*;
-    use crate::error::Error;
-
-    #[test]
-    fn every_item_is_worked_on_once() {
-        for (threads, is_long) in [(0, false), (1, false), (1, true), (2, false), (7, true)] {
-            let done: Vec<AtomicUsize> = (0..100).map(|_| AtomicUsize::new(0)).collect();
-            let items = done.iter().collect();
-            let outcome = each(items, threads, is_long, &mut || Ok(()), |item: &AtomicUsize, _| {
-                item.fetch_add(1, Ordering::Relaxed);
-            });
-            assert!(outcome.is_ok());
-            assert!(done.iter().all(|item| item.load(Ordering::Relaxed) == 1));
-        }
-    }
-
-    #[test]
-    fn long_work_is_told_to_stop() {
-        let outcome = each(vec![()], 1, true, &mut || Err(Error::Interrupted), |(), stop| {
-            while !stop.is_set() {
-                std::thread::yield_now();
-            }
-        });
-        assert!(matches!(outcome, Err(Error::Interrupted)));
-    }
-    #[test]
-    fn workers_work_together_and_the_callers_result_comes_first() {
-        for threads in [0, 1, 2, 7] {
-            let next = AtomicUsize::new(1);
-            let results = together(threads, &|| next.fetch_add(1, Ordering::Relaxed), || 0);
-            assert_eq!(results[0], 0);
-            let mut others = results[1..].to_vec();
-            others.sort_unstable();
-            assert_eq!(others, (1..threads.max(1)).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn the_panic_of_a_worker_is_the_callers() {
-        let run = || together(2, &|| std::panic::resume_unwind(Box::new("worker")), || ());
-        let panic = std::panic::catch_unwind(run).unwrap_err();
-        assert_eq!(panic.downcast_ref::<&str>(), Some(&"worker"));
-    }
-}
+mod tests;

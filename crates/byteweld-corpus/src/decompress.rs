@@ -1,4 +1,4 @@
-//! Plain, gzip, zstd and xz files behind one reader. Archives of several members are read to their end.
+//! Opens plain, gzip, zstd and xz files as one kind of reader. All members of an archive are read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,31 +8,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::watch::Watch;
+use crate::change_detector::ChangeDetector;
 
 const BUFFER_BYTES: usize = 256 << 10;
 const GZIP: &[u8] = &[0x1F, 0x8B];
 const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 const XZ: &[u8] = &[0xFD, b'7', b'z', b'X', b'Z', 0];
-/// What would otherwise be taken for text.
-const UNREAD: [(&[u8], &str); 4] = [
+/// Formats that are rejected instead of being read as text.
+const UNSUPPORTED: [(&[u8], &str); 4] = [
     (b"BZh91AY&SY", "bzip2 archive"),
     (b"PK\x03\x04", "zip archive"),
     (b"PAR1", "Parquet file"),
     (b"\x04\x22\x4D\x18", "lz4 archive"),
 ];
-/// The decoder of an xz file may ask for this much memory.
-const XZ_MEMORY_KIB: u32 = 1 << 20;
+/// The memory limit of the xz decoder.
+const XZ_MEMORY_LIMIT_KIB: u32 = 1 << 20;
 
-/// Opens a file; what it holds is what the reader gives, and the watch says whether it stayed the same.
-/// `consumed` is raised by the file's own bytes.
+/// Opens a file for reading its decompressed content, and for detecting changes to it. `consumed`
+/// counts the bytes read from the file itself.
 pub(crate) fn open(
     path: &Path,
     consumed: Arc<AtomicU64>,
-) -> io::Result<(Box<dyn Read + Send>, Watch)> {
-    let watch = Watch::new(File::open(path)?);
-    let file = Counted { file: watch.file(), consumed };
-    Ok((decoder(BufReader::with_capacity(watch.buffer_bytes(BUFFER_BYTES), file))?, watch))
+) -> io::Result<(Box<dyn Read + Send>, ChangeDetector)> {
+    let detector = ChangeDetector::new(File::open(path)?);
+    let file = CountingReader { file: detector.file(), consumed };
+    Ok((decoder(BufReader::with_capacity(detector.buffer_bytes(BUFFER_BYTES), file))?, detector))
 }
 
 /// Whether data starts like a compressed file that can be read.
@@ -52,8 +52,8 @@ pub fn decompress(data: &[u8], limit: usize) -> io::Result<Vec<u8>> {
 
 fn decoder<'a>(mut reader: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let head = reader.fill_buf()?;
-    if let Some((_, name)) = UNREAD.iter().find(|(magic, _)| head.starts_with(magic)) {
-        let message = format!("this is a {name}, which is not read; unpack or convert it first");
+    if let Some((_, name)) = UNSUPPORTED.iter().find(|(magic, _)| head.starts_with(magic)) {
+        let message = format!("this is a {name}, which is not supported; convert it first");
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
     Ok(if head.starts_with(GZIP) {
@@ -61,23 +61,24 @@ fn decoder<'a>(mut reader: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read 
     } else if head.starts_with(ZSTD) || is_skippable(head) {
         Box::new(Zstd { source: reader, decoder: FrameDecoder::new(), in_frame: false })
     } else if head.starts_with(XZ) {
-        Box::new(lzma_rust2::XzReader::new_mem_limit(reader, true, XZ_MEMORY_KIB))
+        Box::new(lzma_rust2::XzReader::new_mem_limit(reader, true, XZ_MEMORY_LIMIT_KIB))
     } else {
         Box::new(reader)
     })
 }
 
-/// Whether a zstd frame that holds no data starts here; some programs write one first.
+/// Whether a skippable zstd frame starts here; some programs write one first.
 fn is_skippable(head: &[u8]) -> bool {
     matches!(head, [first, 0x2A, 0x4D, 0x18, ..] if first & 0xF0 == 0x50)
 }
 
-struct Counted {
+/// Counts the bytes read from a file.
+struct CountingReader {
     file: Arc<File>,
     consumed: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = (&*self.file).read(buffer)?;
         self.consumed.fetch_add(read as u64, Ordering::Relaxed);
@@ -85,7 +86,7 @@ impl Read for Counted {
     }
 }
 
-/// All frames of a zstd file; skippable ones are skipped.
+/// Reads all frames of a zstd file, except skippable ones.
 struct Zstd<R> {
     source: R,
     decoder: FrameDecoder,
@@ -93,7 +94,7 @@ struct Zstd<R> {
 }
 
 impl<R: BufRead> Zstd<R> {
-    /// Goes to the next frame; false at the end of the file.
+    /// Starts the next frame; false at the end of the file.
     fn next_frame(&mut self) -> io::Result<bool> {
         loop {
             if self.source.fill_buf()?.is_empty() {
@@ -144,7 +145,7 @@ impl<R: BufRead> Read for Zstd<R> {
                 && stored.is_some()
                 && stored != self.decoder.get_calculated_checksum()
             {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum is wrong"));
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "checksum mismatch"));
             }
         }
     }

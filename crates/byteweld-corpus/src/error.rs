@@ -1,4 +1,4 @@
-//! What can go wrong while reading: the system says no, or a file is not what it should be.
+//! The errors of reading a corpus.
 
 use std::fmt;
 use std::io;
@@ -7,18 +7,18 @@ use std::path::PathBuf;
 /// Why a corpus cannot be read.
 #[derive(Debug)]
 pub enum Error {
-    /// The operating system refused.
+    /// The operating system reported an error.
     Io {
         /// The file.
         path: PathBuf,
-        /// Its error.
+        /// The system's error.
         error: io::Error,
     },
-    /// A file is not what it should be.
+    /// A file has invalid content.
     Content {
         /// The file.
         path: PathBuf,
-        /// The line, for formats that have lines; it starts at 1.
+        /// The line, counted from 1, for formats with lines.
         line: Option<u64>,
         /// What was found, what was expected, what to do.
         message: String,

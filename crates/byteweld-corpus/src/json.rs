@@ -1,18 +1,19 @@
-//! One field of a JSON record, without building the rest of it.
+//! Extracts one field of a JSON record without building the rest.
 
 use std::fmt;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-/// The bytes of a record's string field. A lone surrogate comes out as its three bytes, which are not UTF-8.
+/// The bytes of a record's string field. A lone surrogate becomes its three bytes, which are not
+/// UTF-8.
 pub(crate) fn field(record: &[u8], name: &str) -> Result<Vec<u8>, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(record);
     let found = Record { name }
         .deserialize(&mut deserializer)
         .and_then(|found| deserializer.end().map(|()| found))
-        .map_err(|e| format!("the record cannot be read: {e}"))?;
+        .map_err(|e| format!("cannot parse the record: {e}"))?;
     found.ok_or_else(|| {
-        format!("the record has no field {name:?}; name the text's field with field= (--field)")
+        format!("the record has no field {name:?}; pass the field of the text as field= (--field)")
     })
 }
 
@@ -68,7 +69,7 @@ impl<'de> Deserialize<'de> for Text {
                 Ok(Text(text.as_bytes().to_vec()))
             }
         }
-        // Asked for bytes, serde_json lets lone surrogates through, so that we can say what happens to them.
+        // As bytes, serde_json accepts lone surrogates, so that the caller can handle them.
         deserializer.deserialize_bytes(Bytes)
     }
 }

@@ -1,4 +1,4 @@
-//! Documents in pieces, file after file.
+//! Reads the documents of a list of files, in pieces.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicU64;
 
 use memchr::memmem;
 
+use crate::change_detector::ChangeDetector;
 use crate::error::{Error, Result};
-use crate::watch::Watch;
 use crate::{decompress, json, utf8};
 
-/// How much is read from a file at once where documents must be found in it.
+/// The read size where a file must be searched for the ends of documents.
 const WINDOW_BYTES: usize = 256 << 10;
 
-/// Some programs write it at the start of a file; it is no part of the first record.
+/// Some programs write it at the start of a file; it is not part of the first record.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// What a document is in a text file.
@@ -24,37 +24,37 @@ pub enum Unit {
     File,
     /// A line, with its line ending.
     Line,
-    /// What lies between two separators; they belong to no document.
+    /// The text between two separators, which do not belong to any document.
     Separator(Vec<u8>),
 }
 
-/// What to do with a document that cannot be read as it should.
+/// What to do with an invalid document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnError {
-    /// A record that is not what it should be is an error. Bytes of text files are taken as they are.
+    /// Invalid records are an error. Bytes of text files are not checked.
     Fail,
-    /// Such records are left out, and so are documents that are not UTF-8, and files that are gone or may not
-    /// be opened. To know the second, a document is held in memory whole.
+    /// Invalid records, documents that are not UTF-8, and files that are missing or cannot be
+    /// opened are skipped. To check UTF-8, a whole document is held in memory.
     Skip,
-    /// What is not UTF-8 is replaced by U+FFFD; records that are broken otherwise are an error.
+    /// Invalid UTF-8 is replaced by U+FFFD; records that are invalid otherwise are an error.
     Replace,
 }
 
-/// How to read.
+/// The options of reading.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// What a document is in a text file.
     pub unit: Unit,
     /// The field of a JSON record that holds the text.
     pub field: String,
-    /// What to do with what cannot be read.
+    /// What to do with an invalid document.
     pub on_error: OnError,
 }
 
-/// What came after the bytes that were read.
+/// What follows the bytes that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// The document may go on.
+pub enum ReadStatus {
+    /// The document may continue.
     More,
     /// The document is complete.
     DocumentEnd,
@@ -62,36 +62,36 @@ pub enum Piece {
     CorpusEnd,
 }
 
-/// A reader of many files.
+/// Reads a list of files.
 pub struct Reader {
     files: std::vec::IntoIter<PathBuf>,
     options: Options,
     open: Option<OpenFile>,
     consumed: Arc<AtomicU64>,
     skipped: u64,
-    last_place: (Option<Arc<PathBuf>>, Option<u64>),
+    last_location: (Option<Arc<PathBuf>>, Option<u64>),
 }
 
 struct OpenFile {
     path: Arc<PathBuf>,
     input: Box<dyn std::io::Read + Send>,
-    watch: Watch,
+    detector: ChangeDetector,
     is_json: bool,
-    /// Bytes read from `input` and not given out.
+    /// Bytes read from `input`; those before `start` are consumed.
     window: Vec<u8>,
     start: usize,
     at_end: bool,
-    /// Whether the current document has been given out in part.
-    begun: bool,
+    /// Whether a part of the current document has been returned.
+    is_open_document: bool,
     documents: u64,
-    /// The number of the JSON record read last; the first is 1.
+    /// The line of the last JSON record, counted from 1.
     line: u64,
-    /// How many of the file's (unpacked) bytes have been given out or passed over.
+    /// The number of decompressed bytes returned or skipped so far.
     offset: u64,
 }
 
 impl Reader {
-    /// Makes a reader. Files are opened one after another, when their turn comes.
+    /// Creates a reader. Each file is opened when the previous one is finished.
     pub fn new(files: Vec<PathBuf>, options: Options) -> Self {
         Self {
             files: files.into_iter(),
@@ -99,43 +99,45 @@ impl Reader {
             open: None,
             consumed: Arc::new(AtomicU64::new(0)),
             skipped: 0,
-            last_place: (None, None),
+            last_location: (None, None),
         }
     }
 
-    /// A counter of bytes taken from the files, as they are on disk.
+    /// A counter of the (compressed) bytes read from disk.
     pub fn consumed(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.consumed)
     }
 
-    /// How many documents were skipped.
+    /// The number of documents skipped.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// The file that the bytes given out last are from, and where in it (unpacked) they start; not for JSON
-    /// and replaced text, whose bytes are not those of the file.
-    pub fn place(&self) -> (Option<&Path>, Option<u64>) {
-        (self.last_place.0.as_ref().map(|path| path.as_path()), self.last_place.1)
+    /// The file of the last bytes returned, and their (decompressed) offset in it. There is no
+    /// offset for JSON and replaced text, whose bytes are not those of the file.
+    pub fn location(&self) -> (Option<&Path>, Option<u64>) {
+        (self.last_location.0.as_ref().map(|path| path.as_path()), self.last_location.1)
     }
 
-    /// Appends the next bytes of the current document to `buffer`, about `want` of them.
-    pub fn read(&mut self, buffer: &mut Vec<u8>, want: usize) -> Result<Piece> {
+    /// Appends the next bytes of the current document to `buffer`, about `want` bytes.
+    pub fn read(&mut self, buffer: &mut Vec<u8>, want: usize) -> Result<ReadStatus> {
         loop {
             if self.open.is_none() {
-                let Some(path) = self.files.next() else { return Ok(Piece::CorpusEnd) };
+                let Some(path) = self.files.next() else { return Ok(ReadStatus::CorpusEnd) };
                 match OpenFile::new(path, Arc::clone(&self.consumed)) {
-                    Err(error) if self.options.on_error == OnError::Skip && is_absence(&error) => {
+                    Err(error)
+                        if self.options.on_error == OnError::Skip && is_unreadable_file(&error) =>
+                    {
                         self.skipped += 1;
                         continue;
                     }
                     opened => self.open = Some(opened?),
                 }
             }
-            let Some(file) = &mut self.open else { return Ok(Piece::CorpusEnd) };
+            let Some(file) = &mut self.open else { return Ok(ReadStatus::CorpusEnd) };
             let start =
                 (!file.is_json && self.options.on_error != OnError::Replace).then_some(file.offset);
-            self.last_place = (Some(Arc::clone(&file.path)), start);
+            self.last_location = (Some(Arc::clone(&file.path)), start);
             let step = if file.is_json {
                 file.read_record(buffer, &self.options)?
             } else if self.options.on_error == OnError::Skip {
@@ -145,22 +147,22 @@ impl Reader {
                 file.read_text(buffer, want, &self.options.unit, replace)?
             };
             match step {
-                Step::More => return Ok(Piece::More),
-                Step::DocumentEnd => return Ok(Piece::DocumentEnd),
+                Step::More => return Ok(ReadStatus::More),
+                Step::DocumentEnd => return Ok(ReadStatus::DocumentEnd),
                 Step::Skipped => self.skipped += 1,
                 Step::FileEnd => self.open = None,
             }
         }
     }
 
-    /// Puts the next document into `buffer`; false when there are no more.
+    /// Replaces the content of `buffer` by the next document; false at the end of the corpus.
     pub fn next_document(&mut self, buffer: &mut Vec<u8>) -> Result<bool> {
         buffer.clear();
         loop {
             match self.read(buffer, WINDOW_BYTES.max(buffer.len()))? {
-                Piece::More => {}
-                Piece::DocumentEnd => return Ok(true),
-                Piece::CorpusEnd => return Ok(false),
+                ReadStatus::More => {}
+                ReadStatus::DocumentEnd => return Ok(true),
+                ReadStatus::CorpusEnd => return Ok(false),
             }
         }
     }
@@ -176,7 +178,7 @@ enum Step {
 
 impl OpenFile {
     fn new(path: PathBuf, consumed: Arc<AtomicU64>) -> Result<Self> {
-        let (input, watch) =
+        let (input, detector) =
             decompress::open(&path, consumed).map_err(|error| match error.kind() {
                 std::io::ErrorKind::Unsupported => {
                     Error::Content { path: path.clone(), line: None, message: error.to_string() }
@@ -187,12 +189,12 @@ impl OpenFile {
         Ok(Self {
             path: Arc::new(path),
             input,
-            watch,
+            detector,
             is_json,
             window: Vec::new(),
             start: 0,
             at_end: false,
-            begun: false,
+            is_open_document: false,
             documents: 0,
             line: 0,
             offset: 0,
@@ -203,11 +205,9 @@ impl OpenFile {
         if error.raw_os_error().is_some() {
             return Error::Io { path: self.path.to_path_buf(), error };
         }
-        // The rest is what decompressors say of archives.
+        // All other errors come from decompressors.
         let message = match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => {
-                "the archive ends too early; it is truncated".to_owned()
-            }
+            std::io::ErrorKind::UnexpectedEof => "the archive is truncated".to_owned(),
             _ => format!("the archive is damaged: {error}"),
         };
         Error::Content { path: self.path.to_path_buf(), line: None, message }
@@ -218,7 +218,7 @@ impl OpenFile {
         Error::Content { path: self.path.to_path_buf(), line, message: message.to_owned() }
     }
 
-    /// Reads more into the window; true if something came.
+    /// Reads more of the file into the window; false at its end.
     fn fill(&mut self, want: usize) -> Result<bool> {
         let mut window = std::mem::take(&mut self.window);
         window.drain(..self.start);
@@ -228,7 +228,7 @@ impl OpenFile {
         read
     }
 
-    /// Appends more of the file; true if something came.
+    /// Appends more of the file to `buffer`; false at its end.
     fn read_into(&mut self, buffer: &mut Vec<u8>, want: usize) -> Result<bool> {
         if self.at_end {
             return Ok(false);
@@ -236,8 +236,8 @@ impl OpenFile {
         let read = self.input.by_ref().take(want as u64).read_to_end(buffer);
         self.at_end = matches!(read, Ok(0));
         if self.at_end || read.is_err() {
-            // An archive that was cut short meanwhile is not damaged: say what happened to it.
-            if let Some(change) = self.watch.find_change() {
+            // An archive truncated meanwhile is not damaged: report the change instead.
+            if let Some(change) = self.detector.find_change() {
                 return Err(Error::Content {
                     path: self.path.to_path_buf(),
                     line: None,
@@ -249,7 +249,7 @@ impl OpenFile {
         Ok(read > 0)
     }
 
-    /// Some of a text document.
+    /// Reads a part of a text document.
     fn read_text(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -259,21 +259,22 @@ impl OpenFile {
     ) -> Result<Step> {
         let want = want.clamp(1 << 12, 16 << 20);
         if matches!(unit, Unit::File) && !replace && self.start == self.window.len() {
-            // Nothing is looked for in it: it need not go through the window.
+            // The file is not searched, so it bypasses the window.
             let before = buffer.len();
             if self.read_into(buffer, want)? {
                 self.offset += (buffer.len() - before) as u64;
-                self.begun = true;
+                self.is_open_document = true;
                 return Ok(Step::More);
             }
         }
         if self.start == self.window.len() && !self.fill(want)? {
-            // The end of the file ends a document that was begun; and a file is one even if it is empty.
-            let is_document = self.begun || (matches!(unit, Unit::File) && self.documents == 0);
+            // The end of the file ends an open document; an empty file is a document, too.
+            let is_document =
+                self.is_open_document || (matches!(unit, Unit::File) && self.documents == 0);
             return Ok(if is_document { self.end_document() } else { Step::FileEnd });
         }
         let rest = &self.window[self.start..];
-        let (take, pass, ends) = match unit {
+        let (take, skip, ends) = match unit {
             Unit::File => (rest.len(), 0, false),
             Unit::Line => match memchr::memchr(b'\n', rest) {
                 Some(at) => (at + 1, 0, true),
@@ -281,39 +282,39 @@ impl OpenFile {
             },
             Unit::Separator(separator) => match memmem::find(rest, separator) {
                 Some(at) => (at, separator.len(), true),
-                // A separator may have begun in the last bytes.
+                // A separator may start in the last bytes.
                 None if self.at_end => (rest.len(), 0, false),
                 None => (rest.len().saturating_sub(separator.len() - 1), 0, false),
             },
         };
-        let left = if replace {
+        let remaining = if replace {
             utf8::append_replaced(&rest[..take], ends || self.at_end, buffer)
         } else {
             buffer.extend_from_slice(&rest[..take]);
             0
         };
-        let given = take - left;
-        self.start += given;
-        self.offset += given as u64;
+        let taken = take - remaining;
+        self.start += taken;
+        self.offset += taken as u64;
         if ends {
-            self.start += pass;
-            self.offset += pass as u64;
+            self.start += skip;
+            self.offset += skip as u64;
             return Ok(self.end_document());
         }
-        self.begun |= given > 0;
-        if given == 0 {
-            self.fill(WINDOW_BYTES)?; // what is left is the start of a character or of a separator
+        self.is_open_document |= taken > 0;
+        if taken == 0 {
+            self.fill(WINDOW_BYTES)?; // the rest is the start of a character or of a separator
         }
         Ok(Step::More)
     }
 
     fn end_document(&mut self) -> Step {
-        self.begun = false;
+        self.is_open_document = false;
         self.documents += 1;
         Step::DocumentEnd
     }
 
-    /// A whole text document, if it is UTF-8.
+    /// Reads a whole text document and skips it if it is not UTF-8.
     fn read_valid_document(&mut self, buffer: &mut Vec<u8>, unit: &Unit) -> Result<Step> {
         let start = buffer.len();
         loop {
@@ -331,7 +332,7 @@ impl OpenFile {
         }
     }
 
-    /// The text of the next JSON record. Empty lines are none.
+    /// Reads the text of the next JSON record, skipping empty lines.
     fn read_record(&mut self, buffer: &mut Vec<u8>, options: &Options) -> Result<Step> {
         let found = loop {
             let length = self.find_line()?;
@@ -362,8 +363,8 @@ impl OpenFile {
             (_, OnError::Skip) => return Ok(Step::Skipped),
             (Ok(_), OnError::Fail) => {
                 return Err(self.content(
-                    "the text is not UTF-8 (a wrong byte, or a lone surrogate); pass on_error='replace' or \
-                     'skip' (--on-error)",
+                    "the text is not UTF-8 (an invalid byte or a lone surrogate); pass \
+                     on_error='replace' or 'skip' (--on-error)",
                 ));
             }
             (Err(message), _) => {
@@ -384,7 +385,7 @@ impl OpenFile {
                 return Ok(searched + at + 1);
             }
             searched = rest.len();
-            // Read as much again, so that one long line stays linear.
+            // Double the window, so that one long line takes linear time.
             if !self.fill(WINDOW_BYTES.max(searched))? {
                 return Ok(searched);
             }
@@ -392,15 +393,15 @@ impl OpenFile {
     }
 }
 
-/// Whether a file is not there to be read; nothing of it was given out. A want of memory or of descriptors is
-/// no such thing.
-fn is_absence(error: &Error) -> bool {
+/// Whether a file is missing or cannot be opened. Running out of memory or file descriptors is
+/// different: it is not the file's fault.
+fn is_unreadable_file(error: &Error) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotFound, PermissionDenied};
     let Error::Io { error, .. } = error else { return false };
     matches!(error.kind(), NotFound | PermissionDenied | IsADirectory)
 }
 
-/// Whether a file's name says JSON lines, with or without a compression's suffix.
+/// Whether a file's name ends in a suffix of JSON lines, optionally compressed.
 fn is_json_lines(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let name =

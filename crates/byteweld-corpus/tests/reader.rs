@@ -1,12 +1,12 @@
 //! Documents of every kind of file, whole and in pieces.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot make its file has failed")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use byteweld_corpus::{Error, OnError, Options, Piece, Reader, Unit};
+use byteweld_corpus::{Error, OnError, Options, ReadStatus, Reader, Unit};
 
 fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -53,10 +53,10 @@ fn lines_keep_their_endings() {
 }
 
 #[test]
-fn separators_belong_to_no_document_wherever_windows_are_cut() {
+fn separators_are_removed_even_across_windows() {
     let path = file("separators", "a.txt", b"one<|x|><|x|>two<|x|>");
     assert_eq!(documents(&path, separator("<|x|>"), OnError::Fail).unwrap(), ["one", "", "two"]);
-    // A separator across every cut of the window (256 KiB).
+    // A separator at every position across the end of the window (256 KiB).
     for shift in 0..6 {
         let start = "a".repeat((256 << 10) - shift);
         let path = file("separators", "b.txt", format!("{start}<|x|>end").as_bytes());
@@ -68,7 +68,7 @@ fn separators_belong_to_no_document_wherever_windows_are_cut() {
 }
 
 #[test]
-fn json_lines_give_one_field() {
+fn one_field_of_json_lines_is_read() {
     let text =
         b"{\"text\": \"one\\n\", \"n\": [1, {}]}\n\n  \n{\"id\": 1, \"text\": \"tw\\u00f6\"}";
     let path = file("json", "a.jsonl", text);
@@ -93,7 +93,7 @@ fn bad_records_fail_with_their_line_or_are_skipped() {
 }
 
 #[test]
-fn what_is_not_utf8_is_kept_replaced_or_skipped() {
+fn invalid_utf8_is_kept_replaced_or_skipped() {
     let path = file("utf8", "a.txt", b"a\xff\nb\xe2\x82");
     let mut reader = Reader::new(vec![path.to_owned()], options(Unit::File, OnError::Fail));
     let mut document = Vec::new();
@@ -123,7 +123,7 @@ fn a_character_across_windows_is_not_replaced() {
 }
 
 #[test]
-fn gzip_is_read_through_all_members_and_truncation_is_an_error() {
+fn all_members_of_gzip_are_read_and_truncation_is_an_error() {
     let member = |text: &str| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(text.as_bytes()).unwrap();
@@ -137,7 +137,7 @@ fn gzip_is_read_through_all_members_and_truncation_is_an_error() {
 }
 
 #[test]
-fn zstd_is_read_through_all_frames_and_truncation_is_an_error() {
+fn all_frames_of_zstd_are_read_and_truncation_is_an_error() {
     let frame = |text: &str| {
         let level = ruzstd::encoding::CompressionLevel::Fastest;
         ruzstd::encoding::compress_to_vec(text.as_bytes(), level)
@@ -151,13 +151,13 @@ fn zstd_is_read_through_all_frames_and_truncation_is_an_error() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_part_of_the_first_record() {
+fn a_byte_order_mark_is_not_part_of_the_first_record() {
     let path = file("mark", "a.jsonl", b"\xEF\xBB\xBF{\"text\": \"one\"}\n");
     assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), ["one"]);
 }
 
 #[test]
-fn archives_that_are_not_read_are_refused_by_name() {
+fn unsupported_archives_are_rejected_by_name() {
     for (start, name) in
         [(&b"BZh91AY&SY"[..], "bzip2"), (b"PK\x03\x04", "zip"), (b"PAR1", "Parquet")]
     {
@@ -168,17 +168,17 @@ fn archives_that_are_not_read_are_refused_by_name() {
 }
 
 #[test]
-fn pieces_are_bounded_and_places_are_told() {
+fn pieces_are_bounded_and_their_offsets_reported() {
     let path = file("pieces", "a.txt", &b"abcdefgh".repeat(100_000));
     let mut reader = Reader::new(vec![path], options(Unit::File, OnError::Fail));
     let mut buffer = Vec::new();
-    assert_eq!(reader.read(&mut buffer, 10_000).unwrap(), Piece::More);
+    assert_eq!(reader.read(&mut buffer, 10_000).unwrap(), ReadStatus::More);
     assert!(buffer.len() <= 10_000);
-    assert_eq!(reader.place().1, Some(0));
+    assert_eq!(reader.location().1, Some(0));
     let first = buffer.len() as u64;
-    assert_eq!(reader.read(&mut buffer, 10_000).unwrap(), Piece::More);
-    assert_eq!(reader.place().1, Some(first));
-    while reader.read(&mut buffer, 10_000).unwrap() == Piece::More {}
+    assert_eq!(reader.read(&mut buffer, 10_000).unwrap(), ReadStatus::More);
+    assert_eq!(reader.location().1, Some(first));
+    while reader.read(&mut buffer, 10_000).unwrap() == ReadStatus::More {}
     assert_eq!(buffer.len(), 800_000);
     assert_eq!(reader.consumed().load(std::sync::atomic::Ordering::Relaxed), 800_000);
 }
@@ -190,7 +190,7 @@ fn a_missing_file_is_an_io_error_with_its_path() {
 }
 
 #[test]
-fn a_missing_file_can_be_skipped_and_is_counted() {
+fn skipped_files_are_counted() {
     let here = file("skipped", "a.txt", b"one");
     let files = vec![folder("skipped").join("none.txt"), here, folder("skipped")];
     let mut reader = Reader::new(files, options(Unit::File, OnError::Skip));

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use byteweld_core::counts::{DocumentSource, Read};
-use byteweld_corpus::{OnError, Options, Piece, Reader, Unit};
+use byteweld_core::counts::{DocumentSource, ReadStatus};
+use byteweld_corpus::{OnError, Options, Reader, Unit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -56,16 +56,16 @@ impl DocumentSource for Source {
         &mut self,
         buffer: &mut Vec<u8>,
         want: usize,
-    ) -> Result<Read, Box<dyn std::error::Error + Send + Sync>> {
+    ) -> Result<ReadStatus, Box<dyn std::error::Error + Send + Sync>> {
         Ok(match self.0.read(buffer, want)? {
-            Piece::More => Read::More,
-            Piece::DocumentEnd => Read::DocumentEnd,
-            Piece::CorpusEnd => Read::CorpusEnd,
+            byteweld_corpus::ReadStatus::More => ReadStatus::More,
+            byteweld_corpus::ReadStatus::DocumentEnd => ReadStatus::DocumentEnd,
+            byteweld_corpus::ReadStatus::CorpusEnd => ReadStatus::CorpusEnd,
         })
     }
 
-    fn place(&self) -> (Option<String>, Option<u64>) {
-        let (path, offset) = self.0.place();
+    fn location(&self) -> (Option<String>, Option<u64>) {
+        let (path, offset) = self.0.location();
         (path.map(|path| path.display().to_string()), offset)
     }
 }

@@ -114,7 +114,7 @@ impl core::Spill for SpilledRuns {
         part_of(pretoken)
     }
 
-    fn go_on(&self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    fn check_interrupt(&self) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         match self.check() {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Box::new(byteweld_spill::Error::Interrupted)),

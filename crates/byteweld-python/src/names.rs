@@ -1,7 +1,7 @@
 //! Choices that have names in Python: each enum lists its names once and is extracted by them.
 
 use byteweld_core::encode::{Gaps, Ranking};
-use byteweld_core::rewrite::{Behaviour, Form, NormalStep, Step};
+use byteweld_core::rewrite::{Form, NormalizerStep, SplitBehavior, SplitStep};
 use byteweld_core::train::TieBreak;
 use byteweld_corpus::{OnError, Unit};
 use pyo3::exceptions::PyValueError;
@@ -53,31 +53,31 @@ impl Named for Gaps {
     ];
 }
 
-impl Named for Behaviour {
+impl Named for SplitBehavior {
     const WHAT: &'static str = "behavior";
     const NAMES: Names<Self> = &[
-        ("isolated", || Behaviour::Isolated),
-        ("removed", || Behaviour::Removed),
-        ("merged_with_previous", || Behaviour::MergedWithPrevious),
-        ("merged_with_next", || Behaviour::MergedWithNext),
-        ("contiguous", || Behaviour::Contiguous),
+        ("isolated", || SplitBehavior::Isolated),
+        ("removed", || SplitBehavior::Removed),
+        ("merged_with_previous", || SplitBehavior::MergedWithPrevious),
+        ("merged_with_next", || SplitBehavior::MergedWithNext),
+        ("contiguous", || SplitBehavior::Contiguous),
     ];
 }
 
-impl Named for Step {
+impl Named for SplitStep {
     const WHAT: &'static str = "step";
     const NAMES: Names<Self> =
-        &[("prefix-space", || Step::PrefixSpace), ("byte-letters", || Step::ByteLetters)];
+        &[("prefix-space", || SplitStep::PrefixSpace), ("byte-letters", || SplitStep::ByteLetters)];
 }
 
-impl Named for NormalStep {
+impl Named for NormalizerStep {
     const WHAT: &'static str = "normalizer";
     const NAMES: Names<Self> = &[
-        ("nfc", || NormalStep::Form(Form::Nfc)),
-        ("nfd", || NormalStep::Form(Form::Nfd)),
-        ("nfkc", || NormalStep::Form(Form::Nfkc)),
-        ("nfkd", || NormalStep::Form(Form::Nfkd)),
-        ("lowercase", || NormalStep::Lowercase),
+        ("nfc", || NormalizerStep::Form(Form::Nfc)),
+        ("nfd", || NormalizerStep::Form(Form::Nfd)),
+        ("nfkc", || NormalizerStep::Form(Form::Nfkc)),
+        ("nfkd", || NormalizerStep::Form(Form::Nfkd)),
+        ("lowercase", || NormalizerStep::Lowercase),
     ];
 }
 

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict};
 /// Tokens by id and merges in rank order. Immutable.
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct Table {
-    inner: core::Table,
+    inner: core::VocabTable,
 }
 
 impl Table {
@@ -34,17 +34,17 @@ impl Table {
     /// Reads a rank file; None if anything in it is unusual.
     #[staticmethod]
     fn of_ranks(py: Python<'_>, data: &[u8]) -> Option<Self> {
-        py.detach(|| core::Table::of_ranks(data)).map(|inner| Self { inner })
+        py.detach(|| core::VocabTable::from_ranks(data)).map(|inner| Self { inner })
     }
 
     /// Reads what `store` wrote; None if it is anything else.
     #[staticmethod]
     fn restore(py: Python<'_>, data: &[u8]) -> Option<Self> {
-        py.detach(|| core::Table::restore(data)).map(|inner| Self { inner })
+        py.detach(|| core::VocabTable::from_bytes(data)).map(|inner| Self { inner })
     }
 
     fn store<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &py.detach(|| self.inner.store()))
+        PyBytes::new(py, &py.detach(|| self.inner.to_bytes()))
     }
 
     fn __len__(&self) -> usize {
@@ -82,7 +82,7 @@ impl Table {
     }
 
     fn with_merges_of_ranks(&self, py: Python<'_>) -> Option<Self> {
-        py.detach(|| self.inner.with_merges_of_ranks()).map(|inner| Self { inner })
+        py.detach(|| self.inner.with_recovered_merges()).map(|inner| Self { inner })
     }
 
     fn makes_every_token(&self, py: Python<'_>, without: Vec<u32>) -> bool {
@@ -113,7 +113,7 @@ impl Table {
 /// The tokens and merges of a tokenizer.json, in byte letters. Immutable.
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct LetterModel {
-    inner: core::LetterModel,
+    inner: core::JsonModel,
 }
 
 #[pymethods]
@@ -121,7 +121,7 @@ impl LetterModel {
     /// Reads the file; None if anything in the vocabulary or the merges is unusual.
     #[staticmethod]
     fn of_json(py: Python<'_>, data: &[u8]) -> Option<Self> {
-        py.detach(|| core::LetterModel::of_json(data)).map(|inner| Self { inner })
+        py.detach(|| core::JsonModel::from_json(data)).map(|inner| Self { inner })
     }
 
     /// The file with both values empty.

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use byteweld_core::encode::{self as core, Gaps, Ranking};
 use byteweld_core::pretoken::Pretokenizer;
-use byteweld_core::rewrite::{AddedToken, Behaviour, NormalStep, Normaliser, Step, Steps};
+use byteweld_core::rewrite::{
+    AddedToken, Normalizer, NormalizerStep, SplitBehavior, SplitChain, SplitStep,
+};
 use pyo3::prelude::*;
 
 use crate::error::raise;
@@ -36,16 +38,16 @@ fn added_token(added: Added) -> AddedToken {
 /// A step: its name, or the pattern, behavior and invert of a split.
 #[derive(FromPyObject)]
 enum StepArgument {
-    Mark(ByName<Step>),
-    Split(String, ByName<Behaviour>, bool),
+    Mark(ByName<SplitStep>),
+    Split(String, ByName<SplitBehavior>, bool),
 }
 
 impl StepArgument {
-    fn into_step(self) -> byteweld_core::Result<Step> {
+    fn into_step(self) -> byteweld_core::Result<SplitStep> {
         Ok(match self {
             StepArgument::Mark(ByName(step)) => step,
-            StepArgument::Split(pattern, ByName(behaviour), invert) => {
-                Step::Split { pattern: Pretokenizer::new(Some(&pattern))?, behaviour, invert }
+            StepArgument::Split(pattern, ByName(behavior), invert) => {
+                SplitStep::Split { pattern: Pretokenizer::new(Some(&pattern))?, behavior, invert }
             }
         })
     }
@@ -54,16 +56,16 @@ impl StepArgument {
 /// A normalizer: its name, or the pattern and content of a replacement.
 #[derive(FromPyObject)]
 enum NormalArgument {
-    Form(ByName<NormalStep>),
+    Form(ByName<NormalizerStep>),
     Replace(String, String),
 }
 
 impl NormalArgument {
-    fn into_step(self) -> byteweld_core::Result<NormalStep> {
+    fn into_step(self) -> byteweld_core::Result<NormalizerStep> {
         Ok(match self {
             NormalArgument::Form(ByName(step)) => step,
             NormalArgument::Replace(pattern, content) => {
-                NormalStep::Replace { pattern: Pretokenizer::new(Some(&pattern))?, content }
+                NormalizerStep::Replace { pattern: Pretokenizer::new(Some(&pattern))?, content }
             }
         })
     }
@@ -117,8 +119,8 @@ pub(crate) fn prepare(vocab: &Bound<'_, PyAny>) -> PyResult<(core::Encoder, Vec<
             added,
             added_bytes: slices(&added_bytes),
             pattern: traits.pattern,
-            steps: Steps::new(steps?),
-            normaliser: Normaliser::new(normalizer?),
+            steps: SplitChain::new(steps?),
+            normalizer: Normalizer::new(normalizer?),
             gaps: traits.alphabet.0,
             unk: traits.roles.get("unk").copied(),
         })

@@ -1,4 +1,4 @@
-//! What can go wrong with counts on disk.
+//! The errors of counts on disk.
 
 use std::fmt;
 use std::io;
@@ -7,23 +7,23 @@ use std::path::PathBuf;
 /// Why counts cannot be written to disk or read back.
 #[derive(Debug)]
 pub enum Error {
-    /// The operating system refused: no such folder, no right to write, no space left.
+    /// The operating system failed: no such folder, no permission, no space left.
     Io {
         /// The folder of the temporary file.
         folder: PathBuf,
         /// The system's error.
         error: io::Error,
     },
-    /// The temporary file does not hold what was written.
+    /// The temporary file does not contain what was written.
     Damaged {
         /// Its folder.
         folder: PathBuf,
     },
-    /// A count passes 64 bits.
+    /// A count exceeds 64 bits.
     Overflow(String),
-    /// Two pre-tokens cannot be in memory together.
+    /// The memory budget is too small for two pre-tokens.
     Memory(String),
-    /// The caller asked to stop.
+    /// The caller requested a stop.
     Interrupted,
 }
 
@@ -36,8 +36,9 @@ impl fmt::Display for Error {
             Error::Io { folder, error } => write!(f, "{}: {error}", folder.display()),
             Error::Damaged { folder } => write!(
                 f,
-                "{}: the temporary file of counts does not hold what was written to it; was it cut, or is \
-                 the disk broken? count again, with TMPDIR on another disk",
+                "{}: the temporary file of counts does not contain what was written to it; it may \
+                 have been truncated, or the disk may be faulty; count again with TMPDIR on \
+                 another disk",
                 folder.display()
             ),
             Error::Overflow(message) | Error::Memory(message) => f.write_str(message),

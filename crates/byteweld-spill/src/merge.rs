@@ -1,7 +1,7 @@
-//! Adding up sorted sections: the smallest pre-token of all comes out first, with the sum of its counts.
+//! K-way merge of sorted sections, adding up the counts of equal pre-tokens.
 //!
-//! So many sections are read at once as their buffers fit into memory. If there are more, some are merged
-//! to one first. Parts have nothing in common, so each thread merges parts of its own.
+//! The fan-in is as large as the buffers allow; with more sections, several passes are needed.
+//! Parts are independent, so each thread merges whole parts.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -12,69 +12,69 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::PARTS;
 use crate::error::{Error, Result};
-use crate::section::{LEAST_BUFFER, Reader, Section, Writer};
-use crate::sorted::Sorted;
+use crate::section::{MIN_BUFFER_BYTES, Reader, Section, Writer};
+use crate::sorted_counts::SortedCounts;
 use crate::spool::{CHUNK_BYTES, Spool};
 
-/// More than this makes nothing faster.
-const MOST_BUFFER: usize = 256 << 10;
-/// With fewer sections at once than this, another thread is not worth its memory.
-const GOOD_FAN_IN: usize = 16;
-/// Whether to stop is asked after so many pre-tokens.
-const ASK_EVERY: u32 = 1 << 12;
-/// What a reader takes besides its buffer.
+/// Larger buffers are not faster.
+const MAX_BUFFER_BYTES: usize = 256 << 10;
+/// Threads are reduced until each has at least this fan-in.
+const MIN_FAN_IN_PER_THREAD: usize = 16;
+/// The number of pre-tokens between two calls of `keep_going`.
+const CHECK_INTERVAL: u32 = 1 << 12;
+/// The memory of a reader besides its buffer.
 const READER_BYTES: usize = 256;
 
-/// How to merge.
+/// The options of a merge.
 #[derive(Clone, Copy)]
 pub struct MergeOptions {
-    /// How much memory the buffers may take.
+    /// The maximum memory of the buffers.
     pub bytes: usize,
-    /// How many threads there may be.
+    /// The maximum number of threads.
     pub threads: NonZeroUsize,
 }
 
 /// A section to be merged.
 pub enum Source<'s> {
-    /// Somebody else needs it, too.
-    Lent(&'s Spool, &'s Section),
-    /// It is in the spool that is merged into, and its chunks are free afterwards.
-    Own(Section),
+    /// A section that is kept.
+    Borrowed(&'s Spool, &'s Section),
+    /// A section of the target spool, whose chunks are released after the merge.
+    Owned(Section),
 }
 
 impl Source<'_> {
     fn section(&self) -> &Section {
         match self {
-            Source::Lent(_, section) => section,
-            Source::Own(section) => section,
+            Source::Borrowed(_, section) => section,
+            Source::Owned(section) => section,
         }
     }
 }
 
-/// What one thread has merged: part by part.
+/// The parts that one thread has merged.
 type Merged = Vec<(usize, Section)>;
-/// Asks whether to go on.
-type Ask<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
+/// Stops the merge by returning `Break`.
+type KeepGoing<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
 
-/// Adds up, for each part, all its sources, into one spool. `keep_going` is asked on the caller's thread.
+/// Merges all sources of each part into a spool. `keep_going` is called on the caller's thread.
 pub fn merge(
     sources: Vec<Vec<Source<'_>>>,
     spool: &Arc<Spool>,
     options: MergeOptions,
-    keep_going: Ask<'_>,
-) -> Result<Sorted> {
-    let plan = Plan::new(&sources, options)?;
+    keep_going: KeepGoing<'_>,
+) -> Result<SortedCounts> {
+    let plan = MergePlan::new(&sources, options)?;
     let waiting: Vec<_> = sources.into_iter().map(Mutex::new).collect();
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
-    let work = |ask: Ask<'_>| -> Result<Merged> {
+    let work = |keep_going: KeepGoing<'_>| -> Result<Merged> {
         let mut done = Vec::new();
         loop {
             let part = next.fetch_add(1, Relaxed);
             let Some(sources) = waiting.get(part) else { return Ok(done) };
             let sources =
                 std::mem::take(&mut *sources.lock().unwrap_or_else(PoisonError::into_inner));
-            let merged = merge_part(sources.into(), spool, &plan, ask);
+            let merged = merge_part(sources.into(), spool, &plan, keep_going);
             if merged.is_err() {
                 stop.store(true, Relaxed);
             }
@@ -86,8 +86,8 @@ pub fn merge(
     let results = std::thread::scope(|scope| {
         let others: Vec<_> = (1..plan.threads)
             .map_while(|_| {
-                let quietly = || work(&mut || stopped());
-                std::thread::Builder::new().spawn_scoped(scope, quietly).ok()
+                let without_callback = || work(&mut || stopped());
+                std::thread::Builder::new().spawn_scoped(scope, without_callback).ok()
             })
             .collect();
         let mut results = vec![work(&mut || match stopped() {
@@ -103,12 +103,13 @@ pub fn merge(
     for (part, section) in first_cause(results)?.into_iter().flatten() {
         parts[part] = section;
     }
-    Ok(Sorted::new(Arc::clone(spool), parts))
+    Ok(SortedCounts::new(Arc::clone(spool), parts))
 }
 
-/// All results; an error that caused the others to stop is preferred to their "interrupted".
+/// All results, or the first error; the one that made the other threads stop takes precedence over
+/// `Interrupted`.
 fn first_cause(results: Vec<Result<Merged>>) -> Result<Vec<Merged>> {
-    let is_cause = |result: &Result<Merged>| matches!(result, Err(error) if !matches!(error, Error::Interrupted));
+    let is_cause = |result: &Result<Merged>| !matches!(result, Ok(_) | Err(Error::Interrupted));
     let (mut causes, rest): (Vec<_>, Vec<_>) = results.into_iter().partition(is_cause);
     match causes.pop() {
         Some(cause) => cause.map(|merged| vec![merged]),
@@ -116,101 +117,104 @@ fn first_cause(results: Vec<Result<Merged>>) -> Result<Vec<Merged>> {
     }
 }
 
-// ---------------------------------------------------------------------- how much at once
+// ---------------------------------------------------------------------- fan-in
 
-struct Plan {
+struct MergePlan {
     threads: usize,
-    /// How many sections a thread reads at once.
+    /// The number of sections that a thread reads at once.
     fan_in: usize,
     buffer_bytes: usize,
 }
 
-impl Plan {
-    /// As many threads as leave each enough sections at once.
+impl MergePlan {
+    /// Uses as many threads as possible with a sufficient fan-in each.
     fn new(sources: &[Vec<Source<'_>>], options: MergeOptions) -> Result<Self> {
-        let most = sources.iter().map(Vec::len).max().unwrap_or(0).max(2);
+        let widest = sources.iter().map(Vec::len).max().unwrap_or(0).max(2);
         let longest = sources.iter().flatten().map(|source| source.section().longest()).max();
         let longest = longest.unwrap_or(0);
-        // The pre-token that goes out is copied, and the chunk that it goes to is in memory, too.
-        let out = CHUNK_BYTES + longest;
-        let least = LEAST_BUFFER.max(longest) + READER_BYTES;
-        let fan_in = |threads: usize| (options.bytes / threads).saturating_sub(out) / least;
+        // The output needs a copy of the current pre-token and a chunk.
+        let output_bytes = CHUNK_BYTES + longest;
+        let min_input_bytes = MIN_BUFFER_BYTES.max(longest) + READER_BYTES;
+        let fan_in = |threads: usize| {
+            (options.bytes / threads).saturating_sub(output_bytes) / min_input_bytes
+        };
         if fan_in(1) < 2 {
             return Err(Error::Memory(format!(
-                "pre-tokens of up to {longest} bytes are too long to be sorted in {} bytes of memory; give a \
-                 larger memory budget, or a pattern that makes shorter ones",
+                "pre-tokens of up to {longest} bytes are too long to be merged in {} bytes of \
+                 memory; use a larger memory budget, or a pattern that makes shorter pre-tokens",
                 options.bytes
             )));
         }
         let mut threads = options.threads.get().min(PARTS);
-        while threads > 1 && fan_in(threads) < most.min(GOOD_FAN_IN) {
+        while threads > 1 && fan_in(threads) < widest.min(MIN_FAN_IN_PER_THREAD) {
             threads -= 1;
         }
-        let fan_in = fan_in(threads).min(most);
-        let room = (options.bytes / threads).saturating_sub(out) / fan_in;
-        let buffer_bytes = room.saturating_sub(READER_BYTES).min(MOST_BUFFER.max(longest));
+        let fan_in = fan_in(threads).min(widest);
+        let input_bytes = (options.bytes / threads).saturating_sub(output_bytes) / fan_in;
+        let buffer_bytes =
+            input_bytes.saturating_sub(READER_BYTES).min(MAX_BUFFER_BYTES.max(longest));
         Ok(Self { threads, fan_in, buffer_bytes })
     }
 }
 
-/// Adds up the sources of one part.
+/// Merges the sources of one part, in several passes if needed.
 fn merge_part(
     mut sources: VecDeque<Source<'_>>,
     spool: &Arc<Spool>,
-    plan: &Plan,
-    ask: Ask<'_>,
+    plan: &MergePlan,
+    keep_going: KeepGoing<'_>,
 ) -> Result<Section> {
     sources.retain(|source| source.section().distinct() > 0);
     while sources.len() > plan.fan_in {
         let some = sources.drain(..plan.fan_in).collect();
-        sources.push_back(Source::Own(merge_some(some, spool, plan, ask)?));
+        sources.push_back(Source::Owned(merge_some(some, spool, plan, keep_going)?));
     }
     match sources.pop_front() {
-        Some(Source::Own(section)) if sources.is_empty() => Ok(section),
-        first => merge_some(first.into_iter().chain(sources).collect(), spool, plan, ask),
+        Some(Source::Owned(section)) if sources.is_empty() => Ok(section),
+        first => merge_some(first.into_iter().chain(sources).collect(), spool, plan, keep_going),
     }
 }
 
 fn merge_some(
     sources: Vec<Source<'_>>,
     spool: &Arc<Spool>,
-    plan: &Plan,
-    ask: Ask<'_>,
+    plan: &MergePlan,
+    keep_going: KeepGoing<'_>,
 ) -> Result<Section> {
     let mut writer = Writer::new(Arc::clone(spool));
-    let places = sources.iter().map(|source| match source {
-        Source::Lent(spool, section) => (*spool, *section),
-        Source::Own(section) => (&**spool, section),
+    let sections = sources.iter().map(|source| match source {
+        Source::Borrowed(spool, section) => (*spool, *section),
+        Source::Owned(section) => (&**spool, section),
     });
-    let mut cursor = Cursor::new(places, plan.buffer_bytes)?;
+    let mut cursor = MergeCursor::new(sections, plan.buffer_bytes)?;
     let mut written = 0_u32;
     while let Some((key, count)) = cursor.next()? {
         writer.push(key, count)?;
         written = written.wrapping_add(1);
-        if written.is_multiple_of(ASK_EVERY) && ask().is_break() {
+        if written.is_multiple_of(CHECK_INTERVAL) && keep_going().is_break() {
             return Err(Error::Interrupted);
         }
     }
     for source in sources {
-        if let Source::Own(section) = source {
-            section.give_back(spool);
+        if let Source::Owned(section) = source {
+            section.release(spool);
         }
     }
     writer.finish()
 }
 
-// ---------------------------------------------------------------------- the smallest of many
+// ---------------------------------------------------------------------- cursor
 
-/// Walks through several sections at once, in order of the bytes.
-pub struct Cursor<'s> {
+/// Iterates over several sections in sorted order, adding up the counts of equal pre-tokens.
+pub struct MergeCursor<'s> {
     readers: Vec<Reader<'s>>,
-    /// Readers that have a record, as a heap: the one with the smallest pre-token is first.
+    /// A min-heap, by pre-token, of the readers that have a record.
     heap: Vec<usize>,
     key: Vec<u8>,
 }
 
-impl<'s> Cursor<'s> {
-    /// Starts at the smallest pre-token.
+impl<'s> MergeCursor<'s> {
+    /// A cursor before the smallest pre-token.
     pub fn new(
         sections: impl Iterator<Item = (&'s Spool, &'s Section)>,
         buffer_bytes: usize,
@@ -232,7 +236,7 @@ impl<'s> Cursor<'s> {
     }
 
     /// The next pre-token and the sum of its counts.
-    #[expect(clippy::should_implement_trait, reason = "the pre-token is lent, not given")]
+    #[expect(clippy::should_implement_trait, reason = "the pre-token is borrowed from the cursor")]
     pub fn next(&mut self) -> Result<Option<(&[u8], u64)>> {
         let Some(&first) = self.heap.first() else { return Ok(None) };
         let reader = &self.readers[first];
@@ -251,7 +255,7 @@ impl<'s> Cursor<'s> {
         Ok(Some((&self.key, sum)))
     }
 
-    /// Moves the first reader on.
+    /// Advances the first reader.
     fn advance(&mut self) -> Result<()> {
         if !self.readers[self.heap[0]].next()? {
             self.heap.swap_remove(0);
@@ -284,7 +288,7 @@ impl<'s> Cursor<'s> {
 #[cold]
 fn overflow(pretoken: &[u8]) -> Error {
     Error::Overflow(format!(
-        "the count of pre-token {:?} passes 2^64 - 1",
+        "the count of pre-token {:?} exceeds 2^64 - 1",
         String::from_utf8_lossy(pretoken)
     ))
 }

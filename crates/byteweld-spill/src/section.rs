@@ -1,7 +1,7 @@
-//! Pre-tokens with their counts in order of the bytes, in the chunks of a spool.
+//! Sorted sequences of pre-tokens and counts, stored in the chunks of a spool.
 //!
-//! A record is the length of the pre-token, its bytes, and the count; numbers are written in seven bits a
-//! byte, the low ones first (LEB128). Records go on across chunks.
+//! A record is the length of the pre-token, its bytes, and the count; numbers are LEB128 varints.
+//! Records may cross chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::spool::{CHUNK_BYTES, Spool};
 
-/// The most bytes that a number takes.
-const NUMBER_BYTES: usize = 10;
-/// A reader's buffer is at least this long.
-pub(crate) const LEAST_BUFFER: usize = 4 << 10;
-/// The starts of records are remembered about this far apart, and further if there are too many.
-const FIRST_STRIDE: u64 = 64 << 10;
-const MOST_STARTS: usize = 4096;
+/// The maximum length of a varint.
+const MAX_VARINT_BYTES: usize = 10;
+/// The minimum buffer size of a reader.
+pub(crate) const MIN_BUFFER_BYTES: usize = 4 << 10;
+/// The minimum distance between indexed records; it doubles when there are more than
+/// [`MAX_STARTS`].
+const MIN_STRIDE_BYTES: u64 = 64 << 10;
+const MAX_STARTS: usize = 4096;
 
-/// Where a sorted part of a run is, and what it holds.
+/// The location and totals of one sorted sequence.
 #[derive(Default)]
 pub struct Section {
     chunks: Vec<u64>,
     bytes: u64,
-    /// The bytes of the longest record.
+    /// The length of the longest record.
     longest: usize,
-    /// Where some of the records start: what makes looking one up quick.
+    /// A sparse index: the offsets of some records.
     starts: Vec<u64>,
     stride: u64,
     distinct: u64,
@@ -34,12 +35,12 @@ pub struct Section {
 }
 
 impl Section {
-    /// How many pre-tokens it holds.
+    /// The number of pre-tokens.
     pub fn distinct(&self) -> u64 {
         self.distinct
     }
 
-    /// How many bytes these have.
+    /// The total length of the pre-tokens.
     pub fn distinct_bytes(&self) -> u64 {
         self.distinct_bytes
     }
@@ -49,7 +50,7 @@ impl Section {
         self.total
     }
 
-    /// How many bytes there are if each is taken as often as it was counted.
+    /// The number of bytes counted, each pre-token as often as it occurs.
     pub fn total_bytes(&self) -> u128 {
         self.total_bytes
     }
@@ -62,8 +63,8 @@ impl Section {
         &self.starts
     }
 
-    pub(crate) fn give_back(self, spool: &Spool) {
-        spool.give_back(&self.chunks);
+    pub(crate) fn release(self, spool: &Spool) {
+        spool.release(&self.chunks);
     }
 
     fn add(&mut self, start: u64, key: &[u8], count: u64, record: usize) {
@@ -76,7 +77,7 @@ impl Section {
         if is_far {
             self.starts.push(start);
         }
-        if self.starts.len() > MOST_STARTS {
+        if self.starts.len() > MAX_STARTS {
             let mut number = 0;
             self.starts.retain(|_| {
                 number += 1;
@@ -89,27 +90,27 @@ impl Section {
 
 // ---------------------------------------------------------------------- writing
 
-/// Writes a section. The caller gives pre-tokens in order, each once.
+/// Writes a section. The caller passes distinct pre-tokens in sorted order.
 pub struct Writer {
     spool: Arc<Spool>,
     section: Section,
-    /// What waits for its chunk to be full.
+    /// The unwritten part of the current chunk.
     buffer: Vec<u8>,
 }
 
 impl Writer {
     /// Starts a section.
     pub fn new(spool: Arc<Spool>) -> Self {
-        let section = Section { stride: FIRST_STRIDE, ..Section::default() };
+        let section = Section { stride: MIN_STRIDE_BYTES, ..Section::default() };
         Self { spool, section, buffer: Vec::with_capacity(CHUNK_BYTES) }
     }
 
-    /// Adds a pre-token, which occurs at least once.
+    /// Adds a pre-token; the count must not be 0.
     pub fn push(&mut self, key: &[u8], count: u64) -> Result<()> {
         let start = self.section.bytes;
-        self.push_number(key.len() as u64)?;
+        self.push_varint(key.len() as u64)?;
         self.push_bytes(key)?;
-        self.push_number(count)?;
+        self.push_varint(count)?;
         let record = (self.section.bytes - start) as usize;
         self.section.add(start, key, count, record);
         Ok(())
@@ -123,8 +124,8 @@ impl Writer {
         Ok(self.section)
     }
 
-    fn push_number(&mut self, mut number: u64) -> Result<()> {
-        let mut bytes = [0; NUMBER_BYTES];
+    fn push_varint(&mut self, mut number: u64) -> Result<()> {
+        let mut bytes = [0; MAX_VARINT_BYTES];
         let mut length = 0;
         loop {
             bytes[length] = number as u8 & 0x7F;
@@ -151,7 +152,7 @@ impl Writer {
     }
 
     fn write_chunk(&mut self) -> Result<()> {
-        let chunk = self.spool.take();
+        let chunk = self.spool.allocate();
         self.section.chunks.push(chunk);
         self.spool.write(chunk, &self.buffer)?;
         self.buffer.clear();
@@ -161,51 +162,51 @@ impl Writer {
 
 // ---------------------------------------------------------------------- reading
 
-/// Reads a section, record after record.
+/// Reads the records of a section in order.
 pub struct Reader<'s> {
     spool: &'s Spool,
     section: &'s Section,
-    /// Bytes that were read; those before `start` were given out.
+    /// Bytes read; those before `start` are consumed.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Where in the section the buffer ends.
+    /// The offset in the section of the end of the buffer.
     position: u64,
     key: Range<usize>,
     count: u64,
 }
 
 impl<'s> Reader<'s> {
-    /// Reads from the start of a record on. The buffer gets larger only for a record that is.
+    /// Reads from the start of a record. The buffer grows only for a record that does not fit.
     pub fn new(spool: &'s Spool, section: &'s Section, offset: u64, buffer_bytes: usize) -> Self {
         let rest = section.bytes.saturating_sub(offset);
-        let bytes = rest.min(buffer_bytes.max(LEAST_BUFFER) as u64) as usize;
+        let bytes = rest.min(buffer_bytes.max(MIN_BUFFER_BYTES) as u64) as usize;
         let position = offset.min(section.bytes);
         let (start, end, count) = (0, 0, 0);
         Self { spool, section, buffer: vec![0; bytes], start, end, position, key: 0..0, count }
     }
 
-    /// Goes on to the next record; false if there is none.
-    #[expect(clippy::should_implement_trait, reason = "the record is lent, not given")]
+    /// Advances to the next record; false at the end.
+    #[expect(clippy::should_implement_trait, reason = "the record is borrowed from the reader")]
     pub fn next(&mut self) -> Result<bool> {
-        self.fill(2 * NUMBER_BYTES)?;
+        self.fill(2 * MAX_VARINT_BYTES)?;
         if self.start == self.end {
             return Ok(false);
         }
-        let length = self.number()?;
+        let length = self.read_varint()?;
         if length > (self.end - self.start) as u64 + (self.section.bytes - self.position) {
             return Err(self.spool.damaged());
         }
         let length = length as usize;
-        self.fill(length + NUMBER_BYTES)?;
+        self.fill(length + MAX_VARINT_BYTES)?;
         if length > self.end - self.start {
             return Err(self.spool.damaged());
         }
         self.key = self.start..self.start + length;
         self.start += length;
-        self.count = self.number()?;
+        self.count = self.read_varint()?;
         if self.count == 0 {
-            return Err(self.spool.damaged()); // never written: a hole in the file reads as zeros
+            return Err(self.spool.damaged()); // never written, but a hole in the file reads as zeros
         }
         Ok(true)
     }
@@ -220,12 +221,12 @@ impl<'s> Reader<'s> {
         self.count
     }
 
-    /// Where in the section the next record starts.
+    /// The offset of the next record in the section.
     pub fn offset(&self) -> u64 {
         self.position - (self.end - self.start) as u64
     }
 
-    fn number(&mut self) -> Result<u64> {
+    fn read_varint(&mut self) -> Result<u64> {
         let mut number = 0;
         for shift in (0..u64::BITS).step_by(7) {
             let Some(&byte) = self.buffer[..self.end].get(self.start) else { break };
@@ -238,21 +239,21 @@ impl<'s> Reader<'s> {
         Err(self.spool.damaged())
     }
 
-    /// Has so many bytes in the buffer, or all that are left.
+    /// Ensures that the buffer has at least `min_bytes` bytes, or all remaining ones.
     #[inline]
-    fn fill(&mut self, want: usize) -> Result<()> {
-        let is_enough = self.end - self.start >= want || self.position == self.section.bytes;
-        if is_enough { Ok(()) } else { self.fill_more(want) }
+    fn fill(&mut self, min_bytes: usize) -> Result<()> {
+        let is_enough = self.end - self.start >= min_bytes || self.position == self.section.bytes;
+        if is_enough { Ok(()) } else { self.fill_more(min_bytes) }
     }
 
     #[cold]
-    fn fill_more(&mut self, want: usize) -> Result<()> {
+    fn fill_more(&mut self, min_bytes: usize) -> Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        let left = self.end as u64 + (self.section.bytes - self.position);
-        let least = left.min(want as u64) as usize;
-        if least > self.buffer.len() {
-            self.buffer.resize(least, 0);
+        let remaining = self.end as u64 + (self.section.bytes - self.position);
+        let needed = remaining.min(min_bytes as u64) as usize;
+        if needed > self.buffer.len() {
+            self.buffer.resize(needed, 0);
         }
         while self.end < self.buffer.len() && self.position < self.section.bytes {
             let within = (self.position % CHUNK_BYTES as u64) as usize;

@@ -1,4 +1,4 @@
-//! A file without a name, given out in chunks. Chunks that are given back are used again.
+//! An unnamed temporary file, allocated in chunks. Released chunks are reused.
 
 use std::fs::File;
 use std::io;
@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 
-/// Large enough for a disk, small enough that one can be held for each section being written.
+/// Large enough for efficient I/O, small enough to buffer one for each section being written.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
-/// A temporary file. It has no name, so that nothing is left behind, whatever ends the process.
+/// A temporary file without a name, so that nothing remains however the process ends.
 pub struct Spool {
     file: File,
     folder: PathBuf,
@@ -19,14 +19,14 @@ pub struct Spool {
 
 #[derive(Default)]
 struct Chunks {
-    /// How many the file has.
+    /// The number of chunks in the file.
     count: u64,
-    /// Those that nobody uses.
+    /// Unused chunks.
     free: Vec<u64>,
 }
 
 impl Spool {
-    /// Makes a spool in a folder.
+    /// Creates a spool in a folder.
     pub fn new(folder: &Path) -> Result<Self> {
         let folder = folder.to_path_buf();
         match tempfile::tempfile_in(&folder) {
@@ -35,13 +35,14 @@ impl Spool {
         }
     }
 
-    /// How many bytes the file has grown to.
-    pub fn disk_bytes(&self) -> u64 {
+    /// The size of the file.
+    #[cfg(test)]
+    pub(crate) fn disk_bytes(&self) -> u64 {
         self.chunks().count * CHUNK_BYTES as u64
     }
 
-    /// Gives out a chunk to write to.
-    pub(crate) fn take(&self) -> u64 {
+    /// Allocates a chunk.
+    pub(crate) fn allocate(&self) -> u64 {
         let mut chunks = self.chunks();
         chunks.free.pop().unwrap_or_else(|| {
             chunks.count += 1;
@@ -49,22 +50,22 @@ impl Spool {
         })
     }
 
-    /// Takes chunks back that are not needed any more.
-    pub(crate) fn give_back(&self, chunks: &[u64]) {
+    /// Releases chunks for reuse.
+    pub(crate) fn release(&self, chunks: &[u64]) {
         self.chunks().free.extend_from_slice(chunks);
     }
 
     /// Writes to the start of a chunk.
     pub(crate) fn write(&self, chunk: u64, bytes: &[u8]) -> Result<()> {
-        self.write_at(bytes, chunk * CHUNK_BYTES as u64).map_err(|error| self.refused(error))
+        self.write_at(bytes, chunk * CHUNK_BYTES as u64).map_err(|error| self.io_error(error))
     }
 
-    /// Reads from a chunk; what is not there was lost.
-    pub(crate) fn read(&self, chunk: u64, within: usize, buffer: &mut [u8]) -> Result<()> {
-        let offset = chunk * CHUNK_BYTES as u64 + within as u64;
+    /// Reads from an offset in a chunk.
+    pub(crate) fn read(&self, chunk: u64, offset: usize, buffer: &mut [u8]) -> Result<()> {
+        let offset = chunk * CHUNK_BYTES as u64 + offset as u64;
         self.read_at(buffer, offset).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => self.damaged(),
-            _ => self.refused(error),
+            _ => self.io_error(error),
         })
     }
 
@@ -72,7 +73,7 @@ impl Spool {
         Error::Damaged { folder: self.folder.clone() }
     }
 
-    fn refused(&self, error: io::Error) -> Error {
+    fn io_error(&self, error: io::Error) -> Error {
         Error::Io { folder: self.folder.clone(), error }
     }
 
@@ -112,7 +113,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Cuts the file, as a test of what happens then.
+    /// Truncates the file, to test the reaction.
     #[cfg(test)]
     pub(crate) fn truncate(&self, bytes: u64) {
         self.file.set_len(bytes).unwrap();

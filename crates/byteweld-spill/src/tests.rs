@@ -1,4 +1,4 @@
-//! Runs against a map of the standard library, at every fan-in; damage and refusals.
+//! Merged runs against a `BTreeMap`, at every fan-in; damage and errors.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::merge::{MergeOptions, Source, merge};
-use crate::{Error, PARTS, Runs, Sorted, Spool, part_of, sections};
+use crate::{Error, PARTS, Runs, SortedCounts, Spool, part_of, write_run};
 
 type Map = BTreeMap<Vec<u8>, u64>;
 
@@ -17,7 +17,7 @@ fn spool() -> Arc<Spool> {
     Arc::new(Spool::new(&std::env::temp_dir()).unwrap())
 }
 
-fn go_on() -> ControlFlow<()> {
+fn proceed() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -30,9 +30,9 @@ fn run_of(map: &Map) -> Vec<(&[u8], u64)> {
 fn sources_of<'s>(spool: &Arc<Spool>, maps: &[Map]) -> Vec<Vec<Source<'s>>> {
     let mut sources: Vec<Vec<Source<'s>>> = (0..PARTS).map(|_| Vec::new()).collect();
     for map in maps {
-        let run = sections(spool, &mut run_of(map).into_iter()).unwrap();
+        let run = write_run(spool, &mut run_of(map).into_iter()).unwrap();
         for (part, section) in run.into_iter().enumerate() {
-            sources[part].push(Source::Own(section));
+            sources[part].push(Source::Owned(section));
         }
     }
     sources
@@ -42,7 +42,7 @@ fn options(bytes: usize, threads: usize) -> MergeOptions {
     MergeOptions { bytes, threads: NonZeroUsize::new(threads).unwrap() }
 }
 
-fn map_of(sorted: &Sorted) -> Map {
+fn map_of(sorted: &SortedCounts) -> Map {
     let mut map = Map::new();
     for part in 0..PARTS {
         let mut reader = sorted.part(part, 0);
@@ -95,7 +95,7 @@ proptest! {
         let spool = spool();
         let bytes = (256 << 10) + 5020 + fan_in * (5020 + 256);
         let sources = sources_of(&spool, &maps);
-        let sorted = merge(sources, &spool, options(bytes, threads), &mut go_on).unwrap();
+        let sorted = merge(sources, &spool, options(bytes, threads), &mut proceed).unwrap();
         let expected = sum_of(&maps);
         prop_assert_eq!(map_of(&sorted), expected.clone());
         for (key, &count) in &expected {
@@ -119,14 +119,14 @@ fn many(records: u32) -> Map {
 }
 
 #[test]
-fn long_sections_are_looked_up_through_many_starts() {
+fn long_sections_are_looked_up_through_the_sparse_index() {
     let spool = spool();
     let map = many(400_000);
     let sorted = merge(
         sources_of(&spool, std::slice::from_ref(&map)),
         &spool,
         options(1 << 20, 1),
-        &mut go_on,
+        &mut proceed,
     )
     .unwrap();
     assert_eq!(map_of(&sorted), map);
@@ -137,53 +137,53 @@ fn long_sections_are_looked_up_through_many_starts() {
 }
 
 #[test]
-fn chunks_of_merged_runs_are_used_again() {
+fn chunks_of_merged_runs_are_reused() {
     let spool = spool();
     let maps: Vec<Map> = (0..8).map(|_| many(200_000)).collect();
     let sources = sources_of(&spool, &maps);
     let before = spool.disk_bytes();
-    let sorted = merge(sources, &spool, options(1 << 20, 1), &mut go_on).unwrap();
+    let sorted = merge(sources, &spool, options(1 << 20, 1), &mut proceed).unwrap();
     assert!(spool.disk_bytes() < before + before / 4, "{} {before}", spool.disk_bytes());
     drop(sorted);
 }
 
 #[test]
-fn a_count_that_passes_64_bits_is_named() {
+fn a_count_that_exceeds_64_bits_is_an_error() {
     let spool = spool();
     let map = Map::from([(b"ab".to_vec(), u64::MAX)]);
     let sources = sources_of(&spool, &[map.clone(), map]);
-    let error = merge(sources, &spool, options(1 << 20, 1), &mut go_on).err().unwrap();
-    assert_eq!(error.to_string(), "the count of pre-token \"ab\" passes 2^64 - 1");
+    let error = merge(sources, &spool, options(1 << 20, 1), &mut proceed).err().unwrap();
+    assert_eq!(error.to_string(), "the count of pre-token \"ab\" exceeds 2^64 - 1");
 }
 
 #[test]
-fn a_spool_that_was_cut_is_damaged() {
+fn a_truncated_spool_is_damaged() {
     let spool = spool();
     let sources = sources_of(&spool, &[many(1000), many(10)]);
     spool.truncate(100);
-    let error = merge(sources, &spool, options(1 << 20, 1), &mut go_on).err().unwrap();
+    let error = merge(sources, &spool, options(1 << 20, 1), &mut proceed).err().unwrap();
     assert!(matches!(error, Error::Damaged { .. }), "{error}");
-    assert!(error.to_string().contains("does not hold what was written"));
+    assert!(error.to_string().contains("does not contain what was written"));
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named() {
+fn a_missing_folder_is_named() {
     let error = Spool::new(Path::new("/nowhere/at/all")).err().unwrap();
     assert!(error.to_string().starts_with("/nowhere/at/all: "), "{error}");
 }
 
 #[test]
-fn too_little_memory_for_two_pretokens_is_refused() {
+fn too_little_memory_for_two_pretokens_is_an_error() {
     let spool = spool();
     let map = Map::from([(vec![7; 1 << 20], 1)]);
     let sources = sources_of(&spool, &[map]);
-    let error = merge(sources, &spool, options(2 << 20, 1), &mut go_on).err().unwrap();
+    let error = merge(sources, &spool, options(2 << 20, 1), &mut proceed).err().unwrap();
     assert!(matches!(error, Error::Memory(_)));
     assert!(error.to_string().contains("larger memory budget"), "{error}");
 }
 
 #[test]
-fn merging_stops_when_told() {
+fn merging_can_be_stopped() {
     let spool = spool();
     let sources = sources_of(&spool, &[many(100_000), many(100_000)]);
     let stop = &mut || ControlFlow::Break(());
@@ -192,15 +192,15 @@ fn merging_stops_when_told() {
 }
 
 #[test]
-fn many_runs_become_few_and_stay_exact() {
+fn compaction_keeps_the_counts() {
     let runs = Runs::new(spool());
     let maps: Vec<Map> = (0..600_u32)
         .map(|n| Map::from([(vec![n as u8], 1), (vec![b'x', n as u8, 1], 2)]))
         .collect();
     for map in &maps {
-        runs.write(&mut run_of(map).into_iter(), &mut go_on).unwrap();
+        runs.write(&mut run_of(map).into_iter(), &mut proceed).unwrap();
     }
     assert_eq!(runs.written(), 600);
-    let sorted = runs.merge(options(1 << 20, 2), &mut go_on).unwrap();
+    let sorted = runs.merge(options(1 << 20, 2), &mut proceed).unwrap();
     assert_eq!(map_of(&sorted), sum_of(&maps));
 }

@@ -1,11 +1,11 @@
-//! Counts: pre-token bytes and how many of them (64-bit). Adding two tables is associative and commutative.
+//! Counts: pre-tokens and how often each occurs (64-bit). Addition is associative and commutative.
 
 mod batch;
-mod dropped;
-mod feed;
-mod order;
+mod blocks;
+mod counter;
+mod pruned;
+mod sorted_index;
 mod spill;
-mod stream;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -14,38 +14,38 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-pub use dropped::Dropped;
-pub use feed::{DocumentSource, Read};
-pub use order::Order;
-pub use spill::{Limit, Spill};
-pub use stream::{CountOptions, Counter};
+pub use blocks::{DocumentSource, ReadStatus};
+pub use counter::{CountOptions, Counter};
+pub use pruned::Pruned;
+pub use sorted_index::SortedIndex;
+pub use spill::{MemoryLimit, Spill};
 
 use crate::error::{Error, Result};
 use batch::{Batch, part_of};
-use table::{Key, Table, pack, table_bytes};
+use table::{CountTable, PackedKey, pack, table_bytes};
 
-/// A table of counts.
+/// Pre-tokens and their counts.
 pub struct Counts {
-    /// Each holds the pre-tokens with its own low bits of the hash: a power of two of them, one unless
-    /// several threads counted.
-    tables: Vec<Table>,
-    /// Seeded anew for every counting, so that no text can be made to collide; results do not depend on it.
+    /// Partitions by the low bits of the hash: a power of two, and one unless several threads
+    /// counted.
+    tables: Vec<CountTable>,
+    /// Randomly seeded, so that no corpus can force collisions; results do not depend on it.
     hasher: RandomState,
 }
 
 impl Default for Counts {
     fn default() -> Self {
-        Self { tables: vec![Table::default()], hasher: RandomState::default() }
+        Self { tables: vec![CountTable::default()], hasher: RandomState::default() }
     }
 }
 
 impl Counts {
-    /// An empty table.
+    /// Empty counts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many distinct pre-tokens there are.
+    /// The number of distinct pre-tokens.
     pub fn len(&self) -> usize {
         self.tables.iter().map(|table| table.entries().len()).sum()
     }
@@ -55,22 +55,13 @@ impl Counts {
         self.len() == 0
     }
 
-    /// How many pre-tokens were counted in all.
-    pub fn total(&self) -> u128 {
-        self.iter().map(|(_, count)| u128::from(count)).sum()
-    }
-
-    /// How many bytes the counted pre-tokens have in all.
-    pub fn total_bytes(&self) -> u128 {
-        self.iter().map(|(bytes, count)| bytes.len() as u128 * u128::from(count)).sum()
-    }
-
-    /// How many bytes of memory a table takes that has so many distinct pre-tokens with so many bytes, at most.
+    /// An upper bound of the memory, in bytes, for this many distinct pre-tokens with this many
+    /// bytes.
     pub fn memory_needed(distinct: usize, distinct_bytes: usize) -> usize {
         table_bytes(distinct, distinct_bytes)
     }
 
-    /// Adds `count` occurrences of a pre-token. One that does not occur is not in the table.
+    /// Adds `count` occurrences of a pre-token. A count of 0 adds nothing.
     pub fn add(&mut self, pretoken: &[u8], count: u64) -> Result<()> {
         if count == 0 {
             return Ok(());
@@ -86,7 +77,7 @@ impl Counts {
         self.tables[part_of(hash, self.tables.len())].get(pretoken, hash)
     }
 
-    /// Adds another table.
+    /// Adds other counts to these.
     pub fn merge(&mut self, other: &Counts) -> Result<()> {
         let parts = self.tables.len();
         for (part, table) in self.tables.iter_mut().enumerate() {
@@ -99,28 +90,29 @@ impl Counts {
         Ok(())
     }
 
-    /// All pre-tokens with their counts, in order of first sight (which depends on the threads).
+    /// All pre-tokens with their counts, in order of first occurrence (which depends on the
+    /// threads).
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> {
         self.tables
             .iter()
             .flat_map(|table| table.entries().iter().map(|entry| (table.bytes(entry), entry.count)))
     }
 
-    /// All pre-tokens with their counts, in order of their bytes.
+    /// All pre-tokens with their counts, sorted by bytes.
     pub fn sorted(&self) -> Vec<(&[u8], u64)> {
         let mut all: Vec<_> = self.iter().collect();
         all.sort_unstable();
         all
     }
 
-    /// The entry at a place of an [`Order`].
+    /// The entry that an item of a [`SortedIndex`] refers to.
     fn at(&self, (table, entry): (u32, u32)) -> (&[u8], u64) {
         let table = &self.tables[table as usize];
         let entry = &table.entries()[entry as usize];
         (table.bytes(entry), entry.count)
     }
 
-    fn sort_key(&self, (table, entry): (u32, u32)) -> Key {
+    fn sort_key(&self, (table, entry): (u32, u32)) -> PackedKey {
         let table = &self.tables[table as usize];
         table.sort_key(&table.entries()[entry as usize])
     }
@@ -136,7 +128,7 @@ impl Counts {
 #[cold]
 fn overflow(pretoken: &[u8]) -> Error {
     Error::Overflow(format!(
-        "the count of pre-token {:?} passes 2^64 - 1",
+        "the count of pre-token {:?} exceeds 2^64 - 1",
         String::from_utf8_lossy(pretoken)
     ))
 }

@@ -1,33 +1,33 @@
-//! What counting needs of a place for tables that are too large for memory. The core knows no files.
+//! The interface to disk for counts that exceed the memory limit. The core itself uses no files.
 
 use std::sync::Arc;
 
-/// Takes tables that have no room left, as sorted runs, from several threads at once.
+/// Receives full tables as sorted runs, from several threads at once.
 pub trait Spill: Send + Sync {
-    /// How many parts a run has.
+    /// The number of parts in a run.
     fn parts(&self) -> usize;
 
-    /// Which part a pre-token belongs to: below [`Spill::parts`], and always the same.
+    /// The part that a pre-token belongs to: below [`Spill::parts`], and always the same.
     fn part(&self, pretoken: &[u8]) -> usize;
 
-    /// Whether to go on: an error ends the counting. Asked now and then while a table is sorted.
-    fn go_on(&self) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// Called at intervals while a table is sorted; an error stops the counting.
+    fn check_interrupt(&self) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
         Ok(())
     }
 
-    /// Takes a run: pre-tokens, each once, in order of their parts and then of their bytes.
+    /// Writes a run: distinct pre-tokens, sorted by part and then by bytes.
     fn write(
         &self,
         run: &mut dyn Iterator<Item = (&[u8], u64)>,
     ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// How much memory counting may take, and what to do then.
+/// How much memory counting may use, and where to spill.
 #[derive(Clone)]
-pub struct Limit {
-    /// Of each thread's table.
+pub struct MemoryLimit {
+    /// The limit of each thread's table.
     pub table_bytes: usize,
-    /// Of a text that cannot be cut, and so is held in memory whole.
+    /// The limit of text without a cut point, which is kept in memory as a whole.
     pub text_bytes: usize,
     /// Where full tables go.
     pub spill: Arc<dyn Spill>,

@@ -1,12 +1,14 @@
-//! One table: pre-tokens and their counts, in order of first sight, found by hash.
+//! A hash table of pre-tokens and their counts, in order of first occurrence.
 //!
-//! A pre-token of up to 15 bytes stands in its entry, packed with its length into 16 bytes, so that it is
-//! compared in one step; the bytes of a longer one lie in an arena. Entries are found through slots of four
-//! bytes: half of a slot or so says which entry it is, the rest is a part of the hash that spares most vain
-//! looks. Frequent pre-tokens are met early, so their entries share few cache lines, and their slots lie
-//! where the hash says. An entry takes 24 bytes and its share of the slots 6 to 13.
+//! A pre-token of up to 15 bytes is stored in its entry, packed with its length into 16 bytes and
+//! compared in one step; the bytes of a longer one are in an arena. Entries are found through
+//! four-byte slots, open addressing with linear probing: the low bits of a slot are the entry's
+//! index, the others a tag from its hash that avoids most useless comparisons. Frequent pre-tokens
+//! occur early, so their entries share few cache lines. An entry takes 24 bytes and its share of
+//! the slots 6 to 13.
 //!
-//! What a table takes is known exactly, so that it can be kept within a limit: see [`Table::can_take`].
+//! The memory of a table is known exactly, so that it can be kept within a limit: see
+//! [`CountTable::can_take`].
 
 use std::cmp::Ordering;
 use std::hash::BuildHasher;
@@ -18,28 +20,28 @@ use super::spill::Spill;
 use crate::error::{Error, Result};
 use crate::prefetch::prefetch;
 
-/// The longest pre-token that stands in its entry.
-pub(super) const SHORT: usize = 15;
+/// The length of the longest pre-token stored in its entry.
+pub(super) const MAX_KEY_BYTES: usize = 15;
 
-/// What the last byte of an entry's key is if its pre-token lies in the arena. Otherwise it is a length.
-const LONG: u8 = u8::MAX;
+/// The last byte of an entry's key if the pre-token is in the arena; otherwise that is a length.
+const ARENA_TAG: u8 = u8::MAX;
 
-/// A slot without an entry. No entry's index is all ones: there are fewer entries than slots.
-const VACANT: u32 = u32::MAX;
+/// A slot without an entry. No index is all ones, because there are fewer entries than slots.
+const EMPTY_SLOT: u32 = u32::MAX;
 
-const FIRST_SLOTS: usize = 16;
-/// As many as indices of 32 bits can tell apart.
-const MOST_SLOTS: u64 = 1 << 32;
+const MIN_SLOTS: usize = 16;
+/// The limit of 32-bit indices.
+const MAX_SLOTS: u64 = 1 << 32;
 
-/// A pre-token of up to 15 bytes: the bytes, zeros, and in the last byte how many they are; so no two
-/// pre-tokens have one key, whatever zeros they hold.
-pub(super) type Key = u128;
+/// A pre-token of up to 15 bytes, padded with zeros, and its length in the last byte, which keeps
+/// pre-tokens that differ only in trailing zeros distinct.
+pub(super) type PackedKey = u128;
 
-/// By length: the bits of so many bytes.
-const BYTES: [Key; SHORT + 1] = {
-    let mut masks = [0; SHORT + 1];
+/// By length: a mask of that many low bytes.
+const LENGTH_MASKS: [PackedKey; MAX_KEY_BYTES + 1] = {
+    let mut masks = [0; MAX_KEY_BYTES + 1];
     let mut length = 1;
-    while length <= SHORT {
+    while length <= MAX_KEY_BYTES {
         masks[length] = masks[length - 1] << 8 | 0xFF;
         length += 1;
     }
@@ -47,54 +49,55 @@ const BYTES: [Key; SHORT + 1] = {
 };
 
 /// The key of a pre-token, if it is short.
-pub(super) fn pack(pretoken: &[u8]) -> Option<Key> {
-    let mut bytes = [0; SHORT + 1];
+pub(super) fn pack(pretoken: &[u8]) -> Option<PackedKey> {
+    let mut bytes = [0; MAX_KEY_BYTES + 1];
     bytes.get_mut(..pretoken.len())?.copy_from_slice(pretoken);
-    (pretoken.len() <= SHORT).then(|| with_length(Key::from_le_bytes(bytes), pretoken.len()))
+    (pretoken.len() <= MAX_KEY_BYTES)
+        .then(|| with_length(PackedKey::from_le_bytes(bytes), pretoken.len()))
 }
 
-/// The key of the first `length` bytes of 16, if it is short.
+/// The key of the first `length` of 16 bytes, if it is short.
 #[inline(always)]
-pub(super) fn pack_chunk(bytes: &[u8; SHORT + 1], length: usize) -> Option<Key> {
-    let mask = BYTES.get(length)?;
-    Some(with_length(Key::from_le_bytes(*bytes) & mask, length))
+pub(super) fn pack_chunk(bytes: &[u8; MAX_KEY_BYTES + 1], length: usize) -> Option<PackedKey> {
+    let mask = LENGTH_MASKS.get(length)?;
+    Some(with_length(PackedKey::from_le_bytes(*bytes) & mask, length))
 }
 
 #[inline]
-fn with_length(bytes: Key, length: usize) -> Key {
-    bytes | (length as Key) << (8 * SHORT)
+fn with_length(bytes: PackedKey, length: usize) -> PackedKey {
+    bytes | (length as PackedKey) << (8 * MAX_KEY_BYTES)
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    /// The [`Key`]; or the place in the arena (8 bytes), the length (7 bytes) and [`LONG`].
-    key: [u8; SHORT + 1],
+    /// The [`PackedKey`]; or the arena offset (8 bytes), the length (7 bytes) and [`ARENA_TAG`].
+    key: [u8; MAX_KEY_BYTES + 1],
     pub(super) count: u64,
 }
 
 impl Entry {
-    /// The key of a short pre-token; no short one has that of a long one.
+    /// The key of a short pre-token; never equal to the key of a long one.
     #[inline]
-    pub(super) fn key(&self) -> Key {
-        Key::from_le_bytes(self.key)
+    pub(super) fn key(&self) -> PackedKey {
+        PackedKey::from_le_bytes(self.key)
     }
 
     pub(super) fn is_long(&self) -> bool {
-        self.key[SHORT] == LONG
+        self.key[MAX_KEY_BYTES] == ARENA_TAG
     }
 
-    /// The bytes of an entry whose table has this arena.
+    /// The bytes of an entry, given its table's arena.
     fn bytes<'t>(&'t self, arena: &'t [u8]) -> &'t [u8] {
         if !self.is_long() {
-            return &self.key[..usize::from(self.key[SHORT])];
+            return &self.key[..usize::from(self.key[MAX_KEY_BYTES])];
         }
         let start = self.key() as u64;
-        let length = (self.key() >> 64) as u64 & !(u64::from(LONG) << 56);
+        let length = (self.key() >> 64) as u64 & !(u64::from(ARENA_TAG) << 56);
         &arena[start as usize..][..length as usize]
     }
 
-    /// The order of the bytes. Of two short keys as numbers, the first byte on top, it is the same: where
-    /// one is the start of the other it has zeros, and then the smaller length.
+    /// Compares by bytes. Short keys compare the same way as big-endian numbers: a proper prefix
+    /// has zeros where the other continues, and a smaller length.
     fn compare(&self, other: &Entry, arena: &[u8]) -> Ordering {
         if self.is_long() || other.is_long() {
             self.bytes(arena).cmp(other.bytes(arena))
@@ -103,40 +106,47 @@ impl Entry {
         }
     }
 
-    /// A number that has the order of the bytes, as far as the first 15 of them decide.
-    fn sort_key(&self) -> Key {
-        Key::from_be_bytes(self.key)
+    /// A number ordered as the bytes are, as far as the first 15 bytes decide.
+    fn sort_key(&self) -> PackedKey {
+        PackedKey::from_be_bytes(self.key)
     }
 }
 
-pub(super) struct Table {
+pub(super) struct CountTable {
     entries: Vec<Entry>,
-    /// Open addressing. The low bits are the index of an entry, the others are of its hash.
+    /// The low bits are the index of an entry, the others a tag from its hash.
     slots: Vec<u32>,
-    /// A hash has its slot at its highest bits: it is shifted by so many.
+    /// Shifts a hash right to the index of its slot: the highest bits.
     shift: u32,
-    /// How many entries there may be before the table grows: five eighths of the slots or fewer.
-    most: usize,
+    /// The table grows beyond this many entries. The load factor is at most five eighths.
+    max_entries: usize,
     /// The bytes of long pre-tokens, back to back.
     arena: Vec<u8>,
 }
 
-impl Default for Table {
+impl Default for CountTable {
     fn default() -> Self {
-        let mut table =
-            Self { entries: Vec::new(), slots: Vec::new(), shift: 0, most: 0, arena: Vec::new() };
-        table.set_slots(FIRST_SLOTS);
+        let mut table = Self {
+            entries: Vec::new(),
+            slots: Vec::new(),
+            shift: 0,
+            max_entries: 0,
+            arena: Vec::new(),
+        };
+        table.set_slots(MIN_SLOTS);
         table
     }
 }
 
-/// Where a pre-token is, or would be.
-enum Place {
-    Entry(usize),
+/// The result of a lookup.
+enum Lookup {
+    /// The index of the entry.
+    Found(usize),
+    /// The index of the slot where the entry belongs.
     Vacant(usize),
 }
 
-impl Table {
+impl CountTable {
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -146,18 +156,18 @@ impl Table {
         entry.bytes(&self.arena)
     }
 
-    /// A number that has the order of an entry's bytes, as far as the first 15 of them decide.
-    pub(super) fn sort_key(&self, entry: &Entry) -> Key {
+    /// A number ordered as the entry's bytes are, as far as the first 15 bytes decide.
+    pub(super) fn sort_key(&self, entry: &Entry) -> PackedKey {
         if !entry.is_long() {
             return entry.sort_key();
         }
-        let mut key = [0; SHORT + 1];
-        key[..SHORT].copy_from_slice(&self.bytes(entry)[..SHORT]);
-        key[SHORT] = SHORT as u8 + 1; // after the one that ends here
-        Key::from_be_bytes(key)
+        let mut key = [0; MAX_KEY_BYTES + 1];
+        key[..MAX_KEY_BYTES].copy_from_slice(&self.bytes(entry)[..MAX_KEY_BYTES]);
+        key[MAX_KEY_BYTES] = MAX_KEY_BYTES as u8 + 1; // after the key that ends here
+        PackedKey::from_be_bytes(key)
     }
 
-    /// How many bytes the long pre-tokens have.
+    /// The total length of the long pre-tokens.
     pub(super) fn arena_bytes(&self) -> usize {
         self.arena.len()
     }
@@ -174,30 +184,30 @@ impl Table {
 
     /// The count of a pre-token.
     pub(super) fn get(&self, pretoken: &[u8], hash: u64) -> u64 {
-        let place = match pack(pretoken) {
+        let found = match pack(pretoken) {
             Some(key) => self.find(hash, |entry| entry.key() == key),
             None => self.find_long(hash, pretoken),
         };
-        match place {
-            Place::Entry(index) => self.entries[index].count,
-            Place::Vacant(_) => 0,
+        match found {
+            Lookup::Found(index) => self.entries[index].count,
+            Lookup::Vacant(_) => 0,
         }
     }
 
-    /// Makes room for so many new entries, so that no slot moves while they are added.
+    /// Reserves space for `more` new entries, so that no slot moves while they are added.
     #[inline]
     pub(super) fn reserve(&mut self, more: usize, hasher: &RandomState) -> Result<()> {
         let needed = self.entries.len() + more;
-        if needed > self.most { self.grow(needed, hasher) } else { Ok(()) }
+        if needed > self.max_entries { self.grow(needed, hasher) } else { Ok(()) }
     }
 
-    /// The slot where a hash belongs will soon be asked for.
+    /// Prefetches the slot of a hash.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
         prefetch(&self.slots, (hash >> self.shift) as usize);
     }
 
-    /// What stands in the slot where a hash belongs, for [`Table::count_up`], which will soon be called.
+    /// Reads the slot of a hash and prefetches its entry, for [`CountTable::try_increment`].
     #[inline]
     pub(super) fn slot(&self, hash: u64) -> u32 {
         let slot = self.slots[(hash >> self.shift) as usize];
@@ -205,10 +215,10 @@ impl Table {
         slot
     }
 
-    /// Counts a short pre-token whose slot is known; false if that slot is not its own or its count would
-    /// overflow.
+    /// Counts a short pre-token, given its slot; false if the slot belongs to another entry or the
+    /// count would overflow.
     #[inline]
-    pub(super) fn count_up(&mut self, slot: u32, key: Key, count: u64) -> bool {
+    pub(super) fn try_increment(&mut self, slot: u32, key: PackedKey, count: u64) -> bool {
         match self.entries.get_mut(slot as usize & (self.slots.len() - 1)) {
             Some(entry) if entry.key() == key => match entry.count.checked_add(count) {
                 Some(sum) => {
@@ -237,12 +247,12 @@ impl Table {
         }
     }
 
-    /// Counts a short pre-token. There must be room for it.
+    /// Counts a short pre-token. Space for it must be reserved.
     #[inline(never)]
-    pub(super) fn add_short(&mut self, key: Key, hash: u64, count: u64) -> Result<()> {
+    pub(super) fn add_short(&mut self, key: PackedKey, hash: u64, count: u64) -> Result<()> {
         match self.find(hash, |entry| entry.key() == key) {
-            Place::Entry(index) => self.add_to(index, count),
-            Place::Vacant(slot) => {
+            Lookup::Found(index) => self.add_to(index, count),
+            Lookup::Vacant(slot) => {
                 self.insert(slot, hash, Entry { key: key.to_le_bytes(), count });
                 Ok(())
             }
@@ -251,10 +261,10 @@ impl Table {
 
     fn add_long(&mut self, pretoken: &[u8], hash: u64, count: u64) -> Result<()> {
         match self.find_long(hash, pretoken) {
-            Place::Entry(index) => self.add_to(index, count),
-            Place::Vacant(slot) => {
-                let (start, length) = (self.arena.len() as Key, pretoken.len() as Key);
-                let key = start | length << 64 | Key::from(LONG) << (8 * SHORT);
+            Lookup::Found(index) => self.add_to(index, count),
+            Lookup::Vacant(slot) => {
+                let (start, length) = (self.arena.len() as PackedKey, pretoken.len() as PackedKey);
+                let key = start | length << 64 | PackedKey::from(ARENA_TAG) << (8 * MAX_KEY_BYTES);
                 self.arena.extend_from_slice(pretoken);
                 self.insert(slot, hash, Entry { key: key.to_le_bytes(), count });
                 Ok(())
@@ -274,23 +284,23 @@ impl Table {
         self.entries.push(entry);
     }
 
-    fn find_long(&self, hash: u64, pretoken: &[u8]) -> Place {
+    fn find_long(&self, hash: u64, pretoken: &[u8]) -> Lookup {
         self.find(hash, |entry| entry.is_long() && self.bytes(entry) == pretoken)
     }
 
-    /// Looks through the slots from the one where a hash belongs up to the first that is vacant.
+    /// Probes the slots from the one of the hash up to the first vacant one.
     #[inline]
-    fn find(&self, hash: u64, is_it: impl Fn(&Entry) -> bool) -> Place {
+    fn find(&self, hash: u64, is_match: impl Fn(&Entry) -> bool) -> Lookup {
         let index_bits = self.index_bits();
         let mut at = (hash >> self.shift) as usize;
         loop {
             let slot = self.slots[at];
-            if slot == VACANT {
-                return Place::Vacant(at);
+            if slot == EMPTY_SLOT {
+                return Lookup::Vacant(at);
             }
             let index = (slot & index_bits) as usize;
-            if (slot ^ hash as u32) & !index_bits == 0 && is_it(&self.entries[index]) {
-                return Place::Entry(index);
+            if (slot ^ hash as u32) & !index_bits == 0 && is_match(&self.entries[index]) {
+                return Lookup::Found(index);
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
@@ -301,27 +311,27 @@ impl Table {
     }
 
     fn set_slots(&mut self, slots: usize) {
-        self.slots = Vec::new(); // before the new ones are there: both together might be too much
-        self.slots.resize(slots, VACANT);
+        self.slots = Vec::new(); // free the old slots first: both together might exceed the limit
+        self.slots.resize(slots, EMPTY_SLOT);
         self.shift = u64::BITS - slots.trailing_zeros();
-        self.most = most_entries(slots);
+        self.max_entries = max_entries(slots);
     }
 
-    /// Takes as many slots as the entries need, and finds each entry's anew.
+    /// Grows to the slots that this many entries need, and rehashes.
     #[cold]
     fn grow(&mut self, entries: usize, hasher: &RandomState) -> Result<()> {
         let slots = slots_for(entries).max(self.slots.len());
-        if slots as u64 > MOST_SLOTS {
+        if slots as u64 > MAX_SLOTS {
             return Err(Error::Overflow(format!(
-                "more than {} distinct pre-tokens in one table; count parts of the corpus",
-                most_entries(MOST_SLOTS as usize)
+                "more than {} distinct pre-tokens in one table; count the corpus in parts",
+                max_entries(MAX_SLOTS as usize)
             )));
         }
         self.set_slots(slots);
-        self.entries.reserve_exact(self.most - self.entries.len());
+        self.entries.reserve_exact(self.max_entries - self.entries.len());
         for index in 0..self.entries.len() {
             let hash = self.hash(&self.entries[index], hasher);
-            if let Place::Vacant(slot) = self.find(hash, |_| false) {
+            if let Lookup::Vacant(slot) = self.find(hash, |_| false) {
                 self.slots[slot] = hash as u32 & !self.index_bits() | index as u32;
             }
         }
@@ -329,16 +339,17 @@ impl Table {
     }
 }
 
-/// How many entries so many slots may have: five eighths, so that a look that fails is short.
+/// The maximum number of entries for a number of slots: a load factor of five eighths keeps failed
+/// lookups short.
 #[inline]
-fn most_entries(slots: usize) -> usize {
+fn max_entries(slots: usize) -> usize {
     slots / 8 * 5
 }
 
-/// How many slots so many entries need.
+/// The number of slots for a number of entries.
 fn slots_for(entries: usize) -> usize {
-    let mut slots = FIRST_SLOTS;
-    while most_entries(slots) < entries && slots < 1 << (usize::BITS - 1) {
+    let mut slots = MIN_SLOTS;
+    while max_entries(slots) < entries && slots < 1 << (usize::BITS - 1) {
         slots *= 2;
     }
     slots
@@ -346,57 +357,57 @@ fn slots_for(entries: usize) -> usize {
 
 // ---------------------------------------------------------------------- within a limit
 
-/// How much of a limit is for long pre-tokens at least: one over this.
+/// At least one part in this many of a limit is reserved for long pre-tokens.
 const ARENA_SHARE: usize = 16;
-/// Whether to go on is asked after so many entries.
-const ASK_EVERY: usize = 1 << 16;
+/// Interrupts are checked after this many entries.
+const CHECK_INTERVAL: usize = 1 << 16;
 
-/// How many bytes so many slots, entries and bytes of long pre-tokens take.
+/// The memory of a table with these numbers of slots, entries and arena bytes.
 fn footprint(slots: usize, entries: usize, arena: usize) -> usize {
     (size_of::<u32>().saturating_mul(slots))
         .saturating_add(size_of::<Entry>().saturating_mul(entries))
         .saturating_add(arena)
 }
 
-/// How many bytes a table of so many entries takes, once it has grown to them.
+/// The memory of a table that has grown to this many entries.
 pub(super) fn table_bytes(entries: usize, arena: usize) -> usize {
     let slots = slots_for(entries);
-    footprint(slots, most_entries(slots), arena.saturating_mul(2))
+    footprint(slots, max_entries(slots), arena.saturating_mul(2))
 }
 
-impl Table {
-    /// How many bytes the table takes.
+impl CountTable {
+    /// The memory of the table in bytes.
     pub(super) fn memory(&self) -> usize {
         footprint(self.slots.len(), self.entries.capacity(), self.arena.capacity())
     }
 
-    /// Whether so many more entries, with so many bytes of long pre-tokens, keep the table within a limit,
-    /// also while it grows.
+    /// Whether the table stays within a limit with this many more entries and bytes of long
+    /// pre-tokens, even while it grows.
     ///
-    /// Growing, a vector may be copied: then the old one and the used half of the new one are there, which
-    /// is what the new one takes when it is full.
+    /// A growing vector may be copied. The old one and the used half of the new one then take as
+    /// much memory as the new one when it is full.
     #[inline]
     pub(super) fn can_take(&self, entries: usize, long: usize, limit: usize) -> bool {
         let (entries, arena) = (self.entries.len() + entries, self.arena.len() + long);
-        (entries <= self.most && arena <= self.arena.capacity())
+        (entries <= self.max_entries && arena <= self.arena.capacity())
             || self.can_grow(entries, arena, limit)
     }
 
     #[cold]
     fn can_grow(&self, entries: usize, arena: usize, limit: usize) -> bool {
-        let (mut slots, mut most) = (self.slots.len(), self.most);
-        if entries > most {
+        let (mut slots, mut max) = (self.slots.len(), self.max_entries);
+        if entries > max {
             slots = slots.max(slots_for(entries));
-            most = most_entries(slots);
+            max = max_entries(slots);
         }
         let mut capacity = self.arena.capacity();
         if arena > capacity {
             capacity = arena.max(capacity.saturating_mul(2)); // as a vector grows
         }
-        footprint(slots, most, capacity) <= limit
+        footprint(slots, max, capacity) <= limit
     }
 
-    /// Hands all entries over in order of their parts and bytes. What is left can only be emptied.
+    /// Writes all entries as a run, sorted by part and bytes. Afterwards the table must be cleared.
     pub(super) fn spill(&mut self, spill: &dyn Spill) -> Result<()> {
         self.sort_by_part(spill)?;
         let Self { entries, arena, .. } = self;
@@ -404,13 +415,13 @@ impl Table {
         spill.write(&mut run).map_err(Error::Source)
     }
 
-    /// Sorts the entries where they are: nothing else is allocated.
+    /// Sorts the entries in place.
     fn sort_by_part(&mut self, spill: &dyn Spill) -> Result<()> {
         let Self { entries, arena, .. } = self;
         let part_of = |entry: &Entry| spill.part(entry.bytes(arena));
         let mut starts = vec![0; spill.parts() + 1];
-        for some in entries.chunks(ASK_EVERY) {
-            spill.go_on().map_err(Error::Source)?;
+        for some in entries.chunks(CHECK_INTERVAL) {
+            spill.check_interrupt().map_err(Error::Source)?;
             for entry in some {
                 starts[part_of(entry) + 1] += 1;
             }
@@ -418,7 +429,7 @@ impl Table {
         for part in 1..starts.len() {
             starts[part] += starts[part - 1];
         }
-        // Each entry goes to the next free place of its part; what stood there is looked at next.
+        // American flag sort: each entry is swapped to the next free position of its part.
         let mut next = starts.clone();
         let mut moved = 0_usize;
         for part in 0..spill.parts() {
@@ -429,39 +440,39 @@ impl Table {
                 }
                 next[own] += 1;
                 moved += 1;
-                if moved.is_multiple_of(ASK_EVERY) {
-                    spill.go_on().map_err(Error::Source)?;
+                if moved.is_multiple_of(CHECK_INTERVAL) {
+                    spill.check_interrupt().map_err(Error::Source)?;
                 }
             }
-            spill.go_on().map_err(Error::Source)?;
+            spill.check_interrupt().map_err(Error::Source)?;
             entries[starts[part]..starts[part + 1]].sort_unstable_by(|a, b| a.compare(b, arena));
         }
         Ok(())
     }
 
-    /// Empties the table and gives it the shape that makes the most of a limit, if entries go on to be as
-    /// long as they were; false if no table within the limit can take a pre-token of so many bytes.
-    pub(super) fn empty(&mut self, entries: usize, long: usize, limit: usize) -> bool {
-        let usual = self.arena.len().div_ceil(self.entries.len().max(1));
+    /// Clears the table and sizes it to use the limit fully if new entries are as long as the old
+    /// ones were; false if no table within the limit can hold this many entries and long bytes.
+    pub(super) fn reset(&mut self, entries: usize, long: usize, limit: usize) -> bool {
+        let mean_arena = self.arena.len().div_ceil(self.entries.len().max(1));
         (self.entries, self.slots, self.arena) = (Vec::new(), Vec::new(), Vec::new());
-        let least_arena = (limit / ARENA_SHARE).max(long);
-        let room = limit.saturating_sub(least_arena);
-        let each = size_of::<Entry>() + usual;
+        let min_arena = (limit / ARENA_SHARE).max(long);
+        let available = limit.saturating_sub(min_arena);
+        let entry_bytes = size_of::<Entry>() + mean_arena;
         let fitting = |slots: usize| {
-            most_entries(slots).min(room.saturating_sub(footprint(slots, 0, 0)) / each)
+            max_entries(slots).min(available.saturating_sub(footprint(slots, 0, 0)) / entry_bytes)
         };
-        let mut slots = FIRST_SLOTS;
-        while fitting(2 * slots) > fitting(slots) && (slots as u64) < MOST_SLOTS {
+        let mut slots = MIN_SLOTS;
+        while fitting(2 * slots) > fitting(slots) && (slots as u64) < MAX_SLOTS {
             slots *= 2;
         }
-        let most = fitting(slots);
+        let max = fitting(slots);
         self.set_slots(slots);
-        if most < entries {
-            return false; // the table stays empty and small, and grows if it is used
+        if max < entries {
+            return false; // the table stays small, and grows if it is used
         }
-        self.most = most;
-        self.entries.reserve_exact(most);
-        self.arena.reserve_exact(limit.saturating_sub(footprint(slots, most, 0)));
+        self.max_entries = max;
+        self.entries.reserve_exact(max);
+        self.arena.reserve_exact(limit.saturating_sub(footprint(slots, max, 0)));
         true
     }
 }

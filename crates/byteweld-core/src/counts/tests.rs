@@ -1,4 +1,4 @@
-//! The table against a map of the standard library, and counting against pre-tokenising by hand.
+//! The table against a `BTreeMap`, and counting against a plain loop over pre-tokens.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -6,36 +6,34 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use super::batch::Batch;
-use super::stream::add_up;
-use super::table::{SHORT, Table, pack, pack_chunk, table_bytes};
-use super::{CountOptions, Counter, Counts, DocumentSource, Dropped, Limit, Order, Read, Spill};
+use super::counter::add_up;
+use super::table::{CountTable, MAX_KEY_BYTES, pack, pack_chunk, table_bytes};
+use super::{
+    CountOptions, Counter, Counts, DocumentSource, MemoryLimit, Pruned, ReadStatus, SortedIndex,
+    Spill,
+};
 use crate::error::Error;
 use crate::pretoken::Pretokenizer;
 use crate::specials::Specials;
+use crate::testing::Random;
 
 const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
-/// Numbers that look random, the same in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit
-    }
-
-    /// Up to 40 bytes of few kinds, so that many are alike, the start of each other or differ in zeros.
-    fn pretoken(&mut self) -> Vec<u8> {
-        let length = self.below(41);
-        (0..length).map(|_| [0, 0, 0, 1, 0xFF][self.below(5)]).collect()
-    }
+/// Up to 40 bytes with few values, so that many are equal, prefixes of each other, or differ only
+/// in zeros.
+fn random_pretoken(random: &mut Random) -> Vec<u8> {
+    let length = random.below(41);
+    (0..length).map(|_| random.pick(&[0, 0, 0, 1, 0xFF])).collect()
 }
 
 fn map_of(counts: &Counts) -> BTreeMap<Vec<u8>, u64> {
     let map: BTreeMap<_, _> = counts.iter().map(|(bytes, count)| (bytes.to_vec(), count)).collect();
     assert_eq!(map.len(), counts.len(), "a pre-token is listed twice");
     map
+}
+
+fn total(counts: &Counts) -> u128 {
+    counts.iter().map(|(_, count)| u128::from(count)).sum()
 }
 
 fn counts_of(items: &[(&[u8], u64)]) -> Counts {
@@ -52,10 +50,10 @@ fn counts_of(items: &[(&[u8], u64)]) -> Counts {
 fn a_key_is_the_bytes_and_their_length() {
     let text: Vec<u8> = (1..=40).collect();
     for length in 0..=40 {
-        let expected = (length <= SHORT).then(|| {
+        let expected = (length <= MAX_KEY_BYTES).then(|| {
             let mut bytes = [0; 16];
             bytes[..length].copy_from_slice(&text[..length]);
-            bytes[SHORT] = length as u8;
+            bytes[MAX_KEY_BYTES] = length as u8;
             u128::from_le_bytes(bytes)
         });
         assert_eq!(pack(&text[..length]), expected);
@@ -73,7 +71,7 @@ fn pretokens_that_differ_only_in_zeros_are_different() {
             let mut one = vec![0; length];
             one[at] = 1;
             all.push(one.clone());
-            one[at] = 0xFF; // the last byte of a short key is a length, of a long one 0xFF
+            one[at] = 0xFF; // the last byte of a short key is a length, that of a long one 0xFF
             all.push(one);
         }
     }
@@ -85,30 +83,30 @@ fn pretokens_that_differ_only_in_zeros_are_different() {
         assert_eq!(counts.get(pretoken), count, "{pretoken:?}");
     }
     let seen: Vec<Vec<u8>> = counts.iter().map(|(bytes, _)| bytes.to_vec()).collect();
-    assert_eq!(seen, all, "the order of first sight");
+    assert_eq!(seen, all, "not in order of first occurrence");
 }
 
 #[test]
-fn a_table_is_a_map() {
-    let mut numbers = Numbers(1);
+fn counts_equal_a_map() {
+    let mut random = Random(1);
     let mut counts = Counts::new();
     let mut expected: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
     for _ in 0..50_000 {
-        let (pretoken, count) = (numbers.pretoken(), numbers.below(3) as u64);
+        let (pretoken, count) = (random_pretoken(&mut random), random.below(3) as u64);
         counts.add(&pretoken, count).unwrap();
         if count > 0 {
             *expected.entry(pretoken).or_default() += count;
         }
     }
     assert_eq!(map_of(&counts), expected);
-    assert_eq!(counts.total(), expected.values().map(|&count| u128::from(count)).sum());
+    assert_eq!(total(&counts), expected.values().map(|&count| u128::from(count)).sum());
     assert!(expected.iter().all(|(pretoken, &count)| counts.get(pretoken) == count));
     let sorted: Vec<_> = expected.iter().map(|(p, &count)| (p.as_slice(), count)).collect();
     assert_eq!(counts.sorted(), sorted);
 }
 
 #[test]
-fn a_table_grows_and_forgets_nothing() {
+fn a_table_keeps_all_entries_as_it_grows() {
     let mut counts = Counts::new();
     let pretoken = |n: u32| {
         let mut bytes = n.to_le_bytes().to_vec();
@@ -132,7 +130,7 @@ fn a_table_grows_and_forgets_nothing() {
 }
 
 #[test]
-fn what_does_not_occur_is_not_in_the_table() {
+fn a_count_of_zero_adds_no_entry() {
     let mut counts = counts_of(&[(b"a", 0), (&[1; 30], 0), (b"b", 1), (b"b", 0)]);
     assert_eq!(counts.sorted(), [(b"b".as_slice(), 1)]);
     counts.merge(&Counts::new()).unwrap();
@@ -141,7 +139,7 @@ fn what_does_not_occur_is_not_in_the_table() {
 }
 
 #[test]
-fn a_count_goes_to_the_limit_and_not_past_it() {
+fn a_count_reaches_the_maximum_but_does_not_overflow() {
     for pretoken in [b"a".as_slice(), b"", &[0; 15], &[0; 16], &[9; 100]] {
         let mut counts = counts_of(&[(pretoken, u64::MAX - 1), (b"b", 1)]);
         counts.add(pretoken, 1).unwrap();
@@ -162,12 +160,12 @@ fn a_count_goes_to_the_limit_and_not_past_it() {
 
 #[test]
 fn tables_add_up_in_any_number_of_parts() {
-    let mut numbers = Numbers(2);
+    let mut random = Random(2);
     let mut all: Vec<Counts> = (0..5).map(|_| Counts::new()).collect();
     let mut expected: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
     for _ in 0..20_000 {
-        let (pretoken, which) = (numbers.pretoken(), numbers.below(5));
-        let count = 1 + numbers.below(1 << 30) as u64 * (1 << 20);
+        let (pretoken, which) = (random_pretoken(&mut random), random.below(5));
+        let count = 1 + random.below(1 << 30) as u64 * (1 << 20);
         all[which].add(&pretoken, count).unwrap();
         *expected.entry(pretoken).or_default() += count;
     }
@@ -175,25 +173,25 @@ fn tables_add_up_in_any_number_of_parts() {
         let mut sum = add_up(&all, threads).unwrap();
         assert_eq!(map_of(&sum), expected, "{threads} threads");
         assert!(expected.iter().all(|(pretoken, &count)| sum.get(pretoken) == count));
-        // A sum in parts is a table like others.
+        // A sum in several parts behaves like any other counts.
         sum.add(b"another", 5).unwrap();
         sum.merge(&all[0]).unwrap();
         let mut again = Counts::new();
         again.merge(&sum).unwrap();
         assert_eq!(map_of(&again), map_of(&sum));
         assert_eq!(again.get(b"another"), 5);
-        assert_eq!(again.total(), sum.total());
+        assert_eq!(total(&again), total(&sum));
         assert_eq!(
-            sum.total(),
-            expected.values().map(|&c| u128::from(c)).sum::<u128>() + 5 + all[0].total()
+            total(&sum),
+            expected.values().map(|&c| u128::from(c)).sum::<u128>() + 5 + total(&all[0])
         );
     }
 }
 
 // ---------------------------------------------------------------------- counting
 
-/// What a text has by hand: pre-tokens one by one, boundaries taken out first.
-fn by_hand(
+/// Counts pre-tokens one by one, after splitting at the boundary.
+fn count_plainly(
     documents: &[Vec<u8>],
     pretokenizer: &Pretokenizer,
     boundary: Option<&str>,
@@ -216,60 +214,62 @@ fn by_hand(
     map
 }
 
-/// Words of all lengths, some with zeros and some not ASCII; about so many bytes.
+/// About `bytes` bytes of words of all lengths, some with zeros and some not ASCII.
 fn prose(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut numbers = Numbers(seed);
+    let mut random = Random(seed);
     let mut text = String::new();
     while text.len() < bytes {
-        match numbers.below(20) {
+        match random.below(20) {
             0 => text.push('\n'),
             1 => text.push_str(", \0\0"),
-            2 => text.push_str(&"é".repeat(numbers.below(12))),
-            3 => text.push_str(&" ".repeat(numbers.below(40))),
+            2 => text.push_str(&"é".repeat(random.below(12))),
+            3 => text.push_str(&" ".repeat(random.below(40))),
             4 => text.push_str("<|end|>"),
             _ => {
                 text.push(' ');
-                let length = 1 + numbers.below(18).min(numbers.below(18));
-                text.extend((0..length).map(|_| char::from(b'a' + numbers.below(3) as u8)));
+                let length = 1 + random.below(18).min(random.below(18));
+                text.extend((0..length).map(|_| char::from(b'a' + random.below(3) as u8)));
             }
         }
     }
     text.into_bytes()
 }
 
-/// Gives documents in pieces of uneven sizes, as files do.
-struct Pieces<'d> {
+/// Returns documents in pieces of uneven sizes.
+struct UnevenSource<'d> {
     documents: &'d [Vec<u8>],
     next: usize,
     offset: usize,
-    numbers: Numbers,
+    random: Random,
 }
 
-impl<'d> Pieces<'d> {
-    fn of(documents: &'d [Vec<u8>]) -> Self {
-        Self { documents, next: 0, offset: 0, numbers: Numbers(3) }
+impl<'d> UnevenSource<'d> {
+    fn new(documents: &'d [Vec<u8>]) -> Self {
+        Self { documents, next: 0, offset: 0, random: Random(3) }
     }
 }
 
-impl DocumentSource for Pieces<'_> {
+impl DocumentSource for UnevenSource<'_> {
     fn read(
         &mut self,
         buffer: &mut Vec<u8>,
-        want: usize,
-    ) -> Result<Read, Box<dyn std::error::Error + Send + Sync>> {
-        let Some(document) = self.documents.get(self.next) else { return Ok(Read::CorpusEnd) };
+        max_bytes: usize,
+    ) -> Result<ReadStatus, Box<dyn std::error::Error + Send + Sync>> {
+        let Some(document) = self.documents.get(self.next) else {
+            return Ok(ReadStatus::CorpusEnd);
+        };
         let rest = &document[self.offset..];
-        let taken = (1 + self.numbers.below(want)).min(rest.len());
+        let taken = (1 + self.random.below(max_bytes)).min(rest.len());
         buffer.extend_from_slice(&rest[..taken]);
         self.offset += taken;
         if taken < rest.len() {
-            return Ok(Read::More);
+            return Ok(ReadStatus::More);
         }
         (self.next, self.offset) = (self.next + 1, 0);
-        Ok(Read::DocumentEnd)
+        Ok(ReadStatus::DocumentEnd)
     }
 
-    fn place(&self) -> (Option<String>, Option<u64>) {
+    fn location(&self) -> (Option<String>, Option<u64>) {
         (None, None)
     }
 }
@@ -278,12 +278,12 @@ fn threads(number: usize) -> NonZeroUsize {
     NonZeroUsize::new(number).unwrap()
 }
 
-fn go_on() -> ControlFlow<()> {
+fn proceed() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
 #[test]
-fn documents_and_sources_count_alike_on_any_number_of_threads() {
+fn documents_and_sources_give_the_same_counts_on_any_number_of_threads() {
     let mut documents = vec![prose(2_500_000, 4), Vec::new(), b"x".to_vec(), prose(1 << 18, 5)];
     documents.extend((0..300).map(|n| prose(n * 7, n as u64)));
     for pattern in [Some(GPT2), None] {
@@ -295,13 +295,15 @@ fn documents_and_sources_count_alike_on_any_number_of_threads() {
                 boundaries: &boundaries,
                 alphabet: None,
             };
-            let expected = by_hand(&documents, &pretokenizer, boundary);
+            let expected = count_plainly(&documents, &pretokenizer, boundary);
             for number in 1..=4 {
                 let mut counter = Counter::new(threads(number));
                 counter.count_documents(&documents, &options).unwrap();
                 assert_eq!(map_of(&counter.finish().unwrap()), expected, "{number} threads");
                 let mut counter = Counter::new(threads(number));
-                counter.count_source(&mut Pieces::of(&documents), &options, &mut go_on).unwrap();
+                counter
+                    .count_source(&mut UnevenSource::new(&documents), &options, &mut proceed)
+                    .unwrap();
                 assert_eq!(map_of(&counter.finish().unwrap()), expected, "{number} threads");
             }
         }
@@ -309,7 +311,7 @@ fn documents_and_sources_count_alike_on_any_number_of_threads() {
 }
 
 #[test]
-fn one_thread_lists_pretokens_in_order_of_first_sight() {
+fn one_thread_lists_pretokens_in_order_of_first_occurrence() {
     let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
     let boundaries = Specials::new::<&str>(&[]).unwrap();
     let options =
@@ -325,26 +327,26 @@ fn one_thread_lists_pretokens_in_order_of_first_sight() {
         };
         pretokenizer.for_each(document, &mut add).unwrap();
     }
-    assert!(expected.iter().any(|pretoken| pretoken.len() > SHORT));
+    assert!(expected.iter().any(|pretoken| pretoken.len() > MAX_KEY_BYTES));
     let mut counter = Counter::new(threads(1));
     counter.count_documents(&documents, &options).unwrap();
     let counts = counter.finish().unwrap();
     let seen: Vec<Vec<u8>> = counts.iter().map(|(bytes, _)| bytes.to_vec()).collect();
     assert_eq!(seen, expected);
-    // Adding a table to an empty one keeps its order too.
+    // Adding counts to empty ones keeps their order.
     let mut sum = Counts::new();
     sum.merge(&counts).unwrap();
     assert!(sum.iter().eq(counts.iter()));
 }
 
 #[test]
-fn a_counter_goes_on_where_it_stopped() {
+fn a_counter_can_be_called_repeatedly() {
     let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
     let boundaries = Specials::new::<&str>(&[]).unwrap();
     let options =
         CountOptions { pretokenizer: &pretokenizer, boundaries: &boundaries, alphabet: None };
     let documents: Vec<Vec<u8>> = (0..40).map(|n| prose(n * 5_000, n as u64)).collect();
-    let expected = by_hand(&documents, &pretokenizer, None);
+    let expected = count_plainly(&documents, &pretokenizer, None);
     for number in 1..=4 {
         let mut counter = Counter::new(threads(number));
         for some in documents.chunks(7) {
@@ -357,7 +359,7 @@ fn a_counter_goes_on_where_it_stopped() {
 
 #[test]
 fn a_text_of_any_length_is_counted_to_its_last_byte() {
-    // The last pre-tokens of a text have less than 16 bytes from their start.
+    // Fewer than 16 bytes follow the start of the last pre-tokens.
     let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
     let boundaries = Specials::new::<&str>(&[]).unwrap();
     let options =
@@ -370,13 +372,13 @@ fn a_text_of_any_length_is_counted_to_its_last_byte() {
         let documents = [document];
         let mut counter = Counter::new(threads(1));
         counter.count_documents(&documents, &options).unwrap();
-        let expected = by_hand(&documents, &pretokenizer, None);
+        let expected = count_plainly(&documents, &pretokenizer, None);
         assert_eq!(map_of(&counter.finish().unwrap()), expected);
     }
 }
 
 #[test]
-fn a_byte_outside_the_alphabet_is_told_with_its_place() {
+fn a_byte_outside_the_alphabet_is_reported_with_its_offset() {
     let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
     let boundaries = Specials::new::<&str>(&[]).unwrap();
     let mut alphabet = [true; 256];
@@ -398,7 +400,7 @@ fn a_byte_outside_the_alphabet_is_told_with_its_place() {
 }
 
 #[test]
-fn counting_stops_when_it_is_told_to() {
+fn progress_can_stop_the_counting() {
     let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
     let boundaries = Specials::new::<&str>(&[]).unwrap();
     let options =
@@ -411,8 +413,8 @@ fn counting_stops_when_it_is_told_to() {
             if calls == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let mut counter = Counter::new(threads(number));
-        let counted = counter.count_source(&mut Pieces::of(&documents), &options, &mut stop);
-        // With other threads at work the caller's may not see a second block.
+        let counted = counter.count_source(&mut UnevenSource::new(&documents), &options, &mut stop);
+        // With other threads, the caller's thread may not get a second block.
         assert!(matches!(counted, Err(Error::Interrupted)) || (number > 1 && calls < 2));
         assert!(calls <= 2);
     }
@@ -420,7 +422,7 @@ fn counting_stops_when_it_is_told_to() {
 
 // ---------------------------------------------------------------------- within a limit
 
-/// Keeps runs in memory and looks at their order.
+/// Keeps runs in memory and checks their order.
 #[derive(Default)]
 struct Runs(Mutex<Vec<Run>>);
 
@@ -459,33 +461,33 @@ impl Runs {
     }
 }
 
-fn limit(table_bytes: usize) -> (Arc<Runs>, Limit) {
+fn limit(table_bytes: usize) -> (Arc<Runs>, MemoryLimit) {
     let runs = Arc::new(Runs::default());
     let spill: Arc<dyn Spill> = Arc::<Runs>::clone(&runs);
-    (runs, Limit { table_bytes, text_bytes: usize::MAX, spill })
+    (runs, MemoryLimit { table_bytes, text_bytes: usize::MAX, spill })
 }
 
 #[test]
 fn a_table_stays_within_its_limit_and_its_runs_add_up() {
     for table_bytes in [6_000, 10_000, 33_333, 200_000, 5_000_000] {
-        let mut numbers = Numbers(table_bytes as u64);
+        let mut random = Random(table_bytes as u64);
         let (runs, limit) = limit(table_bytes);
         let hasher = foldhash::fast::RandomState::default();
-        let mut table = Table::default();
+        let mut table = CountTable::default();
         let mut expected: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         for _ in 0..400 {
             let mut ends = vec![0];
             let mut text = Vec::new();
             for _ in 0..100 {
-                let pretoken = match numbers.below(4) {
-                    0 => numbers.pretoken(),
-                    _ => (0..numbers.below(9)).map(|_| numbers.below(250) as u8).collect(),
+                let pretoken = match random.below(4) {
+                    0 => random_pretoken(&mut random),
+                    _ => (0..random.below(9)).map(|_| random.below(250) as u8).collect(),
                 };
                 text.extend_from_slice(&pretoken);
                 ends.push(text.len());
                 *expected.entry(pretoken).or_default() += 1;
             }
-            let mut batch = Batch::within(Some(&limit), &mut table, &hasher);
+            let mut batch = Batch::with_limit(Some(&limit), &mut table, &hasher);
             for ends in ends.windows(2) {
                 batch.add(&text, ends[0], ends[1]).unwrap();
             }
@@ -501,26 +503,26 @@ fn a_table_stays_within_its_limit_and_its_runs_add_up() {
 }
 
 #[test]
-fn a_full_table_makes_good_use_of_its_limit() {
+fn a_full_table_uses_most_of_its_limit() {
     let (runs, limit) = limit(1 << 20);
     let hasher = foldhash::fast::RandomState::default();
-    let mut table = Table::default();
-    let mut batch = Batch::within(Some(&limit), &mut table, &hasher);
+    let mut table = CountTable::default();
+    let mut batch = Batch::with_limit(Some(&limit), &mut table, &hasher);
     for n in 0..200_000_u32 {
         batch.add(&n.to_le_bytes(), 0, 4).unwrap();
     }
     batch.flush().unwrap();
     let runs = runs.0.lock().unwrap();
-    // An entry and its slots take 30 bytes or more; a sixteenth is kept for long pre-tokens.
+    // An entry and its slots take 30 bytes or more; a sixteenth is reserved for long pre-tokens.
     assert!(runs[1..].iter().all(|run| run.len() > (1 << 20) * 6 / 10 / 30), "{}", runs[1].len());
 }
 
 #[test]
-fn a_pretoken_longer_than_the_table_is_a_run_of_its_own() {
+fn a_pretoken_longer_than_the_table_becomes_a_separate_run() {
     let (runs, limit) = limit(8_000);
     let hasher = foldhash::fast::RandomState::default();
-    let mut table = Table::default();
-    let mut batch = Batch::within(Some(&limit), &mut table, &hasher);
+    let mut table = CountTable::default();
+    let mut batch = Batch::with_limit(Some(&limit), &mut table, &hasher);
     let long = vec![7; 100_000];
     for _ in 0..3 {
         batch.add(&long, 0, long.len()).unwrap();
@@ -534,27 +536,27 @@ fn a_pretoken_longer_than_the_table_is_a_run_of_its_own() {
 }
 
 #[test]
-fn a_counter_within_a_limit_keeps_or_spills_all() {
+fn a_counter_with_a_limit_keeps_or_spills_everything() {
     let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
     let boundaries = Specials::new(&[] as &[String]).unwrap();
     let options =
         CountOptions { pretokenizer: &pretokenizer, boundaries: &boundaries, alphabet: None };
-    let mut numbers = Numbers(3);
+    let mut random = Random(3);
     let documents: Vec<Vec<u8>> =
-        (0..300).map(|_| (0..2000).map(|_| b"abcdefgh  "[numbers.below(10)]).collect()).collect();
+        (0..300).map(|_| (0..2000).map(|_| b"abcdefgh  "[random.below(10)]).collect()).collect();
     let mut plain = Counter::new(NonZeroUsize::MIN);
     plain.count_documents(&documents, &options).unwrap();
     let expected = map_of(&plain.finish().unwrap());
     for threads in [1, 2, 7] {
         let threads = NonZeroUsize::new(threads).unwrap();
         let (runs, small) = limit(20_000);
-        let mut counter = Counter::within(small, threads);
+        let mut counter = Counter::with_limit(small, threads);
         counter.count_documents(&documents, &options).unwrap();
         assert!(counter.finish_within(0).unwrap().is_none());
         assert_eq!(runs.sum(), expected);
 
         let (runs, large) = limit(64 << 20);
-        let mut counter = Counter::within(large, threads);
+        let mut counter = Counter::with_limit(large, threads);
         counter.count_documents(&documents, &options).unwrap();
         let counts = counter.finish_within(64 << 20).unwrap().unwrap();
         assert_eq!(map_of(&counts), expected);
@@ -563,43 +565,42 @@ fn a_counter_within_a_limit_keeps_or_spills_all() {
 }
 
 #[test]
-fn the_order_is_by_part_and_bytes() {
-    let mut numbers = Numbers(9);
+fn a_sorted_index_is_ordered_by_part_and_bytes() {
+    let mut random = Random(9);
     let mut counts = Counts::new();
     for _ in 0..5_000 {
-        counts.add(&numbers.pretoken(), 1).unwrap();
+        counts.add(&random_pretoken(&mut random), 1).unwrap();
     }
     let part_of = |bytes: &[u8]| bytes.len() % 3;
-    let order = Order::new(&counts, 3, part_of);
+    let index = SortedIndex::new(&counts, 3, part_of);
     for part in 0..3 {
         let mut expected = counts.sorted();
         expected.retain(|(bytes, _)| part_of(bytes) == part);
-        let found: Vec<_> = order.part(&counts, part, 0).collect();
+        let found: Vec<_> = index.part(&counts, part, 0).collect();
         assert_eq!(found, expected);
-        assert_eq!(order.part(&counts, part, 7).collect::<Vec<_>>(), expected[7..]);
+        assert_eq!(index.part(&counts, part, 7).collect::<Vec<_>>(), expected[7..]);
     }
 }
 
 #[test]
-fn what_is_left_out_takes_most_from_one_pair_of_bytes() {
-    let mut dropped = Dropped::default();
-    assert_eq!(dropped.pair_error(), 0);
+fn pruning_reports_the_largest_loss_of_a_byte_pair() {
+    let mut pruned = Pruned::default();
+    assert_eq!(pruned.pair_error(), 0);
     for (bytes, count) in [(b"lower".as_slice(), 2), (b"aaa", 1), (&[9; 30], 1), (b"x", 7)] {
-        dropped.add(bytes, count);
+        pruned.add(bytes, count);
     }
-    assert_eq!((dropped.distinct, dropped.occurrences, dropped.bytes), (4, 11, 50));
-    assert_eq!(dropped.pair_error(), 29);
+    assert_eq!((pruned.distinct, pruned.occurrences, pruned.bytes), (4, 11, 50));
+    assert_eq!(pruned.pair_error(), 29);
 }
 
 #[test]
-fn the_memory_that_a_table_needs_is_an_upper_bound() {
+fn the_predicted_memory_is_an_upper_bound() {
     for amount in [0, 1, 10, 11, 1000, 100_000] {
-        let mut table = Table::default();
+        let mut table = CountTable::default();
         let hasher = foldhash::fast::RandomState::default();
         let mut bytes = 0;
         for n in 0..amount {
-            let pretoken = vec![n as u8; 1 + n % 40];
-            let mut pretoken = pretoken;
+            let mut pretoken = vec![n as u8; 1 + n % 40];
             pretoken.extend_from_slice(&n.to_le_bytes());
             bytes += pretoken.len();
             let mut batch = Batch::new(&mut table, &hasher);

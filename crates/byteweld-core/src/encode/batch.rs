@@ -11,7 +11,7 @@ use super::merge::Scratch;
 use super::{Allowed, Encoder};
 use crate::cut;
 use crate::error::Result;
-use crate::threads::together;
+use crate::threads::run_workers;
 
 /// Less text than this is done on the caller's thread: starting others would take longer.
 const WORTH_A_THREAD: usize = 64 << 10;
@@ -79,7 +79,7 @@ impl Encoder {
             }
         };
         let work = || self.with_scratch(work_with);
-        let mut done: Vec<_> = together(threads, &work, work).into_iter().flatten().collect();
+        let mut done: Vec<_> = run_workers(threads, &work, work).into_iter().flatten().collect();
         done.sort_unstable_by_key(|(number, _)| *number);
         join(done.into_iter().map(|(_, result)| result), texts.len())
     }

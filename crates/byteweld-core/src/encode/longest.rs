@@ -27,7 +27,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use super::apart::stay_apart;
 use super::pairs::{NONE, Pairs};
 use super::trie::Trie;
-use crate::decode::Tokens;
+use crate::decode::TokenTable;
 
 /// Pre-tokens of more bytes are long.
 pub(super) const LONG: usize = 64;
@@ -37,7 +37,7 @@ pub(super) const LONG: usize = 64;
 const STEPS: usize = 32;
 
 /// What the encoder knows: the id of each byte, the merges, and the bytes of all tokens.
-pub(super) type Facts<'e> = (&'e [u32; 256], &'e Pairs, &'e Tokens);
+pub(super) type Facts<'e> = (&'e [u32; 256], &'e Pairs, &'e TokenTable);
 
 /// What is known of a token.
 #[derive(Clone, Copy)]
@@ -193,7 +193,11 @@ fn start(bytes: &[u8]) -> u64 {
 
 /// How each token is made, by id, and the ids of untimely tokens; `None` if a merge does not join the bytes of its
 /// parts.
-fn proper(byte_ids: &[u32; 256], pairs: &Pairs, tokens: &Tokens) -> Option<(Vec<Token>, Vec<u32>)> {
+fn proper(
+    byte_ids: &[u32; 256],
+    pairs: &Pairs,
+    tokens: &TokenTable,
+) -> Option<(Vec<Token>, Vec<u32>)> {
     let mut known = vec![UNMADE; tokens.end() as usize];
     for &id in byte_ids.iter().filter(|&&id| id != NONE) {
         known.get_mut(id as usize)?.made = 0;
@@ -317,5 +321,4 @@ fn set(bits: &mut Vec<u64>, at: usize) {
 }
 
 #[cfg(test)]
-#[path = "longest_tests.rs"]
 mod tests;

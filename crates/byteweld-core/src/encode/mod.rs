@@ -4,7 +4,7 @@
 //! pre-token that was met before is remembered (`lookup`, `words`), a new one that is a whole token is looked up
 //! (`whole`), any other is merged from its bytes (`turns`, `merge`) or, if it is long, matched (`longest`), and the
 //! tokens go into a [`Sink`]. Three rank semantics share all of this: they differ only in which pairs are in the table and
-//! which tokens may be looked up whole. A vocabulary that changes text on the way (a normaliser, added tokens with
+//! which tokens may be looked up whole. A vocabulary that changes text on the way (a normalizer, added tokens with
 //! flags, a chain of steps) goes by `rewritten`.
 
 mod apart;
@@ -31,10 +31,10 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, OnceLock};
 
 use crate::cut;
-use crate::decode::Tokens;
+use crate::decode::TokenTable;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
-use crate::rewrite::{AddedToken, AddedTokens, Normaliser, Steps};
+use crate::rewrite::{AddedToken, AddedTokens, Normalizer, SplitChain};
 use crate::specials::{Occurrence, Specials};
 use cuts::Cuts;
 use longest::{Longest, WhenWorthIt};
@@ -79,9 +79,9 @@ pub struct Vocabulary<B = Vec<u8>> {
     /// The pattern, or none.
     pub pattern: Option<String>,
     /// What cuts text where one pattern does not say it; `pattern` is then none.
-    pub steps: Steps,
+    pub steps: SplitChain,
     /// What is done to text before it is cut.
-    pub normaliser: Normaliser,
+    pub normalizer: Normalizer,
     /// What becomes of bytes without a token.
     pub gaps: Gaps,
     /// The id for what is not in the alphabet.
@@ -98,8 +98,8 @@ impl<B> Vocabulary<B> {
             added: Vec::new(),
             added_bytes: Vec::new(),
             pattern: None,
-            steps: Steps::default(),
-            normaliser: Normaliser::default(),
+            steps: SplitChain::default(),
+            normalizer: Normalizer::default(),
             gaps: Gaps::Characters,
             unk: None,
         }
@@ -118,7 +118,7 @@ pub enum Gaps {
 /// A vocabulary made ready to encode and decode. Immutable: threads share it.
 pub struct Encoder {
     pretokenizer: Pretokenizer,
-    tokens: Tokens,
+    tokens: TokenTable,
     /// The id of each byte's token, or [`NONE`].
     byte_ids: [u32; 256],
     /// Whether some byte has no token.
@@ -178,7 +178,7 @@ impl Encoder {
         let num_ordinary = tokens.len();
         let mut every = tokens;
         every.extend(added_bytes);
-        let table = Tokens::new(&every)?;
+        let table = TokenTable::new(&every)?;
         let tokens = &every[..num_ordinary];
         let mut byte_ids = [NONE; 256];
         for (id, token) in tokens {
@@ -201,12 +201,12 @@ impl Encoder {
         let has_gaps = byte_ids.contains(&NONE);
         let is_plain = AddedTokens::are_plain(&added)
             && vocabulary.steps.is_empty()
-            && vocabulary.normaliser.is_empty()
+            && vocabulary.normalizer.is_empty()
             && !(has_gaps && vocabulary.gaps == Gaps::Bytes);
         let rewrites = if is_plain {
             None
         } else {
-            Some(Box::new(Rewrites::new(added, vocabulary.normaliser, vocabulary.steps)?))
+            Some(Box::new(Rewrites::new(added, vocabulary.normalizer, vocabulary.steps)?))
         };
         let mut encoder = Self {
             pretokenizer,
@@ -594,7 +594,7 @@ impl Encoder {
     }
 
     /// All tokens by id, special ones included.
-    pub fn tokens(&self) -> &Tokens {
+    pub fn tokens(&self) -> &TokenTable {
         &self.tokens
     }
 

@@ -19,7 +19,7 @@ use super::apart::stay_apart;
 use super::growing::GrowingPairs;
 use super::merge::Scratch;
 use super::pairs::NONE;
-use crate::decode::Tokens;
+use crate::decode::TokenTable;
 use crate::error::Result;
 use crate::huge::advise;
 use crate::prefetch::prefetch;
@@ -27,7 +27,7 @@ use crate::prefetch::prefetch;
 /// The merges of a vocabulary ranked by id, as (left, right, new) in rank order; `None` if some token is not
 /// made of exactly two parts.
 pub fn recover_merges(mut tokens: Vec<(u32, Vec<u8>)>) -> Result<Option<Vec<(u32, u32, u32)>>> {
-    Tokens::new(&tokens)?; // an id twice, or far beyond the others
+    TokenTable::new(&tokens)?; // an id twice, or far beyond the others
     tokens.sort_unstable_by_key(|(id, _)| *id);
     let tokens: Vec<(u32, &[u8])> = tokens.iter().map(|(id, token)| (*id, &token[..])).collect();
     Ok(merges_of_ranks(tokens))
@@ -279,94 +279,4 @@ impl Known {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::{NONE, all_are_made, recover_merges};
-    use crate::encode::merge::Scratch;
-    use crate::encode::{Encoder, Ranking, Vocabulary};
-
-    type Tokens = Vec<(u32, Vec<u8>)>;
-    type Merges = Vec<(u32, u32, u32)>;
-
-    /// By the definition: every way to make a token of two tokens is in the table.
-    fn by_all_pairs(tokens: Tokens) -> Option<Merges> {
-        let order: Tokens = tokens.iter().filter(|(_, token)| token.len() > 1).cloned().collect();
-        let encoder = Encoder::new(Vocabulary::new(tokens, Vec::new(), Ranking::Ids)).unwrap();
-        let mut scratch = Scratch::default();
-        let mut merges = Vec::new();
-        for (id, token) in order {
-            encoder.merge_below(id, &token, &mut scratch);
-            let [left, right] = scratch.ids[..] else { return None };
-            merges.push((left, right, id));
-        }
-        Some(merges)
-    }
-
-    /// By the definition: each merge is what is left of its token's bytes by those before it.
-    fn by_merging(tokens: &Tokens, merges: &Merges) -> bool {
-        (0..merges.len()).all(|rank| {
-            let (left, right, new) = merges[rank];
-            let before = merges[..rank].to_vec();
-            let token = &tokens.iter().find(|(id, _)| *id == new).unwrap().1;
-            let vocabulary = Vocabulary::new(tokens.clone(), before, Ranking::Merges);
-            let mut scratch = Scratch::default();
-            Encoder::new(vocabulary).unwrap().merge_below(NONE, token, &mut scratch);
-            scratch.ids == [left, right]
-        })
-    }
-
-    /// Words that are mostly made of words before them, with the bytes among them at some place.
-    fn vocabularies() -> impl Strategy<Value = Tokens> {
-        let joins = prop::collection::vec((any::<u16>(), any::<u16>()), 0..20);
-        let odd = prop::collection::vec(prop::sample::select(&b"abc"[..]), 2..5);
-        (joins, prop::option::weighted(0.3, odd), any::<u16>()).prop_map(|(joins, odd, place)| {
-            let mut words: Vec<Vec<u8>> = vec![b"a".to_vec(), b"b".to_vec(), b"c".to_vec()];
-            for (left, right) in joins {
-                let joined =
-                    [&words[left as usize % words.len()][..], &words[right as usize % words.len()]];
-                let word = joined.concat();
-                if !words.contains(&word) && word.len() < 100 {
-                    words.push(word);
-                }
-            }
-            let mut longer = words.split_off(3);
-            if let Some(odd) = odd.filter(|odd| !longer.contains(odd)) {
-                longer.insert(place as usize % (longer.len() + 1), odd);
-            }
-            let place = if place % 2 == 0 { 0 } else { place as usize % (longer.len() + 1) };
-            longer.splice(place..place, words);
-            (0..).zip(longer).collect()
-        })
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(3000))]
-
-        #[test]
-        fn merges_are_those_of_the_definition(tokens in vocabularies()) {
-            prop_assert_eq!(recover_merges(tokens.clone()).unwrap(), by_all_pairs(tokens));
-        }
-
-        #[test]
-        fn a_list_makes_its_tokens_as_merging_does(tokens in vocabularies(), seed in any::<u64>()) {
-            // A merge for each longer token, of any two tokens that have its bytes; not always the right two.
-            let find = |part: &[u8]| tokens.iter().find(|(_, t)| t == part).map(|(id, _)| *id);
-            let mut merges = Vec::new();
-            for (id, token) in tokens.iter().filter(|(_, token)| token.len() > 1) {
-                let cuts: Vec<(u32, u32)> = (1..token.len())
-                    .filter_map(|cut| Some((find(&token[..cut])?, find(&token[cut..])?)))
-                    .collect();
-                if !cuts.is_empty() {
-                    let (left, right) = cuts[(seed >> (id % 60)) as usize % cuts.len()];
-                    merges.push((left, right, *id));
-                }
-            }
-            let mut byte_ids = [NONE; 256];
-            for (id, token) in tokens.iter().filter(|(_, token)| token.len() == 1) {
-                byte_ids[token[0] as usize] = *id;
-            }
-            prop_assert_eq!(all_are_made(&byte_ids, &merges), by_merging(&tokens, &merges));
-        }
-    }
-}
+mod tests;

@@ -11,35 +11,37 @@ use super::lookup::Lookup;
 use super::merge::Scratch;
 use super::sink::push_each;
 use super::{Allowed, Encoder, Sink};
-use crate::decode::Tokens;
+use crate::decode::TokenTable;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
-use crate::rewrite::{AddedToken, AddedTokens, Normaliser, Part, Permission, Rewritten, Steps};
+use crate::rewrite::{
+    AddedToken, AddedTokens, Normalizer, Permission, Rewritten, SplitChain, TextPart,
+};
 
 /// How text is changed on the way.
 pub(super) struct Rewrites {
     added: AddedTokens,
-    normaliser: Normaliser,
+    normalizer: Normalizer,
     /// Empty: the pattern cuts.
-    pub(super) steps: Steps,
+    pub(super) steps: SplitChain,
 }
 
 impl Rewrites {
     pub(super) fn new(
         added: Vec<AddedToken>,
-        normaliser: Normaliser,
-        steps: Steps,
+        normalizer: Normalizer,
+        steps: SplitChain,
     ) -> Result<Self> {
-        Ok(Self { added: AddedTokens::new(added, &normaliser)?, normaliser, steps })
+        Ok(Self { added: AddedTokens::new(added, &normalizer)?, normalizer, steps })
     }
 
     /// Refuses a text that shows a special token only when it is normalised.
     pub(super) fn refuse(&self, text: &[u8], refused: Option<&[u32]>) -> Result<()> {
-        if self.normaliser.is_empty() {
+        if self.normalizer.is_empty() {
             return Ok(());
         }
-        let normal = self.normaliser.apply(text, false)?;
-        match self.added.first_normalised_special(&normal.text, refused) {
+        let normal = self.normalizer.apply(text, false)?;
+        match self.added.first_normalized_special(&normal.text, refused) {
             Some(token) => Err(Error::SpecialToken { token: token.text.clone(), offset: 0 }),
             None => Ok(()),
         }
@@ -51,11 +53,11 @@ impl Rewrites {
         text: &[u8],
         each: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
-        let normal = self.normaliser.apply(text, false)?;
+        let normal = self.normalizer.apply(text, false)?;
         if self.steps.is_empty() {
             return pretokenizer.for_each(&normal.text, each);
         }
-        let (cut, pieces) = self.steps.cut(&normal.text, false)?;
+        let (cut, pieces) = self.steps.split(&normal.text, false)?;
         for piece in pieces {
             if each(&cut.text[piece]).is_break() {
                 break;
@@ -108,7 +110,12 @@ impl<S: Sink, O: Fn(usize) -> usize> Sink for RewrittenSink<'_, '_, '_, S, O> {
         self.tiler.start(id, (self.origin)(range.start))
     }
 
-    fn push_all(&mut self, ids: &[u32], range: Range<usize>, tokens: &Tokens) -> ControlFlow<()> {
+    fn push_all(
+        &mut self,
+        ids: &[u32],
+        range: Range<usize>,
+        tokens: &TokenTable,
+    ) -> ControlFlow<()> {
         if !S::COVERS {
             return self.tiler.sink.push_all(ids, range, tokens);
         }
@@ -133,8 +140,8 @@ impl Encoder {
         };
         let mut tiler = Tiler { sink, open: None };
         let flow = rewrites.added.for_each_raw(text, permission, &mut |part| match part {
-            Part { id: Some(id), range } => Ok(tiler.start(id, range.start)),
-            Part { id: None, range } => self.encode_passage(
+            TextPart { id: Some(id), range } => Ok(tiler.start(id, range.start)),
+            TextPart { id: None, range } => self.encode_passage(
                 rewrites,
                 &text[range.clone()],
                 range.start,
@@ -160,16 +167,16 @@ impl Encoder {
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
         // Spans are ranges of the caller's text, so they need origins too.
-        let wants_origins = S::COVERS || matches!(permission, Permission::Within(_));
-        let normal = rewrites.normaliser.apply(passage, wants_origins)?;
+        let with_origins = S::COVERS || matches!(permission, Permission::Within(_));
+        let normal = rewrites.normalizer.apply(passage, with_origins)?;
         let origin = |at: usize| offset + normal.origin(at);
-        rewrites.added.for_each_normalised(
+        rewrites.added.for_each_normalized(
             &normal.text,
             permission,
             &origin,
             &mut |part| match part {
-                Part { id: Some(id), range } => Ok(tiler.start(id, origin(range.start))),
-                Part { id: None, range } => {
+                TextPart { id: Some(id), range } => Ok(tiler.start(id, origin(range.start))),
+                TextPart { id: None, range } => {
                     let text = &normal.text[range.clone()];
                     let origin = |at: usize| origin(range.start + at);
                     self.encode_normal(rewrites, text, &origin, tiler, scratch)
@@ -191,7 +198,7 @@ impl Encoder {
             let mut sink = RewrittenSink { tiler, origin };
             return self.encode_plain(text, 0..text.len(), &mut sink, scratch);
         }
-        let (cut, pieces) = rewrites.steps.cut(text, S::COVERS)?;
+        let (cut, pieces) = rewrites.steps.split(text, S::COVERS)?;
         let origin = |at: usize| origin(Rewritten::origin(&cut, at));
         let mut sink = RewrittenSink { tiler, origin: &origin };
         let mut lookup = Lookup::new(self, &cut.text, &mut sink, scratch);

@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::decode::Tokens;
+use crate::decode::TokenTable;
 
 /// Takes tokens in order.
 pub trait Sink {
@@ -13,7 +13,12 @@ pub trait Sink {
     fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()>;
 
     /// Takes tokens whose bytes are a range of the text.
-    fn push_all(&mut self, ids: &[u32], range: Range<usize>, tokens: &Tokens) -> ControlFlow<()> {
+    fn push_all(
+        &mut self,
+        ids: &[u32],
+        range: Range<usize>,
+        tokens: &TokenTable,
+    ) -> ControlFlow<()> {
         push_each(self, ids, range, tokens)
     }
 }
@@ -23,7 +28,7 @@ pub(super) fn push_each<S: Sink + ?Sized>(
     sink: &mut S,
     ids: &[u32],
     range: Range<usize>,
-    tokens: &Tokens,
+    tokens: &TokenTable,
 ) -> ControlFlow<()> {
     let mut start = range.start;
     for &id in ids {
@@ -43,7 +48,7 @@ impl Sink for Vec<u32> {
     }
 
     #[inline]
-    fn push_all(&mut self, ids: &[u32], _: Range<usize>, _: &Tokens) -> ControlFlow<()> {
+    fn push_all(&mut self, ids: &[u32], _: Range<usize>, _: &TokenTable) -> ControlFlow<()> {
         self.extend_from_slice(ids);
         ControlFlow::Continue(())
     }
@@ -83,7 +88,7 @@ impl Sink for Total {
     }
 
     #[inline]
-    fn push_all(&mut self, ids: &[u32], _: Range<usize>, _: &Tokens) -> ControlFlow<()> {
+    fn push_all(&mut self, ids: &[u32], _: Range<usize>, _: &TokenTable) -> ControlFlow<()> {
         self.tokens += ids.len();
         ControlFlow::Continue(())
     }
@@ -120,7 +125,12 @@ impl Sink for Counter {
     }
 
     #[inline]
-    fn push_all(&mut self, ids: &[u32], range: Range<usize>, tokens: &Tokens) -> ControlFlow<()> {
+    fn push_all(
+        &mut self,
+        ids: &[u32],
+        range: Range<usize>,
+        tokens: &TokenTable,
+    ) -> ControlFlow<()> {
         if ids.len() <= self.limit - self.tokens {
             self.tokens += ids.len();
             self.bytes += range.len();

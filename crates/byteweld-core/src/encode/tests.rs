@@ -133,6 +133,8 @@ fn hostile_rank_files_are_read_in_linear_time() {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::cases(40))]
+
     #[test]
     fn rank_pairs_are_all_ways_to_make_a_token(
         texts in prop::collection::btree_set("[ab]{1,6}", 1..30),

@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use super::pairs::NONE;
-use crate::decode::Tokens;
+use crate::decode::TokenTable;
 use crate::huge::advise;
 use crate::prefetch::prefetch;
 
@@ -27,7 +27,7 @@ pub(super) struct WholeTokens {
 
 impl WholeTokens {
     /// The table of some tokens.
-    pub(super) fn new(ids: &[u32], tokens: &Tokens) -> Self {
+    pub(super) fn new(ids: &[u32], tokens: &TokenTable) -> Self {
         let bits = (ids.len() * 2).next_power_of_two().trailing_zeros().max(1);
         let mut slots = Vec::with_capacity(1 << bits);
         advise(slots.spare_capacity_mut());
@@ -52,7 +52,7 @@ impl WholeTokens {
     }
 
     /// The id of the token that a pre-token is.
-    pub(super) fn get(&self, pretoken: &[u8], tokens: &Tokens) -> Option<u32> {
+    pub(super) fn get(&self, pretoken: &[u8], tokens: &TokenTable) -> Option<u32> {
         let hash = self.hash(pretoken);
         let mut slot = (hash >> self.shift) as usize;
         loop {
@@ -111,19 +111,4 @@ fn pack(bytes: &[u8]) -> Option<u128> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{SHORT, pack};
-
-    #[test]
-    fn a_key_is_the_bytes_and_their_length() {
-        let bytes: Vec<u8> = (1..=16).collect();
-        assert_eq!(pack(&[]), None);
-        assert_eq!(pack(&bytes), None);
-        for length in 1..=SHORT {
-            let mut expected = [0; 16];
-            expected[..length].copy_from_slice(&bytes[..length]);
-            expected[15] = length as u8;
-            assert_eq!(pack(&bytes[..length]), Some(u128::from_le_bytes(expected)));
-        }
-    }
-}
+mod tests;

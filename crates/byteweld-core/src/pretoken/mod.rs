@@ -397,8 +397,4 @@ impl StandIn {
 }
 
 #[cfg(test)]
-mod block_tests;
-#[cfg(test)]
-mod scanner_tests;
-#[cfg(test)]
 mod tests;

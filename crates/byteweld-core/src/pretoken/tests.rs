@@ -1,5 +1,8 @@
 //! Every engine gives the same pre-tokens; cuts change none; nothing is lost.
 
+mod blocks;
+mod scanner;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -137,7 +140,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(crate::testing::cases(200))]
 
     #[test]
     fn the_automaton_gives_what_backtracking_gives(text in text()) {

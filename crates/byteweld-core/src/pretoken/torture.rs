@@ -71,13 +71,4 @@ fn in_threes(kinds: &[char]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_sequence_of_three_is_there() {
-        let text: Vec<char> = in_threes(&['a', 'b', 'c', 'd', 'e']).chars().collect();
-        let threes: std::collections::HashSet<_> = text.windows(3).collect();
-        assert_eq!(threes.len(), 5 * 5 * 5);
-    }
-}
+mod tests;

@@ -1,31 +1,32 @@
-//! Added tokens in text, with Hugging Face's flags.
+//! Finds added tokens in text, with Hugging Face's flags.
 //!
-//! Tokens that are not normalised are found first, in the text as it came; the others in what is left, after
-//! it was normalised, by their own normalised form. In each round: the leftmost first, and of those that start
-//! there the longest. A match that may not be (a special token that is not allowed, part of a word) is text.
+//! Tokens without the `normalized` flag are found first, in the original text; the others in the
+//! remaining text after normalization, by their own normalized form. In each round the leftmost
+//! match wins, and of those the longest. A match that is not allowed (a special token without
+//! permission, or part of a word) is treated as text.
 
 use std::ops::{ControlFlow, Range};
 
-use super::Normaliser;
+use super::Normalizer;
 use crate::error::{Error, Result};
 use crate::specials::{Occurrence, Specials};
 
-/// A token that is found in text as a text.
+/// A token that is matched verbatim in text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddedToken {
     /// Its text.
     pub text: String,
     /// Its id.
     pub id: u32,
-    /// Recognised only where the caller allows it.
+    /// Recognized only where the caller allows it.
     pub special: bool,
-    /// Not recognised inside a word.
+    /// Not recognized inside a word.
     pub single_word: bool,
-    /// Takes the white space before it.
+    /// Includes the white space before it.
     pub lstrip: bool,
-    /// Takes the white space after it.
+    /// Includes the white space after it.
     pub rstrip: bool,
-    /// Looked for in normalised text.
+    /// Matched in normalized text.
     pub normalized: bool,
 }
 
@@ -48,42 +49,42 @@ impl AddedToken {
     }
 }
 
-/// A set of added tokens and what finds them.
+/// Finds a subset of the added tokens.
 struct Finder {
     texts: Specials,
-    /// By place in `texts`: which token it is.
+    /// The token of each entry of `texts`.
     tokens: Vec<usize>,
 }
 
 impl Finder {
     fn new(
         list: &[AddedToken],
-        normaliser: &Normaliser,
+        normalizer: &Normalizer,
         chosen: impl Fn(&AddedToken) -> bool,
     ) -> Result<Self> {
         let mut texts = Vec::new();
         let mut tokens = Vec::new();
-        for (place, token) in list.iter().enumerate().filter(|(_, token)| chosen(token)) {
+        for (index, token) in list.iter().enumerate().filter(|(_, token)| chosen(token)) {
             let text = if token.normalized {
-                normaliser.apply_to_token(&token.text)?
+                normalizer.apply_to_token(&token.text)?
             } else {
                 token.text.clone().into_bytes()
             };
             if text.is_empty() {
                 return Err(Error::Vocabulary(format!(
-                    "added token {:?} is empty when normalised, and would be found everywhere",
+                    "added token {:?} is empty when normalized and would match everywhere",
                     token.text
                 )));
             }
             texts.push(text);
-            tokens.push(place);
+            tokens.push(index);
         }
-        // Which of two would be found is for nobody to say.
+        // It would be ambiguous which of two equal texts matches.
         let mut order: Vec<usize> = (0..texts.len()).collect();
         order.sort_unstable_by_key(|&at| &texts[at]);
         if let Some(pair) = order.windows(2).find(|pair| texts[pair[0]] == texts[pair[1]]) {
             return Err(Error::Vocabulary(format!(
-                "added tokens {:?} and {:?} are the same text when normalised",
+                "added tokens {:?} and {:?} have the same text when normalized",
                 list[tokens[pair[0]]].text, list[tokens[pair[1]]].text
             )));
         }
@@ -105,9 +106,9 @@ struct Round {
 }
 
 impl Round {
-    fn new(list: &[AddedToken], normaliser: &Normaliser, normalized: bool) -> Result<Self> {
+    fn new(list: &[AddedToken], normalizer: &Normalizer, normalized: bool) -> Result<Self> {
         let finder = |chosen: &dyn Fn(&AddedToken) -> bool| {
-            Finder::new(list, normaliser, |token| token.normalized == normalized && chosen(token))
+            Finder::new(list, normalizer, |token| token.normalized == normalized && chosen(token))
         };
         Ok(Self {
             all: finder(&|_| true)?,
@@ -121,67 +122,68 @@ impl Round {
 pub(crate) struct AddedTokens {
     list: Vec<AddedToken>,
     raw: Round,
-    normalised: Round,
+    normalized: Round,
 }
 
-/// Where special tokens are recognised.
+/// Where special tokens are recognized.
 #[derive(Clone, Copy)]
 pub(crate) enum Permission<'a> {
     Nowhere,
     Everywhere,
-    /// Those with these ids (ascending).
+    /// Only the tokens with these ids (ascending).
     Ids(&'a [u32]),
-    /// Inside one of these ranges of the caller's text, which are in order and do not overlap.
+    /// Inside one of these ranges of the caller's text, which are sorted and do not overlap.
     Within(&'a [Range<usize>]),
 }
 
-/// A part of a text: an added token, or text between.
-pub(crate) struct Part {
+/// A part of a text: an added token, or the text between two.
+pub(crate) struct TextPart {
     pub(crate) id: Option<u32>,
     pub(crate) range: Range<usize>,
 }
 
 impl AddedTokens {
-    pub(crate) fn new(list: Vec<AddedToken>, normaliser: &Normaliser) -> Result<Self> {
-        let raw = Round::new(&list, normaliser, false)?;
-        let normalised = Round::new(&list, normaliser, true)?;
-        Ok(Self { list, raw, normalised })
+    pub(crate) fn new(list: Vec<AddedToken>, normalizer: &Normalizer) -> Result<Self> {
+        let raw = Round::new(&list, normalizer, false)?;
+        let normalized = Round::new(&list, normalizer, true)?;
+        Ok(Self { list, raw, normalized })
     }
 
-    /// Whether all are special and have no flags.
+    /// Whether all tokens are special and have no other flags.
     pub(crate) fn are_plain(list: &[AddedToken]) -> bool {
         list.iter().all(AddedToken::is_plain)
     }
 
-    /// Gives the parts of a text as it came.
+    /// Calls `each` with the parts of the original text.
     pub(crate) fn for_each_raw<E>(
         &self,
         text: &[u8],
         permission: Permission<'_>,
-        each: &mut impl FnMut(Part) -> std::result::Result<ControlFlow<()>, E>,
+        each: &mut impl FnMut(TextPart) -> std::result::Result<ControlFlow<()>, E>,
     ) -> std::result::Result<ControlFlow<()>, E> {
         self.for_each(&self.raw, text, permission, &|at| at, each)
     }
 
-    /// Gives the parts of a normalised text; `origin` says where in the caller's text a place is.
-    pub(crate) fn for_each_normalised<E>(
+    /// Calls `each` with the parts of normalized text; `origin` maps an offset to the caller's
+    /// text.
+    pub(crate) fn for_each_normalized<E>(
         &self,
         text: &[u8],
         permission: Permission<'_>,
         origin: &impl Fn(usize) -> usize,
-        each: &mut impl FnMut(Part) -> std::result::Result<ControlFlow<()>, E>,
+        each: &mut impl FnMut(TextPart) -> std::result::Result<ControlFlow<()>, E>,
     ) -> std::result::Result<ControlFlow<()>, E> {
-        self.for_each(&self.normalised, text, permission, origin, each)
+        self.for_each(&self.normalized, text, permission, origin, each)
     }
 
-    /// The first special token (with one of these ids, ascending) that normalised text shows.
-    pub(crate) fn first_normalised_special(
+    /// The first special token in normalized text, restricted to `ids` (ascending) if given.
+    pub(crate) fn first_normalized_special(
         &self,
         text: &[u8],
         ids: Option<&[u32]>,
     ) -> Option<&AddedToken> {
         let mut from = 0;
-        while let Some((found, token)) = self.normalised.special.find(text, from, text.len()) {
+        while let Some((found, token)) = self.normalized.special.find(text, from, text.len()) {
             let token = &self.list[token];
             if ids.is_none_or(|ids| ids.binary_search(&token.id).is_ok()) {
                 return Some(token);
@@ -197,12 +199,12 @@ impl AddedTokens {
         text: &[u8],
         permission: Permission<'_>,
         origin: &impl Fn(usize) -> usize,
-        each: &mut impl FnMut(Part) -> std::result::Result<ControlFlow<()>, E>,
+        each: &mut impl FnMut(TextPart) -> std::result::Result<ControlFlow<()>, E>,
     ) -> std::result::Result<ControlFlow<()>, E> {
         let mut matches = Matches { round, text, permission, special: None, ordinary: None };
-        let mut from = 0; // where the search goes on
-        let mut open = 0; // start of the text that no part holds yet
-        let mut space_end = 0; // of the run of white space that was walked last
+        let mut from = 0; // where the search continues
+        let mut open = 0; // start of the text that is not in a part yet
+        let mut space_end = 0; // end of the last run of white space that was scanned
         while let Some((found, token)) = matches.next(from, origin) {
             from = found.end;
             let token = &self.list[token];
@@ -229,32 +231,33 @@ impl AddedTokens {
                 end = space_end;
             }
             if start >= end {
-                // White space that the token before has taken whole; Hugging Face drops what is empty.
+                // The previous token consumed all of this white space. Hugging Face drops empty
+                // parts.
                 continue;
             }
-            if open < start && each(Part { id: None, range: open..start })?.is_break() {
+            if open < start && each(TextPart { id: None, range: open..start })?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            if each(Part { id: Some(token.id), range: start..end })?.is_break() {
+            if each(TextPart { id: Some(token.id), range: start..end })?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            // Not the greater of the two: as in Hugging Face, a match inside the white space that was taken
-            // by the one before gives what follows it back.
+            // Not the maximum: as in Hugging Face, a match inside the white space consumed by the
+            // previous one releases the rest of it.
             open = end;
         }
         if open < text.len() {
-            return each(Part { id: None, range: open..text.len() });
+            return each(TextPart { id: None, range: open..text.len() });
         }
         Ok(ControlFlow::Continue(()))
     }
 }
 
-/// The matches of a round, one by one.
+/// Iterates over the matches of a round.
 struct Matches<'a> {
     round: &'a Round,
     text: &'a [u8],
     permission: Permission<'a>,
-    /// With `Within`: the next special and the next ordinary match, where they are known.
+    /// With `Within`: the next special and the next ordinary match, once computed.
     special: Option<Option<(Occurrence, usize)>>,
     ordinary: Option<Option<(Occurrence, usize)>>,
 }
@@ -268,8 +271,8 @@ impl Matches<'_> {
         let Permission::Within(ranges) = self.permission else {
             return self.round.all.find(self.text, from, self.text.len());
         };
-        // A special token that lies across the end of a range must not hide a shorter one inside it, so
-        // specials are looked for range by range, and the others everywhere.
+        // A special token that crosses the end of a range must not hide a shorter one inside it, so
+        // special tokens are searched for range by range, and the others everywhere.
         let stale = |known: &Option<Option<(Occurrence, usize)>>| match known {
             None => true,
             Some(found) => found.is_some_and(|(found, _)| found.start < from),
@@ -295,22 +298,22 @@ impl Matches<'_> {
         from: usize,
         origin: &impl Fn(usize) -> usize,
     ) -> Option<(Occurrence, usize)> {
-        // Places in this text of the ranges, which are of the caller's text; origins only grow.
-        let place_of = |wanted: usize| partition(self.text.len(), |at| origin(at) < wanted);
+        // Maps an offset in the caller's text to this text; origins are ascending.
+        let offset_of = |wanted: usize| partition(self.text.len(), |at| origin(at) < wanted);
         let first = ranges.partition_point(|range| range.end <= origin(from));
         let end = origin(self.text.len());
         if self.round.special.tokens.is_empty() {
             return None;
         }
         ranges[first..].iter().take_while(|range| range.start < end).find_map(|range| {
-            let start = place_of(range.start).max(from);
-            let end = place_of(range.end);
+            let start = offset_of(range.start).max(from);
+            let end = offset_of(range.end);
             (start < end).then(|| self.round.special.find(self.text, start, end)).flatten()
         })
     }
 }
 
-/// The first place in `0..=length` for which `is_before` is false.
+/// The first offset in `0..=length` for which `is_before` is false.
 fn partition(length: usize, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, length);
     while low < high {

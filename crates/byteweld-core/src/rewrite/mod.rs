@@ -1,28 +1,28 @@
-//! What Hugging Face's pipelines do to a text before it is merged, beyond one pattern.
+//! The steps of Hugging Face pipelines before merging, beyond a single pattern.
 //!
-//! `normal` changes characters, `added` finds added tokens with their flags, `steps` cuts by a chain of
-//! splits. Most vocabularies need none of it, and `encode` then goes a shorter way.
+//! `normalizer` changes characters, `added` finds added tokens with their flags, `splits` applies a
+//! chain of splits. Most vocabularies need none of these, and `encode` then takes a faster path.
 //!
-//! A text that was rewritten remembers, if asked, where each byte comes from ([`Rewritten::origin`]), so that
-//! offsets are offsets of the caller's text.
+//! On request, rewritten text records where each byte comes from ([`Rewritten::origin`]), so that
+//! reported offsets refer to the caller's text.
 
 mod added;
-mod normal;
-mod steps;
+mod normalizer;
+mod splits;
 
 use std::borrow::Cow;
 
 pub use added::AddedToken;
-pub(crate) use added::{AddedTokens, Part, Permission};
-pub use normal::{Form, NormalStep, Normaliser};
-pub(crate) use steps::byte_letter;
-pub use steps::{Behaviour, Step, Steps};
+pub(crate) use added::{AddedTokens, Permission, TextPart};
+pub use normalizer::{Form, Normalizer, NormalizerStep};
+pub(crate) use splits::byte_letter;
+pub use splits::{SplitBehavior, SplitChain, SplitStep};
 
-/// A text that may have been rewritten.
+/// Text that may have been rewritten.
 pub(crate) struct Rewritten<'t> {
     pub(crate) text: Cow<'t, [u8]>,
-    /// For each byte of `text`, where in the original its character starts; `None`: nothing changed, or
-    /// nobody asked.
+    /// For each byte of `text`, the start of its character in the original; `None` if nothing
+    /// changed or origins were not requested.
     origins: Option<Vec<usize>>,
     original_length: usize,
 }
@@ -32,7 +32,7 @@ impl<'t> Rewritten<'t> {
         Self { text: Cow::Borrowed(text), origins: None, original_length: text.len() }
     }
 
-    /// Where in the original the character that starts at `at`, or holds it, starts.
+    /// The start, in the original, of the character that contains offset `at`.
     pub(crate) fn origin(&self, at: usize) -> usize {
         match &self.origins {
             None => at.min(self.original_length),
@@ -40,28 +40,28 @@ impl<'t> Rewritten<'t> {
         }
     }
 
-    /// Goes on from a text to one made of it; `origins` are places in the former.
+    /// Replaces the text by one derived from it; `origins` are offsets in the current text.
     fn then(self, text: Vec<u8>, origins: Option<Vec<usize>>) -> Self {
         let origins = origins.map(|mut list| {
-            list.iter_mut().for_each(|place| *place = self.origin(*place));
+            list.iter_mut().for_each(|offset| *offset = self.origin(*offset));
             list
         });
         Self { text: Cow::Owned(text), origins, original_length: self.original_length }
     }
 }
 
-/// Builds a rewritten text, with origins if asked.
+/// Builds rewritten text, with origins on request.
 struct Writer {
     text: Vec<u8>,
     origins: Option<Vec<usize>>,
 }
 
 impl Writer {
-    fn new(capacity: usize, wants_origins: bool) -> Self {
-        Self { text: Vec::with_capacity(capacity), origins: wants_origins.then(Vec::new) }
+    fn new(capacity: usize, with_origins: bool) -> Self {
+        Self { text: Vec::with_capacity(capacity), origins: with_origins.then(Vec::new) }
     }
 
-    /// Copies bytes that start at `origin` as they are.
+    /// Copies unchanged bytes that start at `origin`.
     fn copy(&mut self, bytes: &[u8], origin: usize) {
         self.text.extend_from_slice(bytes);
         if let Some(origins) = &mut self.origins {
@@ -69,7 +69,7 @@ impl Writer {
         }
     }
 
-    /// Writes bytes that all come from one place.
+    /// Writes bytes that all come from the same offset.
     fn put(&mut self, bytes: &[u8], origin: usize) {
         self.text.extend_from_slice(bytes);
         if let Some(origins) = &mut self.origins {

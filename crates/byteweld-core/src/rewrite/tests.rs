@@ -1,4 +1,5 @@
-//! Normalisers equal the crate that they use in pieces; origins tell the truth; behaviours; flags.
+//! Normalizers against the crate applied to whole texts; origins; split behaviors; flags of added
+//! tokens.
 
 use std::ops::{ControlFlow, Range};
 
@@ -8,8 +9,8 @@ use unicode_normalization_alignments::UnicodeNormalization;
 use super::*;
 use crate::pretoken::Pretokenizer;
 
-fn normaliser(form: Form) -> Normaliser {
-    Normaliser::new(vec![NormalStep::Form(form)])
+fn normalizer(form: Form) -> Normalizer {
+    Normalizer::new(vec![NormalizerStep::Form(form)])
 }
 
 fn whole(form: Form, text: &str) -> String {
@@ -25,7 +26,7 @@ const FORMS: [Form; 4] = [Form::Nfc, Form::Nfd, Form::Nfkc, Form::Nfkd];
 
 fn assert_normal(text: &str) {
     for form in FORMS {
-        let normal = normaliser(form).apply(text.as_bytes(), true).unwrap();
+        let normal = normalizer(form).apply(text.as_bytes(), true).unwrap();
         assert_eq!(String::from_utf8_lossy(&normal.text), whole(form, text), "{form:?} {text:?}");
         let origins: Vec<usize> = (0..=normal.text.len()).map(|at| normal.origin(at)).collect();
         assert!(origins.is_sorted() && origins.last() == Some(&text.len()), "{form:?} {text:?}");
@@ -37,7 +38,7 @@ fn every_character_has_its_normal_form_in_several_contexts() {
     for c in ('\0'..=char::MAX).filter(|c| (*c as u32) < 0x3_0000 || (*c as u32) >= 0xE_0000) {
         for form in FORMS {
             for text in [format!("e{c}\u{301}"), format!("\u{1100}{c}\u{323}{c}")] {
-                let normal = normaliser(form).apply(text.as_bytes(), false).unwrap();
+                let normal = normalizer(form).apply(text.as_bytes(), false).unwrap();
                 assert_eq!(normal.text, whole(form, &text).as_bytes(), "{form:?} {text:?}");
             }
         }
@@ -45,13 +46,13 @@ fn every_character_has_its_normal_form_in_several_contexts() {
 }
 
 #[test]
-fn a_long_run_of_marks_is_normalised_in_linear_time() {
+fn a_long_run_of_marks_is_normalized_in_linear_time() {
     assert_normal(&format!("a{}", "\u{301}\u{323}".repeat(20_000)));
 }
 
 #[test]
-fn bytes_that_are_not_utf8_stay() {
-    let normal = normaliser(Form::Nfc).apply(b"\xffe\xcc\x81\xfe", true).unwrap();
+fn bytes_that_are_not_utf8_stay_unchanged() {
+    let normal = normalizer(Form::Nfc).apply(b"\xffe\xcc\x81\xfe", true).unwrap();
     assert_eq!(normal.text, &b"\xff\xc3\xa9\xfe"[..]);
     assert_eq!((0..=4).map(|at| normal.origin(at)).collect::<Vec<_>>(), [0, 1, 1, 4, 5]);
 }
@@ -59,40 +60,43 @@ fn bytes_that_are_not_utf8_stay() {
 #[test]
 fn text_that_is_normal_is_not_copied() {
     for text in ["plain", "déjà vu", "中文，日本語", "Привет"] {
-        let normal = normaliser(Form::Nfc).apply(text.as_bytes(), true).unwrap();
+        let normal = normalizer(Form::Nfc).apply(text.as_bytes(), true).unwrap();
         assert!(matches!(normal.text, Cow::Borrowed(_)), "{text}");
     }
 }
 
 #[test]
-fn lower_case_and_replacing_remember_where_text_comes_from() {
+fn lowercasing_and_replacing_record_origins() {
     let steps = vec![
-        NormalStep::Replace {
+        NormalizerStep::Replace {
             pattern: Pretokenizer::new(Some(r"\s+")).unwrap(),
             content: "_".to_owned(),
         },
-        NormalStep::Lowercase,
+        NormalizerStep::Lowercase,
     ];
-    let normal = Normaliser::new(steps).apply("A \t İB".as_bytes(), true).unwrap();
+    let normal = Normalizer::new(steps).apply("A \t İB".as_bytes(), true).unwrap();
     assert_eq!(normal.text, "a_i\u{307}b".as_bytes());
     assert_eq!((0..=6).map(|at| normal.origin(at)).collect::<Vec<_>>(), [0, 1, 4, 4, 4, 6, 7]);
 }
 
-fn split(pattern: &str, behaviour: Behaviour, invert: bool) -> Step {
-    Step::Split { pattern: Pretokenizer::new(Some(pattern)).unwrap(), behaviour, invert }
+fn split(pattern: &str, behavior: SplitBehavior, invert: bool) -> SplitStep {
+    SplitStep::Split { pattern: Pretokenizer::new(Some(pattern)).unwrap(), behavior, invert }
 }
 
-fn pieces(steps: Vec<Step>, text: &str) -> Vec<String> {
-    let steps = Steps::new(steps);
-    let (cut, pieces) = steps.cut(text.as_bytes(), true).unwrap();
-    pieces.into_iter().map(|piece| String::from_utf8_lossy(&cut.text[piece]).into_owned()).collect()
+fn pieces(steps: Vec<SplitStep>, text: &str) -> Vec<String> {
+    let steps = SplitChain::new(steps);
+    let (rewritten, pieces) = steps.split(text.as_bytes(), true).unwrap();
+    pieces
+        .into_iter()
+        .map(|piece| String::from_utf8_lossy(&rewritten.text[piece]).into_owned())
+        .collect()
 }
 
 #[test]
 fn a_match_is_isolated_removed_merged_or_joined() {
-    use Behaviour::{Contiguous, Isolated, MergedWithNext, MergedWithPrevious, Removed};
+    use SplitBehavior::{Contiguous, Isolated, MergedWithNext, MergedWithPrevious, Removed};
     let text = "-a--b-";
-    for (behaviour, invert, expected) in [
+    for (behavior, invert, expected) in [
         (Isolated, false, vec!["-", "a", "-", "-", "b", "-"]),
         (Removed, false, vec!["a", "b"]),
         (Removed, true, vec!["-", "-", "-", "-"]),
@@ -100,18 +104,19 @@ fn a_match_is_isolated_removed_merged_or_joined() {
         (MergedWithPrevious, false, vec!["-", "a-", "-", "b-"]),
         (MergedWithNext, false, vec!["-a", "-", "-b", "-"]),
     ] {
-        assert_eq!(pieces(vec![split("-", behaviour, invert)], text), expected, "{behaviour:?}");
+        assert_eq!(pieces(vec![split("-", behavior, invert)], text), expected, "{behavior:?}");
     }
 }
 
 #[test]
-fn each_piece_gets_its_prefix_space_and_letters_are_bytes() {
-    let steps = || vec![split("-", Behaviour::Removed, false), Step::PrefixSpace];
+fn each_piece_gets_a_prefix_space_and_letters_map_to_bytes() {
+    let steps = || vec![split("-", SplitBehavior::Removed, false), SplitStep::PrefixSpace];
     assert_eq!(pieces(steps(), "a- b-c"), [" a", " b", " c"]);
-    // 0xB2, the last byte of U+00B2, shows as the digit two: it parts from the byte before it.
-    let steps = vec![Step::ByteLetters, split(r"\p{N}", Behaviour::Isolated, false)];
-    let steps = Steps::new(steps);
-    let (_, ranges) = steps.cut("x²y".as_bytes(), false).unwrap();
+    // 0xB2, the last byte of U+00B2, has the letter of the digit two, so it is split from the byte
+    // before it.
+    let steps = vec![SplitStep::ByteLetters, split(r"\p{N}", SplitBehavior::Isolated, false)];
+    let steps = SplitChain::new(steps);
+    let (_, ranges) = steps.split("x²y".as_bytes(), false).unwrap();
     assert_eq!(ranges, [0..2, 2..3, 3..4]);
 }
 
@@ -120,7 +125,7 @@ fn parts(
     text: &str,
     permission: Permission<'_>,
 ) -> Vec<(Option<u32>, Range<usize>)> {
-    let added = AddedTokens::new(list, &Normaliser::default()).unwrap();
+    let added = AddedTokens::new(list, &Normalizer::default()).unwrap();
     let mut parts = Vec::new();
     let flow: std::result::Result<_, ()> =
         added.for_each_raw(text.as_bytes(), permission, &mut |part| {
@@ -132,7 +137,7 @@ fn parts(
 }
 
 #[test]
-fn flags_take_white_space_and_keep_out_of_words() {
+fn flags_include_white_space_and_exclude_parts_of_words() {
     let token = |text: &str, id| AddedToken::special(text, id);
     let list = vec![
         AddedToken { lstrip: true, ..token("<l>", 1) },
@@ -147,7 +152,7 @@ fn flags_take_white_space_and_keep_out_of_words() {
         parts(list.clone(), "w ww w", all),
         [(Some(3), 0..1), (None, 1..5), (Some(3), 5..6)]
     );
-    // White space that is taken is not there for a token that is white space itself.
+    // White space that a token includes is not matched again as a token.
     let newline = AddedToken { lstrip: true, rstrip: true, ..token("\n", 5) };
     let with_newline = [list.clone(), vec![newline]].concat();
     assert_eq!(parts(with_newline, "<r>\n b", all), [(Some(2), 0..5), (None, 5..6)]);
@@ -156,7 +161,7 @@ fn flags_take_white_space_and_keep_out_of_words() {
 }
 
 #[test]
-fn white_space_that_is_itself_a_token_takes_linear_time() {
+fn a_token_of_white_space_takes_linear_time() {
     let blank = |lstrip, rstrip| AddedToken { lstrip, rstrip, ..AddedToken::special(" ", 1) };
     let text = " ".repeat(200_000);
     assert_eq!(parts(vec![blank(true, false)], &text, Permission::Everywhere).len(), 200_000);
@@ -164,15 +169,16 @@ fn white_space_that_is_itself_a_token_takes_linear_time() {
 }
 
 #[test]
-fn an_added_token_that_is_empty_when_normalised_is_refused() {
+fn an_added_token_that_is_empty_when_normalized_is_rejected() {
     let pattern = Pretokenizer::new(Some("b")).unwrap();
-    let normaliser = Normaliser::new(vec![NormalStep::Replace { pattern, content: String::new() }]);
+    let normalizer =
+        Normalizer::new(vec![NormalizerStep::Replace { pattern, content: String::new() }]);
     let list = vec![AddedToken { normalized: true, ..AddedToken::special("b", 1) }];
-    assert!(AddedTokens::new(list, &normaliser).is_err());
+    assert!(AddedTokens::new(list, &normalizer).is_err());
 }
 
 #[test]
-fn inside_a_range_a_special_is_found_even_where_a_longer_one_lies_across_its_end() {
+fn inside_a_range_a_special_is_found_even_if_a_longer_one_crosses_its_end() {
     let list = vec![AddedToken::special("<a>", 1), AddedToken::special("<a><b>", 2)];
     let ranges = [0..3usize, 8..9];
     assert_eq!(
@@ -183,7 +189,7 @@ fn inside_a_range_a_special_is_found_even_where_a_longer_one_lies_across_its_end
 
 proptest! {
     #[test]
-    fn a_normal_form_in_pieces_is_the_normal_form(
+    fn the_normal_form_of_stretches_is_the_normal_form_of_the_text(
         text in "[a-e\u{300}-\u{304}\u{323}\u{1100}-\u{1112}\u{1161}-\u{1165}\u{11a8}가각ſﬁ①éÅ\u{212b}中 ]{0,24}"
     ) {
         assert_normal(&text);

@@ -1,10 +1,10 @@
-//! Just enough of JSON to find two values in a document and to read the strings and numbers in them.
+//! A minimal JSON cursor: finds two values in a document and reads the strings and numbers in them.
 //!
-//! What is passed over is not checked here: the caller has it read by a whole JSON reader.
+//! Skipped values are not validated here; the caller parses them with a full JSON parser.
 
 use super::ranks::read_rank;
 
-/// A place in a JSON text. Methods give `None` where the text is not as they expect.
+/// A position in JSON text. Methods return `None` where the text is not as expected.
 pub(super) struct Cursor<'t> {
     text: &'t str,
     pub(super) at: usize,
@@ -19,7 +19,7 @@ impl<'t> Cursor<'t> {
         &self.text.as_bytes()[self.at..]
     }
 
-    /// The next byte that is no white space, which is not taken.
+    /// Skips white space and returns the next byte without consuming it.
     pub(super) fn peek(&mut self) -> Option<u8> {
         let rest = self.bytes();
         let space = rest.iter().position(|byte| !matches!(byte, b' ' | b'\n' | b'\r' | b'\t'))?;
@@ -27,12 +27,12 @@ impl<'t> Cursor<'t> {
         Some(rest[space])
     }
 
-    /// Takes one byte, white space before it included.
+    /// Consumes white space and then this byte.
     pub(super) fn take(&mut self, byte: u8) -> Option<()> {
         (self.peek()? == byte).then(|| self.at += 1)
     }
 
-    /// Goes to the next item of a list or object that is open: past a comma, or past its end.
+    /// Advances to the next item of an open list or object, past a comma; false past its end.
     pub(super) fn next_item(&mut self, is_first: bool, end: u8) -> Option<bool> {
         let byte = self.peek()?;
         if byte == end {
@@ -45,7 +45,7 @@ impl<'t> Cursor<'t> {
         Some(true)
     }
 
-    /// Appends the string here to `out`.
+    /// Consumes a string and appends it to `out`.
     pub(super) fn string(&mut self, out: &mut Vec<u8>) -> Option<()> {
         self.take(b'"')?;
         loop {
@@ -62,7 +62,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Appends the character whose escape goes on here.
+    /// Consumes the rest of an escape sequence, after the backslash.
     fn escape(&mut self, out: &mut Vec<u8>) -> Option<()> {
         let byte = *self.bytes().first()?;
         self.at += 1;
@@ -82,7 +82,7 @@ impl<'t> Cursor<'t> {
                         let low = if low { self.code_unit()? } else { return None };
                         char::decode_utf16([unit, low]).next()?.ok()?
                     }
-                    _ => char::from_u32(u32::from(unit))?, // none for the second half of a pair
+                    _ => char::from_u32(u32::from(unit))?, // `None` for a low surrogate
                 }
             }
             _ => return None,
@@ -99,7 +99,7 @@ impl<'t> Cursor<'t> {
             .try_fold(0, |unit, &digit| Some(unit << 4 | char::from(digit).to_digit(16)? as u16))
     }
 
-    /// Reads an id: digits alone.
+    /// Consumes an id: digits only.
     pub(super) fn id(&mut self) -> Option<u32> {
         self.peek()?;
         let rest = self.bytes();
@@ -108,7 +108,7 @@ impl<'t> Cursor<'t> {
         read_rank(digits)
     }
 
-    /// Passes over a value.
+    /// Skips a value.
     pub(super) fn skip(&mut self) -> Option<()> {
         let mut depth = 0usize;
         loop {
@@ -153,7 +153,8 @@ impl<'t> Cursor<'t> {
             if rest[plain] == b'"' {
                 return Some(());
             }
-            // The escaped character is ASCII if the text is JSON; if it is not, this ends at no character.
+            // In valid JSON the escaped character is ASCII; otherwise `at` may be inside a
+            // character.
             self.at += 1;
             if !self.text.is_char_boundary(self.at) {
                 return None;

@@ -1,15 +1,15 @@
-//! Vocabularies as their files hold them, read in one pass into flat arrays, and their checks.
+//! Fast readers and checks for vocabulary files, which are read in one pass into flat arrays.
 //!
-//! All here is sure or says nothing. What it takes, the plain readers and checks in Python take too, with the
-//! same result. For anything unusual it gives `None` or `false`; the plain ones then do it again, and only they
-//! say what is wrong.
+//! Whatever these accept, the plain readers and checks in Python accept too, with the same result.
+//! For anything unusual these return `None` or `false`; the plain ones then repeat the work and
+//! report what is wrong.
 
 mod json;
-mod letters;
 mod ranks;
-mod stored;
+mod serialize;
+mod tokenizer_json;
 
-pub use letters::LetterModel;
+pub use tokenizer_json::JsonModel;
 
 use std::hash::BuildHasher;
 use std::mem;
@@ -19,43 +19,48 @@ use hashbrown::{HashSet, HashTable};
 
 use crate::encode::{all_are_made, merges_of_ranks};
 
-/// No token has this id; it stands for none.
-const NONE: u32 = u32::MAX;
+/// Stands for a missing token; no token has this id.
+const NO_ID: u32 = u32::MAX;
 
-/// There may be this many ids for a token, and some more: a table by id stays in proportion to its tokens.
-const IDS_PER_TOKEN: usize = 4;
-const FREE_IDS: usize = 1 << 12;
+/// The number of ids may be at most this multiple of the number of tokens, plus [`EXTRA_IDS`], so
+/// that memory stays in proportion to the tokens.
+const MAX_IDS_PER_TOKEN: usize = 4;
+const EXTRA_IDS: usize = 1 << 12;
 
 /// Tokens by id and merges in rank order. No token is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
-    /// Where the token of each id starts in `bytes`, and the end of the last. Ids without a token are empty.
+pub struct VocabTable {
+    /// The start of each id's token in `bytes`, and the end of the last. Unused ids are empty.
     starts: Vec<u32>,
     bytes: Vec<u8>,
-    /// How many tokens there are.
+    /// The number of tokens.
     count: usize,
     merges: Vec<(u32, u32, u32)>,
 }
 
-impl Table {
-    /// Lays out tokens in order of id; `None` if one is empty, an id is repeated, or ids are far from dense.
-    fn of_tokens<'t>(count: usize, tokens: impl Iterator<Item = (u32, &'t [u8])>) -> Option<Self> {
-        let mut laid = Laid::new(count, count * 8);
+impl VocabTable {
+    /// Builds a table from tokens in order of id; `None` if a token is empty, an id is repeated, or
+    /// the ids are too sparse.
+    fn from_tokens<'t>(
+        count: usize,
+        tokens: impl Iterator<Item = (u32, &'t [u8])>,
+    ) -> Option<Self> {
+        let mut builder = TableBuilder::new(count, count * 8);
         for (id, token) in tokens {
-            laid.put(id, |bytes| {
+            builder.push(id, |bytes| {
                 bytes.extend_from_slice(token);
                 Some(())
             })?;
         }
-        laid.finish()
+        builder.finish()
     }
 
-    /// How many tokens there are.
+    /// The number of tokens.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -77,7 +82,8 @@ impl Table {
         &self.merges
     }
 
-    /// Tokens and merges as a fingerprint takes them: a line for each, with the length before the bytes.
+    /// Tokens and merges in the form that fingerprints hash: one line each, the length before the
+    /// bytes.
     pub fn lines(&self) -> Vec<u8> {
         let mut lines =
             Vec::with_capacity(self.bytes.len() + 16 * self.count + 24 * self.merges.len());
@@ -91,7 +97,7 @@ impl Table {
         lines
     }
 
-    /// The same with further tokens, given in any order; `None` if one of their ids is taken.
+    /// The table with additional tokens, in any order; `None` if one of their ids is taken.
     pub fn with_tokens(&self, more: &[(u32, Vec<u8>)]) -> Option<Self> {
         if more.is_empty() {
             return Some(self.clone());
@@ -99,13 +105,13 @@ impl Table {
         let mut all: Vec<(u32, &[u8])> = Vec::with_capacity(self.count + more.len());
         all.extend(self.tokens());
         all.extend(more.iter().map(|(id, token)| (*id, &token[..])));
-        all.sort_by_key(|(id, _)| *id); // made for what is nearly sorted
-        let table = Self::of_tokens(all.len(), all.into_iter())?;
+        all.sort_by_key(|(id, _)| *id); // stable sort: fast on nearly sorted input
+        let table = Self::from_tokens(all.len(), all.into_iter())?;
         Some(Self { merges: self.merges.clone(), ..table })
     }
 
-    /// The same with the merges that its ids, taken for ranks, stand for; `None` if there are no such.
-    pub fn with_merges_of_ranks(&self) -> Option<Self> {
+    /// The table with the merges recovered from its ids, taken as ranks; `None` if there are none.
+    pub fn with_recovered_merges(&self) -> Option<Self> {
         let mut tokens = Vec::with_capacity(self.count);
         tokens.extend(self.tokens());
         let merges = merges_of_ranks(tokens)?;
@@ -113,33 +119,33 @@ impl Table {
         Some(Self { starts: starts.clone(), bytes: bytes.clone(), count: *count, merges })
     }
 
-    /// Whether every token but these can be made by merging its own bytes, by one merge alone. Then it does not
-    /// matter whether a pre-token is looked up first.
-    pub fn makes_every_token(&self, without: &[u32]) -> bool {
-        let byte_ids = self.byte_ids(without);
-        let bytes = byte_ids.iter().filter(|&&id| id != NONE).count();
-        bytes + self.merges.len() + without.len() == self.count
-            && self.joins_bytes(without)
+    /// Whether every token, except the excluded ones, is a byte or is made from its own bytes by
+    /// exactly one merge. Then looking up whole pre-tokens first does not change the result.
+    pub fn makes_every_token(&self, excluded: &[u32]) -> bool {
+        let byte_ids = self.byte_ids(excluded);
+        let bytes = byte_ids.iter().filter(|&&id| id != NO_ID).count();
+        bytes + self.merges.len() + excluded.len() == self.count
+            && self.joins_bytes(excluded)
             && all_are_made(&byte_ids, &self.merges)
     }
 
-    /// Those of some ids that a merge makes.
+    /// Those of the given ids that a merge makes.
     pub fn made_among(&self, ids: &[u32]) -> Vec<u32> {
-        let asked: HashSet<u32, RandomState> = ids.iter().copied().collect();
+        let wanted: HashSet<u32, RandomState> = ids.iter().copied().collect();
         let mut made: Vec<u32> =
-            self.merges.iter().map(|merge| merge.2).filter(|new| asked.contains(new)).collect();
+            self.merges.iter().map(|merge| merge.2).filter(|new| wanted.contains(new)).collect();
         made.sort_unstable();
         made.dedup();
         made
     }
 
-    /// The id of each byte's token, or [`NONE`]; tokens with these ids are passed over.
-    pub fn byte_ids(&self, without: &[u32]) -> [u32; 256] {
-        let is_out = self.flags(without);
-        let mut ids = [NONE; 256];
+    /// The id of each byte's token, or [`NO_ID`]; excluded ids are skipped.
+    pub fn byte_ids(&self, excluded: &[u32]) -> [u32; 256] {
+        let is_excluded = self.id_flags(excluded);
+        let mut ids = [NO_ID; 256];
         for (id, token) in self.tokens() {
             if let [byte] = token
-                && !is_out[id as usize]
+                && !is_excluded[id as usize]
             {
                 ids[*byte as usize] = id;
             }
@@ -147,8 +153,8 @@ impl Table {
         ids
     }
 
-    /// Of every id, whether it is among these.
-    fn flags(&self, ids: &[u32]) -> Vec<bool> {
+    /// For every id, whether it is in the list.
+    fn id_flags(&self, ids: &[u32]) -> Vec<bool> {
         let mut flags = vec![false; self.starts.len()];
         for &id in ids {
             if let Some(flag) = flags.get_mut(id as usize) {
@@ -172,13 +178,13 @@ impl Table {
         false
     }
 
-    /// Whether every merge joins two tokens to one that has their bytes, no pair twice, and with none of these.
-    /// Every token must have its own bytes.
-    pub fn has_sound_merges(&self, without: &[u32]) -> bool {
-        self.joins_bytes(without) && self.joins_no_pair_twice()
+    /// Whether every merge joins two tokens into the token with their bytes, without a repeated
+    /// pair or an excluded id. No two tokens may have the same bytes.
+    pub fn has_sound_merges(&self, excluded: &[u32]) -> bool {
+        self.joins_bytes(excluded) && self.joins_no_pair_twice()
     }
 
-    /// The same pair makes the same bytes: only if a token is made twice, pairs have to be looked at.
+    /// A repeated pair makes the same token twice, so pairs are compared only if that happens.
     fn joins_no_pair_twice(&self) -> bool {
         let mut is_made = vec![false; self.starts.len()];
         let mut once =
@@ -191,10 +197,10 @@ impl Table {
         self.merges.iter().all(|&(left, right, _)| pairs.insert((left, right)))
     }
 
-    /// Whether every merge joins two tokens to one that has their bytes, and none of these.
-    fn joins_bytes(&self, without: &[u32]) -> bool {
-        let is_out = self.flags(without);
-        let part = |id: u32| self.get(id).filter(|_| !is_out[id as usize]);
+    /// Whether every merge joins two tokens into the token with their bytes, without excluded ids.
+    fn joins_bytes(&self, excluded: &[u32]) -> bool {
+        let is_excluded = self.id_flags(excluded);
+        let part = |id: u32| self.get(id).filter(|_| !is_excluded[id as usize]);
         self.merges.iter().all(|&(left, right, new)| {
             let (Some(first), Some(second), Some(whole)) = (part(left), part(right), part(new))
             else {
@@ -207,25 +213,25 @@ impl Table {
     }
 }
 
-/// A table that is being laid out.
-struct Laid {
+/// A table under construction.
+struct TableBuilder {
     starts: Vec<u32>,
     bytes: Vec<u8>,
-    /// How many tokens there will be.
+    /// The final number of tokens.
     count: usize,
 }
 
-impl Laid {
-    /// Room for so many tokens, of about so many bytes.
+impl TableBuilder {
+    /// Reserves space for `count` tokens of about `bytes` bytes in total.
     fn new(count: usize, bytes: usize) -> Self {
         Self { starts: Vec::with_capacity(count + 1), bytes: Vec::with_capacity(bytes), count }
     }
 
-    /// Adds the token whose bytes `write` appends; `None` if there are none, or the id is not higher than all
-    /// before it, or too high.
-    fn put(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<()> {
+    /// Adds the token whose bytes `write` appends; `None` if it is empty, or if the id is not
+    /// higher than all before it or is too high.
+    fn push(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<()> {
         let (id, start) = (id as usize, self.bytes.len());
-        if id < self.starts.len() || id >= self.count * IDS_PER_TOKEN + FREE_IDS {
+        if id < self.starts.len() || id >= self.count * MAX_IDS_PER_TOKEN + EXTRA_IDS {
             return None;
         }
         self.starts.resize(id + 1, u32::try_from(start).ok()?);
@@ -233,10 +239,10 @@ impl Laid {
         (self.bytes.len() > start).then_some(())
     }
 
-    fn finish(mut self) -> Option<Table> {
+    fn finish(mut self) -> Option<VocabTable> {
         self.starts.push(u32::try_from(self.bytes.len()).ok()?);
         let Self { starts, bytes, count } = self;
-        Some(Table { starts, bytes, count, merges: Vec::new() })
+        Some(VocabTable { starts, bytes, count, merges: Vec::new() })
     }
 }
 

@@ -1,8 +1,8 @@
-//! Rank files: a line per token, its bytes in base64, a space and its rank, which is its id.
+//! Reads rank files: one line per token with its bytes in base64, a space, and its rank (its id).
 
-use super::{Laid, Table};
+use super::{TableBuilder, VocabTable};
 
-/// What a character of base64 stands for, or 64.
+/// The value of each base64 digit; 64 for other bytes.
 const DIGITS: [u8; 256] = {
     let mut digits = [64; 256];
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -14,26 +14,26 @@ const DIGITS: [u8; 256] = {
     digits
 };
 
-impl Table {
-    /// Reads a rank file; `None` unless every line is as it should be, and ranks ascend.
-    pub fn of_ranks(data: &[u8]) -> Option<Self> {
+impl VocabTable {
+    /// Reads a rank file; `None` unless every line is well-formed and the ranks ascend.
+    pub fn from_ranks(data: &[u8]) -> Option<Self> {
         let mut rest = data.strip_suffix(b"\n").unwrap_or(data);
         let count = 1 + rest.iter().filter(|&&byte| byte == b'\n').count();
-        let mut laid = Laid::new(count, data.len() / 2);
+        let mut builder = TableBuilder::new(count, data.len() / 2);
         for _ in 0..count {
-            // Both are near: to look at one byte after the other is quickest.
+            // Both are near, where a plain loop is faster than memchr.
             let space = rest.iter().position(|&byte| byte == b' ')?;
             let end = rest[space..].iter().position(|&byte| byte == b'\n');
             let end = end.map_or(rest.len(), |length| space + length);
             let rank = read_rank(&rest[space + 1..end])?;
-            laid.put(rank, |bytes| read_base64(&rest[..space], bytes))?;
+            builder.push(rank, |bytes| read_base64(&rest[..space], bytes))?;
             rest = rest.get(end + 1..).unwrap_or_default();
         }
-        laid.finish()
+        builder.finish()
     }
 }
 
-/// A number without sign or leading zeros, below the last two of 32 bits.
+/// Parses a number below `u32::MAX` without sign or leading zeros.
 pub(super) fn read_rank(digits: &[u8]) -> Option<u32> {
     if digits.is_empty() || digits.len() > 10 || (digits[0] == b'0' && digits.len() > 1) {
         return None;
@@ -48,7 +48,7 @@ pub(super) fn read_rank(digits: &[u8]) -> Option<u32> {
     u32::try_from(value).ok().filter(|&id| id < u32::MAX)
 }
 
-/// Appends what base64 stands for; `None` unless it is the one way to write these bytes, and there are some.
+/// Appends decoded base64; `None` unless it is canonical and not empty.
 fn read_base64(text: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
     let padding = text.iter().rev().take(2).take_while(|&&byte| byte == b'=').count();
     if text.is_empty() || !text.len().is_multiple_of(4) {
@@ -63,12 +63,13 @@ fn read_base64(text: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
     let number = join(&last[..4 - padding])? << (6 * padding);
     let kept = 3 - padding;
     if number & ((1 << (8 * padding)) - 1) != 0 {
-        return None; // bits that nobody reads
+        return None; // unused bits must be zero
     }
     bytes.extend_from_slice(&number.to_be_bytes()[1..1 + kept]);
     Some(())
 }
 
+/// Combines base64 digits into a number.
 fn join(digits: &[u8]) -> Option<u32> {
     let mut number = 0;
     let mut seen = 0;

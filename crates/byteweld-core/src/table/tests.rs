@@ -1,27 +1,29 @@
-use super::{LetterModel, Table};
+//! The fast readers and checks, on valid and malformed files.
+
+use super::{JsonModel, VocabTable};
 
 const RANKS: &[u8] = b"YQ== 0\nYg== 1\nYWI= 2\nYWJh 5\n";
 
-fn tokens(table: &Table) -> Vec<(u32, &[u8])> {
+fn tokens(table: &VocabTable) -> Vec<(u32, &[u8])> {
     table.tokens().collect()
 }
 
 #[test]
 fn a_rank_file_is_read_by_line_with_holes() {
     let expected: Vec<(u32, &[u8])> = vec![(0, b"a"), (1, b"b"), (2, b"ab"), (5, b"aba")];
-    let table = Table::of_ranks(RANKS).unwrap();
+    let table = VocabTable::from_ranks(RANKS).unwrap();
     assert_eq!(tokens(&table), expected);
     assert_eq!(
         (table.len(), table.get(3), table.get(6), table.get(u32::MAX)),
         (4, None, None, None)
     );
-    let without_end = Table::of_ranks(&RANKS[..RANKS.len() - 1]).unwrap();
-    assert_eq!(without_end, table);
+    let without_newline = VocabTable::from_ranks(&RANKS[..RANKS.len() - 1]).unwrap();
+    assert_eq!(without_newline, table);
 }
 
 #[test]
-fn of_a_strange_rank_file_nothing_is_said() {
-    let strange: [&[u8]; 14] = [
+fn an_unusual_rank_file_is_not_read() {
+    let unusual: [&[u8]; 14] = [
         b"",
         b"\n",
         b"YQ==",
@@ -37,15 +39,15 @@ fn of_a_strange_rank_file_nothing_is_said() {
         b"YQ== 1\nYg== 1\n",
         b"YQ== 0\n\nYg== 1\n",
     ];
-    for file in strange {
-        assert_eq!(Table::of_ranks(file), None, "{}", String::from_utf8_lossy(file));
+    for file in unusual {
+        assert_eq!(VocabTable::from_ranks(file), None, "{}", String::from_utf8_lossy(file));
     }
-    assert_eq!(Table::of_ranks(b"YQ== 4294967294\n"), None); // far from dense
+    assert_eq!(VocabTable::from_ranks(b"YQ== 4294967294\n"), None); // too sparse
 }
 
 #[test]
-fn ranks_stand_for_merges() {
-    let table = Table::of_ranks(RANKS).unwrap().with_merges_of_ranks().unwrap();
+fn merges_are_recovered_from_ranks() {
+    let table = VocabTable::from_ranks(RANKS).unwrap().with_recovered_merges().unwrap();
     assert_eq!(table.merges(), [(0, 1, 2), (2, 0, 5)]);
     assert!(table.has_sound_merges(&[]) && table.makes_every_token(&[]) && !table.has_repeats());
     assert_eq!(table.made_among(&[0, 5, 7]), [5]);
@@ -62,7 +64,7 @@ fn a_pair_may_merge_once_and_a_token_may_be_made_twice() {
     let table = |merges: &str| {
         let vocab = r#"{"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5}"#;
         let file = format!(r#"{{"model": {{"vocab": {vocab}, "merges": {merges}}}}}"#);
-        LetterModel::of_json(file.as_bytes()).unwrap().table(Vec::new()).unwrap()
+        JsonModel::from_json(file.as_bytes()).unwrap().table(Vec::new()).unwrap()
     };
     let twice_made = table(r#"[["a", "b"], ["b", "c"], ["a", "bc"], ["ab", "c"]]"#);
     assert!(twice_made.has_sound_merges(&[]) && !twice_made.makes_every_token(&[]));
@@ -74,8 +76,8 @@ const MODEL: &str = r#"{"x": [1, "]\"", {"vocab": {}}], "model": {"merges": [["a
     "type" : "BPE", "vocab": {"a": 1, "\u0120":0, "aĠ" : 3 , "aĠa": 2, "é€": 9}}, "y": null}"#;
 
 #[test]
-fn a_model_is_read_and_the_rest_given_back() {
-    let model = LetterModel::of_json(MODEL.as_bytes()).unwrap();
+fn a_model_is_read_and_the_rest_returned() {
+    let model = JsonModel::from_json(MODEL.as_bytes()).unwrap();
     let rest: String = model.rest().split_whitespace().collect();
     assert_eq!(
         rest,
@@ -96,12 +98,12 @@ fn a_model_is_read_and_the_rest_given_back() {
 fn merges_may_be_strings() {
     let file =
         r##"{"model": {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["#version x y z", "a b"]}}"##;
-    let table = LetterModel::of_json(file.as_bytes()).unwrap().table(Vec::new()).unwrap();
+    let table = JsonModel::from_json(file.as_bytes()).unwrap().table(Vec::new()).unwrap();
     assert_eq!(table.merges(), [(0, 1, 2)]);
 }
 
 #[test]
-fn of_a_strange_model_nothing_is_said() {
+fn an_unusual_model_is_not_read() {
     for (part, other) in [
         (r#""a": 1"#, r#""a": 1.0"#),
         (r#""a": 1"#, r#""a": 01"#),
@@ -128,28 +130,28 @@ fn of_a_strange_model_nothing_is_said() {
     ] {
         assert!(MODEL.contains(part), "{part}");
         let file = MODEL.replacen(part, other, 1);
-        assert!(LetterModel::of_json(file.as_bytes()).is_none(), "{other}");
+        assert!(JsonModel::from_json(file.as_bytes()).is_none(), "{other}");
     }
     let far = MODEL.replacen(r#""a": 1"#, r#""a": 4000000000"#, 1);
-    assert!(LetterModel::of_json(far.as_bytes()).is_none());
+    assert!(JsonModel::from_json(far.as_bytes()).is_none());
     for length in 0..MODEL.len() {
-        assert!(LetterModel::of_json(&MODEL.as_bytes()[..length]).is_none(), "{length}");
+        assert!(JsonModel::from_json(&MODEL.as_bytes()[..length]).is_none(), "{length}");
     }
 }
 
 #[test]
-fn a_table_is_stored_and_restored() {
-    let table = Table::of_ranks(RANKS).unwrap().with_merges_of_ranks().unwrap();
-    let data = table.store();
-    assert_eq!(Table::restore(&data), Some(table));
+fn a_table_is_serialized_and_deserialized() {
+    let table = VocabTable::from_ranks(RANKS).unwrap().with_recovered_merges().unwrap();
+    let data = table.to_bytes();
+    assert_eq!(VocabTable::from_bytes(&data), Some(table));
     for length in 0..data.len() {
-        assert_eq!(Table::restore(&data[..length]), None, "{length}");
+        assert_eq!(VocabTable::from_bytes(&data[..length]), None, "{length}");
     }
-    for place in 0..data.len() {
+    for index in 0..data.len() {
         let mut changed = data.clone();
-        changed[place] ^= 0x81;
-        // Whatever it says, it can be asked.
-        if let Some(table) = Table::restore(&changed) {
+        changed[index] ^= 0x81;
+        // Whatever it contains, its methods must not panic.
+        if let Some(table) = VocabTable::from_bytes(&changed) {
             let _ =
                 (table.has_repeats(), table.has_sound_merges(&[]), table.makes_every_token(&[]));
             assert_eq!(table.tokens().count(), table.len());
@@ -159,7 +161,7 @@ fn a_table_is_stored_and_restored() {
 
 #[test]
 fn lines_are_unambiguous() {
-    let table = Table::of_ranks(RANKS).unwrap().with_merges_of_ranks().unwrap();
+    let table = VocabTable::from_ranks(RANKS).unwrap().with_recovered_merges().unwrap();
     let lines = b"\nt 0 1 a\nt 1 1 b\nt 2 2 ab\nt 5 3 aba\nm 0 1 2\nm 2 0 5";
     assert_eq!(table.lines(), lines);
 }

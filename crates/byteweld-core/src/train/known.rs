@@ -1,5 +1,5 @@
-//! Merges that are known before the training starts: those of a training that goes on, or of a tokenizer
-//! that is extended.
+//! Merges that are known before training starts: those of a resumed training or of an extended
+//! tokenizer.
 
 use foldhash::{HashMap, HashMapExt};
 use hashbrown::HashTable;
@@ -10,18 +10,21 @@ use super::tokens::{Token, Tokens};
 use crate::error::{Error, Result};
 
 /// The known merges by rank, and their ranks by pair.
-pub(super) struct Known {
-    /// (pair, what it becomes), in the order in which they are made.
+pub(super) struct KnownMerges {
+    /// Pairs and the tokens they become, in rank order.
     merges: Vec<(Pair, Token)>,
-    /// Indices of `merges`.
+    /// Indices into `merges`, by pair.
     ranks: HashTable<u32>,
 }
 
-impl Known {
-    /// Makes the products of the known merges known to `tokens`. Each merge must be of tokens that are there.
+impl KnownMerges {
+    /// Adds the tokens that the known merges make to `tokens`. Each merge must join existing
+    /// tokens.
     pub(super) fn new(options: &Options, tokens: &mut Tokens) -> Result<Self> {
-        let mut known =
-            Known { merges: Vec::new(), ranks: HashTable::with_capacity(options.known.len()) };
+        let mut known = KnownMerges {
+            merges: Vec::new(),
+            ranks: HashTable::with_capacity(options.known.len()),
+        };
         let mut numbers: HashMap<u32, Token> = HashMap::with_capacity(options.known.len() + 256);
         numbers.extend(
             (0..).zip(&options.base_ids).filter_map(|(token, id)| id.map(|id| (id, token))),
@@ -30,7 +33,7 @@ impl Known {
             let number = |id| {
                 numbers.get(&id).copied().ok_or_else(|| {
                     Error::Train(format!(
-                        "known merge {rank} is ({}, {}), but no token before it has the id {id}",
+                        "known merge {rank} is ({}, {}), but no earlier token has the id {id}",
                         merge.left, merge.right
                     ))
                 })
@@ -44,15 +47,15 @@ impl Known {
             })?;
             if numbers.insert(merge.new, token).is_some() {
                 return Err(Error::Train(format!(
-                    "known merge {rank} makes the id {}, which another token has",
+                    "known merge {rank} makes the id {}, which already belongs to another token",
                     merge.new
                 )));
             }
             let merges = &known.merges;
-            let is_it = |&other: &u32| merges[other as usize].0 == pair;
-            if known.ranks.find(pair.hash(), is_it).is_some() {
+            let is_same = |&other: &u32| merges[other as usize].0 == pair;
+            if known.ranks.find(pair.hash(), is_same).is_some() {
                 return Err(Error::Train(format!(
-                    "known merge {rank}, ({}, {}), is there twice",
+                    "known merge {rank}, ({}, {}), is a duplicate",
                     merge.left, merge.right
                 )));
             }
@@ -63,13 +66,13 @@ impl Known {
         Ok(known)
     }
 
-    /// The pairs and what they become, in the order in which they are made.
+    /// Pairs and the tokens they become, in rank order.
     pub(super) fn merges(&self) -> &[(Pair, Token)] {
         &self.merges
     }
 
-    /// Whether a merge is of this pair.
-    pub(super) fn has(&self, pair: Pair) -> bool {
+    /// Whether a known merge joins this pair.
+    pub(super) fn contains(&self, pair: Pair) -> bool {
         self.ranks.find(pair.hash(), |&rank| self.merges[rank as usize].0 == pair).is_some()
     }
 }

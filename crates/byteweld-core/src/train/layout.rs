@@ -1,59 +1,62 @@
-//! Words to slots: which place each word gets.
+//! Lays out pre-tokens in slots.
 //!
-//! Words with the same count lie together, the greatest counts first, so that a count is kept once for a
-//! block of slots and not once for each word. The words are walked twice: the first walk adds up how much
-//! room each count needs, the second puts every word into the room of its count. So no list of the words
-//! is needed, and they may come from a disk.
+//! Pre-tokens with the same count are adjacent, the largest counts first, so that a count is stored
+//! once per block of slots instead of once per pre-token. The pre-tokens are read twice: the first
+//! pass adds up how many slots each count needs, the second writes every pre-token into the region
+//! of its count. So no list of pre-tokens is needed, and they may be read from disk.
 
 use std::ops::Range;
 
 use foldhash::{HashMap, HashMapExt};
 
+use super::pretokens::PretokenCounts;
 use super::slots::{Slots, Symbol};
-use super::words::Words;
 use crate::error::{Error, Result};
 
-/// Words with the same count lie together in blocks of `1 << shift` slots, so that the count of a place is
-/// found by a shift. Larger blocks make the table of counts smaller, smaller ones waste less when there
-/// are many different counts: the largest that wastes at most an eighth is taken.
+/// Regions are made of blocks of `1 << shift` slots, so that a shift finds the count of a position.
+/// Larger blocks make the table of counts smaller; smaller ones waste less when there are many
+/// different counts. The largest shift in this range that wastes at most an eighth is used.
 const MAX_SHIFT: u32 = 6;
 const MIN_SHIFT: u32 = 2;
 
-/// The caller is asked whether to go on after so many bytes of words: some milliseconds.
-const ASK_EVERY: usize = 1 << 16;
+/// Interrupts are checked after this many bytes of pre-tokens, about every few milliseconds.
+const CHECK_INTERVAL_BYTES: usize = 1 << 16;
 
-/// What the first walk finds.
+/// The result of the first pass.
 pub(super) struct Layout {
-    /// By count: how many slots its words take.
-    rooms: HashMap<u64, u64>,
+    /// The size of each count's region in slots.
+    region_sizes: HashMap<u64, u64>,
     occurs: [bool; 256],
-    /// The bytes of the text, each word as often as it occurs.
+    /// The length of the text, weighted by the counts of its pre-tokens.
     pub(super) bytes: u64,
 }
 
 impl Layout {
-    /// Walks the words once.
-    pub(super) fn of(words: &dyn Words, goes_on: &mut dyn FnMut() -> Result<()>) -> Result<Self> {
-        let mut rooms: HashMap<u64, u64> = HashMap::new();
+    /// Reads the pre-tokens for the first time.
+    pub(super) fn scan(
+        pretokens: &dyn PretokenCounts,
+        check_interrupt: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Self> {
+        let mut region_sizes: HashMap<u64, u64> = HashMap::new();
         let mut occurs = [false; 256];
         let mut total: u128 = 0;
-        walk(words, goes_on, |word, count| {
+        for_each(pretokens, check_interrupt, |pretoken, count| {
             if count == 0 {
                 return;
             }
-            total += word.len() as u128 * u128::from(count);
-            for &byte in word {
+            total += pretoken.len() as u128 * u128::from(count);
+            for &byte in pretoken {
                 occurs[usize::from(byte)] = true;
             }
-            // A word of one byte holds no pair.
-            if word.len() > 1 {
-                *rooms.entry(count).or_insert(0) += word.len() as u64 + 1;
+            // A pre-token of one byte contains no pair.
+            if pretoken.len() > 1 {
+                *region_sizes.entry(count).or_insert(0) += pretoken.len() as u64 + 1;
             }
         })?;
-        Ok(Layout { rooms, occurs, bytes: check_total(total)? })
+        Ok(Layout { region_sizes, occurs, bytes: check_total(total)? })
     }
 
-    /// The smallest byte that occurs and has no id is an error.
+    /// Fails if a byte occurs that has no id, naming the smallest one.
     pub(super) fn check_bytes(&self, base_ids: &[Option<u32>; 256]) -> Result<()> {
         for (byte, id) in base_ids.iter().enumerate() {
             if self.occurs[byte] && id.is_none() {
@@ -66,87 +69,87 @@ impl Layout {
         Ok(())
     }
 
-    /// Walks the words again and puts each into its place.
+    /// Reads the pre-tokens for the second time and writes them into slots.
     pub(super) fn lay_out<S: Symbol>(
         self,
-        words: &dyn Words,
-        goes_on: &mut dyn FnMut() -> Result<()>,
+        pretokens: &dyn PretokenCounts,
+        check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Slots<S>> {
-        let mut rooms: Vec<(u64, u64)> = self.rooms.into_iter().collect();
-        rooms.sort_unstable_by_key(|&(count, _)| std::cmp::Reverse(count));
-        let size: u128 = rooms.iter().map(|&(_, size)| u128::from(size)).sum();
-        let shift = block_shift(size, rooms.len() as u128);
+        let mut regions: Vec<(u64, u64)> = self.region_sizes.into_iter().collect();
+        regions.sort_unstable_by_key(|&(count, _)| std::cmp::Reverse(count));
+        let size: u128 = regions.iter().map(|&(_, size)| u128::from(size)).sum();
+        let shift = block_shift(size, regions.len() as u128);
         let blocks: u128 =
-            rooms.iter().map(|&(_, size)| u128::from(size).div_ceil(1 << shift)).sum();
+            regions.iter().map(|&(_, size)| u128::from(size).div_ceil(1 << shift)).sum();
         let size = (blocks << shift) + 1;
         if size > u128::from(u32::MAX) {
             return Err(Error::Train(format!(
-                "the distinct pretokens fill {size} slots of the trainer, which has {}; \
-                 use a pattern that cuts the text into shorter pretokens, or train on a part of it",
+                "the distinct pre-tokens need {size} slots, but the trainer has only {}; \
+                 use a pattern that makes shorter pre-tokens, or train on part of the corpus",
                 u32::MAX,
             )));
         }
         let mut counts = Vec::with_capacity(blocks as usize);
-        // By count: what is left of its room.
-        let mut left: HashMap<u64, Range<usize>> = HashMap::with_capacity(rooms.len());
-        for (count, size) in rooms {
+        // The free part of each count's region.
+        let mut free: HashMap<u64, Range<usize>> = HashMap::with_capacity(regions.len());
+        for (count, size) in regions {
             let start = counts.len() << shift;
-            left.insert(count, start..start + size as usize);
+            free.insert(count, start..start + size as usize);
             let blocks = size.div_ceil(1 << shift) as usize;
             counts.resize(counts.len() + blocks, count);
         }
         let mut slots = Slots::new(size as usize, counts, shift);
         let mut is_same = true;
-        walk(words, goes_on, |word, count| {
-            if count == 0 || word.len() < 2 {
+        for_each(pretokens, check_interrupt, |pretoken, count| {
+            if count == 0 || pretoken.len() < 2 {
                 return;
             }
-            match left.get_mut(&count).filter(|room| room.len() > word.len()) {
-                Some(room) => {
-                    slots.place(room.start + 1, word);
-                    room.start += word.len() + 1;
+            match free.get_mut(&count).filter(|region| region.len() > pretoken.len()) {
+                Some(region) => {
+                    slots.write_pretoken(region.start + 1, pretoken);
+                    region.start += pretoken.len() + 1;
                 }
                 None => is_same = false,
             }
         })?;
-        if is_same && left.values().all(Range::is_empty) {
+        if is_same && free.values().all(Range::is_empty) {
             return Ok(slots);
         }
-        Err(Error::Train("the counts changed while they were read; count again".to_owned()))
+        Err(Error::Train("the counts changed between two reads; count again".to_owned()))
     }
 }
 
-/// Calls `each` with every word, and `goes_on` after every so many bytes of them.
-fn walk(
-    words: &dyn Words,
-    goes_on: &mut dyn FnMut() -> Result<()>,
+/// Calls `each` with every pre-token, and `check_interrupt` at intervals.
+fn for_each(
+    pretokens: &dyn PretokenCounts,
+    check_interrupt: &mut dyn FnMut() -> Result<()>,
     mut each: impl FnMut(&[u8], u64),
 ) -> Result<()> {
-    let mut since = 0;
-    words.for_each(&mut |word, count| {
-        each(word, count);
-        since += word.len() + 1;
-        if since < ASK_EVERY {
+    let mut bytes_since_check = 0;
+    pretokens.for_each(&mut |pretoken, count| {
+        each(pretoken, count);
+        bytes_since_check += pretoken.len() + 1;
+        if bytes_since_check < CHECK_INTERVAL_BYTES {
             return Ok(());
         }
-        since = 0;
-        goes_on()
+        bytes_since_check = 0;
+        check_interrupt()
     })
 }
 
-/// The largest block size that wastes little; each room wastes less than one block.
-fn block_shift(size: u128, rooms: u128) -> u32 {
-    let is_small = |&shift: &u32| rooms << shift <= size / 8;
+/// The largest block size that wastes little; each region wastes less than one block.
+fn block_shift(size: u128, regions: u128) -> u32 {
+    let is_small = |&shift: &u32| regions << shift <= size / 8;
     (MIN_SHIFT..=MAX_SHIFT).rev().find(is_small).unwrap_or(MIN_SHIFT)
 }
 
-/// All pair counts together are below the sum of count times length: if it fits, they do.
+/// The pair counts add up to less than the weighted length of the text: if it fits, they fit.
 fn check_total(bytes: u128) -> Result<u64> {
     match u64::try_from(bytes) {
         Ok(bytes) if i64::try_from(bytes).is_ok() => Ok(bytes),
         _ => Err(Error::Train(format!(
-            "the counts add up to {bytes} bytes of text, more than {}; divide all counts by the \
-             same number",
+            "the counts add up to {bytes} bytes of text, but at most {} are supported; divide all \
+             counts by the same number",
             i64::MAX,
         ))),
     }

@@ -1,75 +1,75 @@
 //! Counts in, merges out: the byte-pair-encoding trainer.
 //!
-//! `train` takes pretokens with their counts and gives the merges in the order they were learned.
-//! It knows nothing of patterns, documents, special tokens or files, and is a pure function of the
-//! multiset of pretokens and the options.
+//! `train` takes pre-tokens with their counts and returns the merges in the order they were
+//! learned. It does not know about patterns, documents, special tokens or files, and is a pure
+//! function of the multiset of pre-tokens and the options.
 //!
-//! # How
+//! # Algorithm
 //!
-//! The plain algorithm recounts all pairs at every step. This one does work only where text
+//! The plain algorithm recounts all pairs at every step. This one touches only the text that
 //! changes:
 //!
-//! 1. The pretokens lie one after another in a flat array, their counts beside it (`slots.rs`).
-//! 2. Each pair knows its count and the places where it stands (`pairs.rs`).
-//! 3. The best pair comes from a heap (`queue.rs`).
-//! 4. Merging it walks its places, rewrites them, and adds up the tokens found to the left and to
-//!    the right (`neighbours.rs`). The sums say by how much old pairs fall and which new pairs are
-//!    born (`births.rs`). Long lists of places are divided among threads (`crew.rs`).
+//! 1. The pre-tokens lie one after another in a flat array, with their counts beside it
+//!    (`slots.rs`).
+//! 2. Each pair has its count and the list of its positions (`pairs.rs`).
+//! 3. The best pair comes from a lazily updated heap (`queue.rs`).
+//! 4. Merging a pair walks its positions, rewrites them, and sums the tokens found to the left and
+//!    right (`neighbors.rs`). The sums say by how much the counts of old pairs fall and which new
+//!    pairs appear (`new_pairs.rs`). Long position lists are divided among threads (`workers.rs`).
 //!
-//! Two facts make this exact and small. A pair `(x, y)` can only appear in the step that makes the
-//! newer of `x` and `y`: afterwards both tokens only ever disappear. So the list of its places is
-//! born complete and never grows, and its count only falls. Hence a heap entry that is out of date
-//! is always too high, never too low, and it is enough to correct it when it reaches the top.
+//! Two facts make this exact and small. First, a pair `(x, y)` can only appear in the step that
+//! makes the newer of `x` and `y`; from then on both tokens only disappear. So its position list is
+//! complete when it is created, and its count only falls. A stale heap entry is therefore always
+//! too high, never too low, and it is enough to correct it when it reaches the top.
 //!
-//! And a pair whose count is below the *floor*, or that is too long, need not be known at all until
-//! everything above the floor is merged. The floor starts at a guess of the last merge's count.
-//! When the heap is empty and the floor is above the minimum frequency, it is lowered and the text
-//! is searched for pairs again. Most pairs of a text are rare and will never be merged: this way
-//! they cost neither memory nor time.
+//! Second, a pair that is too long, or whose count is below the *floor*, does not need to be
+//! tracked until everything above the floor is merged. The floor starts at an estimate of the last
+//! merge's count. When the heap is empty and the floor is above the minimum frequency, the floor is
+//! lowered and the text is scanned for pairs again. Most pairs are rare and never merged, so they
+//! cost neither memory nor time.
 //!
-//! Between two searches, lists hold at most three places per token of the text (one at the start,
-//! two per rewritten place, and each of those removes a token), so time is linear in the text, plus
-//! the heap.
+//! Between two scans, the lists hold at most three positions per token of the text (one at the
+//! start, two per rewritten position, and each of those removes a token), so the time is linear in
+//! the text, plus the heap.
 
-mod births;
-mod crew;
 mod ids;
 mod known;
 mod layout;
-mod neighbours;
+mod neighbors;
+mod new_pairs;
 mod pairs;
+mod pretokens;
+mod progress;
 mod queue;
 mod slots;
 #[cfg(test)]
 mod tests;
 mod tokens;
-mod watch;
-mod words;
+mod workers;
 
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use births::{Birth, Total, UNKEPT};
-use crew::{Crew, Merged};
 use ids::Ids;
-use known::Known;
+use known::KnownMerges;
 use layout::Layout;
-use neighbours::Neighbours;
-use pairs::{Pair, Pairs};
+use neighbors::Neighbors;
+use new_pairs::{NOT_KEPT, NewPair, PairTotal};
+use pairs::{Pair, PairTable};
+pub use pretokens::PretokenCounts;
+use progress::ProgressReporter;
 use queue::{Entry, Queue};
 use slots::{Merge, Slots, Symbol};
 use tokens::{EDGE, Token, Tokens};
-use watch::Watch;
-pub use words::Words;
+use workers::{Merged, Workers};
 
-/// The first floor is the count that a pair would have if this many pairs per id to be given out,
-/// all of the same count, filled the text. In English text the last merge came out at a twentieth
-/// to a hundredth of the bytes per id; a floor that turns out too high costs one more look at the
-/// text.
+/// The first floor is the count each pair would have if the text consisted of this many equally
+/// frequent pairs per new id. In English text the count of the last merge was a twentieth to a
+/// hundredth of the bytes per id. A floor that turns out too high costs one more scan of the text.
 const FLOOR_SHARE: u64 = 100;
 
-/// By how much the floor sinks when no pair above it is left.
-const FLOOR_STEP: u64 = 8;
+/// The floor is divided by this when no pair above it remains.
+const FLOOR_DIVISOR: u64 = 8;
 
 /// Which of several pairs with the same count is merged first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,32 +82,32 @@ pub enum TieBreak {
     SmallestBytes,
 }
 
-/// What to train, apart from the text.
+/// The options of a training.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The id of each byte's token; `None` if the byte is not in the alphabet.
     pub base_ids: [Option<u32>; 256],
-    /// The id of the first learned token; the next ones count up from it.
+    /// The id of the first learned token; later ones count up from it.
     pub first_id: u32,
-    /// Training stops with [`Stop::Size`] when it has given out so many new ids.
+    /// Training stops with [`Stop::Size`] after assigning this many new ids.
     pub max_new_ids: usize,
-    /// Byte strings that have an id already. A learned token with exactly these bytes takes that id
-    /// and uses up no new one; its merge is recorded like any other.
+    /// Byte strings that already have an id. A learned token with exactly these bytes takes that id
+    /// instead of a new one; its merge is recorded like any other.
     pub reserved: Vec<(Vec<u8>, u32)>,
-    /// Merges that are made before the training starts, in order: every pretoken is as they leave it. Their
-    /// tokens are given, like the base tokens; learned ids must not be among theirs.
+    /// Merges applied to every pre-token, in order, before training starts. Their ids must not
+    /// overlap with the learned ones.
     pub known: Vec<KnownMerge>,
-    /// The order of pairs with equal counts.
+    /// The order among pairs with equal counts.
     pub tie_break: TieBreak,
-    /// Pairs with a smaller count are not merged; 0 and 1 mean the same.
+    /// Pairs with a smaller count are not merged; 0 means the same as 1.
     pub min_frequency: u64,
-    /// The greatest length of a learned token. Pairs that would be longer are passed over.
+    /// The maximum length of a learned token; pairs that would be longer are skipped.
     pub max_token_bytes: Option<usize>,
-    /// How many threads may work; what is learned does not depend on it.
+    /// The maximum number of threads; the result does not depend on it.
     pub threads: usize,
 }
 
-/// A merge that was learned before: ids of the left, the right and the new token.
+/// A merge learned earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownMerge {
     /// The id of the left token.
@@ -118,7 +118,7 @@ pub struct KnownMerge {
     pub new: u32,
 }
 
-/// One step of the training.
+/// One learned merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LearnedMerge {
     /// The id of the left token.
@@ -129,88 +129,90 @@ pub struct LearnedMerge {
     pub new: u32,
     /// The count of the pair when it was chosen.
     pub count: u64,
-    /// By how many tokens the text became shorter: the count, or less if the pair overlapped itself.
+    /// The number of tokens removed from the text: the count, or less if the pair overlapped
+    /// itself.
     pub removed: u64,
 }
 
 /// Why the training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// All the new ids asked for were given out.
+    /// All requested ids were assigned.
     Size,
-    /// No pair is left that may be merged.
+    /// No pair remains that may be merged.
     NoPairs,
-    /// Pairs are left, but the best count is below the minimum frequency.
+    /// Pairs remain, but the best count is below the minimum frequency.
     MinFrequency,
 }
 
-/// What the training learned.
+/// The result of a training.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trained {
     /// The merges in the order they were learned.
     pub merges: Vec<LearnedMerge>,
-    /// Why there are no more.
+    /// Why training ended.
     pub stop: Stop,
-    /// How many tokens the text had before the first of the merges.
+    /// The number of tokens in the text before the first learned merge.
     pub first_tokens: u64,
 }
 
-/// Learns merges from pretokens and how often each occurs.
+/// Learns merges from pre-tokens and their counts.
 ///
-/// `progress` gets all merges learned so far: after every hundredth, and every now and then in between, so
-/// that it can also be used to stop the training, with `Break`.
+/// `progress` receives all merges learned so far, after every hundredth merge and at short
+/// intervals in between; it stops the training by returning `Break`.
 ///
 /// # Errors
 ///
-/// [`Error::Train`](crate::Error::Train) if the options contradict themselves, if a byte of the text has no id, or if
-/// the text is too large for the trainer's positions or counts; [`Error::Interrupted`](crate::Error::Interrupted) if
-/// `progress` says `Break`; and what `words` fails with.
+/// [`Error::Train`](crate::Error::Train) if the options contradict each other, a byte of the text
+/// has no id, or the text is too large for the trainer's positions or counts;
+/// [`Error::Interrupted`](crate::Error::Interrupted) if `progress` returns `Break`; and any error
+/// of `pretokens`.
 pub fn train(
-    words: &dyn Words,
+    pretokens: &dyn PretokenCounts,
     options: &Options,
     progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
 ) -> Result<Trained> {
-    // A learned token that takes a reserved id uses up no new one, but has a number like any other.
+    // A learned token with a reserved id does not use up a new id, but still needs a number.
     let tokens = (EDGE as usize + 1)
         .saturating_add(options.known.len())
         .saturating_add(options.reserved.len())
         .saturating_add(options.max_new_ids);
-    // The greatest number is not a token's.
+    // The largest value is the tombstone.
     if tokens < usize::from(u16::MAX) {
-        run::<u16>(words, options, progress)
+        run::<u16>(pretokens, options, progress)
     } else {
-        run::<u32>(words, options, progress)
+        run::<u32>(pretokens, options, progress)
     }
 }
 
 fn run<S: Symbol>(
-    words: &dyn Words,
+    pretokens: &dyn PretokenCounts,
     options: &Options,
     progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
 ) -> Result<Trained> {
     let mut ids = Ids::new(options)?;
     let mut merges = Vec::new();
-    let mut watch = Watch::new(progress);
-    let layout = Layout::of(words, &mut || watch.look(&merges))?;
+    let mut reporter = ProgressReporter::new(progress);
+    let layout = Layout::scan(pretokens, &mut || reporter.check(&merges))?;
     layout.check_bytes(&options.base_ids)?;
     let bytes = layout.bytes;
-    watch.look(&merges)?;
-    let slots = layout.lay_out::<S>(words, &mut || watch.look(&merges))?;
+    reporter.check(&merges)?;
+    let slots = layout.lay_out::<S>(pretokens, &mut || reporter.check(&merges))?;
     let mut trainer = Trainer::new(slots, bytes, options);
-    watch.look(&merges)?;
-    trainer.replay(options, &mut || watch.look(&merges))?;
+    reporter.check(&merges)?;
+    trainer.replay(options, &mut || reporter.check(&merges))?;
     let first_tokens = trainer.tokens_left;
-    trainer.find_pairs(&mut || watch.look(&merges))?;
+    trainer.find_pairs(&mut || reporter.check(&merges))?;
     let stop = loop {
-        watch.look(&merges)?;
-        if ids.given() == options.max_new_ids {
+        reporter.check(&merges)?;
+        if ids.assigned() == options.max_new_ids {
             break Stop::Size;
         }
-        let mut goes_on = || watch.look(&merges);
-        let Some(best) = trainer.pop_best(&mut goes_on)? else {
+        let mut check_interrupt = || reporter.check(&merges);
+        let Some(best) = trainer.pop_best(&mut check_interrupt)? else {
             break trainer.stop_without_pairs();
         };
-        let merge = trainer.merge(best, &mut ids, &mut goes_on)?;
+        let merge = trainer.merge(best, &mut ids, &mut check_interrupt)?;
         merges.push(merge);
     };
     Ok(Trained { merges, stop, first_tokens })
@@ -220,24 +222,24 @@ fn run<S: Symbol>(
 struct Trainer<S> {
     slots: Slots<S>,
     tokens: Tokens,
-    /// How many tokens the text has, each as often as its pretoken occurs.
+    /// The number of tokens in the text, weighted by the counts of their pre-tokens.
     tokens_left: u64,
-    /// All pairs that are short enough and whose count is at least `floor`.
-    pairs: Pairs,
+    /// All pairs that are short enough and occur at least `floor` times.
+    pairs: PairTable,
     queue: Queue,
     floor: u64,
-    /// While known merges are made: only their pairs are kept then.
-    known: Option<Known>,
+    /// Set while known merges are replayed, when only their pairs are tracked.
+    known: Option<KnownMerges>,
     /// The minimum frequency, at least 1.
     min_count: u64,
     max_token_bytes: u64,
-    crew: Crew,
+    workers: Workers,
     /// Empty between merges.
-    births: Vec<Birth>,
+    new_pairs: Vec<NewPair>,
 }
 
 impl<S: Symbol> Trainer<S> {
-    /// `bytes` is how many the text has, each pretoken as often as it occurs.
+    /// `bytes` is the length of the text, weighted by the counts of its pre-tokens.
     fn new(slots: Slots<S>, bytes: u64, options: &Options) -> Self {
         let reads_bytes =
             options.tie_break != TieBreak::SmallestIds || !options.reserved.is_empty();
@@ -247,34 +249,39 @@ impl<S: Symbol> Trainer<S> {
             slots,
             tokens: Tokens::new(&options.base_ids, text),
             tokens_left: bytes,
-            pairs: Pairs::default(),
+            pairs: PairTable::default(),
             queue: Queue::new(options.tie_break),
             floor: min_count,
             known: None,
             min_count,
             max_token_bytes: options.max_token_bytes.map_or(u64::MAX, |bytes| bytes as u64),
-            crew: Crew::new(options.threads),
-            births: Vec::new(),
+            workers: Workers::new(options.threads),
+            new_pairs: Vec::new(),
         }
     }
 
-    /// Makes the known merges, one after another, each everywhere: that is how they were made where they
-    /// were learned. No pair is known afterwards, and the floor is where learning starts.
-    fn replay(&mut self, options: &Options, goes_on: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    /// Applies the known merges to the whole text in order, as the training that learned them did.
+    /// Afterwards no pair is tracked, and the floor is set for learning.
+    fn replay(
+        &mut self,
+        options: &Options,
+        check_interrupt: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
         if !options.known.is_empty() {
-            let known = Known::new(options, &mut self.tokens)?;
+            let known = KnownMerges::new(options, &mut self.tokens)?;
             let merges = known.merges().to_vec();
             self.known = Some(known);
             self.floor = 1;
-            self.find_pairs(goes_on)?;
+            self.find_pairs(check_interrupt)?;
             for (pair, new) in merges {
-                goes_on()?;
-                let mut places = self.pairs.take(pair);
-                if !places.is_empty() {
+                check_interrupt()?;
+                let mut positions = self.pairs.take(pair);
+                if !positions.is_empty() {
                     let merge = self.merge_of(pair, new);
-                    let mut crew = std::mem::take(&mut self.crew);
-                    let merged = crew.merge(&mut self.slots, &merge, &mut places, goes_on)?;
-                    self.finish(crew, &merge, &merged, &places, goes_on)?;
+                    let mut workers = std::mem::take(&mut self.workers);
+                    let merged =
+                        workers.merge(&mut self.slots, &merge, &mut positions, check_interrupt)?;
+                    self.finish(workers, &merge, &merged, &positions, check_interrupt)?;
                 }
             }
             self.known = None;
@@ -284,44 +291,53 @@ impl<S: Symbol> Trainer<S> {
         Ok(())
     }
 
-    /// Makes all pairs of the text known, with their places; none is known before.
-    fn find_pairs(&mut self, goes_on: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        let mut parts = self.crew.count_pairs(&self.slots, &self.tokens, goes_on)?;
+    /// Starts tracking all pairs of the text; none must be tracked yet.
+    fn find_pairs(&mut self, check_interrupt: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let mut parts = self.workers.count_pairs(&self.slots, &self.tokens, check_interrupt)?;
         let (first, others) = parts.split_at_mut(1);
         let sum = &mut first[0];
-        let of_first: Vec<Total> = sum.totals.iter().map(|(_, total)| *total).collect();
+        let of_first: Vec<PairTotal> = sum.totals.iter().map(|(_, total)| *total).collect();
         others.iter().for_each(|part| sum.absorb(part));
         for (pair, total) in &mut sum.totals {
-            total.birth = self.bear(*pair, *total);
+            total.new_pair = self.add_new_pair(*pair, *total);
         }
         for (pair, total) in others.iter_mut().flat_map(|part| &mut part.totals) {
-            total.birth = sum.total(*pair).birth;
+            total.new_pair = sum.total(*pair).new_pair;
         }
-        // The first part is itself again, but for the births. Pairs of the others stay in it, with no place:
-        // its index would lead to nowhere without them.
-        let own = of_first.into_iter().chain(std::iter::repeat(Total::default()));
+        // Restore the first part's own totals. Pairs of other parts stay in it with zero
+        // occurrences, because its hash table still refers to them.
+        let own = of_first.into_iter().chain(std::iter::repeat(PairTotal::default()));
         for ((_, total), own) in sum.totals.iter_mut().zip(own) {
-            *total = Total { birth: total.birth, ..own };
+            *total = PairTotal { new_pair: total.new_pair, ..own };
         }
-        self.crew.write_pairs(&self.slots, &self.tokens, parts, &mut self.births, goes_on)?;
-        self.register_births();
+        self.workers.write_pairs(
+            &self.slots,
+            &self.tokens,
+            parts,
+            &mut self.new_pairs,
+            check_interrupt,
+        )?;
+        self.register_new_pairs();
         Ok(())
     }
 
-    /// Takes the pair to merge next out of the queue, if there is one.
-    fn pop_best(&mut self, goes_on: &mut dyn FnMut() -> Result<()>) -> Result<Option<Entry>> {
+    /// Removes the next pair to merge from the queue, lowering the floor as needed.
+    fn pop_best(
+        &mut self,
+        check_interrupt: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Option<Entry>> {
         loop {
-            let best = self.pop_known();
+            let best = self.pop_tracked();
             if best.is_some() || self.floor == self.min_count {
                 return Ok(best);
             }
-            self.floor = (self.floor / FLOOR_STEP).max(self.min_count);
-            self.find_pairs(goes_on)?;
+            self.floor = (self.floor / FLOOR_DIVISOR).max(self.min_count);
+            self.find_pairs(check_interrupt)?;
         }
     }
 
-    /// Takes the best known pair out of the queue.
-    fn pop_known(&mut self) -> Option<Entry> {
+    /// Removes the best tracked pair from the queue.
+    fn pop_tracked(&mut self) -> Option<Entry> {
         loop {
             let first = *self.queue.first()?;
             let count = self.pairs.count(first.pair);
@@ -336,25 +352,25 @@ impl<S: Symbol> Trainer<S> {
         }
     }
 
-    /// Merges the best pair everywhere and brings all counts up to date.
+    /// Merges the best pair everywhere and updates all counts.
     fn merge(
         &mut self,
         best: Entry,
         ids: &mut Ids,
-        goes_on: &mut dyn FnMut() -> Result<()>,
+        check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<LearnedMerge> {
-        let mut places = self.pairs.take(best.pair);
+        let mut positions = self.pairs.take(best.pair);
         let merge = self.merge_of(best.pair, self.tokens.next());
-        let mut crew = std::mem::take(&mut self.crew);
-        let merged = crew.merge(&mut self.slots, &merge, &mut places, goes_on)?;
+        let mut workers = std::mem::take(&mut self.workers);
+        let merged = workers.merge(&mut self.slots, &merge, &mut positions, check_interrupt)?;
 
-        // The count was positive, so there is a first place, and there the token's bytes stand.
-        let start = merged.places(&places).flatten().next().copied().unwrap_or(0);
+        // The count was positive, so there is a first position, and it holds the token's bytes.
+        let start = merged.positions(&positions).flatten().next().copied().unwrap_or(0);
         let length = merge.left_length + merge.right_length;
-        let new = ids.give(self.tokens.text_at(start, length))?;
+        let new = ids.assign(self.tokens.text_at(start, length))?;
         self.tokens.push(new, start, length);
 
-        let removed = self.finish(crew, &merge, &merged, &places, goes_on)?;
+        let removed = self.finish(workers, &merge, &merged, &positions, check_interrupt)?;
         let (left, right) = self.tokens.ids(best.pair);
         Ok(LearnedMerge { left, right, new, count: best.count, removed })
     }
@@ -365,45 +381,53 @@ impl<S: Symbol> Trainer<S> {
         Merge { pair, new, left_length, right_length }
     }
 
-    /// Brings all counts up to date after a merge, and makes the new pairs known. Gives by how many tokens
-    /// the text became shorter.
+    /// Updates all counts after a merge and starts tracking the new pairs. Returns the number of
+    /// tokens removed from the text.
     fn finish(
         &mut self,
-        mut crew: Crew,
+        mut workers: Workers,
         merge: &Merge,
         merged: &Merged,
-        places: &[u32],
-        goes_on: &mut dyn FnMut() -> Result<()>,
+        positions: &[u32],
+        check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<u64> {
-        let removed = self.settle(merge, crew.sum(merged, merge.new));
+        let removed = self.update_counts(merge, workers.sum(merged, merge.new));
         self.tokens_left -= removed;
-        crew.finish(merge, merged, places, &self.tokens, &mut self.births, goes_on)?;
-        self.crew = crew;
-        self.register_births();
+        workers.finish(
+            merge,
+            merged,
+            positions,
+            &self.tokens,
+            &mut self.new_pairs,
+            check_interrupt,
+        )?;
+        self.workers = workers;
+        self.register_new_pairs();
         Ok(removed)
     }
 
-    /// Lowers the counts of the pairs that the merge broke and bears the pairs that it made. Gives the sum of
-    /// the places' counts.
+    /// Lowers the counts of the pairs that the merge broke and adds the pairs that it made. Returns
+    /// the sum of the counts at the merged positions.
     ///
-    /// Every rewritten place had a token `x` before it and a token `y` after it: `x left right y`
-    /// became `x new y`. So `(x, left)` and `(right, y)` fall, `(x, new)` and `(new, y)` are born.
+    /// Every rewritten position had a token `x` before it and a token `y` after it: `x left right
+    /// y` became `x new y`. So the counts of `(x, left)` and `(right, y)` fall, and `(x, new)` and
+    /// `(new, y)` appear.
     ///
-    /// In a run, `left right left right`, the walk from the left first meets `y = left`, then
-    /// `x = new`: the pair `(new, left)` it made is gone again, and `(new, new)` stands there.
-    /// Two pairs that are lowered needlessly are not known, so nothing happens: `(new, left)` not
-    /// yet, and the merged pair itself (if `left = right`) no longer.
-    fn settle(&mut self, merge: &Merge, neighbours: &mut Neighbours) -> u64 {
+    /// In a run, `left right left right`, the scan from the left first sees `y = left`, then
+    /// `x = new`: the pair `(new, left)` is gone again, replaced by `(new, new)`. Two pairs are
+    /// lowered needlessly, which has no effect because neither is tracked: `(new, left)` not yet,
+    /// and the merged pair itself (if `left = right`) no longer.
+    fn update_counts(&mut self, merge: &Merge, neighbors: &mut Neighbors) -> u64 {
         let Pair { left, right } = merge.pair;
         let new = merge.new;
-        let Neighbours { before, after, .. } = neighbours;
+        let Neighbors { before, after, .. } = neighbors;
         let in_runs = before.totals[new as usize];
         let removed = before.tokens.iter().map(|&x| before.totals[x as usize].count).sum();
         for &x in before.tokens.iter().filter(|&&x| x != EDGE) {
             let total = &mut before.totals[x as usize];
             let broken = Pair::new(x, left);
             self.pairs.lower(broken, total.count, self.floor);
-            total.birth = self.bear(Pair::new(x, new), *total);
+            total.new_pair = self.add_new_pair(Pair::new(x, new), *total);
         }
         for &y in after.tokens.iter().filter(|&&y| y != EDGE) {
             let total = &mut after.totals[y as usize];
@@ -412,46 +436,47 @@ impl<S: Symbol> Trainer<S> {
             let mut made = *total;
             if y == left {
                 made.count -= in_runs.count;
-                made.places -= in_runs.places;
+                made.occurrences -= in_runs.occurrences;
             }
-            total.birth = self.bear(Pair::new(new, y), made);
+            total.new_pair = self.add_new_pair(Pair::new(new, y), made);
         }
         removed
     }
 
-    /// Makes room for a new pair and gives its number, or `UNKEPT` if it is rare or too long, or if known
-    /// merges are made and it is none of theirs.
-    fn bear(&mut self, pair: Pair, total: Total) -> u32 {
+    /// Allocates a new pair and returns its index; `NOT_KEPT` if it is rare or too long, or if
+    /// known merges are being replayed and it is not one of theirs.
+    fn add_new_pair(&mut self, pair: Pair, total: PairTotal) -> u32 {
         let is_kept = match &self.known {
-            Some(known) => known.has(pair),
+            Some(known) => known.contains(pair),
             None => self.is_short(pair),
         };
         if total.count < self.floor || !is_kept {
-            return UNKEPT;
+            return NOT_KEPT;
         }
-        let places = vec![0; total.places as usize]; // written by the crew
-        self.births.push(Birth { pair, count: total.count, places });
-        (self.births.len() - 1) as u32
+        let positions = vec![0; total.occurrences as usize]; // filled by the workers
+        self.new_pairs.push(NewPair { pair, count: total.count, positions });
+        (self.new_pairs.len() - 1) as u32
     }
 
-    /// Whether the token made of the pair is no longer than it may be.
+    /// Whether the token made from the pair is within the maximum length.
     fn is_short(&self, pair: Pair) -> bool {
         let length = |token| u64::from(self.tokens.length(token));
         length(pair.left) + length(pair.right) <= self.max_token_bytes
     }
 
-    /// Makes the new pairs known.
-    fn register_births(&mut self) {
-        for birth in self.births.drain(..) {
-            let Birth { pair, count, .. } = birth;
+    /// Starts tracking the new pairs.
+    fn register_new_pairs(&mut self) {
+        for new_pair in self.new_pairs.drain(..) {
+            let NewPair { pair, count, .. } = new_pair;
             if self.known.is_none() {
                 self.queue.push(Entry { count, pair }, &self.tokens);
             }
-            self.pairs.insert(pair, count, birth.places);
+            self.pairs.insert(pair, count, new_pair.positions);
         }
     }
 
-    /// Says why there is no pair to merge: those below the minimum frequency are not known.
+    /// Why there is no pair to merge. Pairs below the minimum frequency are not tracked, so the
+    /// text is searched for them.
     fn stop_without_pairs(&self) -> Stop {
         let mut pairs = self.slots.pairs(&self.tokens, 0..self.slots.len());
         if pairs.any(|(pair, _, _)| self.is_short(pair)) {

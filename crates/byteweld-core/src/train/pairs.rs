@@ -1,10 +1,10 @@
-//! The pairs that may yet be merged: how often each occurs and where.
+//! The pairs that may still be merged, each with its count and positions.
 
 use hashbrown::HashTable;
 
 use super::tokens::Token;
 
-/// Two tokens that stand next to each other.
+/// Two adjacent tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) left: Token,
@@ -16,9 +16,9 @@ impl Pair {
         Pair { left, right }
     }
 
-    /// Multiplies and folds, so that the low and the high bits depend on both tokens. Hash tables
-    /// here are never looped over and the keys are our own small numbers, so neither order nor
-    /// attack matters.
+    /// Multiplies and folds, so that the low and high bits depend on both tokens. The hash tables
+    /// are never iterated over and the keys are internal token numbers, so neither iteration order
+    /// nor hash flooding matters.
     pub(super) fn hash(self) -> u64 {
         let key = u64::from(self.left) << 32 | u64::from(self.right);
         let product = u128::from(key) * 0x9E37_79B9_7F4A_7C15;
@@ -26,35 +26,35 @@ impl Pair {
     }
 }
 
-struct Known {
+struct PairEntry {
     pair: Pair,
     count: u64,
-    /// Slots where the left token starts, ascending. Complete from the start; later some of them no
-    /// longer hold the pair.
-    places: Box<[u32]>,
+    /// Slots where the left token starts, ascending. The list never grows; over time, some
+    /// positions no longer hold the pair.
+    positions: Box<[u32]>,
 }
 
-/// The known pairs.
+/// The tracked pairs.
 #[derive(Default)]
-pub(super) struct Pairs {
-    known: HashTable<Known>,
+pub(super) struct PairTable {
+    entries: HashTable<PairEntry>,
 }
 
-impl Pairs {
-    /// The count of a pair; 0 if it is not known or no longer.
+impl PairTable {
+    /// The count of a pair; 0 if it is not tracked.
     pub(super) fn count(&self, pair: Pair) -> u64 {
-        self.known.find(pair.hash(), |known| known.pair == pair).map_or(0, |known| known.count)
+        self.entries.find(pair.hash(), |entry| entry.pair == pair).map_or(0, |entry| entry.count)
     }
 
-    /// Adds a pair that is not there yet.
-    pub(super) fn insert(&mut self, pair: Pair, count: u64, places: Vec<u32>) {
-        let known = Known { pair, count, places: places.into_boxed_slice() };
-        self.known.insert_unique(pair.hash(), known, |known| known.pair.hash());
+    /// Adds a pair that is not tracked yet.
+    pub(super) fn insert(&mut self, pair: Pair, count: u64, positions: Vec<u32>) {
+        let entry = PairEntry { pair, count, positions: positions.into_boxed_slice() };
+        self.entries.insert_unique(pair.hash(), entry, |entry| entry.pair.hash());
     }
 
-    /// Lowers the count of a pair, if it is known, and drops it if that is now below `floor`.
+    /// Lowers the count of a pair, if it is tracked, and removes it if it falls below `floor`.
     pub(super) fn lower(&mut self, pair: Pair, by: u64, floor: u64) {
-        if let Ok(mut entry) = self.known.find_entry(pair.hash(), |known| known.pair == pair) {
+        if let Ok(mut entry) = self.entries.find_entry(pair.hash(), |entry| entry.pair == pair) {
             entry.get_mut().count -= by;
             if entry.get().count < floor {
                 entry.remove();
@@ -62,10 +62,10 @@ impl Pairs {
         }
     }
 
-    /// Removes a pair in order to merge it, and gives its places.
+    /// Removes a pair and returns its positions.
     pub(super) fn take(&mut self, pair: Pair) -> Vec<u32> {
-        match self.known.find_entry(pair.hash(), |known| known.pair == pair) {
-            Ok(entry) => entry.remove().0.places.into_vec(),
+        match self.entries.find_entry(pair.hash(), |entry| entry.pair == pair) {
+            Ok(entry) => entry.remove().0.positions.into_vec(),
             Err(_) => Vec::new(),
         }
     }

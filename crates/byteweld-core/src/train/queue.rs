@@ -1,7 +1,7 @@
-//! Which pair comes next: a heap of pairs by count, and the order of pairs with the same count.
+//! A heap of pairs, ordered by count and then by the tie-break.
 //!
-//! The heap is our own because comparing two entries may need the bytes of their tokens, which
-//! `std::collections::BinaryHeap` could only have if every entry carried a copy.
+//! `std::collections::BinaryHeap` does not fit: comparing two entries may need the bytes of their
+//! tokens, so every entry would have to carry a copy of them.
 
 use std::cmp::Ordering;
 
@@ -12,10 +12,10 @@ use super::tokens::Tokens;
 /// Children per entry. Four fill a cache line and make the heap half as deep as two would.
 const ARITY: usize = 4;
 
-/// A pair that waits to be merged.
+/// A pair waiting to be merged.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    /// The pair's count when the entry was written: the true count or more.
+    /// The pair's count when the entry was written, an upper bound of its current count.
     pub(super) count: u64,
     pub(super) pair: Pair,
 }
@@ -53,20 +53,20 @@ impl Queue {
     /// Removes the first entry.
     pub(super) fn remove_first(&mut self, tokens: &Tokens) {
         match self.entries.pop() {
-            Some(last) if !self.entries.is_empty() => self.sink(last, tokens),
+            Some(last) if !self.entries.is_empty() => self.sift_down(last, tokens),
             _ => {}
         }
     }
 
-    /// Gives the first entry a smaller count and so, perhaps, another place.
+    /// Lowers the count of the first entry and restores the heap order.
     pub(super) fn lower_first(&mut self, count: u64, tokens: &Tokens) {
         if let Some(first) = self.entries.first() {
-            self.sink(Entry { count, ..*first }, tokens);
+            self.sift_down(Entry { count, ..*first }, tokens);
         }
     }
 
-    /// Puts `entry` where it belongs, given that the root is free.
-    fn sink(&mut self, entry: Entry, tokens: &Tokens) {
+    /// Inserts `entry` from the root, which is free.
+    fn sift_down(&mut self, entry: Entry, tokens: &Tokens) {
         let mut hole = 0;
         loop {
             let children = (hole * ARITY + 1)..self.entries.len().min(hole * ARITY + 1 + ARITY);
@@ -88,7 +88,7 @@ impl Queue {
         self.entries[hole] = entry;
     }
 
-    /// Whether `a` is merged before `b`: the greater count, then the tie order.
+    /// Whether `a` is merged before `b`: the larger count first, then the tie-break.
     fn is_before(&self, a: &Entry, b: &Entry, tokens: &Tokens) -> bool {
         if a.count != b.count {
             return a.count > b.count;

@@ -1,38 +1,34 @@
-//! One thread and several: here a few places are worth a thread, so that small texts are divided.
+//! One thread against several. Under test, a few positions are worth a thread, so that small texts
+//! are divided.
 
 use super::*;
+use crate::testing::{Random, examples};
 
-/// Numbers that look random and are the same every time.
-fn random(mut state: u64) -> impl FnMut(usize) -> usize {
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    }
-}
-
-fn learn(words: &[(&[u8], u64)], options: &Options) -> Trained {
-    train(&words, options, &mut |_| ControlFlow::Continue(())).unwrap()
+fn learn(pretokens: &[(&[u8], u64)], options: &Options) -> Trained {
+    train(&pretokens, options, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 #[test]
 fn any_number_of_threads_learns_the_same() {
-    let mut random = random(0x2545_F491_4F6C_DD1D);
-    for case in 0..400 {
-        let letters = 1 + random(4);
-        let longest = [3, 12, 200, 2000][random(4)];
-        let words: Vec<(Vec<u8>, u64)> = (0..1 + random(12))
+    let random = &mut Random(1);
+    for case in 0..examples(100) {
+        let letters = 1 + random.below(4);
+        let longest = [3, 12, 200, 2000][random.below(4)];
+        let pretokens: Vec<(Vec<u8>, u64)> = (0..1 + random.below(12))
             .map(|_| {
-                let length = random(longest + 1);
-                ((0..length).map(|_| b'a' + random(letters) as u8).collect(), random(5) as u64)
+                let length = random.below(longest + 1);
+                (
+                    (0..length).map(|_| b'a' + random.below(letters) as u8).collect(),
+                    random.below(5) as u64,
+                )
             })
             .collect();
-        let words: Vec<(&[u8], u64)> = words.iter().map(|(w, count)| (&w[..], *count)).collect();
+        let pretokens: Vec<(&[u8], u64)> =
+            pretokens.iter().map(|(p, count)| (&p[..], *count)).collect();
         let base_ids = std::array::from_fn(|byte| Some(byte as u32));
-        let max_new_ids = if random(2) == 0 { 1 + random(60) } else { 100_000 };
-        let tie_break =
-            [TieBreak::SmallestIds, TieBreak::GreatestBytes, TieBreak::SmallestBytes][random(3)];
+        let max_new_ids = if random.below(2) == 0 { 1 + random.below(60) } else { 100_000 };
+        let tie_break = [TieBreak::SmallestIds, TieBreak::GreatestBytes, TieBreak::SmallestBytes]
+            [random.below(3)];
         let one = Options {
             base_ids,
             first_id: 256,
@@ -40,20 +36,20 @@ fn any_number_of_threads_learns_the_same() {
             reserved: Vec::new(),
             known: Vec::new(),
             tie_break,
-            min_frequency: random(4) as u64,
-            max_token_bytes: [None, Some(7)][random(2)],
+            min_frequency: random.below(4) as u64,
+            max_token_bytes: [None, Some(7)][random.below(2)],
             threads: 1,
         };
-        let expected = learn(&words, &one);
+        let expected = learn(&pretokens, &one);
         for threads in [2, 3, 7] {
-            let found = learn(&words, &Options { threads, ..one.clone() });
+            let found = learn(&pretokens, &Options { threads, ..one.clone() });
             assert_eq!(found, expected, "case {case}, {threads} threads");
         }
-        // The same if the first merges are known. (Threads take their time: not in every case.)
+        // The same if the first merges are known. (Starting threads is slow: not in every case.)
         if case % 8 != 0 {
             continue;
         }
-        let done = random(expected.merges.len() + 1);
+        let done = random.below(expected.merges.len() + 1);
         let (done, rest) = expected.merges.split_at(done);
         let known = |m: &LearnedMerge| KnownMerge { left: m.left, right: m.right, new: m.new };
         for threads in [1, 3] {
@@ -64,7 +60,7 @@ fn any_number_of_threads_learns_the_same() {
                 threads,
                 ..one.clone()
             };
-            assert_eq!(learn(&words, &second).merges, rest, "case {case}, {threads} threads");
+            assert_eq!(learn(&pretokens, &second).merges, rest, "case {case}, {threads} threads");
         }
     }
 }

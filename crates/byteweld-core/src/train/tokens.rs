@@ -1,8 +1,8 @@
 //! The tokens known so far: their ids, lengths and bytes.
 //!
-//! Inside the trainer a token goes by its number: byte `b` has number `b`, learned tokens count up
-//! from 257 in the order they were learned. Ids are the caller's and may be any numbers in any
-//! order.
+//! Inside the trainer, a token is identified by its number: byte `b` has number `b`, and learned
+//! tokens count up from 257 in the order they were learned. Ids belong to the caller and may be any
+//! numbers in any order.
 
 use std::cmp::Ordering;
 
@@ -11,29 +11,29 @@ use super::pairs::Pair;
 /// A token's number inside the trainer.
 pub(super) type Token = u32;
 
-/// The number that stands between pretokens. It is no token; having a number makes it countable as
-/// a neighbour like any other.
+/// Marks the boundary between pre-tokens. It is not a token, but its number lets it be counted as a
+/// neighbor like any token.
 pub(super) const EDGE: Token = 256;
 
 /// All tokens, by number.
 pub(super) struct Tokens {
     ids: Vec<u32>,
     lengths: Vec<u32>,
-    /// A slot of `text` where the bytes of the token start; not used for base tokens.
+    /// The offset in `text` of each token's bytes; unused for base tokens.
     starts: Vec<u32>,
-    /// The first eight bytes as a number, padded with zeros: decides most comparisons.
+    /// The first eight bytes as a number, padded with zeros, which decides most comparisons.
     prefixes: Vec<u64>,
-    /// The text before the first merge, slot by slot, then the known tokens; empty if nobody reads bytes.
-    /// Tokens point into it, because copies of ever longer tokens could add up to the square of the text.
+    /// The text before the first merge, slot by slot, then the known tokens; empty if bytes are
+    /// never read. Tokens point into it, because copies could add up to the square of the text.
     text: Vec<u8>,
 }
 
 impl Tokens {
-    /// Makes the base tokens. Without `text`, lengths and ids are right and all bytes are empty.
+    /// Creates the base tokens. With an empty `text`, lengths and ids are right and all bytes are
+    /// empty.
     pub(super) fn new(base_ids: &[Option<u32>; 256], text: Vec<u8>) -> Self {
         Tokens {
-            // A byte without an id does not occur in the text, so its id is never read; nor is
-            // EDGE's.
+            // The ids of EDGE and of bytes that do not occur in the text are never read.
             ids: base_ids.iter().map(|id| id.unwrap_or(u32::MAX)).chain([u32::MAX]).collect(),
             lengths: vec![1; EDGE as usize + 1],
             starts: vec![0; EDGE as usize + 1],
@@ -42,13 +42,13 @@ impl Tokens {
         }
     }
 
-    /// The number that the next learned token will have.
+    /// The number of the next learned token.
     pub(super) fn next(&self) -> Token {
-        // There are fewer tokens than slots, and those are counted with 32 bits.
+        // There are fewer tokens than slots, which fit 32 bits.
         self.ids.len() as Token
     }
 
-    /// Adds a learned token whose bytes stand at slot `start`.
+    /// Adds a learned token whose bytes start at slot `start`.
     pub(super) fn push(&mut self, id: u32, start: u32, length: u32) {
         let prefix = prefix(self.text_at(start, length));
         self.ids.push(id);
@@ -57,7 +57,8 @@ impl Tokens {
         self.prefixes.push(prefix);
     }
 
-    /// Adds a token that the text may not hold, made of two others; `None` if it is too long.
+    /// Adds the token that a known merge makes, which the text may not contain; `None` if it is too
+    /// long.
     pub(super) fn push_known(&mut self, id: u32, pair: Pair) -> Option<Token> {
         let token = self.next();
         let start = u32::try_from(self.text.len()).ok()?;
@@ -90,7 +91,7 @@ impl Tokens {
         if a == b {
             return Ordering::Equal;
         }
-        // If the padded prefixes differ, they differ as the bytes do; if not, they say nothing.
+        // Different prefixes are ordered as the bytes are; equal ones decide nothing.
         let by_prefix = self.prefixes[a as usize].cmp(&self.prefixes[b as usize]);
         by_prefix.then_with(|| self.bytes(a).cmp(self.bytes(b)))
     }
@@ -103,7 +104,7 @@ impl Tokens {
     }
 }
 
-/// Every byte: the bytes of the base tokens.
+/// Every byte value: the bytes of the base tokens.
 static BYTES: [u8; 256] = {
     let mut bytes = [0; 256];
     let mut byte = 0;

@@ -43,7 +43,10 @@ impl CountBuilder {
         let Some((limit, runs)) = &self.limit else { return core::Counter::new(self.threads) };
         let MemoryLimit { table_bytes, text_bytes, .. } = *limit.get();
         let spill: Arc<dyn core::Spill> = Arc::<SpilledRuns>::clone(runs);
-        core::Counter::within(core::Limit { table_bytes, text_bytes, spill }, self.threads)
+        core::Counter::with_limit(
+            core::MemoryLimit { table_bytes, text_bytes, spill },
+            self.threads,
+        )
     }
 
     /// Stops threads that are spilling.

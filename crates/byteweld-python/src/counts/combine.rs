@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use byteweld_core::counts as core;
-use byteweld_core::train::Words;
+use byteweld_core::train::PretokenCounts;
 use byteweld_core::{Error, Result};
-use byteweld_spill::{PARTS, Runs, Sorted, Writer};
+use byteweld_spill::{PARTS, Runs, SortedCounts, Writer};
 
 use super::table::Table;
 use crate::limit::{MemoryLimit, core_error, merge_options, spool};
@@ -50,7 +50,7 @@ pub(super) fn add_up(
 }
 
 pub(super) fn prune_spilled(
-    sorted: &Sorted,
+    sorted: &SortedCounts,
     limit: Option<&MemoryLimit>,
     is_kept: &mut dyn FnMut(&[u8], u64) -> Result<bool>,
 ) -> Result<Table> {
@@ -66,7 +66,7 @@ pub(super) fn prune_spilled(
         }
         parts.push(writer.finish().map_err(core_error)?);
     }
-    Ok(Table::Spilled(Sorted::new(spool, parts)))
+    Ok(Table::Spilled(SortedCounts::new(spool, parts)))
 }
 
 /// The n most common, with no more than n in memory.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use byteweld_core::Result;
 use byteweld_core::counts as core;
-use byteweld_spill::{PARTS, Section, Sorted, Writer, part_of};
+use byteweld_spill::{PARTS, Section, SortedCounts, Writer, part_of};
 use pyo3::prelude::*;
 
 use super::Counts;
@@ -73,7 +73,7 @@ impl CountLoader {
         match std::mem::replace(&mut self.to, LoadTo::Finished) {
             LoadTo::Memory(counts) => Ok(Counts { table: counts.into() }),
             LoadTo::Disk { spool, done, .. } => {
-                Ok(Counts { table: Table::Spilled(Sorted::new(spool, done)) })
+                Ok(Counts { table: Table::Spilled(SortedCounts::new(spool, done)) })
             }
             LoadTo::Finished => Ok(Counts { table: core::Counts::new().into() }),
         }

@@ -167,7 +167,7 @@ impl Counts {
     ) -> PyResult<(Self, (u64, u128, u128, u128))> {
         let limit = limit.as_ref().map(Py::get);
         let mut watch = Watch::default();
-        let mut dropped = core::Dropped::default();
+        let mut dropped = core::Pruned::default();
         let pruned = py.detach(|| {
             let mut seen = 0_usize;
             let mut is_kept = |pretoken: &[u8], count: u64| {

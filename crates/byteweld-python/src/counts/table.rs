@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use byteweld_core::counts as core;
-use byteweld_core::train::Words;
+use byteweld_core::train::PretokenCounts;
 use byteweld_core::{Error, Result};
-use byteweld_spill::{PARTS, Sorted, Source, part_of};
+use byteweld_spill::{PARTS, SortedCounts, Source, part_of};
 
 use crate::limit::core_error;
 
@@ -17,8 +17,8 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Where the counts are.
 pub(crate) enum Table {
     /// The order is computed when first needed.
-    Memory(core::Counts, OnceLock<core::Order>),
-    Spilled(Sorted),
+    Memory(core::Counts, OnceLock<core::SortedIndex>),
+    Spilled(SortedCounts),
 }
 
 impl From<core::Counts> for Table {
@@ -27,7 +27,7 @@ impl From<core::Counts> for Table {
     }
 }
 
-impl Words for Table {
+impl PretokenCounts for Table {
     fn for_each(&self, each: &mut dyn FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
         match self {
             Table::Memory(counts, _) => counts.for_each(each),
@@ -146,7 +146,7 @@ impl Table {
         let mut batch = Batch::new();
         match self {
             Table::Memory(counts, order) => {
-                let order = order.get_or_init(|| core::Order::new(counts, PARTS, part_of));
+                let order = order.get_or_init(|| core::SortedIndex::new(counts, PARTS, part_of));
                 let rows = order.part(counts, part, position as usize);
                 for (next, (pretoken, count)) in (position..).zip(rows) {
                     if !batch.push(pretoken, count)? {
@@ -175,10 +175,10 @@ impl Table {
         match self {
             Table::Spilled(sorted) => Ok(sorted.sources().collect()),
             Table::Memory(counts, order) => {
-                let order = order.get_or_init(|| core::Order::new(counts, PARTS, part_of));
+                let order = order.get_or_init(|| core::SortedIndex::new(counts, PARTS, part_of));
                 let mut run = (0..PARTS).flat_map(|part| order.part(counts, part, 0));
-                let sections = byteweld_spill::sections(spool, &mut run).map_err(core_error)?;
-                Ok(sections.into_iter().map(Source::Own).collect())
+                let sections = byteweld_spill::write_run(spool, &mut run).map_err(core_error)?;
+                Ok(sections.into_iter().map(Source::Owned).collect())
             }
         }
     }
