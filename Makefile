@@ -12,7 +12,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-browser test-long fuzz-encode lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-browser test-long fuzz-encode lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -30,10 +30,13 @@ test-rust:
 test-python: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-test-all: test-wheel test-browser ## test the wheel and the browser pages
+test-all: test-wheel test-transformers test-browser ## test the wheel, the heavy peers and the browser pages
 
 test-wheel: $(VENV)/.built ## test the wheel in a clean environment
 	scripts/test_wheel.sh
+
+test-transformers: $(VENV)/.built $(VENV)/.test $(VENV)/.heavy ## test what transformers reads of our files
+	$(BIN)/python -m pytest -q -n 0 tests/unit/formats/test_hf_config.py
 
 ifdef CHROMIUM
 test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## test the studio and the reports in Chromium
@@ -117,6 +120,10 @@ $(VENV)/.lint: $(VENV)/.tools pyproject.toml
 
 $(VENV)/.bench: $(VENV)/.tools pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --group bench
+	@touch $@
+
+$(VENV)/.heavy: $(VENV)/.tools pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check --group heavy
 	@touch $@
 
 $(VENV)/.browser: $(VENV)/.tools pyproject.toml
