@@ -178,9 +178,9 @@ def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = Fal
             needed=needed,
         )
     available = rest(max(threads, 1))
-    texts = available // 4 if whole_documents else available // 16
-    tables = available - texts
-    text_bytes = texts // max(threads, 1) // 2  # a growing buffer exists twice while it is copied
+    buffers = available // 4 if whole_documents else available // 16
+    tables = available - buffers
+    text_bytes = buffers // max(threads, 1) // 2  # a growing buffer exists twice while it is copied
     limit = memory_limit(
         table_bytes=tables // max(threads, 1),
         text_bytes=text_bytes,
@@ -188,7 +188,7 @@ def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = Fal
         merge_bytes=min(tables, max(_MAX_MERGE_BYTES, 4 * text_bytes)),
         keep_bytes=available // 4,
     )
-    return Plan(limit, threads, min(8 << 20, max(texts // 8, 1 << 16)))
+    return Plan(limit, threads, min(8 << 20, max(buffers // 8, 1 << 16)))
 
 
 def memory_limit(

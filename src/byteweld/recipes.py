@@ -42,13 +42,13 @@ class Recipe:
     special_ids: SpecialIds = "last"
     split_specials: bool = True  # the user's special tokens are boundaries and are not counted
     split_built_in: bool = False  # the same for built-in special tokens
-    pattern: str | None = None
-    encode_pattern: str | None = None
+    pattern: str | None = None  # splits the corpus; None: a document is one pre-token
+    encode_pattern: str | None = None  # of the vocabulary: splits text when encoding
     tie_break: TieBreak = "smallest-ids"
     min_frequency: int = 1
     max_token_bytes: int | None = None
     roles: tuple[tuple[str, str], ...] = ()  # (role, special token)
-    size_counts_specials: bool = True
+    size_counts_specials: bool = True  # whether `vocab_size` includes special tokens
     document_unit: DocumentUnit = "file"
     extensions: tuple[str, ...] | None = None  # files to read in a folder; None: the default list
 
@@ -109,7 +109,7 @@ class Recipe:
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with some fields changed; an unknown field is an error.
 
-        A new `pattern` also becomes the `encode_pattern`, unless that is given too.
+        A new `pattern` also becomes the `encode_pattern`, unless that is changed as well.
         """
         known = {f.name for f in dataclasses.fields(self)} - {"name", "built_in", "roles"}
         for name in changes:

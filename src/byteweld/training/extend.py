@@ -89,8 +89,8 @@ def fit_recipe(recipe: Recipe, start: Vocabulary, changes: Collection[str] = ())
             f"special token {unknown[0]!r} is not in the tokenizer to start from, and extending a "
             "tokenizer adds no special tokens; leave special_tokens out to keep the tokenizer's"
         )
-    texts = list(dict.fromkeys(added.text for added in start.added_tokens))
-    built_in = tuple(text for text in recipe.built_in if text in texts)
+    specials = dict.fromkeys(added.text for added in start.added_tokens)
+    built_in = tuple(text for text in recipe.built_in if text in specials)
     alphabet = recipe.alphabet if recipe.alphabet == "huggingface" else "bytes"
     return dataclasses.replace(
         recipe,
@@ -98,6 +98,6 @@ def fit_recipe(recipe: Recipe, start: Vocabulary, changes: Collection[str] = ())
         pattern=pattern,
         encode_pattern=encode_pattern,
         built_in=built_in,
-        special_tokens=tuple(text for text in texts if text not in built_in),
+        special_tokens=tuple(text for text in specials if text not in built_in),
         roles=(),  # the vocabulary keeps its own
     )
