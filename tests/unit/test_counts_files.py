@@ -212,7 +212,7 @@ def test_a_folder_with_other_files_is_never_replaced(tmp_path):
         with pytest.raises(FileExistsError, match="other files"):
             Counts({b"x": 1}).save(tmp_path / "mine", overwrite=overwrite)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(FileExistsError, match="no folder"):
+    with pytest.raises(FileExistsError, match="not a folder"):
         Counts({b"x": 1}).save(tmp_path / "file", overwrite=True)
     assert content(tmp_path / "mine") == {"thesis.txt": b"x"}
 
