@@ -273,7 +273,7 @@ def test_a_missing_field_is_named(tmp_path):
 
 
 def test_an_unknown_on_error_is_a_value_error(tmp_path):
-    with pytest.raises(ValueError, match="fail, skip or replace"):
+    with pytest.raises(ValueError, match="expected 'fail', 'skip', 'replace'"):
         documents(write(tmp_path, b"ab"), on_error="ignore")
 
 
