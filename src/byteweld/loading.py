@@ -77,7 +77,7 @@ def _load_by_name(file: Path, format: str | None, options: dict[str, Any]) -> To
 
         near = difflib.get_close_matches(name, encodings.list_encoding_names(), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise FileNotFoundError(f"no such file, and no encoding {name!r}{hint}")
+        raise FileNotFoundError(f"{name}: no such file, and no encoding of that name{hint}")
     if format is not None or options:
         given = ", ".join([*(["format"] if format is not None else []), *options])
         raise TypeError(

@@ -354,13 +354,6 @@ def load_tokenizer(
     no_special: bool = False,
 ) -> byteweld.Tokenizer:
     """Load a tokenizer by its path or name, with what its file does not hold."""
-    if is_name(path):
-        if format or pattern or special or no_special:
-            raise _errors.UsageError(
-                f"{path!r} is the name of an encoding, which has its own format, pattern and "
-                "special tokens; leave these options out"
-            )
-        return byteweld.get_encoding(path)
     options: dict[str, Any] = {}
     if pattern is not None:
         options["pattern"] = _no_pattern(pattern)
@@ -368,22 +361,21 @@ def load_tokenizer(
         raise _errors.UsageError("--special and --no-special cannot be combined; pass one of them")
     if special or no_special:
         options["special_tokens"] = dict(map(_text_and_id, special or ()))
-    if not options:
-        return byteweld.load(path, format=format)
-    name = format or byteweld.recognize(path)
     try:
-        return byteweld.load(path, format=name, **options)
+        return byteweld.load(path, format=format, **options)
     except TypeError:
-        if byteweld.FORMATS[name].needs:
+        if is_name(path):
+            raise _errors.UsageError(
+                f"{path!r} is the name of an encoding, which has its own format, pattern and "
+                "special tokens; leave these options out"
+            ) from None
+        name = format or byteweld.recognize(path)
+        if not options or byteweld.FORMATS[name].needs:
             raise
-        flags = " and ".join(
-            flag
-            for option, flag in (("pattern", "--pattern"), ("special_tokens", "--special"))
-            if option in options
-        )
+        flags = {"pattern": "--pattern", "special_tokens": "--special"}
         raise _errors.UsageError(
             f"{path} is in format {name!r}, which holds its own pattern and special tokens; "
-            f"leave {flags} out"
+            f"leave {' and '.join(flags[option] for option in options)} out"
         ) from None
 
 
