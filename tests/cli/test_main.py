@@ -197,7 +197,7 @@ def test_the_page_is_written_to_the_given_file(tmp_path):
         (["train", "x"], "recipe 'modern' needs a size; pass --vocab-size N"),
         (["count", "nowhere"], "nowhere: no such file or folder"),
         (["encode", "a", "--text", "b"], "encode takes SOURCE or --text, not both"),
-        (["encode", "--text", "b"], "tokenizer.json: no such file, and no encoding of that name"),
+        (["encode", "--text", "b"], "tokenizer.json: no such file or directory"),
         (["inspect"], "inspect needs a TOKENIZER, or --bytes FILE"),
     ],
 )  # fmt: skip

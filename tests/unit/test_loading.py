@@ -192,7 +192,7 @@ def test_an_encoding_takes_no_options(saved, folder):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("cl10k_base", "cl10k_base: no such file, and no encoding of that name; did you mean 'cl100k_base'"),
+        ("cl10k_base", "no such file, and no encoding of that name; did you mean 'cl100k_base'"),
         ("mien", "did you mean 'mine'"),
         ("nothing-like-it", "nothing-like-it: no such file, and no encoding of that name$"),
         ("cl100k_base", "no rank file for the encoding 'cl100k_base'"),
