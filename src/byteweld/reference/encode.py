@@ -1,4 +1,4 @@
-"""Encode: in each pre-token, apply the merge of lowest rank until no merge applies. And decode.
+"""Encode: in each pre-token, apply the merge with the lowest rank until none applies. And decode.
 
 Every step looks at every pair again, so a pre-token of n bytes takes O(n²) time. The engine finds
 the same ids faster.
@@ -50,16 +50,22 @@ def encode(
     text: str | bytes,
     allowed_special: Collection[str] | Literal["all"] = frozenset(),
 ) -> list[int]:
-    """Return the ids of a text. Special tokens that are not allowed are ordinary text."""
+    """Return the ids of a text. Special tokens that are not allowed are ordinary text.
+
+    >>> tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab"}
+    >>> vocab = Vocabulary(tokens, [(98, 99, 256), (97, 98, 257)])
+    >>> encode(vocab, "abc")  # the pair (b, c) has the lower rank, so it merges first
+    [97, 256]
+    """
     allowed = [s for s in vocab.special_tokens if allowed_special == "all" or s in allowed_special]
     ids: list[int] = []
     offset = 0
-    for piece in split_specials(utf8(text), allowed):
-        if isinstance(piece, str):
-            ids.append(vocab.special_tokens[piece])
-            offset += len(piece.encode())
+    for segment in split_specials(utf8(text), allowed):
+        if isinstance(segment, str):
+            ids.append(vocab.special_tokens[segment])
+            offset += len(segment.encode())
             continue
-        for pretoken in pretokenize(piece, vocab.pattern):
+        for pretoken in pretokenize(segment, vocab.pattern):
             for step in encode_steps(vocab, pretoken, offset=offset):
                 last = step
             ids.extend(last.parts)
@@ -128,7 +134,12 @@ def _units(vocab: Vocabulary, pretoken: bytes, offset: int) -> Iterator[tuple[by
 
 
 def encode_greedy(vocab: Vocabulary, pretoken: bytes) -> list[int]:
-    """Encode by longest match from the left. This is not BPE; it is here for comparison."""
+    """Encode by longest match from the left. This is not BPE; it is here for comparison.
+
+    >>> tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab"}
+    >>> encode_greedy(Vocabulary(tokens, [(98, 99, 256), (97, 98, 257)]), b"abc")
+    [257, 99]
+    """
     ids: list[int] = []
     start = end = 0
     for unit, unit_id in _units(vocab, pretoken, 0):

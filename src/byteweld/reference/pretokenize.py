@@ -25,15 +25,15 @@ def split_specials(text: bytes, specials: Iterable[str]) -> Iterator[bytes | str
     [b'a', '<|x|>', b'b']
     """
     longest_first = sorted((special.encode() for special in specials), key=len, reverse=True)
-    pieces = [text]
+    segments = [text]
     if longest_first:
         # The capturing group makes split() keep the separators: text, special, text, ...
-        pieces = re.split(b"(" + b"|".join(map(re.escape, longest_first)) + b")", text)
-    for n, piece in enumerate(pieces):
+        segments = re.split(b"(" + b"|".join(map(re.escape, longest_first)) + b")", text)
+    for n, segment in enumerate(segments):
         if n % 2 == 1:
-            yield piece.decode()
-        elif piece:
-            yield piece
+            yield segment.decode()
+        elif segment:
+            yield segment
 
 
 def pretokenize(text: bytes, pattern: str | None) -> list[bytes]:
@@ -48,13 +48,13 @@ def pretokenize(text: bytes, pattern: str | None) -> list[bytes]:
         return [text] if text else []
     # An invalid byte becomes a lone surrogate, which is neither a letter, a digit nor a space.
     characters = text.decode("utf-8", "surrogateescape")
-    pieces, end = [], 0
+    pretokens, end = [], 0
     for match in _compile(pattern).finditer(characters):
         if match.end() > match.start():
-            pieces += [characters[end : match.start()], match.group()]
+            pretokens += [characters[end : match.start()], match.group()]
             end = match.end()
-    pieces.append(characters[end:])
-    return [piece.encode("utf-8", "surrogateescape") for piece in pieces if piece]
+    pretokens.append(characters[end:])
+    return [p.encode("utf-8", "surrogateescape") for p in pretokens if p]
 
 
 @lru_cache(maxsize=32)

@@ -54,9 +54,9 @@ def count_pretokens(documents: Iterable[bytes], recipe: Recipe) -> dict[bytes, i
         raise TypeError("documents is a single string; expected several, such as a list of one")
     counts: Counter[bytes] = Counter()
     for document in documents:
-        for piece in split_specials(document, recipe.boundaries):
-            if isinstance(piece, bytes):
-                counts.update(pretokenize(piece, recipe.pattern))
+        for segment in split_specials(document, recipe.boundaries):
+            if isinstance(segment, bytes):
+                counts.update(pretokenize(segment, recipe.pattern))
     return dict(counts)
 
 
@@ -110,7 +110,15 @@ def train(
     recipe: Recipe,
     watch: Callable[[TrainStep], object] = lambda step: None,
 ) -> Trained:
-    """Train on documents or on counts of pre-tokens. `watch` is called after every merge."""
+    """Train on documents or on counts of pre-tokens. `watch` is called after every merge.
+
+    >>> from byteweld.recipes import RECIPES
+    >>> trained = train({b"low": 5, b"lower": 2}, 260, RECIPES["from-scratch"])
+    >>> trained.vocab.merges
+    [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
+    >>> [merge.pair_count for merge in trained.merges]
+    [7, 7, 2, 2]
+    """
     counts = corpus if isinstance(corpus, Mapping) else count_pretokens(corpus, recipe)
     recipe = recipe.with_letters({byte for p, count in counts.items() if count for byte in p})
     plan = make_plan(vocab_size, recipe)
