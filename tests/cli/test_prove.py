@@ -180,6 +180,19 @@ def test_a_peer_that_cannot_read_the_format_gets_a_copy(
     assert ("(with a copy in its own format)" in told) is (readers.get(kind) != peer)
 
 
+def test_a_compressed_tokenizer_is_proved_with_a_copy(run, saved, ranks, corpus, tmp_path):
+    for file in (saved, ranks):
+        file.with_name(file.name + ".gz").write_bytes(gzip.compress(file.read_bytes()))
+    for line, peer in [
+        (["tokenizer.json.gz"], "tokenizers"),
+        (["r.tiktoken.gz", "--pattern", "gpt2", "--no-special"], "tiktoken"),
+    ]:
+        result = run("prove", *line, "texts", "--json")
+        assert result.code == 0, result.err
+        report = json.loads(result.out)
+        assert (report["peer"]["name"], report["peer"]["with_copy"]) == (peer, True)
+
+
 def test_a_peers_own_truncation_and_padding_are_off(saved, tiny):
     theirs = tokenizers.Tokenizer.from_file(str(saved))
     theirs.enable_truncation(2)

@@ -10,10 +10,10 @@ from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
 from byteweld.corpus import Corpus, open_corpus
 from byteweld.corpus import Reading as CorpusReading
+from byteweld.formats._json import COMPRESSED_SUFFIXES
 
 TEXT = "--text"  # the name of a document that is itself an argument
 _SHOWN_EXTENSIONS = 5
-_COMPRESSED = (".gz", ".zst", ".xz")
 
 
 class Documents:
@@ -100,7 +100,7 @@ class Documents:
 
 def has_compressed(corpus: Corpus) -> bool:
     """Whether the names of some files say that they are compressed."""
-    return any(file.suffix in _COMPRESSED for file in corpus.files)
+    return any(file.suffix in COMPRESSED_SUFFIXES for file in corpus.files)
 
 
 def say_skipped_files(by_extension: Counter[str]) -> None:

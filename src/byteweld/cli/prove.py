@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import byteweld
@@ -12,6 +13,7 @@ from byteweld.cli import DONE, FAILED, NO, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
+from byteweld.formats._json import COMPRESSED_SUFFIXES
 from byteweld.render import around, visible
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def run(
     arguments = specials.arguments(())
     by_name = options.is_name(tokenizer)
     opened = peers.open_peer(
-        None if by_name else tokenizer,
+        None if by_name or Path(tokenizer).suffix in COMPRESSED_SUFFIXES else tokenizer,
         None if by_name else loading.format or byteweld.recognize(tokenizer),
         tok.vocab,
         library=peer or ("tiktoken" if by_name else None),  # type: ignore[arg-type]  # checked
