@@ -6,7 +6,6 @@ The files of public encodings are checked against their SHA-256. Each encoding i
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 import tempfile
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from byteweld import formats
-from byteweld.errors import FormatError
+from byteweld.errors import FormatError, nearest
 from byteweld.formats._json import COMPRESSED_SUFFIXES, read_file
 from byteweld.formats._sidecar import SUFFIX, sidecar_path
 from byteweld.known_encodings import (
@@ -151,11 +150,10 @@ def _load(name: str) -> Vocabulary:
     for folder in _folders():
         for path in _candidates(folder, name):
             return formats.load(path)
-    near = difflib.get_close_matches(name, list_encoding_names(), n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
     raise ValueError(
         f"unknown encoding {name!r}; known are {', '.join(list_encoding_names())}; "
-        f"searched for a file or folder of that name in {_shown_folders()}{hint}"
+        f"searched for a file or folder of that name in {_shown_folders()}"
+        f"{nearest(name, list_encoding_names())}"
     )
 
 

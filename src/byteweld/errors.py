@@ -18,6 +18,7 @@ Missing files stay FileNotFoundError; wrong types stay TypeError.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 
 class ByteweldError(Exception):
@@ -112,3 +113,15 @@ class UnknownIdError(ByteweldError, KeyError):
 
 class NativeError(ByteweldError, RuntimeError):
     """The engine failed one of its own checks. Please report it with the input that did it."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?`, to end an error about an unknown name; empty if none is near.
+
+    >>> nearest("gtp2", ["gpt2", "o200k"])
+    "; did you mean 'gpt2'?"
+    """
+    import difflib  # slow to import, and only errors need it
+
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from byteweld import _native, formats
 from byteweld._files import write_atomic
-from byteweld.errors import ByteweldError
+from byteweld.errors import ByteweldError, nearest
 from byteweld.formats._json import MAX_FILE_BYTES, plain_path
 from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import TRAITS, Vocabulary
@@ -73,10 +73,7 @@ def _load_by_name(file: Path, format: str | None, options: dict[str, Any]) -> To
     if not encodings.has_encoding(name):
         if file.suffix:
             return None
-        import difflib  # slow to import
-
-        near = difflib.get_close_matches(name, encodings.list_encoding_names(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = nearest(name, encodings.list_encoding_names())
         raise FileNotFoundError(f"{name}: no such file, and no encoding of that name{hint}")
     if format is not None or options:
         given = ", ".join([*(["format"] if format is not None else []), *options])

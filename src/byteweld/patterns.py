@@ -7,9 +7,7 @@ and Oniguruma (Hugging Face) read the same way: no possessive `{m,n}+`, no `$`.
 
 from __future__ import annotations
 
-import difflib
-
-from byteweld.errors import PatternError
+from byteweld.errors import PatternError, nearest
 
 # GPT-2 (openai/gpt-2 `encoder.py`, 2019), spelled as in tiktoken < 0.8 and bpetite.
 GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
@@ -104,8 +102,7 @@ def resolve_pattern(pattern: str | None) -> str | None:
     if pattern in _SPELLINGS:
         return PATTERNS[_SPELLINGS[pattern]]
     if pattern.isidentifier():  # a bare word would split nothing useful: a misspelled name
-        near = difflib.get_close_matches(pattern, PATTERNS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = nearest(pattern, PATTERNS)
         raise PatternError(f"unknown pattern {pattern!r}; known are {', '.join(PATTERNS)}{hint}")
     return pattern
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from byteweld._byte_letters import BYTE_TO_CHAR, BYTES_BY_LETTER, CHAR_TO_BYTE
-from byteweld.errors import UnsupportedError
+from byteweld.errors import UnsupportedError, nearest
 from byteweld.patterns import resolve_pattern
 from byteweld.vocab import ASCII_BYTES, VocabAlphabet
 
@@ -114,9 +113,7 @@ class Recipe:
         known = {f.name for f in dataclasses.fields(self)} - {"name", "built_in", "roles"}
         for name in changes:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
-                raise TypeError(f"unknown recipe field {name!r}{hint}")
+                raise TypeError(f"unknown recipe field {name!r}{nearest(name, known)}")
         if "pattern" in changes and "encode_pattern" not in changes:
             changes["encode_pattern"] = changes["pattern"]
         if self.name == "bpetite" and changes.get("special_tokens"):
@@ -263,7 +260,6 @@ def find_recipe(recipe: str | Recipe) -> Recipe:
     if not isinstance(recipe, str):
         raise TypeError(f"recipe is {recipe!r}; it must be a name or a Recipe")
     if recipe not in RECIPES:
-        near = difflib.get_close_matches(recipe, RECIPES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = nearest(recipe, RECIPES)
         raise ValueError(f"unknown recipe {recipe!r}; expected one of {', '.join(RECIPES)}{hint}")
     return RECIPES[recipe]

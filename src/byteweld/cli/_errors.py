@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
 
 from byteweld.errors import ByteweldError
+from byteweld.errors import nearest as nearest
 
 # The library's messages name Python arguments; these are their options.
 _FLAGS: tuple[tuple[str, str], ...] = (
@@ -46,14 +46,6 @@ def message_for_people(error: BaseException) -> str | None:
     if isinstance(error, ByteweldError | ValueError | ImportError | OverflowError):
         return _one_line(with_flags(str(error)))
     return None
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` if a known name is near, else nothing."""
-    import difflib  # only mistakes need it
-
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _os_error(error: OSError) -> str:

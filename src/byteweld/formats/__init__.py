@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from byteweld.errors import FormatError, UnsupportedError
+from byteweld.errors import FormatError, UnsupportedError, nearest
 from byteweld.formats._json import read_head
 from byteweld.vocab import Vocabulary
 
@@ -205,10 +205,6 @@ def _check_options(
 
 def known_names(name: str, names: Collection[str]) -> str:
     """Return the end of an error about an unknown name: the known ones, and the nearest."""
-    import difflib  # as above
-
     if not names:
         return "it takes none"
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"known are {', '.join(sorted(names))}{hint}"
+    return f"known are {', '.join(sorted(names))}{nearest(name, names)}"
