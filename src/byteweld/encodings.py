@@ -151,7 +151,7 @@ def _load(name: str) -> Vocabulary:
         for path in _candidates(folder, name):
             return formats.load(path)
     raise ValueError(
-        f"unknown encoding {name!r}; known are {', '.join(list_encoding_names())}; "
+        f"unknown encoding {name!r}; expected one of {', '.join(list_encoding_names())}; "
         f"searched for a file or folder of that name in {_shown_folders()}"
         f"{nearest(name, list_encoding_names())}"
     )

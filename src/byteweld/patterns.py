@@ -103,7 +103,9 @@ def resolve_pattern(pattern: str | None) -> str | None:
         return PATTERNS[_SPELLINGS[pattern]]
     if pattern.isidentifier():  # a bare word would split nothing useful: a misspelled name
         hint = nearest(pattern, PATTERNS)
-        raise PatternError(f"unknown pattern {pattern!r}; known are {', '.join(PATTERNS)}{hint}")
+        raise PatternError(
+            f"unknown pattern {pattern!r}; expected one of {', '.join(PATTERNS)}{hint}"
+        )
     return pattern
 
 

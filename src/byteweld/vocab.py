@@ -112,7 +112,7 @@ class Traits:
         own = vars(self)
         own.update({name: traits.pop(name, getattr(Traits, name)) for name in TRAITS})
         if traits:
-            raise TypeError(f"unknown trait {min(traits)!r}; known are {', '.join(TRAITS)}")
+            raise TypeError(f"unknown trait {min(traits)!r}; expected one of {', '.join(TRAITS)}")
         added = [AddedToken(*token) for token in self.added_tokens]
         own["added_tokens"] = tuple(sorted(added, key=lambda token: (token.id, token.text)))
         own["pattern"], own["steps"] = _canonical_splitting(self.pattern, self.steps)

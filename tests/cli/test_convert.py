@@ -196,7 +196,7 @@ def test_dropping_roles_changes_no_ids(run, tiny, tmp_path):
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("patern", "cannot drop 'patern'; known are added-token-flags, "),
+        ("patern", "cannot drop 'patern'; expected one of added-token-flags, "),
         ("patern", "; did you mean 'pattern'?"),
         ("template", "cannot drop 'template', which this vocabulary does not have; it has pattern, special-tokens"),  # noqa: E501
     ],

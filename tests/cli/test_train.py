@@ -309,7 +309,7 @@ def test_the_pattern_can_be_none(run, tmp_path):
         (("--recipe", "modren"), "--recipe is 'modren'; it must be one of modern, from-scratch, ck, ck-ascii, bpetite, plain, bpe1, huggingface, rustbpe; did you mean 'modern'?"),  # noqa: E501
         (("--tie-break", "x"), "--tie-break is 'x'; it must be one of smallest-ids, greatest-bytes, smallest-bytes"),  # noqa: E501
         (("--on-error", "ignore"), "--on-error is 'ignore'; it must be one of fail, skip, replace"),
-        (("--pattern", "gpt3"), "unknown pattern 'gpt3'; known are gpt2, cl100k, o200k, llama3, qwen2, qwen3_5, tekken, nanochat, ck; did you mean 'gpt2'?"),  # noqa: E501
+        (("--pattern", "gpt3"), "unknown pattern 'gpt3'; expected one of gpt2, cl100k, o200k, llama3, qwen2, qwen3_5, tekken, nanochat, ck; did you mean 'gpt2'?"),  # noqa: E501
         (("--out", "t.xyz"), "the name 't.xyz' does not imply a format; pass --format, or use *.bpe1 (bpe1), *.json (huggingface), *tekken.json (tekken), *.tiktoken (tiktoken)"),  # noqa: E501
         (("--out", "folder/"), "'folder/' is a folder; pass --format 'ck' or 'gpt2', which write folders, or the path of a file"),  # noqa: E501
         (("--special", "<a>", "--special", "<a>"), "special token '<a>' is given twice"),

@@ -71,7 +71,7 @@ def recognize(path: str | os.PathLike[str]) -> str:
         hint = f"; to read the file in it, pass its path {str(target / 'tokenizer.json')!r}"
     raise FormatError(
         f"the format of this {'folder' if is_folder else 'file'} is unknown; "
-        f"known are {', '.join(sorted(FORMATS))}{hint}",
+        f"expected one of {', '.join(sorted(FORMATS))}{hint}",
         path=target,
     )
 
@@ -207,4 +207,4 @@ def known_names(name: str, names: Collection[str]) -> str:
     """Return the end of an error about an unknown name: the known ones, and the nearest."""
     if not names:
         return "it takes none"
-    return f"known are {', '.join(sorted(names))}{nearest(name, names)}"
+    return f"expected one of {', '.join(sorted(names))}{nearest(name, names)}"

@@ -112,7 +112,7 @@ def read(path: Path, data: bytes) -> Sidecar | None:
     unknown = [key for key in value if key not in _KEYS]
     if unknown:
         raise FormatError(
-            f"unknown key {show(unknown[0])}; known are {', '.join(_KEYS)}", path=path
+            f"unknown key {show(unknown[0])}; expected one of {', '.join(_KEYS)}", path=path
         )
     expected = require(value, "sha256", path, "the sidecar")
     if expected != digest(data):
@@ -124,7 +124,8 @@ def read(path: Path, data: bytes) -> Sidecar | None:
     roles = read_ids(require(value, "roles", path, "the sidecar"), path, "'roles'")
     if not roles.keys() <= set(ROLES):
         raise FormatError(
-            f"'roles' has the keys {show(sorted(roles))}; known are {', '.join(ROLES)}", path=path
+            f"'roles' has the keys {show(sorted(roles))}; expected one of {', '.join(ROLES)}",
+            path=path,
         )
     alphabet = require(value, "alphabet", path, "the sidecar")
     if alphabet not in ALPHABETS:
