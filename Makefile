@@ -50,7 +50,7 @@ test-long: $(VENV)/.built $(VENV)/.test ## also run the slow tests, with many mo
 	BYTEWELD_EXAMPLES=20 cargo test --workspace --quiet
 	BYTEWELD_EXAMPLES=20 $(BIN)/python -m pytest -q -m "slow or not slow" --timeout 3600
 
-# ARGS="--seconds 900 --seed 7", ARGS="--vocab 'hf/*'"; the same seed draws the same texts.
+# ARGS="--seconds 900 --seed 7", ARGS="--vocab 'hf/*'"; the same seed draws the same strings.
 fuzz-encode: $(VENV)/.built $(VENV)/.test ## compare encoding with the reference and the peers on hostile input, for a minute or ARGS="--seconds 900"
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
