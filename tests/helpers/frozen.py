@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from array import array
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,16 +20,20 @@ FILE = Path(__file__).parents[1] / "data" / "peer_answers.json"
 ANSWERS: dict[str, str] = json.loads(FILE.read_text()) if FILE.exists() else {}
 
 
-def digest(*parts: object) -> str:
-    """Identifies a question or an answer; numbers, strings, bytes, or lists of them."""
+def digest(*parts: bytes | str | bool | list[int] | None) -> str:
+    """Identifies a question or an answer by its parts."""
     found = hashlib.sha256()
     for part in parts:
-        raw = part if isinstance(part, bytes) else json.dumps(part).encode()
-        found.update(b"%d:" % len(raw) + raw)
+        if isinstance(part, list):
+            part = array("I", part).tobytes()
+        elif not isinstance(part, bytes):
+            part = json.dumps(part).encode()
+        found.update(b"%d:" % len(part))
+        found.update(part)
     return found.hexdigest()[:32]
 
 
-def digest_texts(file: Path, texts: Iterable[bytes], *options: object) -> str:
+def digest_texts(file: Path, texts: Iterable[bytes], *options: bool) -> str:
     return digest(hashlib.sha256(file.read_bytes()).digest(), *options, *texts)
 
 
