@@ -47,7 +47,7 @@ class Sources:
         memory: Memory | None = None,
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Counted:
-        """Count all pre-tokens; `progress` is called with bytes read and total, if known."""
+        """Count all pre-tokens; `progress` is called with the bytes read and the total or None."""
         started = time.perf_counter()
         resources: dict[str, Any] = {"num_threads": num_threads, "memory": memory}
         tables: list[Counts] = []
@@ -82,7 +82,7 @@ class Sources:
 
     @property
     def skipped_files(self) -> Mapping[str, int]:
-        """Extension -> number of files in folders that were not read."""
+        """The number of files in folders that were skipped, by extension."""
         return {} if self.corpus is None else self.corpus.skipped_files
 
     def facts(self) -> dict[str, Any]:

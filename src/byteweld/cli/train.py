@@ -19,7 +19,6 @@ from byteweld.render import visible
 from byteweld.sources import Counted, Sources
 from byteweld.training.checkpoint import remove_checkpoint
 from byteweld.training.plan import check_size, make_plan
-from byteweld.training.run import Resumed
 from byteweld.training.run import run as run_training
 
 EXAMPLES = """
@@ -385,13 +384,13 @@ class _Display(_corpus.Bars):
         else:
             self.show("merging", event.done, event.total, "merges")
 
-    def on_counted(self, counted: Counted, resumed: Resumed | None) -> None:
+    def on_counted(self, counted: Counted, resumed_merges: int | None) -> None:
         """Report what was counted."""
         self.close()
-        if resumed is not None:
+        if resumed_merges is not None:
             _output.say(
                 f"resuming from {self._checkpoint}: the corpus is counted, "
-                f"{_output.amount(resumed.merges, 'merge')} learned"
+                f"{_output.amount(resumed_merges, 'merge')} learned"
             )
         _output.say(_corpus.count_sentence(counted, is_compressed=self.is_compressed))
 

@@ -37,13 +37,6 @@ class Result(NamedTuple):
     counted: Counted
 
 
-class Resumed(NamedTuple):
-    """What a checkpoint contained when the training started."""
-
-    counts: Counts
-    merges: int
-
-
 def run(
     sources: Sources,
     vocab_size: int,
@@ -55,11 +48,12 @@ def run(
     num_threads: int | None = None,
     memory: Memory | None = None,
     progress: Progress | None = None,
-    on_counted: Callable[[Counted, Resumed | None], object] | None = None,
+    on_counted: Callable[[Counted, int | None], object] | None = None,
 ) -> Result:
     """Count the sources and learn merges until the size is reached or no pair is left.
 
-    `on_counted` is called once, between counting and merging.
+    `on_counted` is called between counting and merging. Its second argument is the number of merges
+    in the checkpoint, or None if the counts do not come from it.
     """
     planned = make_plan(vocab_size, recipe, start).max_new_ids  # raises now if the size is wrong
     check_pattern(recipe)
@@ -97,8 +91,7 @@ def run(
         if memory is not None:
             counted.counts.check_training(planned, memory)
         if on_counted is not None:
-            merges = 0 if point is None else len(point.merges)
-            on_counted(counted, None if kept is None else Resumed(kept, merges))
+            on_counted(counted, None if point is None or kept is None else len(point.merges))
         vocab, training = _merge(
             counted,
             vocab_size,
