@@ -286,9 +286,7 @@ class _Sums:
                 self._add_spans(document)
             for lane, (ids, _) in enumerate(encoded):
                 tokens[lane] += len(ids)
-            batch_bytes = sum(map(len, batch))
-            size += batch_bytes
-            self._advance(batch_bytes)
+            size += sum(map(len, batch))
         return FileComparison(name, number, size, (tokens[0], tokens[1]), differing)
 
     def _encode(
@@ -303,6 +301,7 @@ class _Sums:
         for found in words(document.content):
             for lane in (0, 1):
                 add_rates(self.scripts[lane], found, document.ends[lane])
+            self._advance(found.num_bytes)
 
     def _add_spans(self, document: _Document) -> None:
         one, other = document.ids

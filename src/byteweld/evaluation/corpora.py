@@ -345,9 +345,8 @@ class _Sums:
                 ends = self._encoder.ends(document, ids[start:end])
                 for found in words(document):
                     add_rates(by_script, found, ends)
-            batch_bytes = sum(map(len, batch))
-            size += batch_bytes
-            self._advance(batch_bytes)
+                    self._advance(found.num_bytes)
+            size += sum(map(len, batch))
         for script, rate in by_script.items():
             self.scripts[script] = self.scripts.get(script, WordRate()) + rate
         return FileRate(name, number, size, tokens, total_rate(by_script))

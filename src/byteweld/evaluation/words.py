@@ -40,6 +40,7 @@ class Words(NamedTuple):
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     scripts: list[str]
+    num_bytes: int  # of the stretch
 
     def pieces(self, token_ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count the tokens that overlap each word; `token_ends` are offsets in the same text."""
@@ -92,7 +93,8 @@ def _words_of(block: bytes, offset: int) -> Words:
     # The newline makes every block start with a gap, so that words are the odd pieces.
     pieces = _splitter().pretokenize(b"\n" + block)
     ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces))) - 1 + offset
-    return Words(ends[:-1:2], ends[1::2], [_scripts[word] for word in pieces[1::2]])
+    scripts = [_scripts[word] for word in pieces[1::2]]
+    return Words(ends[:-1:2], ends[1::2], scripts, len(block))
 
 
 class WordRate(NamedTuple):
