@@ -238,7 +238,7 @@ faster = { first = 1e-9, warm = 1e-9 }
     found = {(row["engine"], row["ok"], bool(row["cpu_seconds"])) for row in run.rows}
     assert found == {("byteweld", "yes", True), ("forgetful", "inexact", True)}
     assert "(inexact)" in run.out
-    assert "Targets: 0 pass, 0 FAIL, 2 not measured" in run.out  # there is no other peer
+    assert "Targets: 0 pass, 0 FAIL, 2 not measured" in run.out  # the only other peer is inexact
     # tiktoken is not an engine of this definition: it ran once, and its answer was stored.
     again = bench(definitions, "--repeat=1", forgetful=FORGETFUL)
     assert "computing the answer with tiktoken" in run.err

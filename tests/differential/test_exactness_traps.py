@@ -1,6 +1,6 @@
 """Traps that encoders have fallen into, one test each, against the real tiktoken and tokenizers.
 
-Elsewhere already: `ignore_merges` (unit/formats/test_hf_tokenizer_json.py beside the real library,
+Elsewhere already: `ignore_merges` (unit/formats/test_hf_tokenizer_json.py against the real library,
 unit/test_reference.py, and encode/tests.rs in the core), and the same cuts as here in every tier of
 instructions (traps_of_the_field and blocks_cut_as_the_scanner_does_in_every_tier in the core's
 pretoken/tests/scanner.rs).
@@ -50,11 +50,11 @@ def ranks_of(*tokens):
 def cuts(pattern, text):
     """The pre-tokens of a text, which ours, the real tiktoken and the reference agree on.
 
-    Every stretch of the text is a token, so each pre-token is one, and the ids show the cuts.
+    Every substring of the text is a token, so each pre-token is one, and the ids show the cuts.
     """
     raw = text.encode()
-    stretches = [raw[a:b] for b in range(len(raw) + 1) for a in range(b)]
-    ours, theirs = both(ranks_of(*sorted(stretches, key=len)), pattern)
+    substrings = [raw[a:b] for b in range(len(raw) + 1) for a in range(b)]
+    ours, theirs = both(ranks_of(*sorted(substrings, key=len)), pattern)
     ids = theirs.encode_ordinary(text)
     assert ours.encode_ordinary(text) == ids
     pretokens = theirs.decode_tokens_bytes(ids)

@@ -75,18 +75,18 @@ class Pair:
         if frozen.is_known(question, answer):
             return
         theirs, _ = dataclasses.replace(self.peer, specials=specials).encode(texts)
-        place = proof.first_difference(ours, theirs)
-        if place is not None:
-            pytest.fail(self.words(texts[place.text], place, ours, theirs))
+        position = proof.first_difference(ours, theirs)
+        if position is not None:
+            pytest.fail(self.words(texts[position.text], position, ours, theirs))
         frozen.freeze(question, answer)
 
-    def words(self, text, place, *both):
-        some = slice(max(0, place.token - 3), place.token + 8)
-        ours, theirs = (proof.ids_of(ids, place.text).tolist() for ids in both)
-        start = len(b"".join(map(self.tok.vocab.tokens.get, ours[: place.token])))
+    def words(self, text, position, *both):
+        some = slice(max(0, position.token - 3), position.token + 8)
+        ours, theirs = (proof.ids_of(ids, position.text).tolist() for ids in both)
+        start = len(b"".join(map(self.tok.vocab.tokens.get, ours[: position.token])))
         around = text[max(0, start - 20) : start + 40].decode(errors="replace")
         return (
-            f"near byte {start}, in {around!a}: token {place.token} on, "
+            f"near byte {start}, in {around!a}: token {position.token} on, "
             f"ours {ours[some]}, {self.peer.name} {theirs[some]}"
         )
 

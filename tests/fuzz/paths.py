@@ -108,7 +108,7 @@ def offsets(asked: Asked) -> Both | None:
 
 
 def character_offsets(asked: Asked) -> Both | None:
-    """The characters of a token hold its bytes."""
+    """The characters of a token contain its bytes."""
     if not isinstance(asked.text, str) or not asked.subject.is_lossless or len(asked.text) > LONG:
         return None
     ids, spans = asked.tok.encode_with_offsets(asked.text, unit="characters", **asked.options)

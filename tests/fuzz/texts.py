@@ -215,7 +215,7 @@ def _any_code_point(rng: Random) -> int:
 
 @cache
 def _category_edges() -> list[int]:
-    """The first and the last code point of every stretch of one category."""
+    """The first and the last code point of every range of one category."""
     codes = [*range(0xD800), *range(0xE000, 0x33480), *range(0xE0000, 0xE0200), 0x10FFFF]
     runs = [list(run) for _, run in groupby(codes, lambda code: unicodedata.category(chr(code)))]
     return [code for run in runs for code in (run[0], run[-1])]

@@ -136,7 +136,11 @@ REFUSED: dict[str, tuple[bytes, int | None, str]] = {
     "version 0": (section(version=0), 4, "version is 0"),
     "header/vocabulary drift, too large": (section(vocab_size=263), 8, "vocab_size is 263"),
     "header/vocabulary drift, too small": (section(vocab_size=261), 46, "last id is 260"),
-    "header/vocabulary drift, no room": (section(vocab_size=259), 8, "vocab_size is 259"),
+    "header/vocabulary drift, too small for the special tokens": (
+        section(vocab_size=259),
+        8,
+        "vocab_size is 259",
+    ),
     "duplicate ids": (section([*TOKENS, (260, b"th")]), 57, "id 260"),
     "empty token bytes": (section([(260, b""), (261, b"the")]), 40, "empty token"),
     "out-of-range ids": (section([(260, b"th"), (262, b"the")]), 46, "id 262"),

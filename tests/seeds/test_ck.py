@@ -65,8 +65,8 @@ def some_svg(seed: int) -> bytes:
     rows = []
     for _ in range(60):
         numbers = " ".join(f"{rng.choice('MLHVz')}{rng.randint(0, 24)}" for _ in range(6))
-        colour = f"{rng.randint(0, 0xFFFFFF):06x}"
-        rows.append(f'  <path d="{numbers}" stroke="#{colour}" fill="none"/>\n')
+        color = f"{rng.randint(0, 0xFFFFFF):06x}"
+        rows.append(f'  <path d="{numbers}" stroke="#{color}" fill="none"/>\n')
     return f'<svg viewBox="0 0 24 24">\n{"".join(rows)}</svg>\n'.encode()
 
 
@@ -427,7 +427,7 @@ def test_the_tree_of_path_is_pa_and_th_as_the_seed_draws_it():
     ]
     tree = byteweld.merge_tree(tok.vocab, tok.vocab.ids[b" <path"])
     root = tree.nodes[tree.roots[0]]
-    children = [tree.nodes[place].id for place in (root.left, root.right)]
+    children = [tree.nodes[node].id for node in (root.left, root.right)]
     assert [tok.vocab.tokens[token_id] for token_id in children] == [b" <", b"path"]
     leaves = [tok.vocab.tokens[node.id] for node in tree.nodes if node.left is None]
     assert leaves == [b" ", b"<", b"p", b"a", b"t", b"h"]
