@@ -333,7 +333,8 @@ class Tokenizer:
         self, allowed: Specials, disallowed: Specials, block_bytes: int
     ) -> EncodeStream:
         frozen = [
-            given if isinstance(given, str) else frozenset(given) for given in (allowed, disallowed)
+            given if isinstance(given, str) else frozenset(given or ())
+            for given in (allowed, disallowed)
         ]
         encoder = self._encoder
         encoder.count(b"", *frozen)  # raises if they are wrong
@@ -743,7 +744,7 @@ class Tokenizer:
 
 
 def _refuse_collision(text: str, token_id: int, tokens: Mapping[int, bytes]) -> None:
-    """Two tokens cannot share an id: one of them would be lost."""
+    """Raise if an id is already that of another token, which would be lost."""
     if tokens.get(token_id, text.encode()) != text.encode():
         raise VocabularyError(
             f"special token {text!r} has id {token_id}, which is the token {tokens[token_id]!r}"

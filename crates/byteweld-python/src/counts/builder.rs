@@ -192,18 +192,6 @@ impl CountBuilder {
         let table = watch.result(py, sum).map_err(|error| self.cause(error))?;
         Ok(Counts { table })
     }
-
-    /// Number of runs written to disk.
-    #[getter]
-    fn runs(&self) -> u64 {
-        self.limit.as_ref().map_or(0, |(_, runs)| runs.runs.written())
-    }
-
-    /// The engine that runs the pattern: "whole", "scanner", "automaton" or "backtracking".
-    #[getter]
-    fn engine(&self) -> &'static str {
-        self.pretokenizer.engine().name()
-    }
 }
 
 fn add_up(counters: Vec<core::Counter>) -> byteweld_core::Result<core::Counts> {
