@@ -220,3 +220,13 @@ def test_a_config_beside_the_target_is_merged_into(run, tiny, tmp_path):
     assert refused.err == "byteweld: tokenizer_config.json exists; pass --force to replace it\n"
     assert run("convert", "in.json", "tokenizer.json", "--force").code == 0
     assert json.loads(config.read_bytes()) == expected
+
+
+def test_files_of_the_corpus_with_other_extensions_are_reported(run, saved, tmp_path):
+    (tmp_path / "corpus").mkdir()
+    for name in ("a.txt", "b.pdf"):
+        (tmp_path / "corpus" / name).write_bytes(b"low")
+    result = run("convert", "tokenizer.json", "copy.json", "--corpus", "corpus")
+    assert result.err.startswith(
+        "skipped 1 file with other extensions: .pdf (1); use --ext to choose\n"
+    )

@@ -147,7 +147,7 @@ class Command:
             values[parameter.name] = read
 
     def _assign(self, positional: list[str], values: dict[str, Any]) -> None:
-        """Give each argument its own; the one that is a list takes what the others leave."""
+        """Assign positional arguments; one that is a list takes all that the others do not need."""
         arguments = [p for p in self.params if isinstance(p.declared, Argument)]
         for index, parameter in enumerate(arguments):
             after = len(arguments) - index - 1

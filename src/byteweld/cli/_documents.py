@@ -12,7 +12,7 @@ from byteweld.corpus import Corpus, open_corpus
 from byteweld.corpus import Reading as CorpusReading
 from byteweld.formats._json import COMPRESSED_SUFFIXES
 
-TEXT = "--text"  # the name of a document that is itself an argument
+TEXT = "--text"  # the name of a document given as an argument
 _SHOWN_EXTENSIONS = 5
 
 
@@ -30,8 +30,8 @@ class Documents:
         self._text = text
         how = CorpusReading.of(reading.options())
         self._corpora = [None if s == _input.STDIN else open_corpus(s, how) for s in sources]
-        self._bytes_read = 0  # as stored, of the files read so far
-        self._text_bytes = 0  # of the documents in them
+        self._bytes_read = 0  # of finished files, as stored
+        self._text_bytes = 0  # of all documents so far
         self._current: object = None
         self._skipped = 0
         self.files = 0
@@ -47,7 +47,7 @@ class Documents:
 
     @property
     def skipped(self) -> int:
-        """How many broken documents were left out so far."""
+        """Number of malformed documents left out so far."""
         return self._skipped + getattr(self._current, "skipped", 0)
 
     def _by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -72,7 +72,7 @@ class Documents:
         corpora = [corpus for corpus in self._corpora if corpus is not None]
         is_known = self._text is None and len(corpora) == len(self._corpora)
         total = sum(corpus.total_bytes for corpus in corpora) if is_known else None
-        is_compressed = any(map(has_compressed, corpora))
+        is_compressed = total is not None and any(map(has_compressed, corpora))
         with _output.progress(
             what, total, "bytes", is_compressed=is_compressed, beside_data=beside_data
         ) as advance:
@@ -81,14 +81,14 @@ class Documents:
                 if total is None:
                     advance(text_bytes)
                     return
-                # What was read is ahead of what was done, by the same share of stored bytes.
+                # Reading is ahead of encoding; scale what is encoded to bytes as stored.
                 read = self._bytes_read + getattr(self._current, "bytes_read", 0)
                 advance(round(read * text_bytes / max(1, self._text_bytes)))
 
             yield done
 
     def say_skipped(self) -> None:
-        """Report what was left out: files by their extension, and broken documents."""
+        """Report what was left out: files by extension, and malformed documents."""
         by_extension: Counter[str] = Counter()
         for corpus in self._corpora:
             if corpus is not None:

@@ -17,7 +17,7 @@ from byteweld.cli import _errors
 STDIN = "-"
 _BLOCK_BYTES = 1 << 20
 _BATCH_BYTES = 8 << 20
-# Extensions that no word ends in; where no such file exists, the name is misspelled.
+# Text that ends in one of these is taken for the name of a file.
 _EXTENSIONS = frozenset(
     ".txt .md .rst .html .xml .svg .json .jsonl .ndjson .csv .tsv .log .tex .py .rs .js .ts .c .h "
     ".cpp .java .go .sh .toml .yaml .yml .gz .zst .xz .parquet .tiktoken".split()

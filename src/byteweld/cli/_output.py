@@ -152,7 +152,7 @@ def _is_terminal(stream: IO[Any]) -> bool:
 
 # ---------------------------------------------------------------------------- progress
 
-# JSON lines name stages by the verb that people see as a participle.
+# The names of stages in JSON lines.
 _STAGES = {"counting": "count", "merging": "merge", "writing": "write"}
 _progress_as_json = False
 

@@ -126,8 +126,10 @@ def _reload(target: _targets.Target) -> byteweld.Tokenizer:
 
 
 def _documents(sources: Sequence[str], reading: options.Reading) -> Iterator[bytes]:
-    for _, documents in Documents(sources, reading):
+    files = Documents(sources, reading)
+    for _, documents in files:
         yield from documents
+    files.say_skipped()
 
 
 def _check(tok: byteweld.Tokenizer, target: _targets.Target, *, force: bool) -> None:
