@@ -1,6 +1,6 @@
 """Ids == the real tiktoken's and the real tokenizers', on vocabularies trained here and saved.
 
-Their own vocabularies, whose answers are frozen in the shared data, are in test_frozen_answers.
+Their own vocabularies, whose answers are frozen in the shared data, are in test_vocabularies.
 """
 
 from __future__ import annotations

@@ -94,8 +94,10 @@ def test_rank_files_have_tiktokens_ids(name, load, entries, shared, snippets):
     for text, answer in answers(shared, name, snippets):
         ids = answer["ids"]
         assert tok.encode_ordinary(text) == ids, answer["id"]
+        assert tok.encode_ordinary(text.encode()) == ids, answer["id"]
         special = answer.get("ids_special", ids)
         assert tok.encode(text, allowed_special="all") == special, answer["id"]
+        assert tok.count(text, allowed_special="all") == len(special), answer["id"]
         assert tok.decode(ids) == tok.decode(special) == text, answer["id"]
 
 
