@@ -30,7 +30,7 @@ a sample in tokens
 ){3}
   195 bytes, \d+ tokens, \d\.\d\d bytes per token
   ids \d+( \d+){11} \.\.\.
-  decoded again: the same text
+  decodes to the same text
 
 in Python
   import byteweld

@@ -169,7 +169,7 @@ def _sample_lines(tok: byteweld.Tokenizer, ids: list[int]) -> Iterator[str]:
     yield ""
     yield f"  {size:,} bytes, {len(ids):,} tokens, {size / len(ids):.2f} bytes per token"
     yield f"  ids {' '.join(map(str, ids[:12]))} ..."
-    yield "  decoded again: the same text"
+    yield "  decodes to the same text"
     yield ""
 
 

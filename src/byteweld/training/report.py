@@ -100,7 +100,7 @@ class Training:
             "min frequency": f"the best pair occurred fewer than {self.recipe.min_frequency} times",
         }
         return (
-            f"learned {self.merges_learned} of {self.merges_planned} merges; "
+            f"learned {self.merges_learned:,} of {self.merges_planned:,} merges; "
             f"stopped because {reasons[self.stop]}"
         )
 
