@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from byteweld.cli import _errors
+from byteweld.cli import _errors, _output
 
 STDIN = "-"
 _BLOCK_BYTES = 1 << 20
@@ -28,7 +28,11 @@ def sources(verb: str, given: Sequence[str] | None, text: str | None) -> list[st
     """The sources to read: those given, none beside --text, else standard input."""
     if given and text is not None:
         raise _errors.UsageError(f"{verb} takes SOURCE or --text, not both")
-    return list(given or ([] if text is not None else [STDIN]))
+    if given or text is not None:
+        return list(given or ())
+    if sys.stdin.isatty():
+        _output.say("reading standard input; press Ctrl-D to end it")
+    return [STDIN]
 
 
 def read(source: str) -> bytes:
