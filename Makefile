@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+HEAVY := .venv-heavy
 CHROMIUM := $(or $(BYTEWELD_CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
 # Rust sources: a change here rebuilds the extension, nothing else does.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
@@ -35,8 +36,8 @@ test-all: test-wheel test-transformers test-browser ## test the wheel, the heavy
 test-wheel: $(VENV)/.built ## test the wheel in a clean environment
 	scripts/test_wheel.sh
 
-test-transformers: $(VENV)/.built $(VENV)/.test $(VENV)/.heavy ## test what transformers reads of our files
-	$(BIN)/python -m pytest -q -n 0 tests/unit/formats/test_hf_config.py
+test-transformers: $(VENV)/.built $(HEAVY)/.installed ## test what transformers reads of our files
+	PYTHONPATH=src $(HEAVY)/bin/python -m pytest -q tests/unit/formats/test_hf_config.py
 
 ifdef CHROMIUM
 test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## test the studio and the reports in Chromium
@@ -97,7 +98,7 @@ wheel: $(VENV)/.tools ## build a wheel into dist/
 	$(BIN)/maturin build --release --locked --out dist
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) $(PEERS) target dist
+	rm -rf $(VENV) $(PEERS) $(HEAVY) target dist
 
 # ---------------------------------------------------------------------------- the environment
 
@@ -122,12 +123,14 @@ $(VENV)/.bench: $(VENV)/.tools pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --group bench
 	@touch $@
 
-$(VENV)/.heavy: $(VENV)/.tools pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --group heavy
-	@touch $@
-
 $(VENV)/.browser: $(VENV)/.tools pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --group browser
+	@touch $@
+
+$(HEAVY)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(HEAVY)
+	$(HEAVY)/bin/pip install --quiet --disable-pip-version-check --upgrade pip
+	$(HEAVY)/bin/pip install --quiet --disable-pip-version-check --group heavy
 	@touch $@
 
 # One by one: a peer without a wheel for this machine is left out, and the bench says so.
