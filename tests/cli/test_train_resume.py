@@ -75,7 +75,7 @@ def moments(folder, seed):
     chance = random.Random(seed)
     point = folder / "point"
     started = time.monotonic()
-    for seconds in sorted(chance.uniform(0.1, 1.2) for _ in range(3)):
+    for seconds in sorted(chance.uniform(0.05, 0.4) for _ in range(3)):
         yield lambda started=started, seconds=seconds: time.monotonic() - started > seconds
         started = time.monotonic()
     yield lambda: (point / "checkpoint.json").exists()
