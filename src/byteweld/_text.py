@@ -1,4 +1,4 @@
-"""Text as Python has it, and its bytes: surrogates, character offsets, trusted spans.
+"""Text as Python has it, and its bytes: batches, surrogates, character offsets, trusted spans.
 
 A str may hold surrogates, which UTF-8 cannot encode. As in tiktoken, a pair of them is one
 character and a lone one is U+FFFD. Offsets in characters always index the caller's str.
@@ -8,15 +8,37 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
 Text = str | bytes
+_Document = TypeVar("_Document")
 
 _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
 _INSIDE: Final = frozenset(bytes([byte]) for byte in _CONTINUATION)
 REPLACEMENT: Final = "\ufffd".encode()
+_DOCUMENT_BYTES: Final = 64  # overhead of a document, so that a batch of empty ones ends
+
+
+def batches(
+    documents: Iterable[_Document], num_bytes: int, size: Callable[[Any], int] = len
+) -> Iterator[list[_Document]]:
+    """Group documents into lists of about `num_bytes`.
+
+    >>> list(batches([b"a", b"b", b"c"], 130))
+    [[b'a', b'b'], [b'c']]
+    """
+    batch: list[_Document] = []
+    filled = 0
+    for document in documents:
+        batch.append(document)
+        filled += size(document) + _DOCUMENT_BYTES
+        if filled >= num_bytes:
+            yield batch
+            batch, filled = [], 0
+    if batch:
+        yield batch
 
 
 def utf8(text: Text) -> bytes:

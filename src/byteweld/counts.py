@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from byteweld import _memory, _native, counts_files
 from byteweld._memory import Memory as Memory
+from byteweld._text import batches
 from byteweld.corpus import Corpus
 from byteweld.counts_files import PARTS, Facts
 from byteweld.counts_files import Pruning as Pruning
@@ -393,20 +394,15 @@ def _count_documents(
     progress: Callable[[int], object] | None,
     batch_bytes: int,
 ) -> None:
-    batch: list[str | bytes] = []
-    size = total = 0
-    for document in documents:
-        if not isinstance(document, str | bytes):
-            raise TypeError(f"a document is a {type(document).__name__}; expected str or bytes")
-        batch.append(document)
-        size += len(document)
-        if size >= batch_bytes:
-            builder.add_documents(batch)
-            total += size
-            batch, size = [], 0
-            if progress is not None:
-                progress(total)
-    if batch:
+    total = 0
+    for batch in batches(map(_checked, documents), batch_bytes):
         builder.add_documents(batch)
         if progress is not None:
-            progress(total + size)
+            total += sum(map(len, batch))
+            progress(total)
+
+
+def _checked(document: object) -> str | bytes:
+    if not isinstance(document, str | bytes):
+        raise TypeError(f"a document is a {type(document).__name__}; expected str or bytes")
+    return document

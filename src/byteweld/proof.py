@@ -6,9 +6,11 @@ batch. Nothing is printed here, and no peer is known (see `peers`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from byteweld._text import batches
 
 if TYPE_CHECKING:
     import numpy as np  # slow to import
@@ -147,7 +149,7 @@ def prove(
     only `ours` cannot encode always does. `progress` is called with the bytes compared so far.
     """
     proof = Proof()
-    for batch in _batches(documents):
+    for batch in batches(documents, _BATCH_BYTES, lambda document: len(document.content)):
         if _compare(proof, ours, theirs, batch) is not None:
             _compare_singly(proof, ours, theirs, batch, skip_failures)
         if progress is not None:
@@ -205,16 +207,3 @@ def _count(proof: Proof, ours: Encoded, theirs: Encoded, batch: list[Document]) 
     if found is not None:
         ids = (ids_of(ours, found.text).tolist(), ids_of(theirs, found.text).tolist())
         proof.difference = Difference(batch[found.text], found.token, ids)
-
-
-def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
-    size = 0
-    for document in documents:
-        batch.append(document)
-        size += len(document.content) + _DOCUMENT_BYTES
-        if size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

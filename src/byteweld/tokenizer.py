@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from byteweld import _native
-from byteweld._text import Text, character_offsets, span_bytes, start_of, utf8
+from byteweld._text import Text, batches, character_offsets, span_bytes, start_of, utf8
 from byteweld.errors import UnsupportedError, VocabularyError
 from byteweld.formats._ranks import recover_merges
 from byteweld.patterns import pattern_name
@@ -280,7 +280,7 @@ class Tokenizer:
         offset_arrays: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
         end = 0
         corpus = open_corpus(paths, Reading.of(reading))
-        for batch in _batches(corpus.documents()):
+        for batch in batches(corpus.documents(), _BATCH_BYTES):
             ids, offsets = self.encode_ragged(
                 batch,
                 num_threads=num_threads,
@@ -757,16 +757,3 @@ def _limit(limit: int) -> int:
     if limit < 0:
         raise ValueError(f"limit is {limit}; it must be at least 0")
     return min(limit, _NO_LIMIT)
-
-
-def _batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    size = 0
-    for document in documents:
-        batch.append(document)
-        size += len(document)
-        if size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import byteweld
-from byteweld import peers, proof
+from byteweld import peers
 
 tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
@@ -458,16 +458,3 @@ def test_a_copy_that_the_peer_cannot_hold_is_refused_by_name(run, tmp_path, corp
     result = run("prove", "ascii.json", "texts", "--peer", "tiktoken")
     assert result.code == 2
     assert "rank file" in result.err
-
-
-# ---------------------------------------------------------------------- batches
-
-
-def test_batches_stay_small_and_every_document_is_in_one(monkeypatch):
-    monkeypatch.setattr(proof, "_BATCH_BYTES", 1000)
-    documents = [proof.Document("x", n, b"a" * (n % 300)) for n in range(1, 500)]
-    batches = list(proof._batches(iter(documents)))
-    assert [document for batch in batches for document in batch] == documents
-    assert len(batches) > 50
-    for batch in batches:
-        assert sum(len(document.content) for document in batch[:-1]) < 1000

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,7 +16,7 @@ from byteweld.cli import _errors, _output
 
 STDIN = "-"
 _BLOCK_BYTES = 1 << 20
-_BATCH_BYTES = 8 << 20
+BATCH_BYTES = 8 << 20
 # Text that ends in one of these is taken for the name of a file.
 _EXTENSIONS = frozenset(
     ".txt .md .rst .html .xml .svg .json .jsonl .ndjson .csv .tsv .log .tex .py .rs .js .ts .c .h "
@@ -122,20 +122,6 @@ def _between(stream: BinaryIO, separator: bytes) -> Iterator[bytes]:
         searched = max(0, len(rest) - len(separator) + 1)
     if rest:
         yield bytes(rest)
-
-
-def batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Group documents into lists of a few megabytes."""
-    batch: list[bytes] = []
-    size = 0
-    for document in documents:
-        batch.append(document)
-        size += len(document)
-        if size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def argument_bytes(text: str) -> bytes:

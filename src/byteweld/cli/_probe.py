@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import byteweld
+from byteweld._text import batches
 from byteweld.cli import _input
 from byteweld.proof import Position, first_difference, ids_of
 
@@ -64,7 +65,7 @@ def prove(
     if held is not None:
         return held
     texts = size = 0
-    for batch in _input.batches(_texts(first.vocab, corpus)):
+    for batch in batches(_texts(first.vocab, corpus), _input.BATCH_BYTES):
         difference = _compare_ids(first, second, batch)
         if difference is not None:
             return difference

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 import byteweld
+from byteweld._text import batches
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
@@ -61,7 +62,7 @@ def run(
     total = None if None in sizes or text is not None else sum(size or 0 for size in sizes)
     done = 0
     with _output.progress("encoding", total, "bytes", beside_data=True) as advance:
-        for batch in _input.batches(_documents(sources, text, lines)):
+        for batch in batches(_documents(sources, text, lines), _input.BATCH_BYTES):
             for document, ids in zip(batch, _encode(tok, batch, threads, arguments), strict=True):
                 parts = [before, ids, after]
                 count = sum(map(len, parts))

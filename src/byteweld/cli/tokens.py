@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Annotated, Any, NamedTuple
 
 import byteweld
+from byteweld._text import batches
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
@@ -133,7 +134,7 @@ class _Work:
     ) -> tuple[int, int]:
         """Count the tokens and bytes of one file."""
         number = tokens = num_bytes = 0
-        for batch in _input.batches(documents):
+        for batch in batches(documents, _input.BATCH_BYTES):
             try:
                 tokens += self._count(batch)
             except byteweld.SpecialTokenError as error:

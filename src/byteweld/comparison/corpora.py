@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
+from byteweld._text import batches
 from byteweld.comparison import align
 from byteweld.evaluation.corpora import (
+    BATCH_BYTES,
     CorpusEncoder,
     EncodingOptions,
     Files,
-    batches,
     running_total,
 )
 from byteweld.evaluation.words import WordRate, add_rates, words
@@ -271,7 +272,7 @@ class _Sums:
         """Add one file."""
         number = size = differing = 0
         tokens = [0, 0]
-        for batch in batches(documents):
+        for batch in batches(documents, BATCH_BYTES):
             encoded = [self._encode(lane, name, batch) for lane in (0, 1)]
             for index, content in enumerate(batch):
                 number += 1

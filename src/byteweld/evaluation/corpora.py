@@ -6,13 +6,14 @@ Documents are encoded in batches, and only one batch is in memory. Pure: nothing
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
+from byteweld._text import batches
 from byteweld.errors import SpecialTokenError
 from byteweld.evaluation import token_lengths
 from byteweld.evaluation.probes import Probes, probe
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 # The order whose entropy correlates best with translation quality (Zouhar et al., 2023,
 # "Tokenization and the Noiseless Channel"); it penalizes very frequent tokens.
 RENYI_ORDER = 2.5
-_BATCH_BYTES = 1 << 20
-_DOCUMENT_BYTES = 64  # overhead of a document, so that a batch of empty ones ends
+BATCH_BYTES = 1 << 20
 _MAX_CHANGED = 5
 
 Files = Iterable[tuple[str, Iterable[bytes]]]
@@ -91,20 +91,6 @@ class CorpusEncoder:
                 return ends
         _, offsets = self.tok.encode_with_offsets(document, **self._specials)
         return np.fromiter((end for _, end in offsets), np.int64, len(offsets))
-
-
-def batches(documents: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Group documents into lists of about a megabyte."""
-    batch: list[bytes] = []
-    size = 0
-    for document in documents:
-        batch.append(document)
-        size += len(document) + _DOCUMENT_BYTES
-        if size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def running_total(progress: Callable[[int], object] | None) -> Callable[[int], None]:
@@ -335,7 +321,7 @@ class _Sums:
         """Add one file."""
         number = size = tokens = 0
         by_script: dict[str, WordRate] = {}
-        for batch in batches(documents):
+        for batch in batches(documents, BATCH_BYTES):
             ids, starts = self._encoder.encode(name, batch)
             self.counts += np.bincount(ids, minlength=len(self.counts))
             tokens += len(ids)
