@@ -94,6 +94,13 @@ def test_a_checkpoint_without_counts_starts_over(corpus, tmp_path):
     assert train(corpus, point).vocab == train(corpus).vocab
 
 
+def test_a_half_removed_checkpoint_gives_no_merges_to_another_training(corpus, tmp_path):
+    point = tmp_path / "point"
+    train(corpus[0], point)
+    (point / "counts").rename(point / ".counts.removed")  # then it was killed
+    assert train(corpus[1], point).vocab == train(corpus[1]).vocab
+
+
 def test_counts_can_be_passed_and_must_be_the_same(corpus, tmp_path):
     counts = byteweld.count(corpus)
     whole = train(corpus)
@@ -167,8 +174,20 @@ def test_a_checkpoint_is_used_by_one_training_at_a_time(tmp_path):
     point = Checkpoint(tmp_path / "point", {})
     with pytest.raises(ValueError, match="another training is using the checkpoint"):
         Checkpoint(tmp_path / "point", {})
+    with pytest.raises(ValueError, match="another training is using the checkpoint"):
+        Checkpoint(tmp_path / "point", {"vocab_size": 300})
     point.close()
+    assert "vocab_size" not in (tmp_path / "point/checkpoint.json").read_text()
     Checkpoint(tmp_path / "point", {}).close()
+
+
+def test_a_process_killed_before_it_wrote_the_facts_blocks_nothing(tmp_path):
+    (tmp_path / "merges.log").write_bytes(b"byteweld m")
+    Checkpoint(tmp_path, {}).close()
+    (tmp_path / "checkpoint.json").unlink()
+    (tmp_path / "merges.log").write_bytes(b"byteweld merges\n and more")
+    with pytest.raises(FileExistsError, match=r"not a checkpoint \(it has 'merges.log'\)"):
+        Checkpoint(tmp_path, {})
 
 
 def test_an_invalid_checkpoint_is_refused(tmp_path):

@@ -68,8 +68,15 @@ class Checkpoint:
         self._synced = time.monotonic()
         _check_arrow()
         self.path.mkdir(parents=True, exist_ok=True)
-        self._compare_or_start(dict(facts))
-        self._log = self._open_log()
+        _check_ours(self.path)
+        self._log = (self.path / _LOG).open("a+b", buffering=0)
+        try:
+            _lock(self._log, self.path)  # first, or the facts of a running training could change
+            self._compare_or_start(dict(facts))
+            self._read_log()
+        except BaseException:
+            self._log.close()
+            raise
 
     @classmethod
     def of(
@@ -152,45 +159,32 @@ class Checkpoint:
         if file.exists():
             found = _json.parse_object(_json.read_file(file), file)
             differences = list(_differences(found, facts))
-            has_nothing = found.get("format") == _FORMAT and not (self.path / _COUNTS).exists()
-            if differences and has_nothing:  # no work is lost by starting over
-                write_atomic(file, json.dumps(facts, indent=1).encode(), overwrite=True)
-            elif differences:
+            if not differences:
+                return
+            if found.get("format") != _FORMAT or (self.path / _COUNTS).exists():
                 raise ValueError(
                     f"{self.path} is the checkpoint of another training: {'; '.join(differences)}; "
                     "pass the same inputs and options or another folder, or remove this one"
                 )
-            return
-        others = {entry.name for entry in self.path.iterdir()}
-        others -= {file.name for file in _torn_facts(self.path)}
-        if others:
-            raise FileExistsError(
-                f"{self.path} is not empty and not a checkpoint (it has {min(others)!r}); "
-                "pass an empty or new folder"
-            )
-        write_atomic(file, json.dumps(facts, indent=1).encode())
+            # No work is lost by starting over. The log may have merges: a process may have been
+            # killed while it removed the checkpoint.
+            self._log.truncate(0)
+        write_atomic(file, json.dumps(facts, indent=1).encode(), overwrite=True)
 
-    def _open_log(self) -> BinaryIO:
+    def _read_log(self) -> None:
         """Read the log, and truncate it at the first incomplete record."""
-        file = (self.path / _LOG).open("a+b", buffering=0)
-        try:
-            _lock(file, self.path)
-            file.seek(0)
-            data = file.read()
-            if data[: len(_MAGIC)] != _MAGIC:
-                if not _MAGIC.startswith(data):
-                    raise FormatError(
-                        f"expected a log of merges, found {data[:16]!r}", path=self.path / _LOG
-                    )
-                file.truncate(0)
-                file.write(_MAGIC)
-                data = b""
-            self._read(memoryview(data)[len(_MAGIC) :])
-            file.truncate(len(_MAGIC) + self._logged * _RECORD_BYTES)
-        except BaseException:
-            file.close()
-            raise
-        return file
+        self._log.seek(0)
+        data = self._log.read()
+        if data[: len(_MAGIC)] != _MAGIC:
+            if not _MAGIC.startswith(data):
+                raise FormatError(
+                    f"expected a log of merges, found {data[:16]!r}", path=self.path / _LOG
+                )
+            self._log.truncate(0)
+            self._log.write(_MAGIC)
+            data = b""
+        self._read(memoryview(data)[len(_MAGIC) :])
+        self._log.truncate(len(_MAGIC) + self._logged * _RECORD_BYTES)
 
     def _read(self, records: memoryview) -> None:
         whole = len(records) // _RECORD_BYTES * _RECORD_BYTES
@@ -223,6 +217,22 @@ def remove_checkpoint(path: str | os.PathLike[str]) -> None:
         file.unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()
+
+
+def _check_ours(folder: Path) -> None:
+    """Raise if a folder is neither empty nor a checkpoint, before anything is written to it."""
+    if (folder / _FACTS).exists():
+        return
+    others = {entry.name for entry in folder.iterdir()}
+    others -= {file.name for file in _torn_facts(folder)}
+    log = folder / _LOG
+    if log.is_file() and _MAGIC.startswith(log.read_bytes()):
+        others.discard(_LOG)  # left by a process killed before it wrote the facts
+    if others:
+        raise FileExistsError(
+            f"{folder} is not empty and not a checkpoint (it has {min(others)!r}); "
+            "pass an empty or new folder"
+        )
 
 
 def _remove_torn_counts(folder: Path) -> None:
