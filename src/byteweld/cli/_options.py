@@ -143,6 +143,19 @@ AsciiOnly = Annotated[
 ]
 
 
+class RecipeChanges(NamedTuple):
+    """The options that change fields of a recipe."""
+
+    pattern: PatternText = None
+    encode_pattern: EncodePattern = None
+    special: Special = None
+    specials_file: SpecialsFile = None
+    min_frequency: MinFrequency = None
+    max_token_bytes: MaxTokenBytes = None
+    tie_break: TieBreak = None
+    ascii_only: AsciiOnly = False
+
+
 def preset(name: str, *, ascii_only: bool) -> byteweld.Recipe:
     """The preset of a name; ck with --ascii-only is a preset of its own."""
     return byteweld.RECIPES["ck-ascii" if ascii_only and name == "ck" else name]

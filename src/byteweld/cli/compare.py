@@ -73,7 +73,7 @@ def run(
     json: options.Json = False,
     html: options.Html = None,
     force: options.Force = False,
-    settings: _Settings = _Settings(),  # noqa: B008 (immutable)
+    settings: _Settings = _Settings(),
     reading: options.Reading = options.Reading(),
 ) -> int:
     """Encode your corpus with two tokenizers and compare the results.

@@ -142,6 +142,24 @@ Unk = Annotated[str | None, _role("unk", "for what cannot be encoded")]
 Force = Annotated[bool, Option("--force", help="Replace existing files.", group="Writing")]
 
 
+class Roles(NamedTuple):
+    """The special tokens with a role."""
+
+    bos: Bos = None
+    eos: Eos = None
+    pad: Pad = None
+    unk: Unk = None
+
+
+class Writing(NamedTuple):
+    """What to write, and where."""
+
+    out: Out = "tokenizer.json"
+    format: OutFormat = None
+    binary_out: BinaryOut = None
+    force: Force = False
+
+
 class _Size(NamedTuple):
     """A size to write, and where."""
 
@@ -172,23 +190,10 @@ def run(
     sizes: Sizes = None,
     recipe: RecipeName = None,
     start: StartPath = None,
-    pattern: options.PatternText = None,
-    encode_pattern: options.EncodePattern = None,
-    special: options.Special = None,
-    specials_file: options.SpecialsFile = None,
-    bos: Bos = None,
-    eos: Eos = None,
-    pad: Pad = None,
-    unk: Unk = None,
-    min_frequency: options.MinFrequency = None,
-    max_token_bytes: options.MaxTokenBytes = None,
-    tie_break: options.TieBreak = None,
-    ascii_only: options.AsciiOnly = False,
-    out: Out = "tokenizer.json",
-    format: OutFormat = None,
-    binary_out: BinaryOut = None,
+    changes: options.RecipeChanges = options.RecipeChanges(),
+    roles: Roles = Roles(),
+    writing: Writing = Writing(),
     checkpoint: CheckpointPath = None,
-    force: Force = False,
     reading: options.Reading = options.Reading(),
     prune: options.Prune = None,
     threads: options.Threads = None,
@@ -205,25 +210,16 @@ def run(
     """
     started = time.perf_counter()
     _output.progress_as_json(progress == "json")
-    start_tok = _load_start(start, ascii_only=ascii_only)
-    base = _base_recipe(recipe, start_tok, ascii_only=ascii_only)
-    changes = options.recipe_changes(
-        base,
-        pattern=pattern,
-        special=special,
-        specials_file=specials_file,
-        ascii_only=ascii_only,
-        encode_pattern=encode_pattern,
-        min_frequency=min_frequency,
-        max_token_bytes=max_token_bytes,
-        tie_break=tie_break,
-    )
-    roles = {"bos": bos, "eos": eos, "pad": pad, "unk": unk}
-    chosen = choose_recipe(base, start_tok, roles, changes)
+    start_tok = _load_start(start, ascii_only=changes.ascii_only)
+    base = _base_recipe(recipe, start_tok, ascii_only=changes.ascii_only)
+    changed = options.recipe_changes(base, **changes._asdict())
+    chosen = choose_recipe(base, start_tok, roles._asdict(), changed)
     start_vocab = None if start_tok is None else start_tok.vocab
-    plan = _sizes(vocab_size, sizes, chosen, start_vocab, out, format, binary_out)
+    plan = _sizes(vocab_size, sizes, chosen, start_vocab, writing)
     largest = max(size.vocab_size for size in plan)
-    files = _check_targets(make_plan(largest, chosen, start_vocab).smallest(), plan, force=force)
+    files = _check_targets(
+        make_plan(largest, chosen, start_vocab).smallest(), plan, force=writing.force
+    )
     if checkpoint is not None and _input.STDIN in source:
         raise _errors.UsageError(
             "--checkpoint cannot be used with standard input (-), which cannot be read again; "
@@ -248,7 +244,9 @@ def run(
         tok = byteweld.Tokenizer._trained(result.vocab, result.training)
         made = [_cut(tok, size, counted.counts, threads) for size in plan]
         with _output.progress("writing", len(files), "files") as advance:
-            _targets.save_all(((m.tok, m.size.targets) for m in made), files=files, force=force)
+            _targets.save_all(
+                ((m.tok, m.size.targets) for m in made), files=files, force=writing.force
+            )
             advance(len(files))
     if checkpoint is not None:
         remove_checkpoint(checkpoint)
@@ -283,9 +281,7 @@ def _sizes(
     sizes: str | None,
     recipe: byteweld.Recipe,
     start: byteweld.Vocabulary | None,
-    out: str,
-    format: str | None,
-    binary_out: str | None,
+    writing: Writing,
 ) -> list[_Size]:
     if vocab_size is not None and sizes is not None:
         raise _errors.UsageError("--vocab-size and --sizes cannot be combined; pass one of them")
@@ -308,7 +304,9 @@ def _sizes(
             wrong = re.sub(r"^vocab_size is (-?\d+); it must", r"\1 must", str(error))
             raise _errors.UsageError(f"--sizes is {sizes!r}; {wrong}") from None
     # ck's max_piece_bytes is never written: it limits rendered bytes, our max_token_bytes raw ones.
-    wanted = [(out, format)] + ([] if binary_out is None else [(binary_out, "ck")])
+    wanted = [(writing.out, writing.format)]
+    if writing.binary_out is not None:
+        wanted.append((writing.binary_out, "ck"))
     return [
         _Size(label, size, [_targets.Target(_named(path, label), kind) for path, kind in wanted])
         for label, size in given.items()
