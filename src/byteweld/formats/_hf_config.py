@@ -3,6 +3,9 @@
 Only the keys `bos_token`, `eos_token`, `pad_token` and `unk_token` are ours: an existing file is
 merged into, and its other keys are kept. A role is a token's text, an object with the text as
 `content`, or null for no token.
+
+Reading ignores a config that is not valid, and roles of any other type: no config can make a valid
+tokenizer.json unreadable. Saving refuses to merge into such a file, which would lose what it says.
 """
 
 from __future__ import annotations
@@ -30,13 +33,17 @@ def config_path(main: Path) -> Path | None:
 
 
 def read_roles(path: Path) -> dict[str, str | None]:
-    """Return the texts of the roles that a config has; none if there is no such file."""
-    return _roles_in(_read(path), path)
+    """Return the texts of the roles that a config has; what cannot be read is ignored."""
+    try:
+        texts = _texts(_read(path))
+    except (FormatError, OSError):
+        return {}
+    return {role: text for role, text in texts.items() if text is None or isinstance(text, str)}
 
 
 def has_conflict(path: Path, roles: Mapping[str, str | None]) -> bool:
     """Say whether a config gives one of these roles another text."""
-    found = read_roles(path)
+    found = _roles_in(_read(path), path)
     return any(found.get(role) not in (None, text) for role, text in roles.items())
 
 
@@ -61,19 +68,26 @@ def merge_roles(path: Path, roles: Mapping[str, str | None], *, overwrite: bool)
 
 
 def _read(path: Path) -> dict[str, object]:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; expected a file")
     return parse_object(read_file(path), path) if path.is_file() else {}
+
+
+def _texts(config: Mapping[str, object]) -> dict[str, object]:
+    values = {role: config[key] for role, key in _KEYS.items() if key in config}
+    return {
+        role: value.get("content", value) if isinstance(value, dict) else value
+        for role, value in values.items()
+    }
 
 
 def _roles_in(config: Mapping[str, object], path: Path) -> dict[str, str | None]:
     roles: dict[str, str | None] = {}
-    for role, key in _KEYS.items():
-        if key not in config:
-            continue
-        value = config[key]
-        text = value.get("content", value) if isinstance(value, dict) else value
+    for role, text in _texts(config).items():
         if text is not None and not isinstance(text, str):
             raise FormatError(
-                f"{key} is {show(value)}; expected text, an object with 'content', or null",
+                f"{_KEYS[role]} is {show(config[_KEYS[role]])}; "
+                "expected text, an object with 'content', or null",
                 path=path,
             )
         roles[role] = text
