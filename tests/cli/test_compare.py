@@ -142,10 +142,12 @@ def test_no_fail_exits_0_though_ids_differ(run, saved, smaller, corpus):
 def test_wrong_use_is_reported_before_the_work(run, saved, corpus, tmp_path):
     line = ("compare", "tokenizer.json", "tokenizer.json", "texts")
     assert run(*line, "--pattern", "gpt2").err == (
-        "byteweld: both files hold their own pattern and special tokens; "
+        "byteweld: both files have their own pattern and special tokens; "
         "leave --pattern, --special and --no-special out\n"
     )
-    assert run(*line, "--force").err == ("byteweld: --force needs --html, whose file it replaces\n")
+    assert run(*line, "--force").err == (
+        "byteweld: --force needs --html, whose file it overwrites\n"
+    )
     assert run(*line, "--html", "").err == (
         "byteweld: --html is empty; name a file, such as report.html\n"
     )

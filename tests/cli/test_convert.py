@@ -54,15 +54,15 @@ def test_every_format_round_trips_its_recipe(run, recipe_file, tmp_path, recipe,
 
 def test_the_proof_says_what_was_checked(program, saved, tmp_path):
     (tmp_path / "corpus.txt").write_bytes(b"low lower lowest\n" * 10)
-    texts = 2 * 272 + 1 + len(_probe.HARD_TEXTS) + 1
+    texts = 2 * 272 + 1 + len(_probe.HARD_STRINGS) + 1
     result = program("convert", "tokenizer.json", "v", "--format", "gpt2", "--json")
     report = json.loads(result.out)
     assert report["same"] is True
     assert (report["tokens"], report["texts_compared"]) == (272, texts)
     size = f"{report['bytes_compared'] / 1000:.1f} kB"
     assert result.err == (
-        "proved: the same 272 tokens, merges, special tokens, pattern and roles; "
-        f"the same ids for {texts} texts, {size} (add your own with --corpus)\n"
+        "verified: the same 272 tokens, merges, special tokens, pattern and roles; "
+        f"the same ids for {texts} strings, {size} (use --corpus to add your own)\n"
         "wrote v: 272 tokens\n"
     )
     more = program(
@@ -159,9 +159,9 @@ def test_the_proof_compares_ids_and_shows_the_first_that_differ():
 
 
 def test_the_hard_texts_are_hard():
-    joined = b"".join(_probe.HARD_TEXTS)
+    joined = b"".join(_probe.HARD_STRINGS)
     assert set(joined) == set(range(256))
-    assert b"" in _probe.HARD_TEXTS
+    assert b"" in _probe.HARD_STRINGS
     with pytest.raises(UnicodeDecodeError):
         joined.decode()
 
@@ -180,7 +180,7 @@ def test_the_error_names_what_to_drop_and_dropping_it_is_reported(run, recipe_fi
     assert result.err.endswith("; to convert without it, pass --drop pattern\n")
     result = run("convert", "in.json", "model.bpe1", "--drop", "pattern", "--json")
     assert result.code == 0, result.err
-    assert result.err.startswith("dropped: pattern; some texts may get other ids than before\n")
+    assert result.err.startswith("dropped: pattern; some text may get different ids\n")
     assert json.loads(result.out)["dropped"] == ["pattern"]
     assert byteweld.load(tmp_path / "model.bpe1").vocab.tokens == tok.vocab.tokens
 

@@ -241,7 +241,7 @@ def test_a_file_with_a_pattern_takes_no_other(run, saved):
     assert run("encode", "--text", "low", "--pattern", "gpt2") == (
         2,
         b"",
-        "byteweld: tokenizer.json is in format 'huggingface', which holds its own pattern and "
+        "byteweld: tokenizer.json is in format 'huggingface', which has its own pattern and "
         "special tokens; leave --pattern out\n",
     )
 

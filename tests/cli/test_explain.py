@@ -134,7 +134,7 @@ def test_encoding_is_shown_step_by_step_with_the_greedy_comparison(run, tmp_path
 
 def test_options_that_exclude_each_other_are_refused(run, saved):
     for arguments, message in [
-        (("a", "b"), "explain takes one SOURCE; put text in quotes"),
+        (("a", "b"), "explain takes one SOURCE; put text that contains spaces in quotes"),
         (("a", "--recipe", "plain"), "--recipe and --vocab-size need --train"),
         *(
             (("a", "--train", *flags), f"explain takes --train or {flags[0]}, not both")

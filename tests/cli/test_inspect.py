@@ -149,7 +149,7 @@ def test_tokens_that_ck_cannot_reach_are_shown_with_the_reason(run, tmp_path):
     assert run("train", "a.txt", "--recipe", "ck", "--vocab-size", "263").code == 0
     assert run("inspect", "tokenizer.json").text.endswith(
         "unreachable tokens\n"
-        "  2 split by the pattern, as happens when training used none (recipe ck)\n"
+        "  2 split by the pattern, as happens if training used no pattern (recipe ck)\n"
         "       261  a·b  becomes  a ·b\n"
         "       262  ·a·b  becomes  · a ·b\n"
     )
@@ -165,7 +165,7 @@ def test_tokens_that_other_merges_hide_are_shown_with_the_reason(run, tmp_path):
     text = run("inspect", "t.json").text
     assert text.endswith(
         "unreachable tokens\n"
-        "  1 never merged: other merges come first\n"
+        "  1 never produced: other merges come first\n"
         "       258  abc  becomes  a bc\n"
     )
 
@@ -179,7 +179,7 @@ def test_tokens_that_end_inside_a_character_are_listed_separately(run, tmp_path)
     assert run("encode", "-t", "t.json", "--text", "éà").out == b"257 160\n"
     assert run("inspect", "t.json").text.endswith(
         "unreachable tokens\n"
-        "  1 with part of a character: reached only inside longer pre-tokens\n"
+        "  1 with part of a character: produced only inside longer pre-tokens\n"
         "       257  é⟨c3⟩  becomes  é ⟨c3⟩\n"
     )
     report = json.loads(run("inspect", "t.json", "--json").out)
@@ -242,7 +242,8 @@ def test_inspect_shows_one_thing_at_a_time(run, saved):
 
 def test_a_wrong_number_of_merges_is_refused(run, saved):
     result = run("inspect", "tokenizer.json", "--merges=x")
-    assert result == (2, b"", "byteweld: --merges is 'x'; expected a whole number or nothing\n")
+    words = "expected a whole number, or no value for all merges"
+    assert result == (2, b"", f"byteweld: --merges is 'x'; {words}\n")
 
 
 # ---------------------------------------------------------------------------- bytes

@@ -24,17 +24,17 @@ Usage: byteweld VERB [OPTIONS] ...
 
 Verbs:
   train       Learn a vocabulary from a corpus
-  count       Count the pre-tokens of a corpus, to train from them
+  count       Count the pre-tokens of a corpus, for later training
   encode      Turn text into ids
   decode      Turn ids back into text
   tokens      Count the tokens of text, by file and in total
   inspect     Show a tokenizer, or measure it on a corpus
-  explain     Show step by step why text gets these tokens
-  convert     Write a tokenizer in another format, and prove it
+  explain     Show step by step how text becomes tokens
+  convert     Convert a tokenizer to another format, and verify it
   compare     Compare two tokenizers on a corpus
   prove       Check ids against the real tiktoken or tokenizers
   studio      Explore tokenizers in a local web page
-  quickstart  Train a first tokenizer on Python's own sources
+  quickstart  Train a first tokenizer on Python's standard library
   completion  Print a completion script for a shell
 
 Options:
@@ -49,27 +49,30 @@ Usage: byteweld decode [OPTIONS] [FILE]
 
 Turn ids back into text, byte for byte. No newline is added.
 
-Ids are decimal numbers separated by white space or commas, or JSON lists. Several lists
+Ids are decimal numbers separated by whitespace or commas, or JSON lists. Several lists
 are decoded as one.
 
 Arguments:
-  [FILE]                  A file of ids, or - for standard input, which is the default.
+  [FILE]                  A file of ids, or - for standard input (the default).
 
 Options:
-  --ids IDS               The ids themselves, instead of a file.
+  --ids IDS               The ids to decode, instead of FILE.
   -h, --help              Show this help.
 
 Tokenizer:
-  -t, --tokenizer PATH    The tokenizer: a file or folder of any format, or the name of
-                          an encoding such as cl100k_base, found in the folders of
-                          BYTEWELD_PATH or in tiktoken's cache. Default: tokenizer.json.
-  --format NAME           The tokenizer's format, if not recognized: bpe1, ck, bpetite,
-                          huggingface, tekken, gpt2, tiktoken.
-  --pattern P             The pattern, for files that hold none (.tiktoken, vocab.json
-                          with merges.txt): gpt2, cl100k, o200k, llama3, qwen2, qwen3_5,
-                          tekken, nanochat, ck, none, or a regular expression.
-  --special TEXT=ID       A special token, for files that hold none. May be repeated.
-  --no-special            Load without special tokens, for files that hold none.
+  -t, --tokenizer PATH    The tokenizer: a file or folder in any format, or the name of
+                          an encoding such as cl100k_base, which is looked up in the
+                          folders of BYTEWELD_PATH and in tiktoken's cache. Default:
+                          tokenizer.json.
+  --format NAME           The tokenizer's format: bpe1, ck, bpetite, huggingface,
+                          tekken, gpt2, tiktoken. Default: detected from its content.
+  --pattern P             The pattern, for files that do not have one (.tiktoken,
+                          vocab.json with merges.txt): gpt2, cl100k, o200k, llama3,
+                          qwen2, qwen3_5, tekken, nanochat, ck, none, or a regular
+                          expression.
+  --special TEXT=ID       A special token, for files that do not list them. May be
+                          repeated.
+  --no-special            Load without special tokens, for files that do not list them.
 
 Examples:
   byteweld decode --tokenizer tokenizer.json ids.txt
@@ -194,7 +197,7 @@ def test_the_page_is_written_to_the_given_file(tmp_path):
         (["decode", "--xyzzy"], "decode has no option '--xyzzy'"),
         (["train", "x", "--vocab-size", "many"], "--vocab-size is 'many'; expected a whole number, or one with k for 1024"),  # noqa: E501
         (["count", "x", "--threads", "0"], "--threads is 0; it must be at least 1"),
-        (["train", "x"], "recipe 'modern' needs a size; pass --vocab-size N"),
+        (["train", "x"], "recipe 'modern' needs a vocabulary size; pass --vocab-size N"),
         (["count", "nowhere"], "nowhere: no such file or folder"),
         (["encode", "a", "--text", "b"], "encode takes SOURCE or --text, not both"),
         (["encode", "--text", "b"], "tokenizer.json: no such file or directory"),

@@ -177,7 +177,7 @@ def test_a_peer_that_cannot_read_the_format_gets_a_copy(
     kind = format or byteweld.recognize(tmp_path / name)
     assert json.loads(result.out)["peer"]["with_copy"] is (readers.get(kind) != peer)
     told = run("prove", name, "texts", "--peer", peer).text
-    assert ("(with a copy in its own format)" in told) is (readers.get(kind) != peer)
+    assert ("(using a copy in its own format)" in told) is (readers.get(kind) != peer)
 
 
 def test_a_compressed_tokenizer_is_proved_with_a_copy(run, saved, ranks, corpus, tmp_path):
@@ -367,7 +367,7 @@ def test_invalid_utf8_must_be_repaired_or_skipped(run, saved, tmp_path):
         2,
         b"",
         f"byteweld: b.txt: document 1: {THEIRS['tokenizers']} failed: byte 4 is not UTF-8, and it "
-        "takes text only; --on-error skip leaves such documents out, "
+        "takes text only; --on-error skip skips such documents, "
         "--on-error replace repairs invalid UTF-8\n",
     )
     report = json.loads(run(*line, "--json").out)

@@ -12,7 +12,7 @@ from byteweld.cli import quickstart
 EXPECTED = r"""corpus
   [\d,]+ files? of Python's standard library, \S+ [kM]B
   STDLIB
-(  not much: this Python was installed without most of its sources
+(  a small corpus: this Python was installed without most of its source files
 )?
 training
   [\d.]+ m?s, \S+ [kM]B/s: counting [\d.]+ m?s, merging [\d.]+ m?s
@@ -104,7 +104,8 @@ def test_few_sources_are_used_and_reported(run, tmp_path, monkeypatch):
     result = run("quickstart", "--vocab-size", "8192")
     assert result.code == 0
     assert "  1 file of Python's standard library, 2.2 kB\n" in result.text
-    assert "  not much: this Python was installed without most of its sources\n" in result.text
+    words = "a small corpus: this Python was installed without most of its source files"
+    assert f"  {words}\n" in result.text
     assert "stopped because no pairs were left to merge" in result.text
 
 
@@ -113,5 +114,5 @@ def test_missing_sources_are_reported(run, tmp_path, monkeypatch):
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / "lib"))
     result = run("quickstart")
     assert result == (
-        2, b"", f"byteweld: {tmp_path / 'lib'}: no Python sources found to train on\n"
+        2, b"", f"byteweld: {tmp_path / 'lib'}: no Python source files found to train on\n"
     )  # fmt: skip

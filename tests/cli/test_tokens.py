@@ -206,5 +206,5 @@ def test_a_huge_document_is_not_shown(run, saved, tmp_path):
     assert run("tokens", "big.txt").code == 0
     assert run("tokens", "big.txt", "--show").err == (
         "byteweld: big.txt: document 1 has 1,000,001 bytes, too many to --show "
-        "(at most 1,000,000); take a part of it, or leave --show out\n"
+        "(at most 1,000,000); use a part of it, or leave --show out\n"
     )

@@ -88,7 +88,7 @@ def test_if_one_of_the_files_exists_nothing_is_read_or_written(run, tmp_path, ex
         (("--sizes", ""), "--sizes is ''; expected whole numbers, or numbers with k for 1024, separated by commas, such as 8k,16k,32k"),  # noqa: E501
         (("--sizes", "300,"), "--sizes is '300,'; expected whole numbers, or numbers with k for 1024, separated by commas, such as 8k,16k,32k"),  # noqa: E501
         (("--sizes", "300,100"), "--sizes is '300,100'; 100 must be at least 256: 256 bytes"),
-        (("--sizes", "300,400", "--out", "."), "'.' has no file name, to which --sizes would add '300'; pass one, such as tokenizer.json"),  # noqa: E501
+        (("--sizes", "300,400", "--out", "."), "'.' has no file name for --sizes to add '300' to; pass one, such as tokenizer.json"),  # noqa: E501
         (("--vocab-size", "300", "--out", ""), "the path to write to is empty; pass one, such as tokenizer.json"),  # noqa: E501
         (("--vocab-size", "300", "--out", "."), "'.' is a folder; pass --format 'ck' or 'gpt2', which write folders, or the path of a file"),  # noqa: E501
         (("--vocab-size", "1m"), "--vocab-size is '1m'; expected a whole number, or one with k for 1024"),  # noqa: E501
@@ -129,8 +129,8 @@ def test_a_tokenizer_can_be_extended(run, tmp_path):
         (("--vocab-size", "264"), "--vocab-size is 264; it must be at least 265, the size of the tokenizer to start from"),  # noqa: E501
         (("--vocab-size", "300", "--pattern", "gpt2"), "the tokenizer to start from has pattern 'o200k', but the recipe has 'gpt2'; leave --pattern out to keep the tokenizer's"),  # noqa: E501
         (("--vocab-size", "300", "--special", "<y>"), "special token '<y>' is not in the tokenizer to start from, and extending a tokenizer adds no special tokens; leave --special out to keep the tokenizer's"),  # noqa: E501
-        (("--vocab-size", "300", "--ascii-only"), "--ascii-only cannot be used with --start, which keeps its alphabet; leave one out"),  # noqa: E501
-        (("--recipe", "ck"), "recipe 'ck' needs a size; pass --vocab-size N"),
+        (("--vocab-size", "300", "--ascii-only"), "--ascii-only cannot be used with --start, which sets the alphabet; leave one out"),  # noqa: E501
+        (("--recipe", "ck"), "recipe 'ck' needs a vocabulary size; pass --vocab-size N"),
     ],
 )  # fmt: skip
 def test_options_that_conflict_with_a_start_are_refused(run, flags, words):

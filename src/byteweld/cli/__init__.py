@@ -20,7 +20,7 @@ INTERRUPTED: Final = 130
 
 
 class Verb(NamedTuple):
-    """A verb's module, and what it does in one line."""
+    """The module that implements a verb, and a one-line summary."""
 
     module: str
     summary: str
@@ -28,46 +28,46 @@ class Verb(NamedTuple):
 
 VERBS: Final[Mapping[str, Verb]] = {
     "train": Verb("byteweld.cli.train", "Learn a vocabulary from a corpus"),
-    "count": Verb("byteweld.cli.count", "Count the pre-tokens of a corpus, to train from them"),
+    "count": Verb("byteweld.cli.count", "Count the pre-tokens of a corpus, for later training"),
     "encode": Verb("byteweld.cli.encode", "Turn text into ids"),
     "decode": Verb("byteweld.cli.decode", "Turn ids back into text"),
     "tokens": Verb("byteweld.cli.tokens", "Count the tokens of text, by file and in total"),
     "inspect": Verb("byteweld.cli.inspect", "Show a tokenizer, or measure it on a corpus"),
-    "explain": Verb("byteweld.cli.explain", "Show step by step why text gets these tokens"),
-    "convert": Verb("byteweld.cli.convert", "Write a tokenizer in another format, and prove it"),
+    "explain": Verb("byteweld.cli.explain", "Show step by step how text becomes tokens"),
+    "convert": Verb("byteweld.cli.convert", "Convert a tokenizer to another format, and verify it"),
     "compare": Verb("byteweld.cli.compare", "Compare two tokenizers on a corpus"),
     "prove": Verb("byteweld.cli.prove", "Check ids against the real tiktoken or tokenizers"),
     "studio": Verb("byteweld.cli.studio", "Explore tokenizers in a local web page"),
     "quickstart": Verb(
-        "byteweld.cli.quickstart", "Train a first tokenizer on Python's own sources"
+        "byteweld.cli.quickstart", "Train a first tokenizer on Python's standard library"
     ),
     "completion": Verb("byteweld.cli.completion", "Print a completion script for a shell"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; returns the exit code. Without arguments, those of the process are taken."""
+    """Run one verb and return its exit code; `arguments` defaults to those of the process."""
     if arguments is not None:
         return _main(list(arguments), _Interrupt())
     interrupt = _Interrupt()
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return _main(sys.argv[1:], interrupt)  # ignored, as in the background
+        return _main(sys.argv[1:], interrupt)  # SIGINT is ignored, as for background jobs
     signal.signal(signal.SIGINT, interrupt)
     try:
         return _main(sys.argv[1:], interrupt)
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback from here on
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback while the process exits
 
 
 class _Interrupt:
-    """A handler of SIGINT that remembers it: libraries make other exceptions of an interrupt."""
+    """A SIGINT handler that records the signal: libraries may replace KeyboardInterrupt."""
 
     def __init__(self) -> None:
         self.has_come = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         self.has_come = True
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends the process at once
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C kills the process
         raise KeyboardInterrupt
 
 
@@ -78,7 +78,7 @@ def _main(arguments: list[str], interrupt: _Interrupt) -> int:
         code = _run(arguments)
         _output.flush()
         return code
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader closed the pipe, as `head` does
         _output.give_up_stdout()
         return DONE
     except BaseException as error:
@@ -89,7 +89,7 @@ def _main(arguments: list[str], interrupt: _Interrupt) -> int:
         from byteweld.cli import _errors
 
         message = _errors.message_for_people(error)
-        if message is None:  # a bug: a report needs the traceback
+        if message is None:  # a bug in byteweld: show the traceback
             raise
         _output.flush()
         _output.say_error(message)

@@ -1,4 +1,4 @@
-"""The byte heat map of a file, as text, JSON or a page, and what it says about --ascii-only."""
+"""The byte heat map of a file, as text, JSON or HTML, and whether --ascii-only suits the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOCK_BYTES = 1 << 24
 _LEVELS = (".", "░", "▒", "▓", "█")
 _LEVEL_NAMES = ("unused", "cold", "warm", "hot", "very hot")
 _COLORS = (238, 24, 37, 214, 196)
-_STEP = 8  # each level is this many times as frequent as the one below
+_STEP = 8  # ratio of counts between neighboring levels
 _ROWS = (
     "control characters, tab, line ends",
     "control characters",
@@ -39,7 +39,7 @@ class ByteCounts:
     def __init__(self, source: str) -> None:
         self.source = source
         self.counts = [0] * 256
-        self.first_outside: int | None = None  # offset of the first byte --ascii-only refuses
+        self.first_outside: int | None = None  # offset of the first byte that --ascii-only rejects
         offset = 0
         for block in _blocks(source):
             self.counts = [sum(pair) for pair in zip(self.counts, byte_counts(block), strict=True)]
@@ -58,7 +58,7 @@ class ByteCounts:
 
     @property
     def outside(self) -> int:
-        """How many bytes --ascii-only would refuse."""
+        """The number of bytes that --ascii-only would reject."""
         return self.total - sum(self.counts[byte] for byte in ASCII_BYTES)
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class ByteCounts:
         }
 
     def lines(self) -> Iterator[str]:
-        """The heat map and its conclusion."""
+        """The heat map, and whether --ascii-only suits the file, as text."""
         yield f"{self.source}: {self._summary()}"
         yield ""
         yield "       " + " ".join(f"_{n:X}" for n in range(16))
@@ -92,7 +92,7 @@ class ByteCounts:
         yield from self._conclusion()
 
     def page(self) -> Html:
-        """The same as a section of a page."""
+        """The same, as HTML."""
         heads = [element("th", f"_{n:X}", scope="col") for n in range(16)]
         rows = [element("tr", element("td"), heads)]
         for row in range(16):
@@ -107,14 +107,14 @@ class ByteCounts:
                 for n, count in enumerate(counts)
             ]
             share = f"{100 * sum(counts) / max(1, self.total):.1f}%  {_ROWS[row]}"
-            said = element("th", share, class_="row")
-            rows.append(element("tr", element("th", f"0x{row:X}_"), cells, said))
+            note = element("th", share, class_="row")
+            rows.append(element("tr", element("th", f"0x{row:X}_"), cells, note))
         return joined(
             element("p", self._summary()),
             element("div", element("table", rows, class_="heat"), class_="wide"),
             element(
                 "p",
-                "number of occurrences of each byte value; k is 1,000, M a million",
+                "number of occurrences of each byte value; k is thousand, M million",
                 class_="hint",
             ),
             [element("p", line) for line in self._conclusion()],
@@ -146,7 +146,7 @@ class ByteCounts:
 
 
 def _compact(count: int) -> str:
-    """A number in at most four characters."""
+    """A count in at most four characters, such as 12k."""
     for unit, name in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
         if count >= unit:
             return f"{count // unit}{name}"

@@ -1,9 +1,9 @@
-"""Verb modules as commands: reads the signature of run(), parses arguments, renders --help.
+"""Turns verb modules into commands: reads the signature of run(), parses arguments, renders --help.
 
 A verb's module has run(), whose parameters are annotated with an Option or an Argument and whose
 docstring opens the help page, and EXAMPLES. A parameter whose type is a NamedTuple of annotated
-fields bundles options that several verbs share. The parser is ours because the libraries for it
-take longer to import than a small verb takes to run.
+fields bundles options that several verbs share. We parse arguments ourselves because argparse and
+its peers take longer to import than a small verb takes to run.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Option:
         self.names = names
         self.help = help
         self.metavar = metavar
-        self.read = read  # the text given -> the value, or a UsageError
+        self.read = read  # argument -> value; raises UsageError
         self.choices = choices
         self.group = group
-        self.bare = bare  # what the option means when no number follows it
+        self.bare = bare  # the value when no number follows the option
         self.is_hidden = is_hidden
 
 
@@ -60,7 +60,7 @@ class Parameter(typing.NamedTuple):
     is_flag: bool
     is_list: bool
     is_required: bool
-    bundle: str | None = None  # the parameter of run() that it is a field of
+    bundle: str | None = None  # the parameter of run() that bundles it
 
 
 class Command:
@@ -101,7 +101,7 @@ class Command:
         return values
 
     def bundled(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Collect the values of bundled options in the parameters of run() that they belong to."""
+        """Group the values of bundled options into the parameters of run() that bundle them."""
         hints = typing.get_type_hints(self._module.run)
         grouped: dict[str, Any] = {}
         bundles: dict[str, dict[str, Any]] = {}
@@ -114,7 +114,7 @@ class Command:
         return grouped | {name: hints[name](**fields) for name, fields in bundles.items()}
 
     def _option(self, argument: str, rest: list[str], values: dict[str, Any]) -> None:
-        """Read one option; `rest` holds what follows it, last first."""
+        """Read one option; `rest` has the arguments after it, in reverse order."""
         name, equals, value = argument.partition("=")
         given = value if equals else None
         if not argument.startswith("--"):  # -t PATH, -tPATH
@@ -147,7 +147,7 @@ class Command:
             values[parameter.name] = read
 
     def _assign(self, positional: list[str], values: dict[str, Any]) -> None:
-        """Assign positional arguments; one that is a list takes all that the others do not need."""
+        """Assign positional arguments; a list takes all that the arguments after it do not need."""
         arguments = [p for p in self.params if isinstance(p.declared, Argument)]
         for index, parameter in enumerate(arguments):
             after = len(arguments) - index - 1

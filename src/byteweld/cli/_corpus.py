@@ -63,7 +63,7 @@ class Bars:
         self._shown = None
 
     def show(self, what: str, done: int, total: int | None, unit: _output.Unit) -> None:
-        """Show how much of a stage is done; the first call sets where it starts."""
+        """Show how much of a stage is done; the first call of a stage sets the starting point."""
         if self._shown != (what, total):
             self.close()
             self._shown = (what, total)
@@ -80,12 +80,12 @@ class Bars:
 
 
 def is_compressed(sources: Sources) -> bool:
-    """Whether any of the files are compressed, so that their size is not that of the text."""
+    """Whether any file is compressed, so that its size is not the size of its text."""
     return sources.corpus is not None and has_compressed(sources.corpus)
 
 
 def count_sentence(counted: Counted, *, is_compressed: bool) -> str:
-    """Describe what was counted, in a sentence."""
+    """Summarize a count in one sentence."""
     counts = counted.counts
     parts = []
     if counted.files:
@@ -93,20 +93,20 @@ def count_sentence(counted: Counted, *, is_compressed: bool) -> str:
         parts.append(f"{_output.amount(counted.files, 'file')}, {size}")
     if counted.tables:
         parts.append(f"{_output.amount(counted.tables, 'table')} of counts")
-    said = (
+    sentence = (
         f"counted {_output.amount(counts.total, 'pre-token')}, {len(counts):,} distinct, "
         f"in {' and '.join(parts)} ({_output.seconds(counted.seconds)})"
     )
     if counts.skipped_documents:
-        said += f"; skipped {_output.amount(counts.skipped_documents, 'document')}"
+        sentence += f"; skipped {_output.amount(counts.skipped_documents, 'document')}"
     if counts.pruning is not None:
         pruning = counts.pruning
-        said += (
+        sentence += (
             f"; pruned {_output.amount(pruning.distinct, 'distinct pre-token')} below "
             f"{pruning.threshold:,}, {pruning.occurrences:,} in total: pair counts are too small "
             f"by at most {pruning.pair_error:,}"
         )
-    return said
+    return sentence
 
 
 def bytes_per_token(
@@ -114,8 +114,8 @@ def bytes_per_token(
 ) -> float | None:
     """Return the exact bytes per token of the encoded training corpus; None if it is empty.
 
-    If encoding splits text as training did, the training has the answer. Otherwise each distinct
-    pre-token is encoded once and weighted by its count.
+    If encoding splits text as training did, the training report has the answer. Otherwise each
+    distinct pre-token is encoded once and weighted by its count.
     """
     if tok.training is not None and tok.vocab.pattern == tok.training.recipe.pattern:
         return tok.training.bytes_per_token

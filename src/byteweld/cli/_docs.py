@@ -1,4 +1,4 @@
-"""`python -m byteweld.cli._docs`: writes docs/cli.md from the help of the verbs."""
+"""`python -m byteweld.cli._docs`: generates docs/cli.md from the help texts of the verbs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ _WIDTH = 96
 _INTRODUCTION = """\
 # The command line
 
-Generated from the help of the verbs by `python -m byteweld.cli._docs`; do not edit.
+Generated from the help texts by `python -m byteweld.cli._docs`; do not edit.
 
-Data goes to stdout, messages to stderr. `-` is standard input, and nothing is stripped from it.
-Exit codes: 0 done, 1 the answer is no, 2 failure or wrong use, 130 interrupted. A broken pipe is a
-success. Nothing is overwritten without `--force`, except that `quickstart` replaces the files in
-its own folder. Long work shows a progress bar on a terminal and an occasional line elsewhere.
-`NO_COLOR` turns colors off; `FORCE_COLOR` turns them on for pipes.
+Data goes to stdout, messages to stderr. `-` is standard input, which is read byte for byte.
+Exit codes: 0 success, 1 the answer is no, 2 error or wrong usage, 130 interrupted. A broken pipe
+counts as success. Nothing is overwritten without `--force`, except that `quickstart` replaces the
+files in its own folder. Long-running verbs show a progress bar on a terminal and an occasional line
+elsewhere. `NO_COLOR` turns colors off; `FORCE_COLOR` turns them on even if stdout is not a
+terminal.
 """
 
 

@@ -1,4 +1,4 @@
-"""The documents of sources by file, for verbs that encode: progress, and what was skipped."""
+"""Documents by file, for verbs that encode, with progress and a report of what was skipped."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from byteweld.corpus import Corpus, open_corpus
 from byteweld.corpus import Reading as CorpusReading
 from byteweld.formats._json import COMPRESSED_SUFFIXES
 
-TEXT = "--text"  # the name of a document given as an argument
+TEXT = "--text"  # the file name shown for text given as an argument
 _SHOWN_EXTENSIONS = 5
 
 
 class Documents:
     """Each file's name and its documents, in the order of the sources; `-` is standard input.
 
-    All sources are resolved before the first is read, so that a wrong name is an error at once.
+    All sources are resolved before the first is read, so that a wrong name fails immediately.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Documents:
 
     @property
     def skipped(self) -> int:
-        """Number of malformed documents left out so far."""
+        """Number of malformed documents skipped so far."""
         return self._skipped + getattr(self._current, "skipped", 0)
 
     def _by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -68,7 +68,7 @@ class Documents:
 
     @contextlib.contextmanager
     def progress(self, what: str, *, beside_data: bool = False) -> Iterator[Callable[[int], None]]:
-        """Show progress in bytes of the files; yields a function of the text bytes done so far."""
+        """Show progress in stored bytes; yields a function of the text bytes encoded so far."""
         corpora = [corpus for corpus in self._corpora if corpus is not None]
         is_known = self._text is None and len(corpora) == len(self._corpora)
         total = sum(corpus.total_bytes for corpus in corpora) if is_known else None
@@ -81,14 +81,14 @@ class Documents:
                 if total is None:
                     advance(text_bytes)
                     return
-                # Reading is ahead of encoding; scale what is encoded to bytes as stored.
+                # Reading is ahead of encoding, so convert the text bytes encoded to stored bytes.
                 read = self._bytes_read + getattr(self._current, "bytes_read", 0)
                 advance(round(read * text_bytes / max(1, self._text_bytes)))
 
             yield done
 
     def say_skipped(self) -> None:
-        """Report what was left out: files by extension, and malformed documents."""
+        """Report skipped files, by extension, and skipped documents."""
         by_extension: Counter[str] = Counter()
         for corpus in self._corpora:
             if corpus is not None:
@@ -99,12 +99,12 @@ class Documents:
 
 
 def has_compressed(corpus: Corpus) -> bool:
-    """Whether the names of some files say that they are compressed."""
+    """Whether any file name has the suffix of a compressed file."""
     return any(file.suffix in COMPRESSED_SUFFIXES for file in corpus.files)
 
 
 def say_skipped_files(by_extension: Counter[str]) -> None:
-    """Report the files in folders that were left out because of their extension."""
+    """Report the files in folders that were skipped because of their extension."""
     if not by_extension:
         return
     common = by_extension.most_common(_SHOWN_EXTENSIONS)

@@ -1,4 +1,4 @@
-"""Exceptions -> one line for people, with options instead of Python arguments."""
+"""Exceptions -> one-line messages that name options instead of Python arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from byteweld.errors import ByteweldError
 from byteweld.errors import nearest as nearest
 
-# The library's messages name Python arguments; these are their options.
+# Python arguments as the library's messages name them, and the options that replace them.
 _FLAGS: tuple[tuple[str, str], ...] = (
     (r"overwrite=True \(--force\)", "--force"),
     (r"ext \(--ext\)", "--ext"),
@@ -38,7 +38,7 @@ class UsageError(Exception):
 
 
 def message_for_people(error: BaseException) -> str | None:
-    """Return the message for an error; None if it is a bug rather than a mistake of the user."""
+    """Return the message for an error; None if the error is a bug, not a user's mistake."""
     if isinstance(error, UsageError):
         return str(error)
     if isinstance(error, OSError):
@@ -55,8 +55,8 @@ def _os_error(error: OSError) -> str:
 
 
 def with_flags(message: str) -> str:
-    """Replace the names of Python arguments by those of options."""
-    import byteweld  # late: a wrong verb does not need it
+    """Replace the names of Python arguments with those of options."""
+    import byteweld  # not at the top: an unknown verb does not need it
 
     for name, pattern in byteweld.PATTERNS.items():
         message = message.replace(repr(pattern), repr(name))

@@ -1,6 +1,6 @@
-"""What verbs read: standard input, files whole or by line, and text given as an argument.
+"""Input of verbs: standard input, files whole or by line, and text given as an argument.
 
-Nothing is stripped from anything.
+All input is read byte for byte; nothing is stripped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from byteweld.cli import _errors, _output
 STDIN = "-"
 _BLOCK_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
-# Text that ends in one of these is taken for the name of a file.
+# An argument that ends in one of these is taken for a file name.
 _EXTENSIONS = frozenset(
     ".txt .md .rst .html .xml .svg .json .jsonl .ndjson .csv .tsv .log .tex .py .rs .js .ts .c .h "
     ".cpp .java .go .sh .toml .yaml .yml .gz .zst .xz .parquet .tiktoken".split()
@@ -25,18 +25,18 @@ _EXTENSIONS = frozenset(
 
 
 def sources(verb: str, given: Sequence[str] | None, text: str | None) -> list[str]:
-    """The sources to read: those given, none beside --text, else standard input."""
+    """The sources to read: those given, or standard input; none if --text is given."""
     if given and text is not None:
         raise _errors.UsageError(f"{verb} takes SOURCE or --text, not both")
     if given or text is not None:
         return list(given or ())
     if sys.stdin.isatty():
-        _output.say("reading standard input; press Ctrl-D to end it")
+        _output.say("reading standard input; press Ctrl-D to finish")
     return [STDIN]
 
 
 def read(source: str) -> bytes:
-    """Read a file, or standard input for `-`, as it is."""
+    """Read the bytes of a file, or of standard input for `-`."""
     return sys.stdin.buffer.read() if source == STDIN else _path(source).read_bytes()
 
 
@@ -63,7 +63,7 @@ def _path(source: str) -> Path:
 def is_file(source: str) -> bool:
     """Whether a source is standard input or a file, rather than text.
 
-    What looks like a path must exist: text is never made of a misspelled name.
+    An argument that looks like a path must exist: a misspelled file name is never taken as text.
     """
     if source == STDIN:
         return True
@@ -94,7 +94,7 @@ def stdin_documents(*, lines: bool, separator: str | None) -> Iterator[bytes]:
 
 
 def split(content: bytes, *, lines: bool, separator: str | None) -> Iterator[bytes]:
-    """Split text given as an argument as standard input is split."""
+    """Split text given as an argument, in the same way as standard input."""
     yield from _documents(io.BytesIO(content), lines=lines, separator=separator)
 
 
@@ -125,5 +125,5 @@ def _between(stream: BinaryIO, separator: bytes) -> Iterator[bytes]:
 
 
 def argument_bytes(text: str) -> bytes:
-    """The bytes of an argument; those that are not UTF-8 come back as they were given."""
+    """The original bytes of an argument, even if they are not UTF-8."""
     return text.encode("utf-8", "surrogateescape")

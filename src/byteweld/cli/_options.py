@@ -1,4 +1,4 @@
-"""Options that verbs share, and the values made of them: recipe, reading, tokenizer."""
+"""Options that verbs share, and the values built from them: recipes, readings, tokenizers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ _READING = "Reading"
 _TOKENIZER = "Tokenizer"
 _TIES = get_args(TieRule)
 _ON_ERROR = get_args(ErrorPolicy)
-
-
 _KILO = 1024
 
 
 def vocab_size(option: str) -> Any:
-    """A reader of a size: a whole number, with k for 1024, such as 32k."""
+    """A reader of a vocabulary size: a whole number, or one with k for 1024, such as 32k."""
 
     def read(value: str | int) -> int:
         match = re.fullmatch(r"(-?[0-9]{1,15})([kK]?)", str(value))
@@ -39,7 +37,7 @@ def vocab_size(option: str) -> Any:
 
 
 def whole_number(option: str, at_least: int | None = None) -> Any:
-    """A reader of a whole number, with an error that names the option."""
+    """A reader of a whole number; its errors name the option."""
 
     def read(value: str | int) -> int:
         text = str(value)
@@ -59,7 +57,7 @@ RecipeName = Annotated[
     Option(
         "--recipe",
         metavar="NAME",
-        help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern.",
+        help=f"Training recipe: {', '.join(byteweld.RECIPES)}. Default: modern.",
         choices=list(byteweld.RECIPES),
         group=_RECIPE,
     ),
@@ -79,7 +77,7 @@ EncodePattern = Annotated[
     Option(
         "--encode-pattern",
         metavar="P",
-        help="The pattern written into the tokenizer, if it differs from the one for training.",
+        help="The pattern to store in the tokenizer, if not the one used for training.",
         group=_RECIPE,
     ),
 ]
@@ -97,8 +95,8 @@ SpecialsFile = Annotated[
     Option(
         "--specials-file",
         metavar="FILE",
-        help="A file of special tokens, one per line; blank lines, repeats and built-in names are "
-        "ignored.",
+        help="A file of special tokens, one per line; blank lines, duplicates and built-in special "
+        "tokens are ignored.",
         group=_RECIPE,
     ),
 ]
@@ -108,7 +106,7 @@ MinFrequency = Annotated[
         "--min-frequency",
         metavar="N",
         read=whole_number("--min-frequency", 0),
-        help="Stop when the most frequent pair occurs less often than this.",
+        help="Stop when the most frequent pair occurs fewer than N times.",
         group=_RECIPE,
     ),
 ]
@@ -118,7 +116,7 @@ MaxTokenBytes = Annotated[
         "--max-token-bytes",
         metavar="N",
         read=whole_number("--max-token-bytes", 1),
-        help="Learn no tokens longer than this.",
+        help="Learn no tokens longer than N bytes.",
         group=_RECIPE,
     ),
 ]
@@ -136,7 +134,8 @@ AsciiOnly = Annotated[
     bool,
     Option(
         "--ascii-only",
-        help="Start from 98 base tokens instead of 256: tab, newline, return and 0x20-0x7E. "
+        help="Start from 98 base tokens instead of 256: tab, line feed, carriage return "
+        "and 0x20-0x7E. "
         "Any other byte in the corpus is an error.",
         group=_RECIPE,
     ),
@@ -157,12 +156,12 @@ class RecipeChanges(NamedTuple):
 
 
 def preset(name: str, *, ascii_only: bool) -> byteweld.Recipe:
-    """The preset of a name; ck with --ascii-only is a preset of its own."""
+    """The preset with this name; ck with --ascii-only is the preset ck-ascii."""
     return byteweld.RECIPES["ck-ascii" if ascii_only and name == "ck" else name]
 
 
 def make_recipe(name: str, *, ascii_only: bool, **flags: Any) -> byteweld.Recipe:
-    """The preset with the changes that options make."""
+    """The preset with this name, changed by options."""
     recipe = preset(name, ascii_only=ascii_only)
     return recipe.replace(**recipe_changes(recipe, ascii_only=ascii_only, **flags))
 
@@ -176,7 +175,7 @@ def recipe_changes(
     ascii_only: bool = False,
     **changes: Any,
 ) -> dict[str, Any]:
-    """The fields of a recipe that options change; an option that is None was not given."""
+    """The fields of a recipe that options change; None means that an option was not given."""
     changes = {field: value for field, value in changes.items() if value is not None}
     if ascii_only and recipe.alphabet != "ascii":
         changes["alphabet"] = "ascii"
@@ -193,7 +192,7 @@ def recipe_changes(
 
 
 def check_size(vocab_size: int, recipe: byteweld.Recipe) -> None:
-    """Refuse a size that is too small before anything is read."""
+    """Reject a vocabulary size that is too small, before anything is read."""
     from byteweld.training.plan import check_size
 
     check_size(vocab_size, recipe)
@@ -229,7 +228,7 @@ Ext = Annotated[
     Option(
         "--ext",
         metavar="LIST",
-        help="Extensions to take from folders, such as .svg,.txt; * for all files. "
+        help="File extensions to read in folders, such as .svg,.txt; * for all files. "
         "Default: .svg .txt .xml .html .md .json .jsonl .ndjson (recipe ck: the first six).",
         group=_READING,
     ),
@@ -238,7 +237,7 @@ Lines = Annotated[
     bool,
     Option(
         "--lines",
-        help="Each line is a document; it keeps its line ending.",
+        help="Make each line a document, including its line ending.",
         group=_READING,
     ),
 ]
@@ -247,7 +246,7 @@ Field = Annotated[
     Option(
         "--field",
         metavar="NAME",
-        help="The field of JSON lines that holds the text. Default: text.",
+        help="The field of JSON Lines files that has the text. Default: text.",
         group=_READING,
     ),
 ]
@@ -256,7 +255,7 @@ Separator = Annotated[
     Option(
         "--separator",
         metavar="TEXT",
-        help="Text that separates the documents of a file.",
+        help="Text that separates documents within a file.",
         group=_READING,
     ),
 ]
@@ -265,9 +264,9 @@ OnError = Annotated[
     Option(
         "--on-error",
         metavar="WHAT",
-        help="What to do with broken input. fail: stop at a malformed record; text files are read "
-        "byte for byte. skip: skip malformed records and documents that are not UTF-8. replace: "
-        "turn invalid UTF-8 into U+FFFD; stop at a malformed record. Default: fail.",
+        help="What to do with malformed input. fail: stop at a malformed record; text files are "
+        "read byte for byte. skip: skip malformed records and documents that are not UTF-8. "
+        "replace: turn invalid UTF-8 into U+FFFD; stop at a malformed record. Default: fail.",
         choices=_ON_ERROR,
         group=_READING,
     ),
@@ -275,7 +274,7 @@ OnError = Annotated[
 
 
 class Reading(NamedTuple):
-    """The options that say how documents are read from files."""
+    """How documents are read from files."""
 
     ext: Ext = None
     lines: Lines = False
@@ -296,8 +295,8 @@ TokenizerPath = Annotated[
         "--tokenizer",
         "-t",
         metavar="PATH",
-        help="The tokenizer: a file or folder of any format, or the name of an encoding such as "
-        "cl100k_base, found in the folders of BYTEWELD_PATH or in tiktoken's cache. "
+        help="The tokenizer: a file or folder in any format, or the name of an encoding such as "
+        "cl100k_base, which is looked up in the folders of BYTEWELD_PATH and in tiktoken's cache. "
         "Default: tokenizer.json.",
         group=_TOKENIZER,
     ),
@@ -307,7 +306,8 @@ Format = Annotated[
     Option(
         "--format",
         metavar="NAME",
-        help=f"The tokenizer's format, if not recognized: {', '.join(byteweld.FORMATS)}.",
+        help=f"The tokenizer's format: {', '.join(byteweld.FORMATS)}. Default: detected from its "
+        "content.",
         group=_TOKENIZER,
     ),
 ]
@@ -316,7 +316,7 @@ LoadPattern = Annotated[
     Option(
         "--pattern",
         metavar="P",
-        help="The pattern, for files that hold none (.tiktoken, vocab.json with merges.txt): "
+        help="The pattern, for files that do not have one (.tiktoken, vocab.json with merges.txt): "
         f"{', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
         group=_TOKENIZER,
     ),
@@ -326,7 +326,7 @@ LoadSpecial = Annotated[
     Option(
         "--special",
         metavar="TEXT=ID",
-        help="A special token, for files that hold none. May be repeated.",
+        help="A special token, for files that do not list them. May be repeated.",
         group=_TOKENIZER,
     ),
 ]
@@ -334,14 +334,14 @@ NoSpecial = Annotated[
     bool,
     Option(
         "--no-special",
-        help="Load without special tokens, for files that hold none.",
+        help="Load without special tokens, for files that do not list them.",
         group=_TOKENIZER,
     ),
 ]
 
 
 class Loading(NamedTuple):
-    """The options for tokenizer files that do not hold everything."""
+    """Format, pattern and special tokens, for tokenizer files that lack them."""
 
     format: Format = None
     pattern: LoadPattern = None
@@ -366,7 +366,7 @@ def load_tokenizer(
     special: Sequence[str] | None = None,
     no_special: bool = False,
 ) -> byteweld.Tokenizer:
-    """Load a tokenizer by its path or name, with what its file does not hold."""
+    """Load a tokenizer by its path or name; options supply what its file lacks."""
     options: dict[str, Any] = {}
     if pattern is not None:
         options["pattern"] = _no_pattern(pattern)
@@ -387,7 +387,7 @@ def load_tokenizer(
             raise
         flags = {"pattern": "--pattern", "special_tokens": "--special"}
         raise _errors.UsageError(
-            f"{path} is in format {name!r}, which holds its own pattern and special tokens; "
+            f"{path} is in format {name!r}, which has its own pattern and special tokens; "
             f"leave {' and '.join(flags[option] for option in options)} out"
         ) from None
 
@@ -425,7 +425,8 @@ AllowedSpecial = Annotated[
         "May be repeated.",
     ),
 ]
-# Older spellings: `--allowed-special all` is `--special-text special`, --plain is `text`.
+# Hidden older spellings: `--allowed-special all` is `--special-text special`, and --plain is
+# `--special-text text`.
 OldAllowedSpecial = Annotated[
     list[str] | None,
     Option("--allowed-special", help="Encode this special token as its id.", is_hidden=True),
@@ -436,7 +437,7 @@ OldPlain = Annotated[
 
 
 class SpecialsOrFail(NamedTuple):
-    """How special tokens in text are treated by verbs that refuse them by default."""
+    """How verbs that reject special tokens in text by default treat them."""
 
     special_text: Annotated[str | None, _special_text("fail")] = None
     allowed_special: AllowedSpecial = None
@@ -448,7 +449,7 @@ class SpecialsOrFail(NamedTuple):
 
 
 class Specials(NamedTuple):
-    """How special tokens in text are treated by verbs that measure."""
+    """How verbs that measure treat special tokens in text."""
 
     special_text: Annotated[str | None, _special_text("special")] = None
     allowed_special: OldAllowedSpecial = None
@@ -479,18 +480,18 @@ def special_arguments(
                 f"--allowed-special {name!r} is not a special token of this tokenizer; "
                 f"it has {', '.join(map(repr, known)) or 'none'}{_errors.nearest(name, known)}"
             )
-    refused = () if special_text == "text" else "all"
-    return {"allowed_special": frozenset(names), "disallowed_special": refused}
+    disallowed = () if special_text == "text" else "all"
+    return {"allowed_special": frozenset(names), "disallowed_special": disallowed}
 
 
 # ---------------------------------------------------------------------------- text
 
 TextSources = Annotated[
     list[str] | None,
-    Argument(metavar="SOURCE...", help="Files, or - for standard input, which is the default."),
+    Argument(metavar="SOURCE...", help="Files, or - for standard input (the default)."),
 ]
 Text = Annotated[
-    str | None, Option("--text", metavar="TEXT", help="The text itself, instead of a SOURCE.")
+    str | None, Option("--text", metavar="TEXT", help="The text to use, instead of SOURCE.")
 ]
 
 
@@ -502,7 +503,7 @@ Threads = Annotated[
         "--threads",
         metavar="N",
         read=whole_number("--threads", 1),
-        help="Number of threads. Default: one per processor.",
+        help="Number of threads. Default: one per CPU.",
     ),
 ]
 Memory = Annotated[
@@ -510,7 +511,7 @@ Memory = Annotated[
     Option(
         "--memory",
         metavar="SIZE",
-        help="Memory limit, such as 2GB or 512MiB; what does not fit goes to TMPDIR.",
+        help="Memory limit, such as 2GB or 512MiB; data that does not fit is spilled to TMPDIR.",
     ),
 ]
 Prune = Annotated[
@@ -519,23 +520,24 @@ Prune = Annotated[
         "--prune",
         metavar="N",
         read=whole_number("--prune", 1),
-        help="Leave out pre-tokens that occur fewer than N times, and report the effect.",
+        help="Drop pre-tokens that occur fewer than N times, and report how much that can change "
+        "pair counts.",
     ),
 ]
-Force = Annotated[bool, Option("--force", help="Replace existing files.")]
+Force = Annotated[bool, Option("--force", help="Overwrite existing files.")]
 Json = Annotated[bool, Option("--json", help="Write the report as JSON to stdout.")]
 Html = Annotated[
     str | None,
     Option(
         "--html",
         metavar="FILE",
-        help="Write a self-contained HTML page instead of text; it needs no network or scripts.",
+        help="Write a self-contained HTML page to FILE instead of printing text.",
     ),
 ]
 
 
 def pattern_words(pattern: str | None) -> str:
-    """A pattern by its name, if it has one."""
+    """The name of a pattern, or the pattern itself if it has no name."""
     if pattern is None:
         return "none"
     return next((name for name, known in byteweld.PATTERNS.items() if known == pattern), pattern)

@@ -1,4 +1,4 @@
-"""Output: the only module that uses stdout (for data) and stderr (for messages and progress)."""
+"""Output: the only module that writes to stdout (data) and stderr (messages and progress)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Style = Literal["bold", "dim"]
 Unit = Literal["bytes", "merges", "files"]
 
 _CODES: dict[Style, str] = {"bold": "1", "dim": "2"}
-_SECONDS_BEFORE_BAR = 0.3  # short work needs no bar, nor the time to import it
-_SECONDS_BETWEEN_LINES = 5.0  # where stderr is not a terminal
+_SECONDS_BEFORE_BAR = 0.3  # quick work needs no bar, and importing rich takes time
+_SECONDS_BETWEEN_LINES = 5.0  # if stderr is not a terminal
 _SECONDS_BETWEEN_FRAMES = 0.1
 _SECONDS_BETWEEN_JSON = 0.5
 _DEFAULT_WIDTH = 88
@@ -25,12 +25,12 @@ _DEFAULT_WIDTH = 88
 
 
 def data(content: bytes) -> None:
-    """Write bytes to stdout as they are."""
+    """Write bytes to stdout."""
     sys.stdout.buffer.write(content)
 
 
 def text(content: str) -> None:
-    """Write text to stdout in UTF-8; bytes of arguments that are not UTF-8 are written as given."""
+    """Write text to stdout as UTF-8; non-UTF-8 bytes from arguments are written unchanged."""
     data(content.encode("utf-8", "surrogateescape"))
 
 
@@ -41,35 +41,35 @@ def lines(content: Iterable[str]) -> None:
 
 
 def report(value: object) -> None:
-    """Write a JSON value to stdout."""
+    """Write a value to stdout as JSON."""
     text(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 def flush() -> None:
-    """Write what is buffered; raises BrokenPipeError if nobody reads it."""
+    """Flush stdout; raises BrokenPipeError if the reader closed the pipe."""
     sys.stdout.flush()
 
 
 def give_up_stdout() -> None:
-    """Discard what is still buffered, so that the program ends quietly."""
+    """Redirect stdout to the null device, so that flushing it at exit cannot fail."""
     with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 # ---------------------------------------------------------------------------- messages on stderr
 
 
 def say(message: str) -> None:
-    """Write a message; a JSON line if progress is."""
+    """Write a message, as a JSON line under --progress json."""
     if _progress_as_json:
         message = json.dumps({"message": message}, ensure_ascii=False)
     _say(message)
 
 
 def say_error(message: str) -> None:
-    """Write an error message."""
+    """Write an error message, as a JSON line under --progress json."""
     as_json = json.dumps({"error": message}, ensure_ascii=False)
     _say(as_json if _progress_as_json else f"byteweld: {message}")
 
@@ -84,14 +84,14 @@ def _say(line: str) -> None:
 
 
 def has_color() -> bool:
-    """Whether stdout gets colors: NO_COLOR says no, FORCE_COLOR yes, else a terminal decides."""
+    """Whether to color stdout: never with NO_COLOR, always with FORCE_COLOR, else on a terminal."""
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or _is_terminal(sys.stdout)
 
 
 def styled(content: str, style: Style) -> str:
-    """The text in a style, where stdout has colors."""
+    """The text in a style, if stdout has colors."""
     return f"\x1b[{_CODES[style]}m{content}\x1b[0m" if has_color() else content
 
 
@@ -105,7 +105,7 @@ def width() -> int:
 
 
 def size(count: int, *, is_compressed: bool = False) -> str:
-    """Bytes with a unit.
+    """A number of bytes with a unit.
 
     >>> size(999), size(12_300_000), size(12_300_000, is_compressed=True)
     ('999 bytes', '12.3 MB', '12.3 MB compressed')
@@ -121,7 +121,7 @@ def size(count: int, *, is_compressed: bool = False) -> str:
 
 
 def amount(count: int, what: str) -> str:
-    """A number with its noun.
+    """A count with its noun, in the plural unless it is 1.
 
     >>> amount(1, "file"), amount(2000, "file")
     ('1 file', '2,000 files')
@@ -130,7 +130,7 @@ def amount(count: int, what: str) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time with its unit.
+    """A duration with a unit.
 
     >>> seconds(0.0123), seconds(72.4)
     ('12 ms', '72.4 s')
@@ -139,7 +139,7 @@ def seconds(value: float) -> str:
 
 
 def shortened(content: str, limit: int = 60) -> str:
-    """The start of a long text, with an ellipsis."""
+    """The text, cut at a limit and marked with an ellipsis if it is longer."""
     return content if len(content) <= limit else content[: limit - 1] + "…"
 
 
@@ -152,7 +152,7 @@ def _is_terminal(stream: IO[Any]) -> bool:
 
 # ---------------------------------------------------------------------------- progress
 
-# The names of stages in JSON lines.
+# Names of stages in JSON lines; other stages keep their names.
 _STAGES = {"counting": "count", "merging": "merge", "writing": "write"}
 _progress_as_json = False
 
@@ -175,9 +175,9 @@ def progress(
 ) -> Iterator[Callable[[int], None]]:
     """Show progress: a bar on a terminal, an occasional line elsewhere.
 
-    Yields a function that takes the amount done so far. `already` was done by an earlier run,
-    `is_compressed` says that bytes are those of compressed files, and `beside_data` that the work
-    writes to stdout, where a bar on the same terminal would be in the way.
+    Yields a function that takes the amount done so far. `already` was done by an earlier run.
+    `is_compressed` means that bytes are counted in compressed files. `beside_data` means that the
+    work writes to stdout, so a bar on the same terminal would garble its output.
     """
     pace = _Pace(total, already)
     if _progress_as_json:
@@ -193,7 +193,7 @@ def progress(
 
 
 class _Pace:
-    """How fast something goes, and how long the rest will take at that rate."""
+    """The rate of some work, and the time left at that rate."""
 
     def __init__(self, total: int | None, already: int) -> None:
         self.total = total
@@ -201,7 +201,7 @@ class _Pace:
         self.started = self.last = time.monotonic()
 
     def is_due(self, seconds: float) -> bool:
-        """Whether this much time has passed since this was last true."""
+        """Whether this much time has passed since the last call that returned True."""
         now = time.monotonic()
         if now - self.last < seconds:
             return False
@@ -215,7 +215,7 @@ class _Pace:
         return new / elapsed if elapsed > 0 and new > 0 else None
 
     def seconds_left(self, done: int, rate: float | None) -> float | None:
-        """How long the rest will take; None if unknown."""
+        """The time left; None if unknown."""
         if self.total is None or rate is None:
             return None
         return max(0, self.total - done) / rate

@@ -1,4 +1,4 @@
-"""The overview of a tokenizer, as text, JSON or the vocabulary report."""
+"""The overview of a tokenizer, as text, JSON or an HTML report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from byteweld.markup.charts import Bar, bars, curve
 from byteweld.render import namer, painted, tile, visible
 from byteweld.training import report_path
 
-_SHOWN = 5  # tokens of a kind in the text
+_SHOWN = 5  # tokens of each kind, in text
 _SHOWN_IN_REPORT = 200
 _MAX_PAGE_MERGES = 10_000
 _MAX_TOKEN_BYTES = 200  # of a token in the report
@@ -30,7 +30,7 @@ _ENGINES = {
 
 
 class _Words(NamedTuple):
-    """A reason, as a key of the JSON report and in words."""
+    """A reason, as a key of the JSON overview and in words."""
 
     key: str
     words: str
@@ -38,20 +38,20 @@ class _Words(NamedTuple):
 
 _REASONS: dict[Reason, _Words] = {
     "cut": _Words(
-        "cut_by_pattern", "split by the pattern, as happens when training used none (recipe ck)"
+        "cut_by_pattern", "split by the pattern, as happens if training used no pattern (recipe ck)"
     ),
-    "never merged": _Words("never_merged", "never merged: other merges come first"),
+    "never merged": _Words("never_merged", "never produced: other merges come first"),
     "changed": _Words(
         "changed_before", "changed before splitting, by the normalizer or a prefix space"
     ),
     "part": _Words(
-        "part_of_character", "with part of a character: reached only inside longer pre-tokens"
+        "part_of_character", "with part of a character: produced only inside longer pre-tokens"
     ),
 }
 
 
 class Seen(NamedTuple):
-    """A tokenizer and what the overview shows about it."""
+    """A tokenizer and the facts that its overview shows."""
 
     tok: byteweld.Tokenizer
     path: str
@@ -61,7 +61,7 @@ class Seen(NamedTuple):
 
 
 def look(tok: byteweld.Tokenizer, path: str, kind: str) -> Seen:
-    """Collect what the overview shows."""
+    """Collect the facts that the overview shows."""
     return Seen(tok, path, kind, _byte_map(tok, path, kind), unreachable(tok))
 
 
@@ -222,7 +222,7 @@ def _unreachable_lines(seen: Seen) -> Iterator[str]:
 
 
 def _instead(tok: byteweld.Tokenizer, token_id: int) -> tuple[list[int], str]:
-    """The first tokens that an unreachable token becomes, and an ellipsis if there are more."""
+    """The first tokens that an unreachable token encodes to, and an ellipsis if there are more."""
     ids = tok.encode_ordinary(tok.vocab.tokens[token_id])
     return ids[:8], " …" if len(ids) > 8 else ""
 
@@ -272,12 +272,12 @@ def _pattern_name(pattern: str) -> str | None:
 
 
 def page(seen: Seen, evaluation: Child = None) -> Html:
-    """The vocabulary report, with an evaluation if there is one."""
+    """The HTML report, with the evaluation on a corpus if there is one."""
     tok = seen.tok
     vocab = tok.vocab
     probes = None
     if evaluation is None:
-        from byteweld.evaluation._html import digits, languages  # numpy is slow to import
+        from byteweld.evaluation._html import digits, languages  # imports numpy, which is slow
         from byteweld.evaluation.probes import probe
 
         found = probe(tok)
@@ -311,7 +311,7 @@ def _training_section(tok: byteweld.Tokenizer) -> Html | None:
         return None
     drawn = curve(
         [(point.merges, point.bytes_per_token) for point in points],
-        "bytes per token of the training's corpus against merges learned",
+        "bytes per token of the training corpus against merges learned",
         ("merges", "bytes per token"),
     )
     return section("Training", drawn, hint=f"recipe {training.recipe.name}; {training}")

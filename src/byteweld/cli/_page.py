@@ -1,4 +1,4 @@
-"""How a verb shows its answer: as text, as JSON, or as a page in the file named by --html."""
+"""Shows the result of a verb as text, as JSON, or as an HTML page in the file named by --html."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from byteweld.markup import Child, document
 
 
 class Shown:
-    """Where the answer goes; made before the work, so that a wrong path is an error at once."""
+    """Where the result goes; made before the work, so that a wrong path fails immediately."""
 
     def __init__(self, html: str | None, *, json: bool, force: bool) -> None:
         if html == "":
             raise _errors.UsageError("--html is empty; name a file, such as report.html")
         if force and html is None:
-            raise _errors.UsageError("--force needs --html, whose file it replaces")
+            raise _errors.UsageError("--force needs --html, whose file it overwrites")
         if html is not None:
             check_file(html, overwrite=force)
         self._file = html
@@ -33,9 +33,9 @@ class Shown:
         page: Callable[[], Child],
         summary: str = "",
     ) -> None:
-        """Show an answer as JSON, as a page, or else as lines; only what is shown is computed.
+        """Show a result as JSON, as a page, or else as lines; computes only what is shown.
 
-        `summary` is printed when the answer itself is in a page.
+        `summary` is printed when the result goes to a page.
         """
         if self._json:
             _output.report(value())

@@ -1,4 +1,4 @@
-"""The proof of a conversion: two tokenizers hold the same things and give the same ids."""
+"""Verifies a conversion: both tokenizers have the same vocabulary and give the same ids."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from byteweld.proof import Position, first_difference, ids_of
 if TYPE_CHECKING:
     from byteweld.proof import Encoded
 
-# Texts on which tokenizers like to differ. Each is probed alone, and all joined.
-HARD_TEXTS: tuple[bytes, ...] = (
+# Strings on which tokenizers tend to differ. Each is encoded alone, and all of them joined.
+HARD_STRINGS: tuple[bytes, ...] = (
     b"",
     b"\x00",
     b" ",
@@ -44,7 +44,7 @@ HARD_TEXTS: tuple[bytes, ...] = (
 
 
 class Difference(NamedTuple):
-    """What is not the same, in words."""
+    """The first difference, in words."""
 
     what: str
 
@@ -60,10 +60,10 @@ class Proof(NamedTuple):
 def prove(
     first: byteweld.Tokenizer, second: byteweld.Tokenizer, corpus: Iterable[bytes]
 ) -> Proof | Difference:
-    """Compare two tokenizers: what they hold, then the ids of probes and of a corpus."""
-    held = _compare_vocabularies(first.vocab, second.vocab)
-    if held is not None:
-        return held
+    """Compare two tokenizers: their vocabularies, then the ids of probes and of a corpus."""
+    difference = _compare_vocabularies(first.vocab, second.vocab)
+    if difference is not None:
+        return difference
     texts = size = 0
     for batch in batches(_texts(first.vocab, corpus), _input.BATCH_BYTES):
         difference = _compare_ids(first, second, batch)
@@ -86,7 +86,7 @@ def _compare_vocabularies(
         return Difference(
             f"token {odd} was {first.tokens.get(odd)!r} and is {second.tokens.get(odd)!r}"
         )
-    # Ranks may have become the merge list that does the same; then only the ids can tell.
+    # Ranks may have become an equivalent merge list; then only the ids can be compared.
     if first.ranking == second.ranking and first.merge_ids != second.merge_ids:
         return Difference(
             f"the merges differ: {len(first.merge_ids)} became {len(second.merge_ids)}"
@@ -106,17 +106,17 @@ def _compare_vocabularies(
 
 
 def _texts(vocab: byteweld.Vocabulary, corpus: Iterable[bytes]) -> Iterator[bytes]:
-    """Every token, tokens side by side, special tokens in text, the hard texts, the corpus."""
+    """Every token, pairs of tokens, special tokens in text, the hard strings, and the corpus."""
     tokens = list(vocab.tokens.values())
     probes = [
         *tokens,
         *(left + right for left, right in zip(tokens, reversed(tokens), strict=True)),
         *(b"a %b b" % text.encode() for text in vocab.special_tokens),
-        *HARD_TEXTS,
-        b"".join(HARD_TEXTS),
+        *HARD_STRINGS,
+        b"".join(HARD_STRINGS),
     ]
     if vocab.alphabet == "ascii" and "unk" not in vocab.roles:
-        probes = [text for text in probes if _is_ascii(text)]  # others are an error in both
+        probes = [text for text in probes if _is_ascii(text)]  # both reject the others
     yield from probes
     yield from corpus
 

@@ -1,4 +1,4 @@
-"""The files that a verb writes: which ones, whether they exist, and writing all or none."""
+"""The files that a verb writes: lists them, checks that they are free, writes all or none."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def check(vocab: Vocabulary, target: Target, *, force: bool) -> list[Path]:
     formats.check(vocab, target.path, target.format)
     path = named_path(target)
     files = formats.files(vocab, path, target.format)
-    # An old sidecar must not remain: `load` would read it along with the new file.
+    # A stale sidecar must not remain: `load` would read it along with the new file.
     check_free([*files, sidecar_path(path)], force=force)
     return files
 
 
 def named_path(target: Target) -> Path:
-    """Return the path, resolved if it has no name, such as `.`."""
+    """Return the path, resolved if it has no file name, as `.` has none."""
     path = Path(target.path)
     return path.resolve() if path.name in ("", "..") else path
 
@@ -68,9 +68,9 @@ def save_all(
     files: Sequence[Path],
     force: bool,
 ) -> None:
-    """Write every target, and a report next to the first target of each tokenizer.
+    """Write every target, and a training report next to the first target of each tokenizer.
 
-    If one cannot be written, new files are removed again. `files` are all that will be written.
+    `files` lists all files to write. If one cannot be written, the new ones are removed again.
     """
     new = [file for file in files if not os.path.lexists(file)]
     try:

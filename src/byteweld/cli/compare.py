@@ -1,4 +1,4 @@
-"""`byteweld compare`: whether two tokenizers give the same ids on a corpus, and what each costs."""
+"""`byteweld compare`: the ids, bytes per token and speed of two tokenizers on a corpus."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ Differences = Annotated[
         "--differences",
         metavar="N",
         read=options.whole_number("--differences", 0),
-        help=f"Show at most this many differences. Default: {MAX_DIFFERENCES}.",
+        help=f"Show at most N differences. Default: {MAX_DIFFERENCES}.",
     ),
 ]
 NoFail = Annotated[
-    bool, Option("--no-fail", help="Exit with 0 even if ids differ; errors still exit with 2.")
+    bool, Option("--no-fail", help="Exit with code 0 even if ids differ; errors still exit with 2.")
 ]
 
 
 class _Settings(NamedTuple):
-    """Pattern and special tokens, for whichever of the two files holds none."""
+    """Pattern and special tokens, for whichever of the two files lacks them."""
 
     pattern: options.LoadPattern = None
     special: options.LoadSpecial = None
@@ -53,7 +53,7 @@ class _Settings(NamedTuple):
         ]
         if any(self) and not any(needs):
             raise _errors.UsageError(
-                "both files hold their own pattern and special tokens; "
+                "both files have their own pattern and special tokens; "
                 "leave --pattern, --special and --no-special out"
             )
         return [
@@ -76,11 +76,11 @@ def run(
     settings: _Settings = _Settings(),
     reading: options.Reading = options.Reading(),
 ) -> int:
-    """Encode your corpus with two tokenizers and compare the results.
+    """Encode a corpus with two tokenizers and compare the results.
 
     Reports whether all ids are identical; the first spans that are split differently, in context,
-    and how many there are (or, where every split agrees, the first tokens with different ids);
-    bytes per token by file and script; and the speed of each. The exit code is 1 if ids differ.
+    and how many there are (or, if all splits agree, the first tokens with different ids); bytes per
+    token by file and script; and the speed of each tokenizer. The exit code is 1 if ids differ.
     """
     shown = Shown(html, json=json, force=force)
     one, other = settings.load(first, second)

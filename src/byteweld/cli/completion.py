@@ -1,6 +1,6 @@
-"""`byteweld completion`: a script that completes verbs, options and their values in a shell.
+"""`byteweld completion`: a shell script that completes verbs, options and their values.
 
-The script holds everything: completing a word does not start byteweld.
+The script is self-contained: completing a word does not start byteweld.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Shell = Annotated[str, Argument(metavar="SHELL", help="The shell: bash, zsh or f
 
 
 def run(shell: Shell) -> None:
-    """Print a script that makes a shell complete verbs, options and their values.
+    """Print a shell script that completes verbs, options and their values.
 
-    For zsh, the folder of the script must be in fpath before compinit runs.
+    For zsh, save it in a folder that is in fpath before compinit runs.
     """
     write = _SHELLS.get(shell)
     if write is None:
@@ -94,8 +94,8 @@ def _zsh(commands: list[Command]) -> Iterator[str]:
             values = f"({' '.join(option.choices)})" if option.choices else "_files"
             value = "" if parameter.is_flag else f":{escaped(option.metavar)}:{values}"
             for name in option.names:
-                said = escaped(_first_sentence(option.help))
-                yield f"            '{repeated}{name}[{said}]{value}' \\"
+                summary = escaped(_first_sentence(option.help))
+                yield f"            '{repeated}{name}[{summary}]{value}' \\"
         yield "            '*:file:_files' ;;"
     yield "    esac"
     yield "}"
@@ -110,8 +110,8 @@ def _fish(commands: list[Command]) -> Iterator[str]:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
     for name, verb in VERBS.items():
-        said = quoted(verb.summary)
-        yield f"complete -c byteweld -n __fish_use_subcommand -f -a {name} -d {said}"
+        summary = quoted(verb.summary)
+        yield f"complete -c byteweld -n __fish_use_subcommand -f -a {name} -d {summary}"
     for command in commands:
         for parameter, option in _options(command):
             names = " ".join(

@@ -1,4 +1,4 @@
-"""`byteweld convert`: write a tokenizer in another format, with proof that it is the same."""
+"""`byteweld convert`: write a tokenizer in another format, and verify that it is the same."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ In = Annotated[
     str,
     Argument(metavar="IN", help="A file or folder in any format, or the name of an encoding."),
 ]
-Out = Annotated[str, Argument(metavar="OUT", help="What to write.")]
+Out = Annotated[str, Argument(metavar="OUT", help="The file or folder to write.")]
 OutFormat = Annotated[
     str | None,
     Option(
         "--format",
         metavar="NAME",
-        help=f"The format of OUT, if its name does not say it: {', '.join(byteweld.FORMATS)}.",
+        help=f"The format of OUT: {', '.join(byteweld.FORMATS)}. Default: by its name.",
     ),
 ]
 From = Annotated[
@@ -42,7 +42,7 @@ From = Annotated[
     Option(
         "--from",
         metavar="NAME",
-        help="The format of IN. Default: recognized by its content.",
+        help="The format of IN. Default: detected from its content.",
     ),
 ]
 Drop = Annotated[
@@ -50,7 +50,7 @@ Drop = Annotated[
     Option(
         "--drop",
         metavar="KEY",
-        help="Leave out what OUT cannot hold; may be repeated. KEY is one of: "
+        help="Drop a feature that OUT cannot represent; may be repeated. KEY is one of: "
         + ", ".join(
             f"{dropping.key_of(name)} ({what})" for name, what in dropping.DROPPABLE.items()
         )
@@ -62,7 +62,7 @@ CorpusSources = Annotated[
     Option(
         "--corpus",
         metavar="SOURCE",
-        help="A file, folder or glob of documents to compare as well. May be repeated.",
+        help="A file, folder or glob of documents whose ids to compare as well. May be repeated.",
     ),
 ]
 
@@ -81,12 +81,12 @@ def run(
     no_special: options.NoSpecial = False,
     reading: options.Reading = options.Reading(),
 ) -> int:
-    """Write a tokenizer in another format, and prove that it is still the same tokenizer.
+    """Write a tokenizer in another format, and verify that it is still the same tokenizer.
 
-    The new file is read back and compared: tokens, merges, special tokens, pattern and roles, and
-    the ids of every token, of a list of hard texts and of your corpus. If anything differs, nothing
-    is written and the exit code is 1. What a format cannot hold is an error that names it, unless
-    you --drop it.
+    The new file is read back and compared with the original: tokens, merges, special tokens,
+    pattern and roles, and the ids of every token, of a list of difficult strings and of your
+    corpus. If anything differs, nothing is written and the exit code is 1. A feature that the new
+    format cannot represent is an error, unless you --drop it.
     """
     original = options.load_tokenizer(
         in_path, format=from_format, pattern=pattern, special=special, no_special=no_special
@@ -94,7 +94,7 @@ def run(
     target = _targets.Target(out, format)
     tok = original if not drop else byteweld.Tokenizer(dropping.drop(original.vocab, drop))
     _check(tok, target, force=force)
-    # What is proved is a copy: a file that fails the proof never replaces another.
+    # A temporary copy is verified first, so a bad file never replaces a good one.
     with _saved_aside(tok, target, force=force) as copy:
         outcome = _probe.prove(tok, _reload(copy), _documents(corpus or [], reading))
         if isinstance(outcome, _probe.Difference):
@@ -107,13 +107,11 @@ def run(
         _check_written(Path(copy.path).parent, _targets.named_path(target).parent)
     if drop:
         changes = original.vocab.fingerprint != tok.vocab.fingerprint
-        _output.say(
-            f"dropped: {', '.join(drop)}{'; some texts may get other ids than before' * changes}"
-        )
+        _output.say(f"dropped: {', '.join(drop)}{'; some text may get different ids' * changes}")
     _output.say(
-        f"proved: the same {outcome.tokens:,} tokens, merges, special tokens, pattern and roles; "
-        f"the same ids for {_output.amount(outcome.texts, 'text')}, {_output.size(outcome.bytes)}"
-        + ("" if corpus else " (add your own with --corpus)")
+        f"verified: the same {outcome.tokens:,} tokens, merges, special tokens, pattern and roles; "
+        f"the same ids for {_output.amount(outcome.texts, 'string')}, {_output.size(outcome.bytes)}"
+        + ("" if corpus else " (use --corpus to add your own)")
     )
     _output.say(f"wrote {out}: {_output.amount(len(tok), 'token')}")
     if json:
@@ -133,7 +131,7 @@ def _documents(sources: Sequence[str], reading: options.Reading) -> Iterator[byt
 
 
 def _check(tok: byteweld.Tokenizer, target: _targets.Target, *, force: bool) -> None:
-    """Refuse what cannot be written, and name what to drop where that helps."""
+    """Raise if the target cannot be written; suggest what to drop if that would help."""
     try:
         _targets.check(tok.vocab, target, force=force)
     except byteweld.UnsupportedError as error:
@@ -148,7 +146,7 @@ def _check(tok: byteweld.Tokenizer, target: _targets.Target, *, force: bool) -> 
 def _saved_aside(
     tok: byteweld.Tokenizer, target: _targets.Target, *, force: bool
 ) -> Iterator[_targets.Target]:
-    """Write a target into a temporary folder, beside what the real one would be merged into."""
+    """Write a target into a temporary folder, with a copy of the config that it is merged into."""
     path = _targets.named_path(target)
     with tempfile.TemporaryDirectory(prefix="byteweld-") as folder:
         config = config_path(path)
@@ -159,12 +157,14 @@ def _saved_aside(
         yield copy
 
 
-def _check_written(proved: Path, folder: Path) -> None:
-    """Compare the files written with those that were proved, byte for byte."""
-    for copy in proved.rglob("*"):
-        file = folder / copy.relative_to(proved)
+def _check_written(verified: Path, folder: Path) -> None:
+    """Compare the files written with those that were verified, byte for byte."""
+    for copy in verified.rglob("*"):
+        file = folder / copy.relative_to(verified)
         if copy.is_file() and file.read_bytes() != copy.read_bytes():
-            raise _errors.UsageError(f"{file} is not what was proved; something else wrote to it")
+            raise _errors.UsageError(
+                f"{file} is not the file that was verified; another process wrote to it"
+            )
 
 
 def _report(tok: byteweld.Tokenizer, out: str, proof: _probe.Proof) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`byteweld count`: count pre-tokens, and show or save the counts."""
+"""`byteweld count`: counts pre-tokens, and shows or saves the counts."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def run(
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
-    """Count the pre-tokens of a corpus, for training: show the most common, or save them all.
+    """Count the pre-tokens of a corpus: show the most common, or save all counts for training.
 
-    To count tokens, use `byteweld tokens`. Counts of parts add up to the counts of the whole, so a
-    corpus can be counted in parts, on any number of machines. Folders of saved counts are sources,
-    too, and are added up.
+    To count tokens, use `byteweld tokens`. Counts are additive, so a corpus can be counted in
+    parts, on any number of machines. A folder of saved counts is also a SOURCE; the counts of all
+    sources are added up.
     """
     chosen = options.make_recipe(
         recipe,
@@ -102,8 +102,8 @@ def run(
 
 
 def _check_out(out: str, *, force: bool) -> None:
-    """Raise before the work, and not after it, if the counts cannot be saved."""
+    """Raise before counting, not after, if the counts cannot be saved."""
     if byteweld.Counts.is_saved_at(out) and not force:
-        raise FileExistsError(f"{out} already has counts; pass --force to replace them")
-    # This loads pyarrow, so that a memory budget includes it.
+        raise FileExistsError(f"{out} already contains counts; pass --force to replace them")
+    # This imports pyarrow, so that the memory limit accounts for it.
     byteweld.Counts.check_saving(out, overwrite=force)

@@ -1,4 +1,4 @@
-"""`byteweld decode`: ids -> the bytes they stand for."""
+"""`byteweld decode`: ids -> text."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ byteweld decode --tokenizer tokenizer.json --ids '15339 1917'
 byteweld encode -t tokenizer.json a.txt | byteweld decode -t tokenizer.json | cmp - a.txt
 """
 
-# Ids are separated by any of these, so that plain lists and JSON lists are read the same.
+# Separators between ids; brackets are among them so that JSON lists can be read.
 _BETWEEN = rb"[\s,\[\]]"
 _ID = re.compile(rb"([0-9]+)(?=" + _BETWEEN + rb"|\Z)|([^\s,\[\]]+)")
 _MAX_ID = 2**32 - 1
 
 File = Annotated[
     str | None,
-    Argument(metavar="FILE", help="A file of ids, or - for standard input, which is the default."),
+    Argument(metavar="FILE", help="A file of ids, or - for standard input (the default)."),
 ]
 Ids = Annotated[
-    str | None, Option("--ids", metavar="IDS", help="The ids themselves, instead of a file.")
+    str | None, Option("--ids", metavar="IDS", help="The ids to decode, instead of FILE.")
 ]
 
 
@@ -39,7 +39,7 @@ def run(
 ) -> None:
     """Turn ids back into text, byte for byte. No newline is added.
 
-    Ids are decimal numbers separated by white space or commas, or JSON lists. Several lists are
+    Ids are decimal numbers separated by whitespace or commas, or JSON lists. Several lists are
     decoded as one.
     """
     if file is not None and ids is not None:

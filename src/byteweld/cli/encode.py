@@ -22,13 +22,13 @@ byteweld encode --tokenizer cl100k_base --special-text text README.md
 """
 
 _IDS_AT_ONCE = 1 << 16
-_FEW_BYTES = 1 << 20  # encoded to lists: for arrays, numpy would have to be imported
+_FEW_BYTES = 1 << 20  # below this, encode to lists: importing numpy would take longer
 
 Lines = Annotated[
-    bool, Option("--lines", help="Make every line a document; it keeps its line ending.")
+    bool, Option("--lines", help="Make each line a document, including its line ending.")
 ]
-AddBos = Annotated[bool, Option("--add-bos", help="Begin each document with the bos token.")]
-AddEos = Annotated[bool, Option("--add-eos", help="End each document with the eos token.")]
+AddBos = Annotated[bool, Option("--add-bos", help="Add the bos token before each document.")]
+AddEos = Annotated[bool, Option("--add-eos", help="Add the eos token after each document.")]
 Show = Annotated[bool, Option("--show", help="Show the tokens in color instead of the ids.")]
 Json = Annotated[bool, Option("--json", help="Write the ids of each document as a JSON list.")]
 
@@ -49,7 +49,8 @@ def run(
     """Turn text into ids: one line of ids per document.
 
     The text comes from files, from standard input (- or no SOURCE), or from --text. It is encoded
-    as it is, final newline included, and need not be UTF-8. Each file is one document.
+    byte for byte, final newline included, and need not be UTF-8. Each file is one document, unless
+    --lines is given.
     """
     sources = _input.sources("encode", source, text)
     if show and json:
@@ -84,7 +85,7 @@ def _documents(sources: Sequence[str], text: str | None, lines: bool) -> Iterato
 def _encode(
     tok: byteweld.Tokenizer, batch: list[bytes], threads: int | None, arguments: Any
 ) -> Iterable[Any]:
-    """The ids of each document, as lists if they are few, else as arrays."""
+    """The ids of each document, as lists for small batches, else as arrays."""
     if sum(map(len, batch)) < _FEW_BYTES:
         return tok.encode_batch(batch, num_threads=threads, **arguments)
     ids, offsets = tok.encode_ragged(batch, num_threads=threads, **arguments)
@@ -98,9 +99,9 @@ def _show(tok: byteweld.Tokenizer, parts: list[Any]) -> Iterator[int]:
 
 
 def _write(parts: list[Any], *, json: bool) -> Iterator[int]:
-    """Write one document's ids in blocks, each of which becomes Python integers only now.
+    """Write the ids of one document; yields the number written so far.
 
-    Yields how many are written.
+    Arrays are converted block by block, since Python integers take much more memory.
     """
     joint = ", " if json else " "
     count = 0

@@ -1,4 +1,4 @@
-"""`byteweld explain`: every step of encoding some text, or of training on a tiny corpus."""
+"""`byteweld explain`: shows every step of encoding text, or of training on a tiny corpus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ byteweld explain --train --vocab-size 262 notes.txt
 byteweld explain --train --pattern gpt2 --special '<|x|>' 'she eats<|x|>he eats' --json
 """
 
-# The reference implementation recounts everything at every step, which suits a page of text.
+# The reference implementation recounts every pair at every step, which suits only small inputs.
 _MAX_CORPUS_BYTES = 100_000
 _MAX_PRETOKEN_BYTES = 1024
 _MERGES = 8
@@ -28,12 +28,15 @@ Sources = Annotated[
     list[str] | None,
     Argument(
         metavar="SOURCE...",
-        help="Files, or - for standard input, which is the default. A SOURCE that is not a file is "
-        "taken as the text itself, unless it looks like a path.",
+        help="Files, or - for standard input (the default). A SOURCE that is not a file "
+        "is taken as text, unless it looks like a path.",
     ),
 ]
 Train = Annotated[
-    bool, Option("--train", help="Explain a training on the text; each SOURCE is a document.")
+    bool,
+    Option(
+        "--train", help="Explain how training on the text works instead; each SOURCE is a document."
+    ),
 ]
 VocabSize = Annotated[
     int | None,
@@ -60,7 +63,8 @@ PatternText = Annotated[
     Option(
         "--pattern",
         metavar="P",
-        help="The pattern, for tokenizer files that hold none, or of the training with --train: "
+        help="The pattern to train with or, without --train, for tokenizer files that do not have "
+        "one: "
         f"{', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
     ),
 ]
@@ -69,8 +73,8 @@ Special = Annotated[
     Option(
         "--special",
         metavar="TEXT=ID",
-        help="A special token, for tokenizer files that hold none; just TEXT with --train. "
-        "May be repeated.",
+        help="A special token, for tokenizer files that do not list them. With --train, pass only "
+        "TEXT. May be repeated.",
     ),
 ]
 TokenizerPath = Annotated[
@@ -90,7 +94,7 @@ MaxPretokenBytes = Annotated[
         "--max-pretoken-bytes",
         metavar="N",
         read=options.whole_number("--max-pretoken-bytes", 1),
-        help="Refuse longer pre-tokens, since the time grows with the square of their length. "
+        help="Reject longer pre-tokens, since the time grows with the square of their length. "
         f"Default: {_MAX_PRETOKEN_BYTES}.",
     ),
 ]
@@ -113,13 +117,13 @@ def run(
     recipe: RecipeName = None,
     vocab_size: VocabSize = None,
 ) -> None:
-    """Show step by step why text gets these tokens, or how a training finds its merges.
+    """Show step by step how text becomes tokens, or how training finds merges.
 
     The text comes from files, from standard input (- or no SOURCE), or from --text.
 
-    For encoding: the pairs that could merge at each step, the one that does, the merge tree, and
-    where greedy longest match would differ. For training (--train): the pair counts at each step,
-    the winner, and how ties were broken.
+    For encoding, shows the pairs that could merge at each step, the one that does, the merge tree,
+    and where greedy longest match would differ. For training (--train), shows the pair counts at
+    each step, the pair that is merged, and how ties are broken.
     """
     explained: Any
     shown = Shown(html, json=json, force=force)
@@ -148,7 +152,9 @@ def run(
         if recipe is not None or vocab_size is not None:
             raise _errors.UsageError("--recipe and --vocab-size need --train")
         if len(sources) > 1:
-            raise _errors.UsageError("explain takes one SOURCE; put text in quotes")
+            raise _errors.UsageError(
+                "explain takes one SOURCE; put text that contains spaces in quotes"
+            )
         tok = options.load_tokenizer(
             tokenizer or "tokenizer.json",
             format=format,
@@ -163,7 +169,7 @@ def run(
             **specials.arguments(tok.vocab.special_tokens),
         )
     shown.show(
-        "A training, step by step" if train else "Why these tokens",
+        "Training, step by step" if train else "Why these tokens",
         lines=lambda: explained.lines(color=_output.has_color()),
         value=explained.to_dict,
         page=explained.to_html,
@@ -193,9 +199,9 @@ def _explain_training(
     size = sum(map(len, documents))
     if size > _MAX_CORPUS_BYTES:
         raise _errors.UsageError(
-            f"the corpus has {size:,} bytes, too many to show every step of a training "
-            f"(at most {_MAX_CORPUS_BYTES:,}); take a part of it, or use `byteweld train`"
+            f"the corpus has {size:,} bytes, too many to show every step of training "
+            f"(at most {_MAX_CORPUS_BYTES:,}); use a part of it, or run `byteweld train`"
         )
-    # The engine splits: the reference would need the package `regex` for a pattern.
+    # The engine splits the text: for a pattern, the reference would need the package `regex`.
     counts = byteweld.count(iter(documents), recipe=recipe)
     return byteweld.explain_training(dict(counts.items()), vocab_size, recipe)

@@ -1,4 +1,4 @@
-"""`byteweld inspect`: a tokenizer, its merges, a token's tree, a corpus, or the bytes of a file."""
+"""`byteweld inspect`: shows a tokenizer, measures it on a corpus, or shows the bytes of a file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Merges = Annotated[
 TreeOf = Annotated[
     str | None,
     Option(
-        "--tree", metavar="TOKEN", help="Draw how merges build a token, given by its text or id."
+        "--tree", metavar="TOKEN", help="Draw the merge tree of a token, given by its text or id."
     ),
 ]
 Bytes = Annotated[
@@ -52,8 +52,8 @@ Bytes = Annotated[
     Option(
         "--bytes",
         metavar="FILE",
-        help="Show which byte values a file uses, and whether --ascii-only would suit it. "
-        "Needs no tokenizer.",
+        help="Show which byte values a file uses, and whether `train --ascii-only` would accept "
+        "it. Takes no TOKENIZER.",
     ),
 ]
 Corpus = Annotated[
@@ -83,11 +83,11 @@ def run(
 ) -> None:
     """Show a tokenizer: its size, pattern, special tokens, longest and unreachable tokens.
 
-    A token is unreachable when encoding its own bytes gives other tokens.
+    A token is unreachable if encoding its own bytes gives other tokens.
 
-    With --corpus, measure it on a corpus instead: bytes per token, tokens per word and whole words,
-    by file and script; rare and unused tokens; Rényi efficiency; one sentence in many languages;
-    digits and indentation; and whether every document survives a round trip.
+    With --corpus, measures it on a corpus instead: bytes per token, tokens per word and whole
+    words, by file and script; rare and unused tokens; Rényi efficiency; one sentence in many
+    languages; digits and indentation; and whether every document survives a round trip.
     """
     if sum(asked is not None for asked in (merges, tree, bytes_of, corpus)) > 1:
         raise _errors.UsageError("inspect takes one of --merges, --tree, --bytes and --corpus")
@@ -100,7 +100,7 @@ def run(
         found = _bytes.ByteCounts(bytes_of)
         shown.show(f"Bytes of {bytes_of}", lines=found.lines, value=found.to_dict, page=found.page)
         return
-    assert tokenizer is not None  # see above
+    assert tokenizer is not None  # checked above
     tok = loading.load(tokenizer)
     if merges is not None:
         _show_merges(shown, tok, tokenizer, _merge_count(tok, merges))
@@ -161,11 +161,13 @@ def _evaluate(
 
 def _merge_count(tok: byteweld.Tokenizer, asked: str) -> int:
     if tok.vocab.ranking == "ranks":
-        raise _errors.UsageError("this tokenizer ranks tokens by id and has no list of merges")
+        raise _errors.UsageError("this tokenizer ranks tokens by id and has no merge list")
     if asked == _ALL:
         return len(tok.vocab.merge_ids)
     if not (asked.isascii() and asked.isdigit() and len(asked) <= 10):
-        raise _errors.UsageError(f"--merges is {asked!r}; expected a whole number or nothing")
+        raise _errors.UsageError(
+            f"--merges is {asked!r}; expected a whole number, or no value for all merges"
+        )
     return int(asked)
 
 
@@ -203,7 +205,9 @@ def _show_tree(shown: Shown, tok: byteweld.Tokenizer, asked: str) -> None:
     token_id = _find_token(tok, asked)
     try:
         drawn = byteweld.merge_tree(tok.vocab, token_id)
-    except ValueError as error:  # too long; the argument that would allow it is not an option
+    except (
+        ValueError
+    ) as error:  # too long; drop the hint, which names an argument that is not an option here
         raise _errors.UsageError(str(error).partition(";")[0]) from None
     tokens = {str(i): {"bytes": t.hex(), "text": visible(t)} for i, t in drawn.tokens.items()}
     shown.show(
@@ -227,5 +231,5 @@ def _find_token(tok: byteweld.Tokenizer, asked: str) -> int:
         return int(asked)
     raise _errors.UsageError(
         f"{asked!r} is neither a token nor an id of this tokenizer; "
-        f"it encodes to {' '.join(map(str, tok.encode_ordinary(asked))) or 'empty'}"
+        f"it encodes to {' '.join(map(str, tok.encode_ordinary(asked))) or 'no ids'}"
     )

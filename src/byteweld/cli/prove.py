@@ -1,4 +1,4 @@
-"""`byteweld prove`: whether byteweld and the real tiktoken or tokenizers give the same ids."""
+"""`byteweld prove`: checks that byteweld gives the same ids as the real tiktoken or tokenizers."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ PeerName = Annotated[
     Option(
         "--peer",
         metavar="NAME",
-        help=f"The peer to compare with: {' or '.join(peers.PEERS)}. Default: the one that reads "
-        "the file's format, or tiktoken for the name of an encoding. A peer that cannot read the "
-        "file gets a copy in its own format, if that can hold the tokenizer.",
+        help=f"The library to compare with: {' or '.join(peers.PEERS)}. Default: the one that "
+        "reads the file's format, or tiktoken for the name of an encoding. A library that cannot "
+        "read the file gets a copy in its own format, if that format can represent the tokenizer.",
         choices=peers.PEERS,
     ),
 ]
@@ -65,7 +65,7 @@ class _Ours(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Everything the report is about."""
+    """What the report is made from."""
 
     path: str
     ours: _Ours
@@ -84,11 +84,11 @@ def run(
     loading: options.Loading = options.Loading(),
     reading: options.Reading = options.Reading(),
 ) -> int:
-    """Encode your corpus with byteweld and with the real tiktoken or tokenizers, and compare.
+    """Encode a corpus with byteweld and with the real tiktoken or tokenizers, and compare the ids.
 
-    Every document goes through both. Either all ids are identical, or the first difference is shown
-    and the exit code is 1. The peer takes only text: a document that is not UTF-8, or that the peer
-    itself fails on, ends the proof with exit code 2, unless --on-error says what to do about it.
+    Every document is encoded by both. If any ids differ, the first difference is shown and the exit
+    code is 1. A document that is not UTF-8, or on which the other library fails, stops the run with
+    exit code 2; --on-error can skip or repair such documents.
     """
     tok = loading.load(tokenizer)
     names = [name for name in specials.allowed_special or () if name != "all"]
@@ -137,7 +137,7 @@ def _report(seen: _Run, json: bool) -> int:
     if found.failure is not None:
         _output.say(
             f"byteweld: {_failure_words(found.failure)}; "
-            "--on-error skip leaves such documents out, --on-error replace repairs invalid UTF-8"
+            "--on-error skip skips such documents, --on-error replace repairs invalid UTF-8"
         )
         return FAILED
     if found.difference is None and found.documents == 0:
@@ -170,7 +170,7 @@ def _lines(seen: _Run) -> Iterator[str]:
         yield (
             f"  {name:<{width}}  {_output.seconds(seconds):>8}  "
             f"{_rate(found.bytes, seconds):>6.1f} MB/s"
-            + ("  (with a copy in its own format)" if copied else "")
+            + ("  (using a copy in its own format)" if copied else "")
         )
 
 

@@ -1,4 +1,4 @@
-"""`byteweld quickstart`: train, save, load, encode and decode, on text that every machine has."""
+"""`byteweld quickstart`: trains on Python's standard library, then saves, loads and encodes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ byteweld quickstart --vocab-size 32768 --out my-first-tokenizer
 """
 
 SPECIAL = "<|endoftext|>"
-# Not the library itself: installed packages, caches, and tests, which contain odd bytes.
-_LEFT_OUT = frozenset(
+# Skipped folders: installed packages, caches, and tests, which contain odd bytes.
+_SKIPPED = frozenset(
     {"site-packages", "dist-packages", "__pycache__", "test", "tests", "idle_test", "idlelib"}
 )
 _FOLDER = "out/quickstart"
@@ -41,7 +41,7 @@ Out = Annotated[
     Option(
         "--out",
         metavar="DIR",
-        help=f"The folder to write to. Default: {_FOLDER}, where an existing file is replaced.",
+        help=f"The folder to write to. Default: {_FOLDER}, where existing files are overwritten.",
     ),
 ]
 VocabSize = Annotated[
@@ -56,9 +56,9 @@ VocabSize = Annotated[
 
 
 def run(out: Out = None, vocab_size: VocabSize = 8192, force: options.Force = False) -> None:
-    """Train a tokenizer on the sources of Python's standard library, and show the result.
+    """Train a tokenizer on the source files of Python's standard library, and show the result.
 
-    Writes DIR/tokenizer.json, loads it again, and encodes and decodes a sample.
+    Writes DIR/tokenizer.json, loads it, and encodes and decodes a sample.
     """
     recipe = byteweld.RECIPES["modern"].replace(special_tokens=[SPECIAL])
     options.check_size(vocab_size, recipe)
@@ -71,7 +71,7 @@ def run(out: Out = None, vocab_size: VocabSize = 8192, force: options.Force = Fa
     files = find_sources(folder)
     total = sum(file.stat().st_size for file in files)
     if not files:
-        raise FileNotFoundError(f"{folder}: no Python sources found to train on")
+        raise FileNotFoundError(f"{folder}: no Python source files found to train on")
     _output.lines(_corpus_lines(folder, len(files), total))
 
     started = time.perf_counter()
@@ -103,12 +103,12 @@ def run(out: Out = None, vocab_size: VocabSize = 8192, force: options.Force = Fa
 
 
 def find_sources(folder: Path) -> list[Path]:
-    """The modules of the standard library, sorted by path."""
+    """The source files of the standard library, sorted by path."""
     found: list[Path] = []
     pending = [folder]
     while pending:
         for entry in pending.pop().iterdir():
-            if entry.is_dir() and not entry.is_symlink() and entry.name not in _LEFT_OUT:
+            if entry.is_dir() and not entry.is_symlink() and entry.name not in _SKIPPED:
                 pending.append(entry)
             elif entry.suffix == ".py" and entry.is_file() and entry.stat().st_size:
                 found.append(entry)
@@ -124,7 +124,7 @@ def _corpus_lines(folder: Path, files: int, total: int) -> Iterator[str]:
     yield f"  {_output.amount(files, 'file')} of Python's standard library, {_output.size(total)}"
     yield f"  {folder}"
     if total < _FEW_BYTES:
-        yield "  not much: this Python was installed without most of its sources"
+        yield "  a small corpus: this Python was installed without most of its source files"
     yield ""
 
 

@@ -26,8 +26,8 @@ Tokenizers = Annotated[
     list[str] | None,
     Argument(
         metavar="TOKENIZER...",
-        help="Files or folders of any format, or names of encodings. "
-        "Default: that of `byteweld quickstart`, trained on the spot if necessary.",
+        help="Files or folders in any format, or names of encodings. "
+        "Default: the tokenizer of `byteweld quickstart`, trained now if necessary.",
     ),
 ]
 Port = Annotated[
@@ -36,12 +36,10 @@ Port = Annotated[
         "--port",
         metavar="N",
         read=options.whole_number("--port", 0),
-        help="The port to listen on, on this machine only. Default: a free one.",
+        help="The port to listen on; only this machine can connect. Default: any free port.",
     ),
 ]
-NoBrowser = Annotated[
-    bool, Option("--no-browser", help="Print the address without opening a browser.")
-]
+NoBrowser = Annotated[bool, Option("--no-browser", help="Print the URL without opening a browser.")]
 
 
 def run(
@@ -50,11 +48,11 @@ def run(
     no_browser: NoBrowser = False,
     loading: options.Loading = options.Loading(),
 ) -> int:
-    """Explore tokenizers in a web page: tokens and their merges, trainings, bytes, vocabularies.
+    """Explore tokenizers in a web page: tokens, merges, training, bytes and vocabularies.
 
-    The page is served to this machine only and needs no network. Stop it with Ctrl-C.
+    The page is served to this machine only and needs no network access. Press Ctrl-C to stop.
     """
-    from byteweld.studio.server import StudioServer  # slow to import, and --help does not need it
+    from byteweld.studio.server import StudioServer  # slow to import, and not needed for --help
     from byteweld.studio.session import MAX_OPEN, Session
 
     if port > 65535:
@@ -76,7 +74,7 @@ def run(
             webbrowser.open(server.url)
         try:
             server.serve_forever(poll_interval=0.2)
-        except KeyboardInterrupt:  # the way to stop it
+        except KeyboardInterrupt:  # how the user stops the server
             return INTERRUPTED
     return DONE
 
@@ -94,7 +92,9 @@ def _quickstart() -> tuple[str, byteweld.Tokenizer]:
     _output.say("training the quickstart tokenizer on Python's standard library")
     sources = find_sources(Path(sysconfig.get_path("stdlib")))
     if not sources:
-        raise FileNotFoundError("no Python sources found to train on; name a TOKENIZER to open")
+        raise FileNotFoundError(
+            "no Python source files found to train on; pass a TOKENIZER to open"
+        )
     recipe = byteweld.RECIPES["modern"].replace(special_tokens=[SPECIAL])
     tok = byteweld.train(list(sources), vocab_size=_QUICKSTART_SIZE, recipe=recipe)
     return "quickstart", tok

@@ -1,4 +1,4 @@
-"""`byteweld tokens`: how many tokens, by file and in total; with --show, also which."""
+"""`byteweld tokens`: counts tokens by file and in total; with --show, also shows them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ byteweld tokens --tokenizer tokenizer.json --show poem.txt --html poem.html
 git diff | byteweld tokens --tokenizer tokenizer.json -
 """
 
-# --show is for people: longer documents are refused, and a page stops at this many tokens.
+# Limits of --show: longer documents are rejected, and a page shows at most this many tokens.
 _MAX_SHOWN_BYTES = 1_000_000
 _MAX_PAGE_TOKENS = 20_000
-_FEW_BYTES = 1 << 20  # counted one by one: for arrays, numpy would have to be imported
+_FEW_BYTES = 1 << 20  # below this, count one by one: importing numpy would take longer
 
 Sources = Annotated[
     list[str] | None,
     Argument(
         metavar="SOURCE...",
-        help="Files, folders or globs, or - for standard input, which is the default.",
+        help="Files, folders or globs, or - for standard input (the default).",
     ),
 ]
 Show = Annotated[
     bool,
-    Option("--show", help="Show the tokens of each document, in color, before the numbers."),
+    Option("--show", help="Show the tokens of each document, in color, before the counts."),
 ]
 
 
@@ -75,7 +75,7 @@ def run(
     loading: options.Loading = options.Loading(),
     reading: options.Reading = options.Reading(),
 ) -> None:
-    """Count tokens, in each file and in total, with bytes per token.
+    """Count tokens by file and in total, with bytes per token.
 
     The text comes from files, from standard input (- or no SOURCE), or from --text.
     """
@@ -107,7 +107,7 @@ def run(
 
 
 class _Work:
-    """Encodes documents and collects what is reported about them."""
+    """Encodes documents, and collects the counts and tokens to report."""
 
     def __init__(
         self,
@@ -122,12 +122,14 @@ class _Work:
         self._threads = threads
         self._specials = specials
         self._show = show
-        self._keep = keep  # tokens to keep, at least; None for all, 0 for none
+        self._keep = (
+            keep  # stop keeping documents after this many tokens; None: keep all, 0: keep none
+        )
         self._kept = 0
         self._done = 0  # bytes of the files before this one
         self.rows: list[_Row] = []
         self.shown: list[_Shown] = []
-        self.left_out = 0  # documents that are not among these
+        self.left_out = 0  # documents not in `shown`
 
     def file(
         self, name: str, documents: Iterator[bytes], advance: Callable[[int], None]
@@ -157,7 +159,7 @@ class _Work:
         if len(document) > _MAX_SHOWN_BYTES:
             raise _errors.UsageError(
                 f"{name}: document {number} has {len(document):,} bytes, too many to --show "
-                f"(at most {_MAX_SHOWN_BYTES:,}); take a part of it, or leave --show out"
+                f"(at most {_MAX_SHOWN_BYTES:,}); use a part of it, or leave --show out"
             )
         if self._keep and self._kept >= self._keep:
             self.left_out += 1

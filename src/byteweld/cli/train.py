@@ -32,7 +32,7 @@ byteweld train drawings/ --recipe ck --vocab-size 320 --out tokenizer.json --bin
 cat corpus.txt | byteweld train - --vocab-size 8192 --out corpus.tiktoken
 """
 
-_CK_VOCAB_SIZE = 1024  # the ck seed's own default; its users rely on it
+_CK_VOCAB_SIZE = 1024  # the default of ck-bpe-train, which its users rely on
 _LONGEST = 5  # tokens shown
 
 VocabSize = Annotated[
@@ -41,8 +41,8 @@ VocabSize = Annotated[
         "--vocab-size",
         metavar="N",
         read=options.vocab_size("--vocab-size"),
-        help="Number of tokens; 32k is 32 x 1024. Required unless --sizes is given; with recipe "
-        f"ck the default is {_CK_VOCAB_SIZE}.",
+        help="Vocabulary size; 32k is 32 x 1024. Required, unless --sizes is given or the recipe "
+        f"is ck, whose default is {_CK_VOCAB_SIZE}.",
         group="Recipe",
     ),
 ]
@@ -51,8 +51,8 @@ Sizes = Annotated[
     Option(
         "--sizes",
         metavar="LIST",
-        help="Several sizes from one training, such as 8k,16k,32k. Writes tokenizer-8k.json and so "
-        "on, each identical to what a separate training would give.",
+        help="Several vocabulary sizes from one training run, such as 8k,16k,32k. Writes "
+        "tokenizer-8k.json and so on, each identical to the result of a separate run.",
         group="Recipe",
     ),
 ]
@@ -61,8 +61,8 @@ RecipeName = Annotated[
     Option(
         "--recipe",
         metavar="NAME",
-        help=f"How to train: {', '.join(byteweld.RECIPES)}. Default: modern, or the recipe in the "
-        "training report of --start.",
+        help=f"Training recipe: {', '.join(byteweld.RECIPES)}. Default: modern, or the recipe in "
+        "the training report of --start.",
         choices=list(byteweld.RECIPES),
         group="Recipe",
     ),
@@ -72,8 +72,8 @@ StartPath = Annotated[
     Option(
         "--start",
         metavar="PATH",
-        help="A tokenizer to extend. All its ids and merges stay; further merges are learned with "
-        "its pattern and get the next ids. The size includes its tokens.",
+        help="A tokenizer to extend. It keeps all its ids and merges; new merges are learned with "
+        "its pattern and get the next ids. The vocabulary size includes its tokens.",
         group="Recipe",
     ),
 ]
@@ -82,8 +82,8 @@ CheckpointPath = Annotated[
     Option(
         "--checkpoint",
         metavar="DIR",
-        help="Keep the counts and the merges so far in this folder. If training is interrupted, "
-        "the same command resumes it. The folder is removed when everything is written.",
+        help="Save the counts and the merges so far in this folder. If training is interrupted, "
+        "the same command resumes it. The folder is removed once all files are written.",
         group="Writing",
     ),
 ]
@@ -92,7 +92,7 @@ ProgressKind = Annotated[
     Option(
         "--progress",
         metavar="json",
-        help="Show progress as JSON lines on stderr: stage, done, total, rate, time left. "
+        help="Report progress as JSON lines on stderr: stage, done, total, rate, time left. "
         "Default: a bar on a terminal, an occasional line elsewhere.",
         choices=["json"],
     ),
@@ -102,7 +102,7 @@ Out = Annotated[
     Option(
         "--out",
         metavar="PATH",
-        help="Where to write. Default: tokenizer.json.",
+        help="The file or folder to write. Default: tokenizer.json.",
         group="Writing",
     ),
 ]
@@ -111,7 +111,7 @@ OutFormat = Annotated[
     Option(
         "--format",
         metavar="NAME",
-        help=f"Format to write: {', '.join(byteweld.FORMATS)}. Default: by the file name.",
+        help=f"The format of --out: {', '.join(byteweld.FORMATS)}. Default: by its name.",
         group="Writing",
     ),
 ]
@@ -130,16 +130,16 @@ def _role(name: str, meaning: str) -> Any:
     return Option(
         f"--{name}",
         metavar="TEXT",
-        help=f"The special token {meaning}. Added to the special tokens if it is not one yet.",
+        help=f"The special token {meaning}; added to the special tokens if missing.",
         group="Recipe",
     )
 
 
-Bos = Annotated[str | None, _role("bos", "that starts a document")]
+Bos = Annotated[str | None, _role("bos", "that begins a document")]
 Eos = Annotated[str | None, _role("eos", "that ends a document")]
 Pad = Annotated[str | None, _role("pad", "for padding")]
-Unk = Annotated[str | None, _role("unk", "for what cannot be encoded")]
-Force = Annotated[bool, Option("--force", help="Replace existing files.", group="Writing")]
+Unk = Annotated[str | None, _role("unk", "for bytes without a token")]
+Force = Annotated[bool, Option("--force", help="Overwrite existing files.", group="Writing")]
 
 
 class Roles(NamedTuple):
@@ -161,7 +161,7 @@ class Writing(NamedTuple):
 
 
 class _Size(NamedTuple):
-    """A size to write, and where."""
+    """A vocabulary size, and the targets to write it to."""
 
     label: str
     vocab_size: int
@@ -169,7 +169,7 @@ class _Size(NamedTuple):
 
 
 class _Made(NamedTuple):
-    """The tokenizer of a size."""
+    """The tokenizer of one size."""
 
     size: _Size
     tok: byteweld.Tokenizer
@@ -178,7 +178,7 @@ class _Made(NamedTuple):
 
 
 def prepare(arguments: list[str]) -> list[str]:
-    """Detect --progress json before parsing, so that a usage error is a JSON line, too."""
+    """Detect --progress json before parsing, so that usage errors are JSON lines as well."""
     pairs = itertools.pairwise(arguments)
     _output.progress_as_json("--progress=json" in arguments or ("--progress", "json") in pairs)
     return arguments
@@ -204,9 +204,9 @@ def run(
     """Learn a vocabulary from a corpus and write it, with a training report next to it.
 
     The result depends only on the documents, the recipe and the size, not on the number of threads
-    or the order of the files. Folders of saved counts (see `byteweld count`) are sources, too. The
+    or the order of the files. A folder of saved counts (see `byteweld count`) is also a SOURCE. The
     report, tokenizer.training.json, has the recipe, statistics of the corpus, the count of every
-    merge and the timings.
+    merge, and timings.
     """
     started = time.perf_counter()
     _output.progress_as_json(progress == "json")
@@ -263,7 +263,7 @@ def _load_start(path: str | None, *, ascii_only: bool) -> byteweld.Tokenizer | N
         return None
     if ascii_only:
         raise _errors.UsageError(
-            "--ascii-only cannot be used with --start, which keeps its alphabet; leave one out"
+            "--ascii-only cannot be used with --start, which sets the alphabet; leave one out"
         )
     return options.load_tokenizer(path)
 
@@ -289,7 +289,7 @@ def _sizes(
         if vocab_size is None:
             if recipe.name not in ("ck", "ck-ascii") or start is not None:
                 raise _errors.UsageError(
-                    f"recipe {recipe.name!r} needs a size; pass --vocab-size N"
+                    f"recipe {recipe.name!r} needs a vocabulary size; pass --vocab-size N"
                 )
             vocab_size = _CK_VOCAB_SIZE
         given = {"": vocab_size}
@@ -303,12 +303,12 @@ def _sizes(
                 raise
             wrong = re.sub(r"^vocab_size is (-?\d+); it must", r"\1 must", str(error))
             raise _errors.UsageError(f"--sizes is {sizes!r}; {wrong}") from None
-    # ck's max_piece_bytes is never written: it limits rendered bytes, our max_token_bytes raw ones.
-    wanted = [(writing.out, writing.format)]
+    # ck's max_piece_bytes is not written: it limits rendered bytes, max_token_bytes raw ones.
+    targets = [(writing.out, writing.format)]
     if writing.binary_out is not None:
-        wanted.append((writing.binary_out, "ck"))
+        targets.append((writing.binary_out, "ck"))
     return [
-        _Size(label, size, [_targets.Target(_named(path, label), kind) for path, kind in wanted])
+        _Size(label, size, [_targets.Target(_named(path, label), kind) for path, kind in targets])
         for label, size in given.items()
     ]
 
@@ -336,7 +336,7 @@ def _named(path: str, label: str) -> str:
     file = Path(path)
     if file.name in ("", ".."):
         raise _errors.UsageError(
-            f"{path!r} has no file name, to which --sizes would add {label!r}; "
+            f"{path!r} has no file name for --sizes to add {label!r} to; "
             "pass one, such as tokenizer.json"
         )
     end = "/" if path.endswith("/") else ""
@@ -359,7 +359,7 @@ def _check_targets(smallest: byteweld.Vocabulary, plan: list[_Size], *, force: b
 
 @contextlib.contextmanager
 def _resumable(checkpoint: str | None) -> Iterator[None]:
-    """On an interrupt, say how to resume."""
+    """On an interrupt, add how to resume to the message."""
     try:
         yield
     except KeyboardInterrupt:
@@ -369,7 +369,7 @@ def _resumable(checkpoint: str | None) -> Iterator[None]:
 
 
 class _Display(_corpus.Bars):
-    """Shows the progress of a training, one bar per stage."""
+    """Shows the progress of training, one bar per stage."""
 
     def __init__(self, sources: Sources, checkpoint: str | None) -> None:
         super().__init__(sources)
@@ -396,10 +396,10 @@ class _Display(_corpus.Bars):
 def _cut(
     trained: byteweld.Tokenizer, size: _Size, counts: byteweld.Counts, threads: int | None
 ) -> _Made:
-    assert trained.training is not None  # it was trained just now
+    assert trained.training is not None  # it was just trained
     is_whole = size.vocab_size == trained.training.vocab_size
     tok = trained if is_whole else trained.cut(size.vocab_size)
-    assert tok.training is not None  # a cut keeps its training
+    assert tok.training is not None  # `cut` keeps it
     return _Made(size, tok, tok.training, _corpus.bytes_per_token(tok, counts, threads))
 
 
@@ -410,10 +410,10 @@ def _conclude(made: list[_Made], counted: Counted, elapsed: float) -> None:
     largest = max(made, key=lambda one: one.size.vocab_size)
     training, vocab = largest.training, largest.tok.vocab
     if training.stop == "size":
-        said = f"learned {_output.amount(training.merges_learned, 'merge')}"
+        summary = f"learned {_output.amount(training.merges_learned, 'merge')}"
     else:
-        said = str(training)
-    _output.say(f"{said} ({_output.seconds(training.merge_seconds)})")
+        summary = str(training)
+    _output.say(f"{summary} ({_output.seconds(training.merge_seconds)})")
     longest = sorted(vocab.ordinary(), key=lambda item: (-len(item[1]), item[0]))[:_LONGEST]
     shown = (_output.shortened(visible(token[:200]), 40) for _, token in longest if len(token) > 1)
     words = "  ".join(shown)
