@@ -123,5 +123,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     import difflib  # slow to import, and only errors need it
 
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    lowered = {text.lower(): text for text in known}
+    near = difflib.get_close_matches(name.lower(), lowered, n=1)
+    return f"; did you mean {lowered[near[0]]!r}?" if near else ""

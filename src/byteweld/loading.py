@@ -47,6 +47,8 @@ def load(
     with the same options is faster. It is created if missing, and holds at most 32 files of some
     megabytes each. Only formats of one file are cached: rank files and tokenizer.json.
     """
+    if not os.fspath(path):
+        raise FileNotFoundError("'': no such file; the name is empty")
     file = Path(path)
     if file.name == os.fspath(path) and not file.exists():
         tok = _load_by_name(file, format, options)
@@ -73,7 +75,10 @@ def _load_by_name(file: Path, format: str | None, options: dict[str, Any]) -> To
     if not encodings.has_encoding(name):
         if file.suffix:
             return None
-        hint = nearest(name, encodings.list_encoding_names())
+        try:
+            hint = f"; the encoding of that model is {encodings.encoding_name_for_model(name)!r}"
+        except KeyError:
+            hint = nearest(name, encodings.list_encoding_names())
         raise FileNotFoundError(f"{name}: no such file, and no encoding of that name{hint}")
     if format is not None or options:
         given = ", ".join([*(["format"] if format is not None else []), *options])

@@ -181,6 +181,8 @@ def _open_paths(
 def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
     if isinstance(source, str | os.PathLike):
         return True
+    if isinstance(source, bytes):
+        raise TypeError("the source is bytes; for a document, pass documents=[...]")
     if isinstance(source, set | frozenset):
         raise TypeError("a set has no order; pass a list of paths, or documents=[...]")
     if not isinstance(source, list | tuple) or not source:
@@ -188,6 +190,11 @@ def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
     kinds = {isinstance(item, bytes) for item in source}
     if len(kinds) > 1:
         raise TypeError("paths and documents in one list; pass the paths, and documents=[...]")
+    for item in source:
+        if not isinstance(item, bytes | str | os.PathLike):
+            raise TypeError(
+                f"the list contains {item!r}; expected paths of files, folders or saved counts"
+            )
     return not kinds.pop()
 
 

@@ -46,6 +46,14 @@ def test_something_must_be_given():
         train(iter([TEXT]), documents=[TEXT])
 
 
+def test_what_is_neither_a_path_nor_documents_is_named(tmp_path):
+    with pytest.raises(TypeError, match="the source is bytes"):
+        train(TEXT.encode())
+    for item in (None, 5, byteweld.count(documents=[TEXT])):
+        with pytest.raises(TypeError, match=r"the list contains .*; expected paths"):
+            train([str(tmp_path), item])
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -54,6 +62,8 @@ def test_something_must_be_given():
         ["x" * 100_000],
         ["é" * 200],
         ["a\0b"],
+        ["a \ud800 b"],
+        "a \ud800 b",
         "low\nlower",
         "x" * 300,
         "x/" * 5000,

@@ -77,10 +77,14 @@ def _resolve(source: Source, wanted: frozenset[str], skipped: Counter[str]) -> I
 
 
 def _can_be_path(text: str) -> bool:
-    if "\n" in text or "\0" in text:
-        return os.path.lexists(text) if "\0" not in text and len(text) < _MAX_NAME_BYTES else False
-    name_bytes = max(map(len, os.fsencode(text).split(os.fsencode(os.sep))))
-    return name_bytes <= _MAX_NAME_BYTES and len(os.fsencode(text)) < _MAX_PATH_BYTES
+    try:
+        path = os.fsencode(text)
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    longest = max(map(len, path.split(os.fsencode(os.sep))))
+    if b"\0" in path or longest > _MAX_NAME_BYTES or len(path) >= _MAX_PATH_BYTES:
+        return False
+    return b"\n" not in path or os.path.lexists(path)
 
 
 def _outside(files: list[Path], folder: Source) -> list[Path]:
