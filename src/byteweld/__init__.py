@@ -1,6 +1,6 @@
-"""byteweld: train, encode, decode, convert and look into byte-level BPE. The public names.
+"""byteweld: train, encode, decode, convert and inspect byte-level BPE tokenizers.
 
-What loading and encoding need is imported at once; the rest when it is first named.
+Names that loading and encoding need are imported at once, all others on first use.
 """
 
 import typing as _typing
@@ -84,8 +84,8 @@ __all__ = [
     "train",
 ]
 
-# Module -> its names, as above.
-_LATER = {
+# Module -> the names imported from it on first use.
+_LAZY = {
     "api": ("compare", "count", "evaluate", "train"),
     "comparison.corpora": ("Comparison",),
     "counts": ("Counts",),
@@ -98,7 +98,7 @@ _LATER = {
     "training": ("Training", "TrainingEvent"),
 }
 
-# Deprecated name -> where it is today.
+# Deprecated name -> its replacement.
 _MOVED = {
     "Checkpoint": "byteweld.training.checkpoint.Checkpoint",
     "Corpus": "byteweld.corpus.Corpus",
@@ -123,7 +123,7 @@ def __getattr__(name: str) -> object:
         )
         module, _, attribute = _MOVED[name].rpartition(".")
         return getattr(importlib.import_module(module), attribute)
-    for module, names in _LATER.items():
+    for module, names in _LAZY.items():
         if name in names:
             value: object = getattr(importlib.import_module(f"byteweld.{module}"), name)
             globals()[name] = value

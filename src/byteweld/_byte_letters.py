@@ -1,6 +1,6 @@
-"""GPT-2's byte letters: the bijection by which JSON files write raw bytes as visible characters.
+"""GPT-2's byte letters: the bijection that writes raw bytes as visible characters in JSON files.
 
-0x21-0x7E, 0xA1-0xAC and 0xAE-0xFF stand for themselves; the other 68 bytes, in order, are U+0100
+0x21-0x7E, 0xA1-0xAC and 0xAE-0xFF stand for themselves; the other 68 bytes map, in order, to U+0100
 onward.
 """
 
@@ -12,7 +12,7 @@ _HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
 BYTE_TO_CHAR: dict[int, str] = {byte: chr(byte) for byte in _VISIBLE} | {
     byte: chr(0x100 + n) for n, byte in enumerate(_HIDDEN)
 }
-# The order of the letters, which is the order of Hugging Face's byte ids.
+# In the order of the letters, which is that of Hugging Face's byte ids.
 BYTES_BY_LETTER = bytes(byte for _, byte in sorted((c, b) for b, c in BYTE_TO_CHAR.items()))
 CHAR_TO_BYTE: dict[str, int] = {char: byte for byte, char in BYTE_TO_CHAR.items()}
 

@@ -45,10 +45,10 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool =
 def replace_folder(
     path: str | os.PathLike[str], *, overwrite: bool = False, is_ours: Callable[[Path], bool]
 ) -> Iterator[Path]:
-    """Yield a temporary folder beside `path` to write to; on success, it becomes `path`.
+    """Yield a temporary folder next to `path` to write to; on success, it becomes `path`.
 
     Raises FileExistsError if `path` exists, is not an empty folder, and `overwrite` is False; or if
-    it is a folder that `is_ours` rejects: files of others are never removed.
+    it is a folder that `is_ours` rejects: files that byteweld did not write are never removed.
     """
     check_folder(path, overwrite=overwrite, is_ours=is_ours)
     target = Path(path)

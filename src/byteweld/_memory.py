@@ -1,8 +1,8 @@
 """Memory budgets: parse them, measure the process, divide the remainder.
 
-A budget bounds the resident set of the whole process. Subtract what the process already uses; the
-remainder is divided between the threads' buffers, the count tables and the result. What does not
-fit is spilled to an unnamed file in TMPDIR.
+A budget bounds the resident set of the whole process. What the process already uses is subtracted,
+and the remainder is divided between the threads' buffers, the count tables and the result. Counts
+that do not fit spill to an unnamed file in TMPDIR.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _THREAD_BYTES = 8 << 20
 _ARROW_BYTES = 32 << 20
 # Smaller tables would spill all the time.
 _MIN_TABLE_BYTES = 4 << 20
-# One part in this many of the budget is left to the allocator, which wastes some memory.
+# One part in this many of the budget is reserved for the allocator's overhead.
 _ALLOCATOR_SHARE = 8
 # Merging does not get faster with more than this.
 _MAX_MERGE_BYTES = 256 << 20
@@ -87,7 +87,7 @@ def _unit_note(memory: Memory) -> str:
 
 
 def resident_bytes() -> int:
-    """Return the memory the process uses now or, where that is not available, its peak."""
+    """Return the memory that the process uses now or, if that is not available, its peak."""
     _trim_heap()
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
@@ -111,7 +111,7 @@ def _trim_heap() -> None:
 
 
 def training_bytes(distinct: int, distinct_bytes: int, new_ids: int) -> int:
-    """Return an upper bound for the memory of a training, not including the counts.
+    """Return an upper bound on the memory of a training, not including the counts.
 
     Measured on prose, random words and random bytes, from 1,000 to 400,000 tokens. The pre-tokens
     and the lists of pair positions take up to 14 bytes per byte, a token with its Python values up

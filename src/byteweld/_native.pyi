@@ -1,6 +1,6 @@
 """The compiled engine. Private: the public API is `byteweld.Tokenizer` and the verbs.
 
-`allowed` and `disallowed` are "all", or texts of special tokens; None is the same as no texts.
+`allowed` and `disallowed` are "all" or the special tokens themselves; None means no tokens.
 """
 
 import os
@@ -37,7 +37,7 @@ _Engine = Literal["whole", "scanner", "automaton", "backtracking"]
 
 @final
 class Documents:
-    """The documents of files, one after another."""
+    """Iterates over the documents of files."""
 
     def __new__(
         cls,
@@ -57,7 +57,7 @@ class Documents:
 
 @final
 class MemoryLimit:
-    """How much memory counts may use, in bytes, and the folder for the rest."""
+    """How much memory counts may use, in bytes, and the folder they spill to."""
 
     def __new__(
         cls,
@@ -72,7 +72,7 @@ class MemoryLimit:
 
 @final
 class Counts:
-    """Pre-tokens and how often each occurs. Sums: distinct, their bytes, total, its bytes."""
+    """How often each pre-token occurs. Sums: (distinct, distinct bytes, total, total bytes)."""
 
     def __new__(cls, items: Sequence[tuple[bytes, int]]) -> Counts: ...
     def __len__(self) -> int: ...
@@ -96,7 +96,7 @@ class Counts:
 
 @final
 class CountLoader:
-    """Takes sorted batches, part after part, and checks each pre-token."""
+    """Loads sorted batches, part by part, and checks each pre-token."""
 
     def __new__(cls, *, limit: MemoryLimit | None) -> CountLoader: ...
     def add(

@@ -1,4 +1,4 @@
-"""Text as Python has it, and its bytes: batches, surrogates, character offsets, trusted spans.
+"""Convert between str and UTF-8: batches, surrogates, character offsets, trusted spans.
 
 A str may hold surrogates, which UTF-8 cannot encode. As in tiktoken, a pair of them is one
 character and a lone one is U+FFFD. Offsets in characters always index the caller's str.
@@ -42,7 +42,7 @@ def batches(
 
 
 def utf8(text: Text) -> bytes:
-    """Return the bytes of a text, as the engine encodes them.
+    """Return the bytes of a text, as the engine sees them.
 
     >>> utf8("a\\ud83d\\ude00") == "a😀".encode() and utf8("\\ud83d") == "\\ufffd".encode()
     True
@@ -58,7 +58,7 @@ def utf8(text: Text) -> bytes:
 
 
 def split_half(text: str) -> tuple[str, str]:
-    """Split off a last character that is the first half of a surrogate pair.
+    """Split off the last character if it is the first half of a surrogate pair.
 
     >>> split_half("a\\ud83d"), split_half("a")
     (('a', '\\ud83d'), ('a', ''))
@@ -105,7 +105,7 @@ def start_of(text: str, byte_length: int) -> str:
 
 
 class _Positions:
-    """Indices of the text's characters in the str, where a surrogate pair is two characters."""
+    """Maps characters to indices of the str, in which a surrogate pair takes two."""
 
     def __init__(self, text: str) -> None:
         pairs = () if text.isascii() else _PAIR.finditer(text)
@@ -121,7 +121,7 @@ class _Positions:
 
 
 def span_bytes(spans: Iterable[tuple[Text, bool]]) -> tuple[list[bytes], list[bool]]:
-    """Check spans of (text, trusted); return their bytes, which joined are those of the text.
+    """Check spans of (text, trusted); return their bytes, which concatenate to the whole text's.
 
     If two spans share a surrogate pair, each gets half of its bytes, so that the character lies in
     neither.
@@ -133,7 +133,7 @@ def span_bytes(spans: Iterable[tuple[Text, bool]]) -> tuple[list[bytes], list[bo
         raise TypeError(f"expected an iterable of (text, trusted), found {type(spans).__name__}")
     texts: list[bytes] = []
     trusts: list[bool] = []
-    waiting: tuple[int, str] | None = None  # a span, and the half of a pair at its end
+    waiting: tuple[int, str] | None = None  # a span's number, and the half of a pair at its end
     for number, span in enumerate(spans):
         text, trusted = _checked_span(number, span)
         trusts.append(trusted)

@@ -1,4 +1,4 @@
-"""The public functions that connect modules: train, count, compare, evaluate. No computation."""
+"""The public functions that connect the modules: train, count, compare, evaluate."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def train(
         documents: strings or bytes to train on, alone or together with `source`.
         recipe: the name of a preset, or a Recipe. Default: `modern`, or the recipe of `start`
             where it is known.
-        start: a tokenizer to extend. All its ids and merges stay; further merges are learned with
-            its pattern and get the ids after its highest.
+        start: a tokenizer to extend. It keeps all its ids and merges; further merges are learned
+            with its pattern and get the ids after its highest.
         bos, eos, pad, unk: the special tokens with these roles; added to the special tokens if they
             are not among them.
         checkpoint: a folder for the counts and the merges so far. If the training is interrupted,
@@ -57,7 +57,7 @@ def train(
         prune: ignore pre-tokens that occur less often than this; see `Counts.prune`.
         num_threads: default: one per processor. The result does not depend on it.
         memory: a budget for the whole process, such as "2GB" (a number is bytes). Counts that do
-            not fit are kept on disk; a training that does not fit is refused. The result does not
+            not fit go to disk; a training that does not fit is refused. The result does not
             depend on it.
         progress: called with TrainingEvents: count (bytes read), start, merge (every 100),
             complete.

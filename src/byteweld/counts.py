@@ -1,4 +1,4 @@
-"""Counts: how often each pre-token occurs. Parallel and distributed counting add up tables."""
+"""Counts: how often each pre-token occurs. Tables add up, so counting can be distributed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BATCH_BYTES = 8 << 20
 class Counts:
     """How often each pre-token occurs (64-bit). Immutable.
 
-    Counts that do not fit a memory budget stay on disk, in an unnamed file, and are read in order.
+    Counts that do not fit in a memory budget are in an unnamed file on disk, and are read in order.
 
     >>> counts = Counts({b"low": 5, b"lower": 2})
     >>> counts[b"low"], len(counts), counts.total
@@ -102,7 +102,7 @@ class Counts:
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether the counts are on disk, because they did not fit the memory budget."""
+        """Whether the counts are on disk because they did not fit in the memory budget."""
         return self._table.is_spilled
 
     @property
@@ -124,7 +124,7 @@ class Counts:
         return self._table.most_common(len(self) if n is None else max(n, 0))
 
     def batches(self) -> Iterator[tuple[list[bytes], Any]]:
-        """Yield all pre-tokens in batches, each with an array of its counts, in no given order."""
+        """Yield all pre-tokens in batches, each with an array of counts, in no particular order."""
         for part in range(PARTS):
             for offsets, data, counts in counts_files.batches(self._table, part):
                 yield _split(offsets, data), counts
@@ -143,7 +143,7 @@ class Counts:
     ) -> Counts:
         """Add any number of tables and folders of saved tables; their order does not matter.
 
-        With `memory`, tables that do not fit the budget are merged on disk.
+        With `memory`, tables that do not fit in the budget are merged on disk.
         """
         found = [
             table if isinstance(table, Counts) else Counts.load(table, memory=memory)
@@ -321,7 +321,7 @@ def _merged_facts(all_facts: list[Facts]) -> Facts:
         if facts.pruning is not None:
             pruning = facts.pruning if pruning is None else pruning + facts.pruning
     return Facts(
-        # Of several spellings of a pattern keep the same one, whatever the order of the tables.
+        # Of several spellings, always the same one, whatever the order of the tables.
         pattern=first.pattern
         if first.pattern is None
         else min(p for p in patterns if p is not None),

@@ -26,12 +26,12 @@ _NAMES = tuple(f"part-{part:02}.parquet" for part in range(PARTS))
 _PART_NAME = re.compile(r"part-[0-9]{2}\.parquet")
 # Distinct pre-tokens and their bytes; all pre-tokens, repetitions included, and their bytes.
 Sums = tuple[int, int, int, int]
-_ROWS = 1 << 16  # read at once; the engine's row groups have as many
+_ROWS = 1 << 16  # per read; the size of the engine's row groups
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pruning:
-    """Which rare pre-tokens were left out, and bounds for the error. The bounds of sums add up.
+    """Which rare pre-tokens were left out, and bounds on the error. Adding counts adds the bounds.
 
     A pre-token's count is too small by at most `word_error`. The count of a pair of tokens, at any
     step of a training, is too small by at most `pair_error`: the count of the most frequent pair of
@@ -59,7 +59,7 @@ class Pruning:
 class Facts:
     """How the counts were made."""
 
-    pattern: str | None = None  # split the documents
+    pattern: str | None = None  # that split the documents
     boundaries: tuple[str, ...] | None = None  # special tokens that split them; None if unknown
     alphabet: str | None = None  # "ascii" if no other bytes were allowed
     skipped_documents: int = 0
@@ -123,7 +123,7 @@ def _write_part(file: Path, table: _native.Counts, part: int, metadata: dict[str
 
 def batches(table: _native.Counts, part: int) -> Iterator[tuple[Any, Any, Any]]:
     """Yield the (offsets, data, counts) of one part, ordered by pre-token."""
-    # The engine would import numpy when it makes the first array, and an interrupt then is a panic.
+    # Otherwise the engine imports numpy for the first array, and Ctrl-C during that is a panic.
     import numpy as np  # noqa: F401
 
     position: int | None = 0
@@ -372,7 +372,7 @@ def _schema() -> Any:
 
 
 def arrow() -> tuple[Any, Any]:
-    """Import pyarrow, or say how to install it."""
+    """Import pyarrow; if it is missing, raise an error that says how to install it."""
     try:
         import pyarrow
         import pyarrow.parquet

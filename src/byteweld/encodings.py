@@ -1,6 +1,6 @@
-"""Encodings by name: the public ones of tiktoken, and any vocabulary file in your own folders.
+"""Encodings by name: tiktoken's public ones, and any vocabulary file in your own folders.
 
-Files are searched in the folders of BYTEWELD_PATH and in tiktoken's cache, never on the network.
+Files are looked up in the folders of BYTEWELD_PATH and in tiktoken's cache, never downloaded.
 The files of public encodings are checked against their SHA-256. Each encoding is loaded once.
 """
 
@@ -29,10 +29,10 @@ from byteweld.vocab import Vocabulary
 
 # ---------------------------------------------------------------------- facts (tiktoken 0.14)
 
-# Rank files are named by their address in tiktoken's cache.
-_ADDRESS: Final = "https://openaipublic.blob.core.windows.net/"
+# tiktoken's cache names a rank file by the hash of its URL.
+_URL: Final = "https://openaipublic.blob.core.windows.net/"
 
-# GPT-2 was published as these two, which hold what r50k_base's rank file holds.
+# GPT-2 was published as these two files, which are equivalent to r50k_base's rank file.
 _GPT2_FILES: Final[Mapping[str, str]] = {
     "encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
     "vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
@@ -80,13 +80,13 @@ def encoding_name_for_model(model_name: str) -> str:
         if model_name in models.split():
             return encoding
     starts = {start: name for name, those in _MODEL_STARTS.items() for start in those.split()}
-    fitting = [start for start in starts if model_name.startswith(start)]
-    if not fitting:
+    matching = [start for start in starts if model_name.startswith(start)]
+    if not matching:
         raise KeyError(
             f"no encoding is known for the model {model_name!r}; pass the name of an encoding to "
             "get_encoding"
         )
-    return starts[max(fitting, key=len)]
+    return starts[max(matching, key=len)]
 
 
 def encoding_for_model(model_name: str) -> Tokenizer:
@@ -170,7 +170,7 @@ def _load_public(name: str, encoding: PublicEncoding) -> Vocabulary:
             "add that to BYTEWELD_PATH: nothing is downloaded"
         )
     digests = _GPT2_FILES if len(found) == 2 else {"ranks": RANK_FILES[encoding.ranks]}
-    # Read exactly the bytes that were checked, under names that their format knows.
+    # Load exactly the bytes that were checked, under names that the format recognizes.
     with tempfile.TemporaryDirectory(prefix="byteweld-") as folder:
         for file, (new_name, digest) in zip(found, digests.items(), strict=True):
             (Path(folder) / new_name).write_bytes(_read_checked(file, digest))
@@ -216,15 +216,15 @@ def _read_checked(file: Path, digest: str) -> bytes:
 
 
 def _tiktoken_cache() -> Path | None:
-    """Return the folder where tiktoken keeps its downloads; None if disabled by an empty name."""
+    """Return tiktoken's download cache; None if an empty variable disables it."""
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
             return Path(os.environ[variable]) if os.environ[variable] else None
     return Path(tempfile.gettempdir()) / "data-gym-cache"
 
 
-def _cache_name(address: str) -> str:
-    return hashlib.sha1(f"{_ADDRESS}{address}".encode(), usedforsecurity=False).hexdigest()
+def _cache_name(path: str) -> str:
+    return hashlib.sha1(f"{_URL}{path}".encode(), usedforsecurity=False).hexdigest()
 
 
 # ---------------------------------------------------------------------- own folders
@@ -240,9 +240,9 @@ def _shown_folders() -> str:
 
 
 def _candidates(folder: Path, name: str) -> Iterator[Path]:
-    """Yield the files and folders that an encoding's name can mean, the likeliest first."""
+    """Yield the files and folders that an encoding's name can mean, in order of preference."""
     if name in ("", "..") or Path(name).name != name:
-        return  # a path, which is for byteweld.load
+        return  # a path, not a name
     own = folder / name
     for path in (folder / f"{name}.tiktoken", folder / f"{name}.json"):
         if path.is_file():

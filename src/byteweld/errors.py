@@ -7,10 +7,10 @@ ByteweldError
 ├── CorpusError (ValueError)        a corpus file cannot be read; has .path, .offset
 ├── PatternError (ValueError)       a pattern cannot be compiled, or exceeded its limit
 ├── UnsupportedError (ValueError)   valid, but this format or recipe cannot hold it
-├── BudgetError (ValueError)        a memory budget that is too small; has .needed
+├── BudgetError (ValueError)        a memory budget is too small; has .needed
 ├── SpecialTokenError (ValueError)  a special token was found in text
-├── UnknownIdError (KeyError)       an id outside the vocabulary; has .id
-└── NativeError (RuntimeError)      a bug of byteweld; please report it
+├── UnknownIdError (KeyError)       an id is not in the vocabulary; has .id
+└── NativeError (RuntimeError)      a bug in byteweld; please report it
 
 Missing files stay FileNotFoundError; wrong types stay TypeError.
 """
@@ -77,11 +77,11 @@ class PatternError(ByteweldError, ValueError):
 
 
 class UnsupportedError(ByteweldError, ValueError):
-    """Valid, but this format or recipe cannot hold it; nothing is dropped silently."""
+    """A valid value that this format or recipe cannot hold; nothing is dropped silently."""
 
 
 class BudgetError(ByteweldError, ValueError):
-    """A memory budget that is too small; `needed` bytes would do, if known."""
+    """A memory budget is too small; `needed` bytes would be enough (None if unknown)."""
 
     def __init__(self, message: str, *, needed: int | None = None) -> None:
         self.needed = needed
@@ -100,7 +100,7 @@ class SpecialTokenError(ByteweldError, ValueError):
 
 
 class UnknownIdError(ByteweldError, KeyError):
-    """An id outside the vocabulary."""
+    """An id is not in the vocabulary."""
 
     def __init__(self, message: str, id: int | None = None) -> None:
         self.message = message
@@ -112,11 +112,11 @@ class UnknownIdError(ByteweldError, KeyError):
 
 
 class NativeError(ByteweldError, RuntimeError):
-    """The engine failed one of its own checks. Please report it with the input that did it."""
+    """The engine failed one of its own checks. Please report it with the input that caused it."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?`, to end an error about an unknown name; empty if none is near.
+    """Return `; did you mean 'x'?` for an error about an unknown name; empty if none is similar.
 
     >>> nearest("gtp2", ["gpt2", "o200k"])
     "; did you mean 'gpt2'?"

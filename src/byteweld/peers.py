@@ -1,7 +1,7 @@
 """Peers: the real tiktoken and tokenizers with a given vocabulary, to compare byteweld with.
 
-A peer that reads the format of a tokenizer's file reads the file itself. For any other format
-byteweld writes a copy in one that the peer reads.
+A peer that supports the format of a tokenizer's file reads that file. For any other format,
+byteweld writes a copy that the peer can read.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _COPIES: Final[Mapping[PeerName, str]] = {
     "tiktoken": "ranks.tiktoken",
     "tokenizers": "tokenizer.json",
 }
-# tiktoken gives each text to a thread of its own; for shorter texts (in characters) that takes
-# more time than it saves.
+# tiktoken encodes each string on a separate thread; for strings with fewer characters on average,
+# that costs more time than it saves.
 _SHORT_TEXT: Final = 1000
 _WHOLE_TEXT: Final = r"(?s:.+)"  # tiktoken requires a pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A peer with a vocabulary. It takes text only: input that is not UTF-8 is an error."""
+    """A peer with a vocabulary. It encodes only str, so input that is not UTF-8 is an error."""
 
     library: PeerName
     version: str
@@ -66,7 +66,7 @@ class Peer:
         return f"{self.library} {self.version}"
 
     def encode(self, texts: Sequence[bytes]) -> tuple[Encoded, float]:
-        """Return the ids of texts, and the seconds that the peer itself took."""
+        """Return the ids of the documents, and the seconds that the peer itself took."""
         import numpy as np
 
         decoded = [_text(text) for text in texts]
@@ -100,7 +100,7 @@ def open_peer(
     Args:
         path, format: None for a vocabulary without a file.
         library: which peer; by default the one that reads the format.
-        pattern: the pattern of a rank file, as tiktoken is to get it; by default that of `vocab`.
+        pattern: the pattern of a rank file, as passed to tiktoken; by default that of `vocab`.
             Anything else that a file lacks comes from `vocab`.
         specials: whether special tokens in text become their ids, or are ordinary text.
         num_threads: by default one per processor.
@@ -175,7 +175,7 @@ def _read_ranks(path: Path, format: str | None) -> tuple[dict[bytes, int], str |
 
 @contextlib.contextmanager
 def _uncached() -> Iterator[None]:
-    """Make tiktoken read local files, not copies that it cached before."""
+    """Make tiktoken read the file itself, not a copy in its cache."""
     before = os.environ.get("TIKTOKEN_CACHE_DIR")
     os.environ["TIKTOKEN_CACHE_DIR"] = ""
     try:

@@ -1,7 +1,7 @@
-"""The proof that two encoders agree: both encode all documents in batches, and ids are compared.
+"""Prove that two encoders agree: both encode all documents in batches, and the ids are compared.
 
-The result says how much was the same, or where the first difference is. Memory is that of one
-batch. Nothing is printed here, and no peer is known (see `peers`).
+The result says how much was equal, or where the first difference is. Only one batch is in memory.
+Nothing is printed, and the encoders can be any (see `peers`).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     import numpy as np  # slow to import
     from numpy.typing import NDArray
 
-    # The ids of several texts in one array, and the offsets of each, as from `encode_ragged`.
+    # The ids of several documents in one array, and an array of offsets, as in `encode_ragged`.
     Encoded = tuple[NDArray[np.uint32], NDArray[np.int64]]
 
 # A peer may use a hundred bytes of memory for every token of a batch.
 _BATCH_BYTES = 2 << 20
-# Counted for every document: empty lines must not make an endless batch.
+# Added for every document, so that a batch of empty lines ends, too.
 _DOCUMENT_BYTES = 64
-_KEPT_FAILURES = 10
+_MAX_SKIPPED = 10
 
 
 class Position(NamedTuple):
-    """The first difference: which text of the batch, and which token of that text."""
+    """The first difference: the index of the document in its batch, and of the token in that."""
 
     text: int
     token: int
@@ -42,13 +42,13 @@ class Document(NamedTuple):
 
 
 class Side(Protocol):
-    """One of the two encoders, with its name for people."""
+    """One of the two encoders, with a human-readable name."""
 
     @property
     def name(self) -> str: ...
 
     def encode(self, texts: Sequence[bytes]) -> tuple[Encoded, float]:
-        """Return the ids of texts, and the seconds that encoding alone took."""
+        """Return the ids of the documents, and the seconds that encoding alone took."""
 
 
 class Difference(NamedTuple):
@@ -69,12 +69,12 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Proof:
-    """How much was compared and is the same, and what stopped the comparison, if anything did."""
+    """How much was compared and found equal, and what stopped the comparison, if anything did."""
 
     documents: int = 0
     tokens: int = 0
     bytes: int = 0
-    seconds: tuple[float, float] = (0.0, 0.0)  # that each side took for encoding
+    seconds: tuple[float, float] = (0.0, 0.0)  # that each side spent encoding
     skipped: tuple[Failure, ...] = ()  # the first few
     skipped_documents: int = 0
     difference: Difference | None = None
@@ -90,7 +90,7 @@ class Proof:
 
 
 def first_difference(one: Encoded, other: Encoded) -> Position | None:
-    """Return the first difference of two encodings of the same texts, or None.
+    """Return the first difference between two encodings of the same documents, or None.
 
     >>> import numpy as np
     >>> first_difference(
@@ -105,12 +105,12 @@ def first_difference(one: Encoded, other: Encoded) -> Position | None:
     other_ids, other_offsets = other
     if len(offsets) != len(other_offsets):
         raise ValueError(
-            f"one side has {len(offsets) - 1} texts, the other {len(other_offsets) - 1}"
+            f"one side has {len(offsets) - 1} documents, the other {len(other_offsets) - 1}"
         )
     if np.array_equal(offsets, other_offsets) and np.array_equal(ids, other_ids):
         return None
-    # Up to the first text whose length differs, both have the same offsets: the first id that
-    # differs before it leads to its text. If no id does, that text itself is the first to differ.
+    # Both have the same offsets up to the first document whose number of ids differs. If an id
+    # before that differs, its document is the first difference; otherwise, this document is.
     texts = int(np.argmax(np.append(offsets[1:] != other_offsets[1:], True)))
     same_length = int(offsets[texts])
     unequal = ids[:same_length] != other_ids[:same_length]
@@ -120,7 +120,7 @@ def first_difference(one: Encoded, other: Encoded) -> Position | None:
 
 
 def ids_of(encoded: Encoded, text: int) -> NDArray[np.uint32]:
-    """Return the ids of one text."""
+    """Return the ids of one document."""
     ids, offsets = encoded
     return ids[offsets[text] : offsets[text + 1]]
 
@@ -191,7 +191,7 @@ def _compare_singly(
             pass
         elif skip_failures and failure.side == theirs.name:
             proof.skipped_documents += 1
-            proof.skipped = (*proof.skipped, failure)[:_KEPT_FAILURES]
+            proof.skipped = (*proof.skipped, failure)[:_MAX_SKIPPED]
         else:
             proof.failure = failure
         if proof.is_over:

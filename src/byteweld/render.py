@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from byteweld.markup import Html  # only HTML needs it
 
 _MARKS = {" ": "·", "\n": "⏎", "\t": "⇥"}
-# Characters with a meaning of their own here are written out when the text contains them.
+# Characters that have a special meaning here are written out if the text contains them.
 _TAKEN = frozenset("·⏎⇥⟨⟩⟦⟧◌")
 
 # 256-color codes: light backgrounds under black letters, consecutive ones far apart in hue.
@@ -157,7 +157,7 @@ def _plain(span: Span) -> str:
 
 
 def namer(tokens: Mapping[int, bytes], color: bool) -> Callable[[int], str]:
-    """Return a function that names a token in a line of text, with its background if `color`."""
+    """Return a function that shows a token within a line, with its background if `color`."""
 
     def name(token_id: int) -> str:
         return painted(token_id, visible(tokens[token_id]), color)
@@ -193,7 +193,7 @@ def decimal(value: float | None, places: int = 2) -> str:
 
 
 def more_line(count: int, noun: str, indent: int) -> Iterator[str]:
-    """Yield a line that counts the items left out, if there are any."""
+    """Yield a line with the number of items not shown, if there are any."""
     if count > 0:
         yield f"{' ' * indent}... and {count:,} more {noun}{'' if count == 1 else 's'}"
 
@@ -218,7 +218,7 @@ def width(text: str) -> int:
 def columns(
     rows: Sequence[Sequence[str]], *, right: Collection[int] = (), gap: str = "  "
 ) -> Iterator[str]:
-    """Yield rows aligned in columns, those in `right` to the right; lines have no trailing space.
+    """Yield rows in aligned columns, those in `right` right-aligned, without trailing spaces.
 
     >>> list(columns([["file", "bytes"], ["a", "12"]], right=[1]))
     ['file  bytes', 'a        12']
@@ -241,7 +241,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def tile(token_id: int, token: bytes, *, is_special: bool = False, kind: str = "") -> Html:
-    """Return a token as an element, tinted by its id as in the studio; its title describes it.
+    """Return a token as an element, colored by its id as in the studio; its title describes it.
 
     >>> tile(97, b"<")
     '<span class="t c2" title="id 97, 1 byte: 3c">&lt;</span>'
@@ -289,7 +289,7 @@ class Displayable(ABC):
 
 @dataclass(frozen=True, repr=False)
 class EncodedText:
-    """A text as its tokens, to look at: `print` shows them; a notebook shows them in color."""
+    """Encoded text to look at: `print` shows its tokens, a notebook shows them in color."""
 
     spans: tuple[Span, ...]
     ends: tuple[int, ...]  # byte offset in the text at which each token ends
@@ -301,7 +301,7 @@ class EncodedText:
 
     @property
     def bytes_per_token(self) -> float | None:
-        """None for an empty text."""
+        """Bytes per token; None if the text is empty."""
         return self.ends[-1] / len(self.spans) if self.spans else None
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""One sentence in many languages, to compare what each costs."""
+"""One sentence in many languages, to compare its number of tokens in each."""
 
 from __future__ import annotations
 

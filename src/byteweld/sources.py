@@ -1,4 +1,4 @@
-"""Sources: what a user passes as a corpus (files, saved counts, documents), and counting it."""
+"""Sources: what a user passes as a corpus (files, saved counts, documents), and how to count it."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ class Sources:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the sources are nothing but Counts in memory."""
+        """Whether all sources are Counts objects, so that nothing needs to be read."""
         has_text = self.corpus is not None or self.documents is not None
         return not has_text and all(isinstance(table, Counts) for table in self.tables)
 
     @property
     def skipped_files(self) -> Mapping[str, int]:
-        """The number of files in folders that were skipped, by extension."""
+        """Number of files skipped in folders, by extension."""
         return {} if self.corpus is None else self.corpus.skipped_files
 
     def facts(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Sources:
         return facts
 
     def by_file(self) -> Iterator[tuple[str, Iterable[bytes]]]:
-        """Yield each file's name and its documents; documents in memory are one file."""
+        """Yield each file's name and its documents; documents in memory count as one file."""
         if self.tables:
             raise TypeError("counts have no documents; pass paths, or documents=[...]")
         if self.corpus is not None:
@@ -131,7 +131,7 @@ def open_sources(
         documents: strings or bytes, one per document.
         recipe: sets the default extensions and unit.
         options: how files are read.
-        without: a folder to leave out, even if it is inside a source.
+        without: a folder to exclude, even if it is inside a source.
     """
     options = {} if options is None else options
     if isinstance(documents, str | bytes):

@@ -1,7 +1,8 @@
-"""Text that arrives in pieces: ids become text, and text becomes ids, as soon as they are final.
+"""Encode and decode input that arrives in pieces, returning results as soon as they are final.
 
-A stream has state and belongs to one thread. Its results together are those of `decode` or `encode`
-for the whole, wherever it was cut. Streams get the functions they call, and know no engine.
+A stream has state and belongs to one thread. Its results, concatenated, are those of `decode` or
+`encode` for the whole input, wherever it was cut. Streams do not depend on the engine: they are
+given the functions that they call.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
     Ids = Sequence[int] | NDArray[np.uint32]
 
-# With these, what a byte decodes to does not depend on what follows invalid bytes.
+# With these handlers, invalid bytes decode the same way whatever follows them.
 _HANDLERS: Final = frozenset({"strict", "replace", "ignore", "backslashreplace", "surrogateescape"})
 
 
 class DecodeStream:
     """Decodes ids as they arrive; made by `Tokenizer.decode_stream`.
 
-    At most three bytes are pending between calls, so the work is that of the new ids.
+    At most three bytes are pending between calls, so a call costs only as much as its new ids.
     """
 
     def __init__(self, decode_bytes: Callable[[Ids], bytes], errors: str = "replace") -> None:
@@ -40,7 +41,7 @@ class DecodeStream:
         """Take one id or several; return the text that is final now, including that of earlier ids.
 
         If it raises (an id outside the vocabulary, or invalid bytes with `errors="strict"`), the
-        stream is as before the call.
+        stream is unchanged.
         """
         data = self._pending + self._decode_bytes(_as_ids(ids))
         text, used = codecs.utf_8_decode(data, self._errors, False)
@@ -60,7 +61,7 @@ class DecodeStream:
 
     @property
     def pending(self) -> bytes:
-        """The bytes of an incomplete character, which were fed but not returned yet."""
+        """The bytes of an incomplete character, fed but not yet returned."""
         return self._pending
 
 
@@ -91,13 +92,13 @@ class EncodeStream:
         self._certain_end = certain_end
         self._block_bytes = block_bytes  # less than this is not worth a call
         self._collected = bytearray()
-        self._half = ""  # a first half of a surrogate pair
+        self._half = ""  # the first half of a surrogate pair, without its second
         self._next_check = block_bytes  # bytes
 
     def feed(self, text: Text) -> list[int]:
         """Take a piece of text, cut anywhere; return the ids that are final now.
 
-        If it raises (a special token that is not allowed), the stream is as before the call.
+        If it raises (a special token that is not allowed), the stream is unchanged.
         """
         if isinstance(text, str):
             text, half = split_half(self._half + text)
@@ -127,5 +128,5 @@ class EncodeStream:
 
     @property
     def pending(self) -> bytes:
-        """The bytes that were fed and whose ids were not returned yet."""
+        """The bytes whose ids have not been returned yet."""
         return bytes(self._collected) + utf8(self._half)

@@ -58,7 +58,7 @@ class Encoding(Tokenizer):
         special_tokens: Mapping[str, int],
         explicit_n_vocab: int | None = None,
     ) -> None:
-        """Make an encoding; `explicit_n_vocab` is the number of tokens, whose ids have no gaps."""
+        """Make an encoding; if `explicit_n_vocab` is given, ids must be 0 to one less than that."""
         if not isinstance(pat_str, str):
             raise TypeError(f"pat_str is {pat_str!r}; it must be a regular expression")
         if not mergeable_ranks:
@@ -83,7 +83,7 @@ class Encoding(Tokenizer):
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer) -> Encoding:
-        """Make an encoding of a tokenizer; the two share one engine."""
+        """Make an encoding from a tokenizer; the two share one engine."""
         made = cls.__new__(cls)
         vars(made).update(vars(tokenizer))
         return made
@@ -128,7 +128,7 @@ class Encoding(Tokenizer):
         allowed_special: Specials = frozenset(),
         disallowed_special: Specials = "all",
     ) -> NDArray[np.uint32]:
-        """Encode a str to an array of uint32, which is read-only."""
+        """Encode a str to a read-only array of uint32."""
         ids = super().encode_to_numpy(
             _only_str(text),
             allowed_special=allowed_special,
@@ -180,7 +180,7 @@ class Encoding(Tokenizer):
     # ------------------------------------------------------------------ decoding
 
     def decode_bytes(self, tokens: Ids) -> bytes:
-        """Decode ids to bytes; KeyError for an unknown one."""
+        """Decode ids to bytes; KeyError if one is unknown."""
         try:
             return super().decode_bytes(_byte_ids(tokens))
         except UnknownIdError as error:
@@ -194,7 +194,7 @@ class Encoding(Tokenizer):
             raise KeyError(f"Invalid token for decoding: {error.id}") from None
 
     def decode_single_token_bytes(self, token: int) -> bytes:
-        """Return the bytes of one token; KeyError for an unknown one."""
+        """Return the bytes of one token; KeyError if its id is unknown."""
         try:
             return super().decode_single_token_bytes(token)
         except UnknownIdError as error:
@@ -208,7 +208,7 @@ class Encoding(Tokenizer):
         """Decode to text and the character offset where each token starts."""
         return super().decode_with_offsets(tokens)
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
 
     def is_special_token(self, token: int) -> bool:
         """Whether an id is that of a special token."""
@@ -231,7 +231,7 @@ class Encoding(Tokenizer):
         given = {name: value for name, value in vars(self).items() if name in _GIVEN}
         return (_rebuild, (self._vocab, self._name, self.training), given)
 
-    # ------------------------------------------------------------------ private, but used by many
+    # ------------------------------------------------------------------ private, but widely used
 
     @cached_property
     def _pat_str(self) -> str | None:
@@ -280,19 +280,19 @@ class Encoding(Tokenizer):
         return not self._encoder.token_bytes(token_id).strip(b" \n\t")
 
 
-# Arguments of the constructor, which pickling keeps.
+# Arguments of the constructor, which pickles include.
 _GIVEN = ("_pat_str", "_mergeable_ranks", "_special_tokens")
 
 
 def get_encoding(encoding_name: str) -> Encoding:
-    """Return an encoding by name, as `byteweld.get_encoding`; ValueError if it is unknown."""
+    """Return an encoding by name, like `byteweld.get_encoding`; ValueError if it is unknown."""
     if not isinstance(encoding_name, str):
         raise ValueError(f"expected the name of an encoding, found {encoding_name!r}")
     tokenizer = encodings.get_encoding(encoding_name)
     known = _registered.get(encoding_name)
     if known is not None and known.vocab is not tokenizer.vocab:
         _registered.pop(encoding_name, None)  # the folders have changed
-    # If several threads get here at once, all return the first one's.
+    # If several threads get here at once, all return the encoding of the first.
     return _registered.setdefault(encoding_name, Encoding.from_tokenizer(tokenizer))
 
 
@@ -322,12 +322,12 @@ def _only_str(text: Text) -> str:
 
 
 def _byte_ids(tokens: Ids) -> Ids:
-    """Turn bytes into a list of ids, which they are to tiktoken."""
+    """Turn bytes into a list of ids, as tiktoken does."""
     return list(tokens) if isinstance(tokens, bytes) else tokens
 
 
 def _characters(disallowed: Specials) -> Specials:
-    """Turn a str other than "all" into the set of its characters, which it is to tiktoken."""
+    """Turn a str other than "all" into the set of its characters, as tiktoken does."""
     if isinstance(disallowed, str) and disallowed != "all":
         return frozenset(disallowed)
     return disallowed or ()  # tiktoken accepts None

@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 Specials = Literal["all"] | Set[str] | Sequence[str]
 _NONE: frozenset[str] = frozenset()
 
-# Files are encoded in batches of about this many bytes, and iterables in blocks.
-_BATCH_BYTES = 32 << 20
-_STREAM_BYTES = 1 << 16
+_BATCH_BYTES = 32 << 20  # documents of files that are encoded at once
+_STREAM_BYTES = 1 << 16  # the same for the text of an iterable
 _NO_LIMIT = 2**63 - 1  # more tokens than any text has
 
 
@@ -71,26 +70,27 @@ class Tokenizer:
         self._encoder = _native.Encoder(vocab, eager=eager)
         self._name = name
         self._training = training
-        self._path = path  # of the vocabulary, whose training report was not read yet
+        self._path = path  # the vocabulary's, while its training report is unread
 
     @classmethod
     def _trained(cls, vocab: Vocabulary, training: Training) -> Tokenizer:
-        """Return a trained tokenizer. Its vocabulary works, so the engine is built on first use."""
+        """Return a trained tokenizer. Its vocabulary is valid: the engine is built on first use."""
         tok = cls.__new__(cls)
         tok._fill(vocab, training=training, eager=False)
         return tok
 
     @classmethod
     def _loaded(cls, vocab: Vocabulary, path: Path, *, is_tried: bool = False) -> Tokenizer:
-        """Return the tokenizer of a file or folder, which may have a training report beside it.
+        """Return the tokenizer of a file or folder, which may have a training report next to it.
 
-        If an engine of this vocabulary was built before, this one is built on first use.
+        If `is_tried`, an engine of this vocabulary was built before; this one is built on first
+        use.
         """
         tok = cls.__new__(cls)
         tok._fill(vocab, name=path.stem, path=path.absolute(), eager=not is_tried)
         return tok
 
-    # ------------------------------------------------------------------ making
+    # ------------------------------------------------------------------ construction
 
     @classmethod
     def from_merges(
@@ -160,7 +160,7 @@ class Tokenizer:
             _refuse_collision(text, token_id, tokens)
         texts: dict[int, bytes] = {}
         for text, token_id in specials.items():
-            texts.setdefault(token_id, text.encode())  # of those that share an id, the first
+            texts.setdefault(token_id, text.encode())  # if several share an id, the first one wins
         try:
             merges = recover_merges(tokens)
         except (TypeError, OverflowError):
@@ -189,12 +189,12 @@ class Tokenizer:
         add_eos: bool = False,
         template: bool = False,
     ) -> list[int]:
-        """Encode a text.
+        """Encode text.
 
         Special tokens in the text raise `SpecialTokenError` unless `allowed_special` (a set, or
-        "all") permits them, which gives their id, or `disallowed_special=()` makes them plain text.
-        `bytes` need not be UTF-8; nothing is lost. `add_bos` and `add_eos` add the ids of these
-        roles; `template` adds the ids of the vocabulary's template, as Hugging Face's
+        "all") permits them, which encodes each as its id, or `disallowed_special=()` makes them
+        plain text. `bytes` need not be UTF-8; nothing is lost. `add_bos` and `add_eos` add the ids
+        of these roles; `template` adds the ids of the vocabulary's template, as Hugging Face's
         `add_special_tokens` does.
 
         >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
@@ -211,7 +211,7 @@ class Tokenizer:
         return self._encoder.encode(text, allowed_special, disallowed_special)
 
     def encode_ordinary(self, text: Text) -> list[int]:
-        """Encode a text as plain text: special tokens are neither recognized nor refused."""
+        """Encode text as plain text: special tokens are neither recognized nor refused."""
         return self._encoder.encode(text, None, None)
 
     def encode_to_numpy(
@@ -221,7 +221,7 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> NDArray[np.uint32]:
-        """Encode a text to an array of uint32."""
+        """Encode text to an array of uint32."""
         return self._encoder.encode_to_numpy(text, allowed_special, disallowed_special)
 
     def encode_batch(
@@ -235,7 +235,7 @@ class Tokenizer:
         add_eos: bool = False,
         template: bool = False,
     ) -> list[list[int]]:
-        """Encode many texts on several threads, by default one per processor."""
+        """Encode many strings on several threads, by default one per processor."""
         before, after = self._around(add_bos, add_eos, template)
         lists = self._encoder.encode_batch(texts, allowed_special, disallowed_special, num_threads)
         if before or after:
@@ -245,7 +245,7 @@ class Tokenizer:
     def encode_ordinary_batch(
         self, texts: Sequence[Text], *, num_threads: int | None = None
     ) -> list[list[int]]:
-        """Encode many texts as plain text."""
+        """Encode many strings as plain text."""
         return self._encoder.encode_batch(texts, None, None, num_threads)
 
     def encode_ragged(
@@ -256,9 +256,9 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Encode many texts to one array of ids and an array of offsets.
+        """Encode many strings to one array of ids and an array of offsets.
 
-        The ids of text i are `ids[offsets[i]:offsets[i + 1]]`. No Python integers are made.
+        The ids of string i are `ids[offsets[i]:offsets[i + 1]]`. No Python integers are created.
         """
         return self._encoder.encode_ragged(texts, allowed_special, disallowed_special, num_threads)
 
@@ -299,7 +299,7 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> Iterator[int]:
-        """Encode one text that arrives in pieces, such as the lines of a file; yields ids lazily.
+        """Encode text that arrives in pieces, such as the lines of a file; yields ids lazily.
 
         The ids are those of the whole text. For all patterns that need no backtracking, memory is
         bounded by the longest pre-token; for other patterns, and if the vocabulary has steps, a
@@ -317,7 +317,7 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> EncodeStream:
-        """Encode one text that arrives in pieces, cut anywhere: feed them, then finish.
+        """Encode text that arrives in pieces, cut anywhere: feed them, then finish.
 
         `feed` returns ids as soon as no further text can change them; together they are the ids of
         the whole text. Memory is bounded as in `encode_iterable`.
@@ -337,7 +337,7 @@ class Tokenizer:
             for given in (allowed, disallowed)
         ]
         encoder = self._encoder
-        encoder.count(b"", *frozen)  # raises if they are wrong
+        encoder.count(b"", *frozen)  # raises if they are invalid
         return EncodeStream(
             lambda text: encoder.encode(text, *frozen),
             lambda text: encoder.certain_end(text, *frozen),
@@ -345,7 +345,7 @@ class Tokenizer:
         )
 
     def encode_spans(self, spans: Iterable[tuple[Text, bool]]) -> list[int]:
-        """Encode one text made of spans, each trusted or not, such as a chat template and messages.
+        """Encode text made of spans, each trusted or not, such as a chat template and messages.
 
         The text is the spans joined, and pre-tokens may cross span boundaries. A special token is
         recognized only if it lies within one trusted span; at each position the longest one wins.
@@ -369,7 +369,7 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> tuple[list[int], list[tuple[int, int]]]:
-        """Encode a text; returns ids and their (start, end) offsets.
+        """Encode text; returns ids and their (start, end) offsets.
 
         Offsets in bytes cover the text without gaps or overlaps. Offsets in characters index the
         str: a token starts at the character that holds its first byte and ends after the one that
@@ -394,11 +394,11 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> tuple[list[int], list[list[int]]]:
-        """Encode a text into stable ids and the sequences that its unstable end could become."""
+        """Encode text into stable ids and the sequences that its unstable end could become."""
         return self._encoder.encode_with_unstable(text, allowed_special, disallowed_special)
 
     def encode_single_token(self, text_or_bytes: Text) -> int:
-        """Return the id of a text that is exactly one token, added tokens included; or KeyError."""
+        """Return the id of a token, added tokens included; KeyError if it does not exist."""
         token = utf8(text_or_bytes)
         found = self._vocab.ids.get(token)
         if found is None:
@@ -416,7 +416,7 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> int:
-        """Count the tokens of a text, without making a list."""
+        """Count the tokens of a text without creating a list."""
         return self._encoder.count(text, allowed_special, disallowed_special)
 
     def count_until(
@@ -470,8 +470,8 @@ class Tokenizer:
     ) -> list[str]:
         """Decode many lists of ids.
 
-        `num_threads` is accepted for tiktoken's sake and ignored: most of the work is reading the
-        lists, which needs the GIL.
+        `num_threads` is accepted for compatibility with tiktoken and ignored: most of the work is
+        reading the lists, which needs the GIL.
         """
         return [self.decode(ids, errors) for ids in batch]
 
@@ -517,7 +517,7 @@ class Tokenizer:
             length += sum(1 for byte in token if not 0x80 <= byte < 0xC0)
         return b"".join(tokens).decode(errors="strict"), offsets
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
 
     @property
     def vocab(self) -> Vocabulary:
@@ -529,7 +529,7 @@ class Tokenizer:
         """What the training did, or None if not known.
 
         It is known if the tokenizer was trained in this process, or loaded from a file that has a
-        training report beside it (`tokenizer.training.json`), which `save` writes.
+        training report next to it (`tokenizer.training.json`), which `save` writes.
         """
         if self._path is not None:
             from byteweld.training import load_report
@@ -539,7 +539,7 @@ class Tokenizer:
 
     @property
     def name(self) -> str:
-        """A name for people."""
+        """A human-readable name."""
         return self._name or f"byteweld-{self._vocab.fingerprint[:8]}"
 
     @property
@@ -554,7 +554,7 @@ class Tokenizer:
 
     @property
     def special_tokens_set(self) -> set[str]:
-        """The texts of all special tokens."""
+        """All special tokens, as strings."""
         return set(self._vocab.special_tokens)
 
     @property
@@ -576,7 +576,7 @@ class Tokenizer:
     def pattern_engine(self) -> str:
         """What runs the pattern: "whole" (no pattern), "scanner", "automaton" or "backtracking".
 
-        If there are several steps, the slowest one.
+        With several steps, that of the slowest one.
         """
         slowness = ["whole", "scanner", "automaton", "backtracking"]
         return max(self._encoder.engines, key=slowness.index, default="whole")
@@ -605,7 +605,7 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> EncodedText:
-        """Encode a text to look at it: `print` shows its tokens, a notebook shows them in color.
+        """Encode text to look at it: `print` shows its tokens, a notebook shows them in color.
 
         >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
         >>> print(Tokenizer.from_merges(vocab, [(b"a", b"b")]).show("ab a"))
@@ -622,7 +622,7 @@ class Tokenizer:
         if training is None:
             raise UnsupportedError(
                 "only a tokenizer whose training is known can be cut: one that was trained in this "
-                "process, or loaded with its report (tokenizer.training.json) beside it"
+                "process, or loaded with its report (tokenizer.training.json) next to it"
             )
         from byteweld.training.cut import cut_training
 
@@ -638,8 +638,8 @@ class Tokenizer:
     ) -> None:
         """Write the vocabulary; the format follows from the name unless it is given.
 
-        If the training is known, its report is written beside the vocabulary (`report_path`), where
-        `byteweld.load` finds it. Existing files are replaced only if `overwrite` is True.
+        If the training is known, its report is written next to the vocabulary (`report_path`),
+        where `byteweld.load` finds it. Existing files are replaced only if `overwrite` is True.
         """
         from byteweld import formats
 
@@ -744,7 +744,7 @@ class Tokenizer:
 
 
 def _refuse_collision(text: str, token_id: int, tokens: Mapping[int, bytes]) -> None:
-    """Raise if an id is already that of another token, which would be lost."""
+    """Raise if the id already belongs to another token, which would be overwritten."""
     if tokens.get(token_id, text.encode()) != text.encode():
         raise VocabularyError(
             f"special token {text!r} has id {token_id}, which is the token {tokens[token_id]!r}"

@@ -25,8 +25,8 @@ Ranking = Literal["merges", "ranks"]
 VocabAlphabet = Literal["bytes", "ascii", "partial"]
 Role = Literal["bos", "eos", "pad", "unk"]
 Behavior = Literal["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
-# "prefix-space" puts a space in front of each piece that does not start with one. After
-# "byte-letters", the steps see each byte as its letter of GPT-2's alphabet.
+# "prefix-space" adds a space before each piece that does not start with one. After
+# "byte-letters", the steps see each byte as its letter in GPT-2's alphabet.
 Mark = Literal["prefix-space", "byte-letters"]
 NormalForm = Literal["nfc", "nfd", "nfkc", "nfkd", "lowercase"]
 Template = tuple[tuple[int, ...], tuple[int, ...]]
@@ -46,11 +46,11 @@ class Merge(NamedTuple):
 
 
 class AddedToken(NamedTuple):
-    """A token that is found in the text by its own spelling, before the text is split.
+    """A token that is matched verbatim in the text, before the text is split.
 
     A special token is recognized where the caller allows it, any other added token always. The
     flags are Hugging Face's: `single_word` (not inside a word), `lstrip` and `rstrip` (includes the
-    white space beside it), `normalized` (is searched in the normalized text, normalized itself).
+    white space before or after it), `normalized` (is normalized, and matched in normalized text).
     """
 
     text: str
@@ -70,8 +70,8 @@ class AddedToken(NamedTuple):
 class Split(NamedTuple):
     """A step that splits each piece at the matches of a regular expression.
 
-    `pattern` is never the name of a pattern. `behavior` says what becomes of the matches, or with
-    `invert` of the text between them.
+    `pattern` is never the name of a pattern. `behavior` says what happens to the matches or, with
+    `invert`, to the text between them.
     """
 
     pattern: str
@@ -91,11 +91,11 @@ NormalizerStep = Replace | NormalForm
 
 
 class Traits:
-    """All of a vocabulary but its tokens and merges, in canonical form.
+    """Everything in a vocabulary except its tokens and merges, in canonical form.
 
-    A trait here is a keyword of `Vocabulary`, which documents it, and an attribute of it. Pickles,
-    fingerprints and compiled vocabularies hold whatever traits there are. (A dataclass would do,
-    but importing them takes longer than loading a small vocabulary.)
+    Each trait is a keyword argument and an attribute of `Vocabulary`, which documents it. Pickles,
+    fingerprints and compiled vocabularies include every trait. (This is not a dataclass because
+    importing `dataclasses` takes longer than loading a small vocabulary.)
     """
 
     added_tokens: tuple[AddedToken, ...] = ()  # in order of id, special tokens included
@@ -119,7 +119,7 @@ class Traits:
         own["normalizer"] = tuple(map(_normalizer_step, self.normalizer))
         if not isinstance(self.template, Sequence) or len(self.template) != 2:
             raise VocabularyError(
-                f"template is {self.template!r}; expected the ids before and the ids after a text"
+                f"template is {self.template!r}; expected the ids before and after the text"
             )
         own["template"] = (tuple(self.template[0]), tuple(self.template[1]))
         roles = self.roles or {}
@@ -154,10 +154,10 @@ class Vocabulary(Traits):
         added_tokens: added tokens that have flags or are not special.
         pattern: the pattern that splits text into pre-tokens, by name or as a regular expression;
             None for no splitting. All spellings of a known pattern become the same one.
-        steps: a chain of splits, for what one pattern cannot say; each step works on the pieces of
-            the one before. `pattern` is then None.
+        steps: a chain of splits, where one pattern is not enough; each step splits the pieces of
+            the previous one. `pattern` is then None.
         normalizer: how text is rewritten before it is split.
-        template: the ids before and after a text, which `encode(template=True)` adds.
+        template: the ids that `encode(template=True)` adds before and after those of the text.
         roles: the ids of bos, eos, pad and unk.
         alphabet: "bytes" (every byte has a token), "ascii" (any other character becomes unk, or is
             an error) or "partial" (a byte without a token becomes unk, or is dropped, as in Hugging
@@ -171,7 +171,7 @@ class Vocabulary(Traits):
     [(b'a', b'b')]
     """
 
-    _table: _native.Table | None  # tokens and merges as a fast reader left them
+    _table: _native.Table | None  # the tokens and merges that a fast reader read
 
     def __init__(
         self,
@@ -216,8 +216,8 @@ class Vocabulary(Traits):
     ) -> Vocabulary:
         """Make a vocabulary from a table, for fast readers; `rest` is as in `__init__`.
 
-        The checks are the same, but the engine does the long ones. Tokens and merges become Python
-        objects when first used. `makes_every_token` is passed where it is known.
+        The checks are the same, but the engine runs the expensive ones. Tokens and merges become
+        Python objects when first used. Pass `makes_every_token` if it is known.
         """
         vocab = cls.__new__(cls)
         vocab._complete(table, **rest)
@@ -233,7 +233,7 @@ class Vocabulary(Traits):
         added_tokens: Iterable[AddedToken] = (),
         **traits: Any,
     ) -> None:
-        """Set all but tokens and merges, and check the whole."""
+        """Set everything except tokens and merges, then check the vocabulary."""
         vars(self)["_table"] = table
         plain = [AddedToken(text, i) for text, i in (special_tokens or {}).items()]
         super().__init__(added_tokens=(*plain, *added_tokens), **traits)
@@ -248,8 +248,8 @@ class Vocabulary(Traits):
     ) -> Vocabulary:
         """Return this vocabulary with further merges, their tokens, and then special tokens.
 
-        For the trainer: the cost is that of the new tokens. Of the checks of `__init__`, those that
-        can fail here are made: a part without a token, an id with other bytes, bytes with two ids.
+        For the trainer. Runs only those checks of `__init__` that can fail here: a part that is not
+        a token, an id that already has other bytes, bytes with two ids.
         """
         tokens = dict(self.tokens)
         try:
@@ -274,7 +274,7 @@ class Vocabulary(Traits):
         tokens |= {token_id: _utf8(text) for text, token_id in specials.items()}
         ids = list(tokens)
         if ids != sorted(ids) or (ids and ids[-1] > MAX_ID):
-            raise VocabularyError(f"the new ids are not ascending up to at most {MAX_ID}")
+            raise VocabularyError(f"the new ids must be ascending and at most {MAX_ID}")
         traits = self.traits()
         traits["added_tokens"] += tuple(AddedToken(text, i) for text, i in specials.items())
         grown = Vocabulary.__new__(Vocabulary)
@@ -309,7 +309,7 @@ class Vocabulary(Traits):
             self._check_merges()
 
     def _is_sound(self, table: _native.Table) -> bool:
-        """Whether the checks of every token and merge would find nothing."""
+        """Whether the checks of all tokens and merges would pass."""
         if self._has_repeats or (self.ranking == "ranks" and table.num_merges):
             return False
         other = list(self._only_added)
@@ -320,7 +320,7 @@ class Vocabulary(Traits):
         for token_id, token in self.tokens.items():
             if type(token_id) is not int or not 0 <= token_id <= MAX_ID:
                 raise VocabularyError(f"token id {token_id!r} is not an integer in 0..{MAX_ID}")
-            # A rank file may hold one empty token (Whisper's does); no text becomes it.
+            # A rank file may hold one empty token (Whisper's does); encoding never produces it.
             if not isinstance(token, bytes) or (not token and self.ranking != "ranks"):
                 raise VocabularyError(f"token {token_id} is {token!r}; expected at least one byte")
 
@@ -345,9 +345,7 @@ class Vocabulary(Traits):
         for added in self.added_tokens:
             kind = "special" if added.special else "added"
             if not isinstance(added.text, str) or not added.text:
-                raise VocabularyError(
-                    f"{kind} token {added.text!r} is not text; expected at least one character"
-                )
+                raise VocabularyError(f"{kind} token {added.text!r} is not a non-empty string")
             if added.text in texts:
                 raise VocabularyError(f"{kind} token {added.text!r} is given twice")
             texts.add(added.text)
@@ -357,7 +355,7 @@ class Vocabulary(Traits):
             ):
                 raise VocabularyError(
                     f"{kind} token {added.text!r} has id {added.id}, whose bytes are "
-                    f"{token!r}; expected the text's own UTF-8"
+                    f"{token!r}; expected its text in UTF-8"
                 )
 
     def _check_merges(self) -> None:
@@ -414,7 +412,7 @@ class Vocabulary(Traits):
 
     @cached_property
     def _only_added(self) -> frozenset[int]:
-        """Ids of added tokens only: no merge makes them, and no byte has them.
+        """Ids that only added tokens have: no merge makes them, and they are not those of bytes.
 
         In Hugging Face, an added token may share its id with a learned token, or with the byte
         whose letter it is.
@@ -458,7 +456,7 @@ class Vocabulary(Traits):
 
     @cached_property
     def twins(self) -> frozenset[int]:
-        """Ids that no text becomes, because a merge makes another token with the same bytes.
+        """Ids that encoding never produces: a merge makes another token with the same bytes.
 
         Some of Hugging Face's files hold a character twice: in byte letters, and as itself.
         """
@@ -472,12 +470,12 @@ class Vocabulary(Traits):
         )
 
     def ordinary(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (id, bytes) of every token that text can become, in order of id."""
+        """Yield (id, bytes) of every token that is neither added nor a twin, in order of id."""
         other = self._only_added | self.twins
         return ((i, t) for i, t in self.tokens.items() if i not in other)
 
     def not_ordinary(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (id, bytes) of the other tokens: added ones and twins, in order of id."""
+        """Yield (id, bytes) of the added tokens and twins, in order of id."""
         other = sorted(self._only_added | self.twins)
         return ((i, token) for i in other if (token := self._token(i)) is not None)
 
@@ -516,7 +514,7 @@ class Vocabulary(Traits):
     def fingerprint(self) -> str:
         """SHA-256 of everything that can change an id, and of nothing else (64 hex digits).
 
-        Roles name ids but decide none, except unk where text can hold what has no token.
+        Roles change no id and are left out, except unk in a vocabulary that lacks some bytes.
         """
         digest = hashlib.sha256(b"byteweld vocabulary 2\n")
         decisive = () if self.alphabet == "bytes" else ("unk",)
@@ -559,12 +557,12 @@ class Vocabulary(Traits):
 
 
 def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")  # a lone surrogate equals no token
+    return text.encode("utf-8", "surrogatepass")  # a lone surrogate matches no token
 
 
 @lru_cache(maxsize=64)
 def _canonical(pattern: str) -> str:
-    """Return what all spellings of a pattern share, where the engine can tell that they are one.
+    """Return a key that all spellings of a pattern share, as far as the engine can tell.
 
     Only fingerprints need it, so making and reading a vocabulary does not load the engine.
     """
@@ -577,10 +575,10 @@ def _canonical(pattern: str) -> str:
 def _canonical_splitting(
     pattern: str | None, steps: Iterable[Step]
 ) -> tuple[str | None, tuple[Step, ...]]:
-    """Return the one way to write how text is split: a pattern, or else a chain of steps."""
+    """Return the canonical form of a way to split text: a pattern, or else a chain of steps."""
     chain = [_step(step) for step in steps]
     while chain and chain[-1] == "byte-letters":
-        chain.pop()  # no step follows that could see the letters
+        chain.pop()  # no later step sees the letters
     if chain and pattern is not None:
         raise VocabularyError(f"both steps and the pattern {pattern!r} are given; expected one")
     match chain:
@@ -596,7 +594,7 @@ def _step(step: Step) -> Step:
     split = Split(*step)
     _check_choice("the behavior of a Split", split.behavior, Behavior)
     if split.behavior in ("isolated", "contiguous"):
-        split = split._replace(invert=False)  # which makes no difference here
+        split = split._replace(invert=False)  # it makes no difference here
     return split._replace(pattern=resolve_pattern(_expression(split.pattern)) or "")
 
 
@@ -609,7 +607,7 @@ def _normalizer_step(step: NormalizerStep) -> NormalizerStep:
 
 
 def _expression(pattern: str) -> str:
-    """Write a bare word so that it is not taken for the name of a pattern."""
+    """Put a bare word into a group, so that it is not taken for the name of a pattern."""
     return f"(?:{pattern})" if pattern.isidentifier() else pattern
 
 

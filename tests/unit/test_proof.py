@@ -38,8 +38,8 @@ def test_the_first_difference_is_the_one_that_is_found_by_hand(pairs):
     assert proof.first_difference(encoded(one), encoded(other)) == expected
 
 
-def test_two_numbers_of_texts_cannot_be_compared():
-    with pytest.raises(ValueError, match="one side has 2 texts, the other 1"):
+def test_encodings_of_different_numbers_of_documents_cannot_be_compared():
+    with pytest.raises(ValueError, match="one side has 2 documents, the other 1"):
         proof.first_difference(encoded([[1], [2]]), encoded([[1, 2]]))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Segment(NamedTuple):
-    """A shortest span of bytes that starts and ends at a token boundary of every tokenizer.
+    """A minimal span of bytes that starts and ends at a token boundary of every tokenizer.
 
     `tokens` holds, for each tokenizer, the index range of its tokens in the span.
     """
@@ -41,7 +41,7 @@ class Alignment:
         self._firsts = np.stack([np.searchsorted(own, self._edges, side="right") for own in ends])
         self._firsts[:, 0] = 0
         self._counts = np.diff(self._firsts, axis=1)
-        # A segment has no common boundary inside, so all agree only if each has one token in it.
+        # A segment has no shared boundary inside, so all agree only if each has one token in it.
         self._agrees = (self._counts == 1).all(axis=0)
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class Alignment:
         return [own[:-1][self._agrees] for own in self._firsts]
 
     def where_most(self, limit: int) -> list[int]:
-        """Return the indices of the segments whose token counts differ most, largest first."""
+        """Return the indices of the segments whose token counts differ most, widest gap first."""
         indices = np.flatnonzero(~self._agrees)
         counts = self._counts[:, indices]
         spread = counts.max(axis=0) - counts.min(axis=0) if len(indices) else indices
@@ -95,5 +95,5 @@ def align(ends_by_tokenizer: Sequence[Ends]) -> Alignment:
 
 def _distinct(ends: NDArray[np.int64]) -> NDArray[np.int64]:
     """Drop repeated offsets and 0: a token may cover no bytes at all."""
-    kept: NDArray[np.int64] = ends[np.diff(ends, prepend=0) > 0]
-    return kept
+    distinct: NDArray[np.int64] = ends[np.diff(ends, prepend=0) > 0]
+    return distinct

@@ -1,4 +1,4 @@
-"""A comparison as HTML, for notebooks and reports."""
+"""Render a comparison as HTML, for notebooks and reports."""
 
 from __future__ import annotations
 

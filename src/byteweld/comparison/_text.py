@@ -1,4 +1,4 @@
-"""A comparison as lines of text."""
+"""Render a comparison as lines of text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from byteweld.render import (
 
 MAX_FILES = 20
 KEYS = ("A", "B")
-_MIN_TIMED_BYTES = 1_000_000  # less says nothing about speed
+_MIN_TIMED_BYTES = 1_000_000  # with less, the measured speed is meaningless
 
 
 def lines(found: Comparison, color: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""Compare two tokenizers on a corpus: whether ids differ and where, the cost and speed of each.
+"""Compare two tokenizers on a corpus: whether and where ids differ, cost and speed.
 
 Documents are encoded in batches, and only one batch is in memory. Pure: nothing is read or printed.
 """
@@ -48,7 +48,7 @@ class Lane(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A span that the two encode differently, between token boundaries that both have.
+    """A span that the two encode differently, between token boundaries that both share.
 
     `kind` is "cut" if the boundaries inside differ, "ids" if only the ids do. Long spans are
     truncated; `is_whole` is then False.
@@ -76,13 +76,13 @@ class FileComparison(NamedTuple):
 
     @property
     def bytes_per_token(self) -> tuple[float | None, float | None]:
-        """The rate of each tokenizer; None without tokens."""
+        """Bytes per token of each tokenizer; None if there are no tokens."""
         first, second = self.tokens
         return (self.bytes / first if first else None, self.bytes / second if second else None)
 
 
 class Spans(NamedTuple):
-    """The number of spans and of those that differ, with their bytes. Spans tile the text."""
+    """The number of spans and of differing ones, with their bytes. Spans cover the text."""
 
     total: int = 0
     cut: int = 0  # token boundaries differ
@@ -98,7 +98,7 @@ class Spans(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison(Displayable):
-    """Two tokenizers on a corpus. `str()` is for people, `to_dict()` for programs."""
+    """How two tokenizers differ on a corpus. `str()` is for people, `to_dict()` for programs."""
 
     names: tuple[str, str]
     fingerprints: tuple[str, str]
@@ -242,7 +242,7 @@ def compare_files(
 
 
 class _Document(NamedTuple):
-    """A document as both encoded it."""
+    """A document and its encodings by both tokenizers."""
 
     source: str
     number: int
@@ -252,7 +252,7 @@ class _Document(NamedTuple):
 
 
 class _Sums:
-    """What is added up over all documents."""
+    """Sums over all documents."""
 
     def __init__(
         self,
@@ -314,7 +314,7 @@ class _Sums:
             )
             if len(self.differences["ids"]) < self._max_differences:
                 for index in np.flatnonzero(differs)[: self._max_differences].tolist():
-                    self._keep(document, "ids", (index, index + 1), (index, index + 1))
+                    self._add_difference(document, "ids", (index, index + 1), (index, index + 1))
             return
         segments = align(document.ends)
         same = segments.single_tokens()
@@ -327,10 +327,10 @@ class _Sums:
             int(np.diff(document.ends[0], prepend=0)[same[0]][differs].sum()),
         )
         for index in segments.first_differing(self._max_differences):
-            self._keep(document, "cut", *segments[index].tokens)
+            self._add_difference(document, "cut", *segments[index].tokens)
 
-    def _keep(self, document: _Document, kind: Kind, *spans: Pair) -> None:
-        """Keep a difference up to the limit; `spans` are index ranges of tokens."""
+    def _add_difference(self, document: _Document, kind: Kind, *spans: Pair) -> None:
+        """Add a difference, up to the limit; `spans` are index ranges of tokens."""
         if len(self.differences[kind]) >= self._max_differences:
             return
         first, last = spans[0]

@@ -1,6 +1,6 @@
-"""Paths, folders and globs -> files, and how the engine reads documents from them.
+"""Resolve paths, folders and globs to files, and say how the engine reads documents from them.
 
-Folders are searched recursively in order of the path's bytes; symbolic links and empty files in
+Folders are searched recursively, in byte order of the paths; symbolic links and empty files in
 them are ignored. A text file is one document unless lines or a separator split it; `.jsonl` and
 `.ndjson` files hold one document per line. gzip, zstd and xz are recognized by their first bytes.
 """
@@ -88,7 +88,7 @@ class Corpus:
 
     files: tuple[Path, ...]
     reading: Reading = Reading()
-    # Extension -> number of files in searched folders that `ext` left out.
+    # Extension -> number of files in searched folders that `ext` excludes.
     skipped_files: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
@@ -128,7 +128,7 @@ def open_corpus(
     Args:
         sources: a path, folder or glob, or a list of them.
         reading: how to read them; `changes` replace its fields.
-        without: a folder to leave out, even if it is inside a source.
+        without: a folder to exclude, even if it is inside a source.
     """
     reading = dataclasses.replace(reading, **changes)
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)

@@ -104,7 +104,7 @@ def _outside(files: list[Path], folder: Source) -> list[Path]:
 
 
 def _walk(folder: Path, wanted: frozenset[str], skipped: Counter[str]) -> list[Path]:
-    """Return the files below a folder. An unreadable folder raises, and does not count as empty."""
+    """Return the files below a folder. An unreadable folder is an error, not an empty folder."""
     found: list[str] = []
     pending = [os.fspath(folder)]
     while pending:

@@ -1,7 +1,7 @@
-"""How well a tokenizer does: rates, token lengths, scripts, unreachable tokens, training curves.
+"""Measure tokenizers: rates, token lengths, scripts, unreachable tokens, training curves.
 
-Pure: tokenizers and text in, plain values out; nothing is read or printed. Whole corpora are in
-`corpora`, words in `words`, and the fixed questions about digits and indentation in `probes`.
+Pure: tokenizers and text in, plain values out; nothing is read or printed. `corpora` evaluates on
+whole corpora, `words` counts tokens per word, and `probes` tests digits and indentation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np  # slow to import
     from numpy.typing import NDArray
 
-_FEW_BYTES = 1 << 16  # counted without numpy, which takes longer to import
+_MIN_NUMPY_BYTES = 1 << 16  # for less, importing numpy takes longer than counting
 
 Reason = Literal["cut", "part", "never merged", "changed"]
 
@@ -36,7 +36,7 @@ class Rate(NamedTuple):
 
     @property
     def bytes_per_token(self) -> float | None:
-        """None for an empty string."""
+        """Bytes per token; None if the string is empty."""
         return self.bytes / self.tokens if self.tokens else None
 
 
@@ -167,7 +167,7 @@ def _is_utf8(token: bytes) -> bool:
 
 
 class CurvePoint(NamedTuple):
-    """A training after some of its merges."""
+    """The state of a training after some of its merges."""
 
     merges: int
     tokens: int  # in the corpus
@@ -202,7 +202,7 @@ def byte_counts(data: bytes) -> Sequence[int]:
     >>> byte_counts(b"abba")[ord("b")]
     2
     """
-    if len(data) < _FEW_BYTES:
+    if len(data) < _MIN_NUMPY_BYTES:
         counts = [0] * 256
         for byte in data:
             counts[byte] += 1

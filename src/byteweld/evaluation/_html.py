@@ -1,4 +1,4 @@
-"""An evaluation as HTML, for notebooks and reports."""
+"""Render an evaluation as HTML, for notebooks and reports."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def languages(probes: Probes) -> Html:
 
 
 def digits(probes: Probes) -> Html:
-    """Return how numbers and indentation are cut into tokens."""
+    """Return the tokens of numbers and indentation."""
     return section(
         "Digits and indentation",
         element("ul", [element("li", line) for line in text.number_words(probes)]),

@@ -1,4 +1,4 @@
-"""An evaluation as lines of text."""
+"""Render an evaluation as lines of text."""
 
 from __future__ import annotations
 

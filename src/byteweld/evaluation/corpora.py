@@ -75,7 +75,7 @@ class CorpusEncoder:
     def encode(
         self, source: str, documents: Sequence[bytes]
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the ids of all documents, and where those of each start; errors name `source`."""
+        """Return the ids of all documents, and the offset of each; errors name `source`."""
         try:
             return self.tok.encode_ragged(
                 documents, num_threads=self._num_threads, **self._specials
@@ -120,12 +120,12 @@ class FileRate(NamedTuple):
 
     @property
     def bytes_per_token(self) -> float | None:
-        """None for an empty file."""
+        """Bytes per token; None if the file is empty."""
         return self.bytes / self.tokens if self.tokens else None
 
 
 class Changed(NamedTuple):
-    """A document that decoding does not restore: its file, and its number in it, from 1."""
+    """A document that decoding does not restore: its file, and its number in the file, from 1."""
 
     source: str
     number: int
@@ -133,7 +133,7 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Displayable):
-    """A tokenizer on a corpus. `str()` is for people, `to_dict()` for programs."""
+    """How a tokenizer performs on a corpus. `str()` is for people, `to_dict()` for programs."""
 
     name: str
     tokens: Mapping[int, bytes]  # ordinary tokens by id
@@ -307,7 +307,7 @@ def evaluate_files(
 
 
 class _Sums:
-    """What is added up over all documents."""
+    """Sums over all documents."""
 
     def __init__(self, encoder: CorpusEncoder, advance: Callable[[int], None]) -> None:
         self._encoder = encoder

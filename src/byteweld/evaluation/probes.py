@@ -1,4 +1,4 @@
-"""Fixed questions to a tokenizer: digits, indentation, one sentence in many languages. Pure."""
+"""Probe a tokenizer with fixed inputs: digits, indentation, a sentence in many languages. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WholeNumbers(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A short text and its tokens."""
+    """A named string and its tokens."""
 
     name: str
     tokens: tuple[bytes, ...]
@@ -48,12 +48,12 @@ class Language(NamedTuple):
 
     @property
     def bytes_per_token(self) -> float | None:
-        """None without tokens."""
+        """Bytes per token; None if there are no tokens."""
         return self.bytes / self.tokens if self.tokens else None
 
 
 class Probes(NamedTuple):
-    """The answers."""
+    """The results of all probes."""
 
     whole_numbers: tuple[WholeNumbers, ...]
     numbers: tuple[Cut, ...]

@@ -1,7 +1,7 @@
-"""The words of a text, and how many tokens each takes. Pure.
+"""Find the words of a text, and count the tokens of each. Pure.
 
 A word is a run of letters, marks and numbers in any script that does not start with a mark.
-Languages written without spaces have no such words: there, a run is a whole clause.
+In languages written without spaces, such a run is a whole clause.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Words(NamedTuple):
 
 
 class _ScriptCache(dict[bytes, str]):
-    """The scripts of words seen so far: a few words make up most of a text."""
+    """Caches the scripts of words, since a few words make up most of a text."""
 
     def __missing__(self, word: bytes) -> str:
         if len(self) >= _MAX_CACHED_SCRIPTS:
@@ -112,7 +112,7 @@ class WordRate(NamedTuple):
 
     @property
     def fertility(self) -> float | None:
-        """Tokens per word; None without words."""
+        """Tokens per word; None if there are no words."""
         return self.pieces / self.words if self.words else None
 
     @property

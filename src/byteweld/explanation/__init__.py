@@ -1,7 +1,8 @@
-"""Explain tokens step by step with the reference, as values, JSON, text and HTML. Prints nothing.
+"""Explain encoding and training step by step, with the reference implementation.
 
 `explain` shows how a text is encoded, `explain_training` how merges are learned, and `merge_tree`
-how a token is built. Pre-tokens come from the caller's tokenizer.
+how a token is built. The results render as JSON, text or HTML. Pre-tokens come from the caller's
+tokenizer.
 """
 
 from byteweld.explanation._encoding import Explanation, PairRow, PretokenExplanation, Step, explain

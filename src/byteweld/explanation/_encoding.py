@@ -43,7 +43,7 @@ class _Tokenizer(Protocol):
 
 @dataclass(frozen=True)
 class PairRow:
-    """A pair that may merge: the index of its left part, both ids, its rank, the id it becomes."""
+    """A pair that can merge: the index of its left part, both ids, its rank, the id it becomes."""
 
     at: int
     left: int
@@ -54,7 +54,7 @@ class PairRow:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: the parts before it, the pairs that may merge (lowest rank first), the choice."""
+    """One step: the parts before it, the pairs that can merge (lowest rank first), the choice."""
 
     parts: Ids
     rows: tuple[PairRow, ...]
@@ -177,7 +177,7 @@ def _explain_pretoken(vocab: Vocabulary, pretoken: bytes, start: int) -> Pretoke
     whole = next(encode_steps(vocab, pretoken, offset=start))
     was_found = len(pretoken) > 1 and whole.parts == (vocab.ids.get(pretoken),)
     shown: list[Step] = []
-    tree = tree_of(_keep(encode_steps(vocab, pretoken, whole_first=False), shown), vocab.tokens)
+    tree = tree_of(_record(encode_steps(vocab, pretoken, whole_first=False), shown), vocab.tokens)
     ids = whole.parts if was_found else shown[-1].parts
     greedy = tuple(encode_greedy(vocab, pretoken))
     return PretokenExplanation(
@@ -192,15 +192,15 @@ def _explain_pretoken(vocab: Vocabulary, pretoken: bytes, start: int) -> Pretoke
     )
 
 
-def _keep(steps: Iterable[EncodeStep], shown: list[Step]) -> Iterator[EncodeStep]:
-    """Yield the steps, keeping only what is shown of each in `shown`."""
+def _record(steps: Iterable[EncodeStep], shown: list[Step]) -> Iterator[EncodeStep]:
+    """Yield the steps unchanged, and append what is displayed of each to `shown`."""
     for step in steps:
         shown.append(_shown_step(step))
         yield step
 
 
 def _shown_step(step: EncodeStep) -> Step:
-    """Keep the rows of lowest rank; all rows of all steps would be n² of them."""
+    """Return the rows of lowest rank only: all rows of all steps would be n²."""
     lowest = heapq.nsmallest(MAX_ROWS, step.candidates, key=lambda c: (c.rank, c.at))
     rows = tuple(
         PairRow(c.at, step.parts[c.at], step.parts[c.at + 1], c.rank, c.new) for c in lowest

@@ -1,4 +1,4 @@
-"""Explanations as HTML, for notebooks and reports: every step of encoding or training."""
+"""Render explanations as HTML, for notebooks and reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_TILES = 50_000  # per page; a tile takes about a hundred bytes
 
 
 def _tiles(ids: Sequence[int], tokens: Mapping[int, bytes], chosen: int | None = None) -> Child:
-    """Return tokens in a row, the chosen pair with a heavier border; of a long list, a window."""
+    """Return a row of tokens, the chosen pair emphasized; only a window of a long list."""
     first = 0 if chosen is None else max(0, min(chosen - _MAX_PARTS // 2, len(ids) - _MAX_PARTS))
     last = min(len(ids), first + _MAX_PARTS)
     pair = () if chosen is None else (chosen, chosen + 1)
@@ -76,7 +76,7 @@ def explanation(explained: Explanation) -> Html:
 
 
 def _that_fit(pretokens: Sequence[PretokenExplanation]) -> list[PretokenExplanation]:
-    """Return the first pre-tokens, as many as fit on a page; at least one."""
+    """Return as many of the first pre-tokens as fit on a page, at least one."""
     found: list[PretokenExplanation] = []
     tiles = 0
     for part in pretokens:

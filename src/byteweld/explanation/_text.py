@@ -1,4 +1,4 @@
-"""Shared by the text and JSON of all explanations."""
+"""Helpers that render explanations as text and JSON."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from byteweld.render import columns, visible
 MAX_ROWS = 12  # rows of a table
 MAX_PARTS = 40  # parts of a pre-token on a line
 
-Show = Callable[[int], str]  # names a token in a line
+Show = Callable[[int], str]  # shows a token within a line
 
 
 def parts_line(parts: Sequence[int], show: Show, chosen: int | None = None) -> str:
-    """Join parts with spaces, the chosen pair in brackets; of a long list, show a window."""
+    """Join parts with spaces, the chosen pair in brackets; show only a window of a long list."""
     first = 0 if chosen is None else max(0, min(chosen - MAX_PARTS // 2, len(parts) - MAX_PARTS))
     last = min(len(parts), first + MAX_PARTS)
     shown = ["..."] if first else []

@@ -90,7 +90,7 @@ class TrainingExplanation(Displayable):
     recipe: Recipe
     vocab: Vocabulary
     corpus: tuple[PretokenRow, ...]  # before the first merge
-    total_pretokens: int  # distinct ones; merging never makes two equal
+    total_pretokens: int  # distinct; merging never makes two of them equal
     steps: tuple[TrainingStep, ...]
     stopped: StopReason
 
@@ -190,7 +190,7 @@ def explain_training(
 
 
 def _watch(step: TrainStep, recipe: Recipe) -> TrainingStep:
-    """Copy what is shown of a step; the next one changes the counts and the corpus."""
+    """Reduce a step to what is displayed: all pairs and pre-tokens of all steps would be large."""
     counts, merge = step.pair_counts, step.merge
     winner = (merge.left, merge.right)
     tied = [pair for pair, count in counts.items() if count == merge.pair_count and pair != winner]

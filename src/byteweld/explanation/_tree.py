@@ -13,7 +13,7 @@ from byteweld.vocab import Vocabulary
 if TYPE_CHECKING:
     from byteweld.markup import Html  # only HTML needs it
 
-# The reference visits every pair at every step, so the work is quadratic in this.
+# The reference visits every pair at every step, so time is quadratic in this.
 MAX_PRETOKEN_BYTES = 1024
 
 _MAX_INDENT = 24  # levels drawn with branches; deeper nodes give their depth as a number
@@ -120,7 +120,7 @@ def tree_of(steps: Iterable[EncodeStep], tokens: Mapping[int, bytes]) -> Tree:
 def merge_tree(
     vocab: Vocabulary, token_id: int, *, max_pretoken_bytes: int = MAX_PRETOKEN_BYTES
 ) -> Tree:
-    """Return how merges build one token. With several roots, no merges build it from its bytes.
+    """Return how merges build one token; several roots if they cannot build it from its bytes.
 
     >>> vocab = Vocabulary({b: bytes([b]) for b in range(256)} | {256: b"ab"}, [(97, 98, 256)])
     >>> print(*merge_tree(vocab, 256).lines(), sep="\\n")

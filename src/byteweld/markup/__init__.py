@@ -1,4 +1,4 @@
-"""Build HTML that is safe by construction; all markup of reports and notebooks comes from here.
+"""Build HTML that is safe by construction, for reports and notebooks.
 
 A str is text and always escaped; only the result of `element` is markup. Scripts, links, images
 and style attributes cannot be built. Pure: reads only the style sheets, writes nothing.
@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-# The only tags and attributes that can be built; any other is a bug of ours.
+# The only tags and attributes that can be built; anything else is a bug in byteweld.
 _TAGS: Final = frozenset(
     "b body br caption code dd details div dl dt figcaption figure footer h1 h2 h3 head header "
     "html li main meta ol p section span style summary svg table tbody td text th thead title tr "
@@ -133,7 +133,7 @@ def folded(title: str, *content: Child, is_open: bool = False) -> Html:
 
 
 def more(count: int, noun: str) -> Html | None:
-    """Return a note that counts the items left out; None if there are none."""
+    """Return a note with the number of items not shown; None if there are none."""
     if count <= 0:
         return None
     return element("p", f"… and {count:,} more {noun}{'' if count == 1 else 's'}", class_="hint")
@@ -143,7 +143,7 @@ def more(count: int, noun: str) -> Html | None:
 
 
 def document(title: str, *content: Child, subtitle: str | None = None) -> str:
-    """Return a self-contained page whose policy lets it load nothing and run nothing.
+    """Return a self-contained page whose security policy forbids loading and running anything.
 
     The same content always gives the same bytes.
     """
@@ -170,7 +170,7 @@ def document(title: str, *content: Child, subtitle: str | None = None) -> str:
 
 
 def fragment(*content: Child) -> str:
-    """Return content for a notebook; its style affects nothing outside of it."""
+    """Return content for a notebook; its style affects nothing outside it."""
     return element("style", Html(_scoped_style())) + element("div", *content, class_="byteweld")
 
 
@@ -187,5 +187,5 @@ def _style() -> str:
 
 @cache
 def _scoped_style() -> str:
-    """Scope the style to .byteweld; only the palette's rules do not name it themselves."""
+    """Scope the style to .byteweld; only the palette's rules are not scoped already."""
     return re.sub(r"(?m)^\.c(\d)", r".byteweld .c\1", _style().replace(":root", ".byteweld"))

@@ -1,7 +1,7 @@
 """Byte-level BPE in plain Python, short enough to read in one sitting. This is the specification.
 
-Read `pretokenize`, then `train`, then `encode`. For clarity, every step recounts everything; the
-engine is fast, and tests check that it gives the same results. Nothing here uses the engine.
+Read `pretokenize`, then `train`, then `encode`. For clarity, every step recounts everything;
+the engine is fast, and tests check that it gives the same results. Nothing here uses the engine.
 """
 
 from byteweld.reference.encode import decode, decode_bytes, encode, encode_greedy, encode_steps

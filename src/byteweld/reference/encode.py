@@ -1,4 +1,4 @@
-"""Encode: in each pre-token, apply the merge with the lowest rank until none applies. And decode.
+"""Encode by applying the merge of lowest rank in each pre-token until none applies; and decode.
 
 Every step looks at every pair again, so a pre-token of n bytes takes O(n²) time. The engine finds
 the same ids faster.

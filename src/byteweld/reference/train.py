@@ -1,4 +1,4 @@
-"""Train: count the pairs, pick the most frequent, merge it everywhere, repeat.
+"""Train: count the pairs, pick the most frequent one, merge it everywhere, repeat.
 
 Takes documents or counts of pre-tokens; returns a vocabulary with the log of its merges. Ties are
 broken in `in_tie_order` and nowhere else.

@@ -1,6 +1,6 @@
 """Training: from counts to a vocabulary, with a report.
 
-plan        the sizes, the id layout and the vocabulary before the first merge
+plan        the size, the id layout and the vocabulary before the first merge
 run         count, merge, resume: what `byteweld.train` and the command both call
 cut         the same training at a smaller size
 extend      which vocabularies can learn further merges, and with which recipe

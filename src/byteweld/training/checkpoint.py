@@ -108,7 +108,7 @@ class Checkpoint:
     # ------------------------------------------------------------------ counts
 
     def counts(self, *, memory: Memory | None = None) -> Counts | None:
-        """Return the counts if counting had finished; they stay on disk if memory is short."""
+        """Return the counts if counting had finished; on disk, if they exceed the memory budget."""
         if not (self.path / _COUNTS).is_dir():
             return None
         self._counts = Counts.load(self.path / _COUNTS, memory=memory)
@@ -209,7 +209,7 @@ class Checkpoint:
 def remove_checkpoint(path: str | os.PathLike[str]) -> None:
     """Remove a checkpoint once its result is saved; files that do not belong to it stay."""
     folder = Path(path)
-    if (folder / _COUNTS).is_dir():  # rename, so that a crash cannot leave half of the counts
+    if (folder / _COUNTS).is_dir():  # renamed, so that a crash cannot leave half of the counts
         (folder / _COUNTS).rename(folder / f".{_COUNTS}.removed")
     _remove_torn_counts(folder)
     # The facts go last: without them, the folder is no longer recognized as a checkpoint.
@@ -253,7 +253,7 @@ def _describe(files: Iterable[str | os.PathLike[str]]) -> object:
     known: list[list[object]] = []
     for file in files:
         status = Path(file).stat()
-        # A file name can be any bytes, but JSON holds only text.
+        # A file name can be any bytes, but a JSON string cannot.
         name = os.fsencode(Path(file).absolute()).decode("utf-8", "backslashreplace")
         known.append([name, status.st_size, status.st_mtime_ns])
     if len(known) <= _MAX_LISTED_FILES:
@@ -287,9 +287,9 @@ def _file_difference(was: list[Any], now: list[Any]) -> str:
 
 
 def _check_arrow() -> None:
-    """Raise before the work, and not after it, if pyarrow is missing."""
+    """Raise now, not after the work, if pyarrow is missing."""
     try:
-        importlib.import_module("pyarrow.parquet")  # loaded now, a memory budget includes it
+        importlib.import_module("pyarrow.parquet")  # now, so that a memory budget includes it
     except ImportError as error:
         raise ImportError(
             "a checkpoint stores counts as Parquet files; "

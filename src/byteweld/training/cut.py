@@ -13,7 +13,7 @@ from byteweld.vocab import Vocabulary
 def cut_training(
     vocab: Vocabulary, training: Training, vocab_size: int
 ) -> tuple[Vocabulary, Training]:
-    """Keep only the first merges: those that a training at this size would have learned."""
+    """Keep only the first merges, those that training at this size would have learned."""
     start = None if training.start is None else _before_training(vocab, training.start)
     plan = make_plan(vocab_size, training.recipe, start)
     if vocab_size > training.vocab_size:

@@ -1,4 +1,4 @@
-"""Extend a vocabulary: which ones can learn further merges, and with which recipe.
+"""Extending: which vocabularies can learn further merges, and with which recipe.
 
 The vocabulary keeps all its ids and merges; new merges rank after them.
 """
@@ -17,7 +17,7 @@ _HARMLESS = ("added token flags", "shared ids", "template")
 
 
 def check_extendable(vocab: Vocabulary) -> None:
-    """Raise if the vocabulary encodes in a way that the trainer cannot reproduce."""
+    """Raise if the vocabulary encodes in a way that training does not support."""
     if vocab.ranking == "ranks":
         raise UnsupportedError(
             "this tokenizer cannot be extended: it has ranks instead of merges, and merges that "

@@ -41,7 +41,7 @@ class Plan(NamedTuple):
         """Return the vocabulary after these merges."""
         for _, _, new in learned:
             if new < self.first_id:
-                self._refuse_other_spelling(new)
+                self._refuse_shared_id(new)
         roles = None
         if self.recipe.roles:
             first = self.first_id + sum(new >= self.first_id for _, _, new in learned)
@@ -62,16 +62,16 @@ class Plan(NamedTuple):
         left, right = (self.base.ids[part] for part in new_pair)
         return self.vocabulary([(left, right, self.first_id)])
 
-    def _refuse_other_spelling(self, new: int) -> None:
+    def _refuse_shared_id(self, new: int) -> None:
         token = next((token for token, i in self.reserved.items() if i == new), None)
         if token is not None and self.base.tokens[new] != token:
-            raise _shared(token)
+            raise _shared_id_error(token)
 
 
 def make_plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> Plan:
     """Lay out the ids: those of `start`, or the recipe's alphabet and special tokens."""
     base = _first_tokens(recipe) if start is None else start
-    # Before the size, whose minimum may grow with the bytes of the corpus.
+    # Checked before the size, whose minimum may grow with the bytes of the corpus.
     reserved = _spelled_as_special(recipe, base)
     check_size(vocab_size, recipe, start)
     max_new_ids = vocab_size - _minimum_size(recipe, start)
@@ -99,7 +99,7 @@ def _first_tokens(recipe: Recipe) -> Vocabulary:
 
 
 def check_size(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> None:
-    """Raise if the size is below what training starts from. (bpetite's FR-9 words its error.)"""
+    """Raise if the size is too small to start with. (bpetite's FR-9 fixes its error message.)"""
     if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
         raise TypeError(f"vocab_size is {vocab_size!r}; it must be an integer")
     minimum = _minimum_size(recipe, start)
@@ -136,11 +136,11 @@ def _spelled_as_special(recipe: Recipe, base: Vocabulary) -> dict[bytes, int]:
     spelled = {chars_to_bytes(text): token_id for text, token_id in base.special_tokens.items()}
     for token in spelled:
         if token is not None and len(token) == 1:
-            raise _shared(token)
+            raise _shared_id_error(token)
     return {token: token_id for token, token_id in spelled.items() if token is not None}
 
 
-def _shared(token: bytes) -> UnsupportedError:
+def _shared_id_error(token: bytes) -> UnsupportedError:
     return UnsupportedError(
         f"special token {bytes_to_chars(token)!r} is also how Hugging Face spells the token "
         f"{token!r}, so both would get the same id, which a vocabulary cannot hold; choose another "

@@ -1,7 +1,7 @@
-"""Training: what a training did, and the report about it that is saved next to the vocabulary.
+"""Training: what a training did, and its report, which is saved next to the vocabulary.
 
-The report of `tokenizer.json` is `tokenizer.training.json`. It has what the vocabulary's own file
-cannot hold: the corpus, the recipe, the count of every merge, the timings. The fingerprint in it
+The report of `tokenizer.json` is `tokenizer.training.json`. It holds what the vocabulary's own file
+cannot: the corpus, the recipe, the count of every merge, the timings. The fingerprint in it
 ties the two together.
 """
 
@@ -86,7 +86,7 @@ class Training:
     count_seconds: float
     merge_seconds: float
     pruned_pretokens: int = 0  # rare pre-tokens that were left out of the counts
-    pair_error: int = 0  # because of that, pair counts are too small by at most this
+    pair_error: int = 0  # so pair counts are too small by at most this
     files: int | None = None
     file_bytes: int | None = None
     peak_memory_bytes: int | None = None  # of the process, at the end of the training
@@ -159,7 +159,7 @@ class Training:
 
 
 def report_path(path: str | os.PathLike[str]) -> Path:
-    """Return where the report of a vocabulary's file or folder is.
+    """Return the path of the report for a vocabulary's file or folder.
 
     >>> str(report_path("out/tokenizer.json"))
     'out/tokenizer.training.json'

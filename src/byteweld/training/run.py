@@ -50,7 +50,7 @@ def run(
     progress: Progress | None = None,
     on_counted: Callable[[Counted, int | None], object] | None = None,
 ) -> Result:
-    """Count the sources and learn merges until the size is reached or no pair is left.
+    """Count the sources and learn merges until the size is reached or no pair can merge.
 
     `on_counted` is called between counting and merging. Its second argument is the number of merges
     in the checkpoint, or None if the counts do not come from it.
@@ -69,11 +69,11 @@ def run(
                 **sources.facts(),
             )
             stack.callback(point.close)
-        # Counts that the caller passes are not loaded, but compared with those of the checkpoint.
-        kept = None
+        # Counts that the caller passes are not loaded again, only compared with the checkpoint's.
+        saved = None
         if point is not None and not sources.is_counted:
-            kept = point.counts(memory=memory)
-        if kept is None:
+            saved = point.counts(memory=memory)
+        if saved is None:
             counted = sources.count(
                 recipe,
                 num_threads=num_threads,
@@ -87,11 +87,11 @@ def run(
                 point.keep_counts(counted.counts)
         else:
             size = None if sources.corpus is None else sources.corpus.total_bytes
-            counted = Counted(kept, sources.num_files, size, len(sources.tables), 0.0)
+            counted = Counted(saved, sources.num_files, size, len(sources.tables), 0.0)
         if memory is not None:
             counted.counts.check_training(planned, memory)
         if on_counted is not None:
-            on_counted(counted, None if point is None or kept is None else len(point.merges))
+            on_counted(counted, None if point is None or saved is None else len(point.merges))
         vocab, training = _merge(
             counted,
             vocab_size,
@@ -105,7 +105,7 @@ def run(
 
 
 def check_pattern(recipe: Recipe) -> None:
-    """Raise now, and not when something is first encoded, if the pattern cannot be compiled."""
+    """Raise now, not at the first `encode`, if the pattern cannot be compiled."""
     empty = Vocabulary({}, alphabet="partial", pattern=recipe.encode_pattern)
     _native.Encoder(empty, eager=True)
 
@@ -148,7 +148,7 @@ def _merge(
         merge_counts=tuple([count for _, _, _, count, _ in learned]),
         removed_tokens=tuple([removed for *_, removed in learned]),
         first_tokens=first_tokens,
-        # A training that starts from bytes starts with one token per byte.
+        # Without a start, the corpus begins as one token per byte.
         total_bytes=first_tokens if start is None else counts.total_bytes,
         distinct_pretokens=len(counts),
         total_pretokens=counts.total,
