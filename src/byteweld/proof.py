@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # A peer may use a hundred bytes of memory for every token of a batch.
 _BATCH_BYTES = 2 << 20
-# Added for every document, so that a batch of empty lines ends, too.
-_DOCUMENT_BYTES = 64
 _MAX_SKIPPED = 10
 
 
