@@ -118,13 +118,6 @@ def test_separators_are_found_wherever_a_block_ends(monkeypatch, text, block):
     assert list(_input._between(io.BytesIO(text), b"--")) == expected
 
 
-def test_documents_come_in_batches_of_a_few_megabytes(monkeypatch):
-    monkeypatch.setattr(_input, "_BATCH_BYTES", 4)
-    assert list(_input.batches([b"ab", b"cd", b"", b"efghij", b"k"])) == [
-        [b"ab", b"cd"], [b"", b"efghij"], [b"k"]
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [

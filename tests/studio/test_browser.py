@@ -370,7 +370,7 @@ def test_dropping_a_binary_or_long_file_shows_a_message(page):
     page.evaluate(drop, [[0xFF, 0xFE], 1])
     expect(page.locator("#error")).to_contain_text("a.bin is not UTF-8 text")
     page.evaluate(drop, [[0x61], 600_000])  # the megabyte ends inside a character
-    expect(page.locator("#error")).to_contain_text("this is its first megabyte")
+    expect(page.locator("#error")).to_contain_text("only its first megabyte is shown")
     assert page.evaluate("() => document.querySelector('#text').value.length") == 1 << 19
 
 
@@ -483,7 +483,7 @@ def test_a_token_links_to_why_and_on_to_the_vocabulary(page, trained):
     page.click(".sentence [aria-label='why space lowest']")
     expect(page.locator(".lead .tile").first).to_have_text("·lowest")
     page.locator(".lead .tile").last.click()
-    page.click("#panel button:has-text('In the vocabulary')")
+    page.click("#panel button:has-text('Show in vocabulary')")
     page.locator("main.view-vocabulary").wait_for()
     expect(page.locator("#panel h2")).to_be_visible()
 
@@ -516,7 +516,7 @@ def test_training_on_the_users_corpus(page):
 def test_the_merge_log_has_counts_and_a_curve(page, trained):
     go(page, "training")
     log = page.locator(".log")
-    expect(log).to_contain_text("The real thing: small")
+    expect(log).to_contain_text("A full-size tokenizer: small")
     expect(log.locator("tbody tr").first).to_contain_text(f"{trained.training.merge_counts[0]:,}")
     expect(log.locator("svg.curve")).to_be_visible()
     log.locator("input").fill("20")

@@ -14,6 +14,11 @@ def test_batches_stay_small_and_every_document_is_in_one():
         assert sum(map(len, batch[:-1])) < 1000
 
 
+def test_a_batch_ends_with_the_document_that_fills_it():
+    documents = [b"ab", b"cd", b"", b"efghij", b"k"]
+    assert list(batches(documents, 132)) == [[b"ab", b"cd"], [b"", b"efghij"], [b"k"]]
+
+
 def test_a_batch_of_empty_documents_ends():
     assert max(map(len, batches(iter([""] * 10_000), 1000))) < 20
 

@@ -1,4 +1,4 @@
-"""The files of the page, read once from the package; the server knows no other files."""
+"""The files of the page, read once from the package; the server serves no other files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _read() -> dict[str, Asset]:
 
 ASSETS: Final[Mapping[str, Asset]] = MappingProxyType(_read())
 _INDEX: Final = (files("byteweld.studio") / "page" / "index.html").read_text("utf-8")
-# The style and the entry module of the served page; a saved page has its own.
+# The style sheet and entry module of the served page; a saved page embeds its own.
 SERVED_HEAD: Final = (
     '<link rel="stylesheet" href="/page/style.css">\n'
     '<script type="module" src="/page/app.js"></script>\n'

@@ -1,4 +1,4 @@
-"""What the views open on: small texts and corpora that show something surprising."""
+"""Built-in examples for the views: short strings and tiny corpora with a surprise in each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byteweld.samples import SENTENCES
 
 
 class Example(NamedTuple):
-    """A text for the Tokens and Compare views, and what to look for in it."""
+    """Sample text for the Tokens and Compare views, and what to look for in it."""
 
     name: str
     text: str
@@ -33,13 +33,13 @@ TEXTS: tuple[Example, ...] = (
         "A first look",
         "The lowest tokenizer in town untokenizes 1234567 words a minute.\n"
         "Tokenizer, tokenizer and TOKENIZER are not the same. 🙂 costs more than a smile.",
-        "This is what a language model reads: tokens, not letters. The same word is cut in three "
+        "This is what a language model reads: tokens, not letters. The same word is split in three "
         "different ways: after a space, capitalized, and in all caps. Select a token to see why.",
     ),
     Example(
         "Numbers",
         "7 77 777 7777 77777\n1234 + 8766 = 10000\n3.14159265358979 and 2026-11-16 at 07:30",
-        "Long numbers are cut, and not always where you would cut them. Many patterns allow at "
+        "Long numbers are split, and not always where you would split them. Many patterns allow at "
         "most three digits per token.",
     ),
     Example(
@@ -52,13 +52,13 @@ TEXTS: tuple[Example, ...] = (
         "Spaces and code",
         "def area(width, height):\n    if width < 0:\n        raise ValueError(width)\n"
         "    return width * height\n\n\tindented with a tab\n        and with eight spaces",
-        "Indentation is text, too: see how many spaces fit into one token.",
+        "Indentation is text, too: see how many spaces become one token.",
     ),
     Example(
         f"One sentence, {len(SENTENCES)} languages",
         _BOAT,
-        "Every line says the same thing. Compare how finely the lines are cut: a language that was "
-        "rare in the training corpus needs more tokens for the same meaning.",
+        "Every line says the same thing. Compare how finely the lines are split: a language that "
+        "was rare in the training corpus needs more tokens for the same meaning.",
     ),
     Example(
         "Hidden characters",
@@ -69,7 +69,7 @@ TEXTS: tuple[Example, ...] = (
     ),
 )
 
-# For Why: the view opens on the last of these that greedy longest match would cut differently.
+# The Why view opens on the last of these that greedy longest match would split differently.
 SURPRISING_WORDS: tuple[str, ...] = (
     *(" lowest", " newest", " unhappiness", " internationalization", " reopening", " strawberry"),
     *(" defenestration", " overestimated", " misunderstandings", " kindergarten", " butterflies"),
@@ -123,7 +123,7 @@ CORPORA: tuple[TinyCorpus, ...] = (
     ),
 )
 
-# One of each kind: with and without a pattern, and every tie rule.
+# They cover training with and without a pattern, and every tie-break rule.
 RECIPE_NAMES = ("plain", "from-scratch", "bpetite", "modern")
 
 
@@ -135,6 +135,10 @@ def recipes() -> list[tuple[str, str]]:
         known = (known for known, pattern in byteweld.PATTERNS.items() if pattern == recipe.pattern)
         pattern = "no pattern" if recipe.pattern is None else f"pattern {next(known)}"
         ties = recipe.tie_break.replace("-", " ")
-        least = "" if recipe.min_frequency < 2 else f", pairs seen {recipe.min_frequency} times"
+        least = (
+            ""
+            if recipe.min_frequency < 2
+            else f", pairs seen at least {recipe.min_frequency} times"
+        )
         found.append((name, f"{name}: {pattern}, ties go to the {ties}{least}"))
     return found

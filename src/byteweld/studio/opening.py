@@ -1,4 +1,4 @@
-"""What the page requests first, and opening more tokenizers: by name, from a file, to compare."""
+"""The first request of the page, and opening tokenizers by name, from a file or to compare."""
 
 from __future__ import annotations
 
@@ -68,8 +68,10 @@ def companion(session: Session, fields: Fields) -> dict[str, Any]:
 
 
 def _companion(tok: byteweld.Tokenizer, name: str) -> tuple[byteweld.Tokenizer, str]:
-    """Cut a training to an eighth of its size, or to a quarter of its merges if that would leave
-    none; without a training, return the bytes alone."""
+    """Make a smaller tokenizer: an eighth of the size or, if that is too small, 1/4 of the merges.
+
+    Without a training report, it has only the 256 bytes.
+    """
     training = tok.training
     if training is not None and training.merges_learned:
         base = len(tok) - training.merges_learned

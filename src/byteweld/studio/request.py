@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 MAX_TEXT_BYTES = 1 << 20
-_MAX_TEXTS = 200
+_MAX_ITEMS = 200
 
 
 class Refused(Exception):
-    """A refused request: the HTTP status, and the reason in one line."""
+    """A rejected request: the HTTP status, and the reason in one line."""
 
     def __init__(self, status: int, message: str) -> None:
         self.status = status
@@ -26,17 +26,17 @@ class Fields:
         self._fields = fields
 
     def text(self, name: str, default: str | None = None, limit: int = MAX_TEXT_BYTES) -> str:
-        """A text of at most `limit` UTF-8 bytes; lone surrogates become U+FFFD, as in encoding."""
+        """A string of at most `limit` UTF-8 bytes; lone surrogates become U+FFFD."""
         value = self._get(name, default)
         if not isinstance(value, str):
             raise Refused(400, f"{name} is {type(value).__name__}; expected a string")
-        # A text has at least as many bytes as characters: check the cheap bound first.
+        # A string has at least as many bytes as characters: check the cheap bound first.
         if len(value) > limit or len(value.encode("utf-8", "surrogatepass")) > limit:
             raise Refused(413, f"{name} has more than {limit:,} bytes; use a part of it")
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def data(self, name: str) -> bytes:
-        """The bytes of a text; or any bytes, given in base64 as `name_base64`."""
+        """The bytes of a string, or arbitrary bytes given in base64 as `name_base64`."""
         given = self._fields.get(f"{name}_base64")
         if given is None:
             return self.text(name).encode()
@@ -69,7 +69,7 @@ class Fields:
         return str(value)
 
     def numbers(self, name: str, most: int, high: int) -> list[int]:
-        """A few integers from 0."""
+        """A list of 1 to `most` integers from 0 to `high`."""
         value = self._get(name, None)
         if not isinstance(value, list) or not 1 <= len(value) <= most:
             raise Refused(400, f"{name} is {value!r:.40}; expected 1 to {most} numbers")
@@ -81,10 +81,10 @@ class Fields:
         return value
 
     def texts(self, name: str) -> dict[str, str]:
-        """Texts by name, of at most a megabyte in total; empty if missing."""
+        """Strings by name, of at most 1,048,576 characters in total; empty if missing."""
         value = self._fields.get(name) or {}
-        if not isinstance(value, dict) or len(value) > _MAX_TEXTS:
-            raise Refused(400, f"{name} is not an object of at most {_MAX_TEXTS} strings")
+        if not isinstance(value, dict) or len(value) > _MAX_ITEMS:
+            raise Refused(400, f"{name} is not an object of at most {_MAX_ITEMS} strings")
         texts = Fields(value)
         found = {key: texts.text(key) for key in value}
         if sum(map(len, found.values())) > MAX_TEXT_BYTES:
@@ -92,10 +92,10 @@ class Fields:
         return found
 
     def answers(self, name: str) -> dict[str, Any]:
-        """The answers for a saved page, by request; they are stored as they are."""
+        """The answers for a saved page, by request; they are stored unchanged."""
         value = self._get(name, None)
-        if not isinstance(value, dict) or len(value) > _MAX_TEXTS:
-            raise Refused(400, f"{name} is not an object of at most {_MAX_TEXTS} answers")
+        if not isinstance(value, dict) or len(value) > _MAX_ITEMS:
+            raise Refused(400, f"{name} is not an object of at most {_MAX_ITEMS} answers")
         return value
 
     def _get(self, name: str, default: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Save as page: one HTML file with the page's modules, its style and the answers it needs.
+"""Save as page: one HTML file with the page's modules, its style sheet and the answers it needs.
 
-Modules become data: URLs in an import map, answers become JSON. The file's own policy forbids it
-to load anything.
+Modules become data: URLs in an import map, and answers become JSON. The file's content security
+policy forbids loading anything else.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class StudioServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """The address of the page. The token is in the fragment, which browsers never send."""
+        """The URL of the page. The token is in the fragment, which browsers never send."""
         return f"http://{LOOPBACK}:{self.port}/#token={self.token}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -120,7 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
     # ------------------------------------------------------------------ checks
 
     def _guarded(self, respond: Callable[[], None]) -> None:
-        """Check the origin of the request, then respond; refusals are a line of JSON."""
+        """Check the origin of the request, then respond; errors are sent as one line of JSON."""
         if not self.server.free.acquire(blocking=False):
             self._refuse(Refused(503, "too many concurrent requests; try again"))
             return
@@ -211,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer errors of the standard library as JSON, without HTML."""
+        """Send the standard library's own errors as JSON instead of HTML."""
         self.close_connection = True
         if not hasattr(self, "command") or self.command is None:
             self.command = "GET"

@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 
 class _Once(Generic[T]):
-    """A property that is computed on first use, under the lock of its object, and then kept."""
+    """A property that is computed on first use, under its object's lock, and then cached."""
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self._compute = compute
@@ -65,7 +65,7 @@ class Opened:
         }
 
     def merge_count(self, rank: int) -> int | None:
-        """Return the count of a merge's pair in the training, if known."""
+        """Return how often the pair of a merge occurred when it was learned, if known."""
         training = self.tok.training
         if training is None:
             return None
@@ -74,7 +74,7 @@ class Opened:
 
     @_Once
     def token_lengths(self) -> NDArray[np.int64] | None:
-        """How many bytes of text each id covers; None if that depends on the text."""
+        """The number of bytes of text that each id covers; None if it depends on the text."""
         return token_lengths(self.tok)
 
     @_Once
@@ -89,7 +89,7 @@ class Opened:
 
     @_Once
     def unreachable(self) -> Mapping[int, Reason]:
-        """Tokens that their own bytes do not encode to."""
+        """The tokens that encoding their own bytes does not give, with the reason."""
         return unreachable(self.tok)
 
     @_Once
@@ -104,7 +104,7 @@ class Opened:
 
 
 class Session:
-    """The tokenizers in the order in which they were opened; none is ever closed."""
+    """The open tokenizers, in the order in which they were opened; none is ever closed."""
 
     def __init__(self, tokenizers: Iterable[tuple[str, byteweld.Tokenizer]]) -> None:
         self.opened = [Opened(tok, name) for name, tok in tokenizers]
@@ -133,7 +133,7 @@ class Session:
 
 
 def _pattern_words(vocab: byteweld.Vocabulary) -> str:
-    """Return the name of a pattern if it has one, else its start."""
+    """Return the name of the pattern, or its start if it has no name."""
     if vocab.steps:
         return f"{len(vocab.steps)} steps"
     if vocab.pattern is None:

@@ -4,14 +4,14 @@
 const savedElement = document.getElementById("saved");
 export const saved = savedElement ? JSON.parse(savedElement.textContent) : null;
 
-export const MAX_BYTES = 1 << 20; // of a text; the server has the same limit
-// A server that refuses a body before reading it looks like one that is down.
+export const MAX_BYTES = 1 << 20; // of text; the server has the same limit
+// Checked here, since a server that rejects a body before reading it looks like one that is down.
 const MAX_BODY = 6 * MAX_BYTES;
 
 let token = "";
 let recording = null;
 
-// The token arrives in the fragment and is kept for reloads of this tab only.
+// The token arrives in the fragment and is stored only for reloads of this tab.
 export function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1));
   try {
@@ -102,7 +102,7 @@ export async function upload(file) {
   return (await post("upload", file, headers)).json();
 }
 
-// Repeat some work, record every answer it needs, and return the saved page as text.
+// Repeat some work, record every answer it requests, and return the saved page as HTML.
 export async function savePage(state, title, work) {
   recording = new Map();
   try {

@@ -22,7 +22,7 @@ class App {
   start = null;
   current = null;
   panel = new Panel(byId("panel"), this);
-  // Browsers limit how often an address may change, and a slider moves faster.
+  // Browsers limit how often the URL may change, and a slider moves faster than that.
   writeAddress = debounced(150, () => history.replaceState(null, "", this.address(this.state)));
 
   async open() {
@@ -104,7 +104,7 @@ class App {
     });
   }
 
-  // Run work whose failure is shown on the page instead of thrown.
+  // Run work; API errors are shown on the page instead of thrown.
   async attempt(work) {
     try {
       await work();
@@ -123,7 +123,7 @@ class App {
     byId("error")?.remove();
   }
 
-  // For screen readers.
+  // Announce something to screen readers.
   announce(words) {
     put(byId("announcement"), words);
   }
@@ -163,7 +163,7 @@ class App {
         saved ? h("span", { class: "stamp" }, "saved page") : h("button", {
           type: "button",
           id: "save",
-          title: "One HTML file of this view, with its data",
+          title: "Save this view and its data as one HTML file",
           onclick: () => this.save(),
         }, "Save as page"),
       ),
@@ -246,7 +246,7 @@ class App {
         await ask("start");
         await this.show();
         await this.panel.ready;
-        await this.current.keep?.(); // details that a reader may open later
+        await this.current.prefetch?.(); // details that a reader may open later
       });
       const link = h("a", {
         href: URL.createObjectURL(new Blob([page], { type: "text/html" })),

@@ -1,4 +1,4 @@
-// Bytes: which byte values a text uses, what ASCII-only would save, GPT-2's letters.
+// Bytes: which byte values text uses, what ASCII-only would save, and GPT-2's letters.
 
 import { ask, MAX_BYTES, saved } from "./api.js";
 import { amount, fact, h, number, percent, put, segmented } from "./dom.js";
@@ -30,7 +30,7 @@ class Bytes {
     this.picked = app.state.byte ? parseInt(app.state.byte, 16) : null;
     this.file = null;
     const sentences = Object.values(app.start.sentences).join("\n");
-    this.fallback = sentences; // without the user's text: many languages use many bytes
+    this.fallback = sentences; // if the user entered no text: many languages use many byte values
     const sources = [
       ["Your text", () => app.state.text ?? app.text],
       [`One sentence, ${Object.keys(app.start.sentences).length} languages`, () => sentences],
@@ -57,8 +57,8 @@ class Bytes {
       h(
         "p",
         { class: "intro" },
-        "All text is bytes. A vocabulary starts with these 256 values; everything else is ",
-        "learned from the ones that often occur side by side.",
+        "All text is bytes. A vocabulary starts with these 256 values; every other token is ",
+        "learned by merging neighbors that often occur together.",
       ),
       saved ? null : h(
         "div",
@@ -197,14 +197,14 @@ class Bytes {
         "p",
         { class: "legend" },
         HEATS.map((name, level) => h("span", {}, h("i", { class: `heat${level}` }), name)),
-        h("span", {}, h("i", { class: "edge" }), "the 98 of ASCII-only"),
+        h("span", {}, h("i", { class: "edge" }), "the 98 bytes of ASCII-only"),
       ),
     );
     this.pick(this.picked ?? this.surprise(), false);
     this.drawFacts();
   }
 
-  // By default, the most common byte outside ASCII: few expect it to be so common.
+  // By default, the most common byte outside ASCII, whose count is often a surprise.
   surprise() {
     const { counts } = this.answer;
     const high = counts.slice(128);
@@ -278,7 +278,7 @@ class Bytes {
           }`,
         ),
         h("dt", {}, "value"),
-        h("dd", {}, `${byte}, in bits ${byte.toString(2).padStart(8, "0")}`),
+        h("dd", {}, `${byte}, binary ${byte.toString(2).padStart(8, "0")}`),
         h("dt", {}, "GPT-2"),
         h(
           "dd",
@@ -291,7 +291,7 @@ class Bytes {
             })`,
         ),
         h("dt", {}, "ASCII-only"),
-        h("dd", {}, ascii.includes(byte) ? "keeps it" : "has no token for it"),
+        h("dd", {}, ascii.includes(byte) ? "has a token for it" : "has no token for it"),
       ),
     );
   }
@@ -313,7 +313,7 @@ class Bytes {
         ? h(
           "p",
           { class: "warning" },
-          h("b", {}, "This text does not fit: "),
+          h("b", {}, "This text does not qualify: "),
           `${amount(outside, "byte")} ${
             outside === 1 ? "is" : "are"
           } not a tab, a newline or in 0x20 to 0x7E.`,
@@ -321,7 +321,7 @@ class Bytes {
         : h(
           "p",
           { class: "fits" },
-          h("b", {}, "This text fits: "),
+          h("b", {}, "This text qualifies: "),
           "every byte is a tab, a newline or in 0x20 to 0x7E.",
         ),
     );

@@ -4,7 +4,7 @@ import { h, number, s } from "./dom.js";
 
 const WIDTH = 640;
 
-// One bar; `share` is its part of the full width.
+// One bar; `share` is its fraction of the full width.
 export function bar(share) {
   const fill = h("span", { class: "bar-fill" });
   fill.style.setProperty("width", `${Math.max(0.5, 100 * share)}%`);

@@ -1,4 +1,4 @@
-// The dialog of tokenizers: choose an open one, or open one by name or from a file.
+// The tokenizer dialog: choose an open tokenizer, or open one by name or from a file.
 
 import { ask, upload } from "./api.js";
 import { amount, h, put } from "./dom.js";
@@ -69,7 +69,7 @@ export function openChooser(app) {
     h(
       "label",
       { class: "field" },
-      h("span", {}, "A file: tokenizer.json, .tiktoken, tekken.json"),
+      h("span", {}, "From a file: tokenizer.json, .tiktoken or tekken.json"),
       file,
     ),
     h("p", { class: "hint" }, "Encodings are loaded from local files only; nothing is downloaded."),

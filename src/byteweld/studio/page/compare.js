@@ -39,7 +39,7 @@ class Compare {
     this.totals = h("div", { class: "totals" });
     this.lanes = h("div", { class: "lanes", id: "lanes" });
     this.blocks = new LazyBlocks(this.lanes, (index, element) => this.fill(index, element));
-    this.cut = h("p", { class: "hint", hidden: true });
+    this.truncation = h("p", { class: "hint", hidden: true });
     this.spots = h("section", { class: "card" });
     this.languages = h("section", { class: "card" });
     put(
@@ -48,7 +48,7 @@ class Compare {
       h("section", { class: "typing" }, this.editor),
       this.totals,
       this.lanes,
-      this.cut,
+      this.truncation,
       h("div", { class: "two" }, this.languages, this.spots),
     );
     this.ready = this.start();
@@ -57,7 +57,7 @@ class Compare {
   async start() {
     await this.app.attempt(async () => {
       if (this.app.start.tokenizers.length < 2 && !saved) {
-        // Nothing to compare with: the studio opens a companion.
+        // Only one tokenizer is open: the server opens a second one to compare with.
         this.app.start.tokenizers = (await ask("companion")).tokenizers;
       }
       await Promise.all([this.compare(), this.drawLanguages()]);
@@ -138,8 +138,8 @@ class Compare {
       const perLine = Math.max(4, this.lanes.clientWidth / 70);
       const blocks = Math.ceil(answer.segments.length / BLOCK_SEGMENTS);
       this.lanes.style.setProperty("--lanes", this.chosen.length);
-      this.cut.hidden = answer.total_segments <= answer.segments.length;
-      this.cut.textContent = `The first ${number(answer.segments.length)} of ${
+      this.truncation.hidden = answer.total_segments <= answer.segments.length;
+      this.truncation.textContent = `The first ${number(answer.segments.length)} of ${
         number(answer.total_segments)
       } segments are shown; all are counted.`;
       this.blocks.show(Array(blocks).fill(Math.ceil(BLOCK_SEGMENTS / perLine) * height));
@@ -204,11 +204,11 @@ class Compare {
         differing
           ? [
             h("b", {}, percent(other / bytes)),
-            ` of the bytes are cut differently, in ${number(differing)} of ${
+            ` of the bytes are split differently, in ${number(differing)} of ${
               amount(total, "segment")
             }.`,
           ]
-          : h("b", {}, bytes ? "All cut this text the same way." : "Type some text to compare."),
+          : h("b", {}, bytes ? "All split this text the same way." : "Type some text to compare."),
       ),
     );
   }
@@ -238,7 +238,7 @@ class Compare {
       {
         class: agrees ? "segment" : "segment differs",
         id: `g${index}`,
-        title: agrees ? undefined : "cut differently",
+        title: agrees ? undefined : "split differently",
       },
       ids.map((lane, n) => {
         let at = this.starts[index];
@@ -367,7 +367,7 @@ class Compare {
       h(
         "table",
         { class: "languages" },
-        h("caption", { class: "visually-hidden" }, "Tokens for each text"),
+        h("caption", { class: "visually-hidden" }, "Tokens for each language or file"),
         h(
           "thead",
           {},

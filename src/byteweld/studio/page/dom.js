@@ -50,10 +50,10 @@ export function amount(count, one, many = `${one}s`) {
 
 export const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-// A number and its unit, kept on one line.
+// A number and its unit, which do not wrap.
 export const fact = (value, unit) => h("span", { class: "fact" }, h("b", {}, value), ` ${unit}`);
 
-// Delay a call until no newer one has come for a while.
+// Delay a call; a newer call within the delay replaces it.
 export function debounced(milliseconds, call) {
   let timer = 0;
   return (...values) => {

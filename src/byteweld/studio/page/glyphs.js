@@ -1,5 +1,5 @@
-// Tokens as visible text: nothing hides, nothing is interpreted. The rules are those of render.py;
-// a test checks that both agree.
+// Tokens as visible text: no character is invisible or acts on the page. The rules are those of
+// render.py; a test checks that both agree.
 
 import { h } from "./dom.js";
 
@@ -103,7 +103,7 @@ export function tile(id, bytes, properties = {}) {
 // A token inside a sentence.
 export const tokenLabel = (id, bytes) => tile(id, bytes, { title: `id ${id}` });
 
-// A token that leads somewhere.
+// A token as a button, labeled for screen readers.
 export const tokenButton = (id, bytes, onclick) =>
   tile(id, bytes, { title: `id ${id}`, "aria-label": `token ${spoken(bytes)}, id ${id}`, onclick });
 

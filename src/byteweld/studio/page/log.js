@@ -1,4 +1,4 @@
-// The merge log of the open tokenizer: every merge, with counts and a curve if they are known.
+// The merge log of the open tokenizer: all merges, with counts and a curve if it has a report.
 
 import { ask } from "./api.js";
 import { curve } from "./chart.js";
@@ -6,8 +6,8 @@ import { amount, capital, field, h, number, put } from "./dom.js";
 import { tokenButton, tokenMap } from "./glyphs.js";
 
 const ROWS = 100;
-const UNKNOWN = "It is not known how this tokenizer was trained, so there are no counts. " +
-  "Tokenizers trained with byteweld have them in the report next to their file.";
+const UNKNOWN = "This tokenizer has no training report, so there are no counts. " +
+  "byteweld writes a report next to each tokenizer it trains.";
 const NO_LIST = "This tokenizer merges by id and has no merge list.";
 
 export class Log {
@@ -23,7 +23,7 @@ export class Log {
     this.tokens = tokenMap(answer.tokens);
     put(
       this.element,
-      h("h2", {}, `The real thing: ${answer.name}`),
+      h("h2", {}, `A full-size tokenizer: ${answer.name}`),
       h(
         "div",
         { class: "log-two" },
@@ -55,16 +55,16 @@ export class Log {
     return curve(training.curve.map(([merges, , perToken]) => [base + merges, perToken]), {
       label: "Bytes per token against the size of the vocabulary",
       xUnit: "tokens in the vocabulary",
-      yUnit: "bytes per token in its corpus",
+      yUnit: "bytes per token of its training corpus",
       onpick: (size) => this.go(size - base, total),
     });
   }
 
   pages({ first, total }) {
-    const page = (words, to, isThere) =>
+    const page = (words, to, isEnabled) =>
       h(
         "button",
-        { type: "button", disabled: !isThere, onclick: () => this.go(to, total) },
+        { type: "button", disabled: !isEnabled, onclick: () => this.go(to, total) },
         words,
       );
     const jump = h("input", {

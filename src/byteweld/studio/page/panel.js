@@ -15,11 +15,11 @@ import {
 } from "./glyphs.js";
 import { drawTree } from "./tree.js";
 
-const MAX_KEPT = 100;
+const MAX_PREFETCHED = 100;
 const REASONS = {
   "cut": "The pattern splits its bytes before anything is merged.",
-  "part": "It starts or ends inside a character, so its bytes alone are cut differently.",
-  "never merged": "Other merges of its bytes apply first.",
+  "part": "It starts or ends inside a character, so its bytes alone become other tokens.",
+  "never merged": "Other merges of its bytes come first.",
   "changed": "The normalizer changes its bytes.",
 };
 
@@ -35,12 +35,12 @@ export class Panel {
     return ask("token", { tokenizer: this.app.state.tok ?? 0, id });
   }
 
-  // Fetch the details of some tokens for a saved page.
-  async keep(ids) {
-    for (const id of [...new Set(ids)].slice(0, MAX_KEPT)) await this.ask(id);
+  // Fetch the details of some tokens, so that a saved page has them.
+  async prefetch(ids) {
+    for (const id of [...new Set(ids)].slice(0, MAX_PREFETCHED)) await this.ask(id);
   }
 
-  // Show a token; `context` describes its occurrence in a text, if any.
+  // Show a token; `context` describes its occurrence in the text, if any.
   show(id, context = {}) {
     this.context = context;
     this.ready = this.app.attempt(async () => {
@@ -187,7 +187,7 @@ export class Panel {
         answer.rank === null
           ? (answer.special
             ? "none: special tokens are never merged"
-            : "none: single bytes are not merged")
+            : "none: single bytes are not built by merges")
           : `${number(answer.rank)}: ${ordinal(answer.rank + 1)} merge`,
       ],
       count === null || count === undefined
@@ -230,7 +230,7 @@ export class Panel {
         type: "button",
         class: "go",
         onclick: () => this.app.go({ view: "vocabulary", token: answer.id, sel: undefined }),
-      }, "In the vocabulary"),
+      }, "Show in vocabulary"),
     );
     return [
       h(

@@ -1,4 +1,4 @@
-// Steps forward and backward: buttons, a slider, keys, and automatic play.
+// Controls to step forward and backward: buttons, a slider, keys, and automatic play.
 
 import { allowsMotion, h, put } from "./dom.js";
 

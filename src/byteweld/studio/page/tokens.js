@@ -1,4 +1,4 @@
-// Tokens: a text cut into tokens. Type, drop or select; the side panel explains a token.
+// Tokens: text split into tokens. Type or drop text; select a token to see it in the side panel.
 
 import { ask, MAX_BYTES, saved, unpacked } from "./api.js";
 import { amount, debounced, fact, h, number, percent, put, rate, segmented } from "./dom.js";
@@ -7,7 +7,7 @@ import { LazyBlocks } from "./lazy.js";
 
 const BLOCK_TOKENS = 700;
 const WAIT_MILLISECONDS = 40;
-const LONG_TEXT_WAIT_MILLISECONDS = 150; // about the time between two keystrokes: typing comes first
+const LONG_TEXT_WAIT_MILLISECONDS = 150; // about the time between keystrokes
 const LONG_TEXT = 50_000;
 const LINE_PIXELS = 40;
 
@@ -151,7 +151,7 @@ class Tokens {
     const isPart = file.size > MAX_BYTES;
     let text;
     try {
-      // `stream` drops a last character that is cut in two.
+      // `stream` drops an incomplete last character.
       text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isPart });
     } catch {
       this.app.showError(
@@ -160,7 +160,7 @@ class Tokens {
       return;
     }
     await this.load(text);
-    if (isPart) this.app.showError(`${file.name} is too long; this is its first megabyte`);
+    if (isPart) this.app.showError(`${file.name} is too long; only its first megabyte is shown`);
   }
 
   async encode() {
@@ -194,13 +194,13 @@ class Tokens {
     this.specialIndices = new Set(special);
     this.ends = unpacked(lengths);
     for (let index = 1; index < this.ends.length; index++) this.ends[index] += this.ends[index - 1];
-    this.cut();
+    this.divide();
     this.drawCounts();
     this.layOut();
   }
 
-  // Cut the tokens into blocks that end with a line if possible.
-  cut() {
+  // Divide the tokens into blocks that end at a line end if possible.
+  divide() {
     this.firsts = [0];
     let lineEnd = 0;
     for (let index = 0; index < this.ids.length; index++) {
@@ -446,8 +446,8 @@ class Tokens {
     if (this.app.text !== this.editor.value) this.load(this.app.text);
   }
 
-  keep() {
-    return this.app.panel.keep(this.ids);
+  prefetch() {
+    return this.app.panel.prefetch(this.ids);
   }
 
   close() {

@@ -1,4 +1,4 @@
-// Training: merges being learned on a small corpus, and the log of a real training.
+// Training: merges being learned on a small corpus, and the merge log of the open tokenizer.
 
 import { ask, saved } from "./api.js";
 import {
@@ -120,7 +120,7 @@ class Training {
     });
   }
 
-  // ---------------------------------------------------------------- the training
+  // ---------------------------------------------------------------- steps
 
   draw(answer) {
     this.answer = answer;

@@ -1,4 +1,4 @@
-// A merge tree as a drawing: the wheel or + and - zoom, dragging or arrows pan, 0 fits.
+// Draws a merge tree as SVG. The wheel, + and - zoom; dragging and arrow keys pan; 0 fits the tree.
 
 import { put, s } from "./dom.js";
 import { tint, visible } from "./glyphs.js";
@@ -79,7 +79,7 @@ function layOut(nodes, roots, shown) {
     }
     at += GAP;
   }
-  // A parent may be wider than its children: shift everything right by what sticks out on the left.
+  // A parent may be wider than its children: shift everything right by its overhang on the left.
   const left = Math.min(...nodes.map((_, index) => x[index] - boxWidth(shown[index]) / 2));
   const shift = Math.max(0, MARGIN - left);
   const right = Math.max(...nodes.map((_, index) => x[index] + boxWidth(shown[index]) / 2));

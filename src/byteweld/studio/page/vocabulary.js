@@ -9,7 +9,7 @@ const PAGE = 60;
 const REASONS = {
   "cut": "unreachable: split by the pattern",
   "part": "only in longer text",
-  "never merged": "unreachable: never merged",
+  "never merged": "unreachable: never produced",
   "changed": "unreachable: changed by the normalizer",
 };
 const DEFAULTS = {
@@ -340,8 +340,8 @@ class Vocabulary {
     this.latest++; // ignore late answers
   }
 
-  keep() {
-    return this.app.panel.keep(this.rows.map((row) => row.id));
+  prefetch() {
+    return this.app.panel.prefetch(this.rows.map((row) => row.id));
   }
 
   update(changes) {

@@ -1,4 +1,4 @@
-// Why: one pre-token from bytes to tokens, merge by merge; and what longest match would do.
+// Why: one pre-token from bytes to tokens, merge by merge, and what longest match would give.
 
 import { ask, saved } from "./api.js";
 import { amount, debounced, h, number, put } from "./dom.js";
@@ -48,8 +48,8 @@ class Why {
       h(
         "p",
         { class: "intro" },
-        "Encoding replays what training learned: of all neighbors that can merge, the pair that ",
-        "was learned first merges first, until none can.",
+        "Encoding replays training: of all pairs that can merge, the one learned first merges ",
+        "first, until no pair can.",
       ),
       h(
         "div",
@@ -124,7 +124,7 @@ class Why {
   draw(answer, word) {
     const pretoken = answer.pretokens[0];
     if (!pretoken) {
-      put(this.body, h("p", { class: "note" }, "An empty text has no tokens. Type a word."));
+      put(this.body, h("p", { class: "note" }, "Empty text has no tokens. Type a word."));
       return;
     }
     this.tokens = tokenMap(answer.tokens);
@@ -176,7 +176,7 @@ class Why {
           h(
             "p",
             { class: "hint" },
-            "Above each box: the rank of its merge. Drag to pan; + and − zoom, 0 fits.",
+            "The number above each box is the rank of its merge. Drag to pan; + and − zoom, 0 fits.",
           ),
           box,
         ),
@@ -251,7 +251,7 @@ class Why {
           " → ",
           this.label(chosen.new),
         ]
-        : h("b", {}, "No more neighbors can merge. These are the tokens."),
+        : h("b", {}, "No more pairs can merge. These are the tokens."),
     );
     put(
       this.table,
@@ -325,7 +325,7 @@ class Why {
         ? h(
           "p",
           {},
-          "Here, both agree. They may not: BPE never asks which token is longest, only which merge was learned first.",
+          "Here, both agree. They can differ: BPE never asks which token is longest, only which merge was learned first.",
         )
         : h(
           "p",
@@ -356,7 +356,7 @@ class Why {
 const same = (ids, others) =>
   ids.length === others.length && ids.every((id, index) => id === others[index]);
 
-// A key for each part of each step; a part that stays keeps its key, so that it can slide.
+// A key for each part of each step; a part that stays has the same key, so that it can slide.
 function partKeys(steps) {
   let next = 0;
   let keys = steps[0].parts.map(() => next++);

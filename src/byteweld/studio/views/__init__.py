@@ -1,4 +1,4 @@
-"""The views of the page, and the requests they send. Handlers take a session and its fields.
+"""The handlers of the page's requests; each takes the session and the fields of a request.
 
 Each view is a module here and a module of the same name in `page/`.
 """

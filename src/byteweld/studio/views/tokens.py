@@ -27,7 +27,7 @@ def encode(
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
     """Return the ids of a text and the length of each token in bytes.
 
-    Both are packed, since parsing half a million JSON numbers would be slow.
+    Both are packed, because parsing half a million JSON numbers is slow.
     """
     opened = session.tokenizer(fields)
     given = fields.text("text")

@@ -1,4 +1,4 @@
-"""The Training view: training on a small corpus step by step, and the merge log of a real one."""
+"""The Training view: training on a small corpus step by step, and a tokenizer's merge log."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from byteweld.studio.session import Session
 
 _MAX_CORPUS_BYTES = 50_000
 _MAX_MERGES = 500
-# Bytes of distinct pre-tokens times merges: the reference visits them all. About two seconds.
+# Bytes of distinct pre-tokens times merges, all of which the reference visits: about two seconds.
 _MAX_WORK = 3_000_000
 _MAX_ROWS = 500
 
 
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
-    """Return every step of a training, by the reference; the shrinking corpus, by the engine."""
+    """Return every step of training, by the reference, and the corpus sizes, by the engine."""
     text = fields.text("corpus", "", _MAX_CORPUS_BYTES) or CORPORA[0].text
     recipe = byteweld.RECIPES[fields.choice("recipe", CORPORA[0].recipe, RECIPE_NAMES)]
     merges = fields.number("merges", CORPORA[0].merges, 1, _MAX_MERGES)
@@ -30,13 +30,13 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     if distinct * merges > _MAX_WORK:
         raise Refused(
             413,
-            f"{merges} merges of {distinct:,} bytes of distinct pre-tokens are too many to show "
+            f"{merges} merges on {distinct:,} bytes of distinct pre-tokens are too many to show "
             f"step by step; use a shorter corpus, or {max(1, _MAX_WORK // distinct)} merges",
         )
     size = recipe.minimum_size + merges
     explained = byteweld.explain_training(table, size, recipe)
     training = byteweld.train(counts, vocab_size=size, recipe=recipe).training
-    assert training is not None  # it has just been trained
+    assert training is not None  # it was just trained
     # Only the bytes that occur are sent, not all 256.
     seen = {merge.new for merge in explained.merges}
     seen |= {i for row in explained.corpus for i in row.parts}

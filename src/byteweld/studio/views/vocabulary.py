@@ -32,7 +32,7 @@ _ONLY = ("all", "special", "unreachable", "partial", "learned", "bytes")
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
     """Return a page of the matching tokens, their number, and their lengths and scripts."""
     opened = session.tokenizer(fields)
-    fits = _query(fields.choice("by", "text", ("text", "bytes", "id", "rank", "regex")), fields)
+    matches = _query(fields.choice("by", "text", ("text", "bytes", "id", "rank", "regex")), fields)
     script = fields.text("script", "", 40)
     shortest = fields.number("min_bytes", 1, 0, 2**31)
     longest = fields.number("max_bytes", 2**31, 0, 2**31)
@@ -40,7 +40,7 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     before = [
         entry
         for entry in opened.entries
-        if shortest <= len(entry.token) <= longest and only(entry) and fits(entry)
+        if shortest <= len(entry.token) <= longest and only(entry) and matches(entry)
     ]
     found = [entry for entry in before if not script or entry.script == script]
     sort = fields.choice("sort", "id", list(_SORTS))
@@ -126,7 +126,7 @@ def _range(query: str) -> range:
 
 
 def _regex(query: str) -> Callable[[Entry], bool]:
-    """Search with the engine's own regex, which is linear or stops at its limit."""
+    """Match with the engine's regex, which runs in linear time or stops at its limit."""
     bytes_only = {byte: bytes([byte]) for byte in range(256)}
     split = byteweld.Split(query, "removed")
     try:
@@ -142,7 +142,7 @@ def _regex(query: str) -> Callable[[Entry], bool]:
 def token_page(session: Session, fields: Fields) -> dict[str, Any]:
     """Return what a token is, how it is built, and what is built from it.
 
-    Scans the vocabulary once instead of using what is cached for searching.
+    Scans the vocabulary once instead of building the entries that searching needs.
     """
     opened = session.tokenizer(fields)
     vocab = opened.tok.vocab

@@ -13,13 +13,13 @@ from byteweld.studio.request import MAX_TEXT_BYTES, Fields, Refused
 from byteweld.studio.session import Session
 from byteweld.studio.views.tokens import encode
 
-# The steps of n bytes have n² parts in total.
+# The steps of a pre-token of n bytes have up to n²/2 parts in total.
 _MAX_PRETOKEN_BYTES = 200
-_WORDS_AROUND = 40
+_PRETOKENS_AROUND = 40
 
 
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
-    """Explain the pre-token at byte `at`; without a text, a surprising word."""
+    """Explain the pre-token at byte `at` of the text; without text, a surprising word."""
     tok = session.tokenizer(fields).tok
     text = fields.text("text", "")
     if not text:
@@ -39,7 +39,7 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
         explained = byteweld.explain(tok, pretoken, allowed_special="all")
     else:
         explained = byteweld.explain(tok, pretoken, disallowed_special=())
-    first, last = max(0, index - _WORDS_AROUND), index + _WORDS_AROUND + 1
+    first, last = max(0, index - _PRETOKENS_AROUND), index + _PRETOKENS_AROUND + 1
     return {
         "word": pretoken.hex(),
         "start": start,
@@ -53,23 +53,24 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
 
 
 def surprising_word(tok: byteweld.Tokenizer) -> str:
-    """Return a word that greedy longest match would cut differently; if there is none, the first
-    that is more than one token."""
-    cut = SURPRISING_WORDS[0]
+    """Return a word that greedy longest match splits differently, or else one of several tokens."""
+    fallback = SURPRISING_WORDS[0]
     for word in reversed(SURPRISING_WORDS):
         explained = byteweld.explain(tok, word, disallowed_special=())
         if any(pretoken.greedy_differs_at is not None for pretoken in explained.pretokens):
             return word
         if len(explained.ids) > 1:
-            cut = word
-    return cut
+            fallback = word
+    return fallback
 
 
 def _pretokens_around(
     tok: byteweld.Tokenizer, data: bytes, at: int, special: bool
 ) -> tuple[int, list[bytes], bool]:
-    """Return the pre-tokens between the special tokens around a byte and their start offset; or
-    the special token at that byte."""
+    """Return the start offset and the pre-tokens between the special tokens around a byte.
+
+    If the byte is in a special token, that token is returned instead, with True.
+    """
     start, end = 0, len(data)
     if special:
         special_ids = set(tok.vocab.special_tokens.values())
