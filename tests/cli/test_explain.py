@@ -63,6 +63,18 @@ def test_a_training_can_read_a_file_and_says_so(run, tmp_path):
     assert run("explain", "--train", "-", "--json", stdin=b"ab ab ab").out == result.out
 
 
+def test_a_training_does_not_read_a_misspelled_path_as_text(run, tmp_path):
+    (tmp_path / "corpus").write_text("ab ab ab")
+    result = run("explain", "--train", "corpsu")
+    words = "corpsu: no such file; to use it as text, pass --text; did you mean 'corpus'?"
+    assert (result.code, result.err) == (2, f"byteweld: {words}\n")
+    result = run("explain", "--train", "corpus", "zzz")
+    words = "zzz: no such file; pass either files or text"
+    assert (result.code, result.err) == (2, f"byteweld: {words}\n")
+    assert run("explain", "--train", "low").code == 0
+    assert run("explain", "--train", "corpsu corpsu").code == 0
+
+
 def test_a_training_can_have_its_own_pattern_and_special_tokens(run):
     line = ("explain", "--train", "ab ab<|x|>ab<|y=1|>", "--json")
     flags = ("--pattern", "gpt2", "--special", "<|x|>", "--special", "<|y=1|>")

@@ -251,6 +251,30 @@ def test_a_broken_pipe_is_a_success(saved, tmp_path):
     assert writer.wait(60) == 0
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_like_the_null_device(closed):
+    line = f'exec "$0" -m byteweld completion bash {closed}'
+    done = subprocess.run(["bash", "-c", line, sys.executable], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    line = f'exec "$0" -m byteweld encode -t missing.json {closed}'
+    done = subprocess.run(["bash", "-c", line, sys.executable], capture_output=True, check=False)
+    assert done.returncode == 2 and b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("is_buffered", [True, False])
+def test_a_broken_pipe_does_not_turn_a_no_into_a_yes(saved, tmp_path, monkeypatch, is_buffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", "" if is_buffered else "1")
+    byteweld.train(documents=["ab " * 9], vocab_size=257).save(tmp_path / "other.json")
+    code = (
+        "import os, sys, byteweld.cli\n"
+        "read, write = os.pipe(); os.dup2(write, 1); os.close(write); os.close(read)\n"
+        "sys.exit(byteweld.cli.main(['compare', 'tokenizer.json', 'other.json', 'a.txt']))"
+    )
+    (tmp_path / "a.txt").write_text("low lower ab ab")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 def test_a_pipe_that_breaks_at_the_end_is_a_success(saved):
     """The output fits the buffer, so that the write fails only when the program ends."""
     code = (

@@ -1,12 +1,13 @@
 """The command line: the table of verbs, main(), exit codes.
 
 Only the module of the chosen verb is imported. Exit codes: 0 done; 1 the answer is no; 2 failure or
-wrong use, with one line on stderr; 130 interrupted. A broken pipe is a success.
+wrong use, with one line on stderr; 130 interrupted. A broken pipe is no failure.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -49,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code; `arguments` defaults to those of the process."""
     if arguments is not None:
         return _main(list(arguments), _Interrupt())
+    _open_closed_streams()
     interrupt = _Interrupt()
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return _main(sys.argv[1:], interrupt)  # SIGINT is ignored, as for background jobs
@@ -57,6 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _main(sys.argv[1:], interrupt)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback while the process exits
+
+
+def _open_closed_streams() -> None:
+    """Open standard streams that the parent closed (`<&-`), which Python represents as None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123
 
 
 class _Interrupt:
@@ -74,13 +83,14 @@ class _Interrupt:
 def _main(arguments: list[str], interrupt: _Interrupt) -> int:
     from byteweld.cli import _output
 
+    code = DONE
     try:
         code = _run(arguments)
         _output.flush()
         return code
     except BrokenPipeError:  # the reader closed the pipe, as `head` does
         _output.give_up_stdout()
-        return DONE
+        return code
     except BaseException as error:
         if interrupt.has_come or isinstance(error, KeyboardInterrupt):
             hint = f"; {error}" if isinstance(error, KeyboardInterrupt) and str(error) else ""

@@ -60,10 +60,11 @@ def _path(source: str) -> Path:
     return Path(source)
 
 
-def is_file(source: str) -> bool:
+def is_file(source: str, *, is_strict: bool = False) -> bool:
     """Whether a source is standard input or a file, rather than text.
 
-    An argument that looks like a path must exist: a misspelled file name is never taken as text.
+    An argument that looks like a path must exist: a misspelled file name is never taken as text. If
+    `is_strict`, neither is a single word that resembles the name of a file.
     """
     if source == STDIN:
         return True
@@ -72,13 +73,16 @@ def is_file(source: str) -> bool:
             return True
     except (OSError, ValueError):  # too long for a path, or with a NUL
         return False
-    if not _looks_like_path(source):
+    looks_like_path = _looks_like_path(source)
+    if not looks_like_path and not (is_strict and len(source.split()) == 1):
         return False
     path = Path(source)
     try:
         near = _errors.nearest(path.name, [entry.name for entry in path.parent.iterdir()])
     except OSError:
         near = ""
+    if not looks_like_path and not near:
+        return False
     raise _errors.UsageError(f"{source}: no such file; to use it as text, pass --text{near}")
 
 

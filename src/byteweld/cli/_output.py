@@ -50,6 +50,11 @@ def flush() -> None:
     sys.stdout.flush()
 
 
+def until_closed() -> contextlib.AbstractContextManager[None]:
+    """Stop writing when the reader closes the pipe, but go on: the exit code is the answer."""
+    return contextlib.suppress(BrokenPipeError)
+
+
 def give_up_stdout() -> None:
     """Redirect stdout to the null device, so that flushing it at exit cannot fail."""
     with contextlib.suppress(OSError, ValueError):

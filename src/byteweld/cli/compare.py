@@ -101,11 +101,12 @@ def run(
     if not found.total.documents:
         _output.say("byteweld: the corpus contains no documents, so nothing was compared")
         return FAILED
-    shown.show(
-        f"{first} and {second}",
-        lines=lambda: found.lines(color=_output.has_color()),
-        value=found.to_dict,
-        page=found.to_html,
-        summary=verdict(found),
-    )
+    with _output.until_closed():
+        shown.show(
+            f"{first} and {second}",
+            lines=lambda: found.lines(color=_output.has_color()),
+            value=found.to_dict,
+            page=found.to_html,
+            summary=verdict(found),
+        )
     return DONE if found.is_identical or no_fail else NO

@@ -147,6 +147,10 @@ def run(
             specials_file=None,
             ascii_only=False,
         )
+        files = [source for source in sources if _input.is_file(source, is_strict=True)]
+        if files and len(files) < len(sources):
+            missing = next(source for source in sources if source not in files)
+            raise _errors.UsageError(f"{missing}: no such file; pass either files or text")
         explained = _explain_training(_documents(sources, text), chosen, vocab_size)
     else:
         if recipe is not None or vocab_size is not None:

@@ -133,7 +133,8 @@ def _report(seen: _Run, json: bool) -> int:
         _output.say(f"skipped {_failure_words(failure)}")
     seen.files.say_skipped()
     if json:
-        _output.report(_to_dict(seen))
+        with _output.until_closed():
+            _output.report(_to_dict(seen))
     if found.failure is not None:
         _output.say(
             f"byteweld: {_failure_words(found.failure)}; "
@@ -144,7 +145,8 @@ def _report(seen: _Run, json: bool) -> int:
         _output.say("byteweld: the corpus contains no documents, so nothing was compared")
         return FAILED
     if not json:
-        _output.lines(_lines(seen))
+        with _output.until_closed():
+            _output.lines(_lines(seen))
     return DONE if found.difference is None else NO
 
 
