@@ -124,7 +124,8 @@ def test_special_tokens_in_a_corpus_never_stop_it_unless_told_to(run, saved, sma
     }
     assert list(tokens.values()) == [2, 2, 14, 14, 2, 2]
     assert run(*line, "--special-text", "fail").err.startswith(
-        "byteweld: s.txt: text holds the special token '<|endoftext|>'; pass --special-text special"
+        "byteweld: s.txt: text contains the special token '<|endoftext|>'; "
+        "pass --special-text special"
     )
     assert run(*line, "--allowed-special", "<|end|>").err == (
         "byteweld: --allowed-special '<|end|>' is not a special token of this tokenizer; "

@@ -73,7 +73,7 @@ def test_a_special_token_in_the_text_is_refused_with_the_alternatives(run, saved
     assert result == (
         2,
         b"",
-        "byteweld: text holds the special token '<|endoftext|>'; "
+        "byteweld: text contains the special token '<|endoftext|>'; "
         "pass --special-text special to encode it as one id, "
         "or --special-text text to encode it as plain text\n",
     )

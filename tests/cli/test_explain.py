@@ -99,7 +99,7 @@ def test_special_tokens_follow_the_rule_of_encode(run, saved, tiny):
     assert run(*line) == (
         2,
         b"",
-        "byteweld: text holds the special token '<|endoftext|>'; "
+        "byteweld: text contains the special token '<|endoftext|>'; "
         "pass --special-text special to encode it as one id, "
         "or --special-text text to encode it as plain text\n",
     )

@@ -455,7 +455,7 @@ def test_special_tokens_in_a_corpus_become_ids_unless_told_otherwise(run, saved,
     (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
     line = ("inspect", "tokenizer.json", "--corpus", "s.txt")
     refused = run(*line, "--special-text", "fail")
-    assert refused.err.startswith("byteweld: s.txt: text holds the special token ")
+    assert refused.err.startswith("byteweld: s.txt: text contains the special token ")
     tokens = [
         json.loads(run(*line, "--json", *flags).out)["total"]["tokens"]
         for flags in [

@@ -98,7 +98,7 @@ def test_a_special_token_can_be_made_a_failure(run, saved, corpus):
     result = run("prove", "tokenizer.json", "texts", "--special-text", "fail")
     assert (result.code, result.out) == (2, b"")
     assert result.err.startswith(
-        f"byteweld: texts/b.txt.gz: document 1: {OURS} failed: text holds the special token "
+        f"byteweld: texts/b.txt.gz: document 1: {OURS} failed: text contains the special token "
         "'<|endoftext|>'; pass --special-text special to encode it as one id, "
     )
     no_specials = ("texts/a.txt", "texts/c.jsonl", "--special-text", "fail")

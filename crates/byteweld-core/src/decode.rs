@@ -93,7 +93,7 @@ impl TokenTable {
         let start = out.len();
         out.resize(start + self.decoded_length(ids)?, 0);
         let end = self.write(ids, &mut out[start..]).map(|(_, end)| end);
-        debug_assert_eq!(end, Ok(out.len() - start), "the ids cannot change meanwhile");
+        debug_assert_eq!(end, Ok(out.len() - start), "the ids cannot change in between");
         Ok(())
     }
 

@@ -67,7 +67,7 @@ impl fmt::Display for Error {
                 write!(f, "0x{byte:02X} is not in the alphabet")
             }
             Error::SpecialToken { token, offset } => {
-                write!(f, "text holds the special token {token:?} at byte {offset}")
+                write!(f, "text contains the special token {token:?} at byte {offset}")
             }
             Error::OutsideAlphabet { character, offset } => write!(
                 f,

@@ -2,7 +2,8 @@
 //!
 //! Random lookups in a large table miss the TLB; with huge pages it needs far fewer entries.
 
-/// Asks the system to back a slice, not touched yet, with huge pages. A hint that may be ignored.
+/// Asks the system to back a slice that is not touched yet with huge pages; a hint that may be
+/// ignored.
 #[cfg_attr(target_os = "linux", expect(unsafe_code, reason = "a system call"))]
 pub(crate) fn advise<T>(memory: &[T]) {
     #[cfg(target_os = "linux")]

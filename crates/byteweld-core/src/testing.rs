@@ -2,7 +2,7 @@
 
 use proptest::test_runner::Config;
 
-/// The number of random cases: `base` times `BYTEWELD_EXAMPLES`, which the Python tests use, too.
+/// The number of random cases: `base` times `BYTEWELD_EXAMPLES`, which the Python tests also use.
 pub(crate) fn examples(base: u32) -> u32 {
     let factor = std::env::var("BYTEWELD_EXAMPLES").ok().and_then(|factor| factor.parse().ok());
     base * factor.unwrap_or(1)

@@ -236,7 +236,7 @@ impl OpenFile {
         let read = self.input.by_ref().take(want as u64).read_to_end(buffer);
         self.at_end = matches!(read, Ok(0));
         if self.at_end || read.is_err() {
-            // An archive truncated meanwhile is not damaged: report the change instead.
+            // An archive truncated while being read is not damaged: report the change instead.
             if let Some(change) = self.detector.find_change() {
                 return Err(Error::Content {
                     path: self.path.to_path_buf(),

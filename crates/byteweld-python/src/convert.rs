@@ -1,4 +1,4 @@
-//! Arguments that several methods take: ids, texts, numbers of threads.
+//! Converts arguments that several methods take: ids, text, number of threads.
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
@@ -12,26 +12,26 @@ use pyo3::types::{PyBytes, PyString};
 use crate::lists;
 use crate::text::Text;
 
-/// `len()` is trusted up to here when memory is reserved.
+/// A `len()` larger than this is not trusted when reserving memory.
 const TRUSTED_LENGTH: usize = 1 << 16;
 
-/// Asking the system takes longer than encoding a short text, and the answer does not change.
+/// Cached: the system call takes longer than encoding a short text, and its result never changes.
 static PROCESSORS: OnceLock<NonZeroUsize> = OnceLock::new();
 
-/// More threads than this are never started.
+/// The maximum number of threads.
 const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
-/// For less text than this, releasing the GIL would take longer than the work.
+/// For shorter text, releasing the GIL would take longer than the work itself.
 pub(crate) const DETACH_BYTES: usize = 1 << 11;
 
-/// The ids of a call: copied, or borrowed from a numpy array.
+/// Ids passed by the caller: copied, or borrowed from a numpy array.
 pub(crate) enum Ids<'py> {
     Copied(Vec<u32>),
     Borrowed(PyReadonlyArray1<'py, u32>),
 }
 
 impl Ids<'_> {
-    /// Other threads may change the ids of an array at any time.
+    /// Other threads may change the ids of a borrowed array at any time.
     pub(crate) fn as_slice(&self) -> &[u32] {
         match self {
             Ids::Copied(ids) => ids,
@@ -41,8 +41,8 @@ impl Ids<'_> {
     }
 }
 
-/// Imports numpy and makes a first array. The numpy crate would import it too, but panics if Ctrl-C
-/// interrupts that, so a pending interrupt is raised before.
+/// Imports numpy and makes a first array. The numpy crate would also import it, but panics if
+/// Ctrl-C interrupts the import, so pending interrupts are raised here first.
 pub(crate) fn import_numpy(py: Python<'_>) -> PyResult<()> {
     static IMPORTED: AtomicBool = AtomicBool::new(false);
     if !IMPORTED.load(Ordering::Relaxed) {
@@ -54,7 +54,7 @@ pub(crate) fn import_numpy(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Ids from a numpy array, or from any sequence of integers.
+/// Reads ids from a numpy array or any sequence of integers.
 pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
     // Lists first: checking for an array imports numpy.
     if let Some(ids) = lists::read(object) {
@@ -75,7 +75,7 @@ pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
     Ok(Ids::Copied(ids))
 }
 
-/// Ids from a numpy array of a common type; other types are read one by one.
+/// Reads ids from a numpy array of a common type; other types are read one by one.
 fn array<'py>(object: &Bound<'py, PyAny>) -> Option<Ids<'py>> {
     let untyped = object.cast::<PyUntypedArray>().ok()?;
     if let Ok(array) = object.extract::<PyReadonlyArray1<'_, u32>>() {
@@ -100,7 +100,7 @@ fn narrow<T: Element + Copy + TryInto<u32>>(object: &Bound<'_, PyAny>) -> Option
     Some(ids)
 }
 
-/// Texts from any iterable that is not itself a text.
+/// Reads `str` and `bytes` from any iterable that is not itself a `str` or `bytes`.
 pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Vec<Text>> {
     if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
         let name = object.get_type().name()?;

@@ -1,4 +1,4 @@
-//! `Documents`: files to documents, for Python and for counting.
+//! `Documents`: reads documents from files, for Python and for counting.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ pub(crate) fn is_compressed(head: &[u8]) -> bool {
     byteweld_corpus::is_compressed(head)
 }
 
-/// The content of a compressed file; ValueError if it is damaged or holds more than `limit` bytes.
+/// Decompresses a file; ValueError if it is damaged or holds more than `limit` bytes.
 #[pyfunction]
 pub(crate) fn decompress<'py>(
     py: Python<'py>,
@@ -31,7 +31,7 @@ pub(crate) fn decompress<'py>(
     }
 }
 
-/// How to read files. A separator takes the place of the unit.
+/// How to read files. A separator overrides the unit.
 pub(crate) fn options(
     unit: ByName<Unit>,
     separator: Option<Vec<u8>>,
@@ -48,7 +48,7 @@ pub(crate) fn options(
     Ok(Options { unit, field, on_error: on_error.0 })
 }
 
-/// A reader as the engine's source of documents.
+/// Adapts a reader to the engine's source of documents.
 pub(crate) struct Source(pub(crate) Reader);
 
 impl DocumentSource for Source {
@@ -107,7 +107,7 @@ impl Documents {
         }
     }
 
-    /// Bytes read from the files so far, as they are on disk.
+    /// Number of bytes read from disk so far (compressed, if the files are).
     #[getter]
     fn bytes_read(&self) -> u64 {
         let reader = self.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -17,7 +17,7 @@ use crate::engine::{Engine, Ragged};
 use crate::error::raise;
 use crate::text::Text;
 
-/// How long a thread waits between looks at an engine that another one is building.
+/// How often a thread checks whether another one has finished building the engine.
 const WAIT: Duration = Duration::from_millis(1);
 
 /// The engine of a tokenizer. Immutable; shared by threads.
@@ -38,8 +38,8 @@ impl Encoder {
         }
     }
 
-    /// Builds the engine once, however many threads need it. There is no lock: in a forked process,
-    /// it might be held by a thread that does not exist there.
+    /// Builds the engine once, however many threads need it. Not with a lock: in a forked process
+    /// it could be held by a thread that no longer exists.
     #[cold]
     fn build(&self, py: Python<'_>) -> PyResult<&Engine> {
         let process = std::process::id();
@@ -68,7 +68,7 @@ impl Encoder {
 
 #[pymethods]
 impl Encoder {
-    /// `eager` builds the engine at once, so that errors show here.
+    /// `eager` builds the engine immediately, so that errors are raised here.
     #[new]
     #[pyo3(signature = (vocab, *, eager))]
     fn new(py: Python<'_>, vocab: Py<PyAny>, eager: bool) -> PyResult<Self> {
@@ -120,7 +120,7 @@ impl Encoder {
         all.iter().map(|ids| engine.integers.list(py, ids)).collect()
     }
 
-    /// All ids in one array, and the offset where the ids of each text start, followed by the end.
+    /// All ids in one array, and the offset where each text's ids start, followed by the end.
     fn encode_ragged<'py>(
         &self,
         py: Python<'py>,
@@ -138,7 +138,7 @@ impl Encoder {
         Ok((crate::engine::array(py, all.ids), offsets.to_pyarray(py)))
     }
 
-    /// Ids, and the byte offset where each one ends.
+    /// Ids, and the byte offset where each token ends.
     fn encode_with_ends(
         &self,
         py: Python<'_>,
@@ -152,7 +152,7 @@ impl Encoder {
         Ok((sink.ids, sink.ends))
     }
 
-    /// Encodes texts as one; special tokens are recognized only within one trusted text.
+    /// Encodes spans as one text; a special token is recognized only within a single trusted span.
     fn encode_spans<'py>(
         &self,
         py: Python<'py>,
@@ -209,7 +209,7 @@ impl Encoder {
         Ok(engine.encode_into(py, &text, &specials, Total::default())?.tokens)
     }
 
-    /// Number of tokens up to a limit, the bytes that they cover, and whether there are more.
+    /// Number of tokens, up to a limit; the bytes they cover; and whether there are more.
     fn count_until(
         &self,
         py: Python<'_>,
@@ -236,7 +236,7 @@ impl Encoder {
         Ok(pieces)
     }
 
-    /// The offset up to which the ids of a text stay the same, whatever follows.
+    /// The offset up to which the ids are final, whatever text follows.
     fn certain_end(
         &self,
         py: Python<'_>,
@@ -247,7 +247,7 @@ impl Encoder {
         let engine = self.engine(py)?;
         let specials = engine.specials(allowed, disallowed)?;
         let text = text.as_ref();
-        // The vocabulary's own special tokens are never cut, so only other texts matter.
+        // The vocabulary's special tokens are never cut, so only other disallowed strings matter.
         engine.run(py, text.len(), |encoder| {
             Ok(encoder.certain_end(text, &specials.allowed(), specials.refused_choice()))
         })
@@ -283,14 +283,14 @@ impl Encoder {
 
     // ------------------------------------------------------------------------------ inspecting
 
-    /// The engines that run the patterns, in order.
+    /// The kind of engine that runs each pattern, in order.
     #[getter]
     fn engines(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
         Ok(self.engine(py)?.encoder.engines())
     }
 }
 
-/// The merges of a rank file, if every token is made of exactly two parts.
+/// Recovers the merges of a rank file; None unless every token re-splits into exactly two parts.
 #[pyfunction]
 pub(crate) fn recover_merges(
     py: Python<'_>,
@@ -299,7 +299,7 @@ pub(crate) fn recover_merges(
     py.detach(|| core::recover_merges(tokens)).map_err(|e| raise(py, e))
 }
 
-/// A text that all spellings of a recognized pattern share; None for any other pattern.
+/// The canonical form shared by all spellings of a recognized pattern; None for any other pattern.
 #[pyfunction]
 pub(crate) fn canonical_pattern(py: Python<'_>, pattern: &str) -> Option<String> {
     py.detach(|| byteweld_core::pretoken::canonical_pattern(pattern))

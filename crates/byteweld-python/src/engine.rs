@@ -1,4 +1,4 @@
-//! The engine of an encoder: the core's encoder, and what makes its answers Python objects quickly.
+//! The core's encoder, and the caches that turn its results into Python objects quickly.
 
 use std::cell::Cell;
 
@@ -17,15 +17,15 @@ use crate::specials::{SpecialTexts, Specials};
 use crate::text::Text;
 use crate::vocabulary::prepare;
 
-/// All ids, and the offset where the ids of each text start, followed by the end.
+/// All ids, and the offset where each text's ids start, followed by the end.
 pub(crate) type Ragged<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<i64>>);
 
-/// Up to this many ids are decoded into a scratch buffer and copied. For more, their length is
-/// computed first, and they are decoded in place: that takes longer than copying, unless the memory
-/// is not in the cache.
+/// Up to this many ids are decoded into a scratch buffer and copied. For more, the length is
+/// computed first and they are decoded in place, which is faster only if a copy would miss the
+/// cache.
 const MAX_COPIED_IDS: usize = 1 << 14;
 
-/// Up to this many ids are copied into an array: that is quicker than making an object that owns
+/// Up to this many ids are copied into an array, which is faster than creating an object that owns
 /// them.
 const MAX_COPIED_ARRAY: usize = 1 << 14;
 
@@ -33,14 +33,14 @@ const MAX_COPIED_ARRAY: usize = 1 << 14;
 const MAX_KEPT_BYTES: usize = 1 << 18;
 
 thread_local! {
-    /// Bytes of decoded ids. Taken while in use, since Python's error handlers may decode something
-    /// else.
+    /// Decoded bytes. Taken while in use, since one of Python's error handlers may call decode
+    /// again.
     static DECODED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     /// Ids of a short text.
     static ENCODED: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
 }
 
-/// What an encoder builds of its vocabulary.
+/// Everything an encoder builds from its vocabulary.
 pub(crate) struct Engine {
     pub(crate) encoder: core::Encoder,
     pub(crate) integers: Integers,
@@ -69,7 +69,7 @@ impl Engine {
         self.specials.read(&self.encoder, allowed, disallowed)
     }
 
-    /// Does the work, without the GIL if there is much of it.
+    /// Does the work, releasing the GIL if there is much of it.
     pub(crate) fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -99,7 +99,7 @@ impl Engine {
         })
     }
 
-    /// Encodes a text and hands its ids to `make`. Those of a short text are in a scratch buffer.
+    /// Encodes a text and passes its ids to `make`; those of a short text are in a scratch buffer.
     pub(crate) fn encode_with<T>(
         &self,
         py: Python<'_>,
@@ -191,7 +191,7 @@ impl Engine {
         Ok(text.into_any())
     }
 
-    /// Decodes ids into a scratch buffer and hands their bytes to `make`.
+    /// Decodes ids into a scratch buffer and passes the bytes to `make`.
     fn decode_with<T>(
         &self,
         py: Python<'_>,

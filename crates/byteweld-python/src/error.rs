@@ -1,4 +1,4 @@
-//! The one place where a Rust error becomes a Python exception of `byteweld.errors`.
+//! Maps Rust errors to the exceptions of `byteweld.errors`. No other module does.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 
 use byteweld_core::Error;
 
-/// Makes the exception, or if that fails, the exception of the failure.
+/// Creates the exception; if that fails, returns the error of the failure.
 pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
     make(py, error).unwrap_or_else(|failure| failure)
 }
@@ -24,7 +24,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
         Error::SpecialToken { token, .. } => {
             let token = pyo3::types::PyString::new(py, &token).repr()?;
             let message = format!(
-                "text holds the special token {token}; pass allowed_special={{{token}}} (or \"all\") to encode it \
+                "text contains the special token {token}; pass allowed_special={{{token}}} (or \"all\") to encode it \
                  as one id, or disallowed_special=() to encode it as plain text"
             );
             with_message(py, "SpecialTokenError", &message)?
@@ -45,12 +45,12 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
                 Err(other) => with_message(py, "NativeError", &other.to_string())?,
             },
         },
-        // A signal handler or a callback has raised already; if not, this stands in.
+        // Normally a signal handler or a callback has already raised; this is the fallback.
         Error::Interrupted => PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(())),
     })
 }
 
-/// Makes the exception for a corpus that cannot be read.
+/// Creates the exception for a corpus that cannot be read.
 pub(crate) fn raise_corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyErr {
     corpus(py, error).unwrap_or_else(|failure| failure)
 }
@@ -68,7 +68,7 @@ fn corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyResult<PyErr> {
     }
 }
 
-/// Makes the exception for counts that cannot be written to disk or read back.
+/// Creates the exception for counts that cannot be written to disk or read back.
 fn spill(py: Python<'_>, error: byteweld_spill::Error) -> PyResult<PyErr> {
     match error {
         byteweld_spill::Error::Io { folder, error } => system(py, &folder, &error),
@@ -77,7 +77,7 @@ fn spill(py: Python<'_>, error: byteweld_spill::Error) -> PyResult<PyErr> {
     }
 }
 
-/// Python picks FileNotFoundError and the like by the system's code.
+/// An OSError; Python chooses the subclass, such as FileNotFoundError, by the error code.
 fn system(py: Python<'_>, path: &Path, error: &std::io::Error) -> PyResult<PyErr> {
     match error.raw_os_error() {
         Some(code) => {

@@ -1,4 +1,4 @@
-//! Memory limits, spilling to disk, and signals and progress while the engine works.
+//! Memory limits, spilling to disk, and checking signals and reporting progress during long work.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -12,16 +12,16 @@ use byteweld_core::counts as core;
 use byteweld_spill::{MergeOptions, PARTS, Runs, Spool, part_of};
 use pyo3::prelude::*;
 
-/// How often signals are checked and progress is reported; each time may wait for the GIL.
+/// The interval between checks of signals and progress reports, each of which may wait for the GIL.
 const REPORT_EVERY: Duration = Duration::from_millis(20);
 
-/// Whether to go on is checked once per this many pre-tokens.
+/// Interrupts are checked once per this many pre-tokens.
 const CHECK_EVERY: usize = 1 << 14;
 
-/// Memory for merging where no limit is given.
+/// Memory for merging if no limit is given.
 const USUAL_MERGE_BYTES: usize = 64 << 20;
 
-/// How much memory counts may use, in bytes, and the folder for the rest.
+/// How many bytes of memory counts may use, and the folder to spill to.
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct MemoryLimit {
     folder: PathBuf,
@@ -62,14 +62,14 @@ pub(crate) fn spool(limit: Option<&MemoryLimit>) -> byteweld_core::Result<Arc<Sp
     Spool::new(&folder).map(Arc::new).map_err(core_error)
 }
 
-/// How to merge within a limit.
+/// The options of a merge within a limit.
 pub(crate) fn merge_options(limit: Option<&MemoryLimit>, threads: NonZeroUsize) -> MergeOptions {
     let bytes = limit.map_or(USUAL_MERGE_BYTES, |limit| limit.merge_bytes);
     MergeOptions { bytes, threads }
 }
 
-/// Runs that counting spills to. Sorting and writing a large table takes seconds, so signals are
-/// checked meanwhile; one that ends the work of a thread stops the others, too.
+/// The runs that counting spills. Sorting and writing a large table takes seconds, so signals are
+/// checked in the meantime; an exception in one thread stops the others.
 pub(crate) struct SpilledRuns {
     pub(crate) runs: Runs,
     watch: Mutex<Watch>,
@@ -95,7 +95,7 @@ impl SpilledRuns {
         if self.stopped.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
-        // One thread checks at a time; the others go on meanwhile.
+        // One thread checks at a time; the others continue.
         let Ok(mut watch) = self.watch.try_lock() else { return ControlFlow::Continue(()) };
         let answer = watch.go_on(|_| Ok(()));
         if answer.is_break() {
@@ -137,7 +137,7 @@ impl core::Spill for SpilledRuns {
     }
 }
 
-/// The core's error for an error of the disk.
+/// Converts an error of the spill crate to one of the core.
 pub(crate) fn core_error(error: byteweld_spill::Error) -> Error {
     match error {
         byteweld_spill::Error::Overflow(message) => Error::Overflow(message),
@@ -155,7 +155,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Attaches to Python if it has been a while; an exception stops the work.
+    /// Checks signals and calls `report` if the interval has passed; an exception stops the work.
     pub(crate) fn go_on(
         &mut self,
         report: impl FnOnce(Python<'_>) -> PyResult<()>,
@@ -177,7 +177,7 @@ impl Watch {
         }
     }
 
-    /// The exception that Python raised, if any; or else the engine's result.
+    /// The exception that Python raised, if any; otherwise the engine's result.
     pub(crate) fn result<T>(self, py: Python<'_>, result: byteweld_core::Result<T>) -> PyResult<T> {
         match self.failure {
             Some(error) => Err(error),

@@ -1,7 +1,7 @@
-//! Lists of ids, out and in, without a call into Python for each id.
+//! Converts ids to and from Python lists, without a call into Python for each id.
 //!
-//! Going out, an id is the same integer object each time: another reference costs a fraction of a
-//! new object. Coming in, integers are read in place.
+//! In returned lists, an id is always the same integer object: another reference costs a fraction
+//! of a new object. In lists passed by the caller, integers are read in place.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -11,18 +11,18 @@ use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyInt, PyList, PyTuple};
 
-/// The Python integers of a vocabulary's ids, each made when first needed. So a short text does not
-/// pay for a large vocabulary, and frequent ids, which tend to come first, are close together in
-/// memory.
+/// The Python integers of a vocabulary's ids, each created when first needed. So a short text does
+/// not pay for a large vocabulary, and frequent ids, which tend to be needed first, are close
+/// together in memory.
 pub(crate) struct Integers {
-    /// By id; null if not made yet. Each is an owned reference.
+    /// By id; null if not created yet. Each is an owned reference.
     made: Box<[AtomicPtr<ffi::PyObject>]>,
 }
 
 impl Integers {
     /// For ids below `end`.
     pub(crate) fn new(end: u32) -> Self {
-        // The memory of a vector of nulls is not touched until used.
+        // A vector of nulls is allocated zeroed, so its pages are not touched until used.
         let nulls = vec![ptr::null_mut::<ffi::PyObject>(); end as usize].into_boxed_slice();
         // SAFETY: `AtomicPtr<T>` has the layout of `*mut T`, and the box is given up.
         let made = unsafe { Box::from_raw(Box::into_raw(nulls) as *mut [AtomicPtr<_>]) };
@@ -40,8 +40,8 @@ impl Integers {
         for (index, &id) in (0..).zip(ids) {
             let integer = self.integer(py, id)?;
             // SAFETY: the list is new, nobody else has it, its slots are empty, and `index` is
-            // below its length. The reference that `integer` owns goes into it. If one cannot be
-            // made, the list is dropped with its other slots empty, which is allowed.
+            // below its length. It takes over the reference that `integer` owns. If one cannot be
+            // created, the list is dropped with its other slots empty, which is allowed.
             unsafe { ffi::PyList_SET_ITEM(list.as_ptr(), index, integer.into_ptr()) };
         }
         Ok(list)
@@ -69,7 +69,7 @@ impl Integers {
                 .compare_exchange(ptr::null_mut(), kept, Ordering::AcqRel, Ordering::Relaxed)
                 .is_err()
             {
-                // SAFETY: another thread was first, so the reference is still owned here.
+                // SAFETY: another thread stored its integer first, so this one is still owned.
                 drop(unsafe { Bound::from_owned_ptr(py, kept) });
             }
         }
@@ -90,8 +90,8 @@ impl Drop for Integers {
     }
 }
 
-/// The ids of a list or tuple that holds only plain ints from 0 to 2^32 - 1; none for anything
-/// else, since reading it may call into Python and so change the list.
+/// The ids of a list or tuple that holds only plain ints from 0 to 2^32 - 1; `None` for anything
+/// else, because reading it may call into Python, which could change the list.
 pub(crate) fn read(object: &Bound<'_, PyAny>) -> Option<Vec<u32>> {
     if let Ok(list) = object.cast_exact::<PyList>() {
         return with_critical_section(object, || {

@@ -1,4 +1,4 @@
-//! Choices that have names in Python: each enum lists its names once and is extracted by them.
+//! Enums that are strings in Python: each lists its names once and is extracted by name.
 
 use byteweld_core::encode::{Gaps, Ranking};
 use byteweld_core::rewrite::{Form, NormalizerStep, SplitBehavior, SplitStep};
@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// Names and how to make their values.
+/// Names and functions that create their values.
 pub(crate) type Names<T> = &'static [(&'static str, fn() -> T)];
 
 /// A type whose values, or some of them, have names in Python.
@@ -37,13 +37,13 @@ impl<'py, T: Named> FromPyObject<'_, 'py> for ByName<T> {
     }
 }
 
-/// `ranking` of a vocabulary; whether tokens are looked up first is decided elsewhere.
+/// `ranking` of a vocabulary; `vocabulary.rs` decides whether tokens are looked up first.
 impl Named for Ranking {
     const WHAT: &'static str = "ranking";
     const NAMES: Names<Self> = &[("merges", || Ranking::Merges), ("ranks", || Ranking::Ids)];
 }
 
-/// `alphabet` of a vocabulary: what becomes of bytes without a token, if there are any.
+/// `alphabet` of a vocabulary: how bytes without a token are treated, if there are any.
 impl Named for Gaps {
     const WHAT: &'static str = "alphabet";
     const NAMES: Names<Self> = &[

@@ -1,4 +1,4 @@
-//! Text going out: a `str` that is written in place, and Python's error handlers.
+//! Creates `str` objects, writing in place where possible, with Python's error handlers.
 
 use std::ffi::CStr;
 
@@ -22,7 +22,7 @@ pub(crate) fn string<'py>(
     }
 }
 
-/// The same for bytes that `fill` writes; ASCII is not copied.
+/// The same for bytes that `fill` writes; ASCII is written in place.
 pub(crate) fn string_with<'py>(
     py: Python<'py>,
     length: usize,

@@ -1,5 +1,5 @@
 //! `allowed_special` and `disallowed_special`: the special tokens that a call recognizes and
-//! refuses.
+//! rejects.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use pyo3::types::{PyFrozenSet, PyString, PyTuple};
 
 use crate::error::raise;
 
-/// How many different choices are cached.
+/// The maximum number of cached choices.
 const MAX_CACHED: usize = 64;
 
 /// Special tokens: none, all of the vocabulary's, or some.
@@ -38,7 +38,7 @@ impl Specials {
         }
     }
 
-    /// Fails if the text holds a special token that is refused.
+    /// Fails if the text contains a disallowed special token.
     pub(crate) fn check(&self, encoder: &Encoder, text: &[u8]) -> Result<()> {
         match &self.refused {
             Selection::None => Ok(()),
@@ -47,7 +47,7 @@ impl Specials {
         }
     }
 
-    /// Refused texts, where they were listed; they may be other texts than the vocabulary's.
+    /// The disallowed strings, if listed; they need not be special tokens of the vocabulary.
     pub(crate) fn refused_choice(&self) -> Option<&Choice> {
         match &self.refused {
             Selection::Some(choice) => Some(choice),
@@ -56,7 +56,7 @@ impl Specials {
     }
 }
 
-/// An argument: "all", or texts.
+/// The value of an argument: "all", or a set of strings.
 enum Given {
     All,
     Texts(Vec<String>),
@@ -83,7 +83,7 @@ fn given(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Given> {
     Ok(Given::Texts(texts?))
 }
 
-/// The texts of a vocabulary's special tokens, and the choices of them that calls have made.
+/// The text of each special token of a vocabulary, and a cache of the choices that calls have made.
 pub(crate) struct SpecialTexts {
     /// Sorted.
     known: Vec<String>,
@@ -104,7 +104,7 @@ impl SpecialTexts {
         disallowed: &Bound<'_, PyAny>,
     ) -> PyResult<Specials> {
         let choose = |texts| self.choose(encoder, texts).map_err(|e| raise(allowed.py(), e));
-        // What is not a special token of the vocabulary cannot be allowed.
+        // Strings that are not special tokens of the vocabulary cannot be allowed.
         let allowed = match given(allowed, "allowed")? {
             Given::All => None,
             Given::Texts(mut texts) => {
@@ -130,7 +130,7 @@ impl SpecialTexts {
         }
         texts.sort_unstable();
         texts.dedup();
-        // Never waits: in a forked process, the lock may be held by a thread that is not there.
+        // Never blocks: in a forked process, the lock may be held by a thread that is gone.
         if let Ok(cached) = self.cached.try_lock()
             && let Some(choice) = cached.get(&texts)
         {

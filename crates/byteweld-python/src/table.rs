@@ -11,7 +11,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// All tokens but those of added tokens only, whose ids ascend.
+    /// All tokens except those that are only added tokens. The ids of `added` must ascend.
     pub(crate) fn ordinary(&self, added: &[(u32, Vec<u8>)]) -> Vec<(u32, &[u8])> {
         let mut added = added.iter().map(|(id, _)| *id).peekable();
         let mut tokens = Vec::with_capacity(self.inner.len());
@@ -37,7 +37,7 @@ impl Table {
         py.detach(|| core::VocabTable::from_ranks(data)).map(|inner| Self { inner })
     }
 
-    /// Reads what `store` wrote; None if it is anything else.
+    /// Reads the output of `store`; None for any other data.
     #[staticmethod]
     fn restore(py: Python<'_>, data: &[u8]) -> Option<Self> {
         py.detach(|| core::VocabTable::from_bytes(data)).map(|inner| Self { inner })
@@ -72,7 +72,7 @@ impl Table {
         self.inner.merges().len()
     }
 
-    /// The lines that a fingerprint hashes.
+    /// The lines that the fingerprint hashes.
     fn lines<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &py.detach(|| self.inner.lines()))
     }
@@ -93,7 +93,7 @@ impl Table {
         self.inner.made_among(&ids)
     }
 
-    /// The bytes that are tokens by themselves, not counting tokens with these ids.
+    /// The bytes that have a token, ignoring tokens with these ids.
     fn single_bytes<'py>(&self, py: Python<'py>, without: Vec<u32>) -> Bound<'py, PyBytes> {
         let ids = self.inner.byte_ids(&without);
         let bytes: Vec<u8> =
@@ -124,7 +124,7 @@ impl LetterModel {
         py.detach(|| core::JsonModel::from_json(data)).map(|inner| Self { inner })
     }
 
-    /// The file with both values empty.
+    /// The file with an empty vocabulary and empty merges.
     #[getter]
     fn rest(&self) -> &[u8] {
         self.inner.rest().as_bytes()

@@ -1,4 +1,4 @@
-//! Text coming in: the bytes of a `str`, `bytes` or `bytearray`, without a copy where possible.
+//! Reads the bytes of a `str`, `bytes` or `bytearray`, without a copy where possible.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -58,7 +58,7 @@ impl Text {
     }
 }
 
-/// Whether Python has the UTF-8 of a `str` already: it is ASCII, or Python has cached it.
+/// Whether Python already has the UTF-8 of a `str`: it is ASCII, or Python has cached it.
 fn has_utf8(text: &Bound<'_, PyString>) -> bool {
     let object = text.as_ptr();
     // SAFETY: a `str` is at least a `PyASCIIObject`, which is where the flags are; one that is

@@ -1,4 +1,4 @@
-//! Counts to merges.
+//! Learns merges from counts.
 
 use std::ops::ControlFlow;
 

@@ -1,11 +1,12 @@
-//! Characters as Python stores them, in one, two or four bytes each, to UTF-8.
+//! Transcodes characters to UTF-8 from the form in which Python stores them, one, two or four bytes
+//! each.
 //!
-//! Python can do this, too, but slower, and it keeps the result for as long as the string lives.
+//! Python can also do this, but more slowly, and it caches the result for the life of the string.
 
 /// Number of characters that are transcoded together.
 const BLOCK: usize = 16;
 
-/// Space for the UTF-8 of any block, and for the rest of a word after it.
+/// Enough for the UTF-8 of any block and the excess of its last word.
 const MAX_BLOCK_BYTES: usize = 2 * BLOCK * WORD;
 
 /// Each character is written as one word of this many bytes; the next one overwrites the excess.
@@ -13,16 +14,16 @@ const WORD: usize = 4;
 
 /// The integer that stores a character.
 pub(crate) trait Unit: Copy + Into<u32> {
-    /// The length of characters in UTF-8; none if there is a surrogate among them.
+    /// The length of the characters in UTF-8; `None` if one of them is a surrogate.
     fn utf8_length(units: &[Self]) -> Option<usize>;
 }
 
-/// `$limits` are the first characters of two, three and four bytes that fit into the type; `$many`
-/// characters have no more further bytes than fit into it.
+/// `$limits` are the first characters of two, three and four bytes that fit the type. `$many` is a
+/// number of characters whose continuation bytes can be counted in the type without overflow.
 macro_rules! unit {
     ($type:ty, $limits:expr, $many:expr) => {
         impl Unit for $type {
-            // Sums in the type itself are vectorized well.
+            // Sums in the type itself vectorize well.
             fn utf8_length(units: &[Self]) -> Option<usize> {
                 let mut length = units.len();
                 let mut surrogates = false;
@@ -47,7 +48,7 @@ unit!(u8, [0x80], 0xFF);
 unit!(u16, [0x80, 0x800], 0x7FFF);
 unit!(u32, [0x80, 0x800, 0x1_0000], 0x7FFF_FFFF / 3);
 
-/// The characters in UTF-8. A surrogate pair is one character, and a lone surrogate is U+FFFD.
+/// The characters in UTF-8. A surrogate pair is one character; a lone surrogate becomes U+FFFD.
 pub(crate) fn utf8<U: Unit>(units: &[U]) -> Vec<u8> {
     let Some(length) = U::utf8_length(units) else { return repair(units) };
     let mut out = vec![0; length + MAX_BLOCK_BYTES];
@@ -77,7 +78,7 @@ pub(crate) fn utf8<U: Unit>(units: &[U]) -> Vec<u8> {
     out
 }
 
-/// The slow way, for strings that hold surrogates.
+/// The slow path, for strings that contain surrogates.
 #[cold]
 fn repair<U: Unit>(units: &[U]) -> Vec<u8> {
     let mut wide: Vec<u16> = Vec::with_capacity(units.len());

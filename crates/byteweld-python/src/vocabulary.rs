@@ -1,4 +1,4 @@
-//! `byteweld.Vocabulary` as the engine takes it.
+//! Converts a `byteweld.Vocabulary` to the engine's input.
 
 use std::collections::HashMap;
 
@@ -83,7 +83,7 @@ fn pairs(vocab: &Bound<'_, PyAny>, method: &str) -> PyResult<Pairs> {
     vocab.call_method0(method)?.try_iter()?.map(|pair| pair?.extract()).collect()
 }
 
-/// Prepares a vocabulary; returns also the texts of its special tokens.
+/// Prepares a vocabulary; also returns the text of each of its special tokens.
 pub(crate) fn prepare(vocab: &Bound<'_, PyAny>) -> PyResult<(core::Encoder, Vec<String>)> {
     let py = vocab.py();
     let traits: Traits = vocab.call_method0("traits")?.extract()?;

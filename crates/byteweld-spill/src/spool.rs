@@ -113,7 +113,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Truncates the file, to test the reaction.
+    /// Truncates the file, to test that damage is detected.
     #[cfg(test)]
     pub(crate) fn truncate(&self, bytes: u64) {
         self.file.set_len(bytes).unwrap();

@@ -33,7 +33,7 @@ impl Pruned {
         }
     }
 
-    /// An upper bound on how much too small the count of a pair can be.
+    /// An upper bound on how far the count of a pair can be too low.
     pub fn pair_error(&self) -> u128 {
         self.pairs.iter().copied().max().unwrap_or(0)
     }

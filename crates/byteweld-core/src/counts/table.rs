@@ -2,7 +2,7 @@
 //!
 //! A pre-token of up to 15 bytes is stored in its entry, packed with its length into 16 bytes and
 //! compared in one step; the bytes of a longer one are in an arena. Entries are found through
-//! four-byte slots, open addressing with linear probing: the low bits of a slot are the entry's
+//! four-byte slots, by open addressing with linear probing: the low bits of a slot are the entry's
 //! index, the others a tag from its hash that avoids most useless comparisons. Frequent pre-tokens
 //! occur early, so their entries share few cache lines. An entry takes 24 bytes and its share of
 //! the slots 6 to 13.

@@ -79,7 +79,7 @@ impl Finder {
             texts.push(text);
             tokens.push(index);
         }
-        // It would be ambiguous which of two equal texts matches.
+        // If two texts were equal, it would be ambiguous which token matches.
         let mut order: Vec<usize> = (0..texts.len()).collect();
         order.sort_unstable_by_key(|&at| &texts[at]);
         if let Some(pair) = order.windows(2).find(|pair| texts[pair[0]] == texts[pair[1]]) {

@@ -37,8 +37,7 @@ fn pretoken(random: &mut Random, letters: &[u8], longest: usize) -> Vec<u8> {
     bytes
 }
 
-/// PretokenCounts and how often each occurs. One of the shapes is a single long text, as without a
-/// pattern.
+/// Pre-tokens and their counts. One of the shapes is a single long text, as without a pattern.
 fn text(random: &mut Random) -> Pretokens {
     let letters = &b"ab\xffc\0d"[..random.below(6) + 1];
     let (most, longest) = random.pick(&[(1, 120), (3, 40), (8, 12), (20, 6), (40, 3)]);
@@ -106,7 +105,7 @@ fn random_texts_train_as_a_recount_does() {
         assert_eq!((&rest.merges[..], rest.stop), (&expected[done..], stop), "seed {seed}");
         merges += expected.len();
     }
-    assert!(merges > 4 * texts as usize, "only {merges} merges: the texts are too poor");
+    assert!(merges > 4 * texts as usize, "only {merges} merges: the texts have too few pairs");
 }
 
 #[test]

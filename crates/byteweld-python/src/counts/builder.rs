@@ -56,7 +56,7 @@ impl CountBuilder {
         }
     }
 
-    /// The exception that Python raised while a table was spilled, if any; or else `error`.
+    /// The exception that Python raised while a table was spilled, if any; otherwise `error`.
     fn cause(&self, error: PyErr) -> PyErr {
         self.limit.as_ref().and_then(|(_, runs)| runs.failure()).unwrap_or(error)
     }
@@ -65,7 +65,7 @@ impl CountBuilder {
         self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts with an idle counter. The lock is not held meanwhile, since `work` may call Python.
+    /// Counts with an idle counter. The lock is released first, since `work` may call Python.
     fn with_counter(
         &self,
         work: impl FnOnce(&mut core::Counter) -> byteweld_core::Result<()>,
@@ -90,8 +90,8 @@ impl CountBuilder {
         num_threads: Option<i128>,
         limit: Option<Py<MemoryLimit>>,
     ) -> PyResult<Self> {
-        // If a special token holds other bytes, only the trainer can tell whether they occur
-        // elsewhere.
+        // If a special token contains other bytes, only the trainer can tell whether they also
+        // occur elsewhere.
         let alphabet = alphabet.filter(|bytes| {
             boundaries.iter().all(|text| text.bytes().all(|byte| bytes.contains(&byte)))
         });
@@ -102,7 +102,7 @@ impl CountBuilder {
             }
             known
         });
-        // The file is created at once, so that an unwritable folder fails before the work.
+        // The file is created now, so that an unwritable folder fails before the work starts.
         let limit = match limit {
             None => None,
             Some(limit) => {
@@ -163,7 +163,7 @@ impl CountBuilder {
             })
         });
         watch.result(py, counted).map_err(|error| self.cause(error))?;
-        // The caller's thread may have counted nothing, so the end is reported in any case.
+        // The caller's thread may have counted nothing, so the total is always reported at the end.
         if let Some(call) = &progress {
             call.call1(py, (consumed.load(Ordering::Relaxed),))?;
         }

@@ -1,4 +1,4 @@
-//! Counts from counts: sums, pruned tables, the most common pre-tokens.
+//! Computes counts from counts: sums, pruned tables, the most common pre-tokens.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ use byteweld_spill::{PARTS, Runs, SortedCounts, Writer};
 use super::table::Table;
 use crate::limit::{MemoryLimit, core_error, merge_options, spool};
 
-/// The tables, if all of them are in memory and their sum fits there, too.
+/// The tables, if all of them are in memory and their sum also fits.
 pub(super) fn in_memory<'t>(
     tables: &[&'t Table],
     limit: Option<&MemoryLimit>,

@@ -1,4 +1,4 @@
-//! `CountLoader`: counts from sorted batches, such as those of saved counts.
+//! `CountLoader`: loads counts from sorted batches, such as those of saved counts.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct CountLoader {
     part: usize,
     /// The previous pre-token of this part.
     last: Option<Vec<u8>>,
-    /// Of this part.
+    /// The totals of this part.
     sums: Sums,
 }
 
@@ -60,7 +60,7 @@ impl CountLoader {
         added.map_err(|error| raise(py, error))
     }
 
-    /// Goes on to the next part; returns the sums of this one.
+    /// Starts the next part; returns the totals of this one.
     fn end_part(&mut self, py: Python<'_>) -> PyResult<SumsTuple> {
         Ok(self.next_part().map_err(|error| raise(py, error))?.as_tuple())
     }

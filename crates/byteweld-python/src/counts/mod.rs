@@ -79,7 +79,7 @@ impl Counts {
         }
     }
 
-    /// All (bytes, count) pairs in order of the bytes.
+    /// All (bytes, count) pairs, sorted by bytes.
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyBytes>, u64)>> {
         match &self.table {
             Table::Memory(counts, _) => {
@@ -102,7 +102,7 @@ impl Counts {
         }
     }
 
-    /// The n pairs with the highest counts; ties in order of the bytes.
+    /// The n pairs with the highest counts; ties are sorted by bytes.
     fn most_common<'py>(
         &self,
         py: Python<'py>,
@@ -113,8 +113,8 @@ impl Counts {
         Ok(found.into_iter().map(|(bytes, n)| (PyBytes::new(py, &bytes), n)).collect())
     }
 
-    /// A batch of one part, in order of the bytes, from a position on: 0, or the one that the last
-    /// batch returned.
+    /// A batch of one part, sorted by bytes, that starts at a position: 0, or the one returned with
+    /// the previous batch.
     fn batch<'py>(&self, py: Python<'py>, part: usize, position: u64) -> PyResult<PyBatch<'py>> {
         import_numpy(py)?;
         let (batch, next) =
@@ -123,7 +123,7 @@ impl Counts {
         Ok((offsets.into_pyarray(py), data.into_pyarray(py), counts.into_pyarray(py), next))
     }
 
-    /// The sum of tables; what exceeds the limit goes to disk.
+    /// The sum of tables; it is spilled to disk if it exceeds the limit.
     #[staticmethod]
     #[pyo3(signature = (tables, *, limit, num_threads))]
     fn merge(
@@ -155,9 +155,9 @@ impl Counts {
         watch.result(py, merged).map(|table| Self { table })
     }
 
-    /// The counts without the pre-tokens that occur less than `threshold` times; and of the dropped
-    /// ones, the number of distinct ones, their occurrences, their bytes, and by how much a pair's
-    /// count may now be too low.
+    /// The counts without the pre-tokens that occur fewer than `threshold` times; and, for the
+    /// dropped ones, the number of distinct ones, their occurrences, their bytes, and how far a
+    /// pair's count may now be too low.
     #[pyo3(signature = (threshold, *, limit))]
     fn prune(
         &self,

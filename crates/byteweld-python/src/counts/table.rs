@@ -14,9 +14,9 @@ use crate::limit::core_error;
 const BATCH_ROWS: usize = 1 << 16;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Where the counts are.
+/// Counts in memory or on disk.
 pub(crate) enum Table {
-    /// The order is computed when first needed.
+    /// With the sorted order, computed when first needed.
     Memory(core::Counts, OnceLock<core::SortedIndex>),
     Spilled(SortedCounts),
 }
@@ -85,7 +85,7 @@ pub(super) struct Sums {
     pub(super) total_bytes: u128,
 }
 
-/// As Python gets them.
+/// The totals as a Python tuple.
 pub(super) type SumsTuple = (u64, u64, u128, u128);
 
 impl Sums {
