@@ -183,7 +183,7 @@ def test_the_core_crate_starts_threads_in_one_module() -> None:
     assert starters == {"threads.rs"}
 
 
-def test_the_parser_reads_a_row_as_it_is_meant() -> None:
+def test_the_parser_reads_every_kind_of_row() -> None:
     page = """
 Python, in `src/x/`:
 

@@ -23,7 +23,7 @@ MODULES = sorted(
 )
 
 
-def test_all_is_sorted_and_true() -> None:
+def test_dunder_all_is_sorted_and_complete() -> None:
     names = byteweld.__all__
     key = lambda name: (not name.isupper(), not name[0].isupper(), name)  # noqa: E731
     assert names == sorted(names, key=key)

@@ -107,7 +107,7 @@ def test_wrong_arguments_are_refused(command, arguments, message):
     assert str(error.value) == message
 
 
-def test_an_argument_too_many_is_refused():
+def test_an_extra_argument_is_refused():
     def single(first: First) -> None:
         """Do it."""
 

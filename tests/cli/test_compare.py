@@ -164,7 +164,7 @@ def test_wrong_use_is_reported_before_the_work(run, saved, corpus, tmp_path):
     )  # fmt: skip
 
 
-def test_standard_input_and_documents_of_lines(run, saved, smaller):
+def test_standard_input_can_be_split_into_lines(run, saved, smaller):
     line = ("compare", "tokenizer.json", "smaller.json", "-", "--lines", "--json")
     report = json.loads(run(*line, stdin=b"low\nlower\n").out)
     assert (report["total"]["documents"], report["total"]["differing_documents"]) == (2, 1)

@@ -43,7 +43,7 @@ wrote CURRENT/out/quickstart/tokenizer\.json: 500 tokens, \d\.\d\d bytes per tok
 """
 
 
-def test_the_whole_output_twice(program, tmp_path):
+def test_running_twice_prints_the_same_complete_output(program, tmp_path):
     pattern = EXPECTED.replace("STDLIB", re.escape(sysconfig.get_path("stdlib")))
     pattern = pattern.replace("CURRENT", re.escape(str(tmp_path)))
     for _ in range(2):  # its own file may be there already

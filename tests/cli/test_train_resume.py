@@ -86,7 +86,7 @@ def moments(folder, seed):
     yield lambda: (folder / "tokenizer.json").exists()
 
 
-def test_killed_ten_times_it_writes_the_same_as_an_uninterrupted_training(expected, tmp_path):
+def test_a_training_killed_ten_times_writes_the_same_as_an_uninterrupted_one(expected, tmp_path):
     killed = 0
     for moment in moments(tmp_path, seed=11):
         process = start("--force")

@@ -329,7 +329,9 @@ def test_batches_and_properties_are_tiktokens(pairs):
         *(pytest.param(c, marks=pytest.mark.slow) for c in ("\n", "é", "0", "'", "A", "\u0301")),
     ],
 )
-def test_a_million_times_one_character_takes_seconds_and_has_tiktokens_ids(character, pattern):
+def test_one_character_repeated_a_million_times_takes_seconds_and_has_tiktokens_ids(
+    character, pattern
+):
     ranks = {bytes([byte]): byte for byte in range(256)}
     for n in range(6):
         ranks.setdefault(character.encode() * 2**n, 256 + n)

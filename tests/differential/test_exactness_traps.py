@@ -122,7 +122,7 @@ def test_letters_without_case_go_to_the_alternative_that_needs_them():
 # ---------------------------------------------------------------------- the end of a text
 
 
-def test_whitespace_at_the_end_of_a_text_is_one_pretoken_before_newlines_are():
+def test_trailing_whitespace_with_newlines_is_one_pretoken():
     assert cuts(TIKTOKEN_CL100K, "a\n ") == ["a", "\n "]
     assert cuts(TIKTOKEN_CL100K, "a \n\n \t") == ["a", " \n\n \t"]
     assert cuts(TIKTOKEN_CL100K, "a\n b") == ["a", "\n", " b"]

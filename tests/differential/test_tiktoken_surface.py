@@ -442,7 +442,7 @@ def test_encodings_survive_pickling(pairs, small):
         assert again._pat_str == PATTERN and again._mergeable_ranks == enc._mergeable_ranks
 
 
-def test_an_encoding_called_like_a_public_one_is_pickled_whole(pairs):
+def test_an_encoding_with_the_name_of_a_public_one_is_pickled_by_value(pairs):
     other = ours.Encoding(
         "gpt2", pat_str=PATTERN, mergeable_ranks=BYTE_RANKS, special_tokens={"<|x|>": 256}
     )

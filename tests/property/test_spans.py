@@ -206,7 +206,7 @@ def test_all_trusted_spans_that_cut_no_literal_are_the_text_with_all_allowed(tok
         assert tok.encode_spans(spans) == tok.encode("".join(pieces), allowed_special="all")
 
 
-def test_pre_tokens_cross_the_boundaries_of_spans(toks):
+def test_pretokens_cross_the_boundaries_of_spans(toks):
     tok = toks["gpt2"]
     word = [(letter, n % 2 == 0) for n, letter in enumerate("xyzw")]
     assert tok.encode_spans([("a", False), ("b", False)]) == tok.encode_ordinary("ab") == [256]

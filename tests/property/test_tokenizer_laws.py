@@ -200,7 +200,7 @@ def test_an_endless_stream_yields_ids(toks):
 
 @examples(60)
 @given(vocabularies, st.lists(any_texts, max_size=8), st.sampled_from([None, 1, 2, 7]))
-def test_a_batch_is_its_texts_one_by_one(vocab, some, threads):
+def test_a_batch_gives_the_ids_of_each_text_alone(vocab, some, threads):
     tok = Tokenizer(vocab)
     ordinary = [tok.encode_ordinary(text) for text in some]
     assert tok.encode_ordinary_batch(some, num_threads=threads) == ordinary

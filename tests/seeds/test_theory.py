@@ -163,7 +163,7 @@ def test_the_order_of_the_strings_does_not_matter():
 # ---------------------------------------------------------------------- encoding and decoding
 
 
-def test_an_empty_string_is_no_ids_and_no_ids_are_an_empty_string():
+def test_an_empty_string_encodes_to_no_ids_and_decodes_back():
     assert WORK.encode("") == []
     assert WORK.decode([]) == ""
 

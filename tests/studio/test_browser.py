@@ -504,7 +504,7 @@ def test_a_training_is_stepped_through(page):
     expect(page.locator(".step-label")).to_have_text("merge 3 of 14")
 
 
-def test_training_on_the_users_corpus(page):
+def test_the_user_can_train_on_a_corpus(page):
     go(page, "training")
     page.click(".settings summary")
     page.fill("#corpus", "aaa aaa aaa")

@@ -120,7 +120,7 @@ def test_lengths_are_those_of_the_text_if_the_text_is_rewritten(options):
 # ---------------------------------------------------------------------------- why
 
 
-def test_why_explains_the_pre_token_at_an_offset(ask, trained):
+def test_why_explains_the_pretoken_at_an_offset(ask, trained):
     text = "the lowest tokenizer"
     answer = ask("why", text=text, at=5)
     assert bytes.fromhex(answer["word"]) == b" lowest"

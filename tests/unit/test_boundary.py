@@ -81,7 +81,7 @@ def test_a_lone_surrogate_is_replaced_anywhere(tok, around, surrogate, position)
     assert tok.encode_batch(["a", text]) == [[97], expected]
 
 
-def test_a_str_whose_utf8_python_has_already_is_the_same(tok):
+def test_a_str_whose_utf8_python_has_cached_encodes_the_same(tok):
     import ctypes
 
     text = "é漢😀" * 30
@@ -93,7 +93,7 @@ def test_a_str_whose_utf8_python_has_already_is_the_same(tok):
     assert tok.encode(text) == before == list(text.encode())
 
 
-def test_encoding_leaves_no_second_copy_with_a_str(tok):
+def test_encoding_does_not_make_a_str_cache_its_utf8(tok):
     text = "".join(["é漢😀"] * 30)
     size = sys.getsizeof(text)
     tok.encode(text)
@@ -356,7 +356,7 @@ def test_numpy_is_not_imported_for_lists():
     assert done.stdout == "False\n"
 
 
-def test_an_array_that_is_written_to_meanwhile_gives_bytes_or_an_error():
+def test_an_array_modified_while_it_is_decoded_gives_bytes_or_an_error():
     ranks = BYTES | {b"x" * 300: 256}
     tok = Tokenizer.from_ranks(ranks, pattern=None)
     ids = np.zeros(200_000, np.uint32)

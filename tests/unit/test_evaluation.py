@@ -97,7 +97,7 @@ def test_bytes_are_counted():
     assert sum(byte_counts(bytes(range(256)) * 3)) == 768
 
 
-def test_the_sample_has_twenty_languages_that_are_all_different_and_composed():
+def test_the_sample_has_at_least_twenty_languages_all_different_and_composed():
     assert len(SENTENCES) >= 20
     assert len(set(SENTENCES.values())) == len(SENTENCES)
     for name, text in SENTENCES.items():

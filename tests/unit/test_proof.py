@@ -83,7 +83,7 @@ def test_a_proof_ends_with_the_first_difference(monkeypatch):
     assert theirs.calls == 2
 
 
-def test_a_document_that_a_side_fails_on_ends_the_proof_with_what_came_before_it_counted():
+def test_a_document_that_a_side_fails_on_ends_the_proof_after_counting_the_earlier_ones():
     found = proof.prove(Half("ours"), Half("theirs", bad=[b"c"]), documents(b"ab", b"c", b"d"))
     assert found.failure == ("theirs", proof.Document("file", 2, b"c"), "theirs cannot do b'c'")
     assert (found.documents, found.tokens) == (1, 2)
@@ -98,7 +98,7 @@ def test_only_the_other_sides_failures_can_be_skipped():
     assert found.failure is not None and found.failure.side == "ours"
 
 
-def test_an_interrupt_is_no_failure_of_a_side():
+def test_an_interrupt_does_not_count_as_a_failure():
     class Interrupted(Half):
         def encode(self, texts):
             raise KeyboardInterrupt

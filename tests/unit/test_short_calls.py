@@ -69,7 +69,7 @@ def test_lists_arrays_and_counts_agree_at_every_length(tok, letters, length):
     assert tok.count(text) == tok.count_until(text, 1 << 20) == len(expected)
 
 
-def test_an_array_stays_as_it_is_when_the_next_text_is_encoded(tok):
+def test_encoding_again_does_not_change_an_earlier_array(tok):
     first = tok.encode_to_numpy("low")
     before = first.tolist()
     tok.encode_to_numpy("newest")

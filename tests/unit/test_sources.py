@@ -39,7 +39,7 @@ def test_one_string_is_not_a_list_of_documents(wrong):
         train(documents=wrong)
 
 
-def test_something_must_be_given():
+def test_a_source_or_documents_is_required_but_not_both():
     with pytest.raises(TypeError, match=r"pass a source .*, or documents=\[\.\.\.\]"):
         train()
     with pytest.raises(TypeError, match="either it or documents"):

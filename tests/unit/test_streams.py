@@ -176,7 +176,7 @@ def test_special_tokens_cut_into_pieces_are_recognized(tok):
         assert ids == [256, 300, 256]
 
 
-def test_halves_of_surrogate_pairs_find_each_other(tok):
+def test_halves_of_a_surrogate_pair_are_joined(tok):
     for pieces, whole in [
         (["a\ud83d", "\ude00b"], "a😀b"),
         (["a\ud83d", "", "\ude00b"], "a😀b"),

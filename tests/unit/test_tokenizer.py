@@ -610,7 +610,7 @@ def test_offsets_in_characters_need_a_str(tok):
 # ---------------------------------------------------------------------- templates
 
 
-def test_a_template_goes_around_the_ids_on_request():
+def test_a_template_wraps_the_ids_on_request():
     vocab = Vocabulary(
         BYTES | {256: b"<s>", 257: b"</s>", 258: b"<x>"},
         special_tokens={"<s>": 256, "</s>": 257, "<x>": 258},

@@ -297,7 +297,7 @@ def test_merges_do_not_cross_documents_pretokens_or_special_tokens():
 # ---------------------------------------------------------------------- cuts
 
 
-def test_a_cut_needs_a_training_and_a_size_no_larger_than_it():
+def test_a_cut_needs_a_training_report_and_a_size_within_it():
     tok = train("abababab")
     with pytest.raises(ValueError, match="at most 300"):
         tok.cut(301)

@@ -18,7 +18,7 @@ MERGES = [(97, 98, 258)]
 
 
 @pytest.mark.parametrize("extra", [name for name in EXTRAS if name != "partial alphabet"])
-def test_an_extra_that_is_dropped_is_gone_and_nothing_else(extra: str) -> None:
+def test_dropping_an_extra_removes_nothing_else(extra: str) -> None:
     vocab = EXTRAS[extra]
     dropped = drop(vocab, [extra.replace(" ", "-")])
     assert dropped.extras == ()

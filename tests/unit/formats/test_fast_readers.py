@@ -59,7 +59,9 @@ def files(small, tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("kind", ["ranks", "json"])
-def test_a_usual_file_is_read_fast_and_is_the_same(kind, files, small, monkeypatch):
+def test_a_typical_file_is_read_by_the_fast_reader_with_the_same_result(
+    kind, files, small, monkeypatch
+):
     vocab = formats.load(files[kind])
     assert vocab._table is not None
     assert "tokens" not in vars(vocab)  # not made before they are used

@@ -107,7 +107,7 @@ def test_an_existing_config_keeps_its_other_keys(main: Path, config: Path) -> No
     assert formats.load(main) == vocabulary(ROLES)
 
 
-def test_a_config_that_says_it_all_is_not_touched(main: Path, config: Path) -> None:
+def test_a_complete_config_is_not_rewritten(main: Path, config: Path) -> None:
     formats.save(vocabulary(ROLES), main)
     before = put(config, json.loads(config.read_bytes()))
     formats.save(vocabulary(ROLES), main, overwrite=True)

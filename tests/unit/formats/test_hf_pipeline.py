@@ -209,7 +209,7 @@ def check(value: Part, folder: Path, texts: list[str]) -> Vocabulary:
         [sequence(split("Regex", " "), sequence(sequence(), byte_level()))],
     ],
 )
-def test_chains_of_steps_have_the_library_s_ids(tmp_path: Path, steps: list[Part]) -> None:
+def test_chains_of_steps_have_the_librarys_ids(tmp_path: Path, steps: list[Part]) -> None:
     for one in {len(steps) == 1, False}:
         value = document(pre_tokenizer=steps[0] if one else sequence(*steps))
         check(value, tmp_path, [*HARD_TEXTS, "a+b(c)[d]{e}^$|\\?*x-&~#y"])
@@ -219,7 +219,7 @@ def test_chains_of_steps_have_the_library_s_ids(tmp_path: Path, steps: list[Part
 @pytest.mark.parametrize(
     "behavior", ["Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
 )
-def test_every_behavior_has_the_library_s_ids(tmp_path: Path, behavior: str, invert: bool) -> None:
+def test_every_behavior_has_the_librarys_ids(tmp_path: Path, behavior: str, invert: bool) -> None:
     for pattern in (r"[\p{L}']+", " ", r"the|\s", r"\p{N}"):
         steps = [split("Regex", pattern, behavior, invert), byte_level()]
         check(document(pre_tokenizer=sequence(*steps)), tmp_path, HARD_TEXTS)
@@ -243,7 +243,7 @@ def members(step: Any) -> set[int]:
         (PUNCTUATION, tokenizers.pre_tokenizers.Punctuation("isolated")),
     ],
 )
-def test_the_classes_of_digits_and_punctuation_are_the_library_s(pattern: str, step: Any) -> None:
+def test_the_classes_of_digits_and_punctuation_are_the_librarys(pattern: str, step: Any) -> None:
     real = members(step)
     assert members(tokenizers.pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")) == real
     vocab = Vocabulary({byte: bytes([byte]) for byte in range(256)}, pattern=pattern)
@@ -296,7 +296,7 @@ def test_steps_that_no_byte_level_makes_are_refused(tmp_path: Path, steps: list[
         ([], ()),
     ],
 )
-def test_normalizers_have_the_library_s_ids(
+def test_normalizers_have_the_librarys_ids(
     tmp_path: Path, steps: list[Part], expected: tuple[Any, ...]
 ) -> None:
     whole = {"type": "Sequence", "normalizers": steps}
@@ -313,7 +313,7 @@ FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_each_flag_of_an_added_token_has_the_library_s_ids(tmp_path: Path, flag: str) -> None:
+def test_each_flag_of_an_added_token_has_the_librarys_ids(tmp_path: Path, flag: str) -> None:
     texts = ["<m>", "<w>", "the", "é", "  ", "日本"]
     value = document()
     value["added_tokens"] = [
@@ -540,7 +540,7 @@ def is_ambiguous(value: Part) -> bool:
     ignore_merges=st.booleans(),
     texts=st.lists(st.text(ALPHABET, max_size=30), min_size=3, max_size=6),
 )
-def test_random_pipelines_have_the_library_s_ids(
+def test_random_pipelines_have_the_librarys_ids(
     tmp_path: Path,
     normalizers: list[Part],
     before: list[Part],

@@ -446,7 +446,7 @@ def test_an_ascii_vocabulary_with_other_or_missing_characters_is_refused(tmp_pat
 # ---------------------------------------------------------------------- reading
 
 
-def test_the_library_s_own_training_is_read_with_its_ids(tmp_path: Path) -> None:
+def test_the_librarys_own_training_is_read_with_its_ids(tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
