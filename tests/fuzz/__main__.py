@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from .judges import missing_peers
+from .oracles import missing_peers
 from .rounds import Mismatch, Rounds, Tally
 from .subjects import SMALL, Subject, named, real
 from .texts import TESTS, own_samples, shared_samples
@@ -101,8 +101,8 @@ def run_subject(
     except ValueError as error:  # byteweld cannot read this file, and says why
         print(f"skipped: {name}: {error}")
         return Tally(), None
-    if not subject.judges:
-        print(f"skipped: {name}: no judge of it is installed")
+    if not subject.oracles:
+        print(f"skipped: {name}: none of its oracles is installed")
         return Tally(), None
     rounds = Rounds(subject, samples, given.seed)
     said = time.monotonic()
@@ -117,9 +117,9 @@ def run_subject(
 
 
 def in_words(tally: Tally) -> str:
-    unjudged = f" ({tally.unjudged:,} that no judge could encode)" if tally.unjudged else ""
+    unchecked = f" ({tally.unchecked:,} that no oracle could encode)" if tally.unchecked else ""
     return (
-        f"{tally.executions:,} executions, {tally.texts:,} strings{unjudged}, "
+        f"{tally.executions:,} executions, {tally.texts:,} strings{unchecked}, "
         f"{tally.characters:,} characters"
     )
 

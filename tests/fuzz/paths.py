@@ -17,7 +17,7 @@ import byteweld.tiktoken
 from byteweld import SpecialTokenError, Tokenizer
 from byteweld.reference.encode import utf8
 
-from .judges import Allowed, Ids
+from .oracles import Allowed, Ids
 from .subjects import Subject
 from .texts import Text, as_str
 

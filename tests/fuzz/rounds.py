@@ -1,4 +1,4 @@
-"""The loop: draw texts, ask the judges, compare every path in every state, shrink a difference.
+"""The loop: draw texts, get the expected ids, compare every path and state, shrink a difference.
 
 Seed, subject and number identify a round. States are tokenizers of one vocabulary: a new one, one
 that has seen all texts before, one whose caches are full, and one for each other engine that can
@@ -17,7 +17,7 @@ from byteweld import Tokenizer
 from byteweld.proof import is_failure
 from byteweld.tiktoken import Encoding
 
-from .judges import Allowed, Ids, Judge, answer
+from .oracles import Allowed, Ids, Oracle, answer
 from .paths import MANY, ONE, THREADS, Asked, AskedMany, Both
 from .subjects import Subject
 from .texts import LARGE_BYTES, Text, Texts, random_words
@@ -43,7 +43,7 @@ class Tally:
     executions: int = 0  # comparisons of one text, in one state, by one path
     texts: int = 0
     characters: int = 0
-    unjudged: int = 0
+    unchecked: int = 0
 
     def add(self, other: Tally) -> None:
         for name, number in vars(other).items():
@@ -111,16 +111,16 @@ class Rounds:
         self._flood(DRIP_WORDS, number)
         for allowed in self._choices(rng):
             case = Case(number, allowed)
-            judged = []
+            answered = []
             for text in texts:
-                ids, mismatch = self._judge(text, case)
+                ids, mismatch = self._expected(text, case)
                 if mismatch is not None:
                     return mismatch
                 if ids is not None:
-                    judged.append((text, ids))
-            self.tally.unjudged += len(texts) - len(judged)
+                    answered.append((text, ids))
+            self.tally.unchecked += len(texts) - len(answered)
             for state, tok in self._states(number):
-                mismatch = self._check(case._replace(state=state), tok, judged, rng)
+                mismatch = self._check(case._replace(state=state), tok, answered, rng)
                 if mismatch is not None:
                     return mismatch
         return self._check_tiktokens_bytes(texts, Case(number))
@@ -150,43 +150,43 @@ class Rounds:
             threads = max(THREADS)
             self._full.encode_ragged([text] * threads, num_threads=threads, disallowed_special=())
 
-    # ------------------------------------------------------------------ judging
+    # ------------------------------------------------------------------ expected ids
 
-    def _judge(self, text: Text, case: Case) -> tuple[Ids | None, Mismatch | None]:
-        """The right ids, or None; and a mismatch if two judges disagree."""
+    def _expected(self, text: Text, case: Case) -> tuple[Ids | None, Mismatch | None]:
+        """The right ids, or None; and a mismatch if two oracles disagree."""
         answers = {
-            judge: ids
-            for judge in self._subject.judges
-            if (ids := judge.ids(text, case.allowed)) is not None
+            oracle: ids
+            for oracle in self._subject.oracles
+            if (ids := oracle.ids(text, case.allowed)) is not None
         }
         if not answers:
             return None, None
         (first, ids), *others = answers.items()
-        for judge, other in others:
+        for oracle, other in others:
             if other != ids:
-                between = case._replace(state=first.name, path=f"against {judge.name}")
-                ask = partial(_ask_both, first, judge, case.allowed)
+                between = case._replace(state=first.name, path=f"against {oracle.name}")
+                ask = partial(_ask_both, first, oracle, case.allowed)
                 return None, self._shrunk(ask, text, between)
         return ids, None
 
     def _right(self, text: Text, allowed: Allowed) -> Ids | None:
-        found = (judge.ids(text, allowed) for judge in self._subject.judges)
+        found = (oracle.ids(text, allowed) for oracle in self._subject.oracles)
         return next((ids for ids in found if ids is not None), None)
 
     # ------------------------------------------------------------------ checking
 
     def _check(
-        self, case: Case, tok: Tokenizer, judged: list[tuple[Text, Ids]], rng: Random
+        self, case: Case, tok: Tokenizer, answered: list[tuple[Text, Ids]], rng: Random
     ) -> Mismatch | None:
         # In another order every time, so that each path is sometimes the first to see a text.
         paths = rng.sample(list(ONE), len(ONE))
-        for text, ids in judged:
+        for text, ids in answered:
             for name in paths if len(text) < LARGE_BYTES else paths[:LARGE_PATHS]:
                 asked = Asked(self._subject, tok, text, ids, case.allowed, rng.random())
                 if self._is_wrong(partial(ONE[name], asked)):
                     case = case._replace(path=name)
                     return self._shrunk(partial(self._ask_one, case, asked), text, case)
-        texts, lists = [text for text, _ in judged], [ids for _, ids in judged]
+        texts, lists = [text for text, _ in answered], [ids for _, ids in answered]
         for name, path in MANY.items():
             if name == "encode_files" and case.round % FILES_EVERY:
                 continue
@@ -239,7 +239,7 @@ class Rounds:
         return Mismatch(self._subject.name, case, text, found, expected, repeats)
 
 
-def _ask_both(first: Judge, second: Judge, allowed: Allowed, text: Text) -> Both | None:
+def _ask_both(first: Oracle, second: Oracle, allowed: Allowed, text: Text) -> Both | None:
     both = first.ids(text, allowed), second.ids(text, allowed)
     return None if None in both else both
 

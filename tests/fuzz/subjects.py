@@ -1,4 +1,4 @@
-"""Subjects: vocabularies of every kind, each with the judges that know its ids.
+"""Subjects: vocabularies of every kind, each with the oracles that compute its expected ids.
 
 Small ones are made here, so that the reference is fast enough; real ones are in ../shared/data.
 """
@@ -21,7 +21,7 @@ import byteweld
 from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary
 from tests.helpers.strategies import BYTES, ENDOFTEXT
 
-from .judges import Judge, ReferenceJudge, TiktokenJudge, TokenizersJudge, imported
+from .oracles import Oracle, ReferenceOracle, TiktokenOracle, TokenizersOracle, imported
 from .texts import TESTS
 
 SPECIALS = [ENDOFTEXT, "<|a|>"]
@@ -36,11 +36,11 @@ PAIRED = "abAZsS'ſ\u212a 1½\t\n\r\xa0\u3000!/._éÉ漢ǅʰ\u0301\u0903👍\0\u
 
 @dataclass
 class Subject:
-    """A vocabulary and its judges; the first that answers is right."""
+    """A vocabulary and its oracles; the first that answers gives the expected ids."""
 
     name: str
     vocab: Vocabulary
-    judges: list[Judge]
+    oracles: list[Oracle]
     tiktoken: Any = None  # the real Encoding, for methods that only it has
     is_small: bool = True
     others: dict[str, Vocabulary] = field(default_factory=dict)  # by the engine of their pattern
@@ -78,7 +78,7 @@ def with_pattern(vocab: Vocabulary, pattern: str) -> Vocabulary:
     )
 
 
-# ---------------------------------------------------------------------- judges
+# ---------------------------------------------------------------------- oracles
 
 
 def _tiktoken(vocab: Vocabulary, ranks: dict[bytes, int], pattern: str) -> Any | None:
@@ -88,7 +88,7 @@ def _tiktoken(vocab: Vocabulary, ranks: dict[bytes, int], pattern: str) -> Any |
     )
 
 
-def _judged(
+def _with_oracles(
     name: str,
     vocab: Vocabulary,
     *,
@@ -96,14 +96,14 @@ def _judged(
     tokenizers: Any = None,
     is_small: bool = True,
 ) -> Subject:
-    judges: list[Judge] = []
+    oracles: list[Oracle] = []
     if is_plain(vocab):
-        judges.append(ReferenceJudge(vocab))
+        oracles.append(ReferenceOracle(vocab))
     if tiktoken is not None:
-        judges.append(TiktokenJudge(tiktoken))
+        oracles.append(TiktokenOracle(tiktoken))
     if tokenizers is not None:
-        judges.append(TokenizersJudge(tokenizers, frozenset(vocab.special_tokens)))
-    return Subject(name, vocab, judges, tiktoken, is_small)
+        oracles.append(TokenizersOracle(tokenizers, frozenset(vocab.special_tokens)))
+    return Subject(name, vocab, oracles, tiktoken, is_small)
 
 
 # ---------------------------------------------------------------------- small vocabularies
@@ -131,7 +131,7 @@ def trained(pattern: str | None) -> Subject:
             tok.save(Path(folder) / "tokenizer.json")
             theirs = tokenizers.Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
     encoding = _tiktoken(vocab, dict(vocab.ids), vocab.pattern or r"(?s:.+)")
-    return _judged(f"small/{pattern or 'whole'}", vocab, tiktoken=encoding, tokenizers=theirs)
+    return _with_oracles(f"small/{pattern or 'whole'}", vocab, tiktoken=encoding, tokenizers=theirs)
 
 
 def pairs(pattern: str) -> Subject:
@@ -150,7 +150,7 @@ def pairs(pattern: str) -> Subject:
         ranking="ranks",
     )
     theirs = _tiktoken(vocab, ranks, vocab.pattern or "")
-    return _judged(f"small/pairs-{pattern}", vocab, tiktoken=theirs)
+    return _with_oracles(f"small/pairs-{pattern}", vocab, tiktoken=theirs)
 
 
 def random_ranks(number: int) -> Subject:
@@ -168,7 +168,7 @@ def random_ranks(number: int) -> Subject:
         pattern=pattern,
         ranking="ranks",
     )
-    return _judged(f"small/ranks-{number}", vocab, tiktoken=_tiktoken(vocab, ranks, pattern))
+    return _with_oracles(f"small/ranks-{number}", vocab, tiktoken=_tiktoken(vocab, ranks, pattern))
 
 
 def random_merges(number: int, *, ignore_merges: bool) -> Subject:
@@ -197,7 +197,7 @@ def random_merges(number: int, *, ignore_merges: bool) -> Subject:
         pattern=rng.choice([*PATTERNS.values(), r"\s+|\S+", None]),
         ignore_merges=ignore_merges,
     )
-    return _judged(f"small/{'lookup' if ignore_merges else 'merges'}-{number}", vocab)
+    return _with_oracles(f"small/{'lookup' if ignore_merges else 'merges'}-{number}", vocab)
 
 
 def ascii_only() -> Subject:
@@ -205,7 +205,7 @@ def ascii_only() -> Subject:
     documents = [text.encode("ascii", "ignore").decode() for text in _documents()]
     size = RECIPES["ck-ascii"].minimum_size + 300
     vocab = byteweld.train(iter(documents), vocab_size=size, recipe="ck-ascii").vocab
-    return _judged("small/ascii", vocab)
+    return _with_oracles("small/ascii", vocab)
 
 
 SMALL: dict[str, Callable[[], Subject]] = {
@@ -223,7 +223,7 @@ SMALL: dict[str, Callable[[], Subject]] = {
 
 
 def real(shared: Path) -> dict[str, Callable[[], Subject]]:
-    """The vocabularies in ../shared/data that have a judge, by name; each is opened on use."""
+    """The vocabularies in ../shared/data that have an oracle, by name; each is opened on use."""
     index = json.loads((shared / "vocabs" / "index.json").read_bytes())["vocabs"]
     openers = {"tiktoken": _open_ranks, "hf": _open_json}
     found: dict[str, Callable[[], Subject]] = {}
@@ -250,7 +250,7 @@ def _open_ranks(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
         if loader is not None:
             os.environ["TIKTOKEN_CACHE_DIR"] = ""  # read this file, and keep no copy of it
             encoding = _tiktoken(tok.vocab, loader.load_tiktoken_bpe(str(file)), entry["pat_str"])
-    return _judged(name, tok.vocab, tiktoken=encoding, is_small=False)
+    return _with_oracles(name, tok.vocab, tiktoken=encoding, is_small=False)
 
 
 def _open_json(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
@@ -262,7 +262,7 @@ def _open_json(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
     if theirs is not None:
         theirs.no_truncation()
         theirs.no_padding()
-    return _judged(name, tok.vocab, tokenizers=theirs, is_small=False)
+    return _with_oracles(name, tok.vocab, tokenizers=theirs, is_small=False)
 
 
 def named(patterns: Sequence[str], every: dict[str, Callable[[], Subject]]) -> Iterator[str]:

@@ -225,7 +225,7 @@ def _category_edges() -> list[int]:
 
 
 class Texts:
-    """Draws texts for one vocabulary, no longer than its judges can encode in reasonable time."""
+    """Draws texts for one vocabulary, no longer than its oracles can encode in reasonable time."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ import pytest
 from byteweld import PATTERNS, Tokenizer
 from byteweld.reference.encode import utf8
 from tests.fuzz import __main__ as program
-from tests.fuzz import judges, paths, rounds, subjects, texts
+from tests.fuzz import oracles, paths, rounds, subjects, texts
 from tests.fuzz.rounds import Rounds, shrink
 
 TRAINED = ["gpt2", "cl100k", "o200k", "whole"]
@@ -36,7 +36,9 @@ def first_mismatch(subject, number):
 
 
 @pytest.mark.parametrize("name", [*TRAINED, *MADE])
-def test_a_small_vocabulary_agrees_with_its_judges_on_every_path(name, few_words, capsys, tmp_path):
+def test_a_small_vocabulary_agrees_with_its_oracles_on_every_path(
+    name, few_words, capsys, tmp_path
+):
     given = ["--rounds", "2", "--seed", "5", "--vocab", f"small/{name}", "--shared"]
     assert program.main([*given, str(tmp_path / "none")]) == 0, capsys.readouterr().out
     out = capsys.readouterr().out
@@ -51,12 +53,12 @@ def test_full_caches_give_the_same_ids():
 
 
 @pytest.mark.parametrize("name", ["r50k_base", "hf/qwen2_5"])
-def test_a_real_vocabulary_agrees_with_its_judges_on_every_path(name, shared, few_words, capsys):
+def test_a_real_vocabulary_agrees_with_its_oracles_on_every_path(name, shared, few_words, capsys):
     given = ["--rounds", "1", "--seed", "5", "--vocab", name, "--shared", str(shared)]
     assert program.main(given) == 0, capsys.readouterr().out
 
 
-def test_every_shared_vocabulary_with_a_judge_is_a_subject(shared):
+def test_every_shared_vocabulary_with_an_oracle_is_a_subject(shared):
     assert len(subjects.real(shared)) > 30
     assert set(subjects.named(["hf/v_*"], subjects.real(shared))) >= {"hf/v_no_regex"}
 
@@ -71,7 +73,7 @@ def test_every_shared_vocabulary_with_a_judge_is_a_subject(shared):
 def test_a_nearly_correct_pattern_is_a_mismatch(ours, theirs, few_words):
     right = subjects.pairs(theirs)
     wrong = subjects.with_pattern(right.vocab, PATTERNS[ours])
-    subject = subjects.Subject("wrong", wrong, [judges.ReferenceJudge(right.vocab)])
+    subject = subjects.Subject("wrong", wrong, [oracles.ReferenceOracle(right.vocab)])
     mismatch = first_mismatch(subject, 4)
     assert mismatch is not None and mismatch.repeats
     assert len(mismatch.text) <= 8  # shrunk from hundreds of characters
@@ -105,7 +107,7 @@ def test_each_path_for_a_batch_can_fail(name):
     assert found != expected
 
 
-def test_a_disagreement_between_judges_is_reported_with_the_smallest_text(few_words):
+def test_a_disagreement_between_oracles_is_reported_with_the_smallest_text(few_words):
     class Liar:
         name = "liar"
 
@@ -114,8 +116,8 @@ def test_a_disagreement_between_judges_is_reported_with_the_smallest_text(few_wo
             return ids[:-1] if ids and "ſ".encode() in utf8(text) else ids
 
     subject = subjects.trained("cl100k")
-    honest = judges.ReferenceJudge(subject.vocab)
-    mismatch = first_mismatch(replace(subject, judges=[honest, Liar()]), 8)
+    honest = oracles.ReferenceOracle(subject.vocab)
+    mismatch = first_mismatch(replace(subject, oracles=[honest, Liar()]), 8)
     assert mismatch.case.path == "against liar"
     assert mismatch.text in ("ſ", "ſ".encode())
 

@@ -1,7 +1,7 @@
-"""Judges: the reference, the real tiktoken and the real tokenizers, each with one vocabulary.
+"""Oracles: the reference, the real tiktoken and the real tokenizers, each with one vocabulary.
 
-In: a text and the special tokens recognized in it. Out: its ids, or None for a text that a judge
-cannot encode; another judge then decides.
+In: a text and the special tokens recognized in it. Out: its ids, or None for a text that an oracle
+cannot encode; another oracle then decides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Allowed = frozenset[str]
 MAX_REFERENCE_PRETOKEN = 300
 
 
-class Judge(Protocol):
+class Oracle(Protocol):
     """Knows the right ids for a vocabulary."""
 
     name: str
@@ -32,7 +32,7 @@ class Judge(Protocol):
     def ids(self, text: Text, allowed: Allowed) -> Ids | None: ...
 
 
-class ReferenceJudge:
+class ReferenceOracle:
     """The readable implementation, with a cache of pre-tokens."""
 
     name = "reference"
@@ -58,7 +58,7 @@ class ReferenceJudge:
         return last.parts
 
 
-class TiktokenJudge:
+class TiktokenOracle:
     """The real tiktoken; it encodes bytes only if they are UTF-8."""
 
     name = "tiktoken"
@@ -75,7 +75,7 @@ class TiktokenJudge:
         )
 
 
-class TokenizersJudge:
+class TokenizersOracle:
     """The real tokenizers; it recognizes either all special tokens or none."""
 
     name = "tokenizers"
@@ -112,5 +112,5 @@ def imported(name: str) -> Any | None:
 
 
 def missing_peers() -> list[str]:
-    """Judges that are not installed."""
+    """Oracles that are not installed."""
     return [name for name in ("tiktoken", "tokenizers") if imported(name) is None]
