@@ -166,8 +166,8 @@ def _checked_span(number: int, span: object) -> tuple[Text, bool]:
     text, trusted = span
     if not isinstance(text, str | bytes | bytearray):
         raise TypeError(
-            f"span {number} holds {type(text).__name__}; expected (text, trusted): a str or bytes"
+            f"span {number} has a text of type {type(text).__name__}; expected str or bytes"
         )
     if not isinstance(trusted, bool):  # "no" is truthy, and must not mean trusted
-        raise TypeError(f"span {number} is trusted {trusted!r:.100}; expected True or False")
+        raise TypeError(f"span {number} has trusted {trusted!r:.100}; expected True or False")
     return bytes(text) if isinstance(text, bytearray) else text, trusted

@@ -109,7 +109,7 @@ def choose_recipe(
         if text not in start.vocab.special_tokens:
             raise ValueError(
                 f"{role} is {text!r}, which is not a special token of the tokenizer to start from, "
-                "and extending a tokenizer adds no special tokens"
+                "and extending a tokenizer cannot add any"
             )
     chosen = fit_recipe(find_recipe(recipe).replace(**changes), start.vocab, changes)
     return chosen.with_roles(declared)

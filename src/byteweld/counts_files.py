@@ -215,7 +215,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
         found = sum(footer[f"part_{key}"] for footer in footers)
         if found != first[key]:
             raise FormatError(
-                f"{key} is {found} as the sum of the parts, but {first[key]} in their footers; "
+                f"the sum of {key} over all parts is {found}, but their footers say {first[key]}; "
                 "the parts belong to different counts",
                 path=folder,
             )
@@ -243,7 +243,7 @@ def read_folder(folder: Folder, limit: _native.MemoryLimit | None) -> _native.Co
         for key, value in found.items():
             if footer[f"part_{key}"] != value:
                 raise FormatError(
-                    f"{key} is {value} by its rows, but {footer[f'part_{key}']} in its footer",
+                    f"{key} is {value} in the rows, but {footer[f'part_{key}']} in the footer",
                     path=file,
                 )
     return loader.finish()

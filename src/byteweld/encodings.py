@@ -166,8 +166,8 @@ def _load_public(name: str, encoding: PublicEncoding) -> Vocabulary:
         cache = _tiktoken_cache() or "which is disabled"
         raise FileNotFoundError(
             f"no rank file for the encoding {name!r}: {encoding.ranks}.tiktoken is not in "
-            f"{_shown_folders()}, and not in tiktoken's cache ({cache}); put it into a folder and "
-            "add that to BYTEWELD_PATH: nothing is downloaded"
+            f"{_shown_folders()}, and not in tiktoken's cache ({cache}); nothing is downloaded, so "
+            "put the file into a folder and add that folder to BYTEWELD_PATH"
         )
     digests = _GPT2_FILES if len(found) == 2 else {"ranks": RANK_FILES[encoding.ranks]}
     # Load exactly the bytes that were checked, under names that the format recognizes.
@@ -208,8 +208,8 @@ def _read_checked(file: Path, digest: str) -> bytes:
     found = hashlib.sha256(data).hexdigest()
     if found != digest:
         raise FormatError(
-            f"the file has sha256 {found}, but this public file has {digest}; it is damaged or "
-            "a different file: replace it, or load it by its path with byteweld.load",
+            f"the file has sha256 {found}; expected {digest}, the public file's; it is damaged "
+            "or a different file: replace it, or load it by its path with byteweld.load",
             path=file,
         )
     return data

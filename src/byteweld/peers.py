@@ -82,7 +82,7 @@ def _text(content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start} is not UTF-8, and it takes text only") from None
+        raise ValueError(f"byte {error.start} is not UTF-8, and it encodes only text") from None
 
 
 def open_peer(

@@ -109,12 +109,12 @@ def first_difference(one: Encoded, other: Encoded) -> Position | None:
         return None
     # Both have the same offsets up to the first document whose number of ids differs. If an id
     # before that differs, its document is the first difference; otherwise, this document is.
-    texts = int(np.argmax(np.append(offsets[1:] != other_offsets[1:], True)))
-    same_length = int(offsets[texts])
+    document = int(np.argmax(np.append(offsets[1:] != other_offsets[1:], True)))
+    same_length = int(offsets[document])
     unequal = ids[:same_length] != other_ids[:same_length]
     if unequal.any():
-        texts = int(np.searchsorted(offsets, int(np.argmax(unequal)), side="right")) - 1
-    return Position(texts, _first_token(ids_of(one, texts), ids_of(other, texts)))
+        document = int(np.searchsorted(offsets, int(np.argmax(unequal)), side="right")) - 1
+    return Position(document, _first_token(ids_of(one, document), ids_of(other, document)))
 
 
 def ids_of(encoded: Encoded, text: int) -> NDArray[np.uint32]:

@@ -71,7 +71,7 @@ class Recipe:
                 )
         for text in self.special_tokens:
             if not isinstance(text, str) or not text:
-                raise ValueError(f"special tokens are non-empty strings, found {text!r}")
+                raise ValueError(f"a special token is {text!r}; it must be a non-empty string")
         every = (*self.built_in, *self.special_tokens)
         repeated = next((t for i, t in enumerate(every) if t in every[:i]), None)
         if repeated is not None:

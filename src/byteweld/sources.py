@@ -135,7 +135,9 @@ def open_sources(
     """
     options = {} if options is None else options
     if isinstance(documents, str | bytes):
-        raise TypeError("documents is a single string; expected several, such as a list of one")
+        raise TypeError(
+            "documents is a single string; expected a list or another iterable of documents"
+        )
     if source is None:
         if documents is None:
             raise TypeError("pass a source (paths, folders, globs), or documents=[...]")
@@ -189,7 +191,7 @@ def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
         return False
     kinds = {isinstance(item, bytes) for item in source}
     if len(kinds) > 1:
-        raise TypeError("paths and documents in one list; pass the paths, and documents=[...]")
+        raise TypeError("the list has both paths and bytes; pass documents as documents=[...]")
     for item in source:
         if not isinstance(item, bytes | str | os.PathLike):
             raise TypeError(
@@ -207,7 +209,7 @@ def _load(table: Counts | Path, recipe: Recipe, memory: Memory | None) -> Counts
     ):
         raise ValueError(
             f"the counts were made with pattern {counts.pattern!r}, but the recipe has "
-            f"{recipe.pattern!r}; pass pattern= to say which you mean"
+            f"{recipe.pattern!r}; train with the same pattern, or count again"
         )
     if is_known and counts.boundaries != tuple(sorted(set(recipe.boundaries))):
         raise ValueError(

@@ -269,12 +269,12 @@ class Encoding(Tokenizer):
             valid = text[: error.start]
         pieces = [self._encoder.encode(piece, None, None) for piece in self.pretokenize(valid)]
         ids = [token_id for piece in pieces for token_id in piece]
-        kept = len(ids) - (len(pieces[-1]) if pieces else 0)
-        if kept < len(ids) and self._is_white(ids[kept]):
-            while kept and self._is_white(ids[kept - 1]):
-                kept -= 1
-        certain = self._encoder.decode_bytes(ids[:kept])
-        return ids[:kept] + self._encode_single_piece(text[len(certain) :])
+        stable = len(ids) - (len(pieces[-1]) if pieces else 0)
+        if stable < len(ids) and self._is_white(ids[stable]):
+            while stable and self._is_white(ids[stable - 1]):
+                stable -= 1
+        covered = self._encoder.decode_bytes(ids[:stable])
+        return ids[:stable] + self._encode_single_piece(text[len(covered) :])
 
     def _is_white(self, token_id: int) -> bool:
         return not self._encoder.token_bytes(token_id).strip(b" \n\t")

@@ -261,7 +261,7 @@ class Vocabulary(Traits):
                         f"but token {new} is {tokens[new]!r}"
                     )
         except KeyError as error:
-            raise VocabularyError(f"a merge has the part {error}, which is not a token") from None
+            raise VocabularyError(f"a merge needs id {error}, which is not a token") from None
         ordinary = [token for _, token in self.ordinary()]
         ordinary += islice(tokens.values(), len(self.tokens), None)
         if len(set(ordinary)) < len(ordinary):

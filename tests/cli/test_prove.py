@@ -367,7 +367,7 @@ def test_invalid_utf8_must_be_repaired_or_skipped(run, saved, tmp_path):
         2,
         b"",
         f"byteweld: b.txt: document 1: {THEIRS['tokenizers']} failed: byte 4 is not UTF-8, and it "
-        "takes text only; --on-error skip skips such documents, "
+        "encodes only text; --on-error skip skips such documents, "
         "--on-error replace repairs invalid UTF-8\n",
     )
     report = json.loads(run(*line, "--json").out)

@@ -248,7 +248,7 @@ def test_counts_of_another_pattern_are_refused(run, tmp_path):
         2,
         b"",
         "byteweld: the counts were made with pattern 'o200k', but the recipe has 'gpt2'; "
-        "pass --pattern to say which you mean\n",
+        "train with the same pattern, or count again\n",
     )
 
 

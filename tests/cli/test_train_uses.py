@@ -128,7 +128,7 @@ def test_a_tokenizer_can_be_extended(run, tmp_path):
     [
         (("--vocab-size", "264"), "--vocab-size is 264; it must be at least 265, the size of the tokenizer to start from"),  # noqa: E501
         (("--vocab-size", "300", "--pattern", "gpt2"), "the tokenizer to start from has pattern 'o200k', but the recipe has 'gpt2'; leave --pattern out to keep the tokenizer's"),  # noqa: E501
-        (("--vocab-size", "300", "--special", "<y>"), "special token '<y>' is not in the tokenizer to start from, and extending a tokenizer adds no special tokens; leave --special out to keep the tokenizer's"),  # noqa: E501
+        (("--vocab-size", "300", "--special", "<y>"), "special token '<y>' is not in the tokenizer to start from, and extending a tokenizer cannot add any; leave --special out to keep the tokenizer's"),  # noqa: E501
         (("--vocab-size", "300", "--ascii-only"), "--ascii-only cannot be used with --start, which sets the alphabet; leave one out"),  # noqa: E501
         (("--recipe", "ck"), "recipe 'ck' needs a vocabulary size; pass --vocab-size N"),
     ],

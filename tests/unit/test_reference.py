@@ -152,7 +152,7 @@ def test_pairs_of_byte_strings_compare_like_tuples():
 
 
 def test_a_single_string_as_documents_is_a_type_error():
-    with pytest.raises(TypeError, match="expected several"):
+    with pytest.raises(TypeError, match="expected a list"):
         count_pretokens(b"abc", RECIPES["plain"])
 
 

@@ -654,8 +654,8 @@ def test_spans_carry_trust(tok):
         (["low"], "span 0 is 'low'"),
         ([("low",)], "span 0"),
         ([("low", True), ("low", True, True)], "span 1"),
-        ([("low", True), (None, True)], "span 1 holds NoneType"),
-        ([(5, True)], "span 0 holds int"),
+        ([("low", True), (None, True)], "span 1 has a text of type NoneType"),
+        ([(5, True)], "span 0 has a text of type int"),
         ([("low", "no")], "trusted 'no'"),  # a str is truthy
         ([("low", 1)], "trusted 1"),
         ([("low", None)], "trusted None"),

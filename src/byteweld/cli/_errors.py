@@ -20,7 +20,6 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     ),
     (r"special_tokens= \(\{text: id\}, or \{\} for none\)", "--special TEXT=ID (or --no-special)"),
     (r"special_tokens=\{('.*?'): (\d+), \.\.\.\}", r"--special \1=\2"),
-    (r"\bpattern= to say", "--pattern to say"),
     (r"\bformat=", "--format"),
     (r"\badd_(bos|eos)\b", r"--add-\1"),
     (r"\bpattern='(\w+)'", r"--pattern \1"),

@@ -51,7 +51,9 @@ class Trained(NamedTuple):
 def count_pretokens(documents: Iterable[bytes], recipe: Recipe) -> dict[bytes, int]:
     """Count the pre-tokens of a corpus. Boundaries split the text and are not counted."""
     if isinstance(documents, str | bytes):
-        raise TypeError("documents is a single string; expected several, such as a list of one")
+        raise TypeError(
+            "documents is a single string; expected a list or another iterable of documents"
+        )
     counts: Counter[bytes] = Counter()
     for document in documents:
         for segment in split_specials(document, recipe.boundaries):

@@ -20,8 +20,8 @@ def check_extendable(vocab: Vocabulary) -> None:
     """Raise if the vocabulary encodes in a way that training does not support."""
     if vocab.ranking == "ranks":
         raise UnsupportedError(
-            "this tokenizer cannot be extended: it has ranks instead of merges, and merges that "
-            "give the same ids cannot be derived from ranks"
+            "this tokenizer cannot be extended: it has ranks instead of merges, and they cannot be "
+            "converted to merges that give the same ids"
         )
     found = [extra for extra in vocab.extras if extra not in _HARMLESS]
     if vocab.ignore_merges:
@@ -87,7 +87,7 @@ def fit_recipe(recipe: Recipe, start: Vocabulary, changes: Collection[str] = ())
     if unknown:
         raise ValueError(
             f"special token {unknown[0]!r} is not in the tokenizer to start from, and extending a "
-            "tokenizer adds no special tokens; leave special_tokens out to keep the tokenizer's"
+            "tokenizer cannot add any; leave special_tokens out to keep the tokenizer's"
         )
     specials = dict.fromkeys(added.text for added in start.added_tokens)
     built_in = tuple(text for text in recipe.built_in if text in specials)

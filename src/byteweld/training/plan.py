@@ -99,7 +99,7 @@ def _first_tokens(recipe: Recipe) -> Vocabulary:
 
 
 def check_size(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> None:
-    """Raise if the size is too small to start with. (bpetite's FR-9 fixes its error message.)"""
+    """Raise if the size is too small. bpetite's requirement FR-9 fixes its error message."""
     if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
         raise TypeError(f"vocab_size is {vocab_size!r}; it must be an integer")
     minimum = _minimum_size(recipe, start)

@@ -230,13 +230,13 @@ def _read(report: dict[str, object], merges: int, file: Path) -> Training:
         if not len(numbers) == given["merges_learned"] == merges - before:
             raise FormatError(
                 f"{name} has {len(numbers)} numbers and merges_learned is "
-                f"{given['merges_learned']}; the vocabulary has {merges - before} such merges",
+                f"{given['merges_learned']}; expected {merges - before}, as in the vocabulary",
                 path=file,
             )
         given[name] = tuple(_whole(number, name, file) for number in numbers)
     if sum(given["removed_tokens"]) > given["first_tokens"]:
         raise FormatError(
-            "the sum of removed_tokens is greater than first_tokens; expected at most that",
+            "the sum of removed_tokens is greater than first_tokens",
             path=file,
         )
     return Training(**given)
