@@ -16,6 +16,10 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool =
     target = Path(path)
     if not overwrite and os.path.lexists(target):
         raise _exists(target)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{target} cannot be written: there is no folder {target.parent}; create it first"
+        )
     import tempfile  # slow to import, and only writing needs it
 
     descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

@@ -48,6 +48,12 @@ def test_nothing_can_be_written_below_a_file(tmp_path: Path) -> None:
         check_file(tmp_path / "a" / "b" / "c", overwrite=True)
 
 
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    expected = re.escape(f"there is no folder {tmp_path / 'b'}; create it first")
+    with pytest.raises(FileNotFoundError, match=expected):
+        write_atomic(tmp_path / "b" / "a", b"")
+
+
 def test_a_read_only_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Not by its mode, which does not stop root.
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)

@@ -84,10 +84,14 @@ def find_drops(
     if any(name not in DROPPABLE for name in always):
         return None
     others = [name for name in droppable(vocab) if name not in vocab.extras]
+    try:
+        vocab = drop(vocab, always)
+    except ValueError:
+        return None
     for count in range(3):
         for more in combinations(others, count):
             try:
-                formats.check(drop(vocab, (*always, *more)), path, format)
+                formats.check(drop(vocab, more), path, format)
             except ValueError:  # UnsupportedError, or one needed the other
                 continue
             return (*always, *more)

@@ -8,6 +8,7 @@ import pytest
 
 from byteweld import formats
 from byteweld.errors import UnsupportedError
+from byteweld.formats import dropping
 from byteweld.formats.dropping import DROPPABLE, drop, droppable, find_drops
 from byteweld.vocab import AddedToken, Split, Vocabulary
 from tests.unit.formats.test_registry import BYTES, EXTRAS, holder
@@ -32,6 +33,17 @@ def test_a_partial_alphabet_cannot_be_dropped() -> None:
     with pytest.raises(ValueError, match="cannot drop 'partial-alphabet'; expected one of"):
         drop(vocab, ["partial-alphabet"])
     assert find_drops(vocab, "a.bpe1") is None
+
+
+def test_what_always_has_to_go_is_dropped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    dropped: list[str] = []
+    without = dropping._without
+    monkeypatch.setattr(
+        dropping, "_without", lambda vocab, name: (dropped.append(name), without(vocab, name))[1]
+    )
+    vocab = Vocabulary(BYTES, normalizer=["nfc"], pattern="gpt2", ignore_merges=True)
+    assert find_drops(vocab, "a.bpe1") is None
+    assert dropped.count("normalizer") == 1
 
 
 def test_each_trait_can_be_dropped() -> None:
