@@ -24,7 +24,7 @@ FILES = [
     *("starcoder", "falcon", "deepseek_coder", "v_prefix_space", "v_no_regex", "v_added_flags"),
     *("v_codegen", "v_split_behaviors"),
 ]
-REJECTED = {"clip_base": "end_of_word_suffix '</w>': a byte is another token at the end"}
+REJECTED = {"clip_base": "end_of_word_suffix '</w>': a byte is a different token at the end"}
 PAIR = ["gpt2_encoder.json", "gpt2_vocab.bpe"]
 
 # These take seconds to write and read again.

@@ -2,7 +2,7 @@
 
 Each format is one module, imported when it is used. It has the functions `recognize(path, head)`,
 `load(path, **options)`, `check(vocab)`, `save(vocab, path, overwrite=)` and, if it writes more than
-one file, `files(vocab, path)`. No format knows another.
+one file, `files(vocab, path)`. No format module imports another.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from byteweld.errors import FormatError, UnsupportedError, nearest
 from byteweld.formats._json import read_head
 from byteweld.vocab import Vocabulary
 
-HEAD_BYTES: Final = 1 << 16  # how much of a file recognition reads
+HEAD_BYTES: Final = 1 << 16  # how much of a file `recognize` reads
 
 
 class Format(NamedTuple):
     """What is known about a format before its module is imported."""
 
     module: str  # in this package
-    suffixes: tuple[str, ...] = ()  # file names that select the format when saving
+    suffixes: tuple[str, ...] = ()  # endings of file names that select the format when saving
     is_folder: bool = False  # several files in a folder
     is_json: bool = False  # a file of this format is a JSON object
-    needs: tuple[str, ...] = ()  # options of `load` for what the files lack, unless in a sidecar
-    holds: frozenset[str] = frozenset()  # which `Vocabulary.extras` it can hold
+    needs: tuple[str, ...] = ()  # options that `load` needs if there is no sidecar
+    holds: frozenset[str] = frozenset()  # the `Vocabulary.extras` that it can represent
 
 
 _PIPELINE: Final = frozenset(
@@ -36,7 +36,7 @@ _PIPELINE: Final = frozenset(
 )
 _SETTINGS: Final = ("pattern", "special_tokens")
 
-# In the order in which they are tried: the surest signs first.
+# In the order in which `recognize` tries them: the most distinctive first.
 FORMATS: Final[dict[str, Format]] = {
     "bpe1": Format("bpe1", (".bpe1",)),
     "ck": Format("ck_binary", is_folder=True, is_json=True),
@@ -56,7 +56,7 @@ FORMATS: Final[dict[str, Format]] = {
 
 
 def recognize(path: str | os.PathLike[str]) -> str:
-    """Return the name of a file's or folder's format, by its content; its name does not matter."""
+    """Return the name of the format of a file or folder, detected from its content."""
     target = Path(path)
     is_folder = target.is_dir()
     head = b"" if is_folder else read_head(target, HEAD_BYTES)
@@ -97,7 +97,8 @@ def save(
 ) -> None:
     """Write a vocabulary; the format follows from the name of the file unless it is given.
 
-    What a format cannot hold is an UnsupportedError; an existing file is kept unless `overwrite`.
+    Raises UnsupportedError if the format cannot represent the vocabulary, and FileExistsError if a
+    file exists, unless `overwrite`.
     """
     name = _format_to_write(path, format)
     module = _module(name)
@@ -109,8 +110,7 @@ def save(
 def check(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Raise the UnsupportedError that `save` would raise; write nothing.
 
-    What a format refuses because of a recipe, it refuses before the first merge, so this can be
-    called before training.
+    Whatever a recipe sets is checked even without merges, so this can be called before training.
     """
     name = _format_to_write(path, format)
     _check_extras(vocab, name)
@@ -126,13 +126,13 @@ def files(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = 
 def not_held(
     vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None
 ) -> list[str]:
-    """Return those of `vocab.extras` that the format cannot hold."""
+    """Return those of `vocab.extras` that the format cannot represent."""
     holds = FORMATS[_format_to_write(path, format)].holds
     return [extra for extra in vocab.extras if extra not in holds]
 
 
 def files_beside(path: Path) -> list[Path]:
-    """Return the paths beside a file that may exist, and that `load` then reads with it."""
+    """Return the paths of the optional files that `load` reads along with a file."""
     from byteweld.formats._hf_config import config_path
     from byteweld.formats._sidecar import sidecar_path
 
@@ -186,7 +186,7 @@ def _known_format(name: str) -> str:
 def _check_options(
     function: Callable[..., object], options: Collection[str], format_name: str
 ) -> None:
-    """Refuse options that a format does not have, instead of ignoring them."""
+    """Reject options that a format does not have, instead of ignoring them."""
     if not options:
         return
     import inspect  # slow to import, and rarely needed
@@ -204,7 +204,7 @@ def _check_options(
 
 
 def known_names(name: str, names: Collection[str]) -> str:
-    """Return the end of an error about an unknown name: the known ones, and the nearest."""
+    """Return the end of an error about an unknown name: the known names, and the nearest."""
     if not names:
         return "it takes none"
     return f"expected one of {', '.join(sorted(names))}{nearest(name, names)}"

@@ -1,8 +1,8 @@
 """The roles in `tokenizer_config.json`, the file beside tokenizer.json that transformers reads.
 
-Only the keys `bos_token`, `eos_token`, `pad_token` and `unk_token` are ours: an existing file is
-merged into, and its other keys are kept. A role is a token's text, an object with the text as
-`content`, or null for no token.
+Only the keys `bos_token`, `eos_token`, `pad_token` and `unk_token` are read or written; writing
+preserves the other keys of an existing file. A role is the text of a token, an object with the text
+as `content`, or null for no token.
 
 Reading ignores a config that is not valid, and roles of any other type: no config can make a valid
 tokenizer.json unreadable. Saving refuses to merge into such a file, which would lose what it says.
@@ -23,7 +23,7 @@ _KEYS: Final[dict[str, str]] = {role: f"{role}_token" for role in ROLES}
 
 
 def config_path(main: Path) -> Path | None:
-    """Return the config beside a file; None if transformers would find neither by its name.
+    """Return the config beside a file; None if the name is not one that transformers looks for.
 
     >>> config_path(Path("model/tokenizer.json")), config_path(Path("model/books.json"))
     (PosixPath('model/tokenizer_config.json'), None)
@@ -33,7 +33,7 @@ def config_path(main: Path) -> Path | None:
 
 
 def read_roles(path: Path) -> dict[str, str | None]:
-    """Return the texts of the roles that a config has; what cannot be read is ignored."""
+    """Return role -> text of the roles in a config; ignores what cannot be read."""
     try:
         texts = _texts(_read(path))
     except (FormatError, OSError):
@@ -42,7 +42,7 @@ def read_roles(path: Path) -> dict[str, str | None]:
 
 
 def has_conflict(path: Path, roles: Mapping[str, str | None]) -> bool:
-    """Say whether a config gives one of these roles another text."""
+    """Whether a config gives one of these roles a different text."""
     found = _roles_in(_read(path), path)
     return any(found.get(role) not in (None, text) for role, text in roles.items())
 
@@ -63,7 +63,9 @@ def merge_roles(path: Path, roles: Mapping[str, str | None], *, overwrite: bool)
         if role not in found or old != text:
             config[key] = text
     if not path.exists():
-        config["tokenizer_class"] = "PreTrainedTokenizerFast"  # else transformers 4 finds no class
+        config["tokenizer_class"] = (
+            "PreTrainedTokenizerFast"  # without it, transformers 4 finds no class
+        )
     return (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode()
 
 
@@ -87,7 +89,7 @@ def _roles_in(config: Mapping[str, object], path: Path) -> dict[str, str | None]
         if text is not None and not isinstance(text, str):
             raise FormatError(
                 f"{_KEYS[role]} is {show(config[_KEYS[role]])}; "
-                "expected text, an object with 'content', or null",
+                "expected a string, an object with 'content', or null",
                 path=path,
             )
         roles[role] = text

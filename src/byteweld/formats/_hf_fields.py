@@ -1,7 +1,7 @@
-"""What all parts of a tokenizer.json share: flags, text, sequences of steps, and patterns.
+"""Readers and writers that all parts of a tokenizer.json share: flags, strings, steps, patterns.
 
-Patterns are strings or regular expressions in Oniguruma's dialect. One that Oniguruma and byteweld
-may read differently is refused.
+Patterns are literal strings, or regular expressions in Oniguruma's dialect. A pattern that
+Oniguruma and byteweld may interpret differently is rejected.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
 def unsupported(obstacle: str) -> UnsupportedError:
-    """Return the error for a vocabulary that the format cannot hold."""
+    """Return the error for a vocabulary that the format cannot represent."""
     return UnsupportedError(f"tokenizer.json cannot hold this vocabulary: {obstacle}")
 
 
 def describe(part: object) -> str:
-    """Name a part of the pipeline: by its type if it has one."""
+    """Describe a part of the pipeline, by its type if it has one."""
     kind = part.get("type") if isinstance(part, dict) else None
     return show(part if kind is None else kind)
 
@@ -40,10 +40,10 @@ def read_flag(value: Mapping[str, object], key: str, what: str, path: Path) -> b
 
 
 def read_text(value: Mapping[str, object], key: str, what: str, path: Path) -> str:
-    """Return a field that must be text."""
+    """Return a field that must be a string."""
     found = require(value, key, path, what)
     if type(found) is not str:
-        raise FormatError(f"{key} of {what} is {show(found)}; expected text", path=path)
+        raise FormatError(f"{key} of {what} is {show(found)}; expected a string", path=path)
     return found
 
 
@@ -82,7 +82,9 @@ def read_pattern(step: Mapping[str, object], what: str, path: Path) -> str:
         raise unreadable(path, f"{what} has the pattern {show(source)}")
     text = source[kind]
     if type(text) is not str or not text:
-        raise FormatError(f"the {kind} of {what} is {show(text)}; expected text", path=path)
+        raise FormatError(
+            f"the {kind} of {what} is {show(text)}; expected a non-empty string", path=path
+        )
     pattern = text if kind == "Regex" else _META.sub(r"\\\g<0>", text)
     problem = _dialect_problem(pattern)
     if problem is not None:
@@ -94,7 +96,7 @@ def read_pattern(step: Mapping[str, object], what: str, path: Path) -> str:
 
 
 def _dialect_problem(pattern: str) -> str | None:
-    """What Oniguruma and byteweld read differently; nothing in the built-in patterns."""
+    """Return a construct that Oniguruma reads differently, or None, as for built-in patterns."""
     if pattern in PATTERNS.values():
         return None
     from byteweld.formats._oniguruma import find_dialect_problem  # slow to import
@@ -103,7 +105,7 @@ def _dialect_problem(pattern: str) -> str | None:
 
 
 def write_pattern(pattern: str) -> dict[str, object]:
-    """Return a regular expression as the `pattern` of a step; refuse what Oniguruma misreads."""
+    """Return a regular expression as the `pattern` of a step, unless Oniguruma would misread it."""
     problem = _dialect_problem(pattern)
     if problem is not None:
         raise unsupported(

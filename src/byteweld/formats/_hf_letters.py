@@ -1,6 +1,7 @@
-"""Writes the model of a tokenizer.json: the tokens of a Vocabulary in byte letters, and its merges.
+"""Writes the model of a tokenizer.json: the tokens in byte letters, and the merges.
 
-A vocabulary ranked by id becomes the merge list that gives the same ids.
+Byte letters are GPT-2's printable characters for the 256 bytes. A vocabulary ranked by id becomes
+the merge list that gives the same ids.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _find_problem(
     if text in keys and keys[text] != token.id:
         other = vocab.tokens[keys[text]]
         return (
-            f"{text!r} has id {token.id}, and the same letters are the token {other!r} "
+            f"{text!r} has id {token.id}, but the same letters are the token {other!r} "
             f"with id {keys[text]}"
         )
     if text not in keys and token.id in taken:
@@ -59,12 +60,14 @@ def _find_problem(
     if text in keys:
         found = added_bytes(text, vocab.alphabet, is_made=is_made, ignore_merges=ignore_merges)
         if found != vocab.tokens[token.id]:
-            return f"{text!r} is how {vocab.tokens[token.id]!r} is written, which no text becomes"
+            return (
+                f"{text!r} is how {vocab.tokens[token.id]!r} is written, to which no text encodes"
+            )
     return None
 
 
 def _own_text(token: bytes, token_id: int) -> str:
-    """Return the key of a twin: its own text, since its byte letters are the other token's key."""
+    """Return the key of a twin token: its text, since its byte letters are another token's key."""
     try:
         text = token.decode()
     except UnicodeDecodeError:
@@ -77,7 +80,7 @@ def _own_text(token: bytes, token_id: int) -> str:
 def without_added(
     keys: Mapping[str, int], vocab: Vocabulary, unk_token: str | None
 ) -> Mapping[str, int]:
-    """Leave added tokens out of the model if the library then still gives them the same ids.
+    """Leave added tokens out of the model if the library then assigns them the same ids.
 
     With `ignore_merges`, added tokens in the model would also be found in plain text, as whole
     pre-tokens. The unk token must be in the model.
@@ -119,10 +122,10 @@ def write_merges(vocab: Vocabulary) -> list[tuple[str, str]]:
 
     A vocabulary ranked by id is written as the merge list that gives the same ids. In any text, the
     bytes that become a token t are merged as if they stood alone, since no earlier merge crossed
-    their border. So t is only ever made from the last two parts of its bytes when encoded alone, if
-    they become t at all. A list with this one merge for each such t, ordered by id, has the chosen
-    pair of every step and no other that could come up, so every step is the same. Tokens that are
-    never made are found only as whole pre-tokens: that is `ignore_merges`.
+    their boundary. So if t can be made at all, its last merge joins the same two parts as when its
+    bytes are encoded alone. A list with that one merge for each such t, ordered by id, has the
+    chosen pair of every step and no other pair that could occur, so every step is the same. Tokens
+    that are never made are found only as whole pre-tokens, by `ignore_merges`.
     """
     spell = spelling(vocab)
     if vocab.ranking == "merges":
@@ -137,7 +140,7 @@ def write_merges(vocab: Vocabulary) -> list[tuple[str, str]]:
 
 
 def _last_split(token: bytes, ids: Mapping[bytes, int]) -> int | None:
-    """Merge a token's bytes by rank; return where its last two parts meet, if they do."""
+    """Merge a token's bytes by rank; return where its last two parts meet, or None."""
     size = len(token)
     if size < 3:
         return 1 if size == 2 else None
@@ -155,7 +158,7 @@ def _last_split(token: bytes, ids: Mapping[bytes, int]) -> int | None:
     while heap:
         _, start, middle, end = heapq.heappop(heap)
         if ends[start] != middle or ends[middle] != end:
-            continue  # one of its parts has been merged
+            continue  # one of its parts was merged
         if end - start == size:
             return middle
         ends[start], ends[middle], starts[end] = end, 0, start

@@ -1,7 +1,8 @@
 """Reads the BPE model and the added tokens of a tokenizer.json.
 
-A model is written in byte letters, or as ASCII text if there is no ByteLevel before it. Ids are
-those that the real library assigns, which are not always those that a file claims.
+A model is in byte letters, GPT-2's printable characters for the 256 bytes, or in ASCII text if no
+ByteLevel comes before it. Ids are those that the real library assigns, which are not always those
+in the file.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _MODEL_KEYS: Final = (
     "vocab",
     "merges",
 )
-# With these, a byte has several tokens, depending on its position in the pre-token.
+# With these keys, a byte has several tokens, depending on its position in the pre-token.
 _POSITION_KEYS: Final = {
     "continuing_subword_prefix": "start",
     "end_of_word_suffix": "end",
@@ -55,7 +56,7 @@ _CK_TO_GPT2: Final = {ord(_CK_LETTERS[byte]): BYTE_TO_CHAR[byte] for byte in _CK
 
 
 class Ids(Protocol):
-    """Text -> id: a dict, or the engine's."""
+    """Text -> id: a dict, or the engine's table."""
 
     def __len__(self) -> int: ...
     def __contains__(self, text: str, /) -> bool: ...
@@ -87,12 +88,12 @@ def read_model(value: object, path: Path) -> Model:
     for key, position in _POSITION_KEYS.items():
         if model.get(key) not in (None, ""):
             raise UnsupportedError(
-                f"{path}: its model has the {key} {show(model[key])}: a byte is another token at "
-                f"the {position} of a pre-token, which a byte-level vocabulary cannot express"
+                f"{path}: its model has the {key} {show(model[key])}: a byte is a different token "
+                f"at the {position} of a pre-token, which a byte-level vocabulary cannot express"
             )
     unk_token = model.get("unk_token")
     if unk_token is not None and type(unk_token) is not str:
-        raise FormatError(f"unk_token is {show(unk_token)}; expected text or null", path=path)
+        raise FormatError(f"unk_token is {show(unk_token)}; expected a string or null", path=path)
     ids = read_ids(require(model, "vocab", path, "the model"), path, "the vocabulary")
     owners: dict[int, str] = {}
     for text, token_id in ids.items():
@@ -124,7 +125,7 @@ def _read_merges(value: object, path: Path) -> list[tuple[str, str]]:
         elif are_strings:
             pair = None
         if type(pair) is not list or len(pair) != 2 or not all(type(p) is str and p for p in pair):
-            kind = "text with one space" if are_strings else "a list of two tokens"
+            kind = "a string with one space" if are_strings else "a list of two tokens"
             raise FormatError(f"merge {rank} is {show(item)}; expected {kind}", path=path)
         merges.append((pair[0], pair[1]))
     return merges
@@ -145,14 +146,14 @@ def _check_merges(merges: list[tuple[str, str]], ids: Mapping[str, int], path: P
 
 
 def has_ck_letters(vocab: Ids) -> bool:
-    """Whether a model writes those bytes as only ck-bpe-train does."""
+    """Whether a model writes `_CK_BYTES` as only ck-bpe-train does."""
     return any(letter in vocab for letter in _CK_LETTERS.values()) and not any(
         BYTE_TO_CHAR[byte] in vocab for byte in _CK_BYTES
     )
 
 
 def undo_ck_letters(model: Model) -> Model:
-    """Rewrite a model of ck-bpe-train in GPT-2's letters; return any other unchanged."""
+    """Rewrite a model of ck-bpe-train in GPT-2's letters; return any other model unchanged."""
     if not has_ck_letters(model.vocab):
         return model
     vocab = {text.translate(_CK_TO_GPT2): token_id for text, token_id in model.vocab.items()}
@@ -170,8 +171,8 @@ def read_added_tokens(
 ) -> list[AddedToken]:
     """Return the added tokens with the ids that `tokenizers` gives them.
 
-    That is the id in the model's vocabulary, or else the next free one after it. A file may claim
-    others; the library then warns and assigns its own.
+    That is the id in the model's vocabulary, or else the next id after the vocabulary. If the file
+    has another id, the library warns and assigns its own.
     """
     tokens: list[AddedToken] = []
     texts: set[str] = set()
@@ -181,7 +182,9 @@ def read_added_tokens(
         check_keys(added, ("id", "content", *ADDED_FLAGS), "an added token", path)
         text = require(added, "content", path, "an added token")
         if type(text) is not str or not text:
-            raise FormatError(f"an added token is {show(text)}; expected text", path=path)
+            raise FormatError(
+                f"an added token is {show(text)}; expected a non-empty string", path=path
+            )
         what = f"added token {show(text)}"
         if text in texts:
             raise FormatError(f"{what} is listed twice", path=path)
@@ -197,8 +200,8 @@ def read_added_tokens(
         flags = {flag: read_flag(added, flag, what, path) for flag in ADDED_FLAGS}
         tokens.append(AddedToken(text, token_id, **flags))
     if not has_normalizer and all(token.normalized for token in tokens):
-        # Text is searched for tokens that are not normalized, and then for those that are. Without
-        # a normalizer, and if all are of one kind, it does not matter which.
+        # The library searches text for tokens with normalized=False first. Without a normalizer, if
+        # all tokens have the same flag, its value does not matter.
         return [token._replace(normalized=False) for token in tokens]
     return tokens
 
@@ -247,8 +250,8 @@ def _read_token(
     letters = spelled_bytes(text, alphabet)
     if letters:
         return letters
-    # Only byte letters are looked up in the model, so a token in other letters is never found. With
-    # `ignore_merges`, or as a single byte, we would find it.
+    # The library looks up only byte letters, so it never finds a token in other letters. byteweld
+    # would find it with `ignore_merges`, or if it is a single byte.
     own = text.encode()
     if alphabet == "ascii" or model.ignore_merges or len(own) < 2:
         known = "the 98 characters of the ASCII alphabet" if alphabet == "ascii" else "byte letters"
@@ -257,7 +260,7 @@ def _read_token(
 
 
 def spelled_bytes(text: str, alphabet: VocabAlphabet) -> bytes | None:
-    """Return the bytes that a key of the model stands for, or None if it is never looked up."""
+    """Return the bytes that a key of the model represents, or None if it is never looked up."""
     if alphabet == "ascii":
         return text.encode() if ASCII.issuperset(text) else None
     return chars_to_bytes(text)
@@ -266,8 +269,8 @@ def spelled_bytes(text: str, alphabet: VocabAlphabet) -> bytes | None:
 def added_bytes(text: str, alphabet: VocabAlphabet, *, is_made: bool, ignore_merges: bool) -> bytes:
     """Return the bytes of an added token that is also in the model.
 
-    If other bytes are looked up by its text, it is their token as well: `é` is the letter of byte
-    E9. Otherwise it is only itself.
+    If its text is also the key of other bytes, it is their token as well: `é` is the letter of byte
+    E9. Otherwise it has the bytes of its own text.
     """
     letters = spelled_bytes(text, alphabet)
     if letters is not None and (is_made or len(letters) == 1 or ignore_merges):
@@ -278,15 +281,15 @@ def added_bytes(text: str, alphabet: VocabAlphabet, *, is_made: bool, ignore_mer
 def find_added_problem(
     token: AddedToken, alphabet: VocabAlphabet, *, is_made: bool, ignore_merges: bool
 ) -> str | None:
-    """Return why other text could become an added token that is also in the model, or None.
+    """Return why other text could encode to an added token that is in the model, or None.
 
-    The special token `Ġthe` is also how the ordinary bytes ` the` are looked up.
+    For example, the special token `Ġthe` is also the key of the ordinary bytes ` the`.
     """
     found = added_bytes(token.text, alphabet, is_made=is_made, ignore_merges=ignore_merges)
     if token.special and found != token.text.encode():
         return f"is also how the bytes {found!r} are written in byte letters"
     if token.single_word and ignore_merges and spelled_bytes(token.text, alphabet) is not None:
-        return "has single_word, but a pre-token inside a word may become it too"
+        return "has single_word, but a pre-token inside a word could also become it"
     return None
 
 
@@ -294,7 +297,7 @@ def find_added_problem(
 
 
 def check_alphabet(model: Model, alphabet: VocabAlphabet, path: Path) -> VocabAlphabet:
-    """Return the alphabet; refuse a model for which text outside it is not unk or dropped."""
+    """Return the alphabet; reject a model that neither drops other text nor makes it unk."""
     base = ASCII if alphabet == "ascii" else BYTE_TO_CHAR.values()
     missing = sorted(letter for letter in base if letter not in model.vocab)
     if alphabet == "ascii" and missing:

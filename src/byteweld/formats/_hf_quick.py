@@ -1,7 +1,7 @@
-"""The fast reader: tokens and merges of a tokenizer.json, parsed and kept by the engine.
+"""The fast reader: the engine parses and stores the tokens and merges of a tokenizer.json.
 
-It raises UnusualError for anything odd or wrong; `_hf_model` then reads the file again, and reports
-what is wrong.
+It raises UnusualError for anything unusual or wrong; `_hf_model` then reads the file again, and
+reports what is wrong.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class UnusualError(ByteweldError):
-    """The plain reader must read this file; no caller sees this error."""
+    """This file needs the plain reader; callers of the package never see this error."""
 
 
 def read_letters(data: bytes) -> LetterModel | None:
-    """Read tokens and merges, and the rest of the file apart; None if anything is unusual."""
+    """Read tokens and merges, apart from the rest of the file; None if anything is unusual."""
     from byteweld import _native  # the engine, loaded only when a file is read
 
     return _native.LetterModel.of_json(data)
@@ -33,9 +33,9 @@ def read_letters(data: bytes) -> LetterModel | None:
 def read_table(
     letters: LetterModel, model: Model, added: Collection[AddedToken], alphabet: VocabAlphabet
 ) -> Table:
-    """Do as `read_tokens` does, for a model in which every byte has a letter.
+    """Return the tokens, as `read_tokens` does, of a model that has a token for every byte.
 
-    Of `model`, only the settings are used.
+    Uses only the settings of `model`.
     """
     if alphabet != "bytes" or has_ck_letters(letters):
         raise UnusualError
@@ -66,13 +66,13 @@ def read_table(
 
 
 def _foreign(letters: LetterModel, model: Model, added: Collection[str]) -> dict[int, bytes]:
-    """Return id -> bytes of tokens in other letters, which no text becomes."""
+    """Return id -> bytes of the tokens that are not in byte letters; no text encodes to them."""
     found: dict[int, bytes] = {}
     for text in letters.foreign():
         token_id, own = letters.get(text), text.encode()
         if text in added or token_id is None:
             continue
-        if model.ignore_merges or len(own) < 2:  # text would become them
+        if model.ignore_merges or len(own) < 2:  # text would encode to them
             raise UnusualError
         found[token_id] = own
     return found

@@ -1,7 +1,7 @@
 """The `pre_tokenizer` of a tokenizer.json <-> the steps by which a Vocabulary splits text.
 
-Hugging Face's ByteLevel does three things: it may add a space in front, it may split with GPT-2's
-pattern, and it turns text into byte letters, which all later steps see.
+Hugging Face's ByteLevel does three things: it may add a space before the text, it may split with
+GPT-2's pattern, and it turns text into byte letters, which all later steps see.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _BEHAVIORS: Final[dict[str, Behavior]] = {
 _BEHAVIOR_NAMES: Final = {behavior: name for name, behavior in _BEHAVIORS.items()}
 
 # Digits uses Rust's char::is_numeric, which in version 0.23.3 of the library includes 13 digits
-# that are not in Unicode 16. Compared on every code point in tests/unit/formats.
+# that are not in Unicode 16. A test in tests/unit/formats compares every code point.
 DIGITS: Final = "[\\p{N}\U00011de0-\U00011de9\U00016ff4-\U00016ff6]"
 
 # Punctuation uses the crate unicode_categories 0.1, which has the tables of Unicode 8, and in ASCII
-# all but letters, digits and space. Compared as above.
+# all but letters, digits and space. The same test compares every code point.
 _PUNCTUATION_RANGES: Final = (
     "A1 A7 AB B6-B7 BB BF 37E 387 55A-55F 589-58A 5BE 5C0 5C3 5C6 5F3-5F4 609-60A 60C-60D 61B "
     "61E-61F 66A-66D 6D4 700-70D 7F7-7F9 830-83E 85E 964-965 970 AF0 DF4 E4F E5A-E5B F04-F12 F14 "
@@ -61,7 +61,7 @@ _PUNCTUATION_RANGES: Final = (
 
 
 def _punctuation() -> str:
-    """Return the class of the characters that Punctuation splits at."""
+    """Return the character class at which Punctuation splits."""
     members = []
     for item in _PUNCTUATION_RANGES.split():
         first, _, last = item.partition("-")
@@ -114,7 +114,7 @@ def _read_split(step: Mapping[str, object], path: Path) -> list[Step]:
         from byteweld.formats._oniguruma import matches_everywhere  # slow to import
 
         if matches_everywhere(pattern):
-            return [Split(pattern)]  # nothing is between the matches
+            return [Split(pattern)]  # there is nothing between the matches
     return [Split(pattern, behavior, inverted)]
 
 
@@ -155,8 +155,8 @@ _READERS: Final[dict[str, Callable[[Mapping[str, object], Path], list[Step]]]] =
 def write_pre_tokenizer(vocab: Vocabulary) -> dict[str, object] | None:
     """Return the pre-tokenizer that splits text as a vocabulary does.
 
-    A ByteLevel goes where the steps begin to see letters, or at the end. It includes a prefix space
-    and GPT-2's pattern if these are the last steps before it.
+    The ByteLevel replaces the step "byte-letters", or comes last. It includes a prefix space and
+    GPT-2's pattern if these are the last steps before it.
     """
     chain = list(vocab.steps)
     if vocab.pattern is not None:

@@ -1,7 +1,7 @@
 """The `post_processor` of a tokenizer.json <-> the template of a Vocabulary.
 
-A template is what goes before and after one text if the caller requests special tokens. Templates
-for pairs of texts are not read; they are written as the template around each text.
+A template has the ids that go before and after a text if the caller requests special tokens. The
+template for pairs is not read; it is written as the template around each text of the pair.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def read_post_processor(value: object, path: Path) -> Template:
     """Return the ids that a post-processor adds before and after one text."""
     template: Template = ((), ())
     for step in read_sequence(value, "post_processor", "processors", path):
-        if step["type"] == "ByteLevel":  # it changes offsets only
+        if step["type"] == "ByteLevel":  # it changes only offsets
             check_keys(step, BYTE_LEVEL_KEYS, "its post_processor", path)
             continue
         if template != ((), ()):  # the library itself fails on such files
@@ -59,7 +59,7 @@ def _read_two(step: Mapping[str, object], key: str, path: Path) -> int:
     """Return the id of `cls` or `sep`, which is a pair of text and id."""
     pair = read_list(require(step, key, path, "the post_processor"), repr(key), path)
     if len(pair) != 2 or type(pair[0]) is not str:
-        raise FormatError(f"{key!r} is {show(pair)}; expected a text and its id", path=path)
+        raise FormatError(f"{key!r} is {show(pair)}; expected a token and its id", path=path)
     return _read_id(pair[1], path)
 
 

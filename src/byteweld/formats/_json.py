@@ -1,6 +1,6 @@
-"""The strict JSON reader of all formats, and checks of what it reads.
+"""The strict JSON reader that all formats share, and checks of the values it returns.
 
-Strict: UTF-8, no repeated keys, no NaN, no lone surrogates, bounded nesting.
+Strict means UTF-8, no repeated keys, no NaN, no lone surrogates, and bounded nesting.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def read_head(path: Path, size: int) -> bytes:
 
 
 def plain_path(path: Path) -> Path:
-    """Return a path without the suffix of a compression.
+    """Return a path without a suffix such as .gz.
 
     >>> plain_path(Path("ranks.tiktoken.gz")).name
     'ranks.tiktoken'
@@ -80,7 +80,7 @@ def parse_object(data: bytes, path: Path) -> dict[str, object]:
         raise FormatError(f"expected JSON: {error.msg}", path=path, offset=offset) from None
     except RecursionError:
         raise FormatError("values are nested too deeply", path=path) from None
-    except ValueError as error:  # from the two hooks, or an integer of thousands of digits
+    except ValueError as error:  # from the hooks, or an integer with thousands of digits
         raise FormatError(str(error), path=path) from None
     if type(value) is not dict:
         raise FormatError(f"expected a JSON object, found {show(value)}", path=path)
@@ -90,7 +90,7 @@ def parse_object(data: bytes, path: Path) -> dict[str, object]:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Make an object; refuse repeated keys, of which `json` would silently keep the last."""
+    """Make an object; reject repeated keys, of which `json` silently uses the last."""
     made = dict(pairs)
     if len(made) != len(pairs):
         seen: set[str] = set()
@@ -102,11 +102,11 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"expected JSON, found {name}, which is not part of it")
+    raise ValueError(f"expected JSON, found {name}, which is not valid JSON")
 
 
 def _refuse_surrogates(value: object, path: Path) -> None:
-    """Refuse strings such as "\\ud800": they are not text, and UTF-8 cannot hold them."""
+    """Reject strings such as "\\ud800", which UTF-8 cannot encode."""
     pending = [value]
     while pending:
         item = pending.pop()
@@ -115,11 +115,11 @@ def _refuse_surrogates(value: object, path: Path) -> None:
         elif isinstance(item, list):
             pending += item
         elif isinstance(item, str) and not is_text(item):
-            raise FormatError(f"string {show(item)} holds a lone surrogate", path=path)
+            raise FormatError(f"string {show(item)} contains a lone surrogate", path=path)
 
 
 def is_text(value: str) -> bool:
-    """Say whether a string can be written in UTF-8; one with a lone surrogate cannot.
+    """Whether a string can be encoded as UTF-8; one with a lone surrogate cannot.
 
     >>> is_text("\\ud800")
     False
@@ -139,7 +139,7 @@ def require(value: Mapping[str, object], key: str, path: Path, what: str) -> obj
 
 
 def require_exactly(value: Mapping[str, object], keys: Collection[str], path: Path) -> None:
-    """Refuse an object that lacks one of these keys, or that has others."""
+    """Reject an object that lacks one of these keys or has others."""
     for key in keys:
         if key not in value:
             raise MissingKeyError(f"key {key!r} is missing", path=path)
@@ -154,7 +154,7 @@ def unreadable(path: Path, what: str) -> UnsupportedError:
 
 
 def check_keys(value: Mapping[str, object], known: Collection[str], what: str, path: Path) -> None:
-    """Refuse a key that is not known: it may change ids."""
+    """Reject an unknown key, because it may change ids."""
     unknown = next((key for key in value if key not in known), None)
     if unknown is not None:
         raise unreadable(path, f"{what} has the key {show(unknown)}")

@@ -1,4 +1,4 @@
-"""What formats share about the vocabularies they cannot hold: obstacles, and the error for them."""
+"""Checks, shared by formats, for vocabularies that a format cannot represent."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def find_merge_list_obstacle(vocab: Vocabulary) -> str | None:
 
 
 def find_alphabet_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why a vocabulary does not have all bytes, or None."""
+    """Return why a vocabulary does not have every byte as a token, or None."""
     if vocab.alphabet != "bytes":
         return f"its alphabet is {vocab.alphabet!r}, not 'bytes'"
     return None
 
 
 def find_byte_obstacle(vocab: Vocabulary, alphabet: Iterable[int], first_id: int) -> str | None:
-    """Return the first byte of an alphabet that does not have its id in order, or None."""
+    """Return why the bytes of an alphabet do not have consecutive ids in order, or None."""
     for token_id, byte in enumerate(alphabet, first_id):
         if vocab.tokens.get(token_id) != bytes([byte]):
             return f"byte 0x{byte:02X} has id {vocab.ids.get(bytes([byte]))}, not {token_id}"
@@ -41,6 +41,6 @@ def find_byte_obstacle(vocab: Vocabulary, alphabet: Iterable[int], first_id: int
 def is_join(token: bytes, left: bytes, right: bytes) -> bool:
     """Whether a token is its two parts joined.
 
-    Lengths are compared first: many merges of two long tokens must not each cost their length.
+    Comparing lengths first keeps a hostile file with many merges of long tokens cheap to reject.
     """
     return len(token) == len(left) + len(right) and token == left + right

@@ -1,6 +1,6 @@
-"""Whether Oniguruma, the regex engine of `tokenizers`, reads a pattern as byteweld does.
+"""Checks whether Oniguruma, the regex engine of `tokenizers`, reads a pattern as byteweld does.
 
-An allowlist: any construct that is not known to have the same meaning in both is a problem.
+This is an allowlist: any construct not known to have the same meaning in both is a problem.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# General categories, and scripts whose every character was compared between Oniguruma and `regex`.
+# General categories, and scripts that agree on every character between Oniguruma and `regex`.
 _PROPERTIES: Final = frozenset(
     "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So Z Zs Zl Zp "
     "C Cc Cf Cn Co Han Hiragana Katakana Hangul Latin Greek Cyrillic Arabic Hebrew Thai "
@@ -29,7 +29,7 @@ _CLASS: Final = (
     rf"|(?:(?!\^)(?:{_MEMBER}-{_MEMBER}|{_IN_CLASS})+"
     rf"(?:&&\[\^?(?:{_MEMBER}-{_MEMBER}|{_IN_CLASS})+\])?))\]"
 )
-# Case folding agrees where no character folds to two (ss, ff, fi, fl, st), and not for i.
+# Case folding agrees, except for i and for pairs that one character folds to (ss, ff, fi, fl, st).
 _FOLDED_BRANCH: Final = r"(?:\[[a-hj-zA-HJ-Z]+\]|(?:(?!(?i:ss|ff|fi|fl|st))[a-hj-zA-HJ-Z0-9' ])+)"
 _FOLDED: Final = rf"\(\?i:{_FOLDED_BRANCH}(?:\|{_FOLDED_BRANCH})*\)"
 
@@ -46,15 +46,15 @@ _ODD: Final = re.compile(r"\(\?<?.?|\[.{0,20}|\\.(?:\{[^}]*\}|[0-9A-Fa-f]{2,4})?
 
 
 class _Group:
-    """A group while a pattern is checked: the fewest characters that it matches so far."""
+    """An open group of the pattern, with the fewest characters that it can match so far."""
 
     __slots__ = ("best", "is_behind", "is_look", "least")
 
     def __init__(self, opening: str) -> None:
         self.is_look = opening[-1] in "=!"
         self.is_behind = "<" in opening
-        self.least = 0  # of the branch being read
-        self.best: int | None = None  # of the branches before it
+        self.least = 0  # fewest characters of the current branch
+        self.best: int | None = None  # fewest of the branches before it
 
     def end_branch(self) -> int:
         self.best = self.least if self.best is None else min(self.best, self.least)
@@ -87,7 +87,8 @@ def find_dialect_problem(pattern: str) -> str | None:
             atom = None
         elif kind == "open":
             if group.is_behind or len(groups) > _MAX_DEPTH:
-                return f"a group inside {'a lookbehind' if group.is_behind else 'fifty others'}"
+                outer = "a lookbehind" if group.is_behind else f"{_MAX_DEPTH} others"
+                return f"a group inside {outer}"
             groups.append(_Group(text))
             atom = None
         elif kind == "close":

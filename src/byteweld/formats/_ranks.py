@@ -1,7 +1,7 @@
-"""What the formats of ranks share: tokens in base64, and the merge list that ranks may amount to.
+"""What the rank formats share: tokens in base64, and recovering a merge list from ranks.
 
-Ranks merge the pair whose result has the lowest rank. Where a merge list provably gives the same
-ids, the vocabulary gets the merge list.
+A ranked vocabulary merges the pair whose result has the lowest rank. If a merge list provably gives
+the same ids, the vocabulary gets that merge list.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 def to_base64(token: bytes) -> bytes:
     """Write bytes in base64; the empty token is a lone `=`, as in the one file that has it.
 
-    (Python writes nothing, and no program reads a line that starts with the space.)
+    (Python writes nothing, and no program reads a line that starts with a space.)
     """
     return base64.b64encode(token) or b"="
 
 
 def from_base64(text: bytes) -> bytes | None:
-    """Decode base64; None unless it is written as some program would write it."""
+    """Decode base64; None unless it is valid and canonical."""
     if text in (b"", b"="):
         return b""
     try:
@@ -39,7 +39,7 @@ def from_base64(text: bytes) -> bytes | None:
 
 
 def read_ranks(data: bytes) -> Table | None:
-    """Read a rank file fast; None if anything is unusual, which is for the plain reader."""
+    """Read a rank file fast; None if anything is unusual, and the plain reader must read it."""
     from byteweld import _native  # the engine, loaded only when ranks are read or written
 
     return _native.Table.of_ranks(data)
@@ -47,7 +47,7 @@ def read_ranks(data: bytes) -> Table | None:
 
 def recover_merges(tokens: Mapping[int, bytes]) -> list[Merge] | None:
     """Return the merge list that gives the same ids as these ranks, or None."""
-    if b"" in tokens.values():  # nothing merges to it
+    if b"" in tokens.values():  # no merge makes it
         return None
     from byteweld import _native  # as above
 
@@ -65,11 +65,11 @@ def find_rank_obstacle(vocab: Vocabulary) -> str | None:
     ):
         if after.new <= merge.new:
             return (
-                f"merge {rank} makes id {after.new} and the one before it {merge.new}; "
+                f"merge {rank} makes id {after.new}, but the merge before it makes {merge.new}; "
                 "ranks merge in order of id"
             )
     # Ranks merge any two parts whose bytes are a token, so no pair outside the merge list may ever
-    # come up. Then every token is reached by merging, and `ignore_merges` makes no difference.
+    # occur. Then merging makes every token, and `ignore_merges` makes no difference.
     recovered = recover_merges(dict(vocab.ordinary()))
     if recovered is None:
         return "some of its tokens cannot be made by merging in order of id"
@@ -78,6 +78,6 @@ def find_rank_obstacle(vocab: Vocabulary) -> str | None:
         odd = min(other, key=lambda merge: merge.new)
         return (
             f"merging in order of id makes token {odd.new}, {show(vocab.tokens[odd.new])}, "
-            "from other parts than its merge list"
+            "from different parts than its merge list"
         )
     return None

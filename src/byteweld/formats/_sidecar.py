@@ -1,7 +1,7 @@
-"""Sidecars: a small JSON object beside a file, with what the file itself cannot hold.
+"""Sidecars: small JSON files with what the vocabulary file beside them cannot represent.
 
 A sidecar has the pattern, special tokens, roles and alphabet of a vocabulary, and the SHA-256 of
-the vocabulary's file, so that it is never used with another one.
+the vocabulary file, so that it is never used with another file.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def digest(data: bytes) -> str:
 
 
 def render(vocab: Vocabulary, data: bytes) -> bytes:
-    """Return the sidecar of a vocabulary whose file has the content `data`."""
+    """Return the content of the sidecar of a vocabulary whose file has the content `data`."""
     value = {
         "byteweld": VERSION,
         "pattern": resolve_pattern(vocab.pattern),
@@ -85,9 +85,9 @@ def render(vocab: Vocabulary, data: bytes) -> bytes:
 
 
 def _owners_first(vocab: Vocabulary) -> dict[str, int]:
-    """Return special tokens -> id; of a shared id, the text that it decodes to comes first.
+    """Return special token -> id; for a shared id, the text that it decodes to comes first.
 
-    Readers decode an id to the first.
+    Readers decode an id to the first text that has it.
     """
     return dict(
         sorted(
@@ -157,14 +157,14 @@ def complete(
     beside: Path,
     data: bytes,
     *,
-    holds_no: str,
+    lacks: str,
     pattern: str | Unset | None,
     special_tokens: Mapping[str, int] | Unset,
     roles: Mapping[str, int] | Unset,
 ) -> Sidecar:
     """Combine the options of a call with the sidecar `beside` a file; options take precedence.
 
-    Nothing is guessed: without a sidecar, the pattern and the special tokens must be given.
+    Nothing is guessed: without a sidecar, the options must give the pattern and special tokens.
     """
     _check_options(pattern, special_tokens, roles)
     found = None
@@ -181,8 +181,7 @@ def complete(
         ]
         if missing:
             raise FormatError(
-                f"{holds_no}, and there is no {beside.name} beside it; "
-                f"pass {' and '.join(missing)}",
+                f"{lacks}, and there is no {beside.name} beside it; pass {' and '.join(missing)}",
                 path=main,
             )
         found = Sidecar(None, {}, {}, "bytes")
@@ -211,11 +210,11 @@ def _check_options(pattern: object, special_tokens: object, roles: object) -> No
 def write_together(
     files: Sequence[tuple[Path, bytes]], *, overwrite: bool, merged: Path | None = None
 ) -> None:
-    """Write several files, each atomically; if one fails, the others are put back as they were.
+    """Write several files, each atomically; if one fails, the others are restored.
 
-    The last file should be the main one: its sidecar then names it before it exists, and a crash
-    in between leaves a pair that `read` refuses, never one that is misread. The file `merged` may
-    exist: its new content was made from the old.
+    The last file should be the main one: its sidecar then has its digest before it exists, and a
+    crash in between leaves a pair that `read` rejects, never one that is misread. The file `merged`
+    may exist: its new content includes the old.
     """
     for path, _ in files:
         if not overwrite and path != merged and os.path.lexists(path):

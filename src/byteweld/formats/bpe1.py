@@ -1,7 +1,7 @@
 """BPE1: a little-endian binary section of header, token records and merge records.
 
-Reading checks every byte, and memory is bounded by the file's size, whatever its counts claim.
-Writing gives the canonical section. docs/formats/bpe1.md has the byte tables and the rules.
+Reading checks every byte, and uses memory in proportion to the file's size, whatever its counts
+say. Writing gives the canonical section. docs/formats/bpe1.md has the byte tables and the rules.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def load(path: Path) -> Vocabulary:
-    """Read a section; what version 1 does not allow is a FormatError with its offset."""
+    """Read a section; anything that version 1 does not allow is a FormatError with its offset."""
     data = read_file(path)
     header = _read_header(data, path)
     tokens, offset = _read_tokens(data, header, path)
@@ -78,7 +78,7 @@ def load(path: Path) -> Vocabulary:
 
 
 def _read_header(data: bytes, path: Path) -> _Header:
-    """Read the header and check all that can be checked before the tables."""
+    """Read the header, and check what can be checked before the tables."""
     if not data.startswith(_MAGIC):
         raise FormatError(f"expected {_MAGIC!r}, found {data[:4]!r}", path=path, offset=0)
     if len(data) < _HEADER.size:
@@ -148,7 +148,7 @@ def _read_tokens(data: bytes, header: _Header, path: Path) -> tuple[dict[int, by
             )
         if token_id in listed:
             raise FormatError(
-                f"token record {number} has id {token_id}, like an earlier record",
+                f"token record {number} has id {token_id}, which an earlier record has",
                 path=path,
                 offset=at,
             )
@@ -189,7 +189,7 @@ def _read_token(data: bytes, at: int, number: int, path: Path) -> tuple[int, byt
     if not 1 <= length <= len(data) - start:
         found = "an empty token" if length == 0 else f"a token of {length} bytes"
         raise FormatError(
-            f"token record {number} announces {found}; expected 1 to {len(data) - start} bytes, "
+            f"token record {number} declares {found}; expected 1 to {len(data) - start} bytes, "
             "the rest of the file",
             path=path,
             offset=at + 4,
@@ -249,12 +249,12 @@ def _find_merge_problem(
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the format cannot hold."""
+    """Raise UnsupportedError for a vocabulary that the format cannot represent."""
     refuse("BPE1", _find_obstacle(vocab))
 
 
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write a section; a vocabulary that BPE1 cannot hold is an UnsupportedError."""
+    """Write a section; raises UnsupportedError if BPE1 cannot represent the vocabulary."""
     check(vocab)
     role_ids = [vocab.roles[role] for role in ROLES]
     records = [(i, token) for i, token in vocab.tokens.items() if i > 255 and i not in role_ids]
@@ -269,12 +269,12 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why BPE1 cannot hold a vocabulary, or None."""
+    """Return why BPE1 cannot represent a vocabulary, or None."""
     obstacle = find_merge_list_obstacle(vocab) or find_alphabet_obstacle(vocab)
     if obstacle is not None:
         return obstacle
     if vocab.pattern is not None:
-        return f"its pattern is {vocab.pattern!r}, and the section has no field for one"
+        return f"its pattern is {vocab.pattern!r}, but the section has no field for one"
     if set(vocab.special_tokens) != set(_SPECIAL_TEXTS.values()):
         return (
             f"its special tokens are {_show(list(vocab.special_tokens))}, "

@@ -1,6 +1,6 @@
 """bpetite's artifact, schema v1: a JSON object with tokens as lists of bytes and merges as pairs.
 
-Reading checks every value. Writing gives the same bytes that bpetite writes.
+Reading checks every value. Writing gives the same bytes as bpetite.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CANONICAL_ID: Final = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    """Whether a file starts with one of the six keys and has one that only bpetite has."""
+    """Whether a file starts with one of the six keys and has a key that only bpetite uses."""
     own = b'"mergeable_vocab_size"' in head or b'"pretokenizer_pattern"' in head
     return own and _FIRST_KEY.match(head) is not None
 
@@ -50,7 +50,7 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def load(path: Path) -> Vocabulary:
-    """Read an artifact; what schema v1 does not allow is a FormatError."""
+    """Read an artifact; anything that schema v1 does not allow is a FormatError."""
     artifact = parse_object(read_file(path), path)
     _check_head(artifact, path)
     merges = _read_merges(artifact["merges"], path)
@@ -170,12 +170,12 @@ def _check_tokens(tokens: Mapping[int, bytes], merges: list[Merge], path: Path) 
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the format cannot hold."""
+    """Raise UnsupportedError for a vocabulary that the format cannot represent."""
     refuse("a bpetite artifact", _find_obstacle(vocab))
 
 
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
-    """Write an artifact; a vocabulary that schema v1 cannot hold is an UnsupportedError."""
+    """Write an artifact; raises UnsupportedError if schema v1 cannot represent the vocabulary."""
     check(vocab)
     special_id = vocab.special_tokens[END_OF_TEXT]
     artifact = {
@@ -191,7 +191,7 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why schema v1 cannot hold a vocabulary, or None."""
+    """Return why schema v1 cannot represent a vocabulary, or None."""
     obstacle = find_merge_list_obstacle(vocab) or find_alphabet_obstacle(vocab)
     if obstacle is not None:
         return obstacle

@@ -1,7 +1,7 @@
 """ck's binary export `ck.bpe.binary.v1`: a folder of three flat tables and a JSON with their sizes.
 
-Reading checks every byte, and takes ck's own byte letters or GPT-2's. Writing gives the four files
-that ck's runtime reads, the JSON last. docs/formats/ck-binary.md has the byte tables.
+Reading checks every byte, and accepts ck's own byte letters or GPT-2's. Writing gives the four
+files that ck's runtime reads, the JSON last. docs/formats/ck-binary.md has the byte tables.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _ROLES: Final = {"unk": 0, "bos": 1, "eos": 2, "pad": 3}
 _SCHEMA: Final = "ck.bpe.binary.v1"
 _COUNTS: Final = ("vocab_size", "num_merges", "num_reserved_special_tokens", "max_piece_bytes")
 _KEYS: Final = ("schema", "mode", *_COUNTS, *FILES)
-_META_LIMIT: Final = 1 << 16  # several times what three paths of 4096 bytes need
+_META_LIMIT: Final = 1 << 16  # several times the size of three paths of 4096 bytes
 _INT32_MAX: Final = 2**31 - 1
 
-# ck means to write GPT-2's letters, but shifts all unprintable bytes by 0x100 and omits 0xAD.
+# ck intends GPT-2's letters, but shifts unprintable bytes by 0x100, and does not shift 0xAD.
 _CK_LETTERS: Final = {
     byte: chr(0x100 + byte if byte <= 0x20 or 0x7F <= byte <= 0xA0 else byte) for byte in range(256)
 }
@@ -105,7 +105,7 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def load(path: Path) -> Vocabulary:
-    """Read an export; what the schema does not allow is a FormatError."""
+    """Read an export; anything that the schema does not allow is a FormatError."""
     return load_with_map(path)[0]
 
 
@@ -195,7 +195,7 @@ def _read_sizes(meta: Mapping[str, object], path: Path) -> _Meta:
 
 
 def _read_data(path: Path, limit: int, expected: str) -> bytes:
-    """Read a data file that must exist and not be larger than a limit."""
+    """Read a data file, which must exist and not exceed a limit."""
     try:
         status = path.stat()
     except FileNotFoundError as error:
@@ -261,7 +261,7 @@ def _read_special_tokens(texts: _Texts, meta: _Meta) -> dict[str, int]:
 
 
 def _find_byte_map(texts: _Texts, meta: _Meta) -> ByteMap:
-    """Tell the two maps apart by byte 0x7F, the first that differs; others are checked later."""
+    """Tell the two maps apart by byte 0x7F, the first that differs; the rest is checked later."""
     if meta.alphabet == "ascii":
         return "ck"
     _refuse_overlap(texts, meta)
@@ -270,7 +270,7 @@ def _find_byte_map(texts: _Texts, meta: _Meta) -> ByteMap:
 
 
 def _refuse_overlap(texts: _Texts, meta: _Meta) -> None:
-    """Refuse, with the reason, what ck-bpe-train writes for byte mode with reserved special tokens.
+    """Reject, with the reason, what ck-bpe-train writes for byte mode with reserved tokens.
 
     It gives reserved tokens the ids from 4, and then byte b the id 4 + b as well: the first bytes
     lose their ids, and the last ids stay unset and are written as `<|unk|>` twice.
@@ -359,7 +359,7 @@ def _check_merges(
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the format cannot hold."""
+    """Raise UnsupportedError for a vocabulary that the format cannot represent."""
     refuse("ck's binary export", _find_obstacle(vocab))
 
 
@@ -373,7 +373,7 @@ def save(
 ) -> None:
     """Write an export into the folder `path`, which is created if missing.
 
-    `max_piece_bytes` is a note for readers: ck's limit on the bytes of the letters, 0 for none.
+    `max_piece_bytes` is recorded for readers: ck's limit on a token's bytes in letters, 0 for none.
     """
     if type(max_piece_bytes) is not int or not 0 <= max_piece_bytes <= _INT32_MAX:
         raise ValueError(f"max_piece_bytes is {max_piece_bytes!r}; it must be in 0..{_INT32_MAX}")
@@ -384,21 +384,21 @@ def save(
         _write_files(path, files, overwrite=overwrite)
     except BaseException:
         if made:
-            with contextlib.suppress(OSError):  # somebody else wrote a file there in the meantime
+            with contextlib.suppress(OSError):  # another process wrote a file there
                 path.rmdir()
         raise
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why the export cannot hold a vocabulary, or None."""
+    """Return why the export cannot represent a vocabulary, or None."""
     obstacle = find_merge_list_obstacle(vocab)
     if obstacle is not None:
         return obstacle
     if vocab.pattern != _pattern_of(vocab.alphabet):
-        wanted = "GPT-2's" if vocab.alphabet == "bytes" else "none"
+        implied = "GPT-2's" if vocab.alphabet == "bytes" else "none"
         return (
             f"its pattern is {vocab.pattern!r}; the export has no field for one, and for the "
-            f"alphabet {vocab.alphabet!r} implies {wanted}"
+            f"alphabet {vocab.alphabet!r} implies {implied}"
         )
     for token_id, text in enumerate(BUILT_IN):
         if vocab.special_tokens.get(text) != token_id:
@@ -477,9 +477,9 @@ def _make_folder(path: Path) -> bool:
 
 
 def _write_files(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Write all files or none; an older export is kept in a hidden folder until all are written.
+    """Write all files or none; an older export stays in a hidden folder until all are written.
 
-    The JSON is removed first and written last, so a mixed folder is never an export.
+    The JSON is removed first and written last, so a folder of mixed files is never an export.
     """
     existing = [name for name in reversed(list(files)) if os.path.lexists(folder / name)]
     for name in existing:

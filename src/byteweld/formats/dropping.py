@@ -1,6 +1,7 @@
-"""Leaving out, on request and by name, what a format cannot hold.
+"""Drops, on request and by name, features that a format cannot represent.
 
-`drop` makes a vocabulary without what is named; `find_drops` finds what a format cannot hold.
+`drop` makes a vocabulary without the named features; `find_drops` finds those a format cannot
+represent.
 """
 
 from __future__ import annotations
@@ -14,30 +15,30 @@ from byteweld import formats
 from byteweld.errors import UnsupportedError, VocabularyError
 from byteweld.vocab import AddedToken, Vocabulary
 
-# What can be dropped, as `Vocabulary.extras` names it, and what that means.
+# The features that can be dropped, named as in `Vocabulary.extras`, and the effect of each.
 DROPPABLE: Final[dict[str, str]] = {
     "added token flags": "added tokens become special tokens without flags",
     "shared ids": "each id keeps one special token",
-    "twin tokens": "tokens that no text becomes go",
-    "empty token": "the token without bytes goes",
-    "normalizer": "text is encoded as it is",
-    "prefix space": "no space is put in front",
-    "steps": "text is not split by steps",
-    "template": "nothing is put around a text",
+    "twin tokens": "tokens that no text encodes to are removed",
+    "empty token": "the token with no bytes is removed",
+    "normalizer": "text is not normalized",
+    "prefix space": "no space is added before text",
+    "steps": "pre-tokenizer steps are removed",
+    "template": "no special tokens are added around text",
     "pattern": "text is not split",
     "roles": "bos, eos, pad and unk are not declared",
-    "special tokens": "all of them go, with their ids and roles",
-    "ignore merges": "pre-tokens are always merged from bytes",
+    "special tokens": "all are removed, with their ids and roles",
+    "ignore merges": "pre-tokens are not looked up whole",
 }
 
 
 def key_of(name: str) -> str:
-    """Return a name as a command line takes it, without spaces."""
+    """Return a name with hyphens for spaces, as the command line takes it."""
     return name.replace(" ", "-")
 
 
 def drop(vocab: Vocabulary, names: Iterable[str]) -> Vocabulary:
-    """Return a vocabulary without what is named; names may have hyphens instead of spaces.
+    """Return a vocabulary without the named features; names may have hyphens for spaces.
 
     >>> plain = drop(Vocabulary({b: bytes([b]) for b in range(256)}, pattern="gpt2"), ["pattern"])
     >>> plain.pattern is None
@@ -62,7 +63,7 @@ def drop(vocab: Vocabulary, names: Iterable[str]) -> Vocabulary:
 
 
 def droppable(vocab: Vocabulary) -> list[str]:
-    """Return the names of what a vocabulary has that can be dropped."""
+    """Return the names of the features of a vocabulary that can be dropped."""
     has = {
         "pattern": vocab.pattern is not None,
         "roles": bool(vocab.roles),
@@ -78,7 +79,7 @@ def find_drops(
 ) -> tuple[str, ...] | None:
     """Return the fewest names to drop for `check` to pass; None if that takes more than two.
 
-    (Two besides the `Vocabulary.extras` that the format cannot hold, which always have to go.)
+    (Two besides the `Vocabulary.extras` that the format cannot represent, which must be dropped.)
     """
     always = formats.not_held(vocab, path, format)
     if any(name not in DROPPABLE for name in always):

@@ -1,9 +1,9 @@
 """Hugging Face's tokenizer.json: a BPE model in byte letters, and the pipeline around it.
 
-The real `tokenizers` gives our ids for every file written here. Reading takes the part of the
-format that a `Vocabulary` can represent, and refuses the rest by name. Each part of the pipeline
-has an `_hf_` module. Roles are in `tokenizer_config.json`, where transformers looks for them; for a
-file of another name than tokenizer.json they are in `<file>.byteweld.json`.
+The real `tokenizers` gives the same ids as byteweld for every file written here. Reading accepts
+the part of the format that a `Vocabulary` can represent, and rejects the rest by name. Each part of
+the pipeline has an `_hf_` module. Roles are in `tokenizer_config.json`, where transformers looks;
+if the file is not named tokenizer.json, they are in `<file>.byteweld.json`.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ _SIGNS: Final = frozenset(_FILE_KEYS) - {"version"}
 
 
 def recognize(path: Path, head: bytes) -> bool:
-    """Whether a file starts as a JSON object that has a part of the pipeline as a key.
+    """Whether a file begins as a JSON object with a part of the pipeline as a key.
 
-    A vocab.json may have the keys `model` or `padding` too, but their values are numbers.
+    A vocab.json may also have the keys `model` or `padding`, but with numbers as values.
     """
     text = head.decode("utf-8", "replace")
     if not text.lstrip().startswith("{"):
@@ -101,7 +101,7 @@ def recognize(path: Path, head: bytes) -> bool:
 
 
 def load(path: Path) -> Vocabulary:
-    """Read a tokenizer.json; what cannot be represented exactly is refused by name."""
+    """Read a tokenizer.json; anything that cannot be represented exactly is rejected by name."""
     data = read_file(path)
     letters = read_letters(data)
     if letters is not None:
@@ -115,7 +115,7 @@ def load(path: Path) -> Vocabulary:
 def _load(
     document: Mapping[str, object], letters: LetterModel | None, data: bytes, path: Path
 ) -> Vocabulary:
-    """Read a document; `letters` has its tokens and merges if the fast reader took them out."""
+    """Read a document; `letters` has its tokens and merges if the fast reader extracted them."""
     _check_document(document, path)
     normalizer = read_normalizer(document.get("normalizer"), path)
     steps, alphabet = read_pre_tokenizer(document.get("pre_tokenizer"), path)
@@ -162,7 +162,7 @@ def _load(
 
 
 def _check_document(document: Mapping[str, object], path: Path) -> None:
-    """Check what does not change ids, or must not be there."""
+    """Check the parts that do not change ids, and those that must be absent."""
     check_keys(document, _FILE_KEYS, "the file", path)
     if document.get("version", _VERSION) != _VERSION:
         raise FormatError(
@@ -205,10 +205,10 @@ def _declared_roles(
     ids: Ids,
     alphabet: VocabAlphabet,
 ) -> dict[str, int]:
-    """Return the roles that a config declares, and where it is silent those that were inferred.
+    """Return the roles that a config declares, and the inferred ones that it does not mention.
 
-    Where text can be unknown, unk is the model's own: it decides ids. A role whose text is not a
-    token is ignored: transformers would add a token, which the file does not have.
+    If text can be unknown, unk comes from the model, since it decides ids. A role whose text is not
+    a token is ignored; transformers would add a token that the file does not have.
     """
     roles = dict(inferred)
     for role, text in read_roles(config).items():
@@ -226,7 +226,7 @@ def _declared_roles(
 def _check_sidecar(
     beside: _sidecar.Sidecar, vocab: Vocabulary, unk: int | None, path: Path
 ) -> None:
-    """Refuse a sidecar that contradicts its file in anything but roles."""
+    """Reject a sidecar that contradicts its file in anything but roles."""
     other_unk = beside.roles.get("unk") != unk
     if vocab.alphabet == "bytes" and (unk is None or "unk" not in beside.roles):
         other_unk = False  # no text is unknown, so unk does not matter
@@ -243,7 +243,7 @@ def _check_sidecar(
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the file cannot hold."""
+    """Raise UnsupportedError for a vocabulary that the file cannot represent."""
     _write_parts(vocab)
 
 
@@ -265,8 +265,8 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
 def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     """Write a tokenizer.json, and its roles beside it.
 
-    A file named tokenizer.json has them in tokenizer_config.json. Any other has them in a sidecar,
-    unless they can be inferred from it.
+    For a file named tokenizer.json, they go to tokenizer_config.json. For any other, they go to a
+    sidecar, unless they can be inferred from the file.
     """
     parts = _write_parts(vocab)
     data = _render(parts, write_merges(vocab))
@@ -291,7 +291,7 @@ def _config_path(vocab: Vocabulary, path: Path) -> Path | None:
 
 
 class _Parts(NamedTuple):
-    """What a tokenizer.json is written from, besides its merges, and its roles."""
+    """The parts of a tokenizer.json to write, except its merges, and the roles."""
 
     document: dict[str, object]  # all but the model's tokens and merges
     keys: Mapping[str, int]
@@ -306,7 +306,7 @@ def _write_parts(vocab: Vocabulary) -> _Parts:
     unk_token = texts.get(vocab.roles.get("unk", -1))
     model_keys: Mapping[str, int] = keys
     if ignore_merges:
-        # A model must have its unk token, and then plain text can become it. Do without one where
+        # A model must contain its unk token, and then plain text can encode to it. Leave it out if
         # no text is unknown.
         if vocab.alphabet == "bytes" and unk_token in {token.text for token in vocab.added_tokens}:
             unk_token = None
@@ -352,7 +352,7 @@ def _render(parts: _Parts, merges: list[tuple[str, str]]) -> bytes:
     quote = json.encoder.encode_basestring  # what the encoder without ensure_ascii calls
     lines = ",\n".join(f"      {quote(key)}: {token_id}" for key, token_id in parts.keys.items())
     pairs = ",\n".join(f"      [{quote(left)}, {quote(right)}]" for left, right in merges)
-    # Neither can occur inside a string, where the quotes would be escaped.
+    # Neither can occur inside a JSON string, where quotes are escaped.
     head, tail = text.split('"vocab": {}', 1)
     tail = tail.replace('"merges": []', f'"merges": [\n{pairs}\n    ]' if pairs else '"merges": []')
     return f'{head}"vocab": {{\n{lines}\n    }}{tail}\n'.encode()

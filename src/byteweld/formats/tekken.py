@@ -31,7 +31,7 @@ from byteweld.vocab import MAX_ID, Split, Vocabulary
 # Files after v7 must list their special tokens, according to mistral-common 1.13.
 _VERSION: Final = re.compile(r"v([0-9]{1,4})")
 _LAST_WITHOUT_SPECIALS: Final = 7
-_WRITTEN_VERSION: Final = "v3"  # the first with tekken files; it does not affect text
+_WRITTEN_VERSION: Final = "v3"  # the first version with tekken files; it does not affect text
 
 _KEYS: Final = frozenset(
     ("config", "vocab", "special_tokens", "version", "type", "image", "multimodal", "audio")
@@ -116,7 +116,7 @@ def _read_pattern(config: Mapping[str, object], path: Path) -> str:
 
 
 def _read_specials(document: Mapping[str, object], version: int, path: Path) -> list[str]:
-    """Return the special tokens that a file lists; old files list none and have 20."""
+    """Return the special tokens that a file lists; old files list none, and 20 are implied."""
     listed = document.get("special_tokens")
     if listed is not None:
         items = enumerate(read_list(listed, "'special_tokens'", path))
@@ -160,11 +160,11 @@ def _read_special(item: object, rank: int, path: Path) -> str:
 
 
 def _read_ranks(items: list[object], count: int, path: Path) -> list[bytes]:
-    """Return the first `count` tokens, in order of rank; the others are not used."""
+    """Return the first `count` tokens, in order of rank; the rest are unused."""
     if not 256 <= count <= len(items):
         raise FormatError(
-            f"by its sizes the file uses {count} tokens, and it lists {len(items)}; "
-            "expected at least 256 and at most those listed",
+            f"the sizes in the file imply {count} tokens, but it lists {len(items)}; "
+            "expected at least 256, and at most the number listed",
             path=path,
         )
     ranks: dict[bytes, int] = {}
@@ -198,7 +198,7 @@ def _infer_roles(special_tokens: Mapping[str, int]) -> dict[str, int]:
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the format cannot hold."""
+    """Raise UnsupportedError for a vocabulary that the format cannot represent."""
     refuse("tekken.json", _find_obstacle(vocab))
 
 
@@ -236,7 +236,7 @@ def _text(token: bytes) -> str | None:
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why a tekken.json cannot hold a vocabulary, or None."""
+    """Return why a tekken.json cannot represent a vocabulary, or None."""
     if vocab.pattern is None:
         return "it has no pattern"
     num_specials = len(vocab.special_tokens)

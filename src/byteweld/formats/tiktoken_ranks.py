@@ -1,6 +1,6 @@
 """tiktoken's rank files: one line per token, with its bytes in base64, a space and its rank (id).
 
-The pattern and the special tokens are not in the file but in options or in `<file>.byteweld.json`.
+The file has no pattern and no special tokens; they come from options or `<file>.byteweld.json`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _LINE: Final = re.compile(rb"([A-Za-z0-9+/]*={0,2}) (0|[1-9][0-9]{0,9})")
-_HEAD_LINES: Final = 16  # how many lines recognition reads
+_HEAD_LINES: Final = 16  # number of lines that `recognize` reads
 
 
 def recognize(path: Path, head: bytes) -> bool:
@@ -51,7 +51,7 @@ def load(
     special_tokens: Mapping[str, int] | Unset = UNSET,
     roles: Mapping[str, int] | Unset = UNSET,
 ) -> Vocabulary:
-    """Read a rank file; pattern and special tokens are given, or in its sidecar, or well known."""
+    """Read a rank file; options, its sidecar or its digest give the pattern and special tokens."""
     data = read_file(path)
     table = read_ranks(data)
     tokens = _read_ranks(data, path) if table is None else {}
@@ -67,7 +67,7 @@ def load(
         path,
         sidecar,
         data,
-        holds_no="a rank file holds no pattern and no special tokens",
+        lacks="a rank file holds no pattern and no special tokens",
         pattern=pattern,
         special_tokens=special_tokens,
         roles=roles,
@@ -131,7 +131,7 @@ def _load_table(ranks: Table, known: _sidecar.Sidecar) -> Vocabulary | None:
 
 
 def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
-    """Return rank -> token of every line; ranks ascend, with gaps."""
+    """Return rank -> token of every line; ranks must ascend and may have gaps."""
     tokens: dict[int, bytes] = {}
     ranks: dict[bytes, int] = {}
     last = -1
@@ -161,7 +161,7 @@ def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
 
 
 def _check_bytes(tokens: Mapping[int, bytes], path: Path) -> None:
-    """Refuse a file without a token for each byte."""
+    """Reject a file without a token for each byte."""
     singles = {token for token in tokens.values() if len(token) == 1}
     missing = [byte for byte in range(256) if bytes([byte]) not in singles]
     if missing:
@@ -176,7 +176,7 @@ def _check_bytes(tokens: Mapping[int, bytes], path: Path) -> None:
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the format cannot hold."""
+    """Raise UnsupportedError for a vocabulary that the format cannot represent."""
     refuse("a rank file", find_rank_obstacle(vocab))
 
 

@@ -1,7 +1,7 @@
 """GPT-2's two files: vocab.json (token in byte letters -> id) and merges.txt (pairs in rank order).
 
 Reads a folder or its vocab.json, also under OpenAI's original names encoder.json and vocab.bpe. The
-pattern, special tokens and roles are not in the files but in options or in `byteweld.json`.
+files have no pattern, special tokens or roles; these come from options or `byteweld.json`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def recognize(path: Path, head: bytes) -> bool:
             and _OPENING.match(head) is not None
             and path.with_name(other).is_file()
         )
-    except OSError:  # a folder that may not be read
+    except OSError:  # a folder without read permission
         return False
 
 
@@ -81,7 +81,7 @@ def load(
         vocab_file,
         vocab_file.with_name(_SIDECAR),
         vocab_data + merges_data,
-        holds_no=f"{vocab_file.name} and {merges_file.name} hold no pattern and no special tokens",
+        lacks=f"{vocab_file.name} and {merges_file.name} hold no pattern and no special tokens",
         pattern=pattern,
         special_tokens=special_tokens,
         roles=roles,
@@ -134,7 +134,7 @@ def _read_pairs(data: bytes, path: Path) -> list[tuple[str, str]]:
         if line.startswith(_VERSION):
             raise FormatError(
                 f"found {show(line)}, a merge that Hugging Face skips and GPT-2 does not; "
-                "the two would not agree on this file",
+                "the two would disagree on this file",
                 path=f"{path}:{number}",
             )
         pairs.append((left, right))
@@ -165,7 +165,7 @@ def _read_merges(pairs: list[tuple[str, str]], ids: Mapping[str, int], path: Pat
 def _read_tokens(
     ids: Mapping[str, int], special_tokens: Mapping[str, int], made: set[str], path: Path
 ) -> dict[int, bytes]:
-    """Turn byte letters into bytes; a special token is in the file as its text, or is not."""
+    """Turn byte letters into bytes; special tokens are in the file as plain text, or not at all."""
     tokens: dict[int, bytes] = {}
     owners: dict[int, str] = {}
     for text, token_id in ids.items():
@@ -197,7 +197,7 @@ def _read_tokens(
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the two files cannot hold."""
+    """Raise UnsupportedError for a vocabulary that the two files cannot represent."""
     _keys(vocab)
     _pairs(vocab)
 
@@ -228,7 +228,7 @@ def _folder(path: Path) -> Path:
 
 
 def _keys(vocab: Vocabulary) -> dict[str, int]:
-    """Return what vocab.json holds: byte letters -> id, and the text of special tokens -> id."""
+    """Return the content of vocab.json: byte letters -> id, and special tokens -> id."""
     refuse(_FILES, find_alphabet_obstacle(vocab) or find_merge_list_obstacle(vocab))
     keys = {bytes_to_chars(token): token_id for token_id, token in vocab.ordinary()}
     shared = set(keys.values())
@@ -236,7 +236,7 @@ def _keys(vocab: Vocabulary) -> dict[str, int]:
         if keys.get(text, token_id) != token_id:
             refuse(
                 _FILES,
-                f"special token {text!r} has id {token_id}, and the same letters are "
+                f"special token {text!r} has id {token_id}, but the same letters are "
                 f"the token {vocab.tokens[keys[text]]!r} with id {keys[text]}",
             )
         if token_id not in shared:

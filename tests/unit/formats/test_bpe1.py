@@ -193,12 +193,12 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "an id listed twice": (
         section(tokens=[*TOKENS, (260, b"th")]),
         57,
-        "id 260, like an earlier record",
+        "id 260, which an earlier record has",
     ),
     "a byte listed twice": (
         section(tokens=[*TOKENS, (9, b"\t"), (9, b"\t")]),
         66,
-        "id 9, like an",
+        "id 9, which an",
     ),
     "an id out of range": (section(tokens=[(260, b"th"), (262, b"the")]), 46, "has id 262"),
     "an empty token": (section(tokens=[(260, b""), (261, b"the")]), 40, "an empty token"),

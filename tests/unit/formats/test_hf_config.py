@@ -166,7 +166,7 @@ def test_a_role_of_another_type_is_ignored_and_the_others_are_read(
     formats.save(vocabulary(), main)
     put(config, {"eos_token": value, "bos_token": "<s>"})
     assert dict(formats.load(main).roles) == {"bos": 256}
-    with pytest.raises(FormatError, match=r"eos_token is .*; expected text"):
+    with pytest.raises(FormatError, match=r"eos_token is .*; expected a string"):
         formats.save(vocabulary(ROLES), main, overwrite=True)
 
 

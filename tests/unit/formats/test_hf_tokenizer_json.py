@@ -395,7 +395,7 @@ def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
         (r"(a", r"without '\)'"),
         (r"a)", r"without '\('"),
         (r"a**|.", "with nothing to repeat"),
-        ("(" * 80 + "a" + ")" * 80, "fifty others"),
+        ("(" * 80 + "a" + ")" * 80, "50 others"),
     ],
 )
 def test_patterns_that_oniguruma_reads_differently_are_refused_by_construct(
@@ -625,8 +625,8 @@ def changed(*keys: str | int, to: object) -> Change:
         ),
         (changed("model", "type", to="Unigram"), "Unigram"),
         (changed("model", "dropout", to=0.1), "dropout"),
-        (changed("model", "end_of_word_suffix", to="</w>"), "another token at the end"),
-        (changed("model", "continuing_subword_prefix", to="##"), "another token at the start"),
+        (changed("model", "end_of_word_suffix", to="</w>"), "a different token at the end"),
+        (changed("model", "continuing_subword_prefix", to="##"), "a different token at the start"),
         (changed("model", "novel", to=1), "'novel'"),
         (changed("novel", to=1), "'novel'"),
         (changed("added_tokens", to=[added("é", 0xE9)]), "byte letters"),
@@ -655,7 +655,7 @@ def test_what_is_not_understood_is_refused_by_name(
     [
         (changed("version", to="2.0"), "version is '2.0'"),
         (changed("added_tokens", to={}), "'added_tokens' is"),
-        (changed("added_tokens", to=[added("", 258)]), "expected text"),
+        (changed("added_tokens", to=[added("", 258)]), "expected a non-empty string"),
         (changed("added_tokens", to=[added("<s>", 258)] * 2), "listed twice"),
         (changed("added_tokens", to=[added("<s>", True)]), "expected an integer"),
         (changed("post_processor", to=template("$A", "x", ids={})), "'special_tokens' do not"),
@@ -667,7 +667,7 @@ def test_what_is_not_understood_is_refused_by_name(
         (changed("post_processor", to={"type": "TemplateProcessing"}), "no key 'special_tokens'"),
         (changed("post_processor", to={"type": "BertProcessing", "cls": ["x"]}), "'cls' is"),
         (changed("pre_tokenizer", to=split({"Regex": "a|."}, "Odd")), "expected one of Isolated"),
-        (changed("pre_tokenizer", to=split({"String": ""})), "expected text"),
+        (changed("pre_tokenizer", to=split({"String": ""})), "expected a non-empty string"),
         (changed("added_tokens", to=[{"id": 1, "content": "x"}]), "no key 'single_word'"),
         (changed("model", to=[]), "model is"),
         (changed("model", "vocab", to=[]), "the vocabulary is"),

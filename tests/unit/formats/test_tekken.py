@@ -105,8 +105,8 @@ def config(**changes: Any) -> Change:
         (config(default_num_special_tokens=19, default_vocab_size=278), "at least 20"),
         (config(default_num_special_tokens=-1), "'default_num_special_tokens' is -1"),
         (config(default_vocab_size=True), "'default_vocab_size' is True"),
-        (config(default_vocab_size=900), "uses 878 tokens, and it lists 259"),
-        (config(default_vocab_size=100), "uses 78 tokens"),
+        (config(default_vocab_size=900), "imply 878 tokens, but it lists 259"),
+        (config(default_vocab_size=100), "imply 78 tokens"),
         (
             config(default_vocab_size=4_000_000_259, default_num_special_tokens=4_000_000_000),
             "at most 259, the number of other tokens",

@@ -374,7 +374,7 @@ def test_every_truncation_of_a_sidecar_is_a_format_error(tmp_path: Path) -> None
             "merge 1 makes id 256",
         ),
         (Vocabulary(dict(enumerate([*BYTES, b"abc"]))), "cannot be made by merging"),
-        (Vocabulary(dict(enumerate([*BYTES, b"ab"]))), "token 256, b'ab', from other parts"),
+        (Vocabulary(dict(enumerate([*BYTES, b"ab"]))), "token 256, b'ab', from different parts"),
         (
             Vocabulary(
                 dict(enumerate([*BYTES, b"ab", b"bc", b"abc"])),
