@@ -111,7 +111,7 @@ def _trim_heap() -> None:
 
 
 def training_bytes(distinct: int, distinct_bytes: int, new_ids: int) -> int:
-    """Return an upper bound on the memory of a training, not including the counts.
+    """Return an upper bound on the memory that training needs, not including the counts.
 
     Measured on prose, random words and random bytes, from 1,000 to 400,000 tokens. The pre-tokens
     and the lists of pair positions take up to 14 bytes per byte, a token with its Python values up
@@ -122,7 +122,7 @@ def training_bytes(distinct: int, distinct_bytes: int, new_ids: int) -> int:
 
 
 def check_training(memory: Memory, distinct: int, distinct_bytes: int, new_ids: int) -> None:
-    """Raise if a training may need more than the budget."""
+    """Raise if training may need more than the budget."""
     budget = parse_memory(memory)
     resident = resident_bytes()
     needed = resident + training_bytes(distinct, distinct_bytes, new_ids)

@@ -51,13 +51,13 @@ def train(
             with its pattern and get the ids after its highest.
         bos, eos, pad, unk: the special tokens with these roles; added to the special tokens if they
             are not among them.
-        checkpoint: a folder for the counts and the merges so far. If the training is interrupted,
+        checkpoint: a folder for the counts and the merges so far. If training is interrupted,
             the same call resumes it and gives the same tokenizer; other arguments or changed files
             are refused. Remove the folder when you have saved the result.
         prune: ignore pre-tokens that occur less often than this; see `Counts.prune`.
         num_threads: default: one per processor. The result does not depend on it.
         memory: a budget for the whole process, such as "2GB" (a number is bytes). Counts that do
-            not fit go to disk; a training that does not fit is refused. The result does not
+            not fit go to disk; training that may not fit is refused. The result does not
             depend on it.
         progress: called with TrainingEvents: count (bytes read), start, merge (every 100),
             complete.
@@ -96,7 +96,7 @@ def choose_recipe(
     roles: Mapping[str, str | None],
     changes: Mapping[str, Any],
 ) -> Recipe:
-    """Return the recipe of a training, with changed fields and declared roles."""
+    """Return the recipe of a training run, with changed fields and declared roles."""
     declared = {role: text for role, text in roles.items() if text is not None}
     if start is None:
         chosen = find_recipe("modern" if recipe is None else recipe)

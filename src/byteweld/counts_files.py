@@ -34,7 +34,7 @@ class Pruning:
     """Which rare pre-tokens were left out, and bounds on the error. Adding counts adds the bounds.
 
     A pre-token's count is too small by at most `word_error`. The count of a pair of tokens, at any
-    step of a training, is too small by at most `pair_error`: the count of the most frequent pair of
+    step of training, is too small by at most `pair_error`: the count of the most frequent pair of
     bytes in the pre-tokens that were left out.
     """
 

@@ -1,4 +1,4 @@
-"""Recipe: every choice in a training except the corpus and the size. Includes the presets."""
+"""Recipe: every choice in a training run except the corpus and the size. Includes the presets."""
 
 from __future__ import annotations
 

@@ -526,7 +526,7 @@ class Tokenizer:
 
     @property
     def training(self) -> Training | None:
-        """What the training did, or None if not known.
+        """What the training run did, or None if not known.
 
         It is known if the tokenizer was trained in this process, or loaded from a file that has a
         training report next to it (`tokenizer.training.json`), which `save` writes.
@@ -617,7 +617,7 @@ class Tokenizer:
         return EncodedText(tuple(spans(self._vocab, ids)), tuple(ends))
 
     def cut(self, vocab_size: int) -> Tokenizer:
-        """Return the tokenizer that the same training gives at a smaller size."""
+        """Return the tokenizer that the same training run gives at a smaller size."""
         training = self.training
         if training is None:
             raise UnsupportedError(

@@ -133,7 +133,7 @@ def test_another_training_is_refused_with_the_differences(run, expected, tmp_pat
     ]:
         result = run(*line, *change)
         assert result.code == 2
-        assert result.err.startswith("byteweld: point is the checkpoint of another training: ")
+        assert result.err.startswith("byteweld: point is the checkpoint of another run: ")
         assert words in result.err
     os.utime(tmp_path / "corpus.txt", ns=(1, 1))
     assert "corpus.txt' has changed" in run(*line).err

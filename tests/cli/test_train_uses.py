@@ -263,7 +263,7 @@ def test_a_checkpoint_of_the_command_is_resumed_by_python(run, corpus_file, monk
     )
     assert (events[0].kind, events[0].merges_completed >= 100) == ("start", True)
     assert tok == byteweld.load("whole.json")
-    with pytest.raises(ValueError, match="checkpoint of another training"):
+    with pytest.raises(ValueError, match="checkpoint of another run"):
         byteweld.train("corpus.txt", vocab_size=601, checkpoint="point")
 
 

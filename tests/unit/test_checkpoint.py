@@ -132,7 +132,7 @@ def test_counts_can_be_passed_and_must_be_the_same(corpus, tmp_path):
 )
 def test_other_arguments_are_refused_with_the_difference(corpus, tmp_path, change, words):
     train(corpus, tmp_path / "point", vocab_size=600)
-    with pytest.raises(ValueError, match="is the checkpoint of another training") as caught:
+    with pytest.raises(ValueError, match="is the checkpoint of another run") as caught:
         train(corpus, tmp_path / "point", **change)
     assert words in str(caught.value)
 
@@ -172,9 +172,9 @@ def test_a_checkpoint_needs_sources_that_can_be_read_again(tmp_path):
 def test_a_checkpoint_is_used_by_one_training_at_a_time(tmp_path):
     pytest.importorskip("fcntl", reason="there are no such locks on Windows")
     point = Checkpoint(tmp_path / "point", {})
-    with pytest.raises(ValueError, match="another training is using the checkpoint"):
+    with pytest.raises(ValueError, match="another run is using the checkpoint"):
         Checkpoint(tmp_path / "point", {})
-    with pytest.raises(ValueError, match="another training is using the checkpoint"):
+    with pytest.raises(ValueError, match="another run is using the checkpoint"):
         Checkpoint(tmp_path / "point", {"vocab_size": 300})
     point.close()
     assert "vocab_size" not in (tmp_path / "point/checkpoint.json").read_text()

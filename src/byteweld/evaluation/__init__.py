@@ -167,7 +167,7 @@ def _is_utf8(token: bytes) -> bool:
 
 
 class CurvePoint(NamedTuple):
-    """The state of a training after some of its merges."""
+    """The state of a training run after some of its merges."""
 
     merges: int
     tokens: int  # in the corpus

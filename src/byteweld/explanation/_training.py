@@ -1,4 +1,4 @@
-"""Explain how merges are learned: every step of a training."""
+"""Explain how merges are learned: every step of a training run."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 plan        the size, the id layout and the vocabulary before the first merge
 run         count, merge, resume: what `byteweld.train` and the command both call
-cut         the same training at a smaller size
+cut         the result of the same run at a smaller size
 extend      which vocabularies can learn further merges, and with which recipe
-checkpoint  what an interrupted training resumes from
+checkpoint  what an interrupted run resumes from
 report      Training and TrainingEvent; the report file next to a vocabulary
 """
 

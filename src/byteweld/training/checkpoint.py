@@ -1,6 +1,6 @@
-"""Checkpoint: a folder from which an interrupted training resumes.
+"""Checkpoint: a folder from which an interrupted training run resumes.
 
-    checkpoint.json   what identifies the training: recipe, size, files
+    checkpoint.json   what identifies the run: recipe, size, files
     counts/           the counts, once all files have been read
     merges.log        16 bytes of magic, then 32 bytes per merge, appended as it is learned
 
@@ -42,7 +42,7 @@ _MAGIC = b"byteweld merges\n"
 _RECORD = struct.Struct("<IIIQQ")
 _CHECK = struct.Struct("<I")
 _RECORD_BYTES = _RECORD.size + _CHECK.size
-# The last record of a finished training has this id three times, why it stopped, and the number of
+# The last record of a finished run has this id three times, why it stopped, and the number of
 # tokens before the first merge.
 _END = 2**32 - 1
 _STOPS: tuple[Stop, ...] = ("size", "no pairs", "min frequency")
@@ -89,7 +89,7 @@ class Checkpoint:
         files: Iterable[str | os.PathLike[str]] = (),
         **facts: object,
     ) -> Checkpoint:
-        """Open or start the checkpoint of a training; the arguments are its facts.
+        """Open or start the checkpoint of a training run; the arguments are its facts.
 
         Files are identified by path, size and modification time.
         """
@@ -119,7 +119,7 @@ class Checkpoint:
         if (self.path / _COUNTS).is_dir():
             if counts is not self._counts and counts != Counts.load(self.path / _COUNTS):
                 raise ValueError(
-                    f"{self.path} is the checkpoint of a training on other counts; pass the same "
+                    f"{self.path} is the checkpoint of a run on other counts; pass the same "
                     "counts or another folder, or remove this one"
                 )
             return
@@ -143,7 +143,7 @@ class Checkpoint:
             self._sync()
 
     def finish(self, stop: Stop, first_tokens: int) -> None:
-        """Log that the training has finished."""
+        """Log that training has finished."""
         self.append([(_END, _END, _END, _STOPS.index(stop), first_tokens)])
         self._sync()
 
@@ -163,7 +163,7 @@ class Checkpoint:
                 return
             if found.get("format") != _FORMAT or (self.path / _COUNTS).exists():
                 raise ValueError(
-                    f"{self.path} is the checkpoint of another training: {'; '.join(differences)}; "
+                    f"{self.path} is the checkpoint of another run: {'; '.join(differences)}; "
                     "pass the same inputs and options or another folder, or remove this one"
                 )
             # No work is lost by starting over. The log may have merges: a process may have been
@@ -307,5 +307,5 @@ def _lock(file: BinaryIO, path: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise ValueError(
-            f"another training is using the checkpoint {path}; wait for it, or pass another folder"
+            f"another run is using the checkpoint {path}; wait for it, or pass another folder"
         ) from None

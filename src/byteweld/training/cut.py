@@ -1,4 +1,4 @@
-"""Cut a training: the vocabulary that the same training gives at a smaller size."""
+"""Cut a vocabulary to what the same training run would have made at a smaller size."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def cut_training(
 
 
 def _starts_from(plan: Plan, vocab: Vocabulary) -> bool:
-    """Whether a training with this plan could have made the vocabulary."""
+    """Whether training with this plan could have made the vocabulary."""
     specials = {*plan.base.special_tokens, *plan.specials_after}
     return (
         plan.base.tokens.items() <= vocab.tokens.items()

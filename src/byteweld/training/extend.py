@@ -34,7 +34,7 @@ def check_extendable(vocab: Vocabulary) -> None:
 
 
 def check_order(vocab: Vocabulary) -> None:
-    """Raise if no training could have made this list of merges.
+    """Raise if no training run could have made this list of merges.
 
     Training makes each token once, after its parts. Only then is encoding the same as applying the
     merges one after another, which is how training continues.
@@ -44,7 +44,7 @@ def check_order(vocab: Vocabulary) -> None:
         if new in rank_of:
             raise UnsupportedError(
                 f"this tokenizer cannot be extended: merges {rank_of[new]} and {rank} both make "
-                f"token {new}, which no training does"
+                f"token {new}, which training never does"
             )
         rank_of[new] = rank
     made = {i for i, token in vocab.ordinary() if len(token) == 1}

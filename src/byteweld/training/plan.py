@@ -1,4 +1,4 @@
-"""The plan of a training: its size, its id layout, and the vocabulary before the first merge.
+"""The plan of a training run: its size, its id layout, and the vocabulary before the first merge.
 
 Pure Python. The engine's trainer and the reference follow the same plan.
 """

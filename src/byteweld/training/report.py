@@ -1,4 +1,4 @@
-"""Training: what a training did, and its report, which is saved next to the vocabulary.
+"""Training: what a training run did, and its report, saved next to the vocabulary.
 
 The report of `tokenizer.json` is `tokenizer.training.json`. It holds what the vocabulary's own file
 cannot: the corpus, the recipe, the count of every merge, the timings. The fingerprint in it
@@ -59,7 +59,7 @@ class TrainingEvent(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The vocabulary that a training extended: its ids stay the same, new ids follow them."""
+    """The vocabulary that a training run extended: its ids stay the same, new ids follow them."""
 
     fingerprint: str
     tokens: int
@@ -69,7 +69,7 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What a training did. Fields that are unknown are None."""
+    """What a training run did. Unknown fields are None."""
 
     recipe: Recipe
     vocab_size: int
@@ -120,7 +120,7 @@ class Training:
     def save(
         self, path: str | os.PathLike[str], vocab: Vocabulary, *, overwrite: bool = False
     ) -> None:
-        """Write the report of the training that made `vocab`, usually to its `report_path`.
+        """Write the report of the run that made `vocab`, usually to its `report_path`.
 
         The file is JSON and is written atomically.
         """
@@ -142,7 +142,7 @@ class Training:
 
     @staticmethod
     def load(path: str | os.PathLike[str], vocab: Vocabulary) -> Training:
-        """Read the report of the training that made `vocab`; raise if it is about another one."""
+        """Read the report of the run that made `vocab`; raise if it is about another one."""
         file = Path(path)
         report = _json.parse_object(_json.read_file(file), file)
         found = _json.require(report, "format", file, "the report")

@@ -1,4 +1,4 @@
-"""Run a training: count, merge, resume. `byteweld.train` and the command both call `run`."""
+"""Run training: count, merge, resume. `byteweld.train` and the command both call `run`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Progress = Callable[[TrainingEvent], object]
 
 
 class Result(NamedTuple):
-    """The result of a training."""
+    """The result of a training run."""
 
     vocab: Vocabulary
     training: Training
