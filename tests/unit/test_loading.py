@@ -194,7 +194,7 @@ def test_an_encoding_takes_no_options(saved, folder):
     [
         ("cl10k_base", "no such file, and no encoding of that name; did you mean 'cl100k_base'"),
         ("mien", "did you mean 'mine'"),
-        ("CL100K_base", "did you mean 'cl100k_base'"),
+        ("CL100K_BASE", "did you mean 'cl100k_base'"),
         ("gpt-4o", "the encoding of that model is 'o200k_base'"),
         ("", "'': no such file; the name is empty"),
         ("nothing-like-it", "nothing-like-it: no such file, and no encoding of that name$"),
