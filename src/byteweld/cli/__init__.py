@@ -1,7 +1,7 @@
 """The command line: the table of verbs, main(), exit codes.
 
-Only the module of the chosen verb is imported. Exit codes: 0 done; 1 the answer is no; 2 failure or
-wrong use, with one line on stderr; 130 interrupted. A broken pipe is no failure.
+Only the module of the chosen verb is imported. Exit codes: 0 success; 1 the answer is no; 2 error
+or wrong usage, with one line on stderr; 130 interrupted. A broken pipe does not change the code.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ _INTRODUCTION = """\
 
 Generated from the help texts by `python -m byteweld.cli._docs`; do not edit.
 
-Data goes to stdout, messages to stderr. `-` is standard input, which is read byte for byte.
-Exit codes: 0 success, 1 the answer is no, 2 error or wrong usage, 130 interrupted. A broken pipe
-counts as success. Nothing is overwritten without `--force`, except that `quickstart` replaces the
+Data goes to stdout, messages to stderr. `-` is standard input, which is read byte for byte. Exit
+codes: 0 success, 1 the answer is no, 2 error or wrong usage, 130 interrupted. A broken pipe does
+not change the code. Nothing is overwritten without `--force`, except that `quickstart` replaces the
 files in its own folder. Long-running verbs show a progress bar on a terminal and an occasional line
 elsewhere. `NO_COLOR` turns colors off; `FORCE_COLOR` turns them on even if stdout is not a
 terminal.
