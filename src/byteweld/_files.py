@@ -1,4 +1,7 @@
-"""Atomic writes: a file or folder appears whole or not at all, and replaces nothing by default."""
+"""Files of every kind: atomic writes, and the suffixes of compressed files.
+
+A file or folder appears whole or not at all, and replaces nothing by default.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
+
+# The engine recognizes compression by content, and skips these when it looks for `.jsonl`.
+COMPRESSED_SUFFIXES: Final = (".gz", ".zst", ".xz")
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = False) -> None:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from byteweld import formats
+from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.errors import FormatError, nearest
-from byteweld.formats._json import COMPRESSED_SUFFIXES, read_file
+from byteweld.formats._json import read_file
 from byteweld.formats._sidecar import SUFFIX, sidecar_path
 from byteweld.known_encodings import (
     PUBLIC_ENCODINGS,

@@ -13,6 +13,7 @@ import pytest
 
 import byteweld
 from byteweld import CorpusError
+from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.corpus import Corpus, open_corpus
 
 
@@ -302,8 +303,8 @@ def test_compression_is_recognized_by_content_whatever_the_name(tmp_path, compre
     for name in ("x.txt", "x.txt.gz", "x.dat"):
         assert documents(write(tmp_path, compress(content), name)) == [content]
     jsonl = b'{"text": "one"}\n{"text": "two"}\n'
-    for name in ("x.jsonl.gz", "x.jsonl.zst", "x.jsonl.xz"):
-        assert documents(write(tmp_path, compress(jsonl), name)) == [b"one", b"two"]
+    for suffix in COMPRESSED_SUFFIXES:
+        assert documents(write(tmp_path, compress(jsonl), f"x.jsonl{suffix}")) == [b"one", b"two"]
 
 
 def test_archives_with_several_members_are_read_to_the_end(tmp_path):

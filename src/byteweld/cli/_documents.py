@@ -6,11 +6,11 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
 from byteweld.corpus import Corpus, open_corpus
 from byteweld.corpus import Reading as CorpusReading
-from byteweld.formats._json import COMPRESSED_SUFFIXES
 
 TEXT = "--text"  # the file name shown for text given as an argument
 _SHOWN_EXTENSIONS = 5

@@ -12,16 +12,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.cli import _errors, _output
+from byteweld.corpus import FOLDER_EXTENSIONS
 
 STDIN = "-"
 _BLOCK_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
 # An argument that ends in one of these is taken for a file name.
 _EXTENSIONS = frozenset(
-    ".txt .md .rst .html .xml .svg .json .jsonl .ndjson .csv .tsv .log .tex .py .rs .js .ts .c .h "
-    ".cpp .java .go .sh .toml .yaml .yml .gz .zst .xz .parquet .tiktoken".split()
-)
+    ".rst .csv .tsv .log .tex .py .rs .js .ts .c .h .cpp .java .go .sh .toml .yaml .yml "
+    ".parquet .tiktoken".split()
+).union(FOLDER_EXTENSIONS, COMPRESSED_SUFFIXES)
 
 
 def sources(verb: str, given: Sequence[str] | None, text: str | None) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, NamedTuple, cast, get_args
 import byteweld
 from byteweld.cli import _errors
 from byteweld.cli._command import Argument, Option
+from byteweld.corpus import FOLDER_EXTENSIONS, ReadingOptions
 from byteweld.corpus import OnError as ErrorPolicy
-from byteweld.corpus import ReadingOptions
 from byteweld.recipes import TieBreak as TieRule
 
 _RECIPE = "Recipe"
@@ -229,7 +229,7 @@ Ext = Annotated[
         "--ext",
         metavar="LIST",
         help="File extensions to read in folders, such as .svg,.txt; * for all files. "
-        "Default: .svg .txt .xml .html .md .json .jsonl .ndjson (recipe ck: the first six).",
+        f"Default: {' '.join(FOLDER_EXTENSIONS)} (recipe ck: the first six).",
         group=_READING,
     ),
 ]

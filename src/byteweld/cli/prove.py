@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import byteweld
 from byteweld import peers, proof
+from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.cli import DONE, FAILED, NO, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
-from byteweld.formats._json import COMPRESSED_SUFFIXES
 from byteweld.render import around, visible
 
 if TYPE_CHECKING:

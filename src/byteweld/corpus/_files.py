@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from byteweld._files import COMPRESSED_SUFFIXES
+
 # The files that are read in a folder, unless `ext` or the recipe says otherwise.
 FOLDER_EXTENSIONS = (".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson")
-_COMPRESSED = (".gz", ".zst", ".xz")
 _GLOB_CHARACTERS = frozenset("*?[")
 # Longer strings cannot be paths, and the file system would refuse them with a raw OSError.
 _MAX_PATH_BYTES = 4096
@@ -133,7 +134,7 @@ def _has_content(entry: os.DirEntry[str]) -> bool:
 def _extension(name: str) -> str:
     """Return the extension of the uncompressed file: `.jsonl` for `a.jsonl.zst`."""
     lowered = name.lower()
-    for suffix in _COMPRESSED:
+    for suffix in COMPRESSED_SUFFIXES:
         lowered = lowered.removesuffix(suffix)
     dot = lowered.rfind(".")
     return lowered[dot:] if 0 < dot < len(lowered) - 1 else ""

@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
+from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.vocab import MAX_ID
 
-COMPRESSED_SUFFIXES: Final = (".gz", ".zst", ".xz")
 MAX_FILE_BYTES: Final = 1 << 30  # the largest known vocabularies have 20 MB
 
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")

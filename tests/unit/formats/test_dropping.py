@@ -11,7 +11,7 @@ from byteweld.errors import UnsupportedError
 from byteweld.formats import dropping
 from byteweld.formats.dropping import DROPPABLE, drop, droppable, find_drops
 from byteweld.vocab import AddedToken, Split, Vocabulary
-from tests.unit.formats.test_registry import BYTES, EXTRAS, holder
+from tests.helpers.vocabularies import BYTES, EXTRAS, holder
 
 SPECIALS = {"<s>": 256, "</s>": 257}
 TOKENS = BYTES | {256: b"<s>", 257: b"</s>", 258: b"ab"}

@@ -10,7 +10,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -20,8 +20,9 @@ from byteweld import Tokenizer, patterns
 from byteweld._byte_letters import BYTE_TO_CHAR, bytes_to_chars
 from byteweld.errors import UnsupportedError
 from byteweld.formats import hf_tokenizer_json as hf
+from byteweld.formats._hf_normalizer import _STEPS
 from byteweld.formats._hf_steps import DIGITS, PUNCTUATION
-from byteweld.vocab import AddedToken, Replace, Split, Vocabulary
+from byteweld.vocab import AddedToken, NormalForm, Replace, Split, Vocabulary
 from tests.helpers.strategies import examples
 
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
@@ -283,6 +284,10 @@ def test_steps_that_no_byte_level_makes_are_refused(tmp_path: Path, steps: list[
 # ---------------------------------------------------------------------- the normalizer
 
 
+def test_every_named_normalizer_has_a_type_in_the_file() -> None:
+    assert sorted(map(str, _STEPS.values())) == sorted(get_args(NormalForm))
+
+
 @pytest.mark.parametrize(
     ("steps", "expected"),
     [
@@ -504,7 +509,7 @@ SPLITS = st.one_of(
 )
 NORMALIZERS = st.sampled_from(
     [
-        *({"type": name} for name in ("NFC", "NFD", "NFKC", "NFKD", "Lowercase")),
+        *({"type": name} for name in _STEPS),
         replace("Regex", r"\s+", " "),
         replace("String", "e", "é"),
         replace("Regex", "[<>]", ""),

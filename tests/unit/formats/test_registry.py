@@ -14,59 +14,8 @@ import pytest
 import byteweld
 from byteweld import formats, patterns
 from byteweld.errors import FormatError, UnsupportedError
-from byteweld.vocab import AddedToken, Split, Vocabulary
-
-BYTES = {byte: bytes([byte]) for byte in range(256)}
-AB = Vocabulary(BYTES | {256: b"ab"}, [(97, 98, 256)])
-
-
-# Vocabularies with one of the extras each.
-SPECIAL = BYTES | {256: b"<s>"}
-EXTRAS = {
-    "added token flags": Vocabulary(SPECIAL, added_tokens=[AddedToken("<s>", 256, lstrip=True)]),
-    "shared ids": Vocabulary(SPECIAL, special_tokens={"<s>": 256, "<t>": 256}),
-    "twin tokens": Vocabulary(
-        BYTES | {256: "日".encode()[:2], 257: "日".encode(), 258: "日".encode()},
-        [(0xE6, 0x97, 256), (256, 0xA5, 258)],
-    ),
-    "empty token": Vocabulary(BYTES | {256: b""}, ranking="ranks"),
-    "normalizer": Vocabulary(BYTES, normalizer=["nfc"]),
-    "prefix space": Vocabulary(BYTES, steps=["prefix-space"]),
-    "steps": Vocabulary(BYTES, steps=[Split("[0-9]", "contiguous")]),
-    "template": Vocabulary(SPECIAL, special_tokens={"<s>": 256}, template=((256,), ())),
-    "partial alphabet": Vocabulary({97: b"a"}, alphabet="partial"),
-}
-
-
-def holder(name: str) -> Vocabulary:
-    """Return a vocabulary that a format can hold."""
-    if name == "bpetite":
-        return Vocabulary(
-            BYTES | {256: b"ab", 257: b"<|endoftext|>"},
-            [(97, 98, 256)],
-            special_tokens={"<|endoftext|>": 257},
-            pattern=patterns.GPT2,
-        )
-    if name == "bpe1":
-        roles = {role: 256 + n for n, role in enumerate(("bos", "eos", "pad", "unk"))}
-        texts = {f"<|{role}|>": i for role, i in roles.items()}
-        return Vocabulary(
-            BYTES | {i: text.encode() for text, i in texts.items()},
-            special_tokens=texts,
-            roles=roles,
-        )
-    if name == "ck":
-        roles = {role: n for n, role in enumerate(("unk", "bos", "eos", "pad"))}
-        texts = {f"<|{role}|>": i for role, i in roles.items()}
-        return Vocabulary(
-            {i: text.encode() for text, i in texts.items()} | {4 + b: t for b, t in BYTES.items()},
-            special_tokens=texts,
-            roles=roles,
-            pattern=patterns.GPT2,
-        )
-    if name == "tekken":
-        return Vocabulary(AB.tokens, AB.merge_ids, pattern=patterns.GPT2)
-    return AB
+from byteweld.vocab import Vocabulary
+from tests.helpers.vocabularies import AB, BYTES, EXTRAS, holder
 
 
 def test_every_module_keeps_the_contract() -> None:
