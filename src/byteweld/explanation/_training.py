@@ -21,13 +21,13 @@ from byteweld.reference.train import (
     Ids,
     LearnedMerge,
     Pair,
-    StopReason,
     TrainStep,
     count_pretokens,
     in_tie_order,
     train,
 )
 from byteweld.render import Displayable, amount, more_line, namer, visible
+from byteweld.training import Stop
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _RULES: dict[TieBreak, str] = {
     "smallest-bytes": "the smallest pair of byte strings wins, left before right",
 }
 
-_STOPS: dict[StopReason, str] = {
+_STOPS: dict[Stop, str] = {
     "size": "the vocabulary has the requested size",
     "no pairs": "no pair can merge",
     "min frequency": "the highest count is below min_frequency",
@@ -92,7 +92,7 @@ class TrainingExplanation(Displayable):
     corpus: tuple[PretokenRow, ...]  # before the first merge
     total_pretokens: int  # distinct; merging never makes two of them equal
     steps: tuple[TrainingStep, ...]
-    stopped: StopReason
+    stopped: Stop
 
     @property
     def merges(self) -> tuple[LearnedMerge, ...]:

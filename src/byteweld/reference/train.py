@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from byteweld.errors import CorpusError
 from byteweld.recipes import Recipe, TieBreak
 from byteweld.reference.pretokenize import pretokenize, split_specials
+from byteweld.training import Stop
 from byteweld.training.plan import make_plan
 from byteweld.vocab import Vocabulary
 
 Pair = tuple[int, int]
 Ids = tuple[int, ...]  # a pre-token as the ids of its tokens so far
-StopReason = Literal["size", "no pairs", "min frequency"]
 
 
 class LearnedMerge(NamedTuple):
@@ -45,7 +45,7 @@ class Trained(NamedTuple):
 
     vocab: Vocabulary
     merges: tuple[LearnedMerge, ...]
-    stopped: StopReason
+    stopped: Stop
 
 
 def count_pretokens(documents: Iterable[bytes], recipe: Recipe) -> dict[bytes, int]:
@@ -131,7 +131,7 @@ def train(
         _to_ids(p, plan.base.ids): count for p, count in counts.items() if count
     }
     merges: list[LearnedMerge] = []
-    stopped: StopReason = "size"
+    stopped: Stop = "size"
     while new_ids_left:
         pair_counts = {
             (left, right): count

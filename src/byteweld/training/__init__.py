@@ -10,10 +10,11 @@ report      Training and TrainingEvent; the report file next to a vocabulary
 
 from byteweld.training.report import (
     Start,
+    Stop,
     Training,
     TrainingEvent,
     load_report,
     report_path,
 )
 
-__all__ = ["Start", "Training", "TrainingEvent", "load_report", "report_path"]
+__all__ = ["Start", "Stop", "Training", "TrainingEvent", "load_report", "report_path"]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib
 import json
 import os
 import shutil
@@ -21,11 +20,12 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args
 
 from byteweld._files import write_atomic
 from byteweld._native import __version__
 from byteweld.counts import Counts, Memory
+from byteweld.counts_files import arrow
 from byteweld.errors import FormatError
 from byteweld.formats import _json
 from byteweld.recipes import Recipe
@@ -45,7 +45,7 @@ _RECORD_BYTES = _RECORD.size + _CHECK.size
 # The last record of a finished run has this id three times, why it stopped, and the number of
 # tokens before the first merge.
 _END = 2**32 - 1
-_STOPS: tuple[Stop, ...] = ("size", "no pairs", "min frequency")
+_STOPS: tuple[Stop, ...] = get_args(Stop)  # the log stores an index
 _SYNC_SECONDS = 1.0
 # Above this number, files are identified by a single digest instead of one by one.
 _MAX_LISTED_FILES = 10_000
@@ -66,7 +66,7 @@ class Checkpoint:
         self._counts: Counts | None = None
         self._logged = 0
         self._synced = time.monotonic()
-        _check_arrow()
+        arrow()  # now, not after the work; and so that a memory budget includes it
         self.path.mkdir(parents=True, exist_ok=True)
         _check_ours(self.path)
         self._log = (self.path / _LOG).open("a+b", buffering=0)
@@ -284,17 +284,6 @@ def _file_difference(was: list[Any], now: list[Any]) -> str:
         if old[2] != new[2]:
             return f"the file {old[0]!r} has changed"
     return f"there were {len(was)} files, now there are {len(now)}"
-
-
-def _check_arrow() -> None:
-    """Raise now, not after the work, if pyarrow is missing."""
-    try:
-        importlib.import_module("pyarrow.parquet")  # now, so that a memory budget includes it
-    except ImportError as error:
-        raise ImportError(
-            "a checkpoint stores counts as Parquet files; "
-            "install pyarrow with: pip install 'byteweld[arrow]'"
-        ) from error
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
