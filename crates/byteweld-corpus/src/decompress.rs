@@ -14,6 +14,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 const GZIP: &[u8] = &[0x1F, 0x8B];
 const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 const XZ: &[u8] = &[0xFD, b'7', b'z', b'X', b'Z', 0];
+/// The suffixes of the names of compressed files.
+pub(crate) const SUFFIXES: [&str; 3] = [".gz", ".zst", ".xz"];
 /// Formats that are rejected instead of being read as text.
 const UNSUPPORTED: [(&[u8], &str); 4] = [
     (b"BZh91AY&SY", "bzip2 archive"),

@@ -404,7 +404,6 @@ fn is_unreadable_file(error: &Error) -> bool {
 /// Whether a file's name ends in a suffix of JSON lines, optionally compressed.
 fn is_json_lines(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let name =
-        [".gz", ".zst", ".xz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let name = decompress::SUFFIXES.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     name.ends_with(".jsonl") || name.ends_with(".ndjson")
 }

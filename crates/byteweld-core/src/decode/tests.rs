@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::testing::cases;
 
 fn tokens(of: &[&[u8]]) -> TokenTable {
     let tokens: Vec<_> = (0..).zip(of).map(|(id, token)| (2 * id, token.to_vec())).collect();
@@ -56,6 +57,8 @@ fn a_buffer_of_the_wrong_size_is_rejected() {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn fixed_size_copies_decode_as_exact_ones(
         of in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 1..20),

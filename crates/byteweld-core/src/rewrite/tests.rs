@@ -8,6 +8,7 @@ use unicode_normalization_alignments::UnicodeNormalization;
 
 use super::*;
 use crate::pretoken::Pretokenizer;
+use crate::testing::cases;
 
 fn normalizer(form: Form) -> Normalizer {
     Normalizer::new(vec![NormalizerStep::Form(form)])
@@ -188,6 +189,8 @@ fn inside_a_range_a_special_is_found_even_if_a_longer_one_crosses_its_end() {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn the_normal_form_of_stretches_is_the_normal_form_of_the_text(
         text in "[a-e\u{300}-\u{304}\u{323}\u{1100}-\u{1112}\u{1161}-\u{1165}\u{11a8}가각ſﬁ①éÅ\u{212b}中 ]{0,24}"
