@@ -25,6 +25,7 @@ __all__ = [
     "__version__",
     "canonical_pattern",
     "decompress",
+    "decompress_head",
     "is_compressed",
     "recover_merges",
     "train",
@@ -216,6 +217,7 @@ class Encoder:
 
 def is_compressed(head: bytes) -> bool: ...
 def decompress(data: bytes, limit: int) -> bytes: ...
+def decompress_head(data: bytes, size: int) -> bytes: ...
 def canonical_pattern(pattern: str) -> str | None: ...
 def recover_merges(
     tokens: Sequence[tuple[int, bytes]],

@@ -52,6 +52,13 @@ pub fn decompress(data: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
+/// Decompresses at most the first `size` bytes of a file in memory.
+pub fn decompress_head(data: &[u8], size: usize) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    decoder(data)?.take(size as u64).read_to_end(&mut out)?;
+    Ok(out)
+}
+
 fn decoder<'a>(mut reader: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let head = reader.fill_buf()?;
     if let Some((_, name)) = UNSUPPORTED.iter().find(|(magic, _)| head.starts_with(magic)) {

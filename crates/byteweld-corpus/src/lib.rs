@@ -15,6 +15,6 @@ mod json;
 mod reader;
 mod utf8;
 
-pub use decompress::{decompress, is_compressed};
+pub use decompress::{decompress, decompress_head, is_compressed};
 pub use error::{Error, Result};
 pub use reader::{OnError, Options, ReadStatus, Reader, Unit};

@@ -31,6 +31,19 @@ pub(crate) fn decompress<'py>(
     }
 }
 
+/// Decompresses at most the first `size` bytes of a file; ValueError if they are damaged.
+#[pyfunction]
+pub(crate) fn decompress_head<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    size: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    match py.detach(|| byteweld_corpus::decompress_head(data, size)) {
+        Ok(head) => Ok(PyBytes::new(py, &head)),
+        Err(error) => Err(PyValueError::new_err(error.to_string())),
+    }
+}
+
 /// How to read files. A separator overrides the unit.
 pub(crate) fn options(
     unit: ByName<Unit>,

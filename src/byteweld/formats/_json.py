@@ -29,12 +29,7 @@ show = _SHOWN.repr
 
 def read_file(path: Path) -> bytes:
     """Read a whole file, decompressed, unless it is larger than any vocabulary."""
-    size = path.stat().st_size
-    if size > MAX_FILE_BYTES:
-        raise FormatError(
-            f"the file has {size} bytes; expected at most {MAX_FILE_BYTES}", path=path
-        )
-    data = path.read_bytes()
+    data = _read_stored(path)
     from byteweld import _native  # the engine, loaded only when files are read
 
     if not _native.is_compressed(data):
@@ -42,16 +37,34 @@ def read_file(path: Path) -> bytes:
     try:
         return _native.decompress(data, MAX_FILE_BYTES)
     except ValueError as error:
-        raise FormatError(f"the file cannot be decompressed: {error}", path=path) from None
+        raise _damaged(path, error) from None
 
 
 def read_head(path: Path, size: int) -> bytes:
-    """Read the first bytes of a file, decompressed."""
+    """Read the first bytes of a file, decompressed; the rest is not decompressed."""
     with path.open("rb") as file:
         head = file.read(size)
     from byteweld import _native  # as above
 
-    return read_file(path)[:size] if _native.is_compressed(head) else head
+    if not _native.is_compressed(head):
+        return head
+    try:
+        return _native.decompress_head(_read_stored(path), size)
+    except ValueError as error:
+        raise _damaged(path, error) from None
+
+
+def _read_stored(path: Path) -> bytes:
+    size = path.stat().st_size
+    if size > MAX_FILE_BYTES:
+        raise FormatError(
+            f"the file has {size} bytes; expected at most {MAX_FILE_BYTES}", path=path
+        )
+    return path.read_bytes()
+
+
+def _damaged(path: Path, error: ValueError) -> FormatError:
+    return FormatError(f"the file cannot be decompressed: {error}", path=path)
 
 
 def plain_path(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import inspect
 import subprocess
@@ -207,3 +208,17 @@ def test_what_is_refused_before_the_first_merge_is_refused_after_training(recipe
 
     smallest = byteweld.RECIPES[recipe].minimum_size
     assert refused(smallest) == refused(smallest + 10) != set(formats.FORMATS)
+
+
+def test_recognizing_a_compressed_file_decompresses_only_its_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = tmp_path / "bomb.tiktoken.gz"
+    bomb.write_bytes(gzip.compress(b"\0" * (8 << 20)))
+    monkeypatch.setattr("byteweld.formats._json.MAX_FILE_BYTES", 1 << 20)
+    with pytest.raises(byteweld.FormatError, match="format of this file is unknown"):
+        formats.recognize(bomb)
+    damaged = tmp_path / "damaged.tiktoken.gz"
+    damaged.write_bytes(gzip.compress(b"abc " * 1000)[:20])
+    with pytest.raises(byteweld.FormatError, match="cannot be decompressed"):
+        formats.recognize(damaged)
