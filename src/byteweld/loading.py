@@ -26,6 +26,7 @@ SUFFIX: Final = ".byteweld"
 MAX_CACHED: Final = 32  # files; the oldest are deleted
 _MAGIC: Final = b"byteweld compiled 1\n"
 _DIGEST_BYTES: Final = 32
+_MAX_NAME_BYTES: Final = 255
 
 
 def load(
@@ -50,6 +51,8 @@ def load(
     if not os.fspath(path):
         raise FileNotFoundError("'': no such file; the name is empty")
     file = Path(path)
+    if len(os.fsencode(file.name)) > _MAX_NAME_BYTES:
+        raise FileNotFoundError(f"{file.name[:40]}...: no such file; the name is too long for one")
     if file.name == os.fspath(path) and not file.exists():
         tok = _load_by_name(file, format, options)
         if tok is not None:

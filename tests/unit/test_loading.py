@@ -289,3 +289,9 @@ def test_a_real_rank_file_is_loaded_compressed_and_without_options(shared):
     tok = byteweld.load(shared / "vocabs" / "tiktoken" / "r50k_base.tiktoken.gz")
     assert tok.name == "r50k_base" and tok.eot_token == 50256
     assert tok.encode("Hello, world!") == [15496, 11, 995, 0]
+
+
+def test_a_name_that_is_too_long_is_a_missing_file():
+    for name in ("x" * 256, "é" * 200, "folder/" + "x" * 5000):
+        with pytest.raises(FileNotFoundError, match="no such file; the name is too long"):
+            byteweld.load(name)
