@@ -15,6 +15,11 @@ BYTE_TO_CHAR: dict[int, str] = {byte: chr(byte) for byte in _VISIBLE} | {
 # In the order of the letters, which is that of Hugging Face's byte ids.
 BYTES_BY_LETTER = bytes(byte for _, byte in sorted((c, b) for b, c in BYTE_TO_CHAR.items()))
 CHAR_TO_BYTE: dict[str, int] = {char: byte for byte, char in BYTE_TO_CHAR.items()}
+# ck intends GPT-2's letters, but shifts unprintable bytes by 0x100, and does not shift 0xAD: 35
+# bytes have other letters.
+CK_BYTE_TO_CHAR: dict[int, str] = {
+    byte: chr(0x100 + byte if byte <= 0x20 or 0x7F <= byte <= 0xA0 else byte) for byte in range(256)
+}
 
 
 def bytes_to_chars(token: bytes) -> str:

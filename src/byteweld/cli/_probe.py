@@ -9,6 +9,7 @@ import byteweld
 from byteweld._text import batches
 from byteweld.cli import _input
 from byteweld.proof import Position, first_difference, ids_of
+from byteweld.vocab import ASCII_BYTES
 
 if TYPE_CHECKING:
     from byteweld.proof import Encoded
@@ -116,13 +117,10 @@ def _texts(vocab: byteweld.Vocabulary, corpus: Iterable[bytes]) -> Iterator[byte
         b"".join(HARD_STRINGS),
     ]
     if vocab.alphabet == "ascii" and "unk" not in vocab.roles:
-        probes = [text for text in probes if _is_ascii(text)]  # both reject the others
+        # Both reject any other byte.
+        probes = [text for text in probes if not text.translate(None, ASCII_BYTES)]
     yield from probes
     yield from corpus
-
-
-def _is_ascii(text: bytes) -> bool:
-    return all(0x20 <= byte < 0x7F or byte in b"\t\n\r" for byte in text)
 
 
 def _compare_ids(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from byteweld._byte_letters import BYTE_TO_CHAR, chars_to_bytes
+from byteweld._byte_letters import BYTE_TO_CHAR, CK_BYTE_TO_CHAR, chars_to_bytes
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats._hf_fields import read_flag
 from byteweld.formats._json import (
@@ -49,10 +49,9 @@ _POSITION_KEYS: Final = {
 _BYTE_FALLBACK: Final = re.compile(r"<0x[0-9A-F]{2}>")
 _SKIPPED_MERGE: Final = "#version"  # `tokenizers` skips string merges that start like this
 
-# ck-bpe-train writes these 35 bytes with other letters than GPT-2; the two sets are disjoint.
-_CK_BYTES: Final = (*range(0x7F, 0xA1), 0xAD)
-_CK_LETTERS: Final = {byte: chr(0x100 + byte) if byte != 0xAD else "\xad" for byte in _CK_BYTES}
-_CK_TO_GPT2: Final = {ord(_CK_LETTERS[byte]): BYTE_TO_CHAR[byte] for byte in _CK_BYTES}
+# The bytes that ck-bpe-train writes with other letters; the two sets of letters are disjoint.
+_CK_BYTES: Final = [byte for byte in range(256) if CK_BYTE_TO_CHAR[byte] != BYTE_TO_CHAR[byte]]
+_CK_TO_GPT2: Final = {ord(CK_BYTE_TO_CHAR[byte]): BYTE_TO_CHAR[byte] for byte in _CK_BYTES}
 
 
 class Ids(Protocol):
@@ -147,7 +146,7 @@ def _check_merges(merges: list[tuple[str, str]], ids: Mapping[str, int], path: P
 
 def has_ck_letters(vocab: Ids) -> bool:
     """Whether a model writes `_CK_BYTES` as only ck-bpe-train does."""
-    return any(letter in vocab for letter in _CK_LETTERS.values()) and not any(
+    return any(CK_BYTE_TO_CHAR[byte] in vocab for byte in _CK_BYTES) and not any(
         BYTE_TO_CHAR[byte] in vocab for byte in _CK_BYTES
     )
 

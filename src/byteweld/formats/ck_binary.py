@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, NoReturn
 
 from byteweld import patterns
-from byteweld._byte_letters import BYTE_TO_CHAR
+from byteweld._byte_letters import BYTE_TO_CHAR, CK_BYTE_TO_CHAR
 from byteweld._files import write_atomic
 from byteweld.errors import FormatError, VocabularyError
 from byteweld.formats._json import parse_object, require_exactly, show
@@ -47,11 +47,10 @@ _KEYS: Final = ("schema", "mode", *_COUNTS, *FILES)
 _META_LIMIT: Final = 1 << 16  # several times the size of three paths of 4096 bytes
 _INT32_MAX: Final = 2**31 - 1
 
-# ck intends GPT-2's letters, but shifts unprintable bytes by 0x100, and does not shift 0xAD.
-_CK_LETTERS: Final = {
-    byte: chr(0x100 + byte if byte <= 0x20 or 0x7F <= byte <= 0xA0 else byte) for byte in range(256)
+_LETTERS: Final[Mapping[ByteMap, Mapping[int, str]]] = {
+    "ck": CK_BYTE_TO_CHAR,
+    "gpt2": BYTE_TO_CHAR,
 }
-_LETTERS: Final[Mapping[ByteMap, Mapping[int, str]]] = {"ck": _CK_LETTERS, "gpt2": BYTE_TO_CHAR}
 
 
 class _Meta(NamedTuple):
@@ -279,7 +278,7 @@ def _refuse_overlap(texts: _Texts, meta: _Meta) -> None:
     if count == 0:
         return
     first = texts.raw[meta.first_byte_id]
-    overlapped = _CK_LETTERS[count].encode() if count < 256 else (BUILT_IN[0] * 2).encode()
+    overlapped = CK_BYTE_TO_CHAR[count].encode() if count < 256 else (BUILT_IN[0] * 2).encode()
     if first == overlapped:
         texts.fail(
             meta.first_byte_id,
@@ -440,7 +439,7 @@ def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
 
 def _render(vocab: Vocabulary, max_piece_bytes: int) -> dict[str, bytes]:
     """Return the contents of the four files by name, in the order of writing: the JSON last."""
-    letters = _CK_LETTERS if vocab.alphabet == "bytes" else {}
+    letters = CK_BYTE_TO_CHAR if vocab.alphabet == "bytes" else {}
     num_special = len(vocab.special_tokens)
     texts = [
         token if token_id < num_special else token.decode("latin-1").translate(letters).encode()

@@ -61,7 +61,6 @@ class Opened:
             "tokens": len(vocab),
             "pattern": _pattern_words(vocab),
             "fingerprint": vocab.fingerprint,
-            "has_training": self.tok.training is not None,
         }
 
     def merge_count(self, rank: int) -> int | None:
