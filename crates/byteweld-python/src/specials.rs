@@ -109,7 +109,9 @@ impl SpecialTexts {
             Given::All => None,
             Given::Texts(mut texts) => {
                 texts.retain(|text| self.known.binary_search(text).is_ok());
-                Some(texts)
+                texts.sort_unstable();
+                texts.dedup();
+                (texts.len() < self.known.len() || texts.is_empty()).then_some(texts)
             }
         };
         let refused = match (given(disallowed, "disallowed")?, &allowed) {
@@ -117,7 +119,8 @@ impl SpecialTexts {
             (Given::All, None) => Selection::None,
             (Given::All, Some(texts)) if texts.is_empty() => Selection::All,
             (Given::All, Some(texts)) => {
-                choose(self.known.iter().filter(|text| !texts.contains(text)).cloned().collect())?
+                let is_other = |text: &&String| texts.binary_search(text).is_err();
+                choose(self.known.iter().filter(is_other).cloned().collect())?
             }
         };
         let allowed = allowed.map_or(Ok(Selection::All), choose)?;
