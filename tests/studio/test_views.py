@@ -39,6 +39,7 @@ def test_start_lists_the_open_tokenizers(ask, trained):
     assert small["tokens"] == len(trained)
     assert small["pattern"] == "o200k"
     assert small["fingerprint"] == trained.vocab.fingerprint
+    assert small["has_training"]
     assert ck["pattern"] == "gpt2"
     assert len(start["sentences"]) >= 20
     assert ["plain", "plain: no pattern, ties go to the smallest bytes"] in start["recipes"]

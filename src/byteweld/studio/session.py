@@ -60,6 +60,7 @@ class Opened:
             "name": self.name,
             "tokens": len(vocab),
             "pattern": _pattern_words(vocab),
+            "has_training": self.tok.training is not None,
             "fingerprint": vocab.fingerprint,
         }
 
