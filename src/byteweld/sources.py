@@ -169,8 +169,13 @@ def _open_paths(
     without: Path_ | None,
 ) -> Sources:
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
-    saved = [Path(path) for path in paths if Counts.is_saved_at(path)]
-    others = [path for path in paths if not Counts.is_saved_at(path)]
+    saved: list[Path] = []
+    others: list[Path_] = []
+    for path in paths:
+        if Counts.is_saved_at(path):
+            saved.append(Path(path))
+        else:
+            others.append(path)
     corpus = None
     if others:
         defaults: dict[str, Any] = {}
