@@ -13,7 +13,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-browser test-long fuzz-encode lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-browser test-long fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust kill hostile-fs soak lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -54,6 +54,17 @@ test-long: $(VENV)/.built $(VENV)/.test ## also run the slow tests, with many mo
 # ARGS="--seconds 900 --seed 7", ARGS="--vocab 'hf/*'"; the same seed draws the same strings.
 fuzz-encode: $(VENV)/.built $(VENV)/.test ## compare encoding with the reference and the peers on hostile input, for a minute or ARGS="--seconds 900"
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+# The rest of the harness; all take ARGS="--seconds N --seed S". docs/trust.md says what each attacks.
+fuzz-files fuzz-cost fuzz-specials kill hostile-fs soak: $(VENV)/.built $(VENV)/.test
+	$(BIN)/python -m tests.harness.$(subst -,_,$(@:fuzz-%=%)) $(ARGS)
+
+fuzz-files: ## load mutated files of every format, in watched child processes
+fuzz-cost: ## measure hostile vocabularies, patterns and texts at n, 2n and 4n
+fuzz-specials: ## check that untrusted spans never become special ids
+kill: ## kill every writer before each of its file-system calls
+hostile-fs: ## FIFOs, devices, links, full disks, closed descriptors
+soak: ## 64 threads, forks, and the memory of millions of calls
 
 lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## check formatting, lints, types, stubs
 	cargo fmt --all -- --check

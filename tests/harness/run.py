@@ -1,0 +1,66 @@
+"""What the programs of the harness share: arguments, a clock, and a report of what was done."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+def parser(name: str, description: str | None, *, seconds: float = 60.0) -> argparse.ArgumentParser:
+    """Return a parser with the arguments that every program takes."""
+    made = argparse.ArgumentParser(prog=name, description=description)
+    made.add_argument(
+        "--seconds", type=float, default=seconds, help=f"total running time ({seconds:g})"
+    )
+    made.add_argument("--seed", type=int, default=0, help="the same seed draws the same cases (0)")
+    return made
+
+
+@dataclass
+class Run:
+    """One run of a program: counts executions by kind, keeps findings, knows when to stop."""
+
+    name: str
+    seconds: float
+    seed: int
+    executions: Counter[str] = field(default_factory=Counter)
+    findings: list[str] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, name: str, given: argparse.Namespace) -> Run:
+        return cls(name, given.seconds, given.seed)
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def is_over(self) -> bool:
+        return self.elapsed >= self.seconds
+
+    def random(self, *parts: object) -> random.Random:
+        """Return a generator for one part of the run, independent of the others."""
+        return random.Random(f"{self.seed}/{'/'.join(map(str, parts))}")
+
+    def count(self, kind: str, number: int = 1) -> None:
+        self.executions[kind] += number
+
+    def find(self, kind: str, what: str) -> None:
+        """Keep a finding and print it at once: the run may be killed later."""
+        self.findings.append(f"{kind}: {what}")
+        print(f"FINDING {kind}: {what}", flush=True)
+
+    def finish(self) -> int:
+        """Print what was done; return the exit code: 1 if anything was found, else 0."""
+        for kind, number in sorted(self.executions.items()):
+            print(f"  {kind}: {number:,}")
+        print(
+            f"{self.name}: {self.executions.total():,} executions in {self.elapsed:,.0f} s, "
+            f"seed {self.seed}, {len(self.findings)} findings",
+            flush=True,
+        )
+        return 1 if self.findings else 0
