@@ -229,6 +229,7 @@ def train(
     first_id: int,
     max_new_ids: int,
     reserved: Sequence[tuple[bytes, int]],
+    forbidden: Sequence[bytes],
     known: Sequence[tuple[int, int, int]],
     tie_break: str,
     min_frequency: int,

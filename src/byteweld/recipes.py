@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -73,8 +74,8 @@ class Recipe:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"a special token is {text!r}; it must be a non-empty string")
         every = (*self.built_in, *self.special_tokens)
-        repeated = next((t for i, t in enumerate(every) if t in every[:i]), None)
-        if repeated is not None:
+        if len(set(every)) < len(every):
+            repeated = next(text for text, times in Counter(every).items() if times > 1)
             raise ValueError(f"special token {repeated!r} is given twice")
         if self.min_frequency < 0:
             raise ValueError(f"min_frequency is {self.min_frequency}; it must be at least 0")
@@ -135,7 +136,8 @@ class Recipe:
         for role, text in roles.items():
             if not isinstance(text, str) or not text:
                 raise ValueError(f"{role} is {text!r}; it must be the text of a special token")
-        new = [text for text in dict.fromkeys(roles.values()) if text not in self.all_specials]
+        known = set(self.all_specials)
+        new = [text for text in dict.fromkeys(roles.values()) if text not in known]
         recipe = self.replace(special_tokens=(*self.special_tokens, *new)) if new else self
         return dataclasses.replace(recipe, roles=tuple((dict(self.roles) | dict(roles)).items()))
 

@@ -115,11 +115,13 @@ class Tokenizer:
         if isinstance(special_tokens, str):
             raise TypeError(f"special_tokens is {special_tokens!r}; expected a list or a mapping")
         specials: dict[str, int] = {}
+        next_id = max(tokens, default=-1) + 1
         for text in special_tokens:
             if isinstance(special_tokens, Mapping):
                 token_id = special_tokens[text]
             else:
-                token_id = by_bytes.get(text.encode(), max(tokens, default=-1) + 1)
+                token_id = by_bytes.get(text.encode(), next_id)
+                next_id += token_id == next_id
             if text in specials:
                 raise VocabularyError(f"special token {text!r} is given twice")
             _refuse_collision(text, token_id, tokens)
@@ -350,9 +352,13 @@ class Tokenizer:
         The text is the spans joined, and pre-tokens may cross span boundaries. A special token is
         recognized only if it lies within one trusted span; at each position the longest one wins.
         Nothing else ever becomes a special id, whatever an untrusted span holds and wherever spans
-        are cut, and nothing is refused. If all spans are trusted and none cuts a special token, the
-        ids are those of `allowed_special="all"`; if none is trusted, those of
-        `disallowed_special=()`.
+        are cut. (One exception: if unk is a special token, it still stands for what is not in the
+        vocabulary's alphabet.) If all spans are trusted and none cuts a special token, the ids are
+        those of `allowed_special="all"`; if none is trusted, those of `disallowed_special=()`.
+
+        The last sentence holds for vocabularies without `Vocabulary.ambiguous_ids`. Where ordinary
+        text would become one of those, the token is replaced by the two parts of its merge, and
+        they by theirs if needed. If it has none, as a byte, this raises `SpecialTokenError`.
 
         >>> vocab = {b: bytes([b]) for b in range(256)}
         >>> tok = Tokenizer.from_merges(vocab, [], special_tokens=["<|"])

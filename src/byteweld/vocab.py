@@ -469,6 +469,19 @@ class Vocabulary(Traits):
             i for i, t in self.tokens.items() if i not in never and len(t) > 1 and t in made_bytes
         )
 
+    @cached_property
+    def ambiguous_ids(self) -> frozenset[int]:
+        """Ids of special tokens that ordinary text may become, too.
+
+        A learned token, a byte or an added token that is not special has the same id, as may happen
+        in Hugging Face. `encode_spans` never returns such an id for anything but the special token;
+        other calls do. ("shared ids" in `extras` are those of several added tokens.)
+        """
+        own = set(self.special_tokens.values())
+        others = {added.id for added in self.added_tokens if not added.special}
+        never = self._only_added | self.twins if own else frozenset()
+        return frozenset(i for i in own if i in others or i not in never)
+
     def ordinary(self) -> Iterator[tuple[int, bytes]]:
         """Yield (id, bytes) of every token that is neither added nor a twin, in order of id."""
         other = self._only_added | self.twins

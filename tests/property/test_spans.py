@@ -9,15 +9,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from byteweld import PATTERNS, Tokenizer, Vocabulary
+from byteweld import PATTERNS, SpecialTokenError, Tokenizer, Vocabulary
 from byteweld.vocab import AddedToken, Split
 from tests.helpers.strategies import (
     BROKEN,
     ENDOFTEXT,
+    ambiguous_vocabularies,
     byte_texts,
     examples,
     rich_texts,
     surrogate_texts,
+    tiny_texts,
     vocabularies,
 )
 
@@ -110,13 +112,38 @@ def reference(tok, spans):
         for literal, token_id in literals:
             end = at + len(literal)
             if text.startswith(literal, at) and any(a <= at and end <= b for a, b in ranges):
-                ids += tok.encode_ordinary(text[start:at])
+                ids += unambiguous(tok.vocab, tok.encode_ordinary(text[start:at]))
                 ids.append(token_id)
                 start = at = end
                 break
         else:
             at += 1
-    return ids + tok.encode_ordinary(text[start:])
+    return ids + unambiguous(tok.vocab, tok.encode_ordinary(text[start:]))
+
+
+def unambiguous(vocab, ids):
+    """Ids with the shared ones replaced by the parts of their merges; raises if one has none."""
+    parts = {}
+    for left, right, new in reversed(vocab.merge_ids):
+        parts[new] = (left, right)
+    special = set(vocab.special_tokens.values())
+    waiting, found = list(ids), []
+    while waiting:
+        token_id = waiting.pop(0)
+        if token_id not in special:
+            found.append(token_id)
+        elif token_id in parts:
+            waiting[:0] = parts[token_id]
+        else:
+            raise SpecialTokenError(f"{token_id} has no parts")
+    return found
+
+
+def spans_or_error(encode, *given):
+    try:
+        return encode(*given)
+    except SpecialTokenError:
+        return "error"
 
 
 literals = st.sampled_from(SPECIALS)
@@ -156,7 +183,140 @@ def test_spans_follow_the_rule(pattern, toks):
 @given(vocabularies, span_lists)
 def test_spans_follow_the_rule_for_any_vocabulary(vocab, spans):
     tok = Tokenizer(vocab)
-    assert tok.encode_spans(spans) == reference(tok, spans)
+    expected = spans_or_error(reference, tok, spans)
+    assert spans_or_error(tok.encode_spans, spans) == expected
+    assert expected != "error" or vocab.ambiguous_ids
+
+
+@examples(300)
+@given(ambiguous_vocabularies(), st.lists(st.tuples(tiny_texts, st.booleans()), max_size=4))
+def test_no_shared_id_comes_from_untrusted_text(vocab, spans):
+    tok = Tokenizer(vocab)
+    ids = spans_or_error(tok.encode_spans, spans)
+    assert ids == spans_or_error(reference, tok, spans)
+    untrusted = spans_or_error(tok.encode_spans, [(text, False) for text, _ in spans])
+    if "error" not in (ids, untrusted):
+        assert tok.decode_bytes(ids) == tok.decode_bytes(untrusted) == joined(spans)
+        assert not set(untrusted) & set(vocab.special_tokens.values())
+
+
+BYTES = {b: bytes([b]) for b in range(256)}
+# "user" is a special token with the id of the learned token, and so is its part "us".
+SHARED = Vocabulary(
+    BYTES | {256: b"us", 257: b"er", 258: b"user", 259: b"users"},
+    [(117, 115, 256), (101, 114, 257), (256, 257, 258), (258, 115, 259)],
+    special_tokens={"user": 258, "us": 256},
+)
+
+
+def test_a_shared_id_is_replaced_by_the_parts_of_its_merge():
+    tok = Tokenizer(SHARED)
+    assert SHARED.ambiguous_ids == {256, 258}
+    # As the peers do, everything but encode_spans keeps the learned token.
+    assert tok.encode_ordinary("user") == tok.encode("user", disallowed_special=()) == [258]
+    assert [*tok.encode_iterable(["us", "er"], disallowed_special=())] == [258]
+    assert tok.encode_spans([("user", False)]) == [117, 115, 257]
+    assert tok.encode_spans([("users", False)]) == [259]  # not shared
+    assert tok.encode_spans([("user", True), ("user", False)]) == [258, 117, 115, 257]
+    assert tok.encode_spans([("us", True), ("er", True)]) == [256, 257]
+    # The memory of words holds [258] from the calls above, and still does after these.
+    assert tok.encode_ordinary("user") == [258]
+
+
+def test_a_shared_id_without_parts_is_an_error():
+    for tok in (
+        Tokenizer(Vocabulary(BYTES, special_tokens={"a": 97})),
+        Tokenizer(
+            Vocabulary(
+                BYTES | {256: b"xa", 257: b"axa"},
+                [(120, 97, 256), (97, 256, 257)],
+                special_tokens={"axa": 257, "a": 97},
+            )
+        ),
+    ):
+        with pytest.raises(
+            SpecialTokenError, match=r"at byte 1 .* id 97, .* special token 'a', and no merge"
+        ):
+            tok.encode_spans([("y", True), ("axa", False)])
+        assert tok.encode_spans([("x", False), ("a", True)]) == [120, 97]
+
+
+def test_a_whole_token_without_a_merge_is_an_error():
+    vocab = Vocabulary(
+        BYTES | {256: b"xy"},
+        added_tokens=[AddedToken("<x>", 256, lstrip=True)],
+        pattern="gpt2",
+        ignore_merges=True,
+    )
+    tok = Tokenizer(vocab)
+    assert vocab.ambiguous_ids == {256} and tok.encode_ordinary("xy") == [256]
+    assert tok.encode_spans([("<x>", True), ("xyz", False)]) == [256, 120, 121, 122]
+    with pytest.raises(SpecialTokenError, match=r"at byte 0 .* special token '<x>'"):
+        tok.encode_spans([("xy", False)])
+
+
+def test_parts_follow_from_ranks():
+    ranks = {256: b"ab", 257: b"abab", 258: b"ababc"}
+    added = [AddedToken("<x>", 257, lstrip=True)]
+    tok = Tokenizer(Vocabulary(BYTES | ranks, added_tokens=added, ranking="ranks"))
+    assert tok.encode_ordinary("abab") == [257]
+    assert tok.encode_spans([("abab", False)]) == [256, 256]
+    assert tok.encode_spans([("ababc", False)]) == [258]
+    # Its bytes merge to three parts, not two.
+    added = [AddedToken("<x>", 257, lstrip=True)]
+    tok = Tokenizer(Vocabulary(BYTES | {257: b"abc"}, added_tokens=added, ranking="ranks"))
+    assert tok.encode_ordinary("abc") == [257]
+    with pytest.raises(SpecialTokenError, match=r"special token '<x>'"):
+        tok.encode_spans([("abc", False)])
+
+
+def test_an_added_token_that_is_not_special_does_not_forge_either():
+    vocab = Vocabulary(
+        SHARED.tokens | {300: b"<s>"},
+        SHARED.merge_ids,
+        added_tokens=[
+            *(AddedToken("<s>", 300), AddedToken("forged", 300, special=False)),
+            *(AddedToken("user", 258, special=False), AddedToken("<u>", 258, rstrip=True)),
+        ],
+    )
+    tok = Tokenizer(vocab)
+    assert vocab.ambiguous_ids == {258, 300}
+    assert tok.encode_ordinary("forged user") == [300, 32, 258]
+    assert tok.encode_spans([("<s>", True), (" user", False)]) == [300, 32, 256, 257]
+    for trusted in (True, False):
+        with pytest.raises(SpecialTokenError, match=r"at byte 1 .* special token '<s>'"):
+            tok.encode_spans([("x", False), ("forged", trusted)])
+
+
+def test_shared_ids_are_replaced_in_rewritten_text():
+    for more in ({"normalizer": ["lowercase"]}, {"steps": ["prefix-space", Split(r"\s")]}):
+        vocab = Vocabulary(
+            SHARED.tokens, SHARED.merge_ids, special_tokens=SHARED.special_tokens, **more
+        )
+        tok = Tokenizer(vocab)
+        ids = tok.encode_spans([("user user", False), ("us", True)])
+        assert ids[-1] == 256 and not {256, 258} & set(ids[:-1])
+        assert tok.decode(ids).strip() == "user userus"
+
+
+def test_unk_stands_for_unknown_characters_even_if_it_is_special():
+    vocab = Vocabulary(
+        {97: b"a", 98: b"b", 256: b"ab", 257: b"<unk>"},
+        [(97, 98, 256)],
+        special_tokens={"<unk>": 257, "ab": 256},
+        roles={"unk": 257},
+        alphabet="partial",
+    )
+    tok = Tokenizer(vocab)
+    assert tok.encode_spans([("ab<b", False)]) == [97, 98, 257, 98]
+    shared = Vocabulary(
+        {97: b"a", 98: b"b", 256: b"ab"},
+        [(97, 98, 256)],
+        special_tokens={"ab": 256},
+        roles={"unk": 256},
+        alphabet="partial",
+    )
+    assert Tokenizer(shared).encode_spans([("abxab", False)]) == [97, 98, 256, 97, 98]
 
 
 @pytest.mark.parametrize("pattern", [*PATTERNS, None])
@@ -229,7 +389,6 @@ def test_thousands_of_spans_and_of_special_tokens_are_quick(toks):
 
 # ---------------------------------------------------------------------- rewritten text
 
-BYTES = {b: bytes([b]) for b in range(256)}
 FLAGS = ["single_word", "lstrip", "rstrip", "normalized"]
 
 

@@ -242,6 +242,7 @@ def learn(counts, tie_break, *, known=(), first_id=256, merges=30, min_frequency
         first_id=first_id,
         max_new_ids=merges,
         reserved=[],
+        forbidden=[],
         known=list(known),
         tie_break=tie_break,
         min_frequency=min_frequency,

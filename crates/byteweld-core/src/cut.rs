@@ -59,7 +59,8 @@ pub(crate) fn last_special_end(specials: &Specials, text: &[u8]) -> Option<usize
     let certain = certain_length(specials, text)?;
     let mut last = None;
     let mut position = 0;
-    while let Some(special) = specials.find(text, position).filter(|s| s.start < certain) {
+    let mut search = specials.search(text);
+    while let Some(special) = search.next(position).filter(|s| s.start < certain) {
         position = special.end;
         last = Some(special.end);
     }

@@ -31,6 +31,15 @@ pub enum Error {
         /// Byte offset in the text.
         offset: usize,
     },
+    /// Text that is not trusted becomes an id that a special token has, too, and cannot become others.
+    AmbiguousId {
+        /// The id.
+        id: u32,
+        /// The text of the special token.
+        token: String,
+        /// Byte offset in the text.
+        offset: usize,
+    },
     /// A character that has no token, in a vocabulary without an unk token.
     OutsideAlphabet {
         /// The character, or the byte as `\xNN`.
@@ -69,6 +78,10 @@ impl fmt::Display for Error {
             Error::SpecialToken { token, offset } => {
                 write!(f, "text contains the special token {token:?} at byte {offset}")
             }
+            Error::AmbiguousId { id, token, offset } => write!(
+                f,
+                "text at byte {offset} becomes id {id}, which the special token {token:?} has, too"
+            ),
             Error::OutsideAlphabet { character, offset } => write!(
                 f,
                 "character {character:?} at byte {offset} is not in the alphabet, and the \

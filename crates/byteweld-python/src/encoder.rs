@@ -170,7 +170,7 @@ impl Encoder {
                 ranges.push(start..joined.len());
             }
         }
-        let allowed = if ranges.is_empty() { Allowed::None } else { Allowed::Within(&ranges) };
+        let allowed = Allowed::Within(&ranges);
         let ids = engine.run(py, joined.len(), |encoder| {
             let mut ids = Vec::with_capacity(joined.len() / 4);
             encoder.encode(&joined, &allowed, &mut ids)?;

@@ -29,6 +29,14 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             );
             with_message(py, "SpecialTokenError", &message)?
         }
+        Error::AmbiguousId { id, token, offset } => {
+            let token = pyo3::types::PyString::new(py, &token).repr()?;
+            let message = format!(
+                "text at byte {offset} that is not a trusted special token encodes to id {id}, which is also that of \
+                 the special token {token}, and no merge splits it; give the special token its own id"
+            );
+            with_message(py, "SpecialTokenError", &message)?
+        }
         Error::UnknownId(id) => {
             let message = format!("invalid token for decoding: {id} is not in the vocabulary");
             PyErr::from_value(class(py, "UnknownIdError")?.call1((message, id))?)

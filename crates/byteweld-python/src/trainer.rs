@@ -17,7 +17,7 @@ type LearnedMerge = (u32, u32, u32, u64, u64);
 /// Learns merges; returns them, the reason why training stopped, and the number of tokens before
 /// the first merge. `progress` is called with the merges learned since the last call.
 #[pyfunction]
-#[pyo3(signature = (counts, *, base_ids, first_id, max_new_ids, reserved, known, tie_break, min_frequency, max_token_bytes, num_threads, progress))]
+#[pyo3(signature = (counts, *, base_ids, first_id, max_new_ids, reserved, forbidden, known, tie_break, min_frequency, max_token_bytes, num_threads, progress))]
 #[expect(clippy::too_many_arguments, reason = "keyword-only in Python")]
 pub(crate) fn train(
     py: Python<'_>,
@@ -26,6 +26,7 @@ pub(crate) fn train(
     first_id: u32,
     max_new_ids: usize,
     reserved: Vec<(Vec<u8>, u32)>,
+    forbidden: Vec<Vec<u8>>,
     known: Vec<(u32, u32, u32)>,
     tie_break: ByName<TieBreak>,
     min_frequency: u64,
@@ -40,6 +41,7 @@ pub(crate) fn train(
         first_id,
         max_new_ids,
         reserved,
+        forbidden,
         known: known
             .into_iter()
             .map(|(left, right, new)| KnownMerge { left, right, new })

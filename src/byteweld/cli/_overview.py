@@ -112,12 +112,20 @@ def _facts(seen: Seen) -> list[tuple[str, str]]:
         ("pattern", _pattern(tok)),
         *((("" if index else "steps"), _step(step)) for index, step in enumerate(vocab.steps)),
         ("special", _list(f"{visible(t.encode())} {i}" for t, i in vocab.special_tokens.items())),
+        *([("warning", _ambiguous_words(vocab))] if vocab.ambiguous_ids else []),
         *([("added", _list(map(_added, others)))] if others else []),
         ("roles", _list(f"{role} {token_id}" for role, token_id in vocab.roles.items())),
         *([("template", _template(vocab))] if vocab.template != ((), ()) else []),
         ("fingerprint", vocab.fingerprint),
         *([("training", words)] if (words := _training_words(tok, seen.path)) else []),
     ]
+
+
+def _ambiguous_words(vocab: byteweld.Vocabulary) -> str:
+    shared = sorted(vocab.ambiguous_ids)
+    ids = _list(f"{i} ({visible(vocab.tokens[i])})" for i in shared)
+    what = "special id" if len(shared) == 1 else "special ids"
+    return f"ordinary text may become the {what} {ids}, except in encode_spans"
 
 
 def _training_words(tok: byteweld.Tokenizer, path: str) -> str | None:
@@ -248,6 +256,7 @@ def to_dict(seen: Seen) -> dict[str, Any]:
         "steps": [s if isinstance(s, str) else s._asdict() for s in vocab.steps],
         "normalizer": [s if isinstance(s, str) else s._asdict() for s in vocab.normalizer],
         "special_tokens": dict(vocab.special_tokens),
+        "ambiguous_ids": sorted(vocab.ambiguous_ids),
         "added_tokens": [added._asdict() for added in vocab.added_tokens if not added.is_plain],
         "template": [list(ids) for ids in vocab.template],
         "roles": dict(vocab.roles),

@@ -136,7 +136,8 @@ def train(
         pair_counts = {
             (left, right): count
             for (left, right), count in count_pairs(pretokens).items()
-            if plan.token_limit is None or len(tokens[left] + tokens[right]) <= plan.token_limit
+            if (plan.token_limit is None or len(tokens[left] + tokens[right]) <= plan.token_limit)
+            and tokens[left] + tokens[right] not in plan.forbidden
         }
         if not pair_counts:
             stopped = "no pairs"

@@ -22,6 +22,8 @@ class Plan(NamedTuple):
     base: Vocabulary
     # Bytes that already have an id: a merge that makes them takes that id instead of a new one.
     reserved: Mapping[bytes, int]
+    # Special tokens, which are never learned: a pair that spells one is not merged.
+    forbidden: frozenset[bytes]
     first_id: int
     max_new_ids: int
     specials_after: tuple[str, ...]  # special tokens whose ids follow those of the merges
@@ -55,7 +57,7 @@ class Plan(NamedTuple):
         """Return a possible result with at most one merge, to check what a format can hold."""
         single = [token for token in self.base.ids if len(token) == 1]
         pairs = ((left, right) for left in single for right in single)
-        taken = self.base.ids.keys() | self.reserved.keys()
+        taken = self.base.ids.keys() | self.reserved.keys() | self.forbidden
         new_pair = next((pair for pair in pairs if b"".join(pair) not in taken), None)
         if new_pair is None or not self.max_new_ids:
             return self.vocabulary([])
@@ -73,13 +75,17 @@ def make_plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) 
     base = _first_tokens(recipe) if start is None else start
     # Checked before the size, whose minimum may grow with the bytes of the corpus.
     reserved = _spelled_as_special(recipe, base)
+    # Hugging Face learns them with the special token's id; every other recipe never does.
+    texts = () if _shares_ids(recipe) else (*recipe.all_specials, *base.special_tokens)
+    forbidden = frozenset(text.encode() for text in texts)
     check_size(vocab_size, recipe, start)
     max_new_ids = vocab_size - _minimum_size(recipe, start)
     if start is not None:
         reserved = dict(orphans(start)) | reserved
-        return Plan(recipe, start, reserved, max(start.tokens) + 1, max_new_ids, ())
+        first_id = max(start.tokens) + 1
+        return Plan(recipe, start, reserved, forbidden, first_id, max_new_ids, ())
     after = recipe.all_specials if recipe.special_ids == "last" else ()
-    return Plan(recipe, base, reserved, len(base.tokens), max_new_ids, after)
+    return Plan(recipe, base, reserved, forbidden, len(base.tokens), max_new_ids, after)
 
 
 def _first_tokens(recipe: Recipe) -> Vocabulary:
@@ -128,16 +134,23 @@ def _minimum_size(recipe: Recipe, start: Vocabulary | None) -> int:
 def _spelled_as_special(recipe: Recipe, base: Vocabulary) -> dict[bytes, int]:
     """Return the tokens whose spelling in byte letters is the text of a special token.
 
-    Hugging Face keeps tokens and special tokens in one table, so the two share an id. (Its special
-    tokens never come after the merges.)
+    Hugging Face keeps tokens and special tokens in one table, so the two share an id.
     """
-    if recipe.alphabet != "huggingface" or recipe.special_ids == "last":
+    if not _shares_ids(recipe):
         return {}
     spelled = {chars_to_bytes(text): token_id for text, token_id in base.special_tokens.items()}
     for token in spelled:
         if token is not None and len(token) == 1:
             raise _shared_id_error(token)
     return {token: token_id for token, token_id in spelled.items() if token is not None}
+
+
+def _shares_ids(recipe: Recipe) -> bool:
+    """Whether learned tokens may share an id with a special token, as in Hugging Face.
+
+    Its special tokens never come after the merges.
+    """
+    return recipe.alphabet == "huggingface" and recipe.special_ids != "last"
 
 
 def _shared_id_error(token: bytes) -> UnsupportedError:

@@ -191,6 +191,7 @@ def _learn(
         first_id=plan.first_id + used_ids,
         max_new_ids=plan.max_new_ids - used_ids,
         reserved=list(plan.reserved.items()),
+        forbidden=list(plan.forbidden),
         known=[*plan.base._merges, *(merge[:3] for merge in resumed)],
         tie_break=recipe.tie_break,
         min_frequency=min(recipe.min_frequency, _U64_MAX),

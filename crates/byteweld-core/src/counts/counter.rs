@@ -44,8 +44,9 @@ impl CountOptions<'_> {
     /// Counts the pre-tokens of a piece of `text` that starts and ends at cut points.
     fn count_piece(&self, text: &[u8], piece: Range<usize>, batch: &mut Batch<'_>) -> Result<()> {
         let mut position = piece.start;
+        let mut boundaries = self.boundaries.search(&text[..piece.end]);
         loop {
-            let special = self.boundaries.find(&text[..piece.end], position);
+            let special = boundaries.next(position);
             let end = special.map_or(piece.end, |s| s.start);
             let mut failure = None;
             // Not cut off at `end`, so that a few bytes after a pre-token can be loaded with it.

@@ -7,6 +7,7 @@
 //! which tokens may be looked up whole. A vocabulary that changes text on the way (a normalizer, added tokens with
 //! flags, a chain of steps) goes by `rewritten`.
 
+mod ambiguous;
 mod apart;
 mod arena;
 mod batch;
@@ -34,8 +35,9 @@ use crate::cut;
 use crate::decode::TokenTable;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
-use crate::rewrite::{AddedToken, AddedTokens, Normalizer, SplitChain};
-use crate::specials::{Occurrence, Specials};
+use crate::rewrite::{AddedFinder, AddedToken, AddedTokens, Normalizer, SplitChain};
+use crate::specials::{Occurrence, Search, Specials};
+use ambiguous::{Ambiguous, Covering};
 use cuts::Cuts;
 use longest::{Longest, WhenWorthIt};
 use lookup::Lookup;
@@ -131,9 +133,13 @@ pub struct Encoder {
     /// All ordinary ids, and, once that was asked for, in order of their bytes.
     ordinary: Vec<u32>,
     by_bytes: OnceLock<Vec<u32>>,
-    /// Special tokens, as (text, id).
+    /// Special tokens, as (text, id), in order of their texts.
     specials: Vec<(String, u32)>,
     finder: Specials,
+    /// Their ids, ascending.
+    special_ids: Vec<u32>,
+    /// Those of them that text may become, too.
+    ambiguous: Option<Box<Ambiguous>>,
     /// How text is changed on the way; `None` for most vocabularies.
     rewrites: Option<Box<Rewrites>>,
     /// Made when a text first has use for them.
@@ -168,6 +174,8 @@ pub struct Choice {
     specials: Vec<(String, u32)>,
     /// The ids, ascending.
     ids: Vec<u32>,
+    /// Finds those that text shows only when it is normalised.
+    rewritten: Option<AddedFinder>,
 }
 
 impl Encoder {
@@ -192,22 +200,20 @@ impl Encoder {
             Ranking::Merges | Ranking::MergesAfterLookup => Pairs::of_merges(&merges)?,
         };
         let whole = WholeTokens::new(&ordinary, &table);
-        let specials: Vec<(String, u32)> = added
+        let mut specials: Vec<(String, u32)> = added
             .iter()
             .filter(|token| token.special)
             .map(|token| (token.text.clone(), token.id))
             .collect();
+        specials.sort_unstable();
+        let mut special_ids: Vec<u32> = specials.iter().map(|(_, id)| *id).collect();
+        special_ids.sort_unstable();
         let finder = Specials::new(&specials.iter().map(|(text, _)| text).collect::<Vec<_>>())?;
         let has_gaps = byte_ids.contains(&NONE);
         let is_plain = AddedTokens::are_plain(&added)
             && vocabulary.steps.is_empty()
             && vocabulary.normalizer.is_empty()
             && !(has_gaps && vocabulary.gaps == Gaps::Bytes);
-        let rewrites = if is_plain {
-            None
-        } else {
-            Some(Box::new(Rewrites::new(added, vocabulary.normalizer, vocabulary.steps)?))
-        };
         let mut encoder = Self {
             pretokenizer,
             tokens: table,
@@ -221,7 +227,9 @@ impl Encoder {
             by_bytes: OnceLock::new(),
             specials,
             finder,
-            rewrites,
+            special_ids,
+            ambiguous: None,
+            rewrites: None,
             cuts: OnceLock::new(),
             longest: WhenWorthIt::default(),
             desk: Mutex::default(),
@@ -229,6 +237,11 @@ impl Encoder {
         };
         if ranking == Ranking::Merges {
             encoder.forget_unreachable();
+        }
+        encoder.ambiguous = encoder.find_ambiguous(&added, &merges, ranking);
+        if !is_plain {
+            let rewrites = Rewrites::new(added, vocabulary.normalizer, vocabulary.steps)?;
+            encoder.rewrites = Some(Box::new(rewrites));
         }
         Ok(encoder)
     }
@@ -300,11 +313,13 @@ impl Encoder {
         if let Some(rewrites) = &self.rewrites {
             return self.encode_rewritten(rewrites, text, allowed, sink, scratch);
         }
+        let ambiguous = self.ambiguous_for(allowed);
+        let mut specials = self.recognize(text, allowed);
         let mut position = 0;
         loop {
-            let special = self.find_special(text, position, allowed);
+            let special = specials.next(position);
             let end = special.map_or(text.len(), |(s, _)| s.start);
-            if self.encode_plain(text, position..end, sink, scratch)?.is_break() {
+            if self.encode_text(text, position..end, ambiguous, sink, scratch)?.is_break() {
                 return Ok(());
             }
             let Some((special, id)) = special else { return Ok(()) };
@@ -313,6 +328,23 @@ impl Encoder {
             }
             position = special.end;
         }
+    }
+
+    /// Encodes a range of a text, without special tokens, and without shared ids if they are given.
+    fn encode_text(
+        &self,
+        text: &[u8],
+        range: Range<usize>,
+        ambiguous: Option<&Ambiguous>,
+        sink: &mut impl Sink,
+        scratch: &mut Scratch,
+    ) -> Result<ControlFlow<()>> {
+        let Some(ambiguous) = ambiguous else {
+            return self.encode_plain(text, range, sink, scratch);
+        };
+        let mut found = Covering::default();
+        let _ = self.encode_plain(text, range, &mut found, scratch)?; // it never breaks
+        self.split_ambiguous(ambiguous, text, found, sink)
     }
 
     /// Encodes a range of a text, without special tokens.
@@ -517,42 +549,41 @@ impl Encoder {
 
     // -------------------------------------------------------------------------------- specials
 
-    /// The first special token at or after `from` that a call recognises, with its id.
-    fn find_special(
-        &self,
-        text: &[u8],
-        from: usize,
-        allowed: &Allowed<'_>,
-    ) -> Option<(Occurrence, u32)> {
-        match allowed {
-            Allowed::None => None,
-            Allowed::All => self.finder.find(text, from).map(|s| (s, self.specials[s.index].1)),
-            Allowed::Some(choice) => choice
-                .finder
-                .find(text, from)
-                .map(|s| (s, choice.specials[s.index].1))
-                .filter(|(_, id)| *id != NONE),
-            Allowed::Within(ranges) => {
-                let first = ranges.partition_point(|range| range.end <= from);
-                ranges[first..].iter().find_map(|range| {
-                    let found = self.finder.find(&text[..range.end], range.start.max(from))?;
-                    Some((found, self.specials[found.index].1))
-                })
+    /// Starts to look for the special tokens of a text that a call recognises.
+    fn recognize<'a>(&'a self, text: &'a [u8], allowed: &Allowed<'a>) -> Recognized<'a> {
+        let (search, specials, ranges) = match allowed {
+            Allowed::None => (None, &[][..], &[][..]),
+            Allowed::All => (Some(self.finder.search(text)), &self.specials[..], &[][..]),
+            Allowed::Some(choice) => {
+                (Some(choice.finder.search(text)), &choice.specials[..], &[][..])
             }
+            Allowed::Within(ranges) => (None, &self.specials[..], *ranges),
+        };
+        Recognized { text, finder: &self.finder, search, start: 0, specials, ranges }
+    }
+
+    /// The ids that must not come of a text, except where a special token is recognised.
+    fn ambiguous_for(&self, allowed: &Allowed<'_>) -> Option<&Ambiguous> {
+        match allowed {
+            Allowed::Within(_) => self.ambiguous.as_deref(),
+            Allowed::None | Allowed::All | Allowed::Some(_) => None,
         }
     }
 
     /// Prepares a choice of special tokens.
     pub fn choose<T: AsRef<str>>(&self, texts: &[T]) -> Result<Choice> {
-        let id_of =
-            |text: &str| self.specials.iter().find(|(s, _)| s == text).map_or(NONE, |s| s.1);
+        let id_of = |text: &str| {
+            let found = self.specials.binary_search_by(|(special, _)| special.as_str().cmp(text));
+            found.map_or(NONE, |at| self.specials[at].1)
+        };
         let specials: Vec<(String, u32)> =
             texts.iter().map(|text| (text.as_ref().to_owned(), id_of(text.as_ref()))).collect();
         let finder = Specials::new(&specials.iter().map(|(text, _)| text).collect::<Vec<_>>())?;
         let mut ids: Vec<u32> =
             specials.iter().map(|(_, id)| *id).filter(|&id| id != NONE).collect();
         ids.sort_unstable();
-        Ok(Choice { finder, specials, ids })
+        let rewritten = self.rewrites.as_ref().map(|rewrites| rewrites.choose(&ids)).transpose()?;
+        Ok(Choice { finder, specials, ids, rewritten })
     }
 
     /// Refuses a text that holds any special token of the choice, or of the vocabulary.
@@ -561,12 +592,14 @@ impl Encoder {
             Some(choice) => (&choice.finder, &choice.specials),
             None => (&self.finder, &self.specials),
         };
-        if let Some(found) = finder.find(text, 0) {
+        if let Some(found) = finder.first(text) {
             let token = specials[found.index].0.clone();
             return Err(Error::SpecialToken { token, offset: found.start });
         }
         match &self.rewrites {
-            Some(rewrites) => rewrites.refuse(text, choice.map(|choice| &choice.ids[..])),
+            Some(rewrites) => {
+                rewrites.refuse(text, choice.and_then(|choice| choice.rewritten.as_ref()))
+            }
             None => Ok(()),
         }
     }
@@ -618,8 +651,9 @@ impl Encoder {
         let certain_of = |set: &Specials| cut::certain_length(set, text).unwrap_or(0);
         let certain = sets.iter().map(|set| certain_of(set)).min().unwrap_or(0);
         let mut start = 0; // of the text behind the last special token that is recognised
+        let mut specials = self.recognize(text, allowed);
         while let Some((special, _)) =
-            self.find_special(text, start, allowed).filter(|(special, _)| special.start < certain)
+            specials.next(start).filter(|(special, _)| special.start < certain)
         {
             start = special.end;
         }
@@ -631,6 +665,36 @@ impl Encoder {
             return 0;
         }
         cut::certain_end(&self.pretokenizer, &sets, text, start)
+    }
+}
+
+/// The special tokens of a text that a call recognises, from left to right.
+struct Recognized<'a> {
+    text: &'a [u8],
+    finder: &'a Specials,
+    /// What is searched now, and from where on; `None` before the first range.
+    search: Option<Search<'a>>,
+    start: usize,
+    specials: &'a [(String, u32)],
+    /// Ranges of the text that are to be searched one by one.
+    ranges: &'a [Range<usize>],
+}
+
+impl Recognized<'_> {
+    /// The first one at or after `from`, which never falls, with its id.
+    fn next(&mut self, from: usize) -> Option<(Occurrence, u32)> {
+        loop {
+            let start = self.start.max(from);
+            if let Some(found) = self.search.as_mut().and_then(|search| search.next(start)) {
+                let id = self.specials[found.index].1;
+                return Some((found, id)).filter(|_| id != NONE);
+            }
+            // One that crosses the end of a range must not hide a shorter one inside.
+            let (range, rest) = self.ranges.split_first()?;
+            self.ranges = rest;
+            self.start = range.start;
+            self.search = (from < range.end).then(|| self.finder.search(&self.text[..range.end]));
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::ops::{ControlFlow, Range};
 
+use super::ambiguous::{Ambiguous, Covering};
 use super::lookup::Lookup;
 use super::merge::Scratch;
 use super::sink::push_each;
@@ -15,7 +16,8 @@ use crate::decode::TokenTable;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
 use crate::rewrite::{
-    AddedToken, AddedTokens, Normalizer, Permission, Rewritten, SplitChain, TextPart,
+    AddedFinder, AddedToken, AddedTokens, Found, Normalizer, Permission, Rewritten, SplitChain,
+    TextPart,
 };
 
 /// How text is changed on the way.
@@ -35,8 +37,13 @@ impl Rewrites {
         Ok(Self { added: AddedTokens::new(added, &normalizer)?, normalizer, steps })
     }
 
+    /// Prepares to find the special tokens with these ids (ascending) in normalised text.
+    pub(super) fn choose(&self, ids: &[u32]) -> Result<AddedFinder> {
+        self.added.choose(&self.normalizer, ids)
+    }
+
     /// Refuses a text that shows a special token only when it is normalised.
-    pub(super) fn refuse(&self, text: &[u8], refused: Option<&[u32]>) -> Result<()> {
+    pub(super) fn refuse(&self, text: &[u8], refused: Option<&AddedFinder>) -> Result<()> {
         if self.normalizer.is_empty() {
             return Ok(());
         }
@@ -138,17 +145,16 @@ impl Encoder {
             Allowed::Some(choice) => Permission::Ids(&choice.ids),
             Allowed::Within(ranges) => Permission::Within(ranges),
         };
+        let ambiguous = self.ambiguous_for(allowed);
         let mut tiler = Tiler { sink, open: None };
-        let flow = rewrites.added.for_each_raw(text, permission, &mut |part| match part {
-            TextPart { id: Some(id), range } => Ok(tiler.start(id, range.start)),
-            TextPart { id: None, range } => self.encode_passage(
-                rewrites,
-                &text[range.clone()],
-                range.start,
-                permission,
-                &mut tiler,
-                scratch,
-            ),
+        let flow = rewrites.added.for_each_raw(text, permission, &mut |part| {
+            let TextPart { token, range } = part;
+            if let Found::Text = token {
+                let passage = Passage { text: &text[range.clone()], offset: range.start };
+                return self
+                    .encode_passage(rewrites, passage, permission, ambiguous, &mut tiler, scratch);
+            }
+            self.push_added(text, token, range, ambiguous, &|at| at, &mut tiler)
         })?;
         if flow.is_continue() {
             tiler.finish(text.len());
@@ -160,29 +166,46 @@ impl Encoder {
     fn encode_passage<S: Sink>(
         &self,
         rewrites: &Rewrites,
-        passage: &[u8],
-        offset: usize,
+        passage: Passage<'_>,
         permission: Permission<'_>,
+        ambiguous: Option<&Ambiguous>,
         tiler: &mut Tiler<'_, S>,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
         // Spans are ranges of the caller's text, so they need origins too.
         let with_origins = S::COVERS || matches!(permission, Permission::Within(_));
-        let normal = rewrites.normalizer.apply(passage, with_origins)?;
-        let origin = |at: usize| offset + normal.origin(at);
-        rewrites.added.for_each_normalized(
-            &normal.text,
-            permission,
-            &origin,
-            &mut |part| match part {
-                TextPart { id: Some(id), range } => Ok(tiler.start(id, origin(range.start))),
-                TextPart { id: None, range } => {
-                    let text = &normal.text[range.clone()];
-                    let origin = |at: usize| origin(range.start + at);
-                    self.encode_normal(rewrites, text, &origin, tiler, scratch)
-                }
-            },
-        )
+        let normal = rewrites.normalizer.apply(passage.text, with_origins)?;
+        let origin = |at: usize| passage.offset + normal.origin(at);
+        rewrites.added.for_each_normalized(&normal.text, permission, &origin, &mut |part| {
+            let TextPart { token, range } = part;
+            if let Found::Text = token {
+                let text = &normal.text[range.clone()];
+                let origin = |at: usize| origin(range.start + at);
+                return self.encode_normal(rewrites, text, ambiguous, &origin, tiler, scratch);
+            }
+            self.push_added(&normal.text, token, range, ambiguous, &origin, tiler)
+        })
+    }
+
+    /// Takes an added token, found at a range of a text.
+    fn push_added<S: Sink>(
+        &self,
+        text: &[u8],
+        token: Found,
+        range: Range<usize>,
+        ambiguous: Option<&Ambiguous>,
+        origin: &impl Fn(usize) -> usize,
+        tiler: &mut Tiler<'_, S>,
+    ) -> Result<ControlFlow<()>> {
+        match (token, ambiguous) {
+            (Found::Text, _) => Ok(ControlFlow::Continue(())),
+            (Found::Other(id), Some(ambiguous)) => {
+                let mut sink = RewrittenSink { tiler, origin };
+                self.split_added(ambiguous, text, (id, range), &mut sink)
+                    .map_err(|error| at_origin(error, origin))
+            }
+            (Found::Special(id) | Found::Other(id), _) => Ok(tiler.start(id, origin(range.start))),
+        }
     }
 
     /// Cuts and merges normalised text.
@@ -190,18 +213,38 @@ impl Encoder {
         &self,
         rewrites: &Rewrites,
         text: &[u8],
+        ambiguous: Option<&Ambiguous>,
         origin: &impl Fn(usize) -> usize,
         tiler: &mut Tiler<'_, S>,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
         if rewrites.steps.is_empty() {
             let mut sink = RewrittenSink { tiler, origin };
-            return self.encode_plain(text, 0..text.len(), &mut sink, scratch);
+            return self
+                .encode_text(text, 0..text.len(), ambiguous, &mut sink, scratch)
+                .map_err(|error| at_origin(error, origin));
         }
-        let (cut, pieces) = rewrites.steps.split(text, S::COVERS)?;
+        let (cut, pieces) = rewrites.steps.split(text, S::COVERS || ambiguous.is_some())?;
         let origin = |at: usize| origin(Rewritten::origin(&cut, at));
         let mut sink = RewrittenSink { tiler, origin: &origin };
-        let mut lookup = Lookup::new(self, &cut.text, &mut sink, scratch);
+        let Some(ambiguous) = ambiguous else {
+            return self.encode_pieces(&cut.text, pieces, &mut sink, scratch);
+        };
+        let mut found = Covering::default();
+        let _ = self.encode_pieces(&cut.text, pieces, &mut found, scratch)?; // it never breaks
+        self.split_ambiguous(ambiguous, &cut.text, found, &mut sink)
+            .map_err(|error| at_origin(error, &origin))
+    }
+
+    /// Encodes the pre-tokens that ranges of a text are.
+    fn encode_pieces(
+        &self,
+        text: &[u8],
+        pieces: Vec<Range<usize>>,
+        sink: &mut impl Sink,
+        scratch: &mut Scratch,
+    ) -> Result<ControlFlow<()>> {
+        let mut lookup = Lookup::new(self, text, sink, scratch);
         let mut end = 0;
         for piece in pieces {
             // What was cut away is nobody's.
@@ -213,5 +256,21 @@ impl Encoder {
             end = piece.end;
         }
         lookup.finish()
+    }
+}
+
+/// A part of the caller's text, and where it starts.
+struct Passage<'t> {
+    text: &'t [u8],
+    offset: usize,
+}
+
+/// An error in rewritten text, with its place in the caller's.
+fn at_origin(error: Error, origin: &impl Fn(usize) -> usize) -> Error {
+    match error {
+        Error::AmbiguousId { id, token, offset } => {
+            Error::AmbiguousId { id, token, offset: origin(offset) }
+        }
+        other => other,
     }
 }

@@ -66,7 +66,8 @@ impl Encoder {
     /// All ids, and where those of the last pre-token start; behind a special token nothing is uncertain.
     fn last_pretoken(&self, text: &[u8], allowed: &Allowed<'_>) -> Result<(Vec<u32>, usize)> {
         let mut plain_start = 0;
-        while let Some((special, _)) = self.find_special(text, plain_start, allowed) {
+        let mut specials = self.recognize(text, allowed);
+        while let Some((special, _)) = specials.next(plain_start) {
             plain_start = special.end;
         }
         let mut ids = Vec::new();
@@ -87,7 +88,7 @@ impl Encoder {
     }
 
     fn is_blank(&self, id: u32) -> bool {
-        if self.specials.iter().any(|(_, special)| *special == id) {
+        if self.special_ids.binary_search(&id).is_ok() {
             return false; // as in tiktoken: only ordinary tokens are white space
         }
         let token = self.tokens.get(id).unwrap_or_default();

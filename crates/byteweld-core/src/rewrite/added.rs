@@ -9,7 +9,10 @@ use std::ops::{ControlFlow, Range};
 
 use super::Normalizer;
 use crate::error::{Error, Result};
-use crate::specials::{Occurrence, Specials};
+use crate::specials::{Occurrence, Search, Specials};
+
+/// An occurrence, and the token that was found.
+type Match = (Occurrence, usize);
 
 /// A token that is matched verbatim in text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,13 +53,13 @@ impl AddedToken {
 }
 
 /// Finds a subset of the added tokens.
-struct Finder {
+pub(crate) struct AddedFinder {
     texts: Specials,
     /// The token of each entry of `texts`.
     tokens: Vec<usize>,
 }
 
-impl Finder {
+impl AddedFinder {
     fn new(
         list: &[AddedToken],
         normalizer: &Normalizer,
@@ -91,24 +94,26 @@ impl Finder {
         Ok(Self { texts: Specials::new(&texts)?, tokens })
     }
 
-    /// The first match at or after `from` that ends at or before `end`.
-    fn find(&self, text: &[u8], from: usize, end: usize) -> Option<(Occurrence, usize)> {
-        let found = self.texts.find(&text[..end], from)?;
+    /// The next match of a search for `texts`, with its token.
+    fn next(&self, search: &mut Search<'_>, from: usize) -> Option<Match> {
+        let found = search.next(from)?;
         Some((found, self.tokens[found.index]))
     }
 }
 
 /// The finders of one round.
 struct Round {
-    all: Finder,
-    special: Finder,
-    ordinary: Finder,
+    all: AddedFinder,
+    special: AddedFinder,
+    ordinary: AddedFinder,
 }
 
 impl Round {
     fn new(list: &[AddedToken], normalizer: &Normalizer, normalized: bool) -> Result<Self> {
         let finder = |chosen: &dyn Fn(&AddedToken) -> bool| {
-            Finder::new(list, normalizer, |token| token.normalized == normalized && chosen(token))
+            AddedFinder::new(list, normalizer, |token| {
+                token.normalized == normalized && chosen(token)
+            })
         };
         Ok(Self {
             all: finder(&|_| true)?,
@@ -138,8 +143,18 @@ pub(crate) enum Permission<'a> {
 
 /// A part of a text: an added token, or the text between two.
 pub(crate) struct TextPart {
-    pub(crate) id: Option<u32>,
+    pub(crate) token: Found,
     pub(crate) range: Range<usize>,
+}
+
+/// What a part of a text is.
+#[derive(Clone, Copy)]
+pub(crate) enum Found {
+    Text,
+    /// A special token that is allowed here.
+    Special(u32),
+    /// Another added token.
+    Other(u32),
 }
 
 impl AddedTokens {
@@ -176,21 +191,23 @@ impl AddedTokens {
         self.for_each(&self.normalized, text, permission, origin, each)
     }
 
-    /// The first special token in normalized text, restricted to `ids` (ascending) if given.
+    /// Prepares to find the special tokens with these ids (ascending) in normalized text.
+    pub(crate) fn choose(&self, normalizer: &Normalizer, ids: &[u32]) -> Result<AddedFinder> {
+        let is_chosen = |token: &AddedToken| ids.binary_search(&token.id).is_ok();
+        AddedFinder::new(&self.list, normalizer, |token| {
+            token.special && token.normalized && is_chosen(token)
+        })
+    }
+
+    /// The first special token in normalized text: any, or one of those to be found.
     pub(crate) fn first_normalized_special(
         &self,
         text: &[u8],
-        ids: Option<&[u32]>,
+        chosen: Option<&AddedFinder>,
     ) -> Option<&AddedToken> {
-        let mut from = 0;
-        while let Some((found, token)) = self.normalized.special.find(text, from, text.len()) {
-            let token = &self.list[token];
-            if ids.is_none_or(|ids| ids.binary_search(&token.id).is_ok()) {
-                return Some(token);
-            }
-            from = found.start + 1;
-        }
-        None
+        let finder = chosen.unwrap_or(&self.normalized.special);
+        let found = finder.texts.first(text)?;
+        Some(&self.list[finder.tokens[found.index]])
     }
 
     fn for_each<E>(
@@ -201,7 +218,7 @@ impl AddedTokens {
         origin: &impl Fn(usize) -> usize,
         each: &mut impl FnMut(TextPart) -> std::result::Result<ControlFlow<()>, E>,
     ) -> std::result::Result<ControlFlow<()>, E> {
-        let mut matches = Matches { round, text, permission, special: None, ordinary: None };
+        let mut matches = Matches::new(round, text, permission);
         let mut from = 0; // where the search continues
         let mut open = 0; // start of the text that is not in a part yet
         let mut space_end = 0; // end of the last run of white space that was scanned
@@ -235,10 +252,12 @@ impl AddedTokens {
                 // parts.
                 continue;
             }
-            if open < start && each(TextPart { id: None, range: open..start })?.is_break() {
+            if open < start && each(TextPart { token: Found::Text, range: open..start })?.is_break()
+            {
                 return Ok(ControlFlow::Break(()));
             }
-            if each(TextPart { id: Some(token.id), range: start..end })?.is_break() {
+            let token = if token.special { Found::Special } else { Found::Other }(token.id);
+            if each(TextPart { token, range: start..end })?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             // Not the maximum: as in Hugging Face, a match inside the white space consumed by the
@@ -246,7 +265,7 @@ impl AddedTokens {
             open = end;
         }
         if open < text.len() {
-            return each(TextPart { id: None, range: open..text.len() });
+            return each(TextPart { token: Found::Text, range: open..text.len() });
         }
         Ok(ControlFlow::Continue(()))
     }
@@ -256,60 +275,85 @@ impl AddedTokens {
 struct Matches<'a> {
     round: &'a Round,
     text: &'a [u8],
-    permission: Permission<'a>,
-    /// With `Within`: the next special and the next ordinary match, once computed.
-    special: Option<Option<(Occurrence, usize)>>,
-    ordinary: Option<Option<(Occurrence, usize)>>,
+    /// Searches for all tokens, or with `Within` for those that are not special.
+    search: Search<'a>,
+    /// With `Within`: the special tokens.
+    within: Option<Within<'a>>,
 }
 
-impl Matches<'_> {
-    fn next(
-        &mut self,
-        from: usize,
-        origin: &impl Fn(usize) -> usize,
-    ) -> Option<(Occurrence, usize)> {
-        let Permission::Within(ranges) = self.permission else {
-            return self.round.all.find(self.text, from, self.text.len());
+/// Special tokens in trusted ranges. One that crosses the end of a range must not hide a shorter
+/// one inside it, so they are searched for range by range, and the other tokens everywhere.
+struct Within<'a> {
+    /// The ranges that are not searched yet.
+    ranges: &'a [Range<usize>],
+    /// The search in a range, and where that starts.
+    search: Option<(Search<'a>, usize)>,
+    /// The next special and the next other match, once computed.
+    special: Option<Option<Match>>,
+    other: Option<Option<Match>>,
+}
+
+impl<'a> Matches<'a> {
+    fn new(round: &'a Round, text: &'a [u8], permission: Permission<'a>) -> Self {
+        let (finder, within) = match permission {
+            Permission::Within(ranges) => {
+                (&round.ordinary, Some(Within { ranges, search: None, special: None, other: None }))
+            }
+            _ => (&round.all, None),
         };
-        // A special token that crosses the end of a range must not hide a shorter one inside it, so
-        // special tokens are searched for range by range, and the others everywhere.
-        let stale = |known: &Option<Option<(Occurrence, usize)>>| match known {
+        Self { round, text, search: finder.texts.search(text), within }
+    }
+
+    fn next(&mut self, from: usize, origin: &impl Fn(usize) -> usize) -> Option<Match> {
+        let Some(within) = &mut self.within else {
+            return self.round.all.next(&mut self.search, from);
+        };
+        let stale = |known: &Option<Option<Match>>| match known {
             None => true,
             Some(found) => found.is_some_and(|(found, _)| found.start < from),
         };
-        if stale(&self.special) {
-            self.special = Some(self.find_special(ranges, from, origin));
+        if stale(&within.special) {
+            within.special =
+                Some(within.next_special(&self.round.special, self.text, from, origin));
         }
-        if stale(&self.ordinary) {
-            self.ordinary = Some(self.round.ordinary.find(self.text, from, self.text.len()));
+        if stale(&within.other) {
+            within.other = Some(self.round.ordinary.next(&mut self.search, from));
         }
-        match (self.special?, self.ordinary?) {
-            (Some(special), Some(ordinary)) => {
-                let key = |(found, _): &(Occurrence, usize)| (found.start, usize::MAX - found.end);
-                Some(if key(&special) <= key(&ordinary) { special } else { ordinary })
+        match (within.special?, within.other?) {
+            (Some(special), Some(other)) => {
+                let key = |(found, _): &Match| (found.start, usize::MAX - found.end);
+                Some(if key(&special) <= key(&other) { special } else { other })
             }
-            (special, ordinary) => special.or(ordinary),
+            (special, other) => special.or(other),
         }
     }
+}
 
-    fn find_special(
-        &self,
-        ranges: &[Range<usize>],
+impl<'a> Within<'a> {
+    fn next_special(
+        &mut self,
+        finder: &'a AddedFinder,
+        text: &'a [u8],
         from: usize,
         origin: &impl Fn(usize) -> usize,
-    ) -> Option<(Occurrence, usize)> {
-        // Maps an offset in the caller's text to this text; origins are ascending.
-        let offset_of = |wanted: usize| partition(self.text.len(), |at| origin(at) < wanted);
-        let first = ranges.partition_point(|range| range.end <= origin(from));
-        let end = origin(self.text.len());
-        if self.round.special.tokens.is_empty() {
+    ) -> Option<Match> {
+        if finder.texts.is_empty() {
             return None;
         }
-        ranges[first..].iter().take_while(|range| range.start < end).find_map(|range| {
-            let start = offset_of(range.start).max(from);
-            let end = offset_of(range.end);
-            (start < end).then(|| self.round.special.find(self.text, start, end)).flatten()
-        })
+        // Maps an offset in the caller's text to this text; origins are ascending.
+        let offset_of = |wanted: usize| partition(text.len(), |at| origin(at) < wanted);
+        loop {
+            if let Some((search, start)) = &mut self.search
+                && let Some(found) = finder.next(search, from.max(*start))
+            {
+                return Some(found);
+            }
+            let (range, rest) = self.ranges.split_first()?;
+            self.ranges = rest;
+            let (start, end) = (offset_of(range.start), offset_of(range.end));
+            self.search =
+                (from.max(start) < end).then(|| (finder.texts.search(&text[..end]), start));
+        }
     }
 }
 

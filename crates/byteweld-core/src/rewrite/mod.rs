@@ -13,7 +13,7 @@ mod splits;
 use std::borrow::Cow;
 
 pub use added::AddedToken;
-pub(crate) use added::{AddedTokens, Permission, TextPart};
+pub(crate) use added::{AddedFinder, AddedTokens, Found, Permission, TextPart};
 pub use normalizer::{Form, Normalizer, NormalizerStep};
 pub(crate) use splits::byte_letter;
 pub use splits::{SplitBehavior, SplitChain, SplitStep};

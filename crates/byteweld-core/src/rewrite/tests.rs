@@ -130,7 +130,11 @@ fn parts(
     let mut parts = Vec::new();
     let flow: std::result::Result<_, ()> =
         added.for_each_raw(text.as_bytes(), permission, &mut |part| {
-            parts.push((part.id, part.range));
+            let id = match part.token {
+                Found::Text => None,
+                Found::Special(id) | Found::Other(id) => Some(id),
+            };
+            parts.push((id, part.range));
             Ok(ControlFlow::Continue(()))
         });
     assert!(flow.unwrap().is_continue());

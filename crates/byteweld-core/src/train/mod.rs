@@ -22,7 +22,7 @@
 //! complete when it is created, and its count only falls. A stale heap entry is therefore always
 //! too high, never too low, and it is enough to correct it when it reaches the top.
 //!
-//! Second, a pair that is too long, or whose count is below the *floor*, does not need to be
+//! Second, a pair that is too long or forbidden, or whose count is below the *floor*, does not need to be
 //! tracked until everything above the floor is merged. The floor starts at an estimate of the last
 //! merge's count. When the heap is empty and the floor is above the minimum frequency, the floor is
 //! lowered and the text is scanned for pairs again. Most pairs are rare and never merged, so they
@@ -32,6 +32,7 @@
 //! start, two per rewritten position, and each of those removes a token), so the time is linear in
 //! the text, plus the heap.
 
+mod forbidden;
 mod ids;
 mod known;
 mod layout;
@@ -50,6 +51,7 @@ mod workers;
 use std::ops::ControlFlow;
 
 use crate::error::Result;
+use forbidden::Forbidden;
 use ids::Ids;
 use known::KnownMerges;
 use layout::Layout;
@@ -94,6 +96,8 @@ pub struct Options {
     /// Byte strings that already have an id. A learned token with exactly these bytes takes that id
     /// instead of a new one; its merge is recorded like any other.
     pub reserved: Vec<(Vec<u8>, u32)>,
+    /// Byte strings that are never learned: a pair that spells one of them is not merged.
+    pub forbidden: Vec<Vec<u8>>,
     /// Merges applied to every pre-token, in order, before training starts. Their ids must not
     /// overlap with the learned ones.
     pub known: Vec<KnownMerge>,
@@ -233,6 +237,7 @@ struct Trainer<S> {
     /// The minimum frequency, at least 1.
     min_count: u64,
     max_token_bytes: u64,
+    forbidden: Forbidden,
     workers: Workers,
     /// Empty between merges.
     new_pairs: Vec<NewPair>,
@@ -241,8 +246,9 @@ struct Trainer<S> {
 impl<S: Symbol> Trainer<S> {
     /// `bytes` is the length of the text, weighted by the counts of its pre-tokens.
     fn new(slots: Slots<S>, bytes: u64, options: &Options) -> Self {
-        let reads_bytes =
-            options.tie_break != TieBreak::SmallestIds || !options.reserved.is_empty();
+        let reads_bytes = options.tie_break != TieBreak::SmallestIds
+            || !options.reserved.is_empty()
+            || !options.forbidden.is_empty();
         let text = if reads_bytes { slots.text() } else { Vec::new() };
         let min_count = options.min_frequency.max(1);
         Trainer {
@@ -255,6 +261,7 @@ impl<S: Symbol> Trainer<S> {
             known: None,
             min_count,
             max_token_bytes: options.max_token_bytes.map_or(u64::MAX, |bytes| bytes as u64),
+            forbidden: Forbidden::new(&options.forbidden),
             workers: Workers::new(options.threads),
             new_pairs: Vec::new(),
         }
@@ -443,12 +450,12 @@ impl<S: Symbol> Trainer<S> {
         removed
     }
 
-    /// Allocates a new pair and returns its index; `NOT_KEPT` if it is rare or too long, or if
-    /// known merges are being replayed and it is not one of theirs.
+    /// Allocates a new pair and returns its index; `NOT_KEPT` if it is rare or must not be
+    /// merged, or if known merges are being replayed and it is not one of theirs.
     fn add_new_pair(&mut self, pair: Pair, total: PairTotal) -> u32 {
         let is_kept = match &self.known {
             Some(known) => known.contains(pair),
-            None => self.is_short(pair),
+            None => self.may_merge(pair),
         };
         if total.count < self.floor || !is_kept {
             return NOT_KEPT;
@@ -458,10 +465,11 @@ impl<S: Symbol> Trainer<S> {
         (self.new_pairs.len() - 1) as u32
     }
 
-    /// Whether the token made from the pair is within the maximum length.
-    fn is_short(&self, pair: Pair) -> bool {
+    /// Whether the token made from the pair is within the maximum length and not forbidden.
+    fn may_merge(&self, pair: Pair) -> bool {
         let length = |token| u64::from(self.tokens.length(token));
         length(pair.left) + length(pair.right) <= self.max_token_bytes
+            && !self.forbidden.contains(self.tokens.bytes(pair.left), self.tokens.bytes(pair.right))
     }
 
     /// Starts tracking the new pairs.
@@ -479,7 +487,7 @@ impl<S: Symbol> Trainer<S> {
     /// text is searched for them.
     fn stop_without_pairs(&self) -> Stop {
         let mut pairs = self.slots.pairs(&self.tokens, 0..self.slots.len());
-        if pairs.any(|(pair, _, _)| self.is_short(pair)) {
+        if pairs.any(|(pair, _, _)| self.may_merge(pair)) {
             Stop::MinFrequency
         } else {
             Stop::NoPairs

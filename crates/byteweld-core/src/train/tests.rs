@@ -34,6 +34,7 @@ fn any_number_of_threads_learns_the_same() {
             first_id: 256,
             max_new_ids,
             reserved: Vec::new(),
+            forbidden: [Vec::new(), vec![b"ab".to_vec(), b"aba".to_vec()]][random.below(2)].clone(),
             known: Vec::new(),
             tie_break,
             min_frequency: random.below(4) as u64,

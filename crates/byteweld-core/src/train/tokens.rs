@@ -96,7 +96,8 @@ impl Tokens {
         by_prefix.then_with(|| self.bytes(a).cmp(self.bytes(b)))
     }
 
-    fn bytes(&self, token: Token) -> &[u8] {
+    /// The bytes of a token; empty if bytes are never read.
+    pub(super) fn bytes(&self, token: Token) -> &[u8] {
         match BYTES.get(token as usize) {
             Some(byte) => std::slice::from_ref(byte),
             None => self.text_at(self.starts[token as usize], self.lengths[token as usize]),

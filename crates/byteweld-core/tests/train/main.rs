@@ -34,6 +34,7 @@ fn options(max_new_ids: usize, tie_break: TieBreak) -> Options {
         first_id: 256,
         max_new_ids,
         reserved: Vec::new(),
+        forbidden: Vec::new(),
         known: Vec::new(),
         tie_break,
         min_frequency: 0,
@@ -123,6 +124,8 @@ prop_compose! {
         reserved in prop::collection::btree_set(
             prop::collection::vec(prop::sample::select(&b"ab\0"[..]), 2..5), 0..4),
         has_small_reserved_ids in any::<bool>(),
+        forbidden in prop::collection::vec(
+            prop::collection::vec(prop::sample::select(&b"ab\0"[..]), 1..6), 0..4),
     ) -> Options {
         // Reserved ids below or between the others, never among the learned ones.
         let first_reserved = if has_small_reserved_ids && is_reversed { 7 } else { 1500 };
@@ -131,6 +134,7 @@ prop_compose! {
             first_id: 2000,
             max_new_ids,
             reserved: reserved.into_iter().zip(first_reserved..).collect(),
+            forbidden,
             known: Vec::new(),
             tie_break,
             min_frequency,

@@ -78,6 +78,7 @@ fn options(random: &mut Random) -> Options {
         first_id: 2000,
         max_new_ids: random.pick(&[1, 2, 3, 7, 20, 200]),
         reserved,
+        forbidden: (0..random.below(3)).map(|_| pretoken(random, b"ab", 4)).collect(),
         known: Vec::new(),
         tie_break: random.pick(&TIES),
         min_frequency: random.pick(&[0, 0, 1, 2, 3, 50, 1 << 33]),

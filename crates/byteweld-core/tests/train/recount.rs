@@ -29,6 +29,10 @@ pub(crate) fn recount(pretokens: &[(&[u8], u64)], options: &Options) -> Trained 
         }
         let length = |pair: &(u32, u32)| tokens[&pair.0].len() + tokens[&pair.1].len();
         counts.retain(|pair, _| options.max_token_bytes.is_none_or(|max| length(pair) <= max));
+        let is_forbidden = |pair: &(u32, u32)| {
+            options.forbidden.contains(&[tokens[&pair.0].as_slice(), &tokens[&pair.1]].concat())
+        };
+        counts.retain(|pair, _| !is_forbidden(pair));
         let bytes = |pair: &(u32, u32)| (&tokens[&pair.0], &tokens[&pair.1]);
         let best = match options.tie_break {
             TieBreak::SmallestIds => counts.iter().max_by_key(|(pair, n)| (**n, Reverse(**pair))),
