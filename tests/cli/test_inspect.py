@@ -63,6 +63,7 @@ def test_the_json_report(run, saved, tiny):
         "steps": [],
         "normalizer": [],
         "special_tokens": {"<|endoftext|>": 256},
+        "ambiguous_ids": [],
         "added_tokens": [],
         "template": [[], []],
         "roles": {},
@@ -75,6 +76,18 @@ def test_the_json_report(run, saved, tiny):
             "changed_before": [],
         },
     }
+
+
+def test_special_ids_that_text_may_become_are_a_warning(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tok = byteweld.train(
+        iter(["user users user"]), vocab_size=264, recipe="huggingface", special_tokens=["user"]
+    )
+    tok.save("tokenizer.json")
+    shown = run("inspect", "tokenizer.json").out.decode()
+    warning = "ordinary text may become the special id 0 (user), except in encode_spans"
+    assert f"  warning      {warning}" in shown.splitlines()
+    assert json.loads(run("inspect", "tokenizer.json", "--json").out)["ambiguous_ids"] == [0]
 
 
 def test_a_pipeline_is_shown_step_by_step(run, tmp_path, monkeypatch):

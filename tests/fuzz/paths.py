@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import byteweld.tiktoken
 from byteweld import SpecialTokenError, Tokenizer
 from byteweld.reference.encode import utf8
+from tests.helpers.vocabularies import unambiguous
 
 from .oracles import Allowed, Ids
 from .subjects import Subject
@@ -139,10 +140,12 @@ def spans(asked: Asked) -> Both | None:
     """Untrusted spans are ordinary text, wherever they are cut."""
     if not asked.subject.is_plain:
         return None
+    vocab = asked.tok.vocab
     if not asked.allowed:
         pieces = _pieces(asked.rng, asked.text)
-        return asked.tok.encode_spans([(piece, False) for piece in pieces]), asked.ids
-    if asked.allowed != frozenset(asked.tok.vocab.special_tokens):
+        expected = unambiguous(vocab, asked.ids) if vocab.ambiguous_ids else asked.ids
+        return asked.tok.encode_spans([(piece, False) for piece in pieces]), expected
+    if asked.allowed != frozenset(vocab.special_tokens) or vocab.ambiguous_ids:
         return None
     return asked.tok.encode_spans([(asked.text, True)]), asked.ids
 

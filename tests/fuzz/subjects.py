@@ -124,14 +124,28 @@ def trained(pattern: str | None) -> Subject:
         min_frequency=1,
     )
     vocab = tok.vocab
-    tokenizers = imported("tokenizers")
-    theirs = None
-    if tokenizers is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            tok.save(Path(folder) / "tokenizer.json")
-            theirs = tokenizers.Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+    theirs = _saved_for_tokenizers(tok)
     encoding = _tiktoken(vocab, dict(vocab.ids), vocab.pattern or r"(?s:.+)")
     return _with_oracles(f"small/{pattern or 'whole'}", vocab, tiktoken=encoding, tokenizers=theirs)
+
+
+def shared_ids() -> Subject:
+    """Trained as Hugging Face does on words that are special tokens, which share their ids."""
+    specials = [*SPECIALS, "the", "return", "an"]
+    tok = byteweld.train(
+        iter(_documents()), vocab_size=1000, recipe="huggingface", special_tokens=specials
+    )
+    return _with_oracles("small/shared", tok.vocab, tokenizers=_saved_for_tokenizers(tok))
+
+
+def _saved_for_tokenizers(tok: Tokenizer) -> Any | None:
+    """The same tokenizer in the real tokenizers, or None if it is not installed."""
+    tokenizers = imported("tokenizers")
+    if tokenizers is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        tok.save(Path(folder) / "tokenizer.json")
+        return tokenizers.Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
 
 
 def pairs(pattern: str) -> Subject:
@@ -216,6 +230,7 @@ SMALL: dict[str, Callable[[], Subject]] = {
     **{f"small/merges-{n}": partial(random_merges, n, ignore_merges=False) for n in range(4)},
     **{f"small/lookup-{n}": partial(random_merges, n, ignore_merges=True) for n in range(4)},
     "small/ascii": ascii_only,
+    "small/shared": shared_ids,
 }
 
 

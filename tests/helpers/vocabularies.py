@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from byteweld import patterns
+from collections.abc import Iterable
+
+from byteweld import SpecialTokenError, patterns
 from byteweld.vocab import AddedToken, Split, Vocabulary
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
@@ -55,3 +57,23 @@ def holder(name: str) -> Vocabulary:
     if name == "tekken":
         return Vocabulary(AB.tokens, AB.merge_ids, pattern=patterns.GPT2)
     return AB
+
+
+def unambiguous(vocab: Vocabulary, ids: Iterable[int]) -> list[int]:
+    """Replace ids that special tokens share by the parts of their merges, as `encode_spans` does.
+
+    Raises if one has no parts.
+    """
+    parts = {new: (left, right) for left, right, new in reversed(vocab.merge_ids)}
+    special = set(vocab.special_tokens.values())
+    waiting, found = list(ids)[::-1], []
+    while waiting:
+        token_id = waiting.pop()
+        if token_id not in special:
+            found.append(token_id)
+        elif token_id in parts:
+            left, right = parts[token_id]
+            waiting += [right, left]
+        else:
+            raise SpecialTokenError(f"id {token_id} has no parts")
+    return found

@@ -18,7 +18,7 @@ from tests.fuzz import oracles, paths, rounds, subjects, texts
 from tests.fuzz.rounds import Rounds, shrink
 
 TRAINED = ["gpt2", "cl100k", "o200k", "whole"]
-MADE = ["pairs-cl100k", "ranks-0", "merges-1", "lookup-2", "ascii"]
+MADE = ["pairs-cl100k", "ranks-0", "merges-1", "lookup-2", "ascii", "shared"]
 
 
 @pytest.fixture

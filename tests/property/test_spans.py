@@ -22,6 +22,7 @@ from tests.helpers.strategies import (
     tiny_texts,
     vocabularies,
 )
+from tests.helpers.vocabularies import unambiguous
 
 BYTE_RANKS = {bytes([b]): b for b in range(256)}
 MERGED = {b"ab": 256, b" a": 257, b"<|": 258, b"|>": 259, "é".encode(): 260, b"  ": 261}
@@ -119,24 +120,6 @@ def reference(tok, spans):
         else:
             at += 1
     return ids + unambiguous(tok.vocab, tok.encode_ordinary(text[start:]))
-
-
-def unambiguous(vocab, ids):
-    """Ids with the shared ones replaced by the parts of their merges; raises if one has none."""
-    parts = {}
-    for left, right, new in reversed(vocab.merge_ids):
-        parts[new] = (left, right)
-    special = set(vocab.special_tokens.values())
-    waiting, found = list(ids), []
-    while waiting:
-        token_id = waiting.pop(0)
-        if token_id not in special:
-            found.append(token_id)
-        elif token_id in parts:
-            waiting[:0] = parts[token_id]
-        else:
-            raise SpecialTokenError(f"{token_id} has no parts")
-    return found
 
 
 def spans_or_error(encode, *given):

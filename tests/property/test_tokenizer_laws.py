@@ -42,10 +42,17 @@ def toks(data):
         given_specials = {} if own else {"special_tokens": [ENDOFTEXT]}
         size = recipe.minimum_size + 400
         made[name] = byteweld.train(iter(fed), vocab_size=size, recipe=name, **given_specials)
+    # Special tokens that share their ids with learned tokens.
+    specials = [ENDOFTEXT, "the", " an"]
+    made["shared ids"] = byteweld.train(
+        iter(documents), vocab_size=660, recipe="huggingface", special_tokens=specials
+    )
+    assert made["shared ids"].vocab.ambiguous_ids
     return made
 
 
 BYTE_RECIPES = [name for name, recipe in RECIPES.items() if recipe.alphabet != "ascii"]
+BYTE_RECIPES += ["shared ids"]
 
 
 # ---------------------------------------------------------------------- round trips
@@ -78,7 +85,7 @@ def test_any_vocabulary_round_trips(vocab, text):
     assert tok.decode_bytes(tok.encode_ordinary(text)) == as_bytes(text)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", [*RECIPES, "shared ids"])
 def test_every_token_alone_in_its_pretoken_encodes_to_itself(name, toks):
     vocab = toks[name].vocab
     whole = Tokenizer(  # without the pattern: a token may be cut where its neighbors are missing
@@ -150,7 +157,9 @@ def test_counting_and_truncating_long_texts_is_exact(name, toks):
 # ---------------------------------------------------------------------- streams and batches
 
 
-@pytest.mark.parametrize("name", ["modern", "from-scratch", "ck", "plain", "huggingface"])
+@pytest.mark.parametrize(
+    "name", ["modern", "from-scratch", "ck", "plain", "huggingface", "shared ids"]
+)
 def test_a_text_in_any_pieces_streams_to_the_ids_of_the_whole(name, toks):
     tok = toks[name]
 

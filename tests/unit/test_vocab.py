@@ -321,3 +321,26 @@ def test_the_spelling_of_a_pattern_changes_no_fingerprint() -> None:
     spelled = r"(?:'s|'d)| ?[\p{L}]+|[0-9]{1,4}|\s++$|\s+(?!\S)|\s|[^\s\p{L}]"
     assert fingerprint(mine) == fingerprint(spelled)
     assert fingerprint(mine) != fingerprint(mine.replace("{1,4}", "{1,3}"))
+
+
+# ---------------------------------------------------------------------- ambiguous ids
+
+
+def test_ambiguous_ids_are_special_ids_that_text_may_become():
+    tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab", 257: b"<s>", 258: b"cd"}
+    merges = [(97, 98, 256)]
+
+    def ambiguous(**more):
+        return Vocabulary(tokens, merges, **more).ambiguous_ids
+
+    assert ambiguous() == ambiguous(special_tokens={"<s>": 257}) == frozenset()
+    assert ambiguous(special_tokens={"<s>": 257, "ab": 256}) == {256}
+    assert ambiguous(special_tokens={"a": 97}) == {97}
+    # Without a merge, the token belongs to the special token alone.
+    assert ambiguous(special_tokens={"cd": 258}) == frozenset()
+    others = [AddedToken("<s>", 257), AddedToken("<t>", 257, special=False)]
+    assert ambiguous(added_tokens=others) == {257}
+    assert ambiguous(added_tokens=[AddedToken("ab", 256, special=False)]) == frozenset()
+    # Two special tokens with one id are "shared ids", which nobody can forge.
+    both = Vocabulary(tokens, merges, special_tokens={"<s>": 257, "<t>": 257})
+    assert both.extras == ("shared ids",) and not both.ambiguous_ids

@@ -468,8 +468,11 @@ impl<S: Symbol> Trainer<S> {
     /// Whether the token made from the pair is within the maximum length and not forbidden.
     fn may_merge(&self, pair: Pair) -> bool {
         let length = |token| u64::from(self.tokens.length(token));
-        length(pair.left) + length(pair.right) <= self.max_token_bytes
-            && !self.forbidden.contains(self.tokens.bytes(pair.left), self.tokens.bytes(pair.right))
+        let length = length(pair.left) + length(pair.right);
+        let bytes = |token| self.tokens.bytes(token);
+        length <= self.max_token_bytes
+            && !(self.forbidden.has_length(length)
+                && self.forbidden.contains(bytes(pair.left), bytes(pair.right)))
     }
 
     /// Starts tracking the new pairs.
