@@ -43,7 +43,7 @@ def toks(data):
         size = recipe.minimum_size + 400
         made[name] = byteweld.train(iter(fed), vocab_size=size, recipe=name, **given_specials)
     # Special tokens that share their ids with learned tokens.
-    specials = [ENDOFTEXT, "the", " an"]
+    specials = [ENDOFTEXT, "in", "er"]
     made["shared ids"] = byteweld.train(
         iter(documents), vocab_size=660, recipe="huggingface", special_tokens=specials
     )
