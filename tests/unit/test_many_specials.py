@@ -14,7 +14,7 @@ import byteweld
 from byteweld import AddedToken, Recipe, SpecialTokenError, Tokenizer, Vocabulary
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
-LIMIT = 8  # seconds, on a busy machine
+LIMIT = 8  # seconds of processor time
 
 HOSTILE = {
     "periodic": ["ab" * 50_000],
@@ -43,9 +43,9 @@ def made(texts, **more):
 @pytest.fixture
 def quick():
     """Fail if the test takes much longer than linear time would."""
-    started = time.perf_counter()
+    started = time.process_time()
     yield
-    assert time.perf_counter() - started < LIMIT
+    assert time.process_time() - started < LIMIT
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -104,9 +104,9 @@ def test_many_special_tokens_in_linear_time_everywhere(quick, tmp_path):
 
 @pytest.mark.slow
 def test_a_million_special_tokens_load_in_seconds():
-    started = time.perf_counter()
+    started = time.process_time()
     texts = [f"<|reserved_{n}|>" for n in range(1_000_000)]
     tok = Tokenizer(made(texts))
     ids = tok.encode(f"a{texts[-1]}b{texts[77]}", allowed_special="all")
     assert ids == [97, 1_000_299, 98, 377]
-    assert time.perf_counter() - started < 60
+    assert time.process_time() - started < 60
