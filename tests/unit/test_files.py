@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from byteweld._files import check_file, write_atomic
+from byteweld._files import check_file
+from byteweld._saves import write_atomic
 
 
 def test_a_new_file_may_be_written_even_in_folders_that_do_not_exist_yet(tmp_path: Path) -> None:
