@@ -45,9 +45,9 @@ def naming(target: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno is not None:
-            error.filename, error.filename2 = os.fspath(target), None
-        raise
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(target)) from None
 
 
 def lock(descriptor: int) -> bool | None:
