@@ -70,10 +70,10 @@ def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
     descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size
-        data = read_descriptor(descriptor, min(size, limit) + 1, limit + 1)
+        data = b"" if size > limit else read_descriptor(descriptor, size + 1, limit + 1)
     finally:
         os.close(descriptor)
-    if len(data) > limit:
+    if max(size, len(data)) > limit:
         found = f"{size} bytes" if size > limit else "more bytes than it reports"
         raise FormatError(f"the file has {found}; expected at most {limit}", path=path)
     return data

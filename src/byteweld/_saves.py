@@ -417,13 +417,18 @@ def _has_new(folder: Path, entry: _Entry) -> bool:
 
 
 def _digest(path: Path) -> str | None:
-    """Return the SHA-256 of a file, or of what a link points to; None if there is neither."""
+    """Return the SHA-256 of a file, or of what a link points to; None if there is neither.
+
+    A file larger than any of ours is identified without reading it.
+    """
     try:
-        mode = path.lstat().st_mode
-        if stat.S_ISLNK(mode):
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
             return "link " + hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(status.st_mode):
             return "other"
+        if status.st_size > _MAX_KEPT_BYTES:
+            return f"large {status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
         digest = hashlib.sha256()
         descriptor = os.open(path, os.O_RDONLY | NOFOLLOW | CLOEXEC)
     except FileNotFoundError:

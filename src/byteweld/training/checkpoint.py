@@ -71,6 +71,7 @@ class Checkpoint:
         arrow()  # now, not after the work; and so that a memory budget includes it
         self.path.mkdir(parents=True, exist_ok=True)
         _check_ours(self.path)
+        is_new = not os.path.lexists(self.path / _LOG)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
         self._log = os.fdopen(open_regular(self.path / _LOG, flags), "a+b", buffering=0)
         try:
@@ -78,6 +79,8 @@ class Checkpoint:
             self._compare_or_start(dict(facts))
             self._read_log()
         except BaseException:
+            if is_new and not os.fstat(self._log.fileno()).st_size:
+                (self.path / _LOG).unlink(missing_ok=True)
             self._log.close()
             raise
 
