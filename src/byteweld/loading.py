@@ -196,6 +196,6 @@ def _rebuild(head: Any, stored: bytes) -> Vocabulary | None:
     names = {*TRAITS, "makes_every_token"}
     if table is None or not isinstance(head, dict) or head.keys() != names:
         return None
-    if type(head["makes_every_token"]) is not bool:
+    if not all(type(head[name]) is bool for name in ("makes_every_token", "ignore_merges")):
         return None
     return Vocabulary._of_table(table, **head)

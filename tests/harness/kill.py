@@ -474,8 +474,10 @@ class Case:
         return f"the next save leaves {sorted(left)}" if left else None
 
 
-def run_all(run: Run, made: list[Writer], root: Path, random_kills: int) -> None:
-    """Kill at every point, or at those that the time allows, then at random times."""
+def run_all(
+    run: Run, made: list[Writer], root: Path, random_kills: int, most: int | None = None
+) -> None:
+    """Kill at every point, or as many as allowed and the time allows, then at random times."""
     cases = []
     for number, writer in enumerate(made):
         place = root / str(number)
@@ -485,7 +487,7 @@ def run_all(run: Run, made: list[Writer], root: Path, random_kills: int) -> None
     points = [(case, event) for case in cases for event in range(1, case.count() + 1)]
     print(f"{len(points):,} kill points of {len(cases)} writers", flush=True)
     shuffled = run.random("points").sample(points, len(points))
-    for case, event in shuffled:
+    for case, event in shuffled[:most]:
         if run.elapsed >= run.seconds * 0.8:
             break
         wrong = case.kill_before(event)
