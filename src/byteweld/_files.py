@@ -1,95 +1,109 @@
-"""Files of every kind: atomic writes, and the suffixes of compressed files.
+"""Files of every kind: bounded reads of regular files, checks of paths to write, suffixes.
 
-A file or folder appears whole or not at all, and replaces nothing by default.
+Everything that byteweld reads whole goes through `read_regular`: a pipe, a device or a file that
+never ends is an error with its name, never a hang or all of the memory.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+
+from byteweld.errors import FormatError
 
 # The engine recognizes compression by content, and skips these when it looks for `.jsonl`.
 COMPRESSED_SUFFIXES: Final = (".gz", ".zst", ".xz")
 
+_KINDS: Final = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a folder",
+}
+_CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
+# Where these do not exist, neither do the files that need them.
+_NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_FIRST_READ_BYTES: Final = 1 << 16
 
-def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = False) -> None:
-    """Write `data` to `path` through a temporary file in the same folder, fsync and rename.
 
-    Raises FileExistsError if `path` exists and `overwrite` is False, without touching anything.
+# ---------------------------------------------------------------------- reading
+
+
+def open_regular(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
+    """Open a regular file and return its descriptor; a file of any other kind is an error.
+
+    Looks before it opens, because opening a device can act, and again after, because the file may
+    have been replaced; never waits for the other end of a pipe.
     """
-    target = Path(path)
-    if not overwrite and os.path.lexists(target):
-        raise _exists(target)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"{target} cannot be written: there is no folder {target.parent}; create it first"
-        )
-    import tempfile  # slow to import, and only writing needs it
-
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    if not flags & os.O_CREAT:
+        check_regular(path, os.stat(path))
+    descriptor = os.open(path, flags | _NO_WAIT | _CLOEXEC | getattr(os, "O_BINARY", 0), 0o666)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp creates private files
-        if overwrite:
-            os.replace(temporary, target)
-        else:
-            os.link(temporary, target)  # fails if the target has appeared meanwhile
-            os.unlink(temporary)
-    except FileExistsError:
-        os.unlink(temporary)
-        raise _exists(target) from None
+        check_regular(path, os.fstat(descriptor))
     except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+        os.close(descriptor)
         raise
+    return descriptor
 
 
-@contextmanager
-def replace_folder(
-    path: str | os.PathLike[str], *, overwrite: bool = False, is_ours: Callable[[Path], bool]
-) -> Iterator[Path]:
-    """Yield a temporary folder next to `path` to write to; on success, it becomes `path`.
+def check_regular(path: str | os.PathLike[str], status: os.stat_result) -> None:
+    """Raise unless a file is regular."""
+    if stat.S_ISREG(status.st_mode):
+        return
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+    raise FormatError(f"expected a regular file, found {kind}", path=path)
 
-    Raises FileExistsError if `path` exists, is not an empty folder, and `overwrite` is False; or if
-    it is a folder that `is_ours` rejects: files that byteweld did not write are never removed.
+
+def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
+    """Read a whole regular file of at most `limit` bytes.
+
+    The limit also holds for a file whose reported size is wrong or that grows while it is read, and
+    memory is allocated for what was read, not for what was reported or allowed.
     """
-    check_folder(path, overwrite=overwrite, is_ours=is_ours)
-    target = Path(path)
-    if target.is_dir():
-        target = target.resolve()  # keeps a link to a folder, and the working directory
-    target.parent.mkdir(parents=True, exist_ok=True)
-    import shutil  # as above
-    import tempfile
-
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    descriptor = open_regular(path)
     try:
-        yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o777 & ~umask)  # mkdtemp creates private folders
-        check_folder(path, overwrite=overwrite, is_ours=is_ours)  # it may have appeared meanwhile
-        if target.is_dir() and any(target.iterdir()):
-            old = temporary.with_name(f"{temporary.name}.old")
-            os.replace(target, old)
-            try:
-                os.replace(temporary, target)
-            except BaseException:
-                os.replace(old, target)
-                raise
-            shutil.rmtree(old)
-        else:
-            os.replace(temporary, target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+        size = os.fstat(descriptor).st_size
+        data = b"" if size > limit else read_descriptor(descriptor, size + 1, limit + 1)
+    finally:
+        os.close(descriptor)
+    if max(size, len(data)) > limit:
+        found = f"{size} bytes" if size > limit else "more bytes than it reports"
+        raise FormatError(f"the file has {found}; expected at most {limit}", path=path)
+    return data
+
+
+def read_start(path: str | os.PathLike[str], size: int) -> bytes:
+    """Read the first bytes of a regular file."""
+    descriptor = open_regular(path)
+    try:
+        return read_descriptor(descriptor, min(size, os.fstat(descriptor).st_size) + 1, size)
+    finally:
+        os.close(descriptor)
+
+
+def read_descriptor(descriptor: int, expected: int, limit: int) -> bytes:
+    """Read to the end, or at most `limit` bytes; `expected` is the size of the first read."""
+    chunks: list[bytes] = []
+    total = 0
+    wanted = max(expected, _FIRST_READ_BYTES)
+    while total < limit:
+        chunk = os.read(descriptor, min(wanted, limit - total))
+        if not chunk:
+            break
+        chunks.append(chunk)
+        total += len(chunk)
+        wanted = max(total, _FIRST_READ_BYTES)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+# ---------------------------------------------------------------------- paths to write
 
 
 def check_folder(
@@ -107,17 +121,32 @@ def check_folder(
     if not is_ours(target):
         raise FileExistsError(f"{target} holds other files; choose a folder that is new or empty")
     if not overwrite:
-        raise _exists(target)
+        raise exists(target)
 
 
 def check_file(path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise if a file cannot be written, or exists already, before any work is done."""
     target = Path(path)
     check_parent(target)
+    check_replaceable(target, overwrite=overwrite or target.is_dir())
+
+
+def check_replaceable(target: Path, *, overwrite: bool) -> None:
+    """Raise if a file may not be put at `target`.
+
+    A link is replaced, not what it points to. A folder, pipe, socket or device never is.
+    """
+    try:
+        mode = target.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not overwrite:
+        raise exists(target)
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; expected the name of a file")
-    if not overwrite and os.path.lexists(target):
-        raise _exists(target)
+    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "not a file")
+        raise FileExistsError(f"{target} is {kind}, which is never replaced; choose another name")
 
 
 def check_parent(target: Path) -> None:
@@ -133,5 +162,6 @@ def check_parent(target: Path) -> None:
         )
 
 
-def _exists(target: Path) -> FileExistsError:
+def exists(target: Path) -> FileExistsError:
+    """Return the error for a file that may not be replaced."""
     return FileExistsError(f"{target} exists; pass overwrite=True (--force) to replace it")

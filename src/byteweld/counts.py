@@ -7,10 +7,12 @@ import heapq
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 from byteweld import _memory, _native, counts_files
 from byteweld._memory import Memory as Memory
+from byteweld._saves import read_together
 from byteweld._text import batches
 from byteweld.corpus import Corpus
 from byteweld.counts_files import PARTS, Facts
@@ -240,14 +242,18 @@ class Counts:
     @staticmethod
     def load(path: str | os.PathLike[str], *, memory: Memory | None = None) -> Counts:
         """Read a folder that `save` wrote, checking every row."""
-        folder = counts_files.open_folder(path)
-        limit = None
-        if memory is not None:
-            plan = _memory.plan(memory, 1)
-            size = folder.distinct_bytes_at_most
-            if not plan.limit.can_keep(folder.distinct, size):
-                limit = plan.limit
-        return Counts._of(counts_files.read_folder(folder, limit), folder.facts)
+
+        def read(target: Path) -> Counts:
+            folder = counts_files.open_folder(target)
+            limit = None
+            if memory is not None:
+                plan = _memory.plan(memory, 1)
+                size = folder.distinct_bytes_at_most
+                if not plan.limit.can_keep(folder.distinct, size):
+                    limit = plan.limit
+            return Counts._of(counts_files.read_folder(folder, limit), folder.facts)
+
+        return read_together(Path(path), counts_files.files_in, read)
 
     @staticmethod
     def is_saved_at(path: str | os.PathLike[str]) -> bool:

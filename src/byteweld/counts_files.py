@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from byteweld import _native
-from byteweld._files import check_folder, replace_folder
+from byteweld._atomic import naming, replace_folder, settle_folder
+from byteweld._files import check_folder, open_regular
 from byteweld.errors import FormatError
 
 PARTS = 16
@@ -66,9 +67,14 @@ class Facts:
     pruning: Pruning | None = None
 
 
+def files_in(folder: Path) -> list[Path]:
+    """Return the parts of a folder of counts."""
+    return [folder / name for name in _NAMES]
+
+
 def is_folder_of_counts(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a folder with at least one part of saved counts."""
-    folder = Path(path)
+    folder = settle_folder(Path(path))
     try:
         return folder.is_dir() and any((folder / name).is_file() for name in _NAMES)
     except OSError:  # not a path: a string longer than any path
@@ -93,13 +99,14 @@ def write_folder(
         whole = table.sums()
         for part, sums in enumerate(table.sums_by_part()):
             metadata = _metadata(facts, whole, part, sums)
-            _write_part(folder / _NAMES[part], table, part, metadata)
+            with naming(Path(path) / _NAMES[part]):
+                _write_part(folder / _NAMES[part], table, part, metadata)
 
 
 def _write_part(file: Path, table: _native.Counts, part: int, metadata: dict[str, str]) -> None:
     pyarrow, parquet = arrow()
     schema = _schema()
-    with file.open("wb") as out:
+    with file.open("xb") as out:
         with parquet.ParquetWriter(
             out,
             schema,
@@ -186,7 +193,7 @@ _PART_KEYS = ("part", "part_distinct", "part_total", "part_total_bytes")
 def open_folder(path: str | os.PathLike[str]) -> Folder:
     """Read the footers of all parts and check that they are consistent."""
     arrow()
-    folder = Path(path)
+    folder = settle_folder(Path(path))
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder; expected a folder of counts")
     if not is_folder_of_counts(folder):
@@ -255,7 +262,10 @@ def _rows(file: Path) -> Iterator[tuple[Any, Any, Any]]:
     import numpy as np
 
     try:
-        with parquet.ParquetFile(file, page_checksum_verification=True) as opened:
+        with (
+            os.fdopen(open_regular(file), "rb") as source,
+            parquet.ParquetFile(source, page_checksum_verification=True) as opened,
+        ):
             for batch in opened.iter_batches(batch_size=_ROWS, use_threads=False):
                 pretokens, counts = batch.column(0), batch.column(1)
                 if pretokens.null_count or counts.null_count:
@@ -279,7 +289,10 @@ def _footer(file: Path, part: int) -> dict[str, Any]:
             f"this part is missing; expected {PARTS} files, {_NAMES[0]} to {_NAMES[-1]}", path=file
         )
     try:
-        with parquet.ParquetFile(file) as opened:
+        with (
+            os.fdopen(open_regular(file), "rb") as source,
+            parquet.ParquetFile(source) as opened,
+        ):
             schema, found = opened.schema_arrow, opened.metadata
     except (pyarrow.ArrowException, OSError) as error:
         raise FormatError(f"not a Parquet file: {error}", path=file) from error

@@ -2,8 +2,12 @@
 
 A compiled vocabulary is stored in the engine's own form. Its file is named by a hash of everything
 it was made from (the bytes of the file and of those next to it, the options, the version) and holds
-the SHA-256 of its content; the vocabulary in it is checked like any other. A damaged or foreign
-file is ignored and replaced.
+the SHA-256 of that name and its content; the vocabulary in it is checked like any other. A file
+that is damaged, made for another vocabulary, or owned by another user is ignored and replaced.
+
+The folder must belong to the user and not be writable by others, who could otherwise forge a
+vocabulary. Whoever has the user's own rights still can: nothing here is secret. Such a file can
+give wrong ids, as a changed vocabulary file could, but never a crash.
 """
 
 from __future__ import annotations
@@ -12,19 +16,22 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any, Final
 
 from byteweld import _native, formats
-from byteweld._files import write_atomic
+from byteweld._atomic import remove_stale, user
+from byteweld._files import open_regular, read_descriptor, read_regular
+from byteweld._saves import complete, write_atomic
 from byteweld.errors import ByteweldError, nearest
-from byteweld.formats._json import MAX_FILE_BYTES, plain_path
+from byteweld.formats._json import MAX_BESIDE_BYTES, MAX_FILE_BYTES, plain_path
 from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import TRAITS, Vocabulary
 
 SUFFIX: Final = ".byteweld"
 MAX_CACHED: Final = 32  # files; the oldest are deleted
-_MAGIC: Final = b"byteweld compiled 1\n"
+_MAGIC: Final = b"byteweld compiled 2\n"
 _DIGEST_BYTES: Final = 32
 _MAX_NAME_BYTES: Final = 255
 
@@ -46,17 +53,21 @@ def load(
 
     `cache` is a folder that keeps compiled vocabularies, so that the next load of the same bytes
     with the same options is faster. It is created if missing, and holds at most 32 files of a few
-    megabytes each. Only formats of one file are cached: rank files and tokenizer.json.
+    megabytes each. Only formats of one file are cached: rank files and tokenizer.json. A folder
+    that is not yours, or that others can write to, is a PermissionError.
     """
     if not os.fspath(path):
         raise FileNotFoundError("'': no such file; the name is empty")
     file = Path(path)
     if len(os.fsencode(file.name)) > _MAX_NAME_BYTES:
         raise FileNotFoundError(f"{file.name[:40]}...: no such file; the name is too long for one")
+    complete(file)
     if file.name == os.fspath(path) and not file.exists():
         tok = _load_by_name(file, format, options)
         if tok is not None:
             return tok
+    if cache is not None:
+        _check_private(Path(cache))
     cached = None if cache is None else _cache_path(file, Path(cache), format, options)
     vocab = None if cached is None else _read(cached)
     if vocab is not None:
@@ -98,12 +109,10 @@ def _cache_path(
     try:
         # The order of special tokens matters: an id that several share decodes to the first.
         request = json.dumps([_native.__version__, format, options])
-        size = path.stat().st_size
-        if size > MAX_FILE_BYTES or not path.is_file():
-            return None
-        data = path.read_bytes()
+        data = read_regular(path, MAX_FILE_BYTES)
         beside = [
-            file.read_bytes() if file.exists() else None for file in formats.files_beside(path)
+            read_regular(file, MAX_BESIDE_BYTES) if file.exists() else None
+            for file in formats.files_beside(path)
         ]
     except (OSError, TypeError, ValueError):
         return None  # loading raises a clear error
@@ -120,10 +129,37 @@ def _write(vocab: Vocabulary, cached: Path) -> None:
         return
     head = vocab.traits() | {"makes_every_token": vocab._makes_every_token}
     payload = json.dumps(head).encode() + b"\n" + table.store()
-    cached.parent.mkdir(parents=True, exist_ok=True)
-    data = _MAGIC + hashlib.sha256(payload).digest() + payload
-    write_atomic(cached, data, overwrite=True)
+    cached.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomic(cached, _sign(cached, payload) + payload, overwrite=True)
+    remove_stale(cached.parent)
     _drop_oldest(cached.parent)
+
+
+def _sign(cached: Path, payload: bytes | memoryview) -> bytes:
+    """Return the first bytes of a compiled file: they depend on its name and content."""
+    digest = hashlib.sha256(cached.stem.encode())
+    digest.update(payload)
+    return _MAGIC + digest.digest()
+
+
+def _check_private(folder: Path) -> None:
+    """Raise if others could put a file into the folder of the cache."""
+    try:
+        status = folder.stat()
+    except OSError:  # created when it is needed, or cannot be
+        return
+    if not stat.S_ISDIR(status.st_mode) or not hasattr(os, "geteuid"):
+        return
+    if status.st_uid != user():
+        raise PermissionError(
+            f"{folder} belongs to user {status.st_uid}, who could forge a vocabulary in it; "
+            "pass a cache folder of your own, or None"
+        )
+    if status.st_mode & 0o022:
+        raise PermissionError(
+            f"{folder} has the mode {stat.S_IMODE(status.st_mode):04o}, so others could forge a "
+            "vocabulary in it; make it private with chmod 700, or pass another cache folder"
+        )
 
 
 def _drop_oldest(folder: Path) -> None:
@@ -135,14 +171,18 @@ def _drop_oldest(folder: Path) -> None:
 def _read(cached: Path) -> Vocabulary | None:
     """Return a compiled vocabulary; None if the file is missing or damaged."""
     try:
-        if cached.stat().st_size > MAX_FILE_BYTES:
-            return None
-        data = cached.read_bytes()
-    except OSError:
+        descriptor = open_regular(cached)
+        try:
+            status = os.fstat(descriptor)
+            if status.st_size > MAX_FILE_BYTES or status.st_uid != user():
+                return None
+            data = read_descriptor(descriptor, status.st_size + 1, MAX_FILE_BYTES)
+        finally:
+            os.close(descriptor)
+    except (OSError, ByteweldError):
         return None
     start = len(_MAGIC) + _DIGEST_BYTES
-    digest = hashlib.sha256(memoryview(data)[start:]).digest()
-    if data[:start] != _MAGIC + digest:
+    if data[:start] != _sign(cached, memoryview(data)[start:]):
         return None
     try:
         end = data.index(b"\n", start)
@@ -155,5 +195,7 @@ def _rebuild(head: Any, stored: bytes) -> Vocabulary | None:
     table = _native.Table.restore(stored)
     names = {*TRAITS, "makes_every_token"}
     if table is None or not isinstance(head, dict) or head.keys() != names:
+        return None
+    if not all(type(head[name]) is bool for name in ("makes_every_token", "ignore_merges")):
         return None
     return Vocabulary._of_table(table, **head)

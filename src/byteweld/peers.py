@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from byteweld import formats
 from byteweld.errors import UnsupportedError
+from byteweld.formats._json import read_file
 from byteweld.formats.vocab_merges import find_files
 from byteweld.proof import is_failure
 from byteweld.vocab import Vocabulary
@@ -165,7 +166,7 @@ def _read_ranks(path: Path, format: str | None) -> tuple[dict[bytes, int], str |
         with _uncached():
             return importlib.import_module("tiktoken.load").load_tiktoken_bpe(str(path)), None
     # As in mistral-common: special tokens have the first ids, and not all entries are used.
-    content = json.loads(path.read_bytes())
+    content = json.loads(read_file(path))
     config = content["config"]
     first = int(config["default_num_special_tokens"])
     used = content["vocab"][: int(config["default_vocab_size"]) - first]

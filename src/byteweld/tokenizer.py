@@ -663,9 +663,10 @@ class Tokenizer:
         has_report = not overwrite and load_report(target, self._vocab) is not None
         if not has_report and not Path(path).is_file():  # formats.save refuses an existing file
             check_file(report, overwrite=overwrite)
-        formats.save(self._vocab, path, format=format, overwrite=overwrite, **options)
-        if not has_report:
-            training.save(report, self._vocab, overwrite=overwrite)
+        beside = {} if has_report else {report: training.render(self._vocab)}
+        formats.save(
+            self._vocab, path, format=format, overwrite=overwrite, beside=beside, **options
+        )
 
     def __len__(self) -> int:
         return len(self._vocab)

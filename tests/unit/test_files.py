@@ -1,14 +1,18 @@
-"""Paths that cannot be written are found before the work."""
+"""Paths that cannot be written are found before the work; reads are bounded, of regular files."""
 
 from __future__ import annotations
 
 import os
 import re
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from byteweld._files import check_file, write_atomic
+from byteweld._files import check_file, read_regular, read_start
+from byteweld._saves import write_atomic
+from byteweld.errors import FormatError
 
 
 def test_a_new_file_may_be_written_even_in_folders_that_do_not_exist_yet(tmp_path: Path) -> None:
@@ -60,3 +64,78 @@ def test_a_read_only_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     expected = re.escape(f"the folder {tmp_path} is read-only; choose another path")
     with pytest.raises(PermissionError, match=expected):
         check_file(tmp_path / "b" / "a", overwrite=True)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "a named pipe": os.mkfifo,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a socket": lambda path: socket.socket(socket.AF_UNIX).bind(str(path)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_regular_files_are_read(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket is limited to 107 bytes
+    path = Path("x")
+    KINDS[kind](path)
+    for read in (read_regular, read_start):
+        with pytest.raises(FormatError, match=f"^x: expected a regular file, found {kind}$"):
+            read(path, 100)
+    Path("link").symlink_to(path)
+    with pytest.raises(FormatError, match=f"expected a regular file, found {kind}$"):
+        read_regular("link", 100)
+
+
+def test_folders_and_missing_files_stay_what_python_says(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
+        read_regular(tmp_path, 100)
+    with pytest.raises(FileNotFoundError, match="nothing"):
+        read_regular(tmp_path / "nothing", 100)
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OSError, match="loop"):
+        read_regular(tmp_path / "loop", 100)
+
+
+def test_reads_are_bounded_whatever_size_is_reported(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"x" * 100)
+    assert read_regular(file, 100) == b"x" * 100
+    assert read_start(file, 100) == read_start(file, 101) == b"x" * 100
+    assert read_start(file, 7) == b"x" * 7
+    with pytest.raises(FormatError, match="has 100 bytes; expected at most 99"):
+        read_regular(file, 99)
+    os.truncate(file, 1 << 40)  # sparse
+    with pytest.raises(FormatError, match="has 1099511627776 bytes; expected at most 1073741824"):
+        read_regular(file, 1 << 30)
+    assert len(read_start(file, 1000)) == 1000
+    maps = Path("/proc/self/maps")
+    if maps.exists():  # reports 0 bytes
+        assert len(read_regular(maps, 1 << 24)) > 1000
+        with pytest.raises(FormatError, match="more bytes than it reports; expected at most 1000"):
+            read_regular(maps, 1000)
+
+
+@pytest.mark.timeout(20)
+def test_a_file_that_becomes_a_pipe_between_look_and_open_does_not_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"x")
+    look = os.stat
+
+    def look_and_replace(path: Path) -> os.stat_result:
+        found = look(path)
+        file.unlink()
+        os.mkfifo(file)
+        return found
+
+    monkeypatch.setattr(os, "stat", look_and_replace)
+    with pytest.raises(FormatError, match="found a named pipe"):
+        read_regular(file, 100)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import json
 import lzma
 import os
+import random
+import stat
 from pathlib import Path
 
 import pytest
 
 import byteweld
-from byteweld import FormatError, formats, known_encodings, loading
+from byteweld import ByteweldError, FormatError, Tokenizer, formats, known_encodings, loading
 from byteweld.patterns import resolve_pattern
 
 
@@ -101,8 +104,76 @@ def test_a_forged_file_is_checked_like_any_vocabulary(saved, tmp_path):
         head + b"\n" + table[:-1] + b"\x77",
         head.replace(b'"alphabet": "bytes"', b'"alphabet": "runes"') + b"\n" + table,
     ):
-        cached.write_bytes(loading._MAGIC + hashlib.sha256(payload).digest() + payload)
+        cached.write_bytes(loading._sign(cached, payload) + payload)
         assert loading._read(cached) is None, payload[:80]
+
+
+def test_a_forged_file_never_crashes(saved, tmp_path):
+    byteweld.load(saved / "small.json", cache=tmp_path)
+    (cached,) = tmp_path.iterdir()
+    payload = cached.read_bytes()[len(loading._MAGIC) + 32 :]
+    draw = random.Random(0)
+    accepted = 0
+    for _ in range(300):
+        forged = bytearray(payload)
+        for _ in range(draw.randint(1, 4)):
+            at = draw.choice(
+                (draw.randrange(len(forged)), payload.index(b"\n") + draw.randint(1, 40))
+            )
+            forged[at] = draw.choice((0, 1, 0x7F, 0x80, 0xFF, draw.randrange(256)))
+        cached.write_bytes(loading._sign(cached, forged) + forged)
+        vocab = loading._read(cached)
+        if vocab is not None:
+            accepted += 1
+            tok = Tokenizer(vocab)
+            with contextlib.suppress(ByteweldError, ValueError):
+                tok.decode_bytes(tok.encode("the cat sat on the mat " * 4, disallowed_special=()))
+    assert accepted  # a token with other bytes is a valid vocabulary
+
+
+def test_a_file_of_another_vocabulary_is_not_accepted(saved, tmp_path):
+    path = saved / "small.tiktoken"
+    first = byteweld.load(path, cache=tmp_path / "c", pattern=None, special_tokens={"<|x|>": 900})
+    (made,) = (tmp_path / "c").iterdir()
+    byteweld.load(path, cache=tmp_path / "c", pattern=None, special_tokens={"<|y|>": 901})
+    (second,) = set((tmp_path / "c").iterdir()) - {made}
+    second.write_bytes(made.read_bytes())
+    assert loading._read(made) == first.vocab
+    assert loading._read(second) is None
+    tok = byteweld.load(path, cache=tmp_path / "c", pattern=None, special_tokens={"<|y|>": 901})
+    assert dict(tok.vocab.special_tokens) == {"<|y|>": 901}
+
+
+def test_the_folder_is_private(saved, tmp_path):
+    folder = tmp_path / "deep" / "cache"
+    byteweld.load(saved / "small.json", cache=folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    (cached,) = folder.iterdir()
+    for mode in (0o770, 0o702, 0o1777):
+        folder.chmod(mode)
+        with pytest.raises(PermissionError, match=rf"cache has the mode {mode:04o}.*chmod 700"):
+            byteweld.load(saved / "small.json", cache=folder)
+    folder.chmod(0o755)
+    byteweld.load(saved / "small.json", cache=folder)
+    if os.geteuid() == 0:
+        os.chown(cached, 12345, 12345)
+        assert loading._read(cached) is None
+        os.chown(folder, 12345, 12345)
+        with pytest.raises(PermissionError, match="cache belongs to user 12345"):
+            byteweld.load(saved / "small.json", cache=folder)
+
+
+@pytest.mark.timeout(20)
+def test_a_cached_file_that_is_not_a_file_is_ignored(saved, tmp_path):
+    plain = byteweld.load(saved / "small.json", cache=tmp_path)
+    (cached,) = tmp_path.iterdir()
+    cached.unlink()
+    cached.symlink_to("/dev/zero")
+    assert byteweld.load(saved / "small.json", cache=tmp_path).vocab == plain.vocab
+    assert not cached.is_symlink()  # replaced
+    cached.unlink()
+    os.mkfifo(cached)
+    assert byteweld.load(saved / "small.json", cache=tmp_path).vocab == plain.vocab
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_cached(saved, tmp_path, monkeypatch):

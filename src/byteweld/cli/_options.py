@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast, get_args
 
 import byteweld
+from byteweld._files import read_regular
 from byteweld.cli import _errors
 from byteweld.cli._command import Argument, Option
 from byteweld.corpus import FOLDER_EXTENSIONS, ReadingOptions
 from byteweld.corpus import OnError as ErrorPolicy
+from byteweld.formats._json import MAX_BESIDE_BYTES
 from byteweld.recipes import TieBreak as TieRule
 
 _RECIPE = "Recipe"
@@ -204,7 +206,7 @@ def _no_pattern(pattern: str) -> str | None:
 
 def _read_specials(file: str, known: set[str]) -> list[str]:
     try:
-        content = Path(file).read_bytes().decode("utf-8-sig")
+        content = read_regular(file, MAX_BESIDE_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise byteweld.FormatError(
             f"expected UTF-8 ({error.reason})", path=file, offset=error.start

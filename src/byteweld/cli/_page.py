@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from byteweld._files import check_file, write_atomic
+from byteweld._files import check_file
+from byteweld._saves import write_atomic
 from byteweld.cli import _errors, _output
 from byteweld.markup import Child, document
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import byteweld
 from byteweld import formats
 from byteweld._files import check_file
+from byteweld._saves import NO_FILES
 from byteweld.cli import _errors
 from byteweld.formats._sidecar import sidecar_path
 from byteweld.training import report_path
@@ -56,10 +57,16 @@ def check_free(files: Iterable[Path], *, force: bool) -> None:
         check_file(file, overwrite=force)
 
 
-def save(tok: byteweld.Tokenizer, target: Target, *, force: bool = False) -> None:
-    """Write one target without its report, creating its parent folders."""
+def save(
+    tok: byteweld.Tokenizer,
+    target: Target,
+    *,
+    force: bool = False,
+    beside: Mapping[Path, bytes] = NO_FILES,
+) -> None:
+    """Write one target and the files beside it, creating its parent folders."""
     Path(target.path).absolute().parent.mkdir(parents=True, exist_ok=True)
-    formats.save(tok.vocab, target.path, format=target.format, overwrite=force)
+    formats.save(tok.vocab, target.path, format=target.format, overwrite=force, beside=beside)
 
 
 def save_all(
@@ -75,10 +82,12 @@ def save_all(
     new = [file for file in files if not os.path.lexists(file)]
     try:
         for tok, targets in made:
-            for target in targets:
-                save(tok, target, force=force)
+            reports = {}
             if tok.training is not None:
-                tok.training.save(report_file(targets[0]), tok.vocab, overwrite=force)
+                reports[report_file(targets[0])] = tok.training.render(tok.vocab)
+            save(tok, targets[0], force=force, beside=reports)
+            for target in targets[1:]:
+                save(tok, target, force=force)
     except BaseException:
         for file in new:
             file.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.formats import dropping
 from byteweld.formats._hf_config import config_path
+from byteweld.formats._json import read_file
 
 EXAMPLES = """
 byteweld convert tokenizer.json ranks.tiktoken
@@ -161,7 +162,7 @@ def _check_written(verified: Path, folder: Path) -> None:
     """Compare the files written with those that were verified, byte for byte."""
     for copy in verified.rglob("*"):
         file = folder / copy.relative_to(verified)
-        if copy.is_file() and file.read_bytes() != copy.read_bytes():
+        if copy.is_file() and read_file(file) != read_file(copy):
             raise _errors.UsageError(
                 f"{file} is not the file that was verified; another process wrote to it"
             )

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from byteweld._saves import NO_FILES, read_together
 from byteweld.errors import FormatError, UnsupportedError, nearest
 from byteweld.formats._json import read_head
 from byteweld.vocab import Vocabulary
@@ -57,7 +58,10 @@ FORMATS: Final[dict[str, Format]] = {
 
 def recognize(path: str | os.PathLike[str]) -> str:
     """Return the name of the format of a file or folder, detected from its content."""
-    target = Path(path)
+    return read_together(Path(path), _files_read, _recognize)
+
+
+def _recognize(target: Path) -> str:
     is_folder = target.is_dir()
     head = b"" if is_folder else read_head(target, HEAD_BYTES)
     may_be_json = is_folder or head.lstrip().startswith(b"{")
@@ -81,11 +85,17 @@ def load(path: str | os.PathLike[str], format: str | None = None, **options: obj
 
     `options` are the format's own, such as `pattern` and `special_tokens` for a rank file.
     """
-    name = recognize(path) if format is None else _known_format(format)
-    function = _module(name).load
-    _check_options(function, options, name)
-    vocab: Vocabulary = function(Path(path), **options)
-    return vocab
+    if format is not None:
+        _known_format(format)
+
+    def read(target: Path) -> Vocabulary:
+        name = _recognize(target) if format is None else format
+        function = _module(name).load
+        _check_options(function, options, name)
+        vocab: Vocabulary = function(target, **options)
+        return vocab
+
+    return read_together(Path(path), _files_read, read)
 
 
 def save(
@@ -93,10 +103,13 @@ def save(
     path: str | os.PathLike[str],
     format: str | None = None,
     overwrite: bool = False,
+    beside: Mapping[Path, bytes] = NO_FILES,
     **options: object,
 ) -> None:
     """Write a vocabulary; the format follows from the name of the file unless it is given.
 
+    The files `beside` it, in the same folder, are written together with it: all or none, and if
+    the process is killed, `load` reads all of the old files or all of the new ones.
     Raises UnsupportedError if the format cannot represent the vocabulary, and FileExistsError if a
     file exists, unless `overwrite`.
     """
@@ -104,7 +117,7 @@ def save(
     module = _module(name)
     _check_options(module.save, options, name)
     _check_extras(vocab, name)
-    module.save(vocab, Path(path), overwrite=overwrite, **options)
+    module.save(vocab, Path(path), overwrite=overwrite, beside=beside, **options)
 
 
 def check(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None) -> None:
@@ -138,6 +151,17 @@ def files_beside(path: Path) -> list[Path]:
 
     config = config_path(path)
     return [sidecar_path(path)] if config is None else [sidecar_path(path), config]
+
+
+def _files_read(path: Path) -> list[Path]:
+    """Return the paths of all files that `load` may read, whether or not they exist."""
+    if not path.is_dir() and path.name not in ("vocab.json", "encoder.json"):
+        return [path, *files_beside(path)]
+    from byteweld.formats import ck_binary, vocab_merges
+
+    if path.is_dir():
+        return [*ck_binary.files_in(path), *vocab_merges.files_in(path)]
+    return [path, *files_beside(path), *vocab_merges.files_in(path.parent)]
 
 
 def _module(name: str) -> Any:
@@ -194,7 +218,7 @@ def _check_options(
     known = [
         name
         for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY and name != "overwrite"
+        if parameter.kind is parameter.KEYWORD_ONLY and name not in ("overwrite", "beside")
     ]
     for name in options:
         if name not in known:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from byteweld.errors import FormatError
-from byteweld.formats._json import parse_object, plain_path, read_file, show
+from byteweld.formats._json import MAX_BESIDE_BYTES, parse_object, plain_path, read_file, show
 from byteweld.vocab import ROLES
 
 _KEYS: Final[dict[str, str]] = {role: f"{role}_token" for role in ROLES}
@@ -72,7 +72,11 @@ def merge_roles(path: Path, roles: Mapping[str, str | None], *, overwrite: bool)
 def _read(path: Path) -> dict[str, object]:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; expected a file")
-    return parse_object(read_file(path), path) if path.is_file() else {}
+    try:
+        data = read_file(path, MAX_BESIDE_BYTES)
+    except FileNotFoundError:
+        return {}
+    return parse_object(data, path)
 
 
 def _texts(config: Mapping[str, object]) -> dict[str, object]:

@@ -12,11 +12,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
-from byteweld._files import COMPRESSED_SUFFIXES
+from byteweld._files import COMPRESSED_SUFFIXES, read_regular, read_start
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.vocab import MAX_ID
 
 MAX_FILE_BYTES: Final = 1 << 30  # the largest known vocabularies have 20 MB
+MAX_BESIDE_BYTES: Final = 1 << 28  # sidecars, configs, reports; a million special tokens have 40 MB
 
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -27,40 +28,31 @@ _SHOWN.maxstring = _SHOWN.maxother = 200
 show = _SHOWN.repr
 
 
-def read_file(path: Path) -> bytes:
-    """Read a whole file, decompressed, unless it is larger than any vocabulary."""
-    data = _read_stored(path)
+def read_file(path: Path, limit: int | None = None) -> bytes:
+    """Read a whole regular file, decompressed, unless it is larger than any vocabulary."""
+    limit = MAX_FILE_BYTES if limit is None else limit
+    data = read_regular(path, limit)
     from byteweld import _native  # the engine, loaded only when files are read
 
     if not _native.is_compressed(data):
         return data
     try:
-        return _native.decompress(data, MAX_FILE_BYTES)
+        return _native.decompress(data, limit)
     except ValueError as error:
         raise _damaged(path, error) from None
 
 
 def read_head(path: Path, size: int) -> bytes:
     """Read the first bytes of a file, decompressed; the rest is not decompressed."""
-    with path.open("rb") as file:
-        head = file.read(size)
+    head = read_start(path, size)
     from byteweld import _native  # as above
 
     if not _native.is_compressed(head):
         return head
     try:
-        return _native.decompress_head(_read_stored(path), size)
+        return _native.decompress_head(read_regular(path, MAX_FILE_BYTES), size)
     except ValueError as error:
         raise _damaged(path, error) from None
-
-
-def _read_stored(path: Path) -> bytes:
-    size = path.stat().st_size
-    if size > MAX_FILE_BYTES:
-        raise FormatError(
-            f"the file has {size} bytes; expected at most {MAX_FILE_BYTES}", path=path
-        )
-    return path.read_bytes()
 
 
 def _damaged(path: Path, error: ValueError) -> FormatError:

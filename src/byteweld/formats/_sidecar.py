@@ -9,14 +9,13 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
-from byteweld._files import write_atomic
 from byteweld.errors import FormatError, PatternError
 from byteweld.formats._json import (
+    MAX_BESIDE_BYTES,
     is_text,
     parse_object,
     plain_path,
@@ -100,7 +99,7 @@ def _owners_first(vocab: Vocabulary) -> dict[str, int]:
 def read(path: Path, data: bytes) -> Sidecar | None:
     """Read the sidecar at `path` of the file with the content `data`; None if it does not exist."""
     try:
-        raw = read_file(path)
+        raw = read_file(path, MAX_BESIDE_BYTES)
     except FileNotFoundError:
         return None
     value = parse_object(raw, path)
@@ -205,30 +204,3 @@ def _check_options(pattern: object, special_tokens: object, roles: object) -> No
             isinstance(text, str) and is_text(text) and type(i) is int for text, i in value.items()
         ):
             raise TypeError(f"{name} is {show(value)}; expected a mapping of text to id")
-
-
-def write_together(
-    files: Sequence[tuple[Path, bytes]], *, overwrite: bool, merged: Path | None = None
-) -> None:
-    """Write several files, each atomically; if one fails, the others are restored.
-
-    The last file should be the main one: its sidecar then has its digest before it exists, and a
-    crash in between leaves a pair that `read` rejects, never one that is misread. The file `merged`
-    may exist: its new content includes the old.
-    """
-    for path, _ in files:
-        if not overwrite and path != merged and os.path.lexists(path):
-            raise FileExistsError(f"{path} exists; pass overwrite=True (--force) to replace it")
-    written: list[tuple[Path, bytes | None]] = []
-    try:
-        for path, data in files:
-            old = path.read_bytes() if path.is_file() else None
-            write_atomic(path, data, overwrite=overwrite or path == merged)
-            written.append((path, old))
-    except BaseException:
-        for path, old in reversed(written):
-            if old is None:
-                path.unlink(missing_ok=True)
-            else:
-                write_atomic(path, old, overwrite=True)
-        raise

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from byteweld._files import write_atomic
+from byteweld._saves import NO_FILES, write_together
 from byteweld.errors import FormatError, VocabularyError
 from byteweld.formats._json import read_file
 from byteweld.formats._limits import (
@@ -253,7 +253,13 @@ def check(vocab: Vocabulary) -> None:
     refuse("BPE1", _find_obstacle(vocab))
 
 
-def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+def save(
+    vocab: Vocabulary,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    beside: Mapping[Path, bytes] = NO_FILES,
+) -> None:
     """Write a section; raises UnsupportedError if BPE1 cannot represent the vocabulary."""
     check(vocab)
     role_ids = [vocab.roles[role] for role in ROLES]
@@ -265,7 +271,7 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     ]
     parts += [_TOKEN.pack(token_id, len(token)) + token for token_id, token in records]
     parts += [_MERGE.pack(*merge, rank) for rank, merge in enumerate(vocab.merge_ids)]
-    write_atomic(path, b"".join(parts), overwrite=overwrite)
+    write_together({**beside, path: b"".join(parts)}, overwrite=overwrite)
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:

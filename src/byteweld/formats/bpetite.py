@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from byteweld import patterns
-from byteweld._files import write_atomic
+from byteweld._saves import NO_FILES, write_together
 from byteweld.errors import FormatError, VocabularyError
 from byteweld.formats._json import parse_object, read_file, require_exactly, show
 from byteweld.formats._limits import (
@@ -174,7 +174,13 @@ def check(vocab: Vocabulary) -> None:
     refuse("a bpetite artifact", _find_obstacle(vocab))
 
 
-def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+def save(
+    vocab: Vocabulary,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    beside: Mapping[Path, bytes] = NO_FILES,
+) -> None:
     """Write an artifact; raises UnsupportedError if schema v1 cannot represent the vocabulary."""
     check(vocab)
     special_id = vocab.special_tokens[END_OF_TEXT]
@@ -187,7 +193,7 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
         "vocab": {str(token_id): list(token) for token_id, token in vocab.tokens.items()},
     }
     text = json.dumps(artifact, sort_keys=True, separators=(",", ":"))
-    write_atomic(path, text.encode("ascii"), overwrite=overwrite)
+    write_together({**beside, path: text.encode("ascii")}, overwrite=overwrite)
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:

@@ -6,22 +6,18 @@ files that ck's runtime reads, the JSON last. docs/formats/ck-binary.md has the 
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import shutil
-import stat
 import struct
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, NoReturn
 
 from byteweld import patterns
 from byteweld._byte_letters import BYTE_TO_CHAR, CK_BYTE_TO_CHAR
-from byteweld._files import write_atomic
+from byteweld._files import read_regular, read_start
+from byteweld._saves import NO_FILES, write_folder
 from byteweld.errors import FormatError, VocabularyError
-from byteweld.formats._json import parse_object, require_exactly, show
+from byteweld.formats._json import MAX_FILE_BYTES, parse_object, require_exactly, show
 from byteweld.formats._limits import (
     find_byte_obstacle,
     find_merge_list_obstacle,
@@ -90,12 +86,8 @@ def recognize(path: Path, head: bytes) -> bool:
     """Whether `path` is a folder whose tokenizer_meta.json has ck's schema, in any version."""
     if head:
         return False
-    meta = path / META
     try:
-        if not meta.is_file():
-            return False
-        with meta.open("rb") as file:
-            return b'"ck.bpe.binary.' in file.read(_META_LIMIT)
+        return b'"ck.bpe.binary.' in read_start(path / META, _META_LIMIT)
     except (OSError, ValueError):
         return False
 
@@ -140,11 +132,7 @@ def _pattern_of(alphabet: VocabAlphabet) -> str | None:
 
 
 def _read_meta(path: Path) -> _Meta:
-    with path.open("rb") as file:
-        data = file.read(_META_LIMIT + 1)
-    if len(data) > _META_LIMIT:
-        raise FormatError(f"expected at most {_META_LIMIT} bytes of JSON, found more", path=path)
-    meta = parse_object(data, path)
+    meta = parse_object(read_regular(path, _META_LIMIT), path)
     schema = meta.get("schema", _SCHEMA)
     if schema != _SCHEMA:
         raise FormatError(f"schema is {show(schema)}; only {_SCHEMA!r} can be read", path=path)
@@ -196,15 +184,14 @@ def _read_sizes(meta: Mapping[str, object], path: Path) -> _Meta:
 def _read_data(path: Path, limit: int, expected: str) -> bytes:
     """Read a data file, which must exist and not exceed a limit."""
     try:
-        status = path.stat()
+        size = path.stat().st_size
+        if size <= limit or not path.is_file():
+            return read_regular(path, limit)
     except FileNotFoundError as error:
         raise FormatError(f"the file is missing; {META} needs it", path=path) from error
-    if not stat.S_ISREG(status.st_mode):
-        raise FormatError("expected a regular file", path=path)
-    if status.st_size > limit:
-        raise FormatError(f"the file has {status.st_size} bytes; expected {expected}", path=path)
-    with path.open("rb") as file:
-        return file.read(limit + 1)
+    except IsADirectoryError:
+        raise FormatError("expected a regular file, found a folder", path=path) from None
+    raise FormatError(f"the file has {size} bytes; expected {expected}", path=path)
 
 
 def _read_table(path: Path, record: str, count: int, key: str) -> list[tuple[int, ...]]:
@@ -218,7 +205,7 @@ def _read_table(path: Path, record: str, count: int, key: str) -> list[tuple[int
 
 def _read_texts(path: Path, offsets: list[int]) -> _Texts:
     """Split the strings file at its NULs and check the offsets."""
-    data = _read_data(path, _INT32_MAX, f"at most {_INT32_MAX}, as offsets are int32")
+    data = _read_data(path, MAX_FILE_BYTES, f"at most {MAX_FILE_BYTES}")
     found = data.count(b"\0")
     if found != len(offsets) or not data.endswith(b"\0"):
         raise FormatError(
@@ -364,11 +351,21 @@ def check(vocab: Vocabulary) -> None:
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
     """Return the files that `save` writes."""
-    return [path / name for name in (META, *FILES.values())]
+    return files_in(path)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return the four files of an export."""
+    return [folder / name for name in (META, *FILES.values())]
 
 
 def save(
-    vocab: Vocabulary, path: Path, *, overwrite: bool = False, max_piece_bytes: int = 0
+    vocab: Vocabulary,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    beside: Mapping[Path, bytes] = NO_FILES,
+    max_piece_bytes: int = 0,
 ) -> None:
     """Write an export into the folder `path`, which is created if missing.
 
@@ -377,15 +374,8 @@ def save(
     if type(max_piece_bytes) is not int or not 0 <= max_piece_bytes <= _INT32_MAX:
         raise ValueError(f"max_piece_bytes is {max_piece_bytes!r}; it must be in 0..{_INT32_MAX}")
     check(vocab)
-    files = _render(vocab, max_piece_bytes)
-    made = _make_folder(path)
-    try:
-        _write_files(path, files, overwrite=overwrite)
-    except BaseException:
-        if made:
-            with contextlib.suppress(OSError):  # another process wrote a file there
-                path.rmdir()
-        raise
+    files = {file.name: data for file, data in beside.items()} | _render(vocab, max_piece_bytes)
+    write_folder(path, files, overwrite=overwrite)
 
 
 def _find_obstacle(vocab: Vocabulary) -> str | None:
@@ -465,42 +455,3 @@ def _render(vocab: Vocabulary, max_piece_bytes: int) -> dict[str, bytes]:
         FILES["merges"]: b"".join(struct.pack("<3i", *merge) for merge in vocab.merge_ids),
         META: (json.dumps(meta, indent=2) + "\n").encode("ascii"),
     }
-
-
-def _make_folder(path: Path) -> bool:
-    """Create the folder if it is missing; return whether it was."""
-    if path.is_dir():
-        return False
-    path.mkdir()
-    return True
-
-
-def _write_files(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Write all files or none; an older export stays in a hidden folder until all are written.
-
-    The JSON is removed first and written last, so a folder of mixed files is never an export.
-    """
-    existing = [name for name in reversed(list(files)) if os.path.lexists(folder / name)]
-    for name in existing:
-        target = folder / name
-        if not overwrite:
-            raise FileExistsError(f"{target} exists; pass overwrite=True (--force) to replace it")
-        if target.is_dir() and not target.is_symlink():
-            raise IsADirectoryError(f"{target} is a folder; expected a file or nothing")
-    aside = Path(tempfile.mkdtemp(prefix=".replaced.", dir=folder))
-    written: list[str] = []
-    try:
-        for name in existing:
-            (folder / name).rename(aside / name)
-        for name, data in files.items():
-            write_atomic(folder / name, data)
-            written.append(name)
-    except BaseException:
-        for name in reversed(written):
-            (folder / name).unlink(missing_ok=True)
-        for name in reversed(existing):
-            if os.path.lexists(aside / name):
-                (aside / name).rename(folder / name)
-        aside.rmdir()
-        raise
-    shutil.rmtree(aside)

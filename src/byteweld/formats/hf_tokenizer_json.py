@@ -9,12 +9,14 @@ if the file is not named tokenizer.json, they are in `<file>.byteweld.json`.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from byteweld._saves import NO_FILES, write_together
 from byteweld.errors import ByteweldError, FormatError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._hf_config import config_path, has_conflict, merge_roles, read_roles
@@ -262,7 +264,13 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
     return found
 
 
-def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+def save(
+    vocab: Vocabulary,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    beside: Mapping[Path, bytes] = NO_FILES,
+) -> None:
     """Write a tokenizer.json, and its roles beside it.
 
     For a file named tokenizer.json, they go to tokenizer_config.json. For any other, they go to a
@@ -271,19 +279,19 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     parts = _write_parts(vocab)
     data = _render(parts, write_merges(vocab))
     sidecar, config = _sidecar.sidecar_path(path), _config_path(vocab, path)
-    contents = [(path, data)]
+    contents: dict[Path, bytes | None] = {**beside}
     if config is not None:
         merged = merge_roles(config, parts.roles, overwrite=overwrite)
         if merged is not None:
-            contents.insert(0, (config, merged))
+            contents[config] = merged
     elif dict(vocab.roles) != parts.inferred:
-        contents.insert(0, (sidecar, _sidecar.render(vocab, data)))
-    is_stale = sidecar.exists() and contents[0][0] != sidecar
-    if is_stale and not overwrite:  # it would be read with the new file
-        raise FileExistsError(f"{sidecar} exists; pass overwrite=True (--force) to remove it")
-    _sidecar.write_together(contents, overwrite=overwrite, merged=config)
-    if is_stale:
-        sidecar.unlink(missing_ok=True)
+        contents[sidecar] = _sidecar.render(vocab, data)
+    if sidecar not in contents and os.path.lexists(sidecar):  # it would be read with the new file
+        if not overwrite:
+            raise FileExistsError(f"{sidecar} exists; pass overwrite=True (--force) to remove it")
+        contents[sidecar] = None
+    may_exist = [] if config is None else [config]
+    write_together({**contents, path: data}, overwrite=overwrite, merged=may_exist)
 
 
 def _config_path(vocab: Vocabulary, path: Path) -> Path | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from byteweld._files import write_atomic
+from byteweld._saves import NO_FILES, write_together
 from byteweld.errors import FormatError, VocabularyError
 from byteweld.formats._json import (
     check_keys,
@@ -202,7 +202,13 @@ def check(vocab: Vocabulary) -> None:
     refuse("tekken.json", _find_obstacle(vocab))
 
 
-def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+def save(
+    vocab: Vocabulary,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    beside: Mapping[Path, bytes] = NO_FILES,
+) -> None:
     """Write a tekken.json; the ids must be in its order: special tokens, bytes, other tokens."""
     check(vocab)
     tokens = [token for _, token in vocab.ordinary()]
@@ -225,7 +231,7 @@ def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
     lines = ",\n".join(f"    {quote(entry)}" for entry in entries)
     head = f'{{\n  "config": {quote(config)},\n  "special_tokens": {quote(specials)},\n'
     data = f'{head}  "vocab": [\n{lines}\n  ]\n}}\n'.encode()
-    write_atomic(path, data, overwrite=overwrite)
+    write_together({**beside, path: data}, overwrite=overwrite)
 
 
 def _text(token: bytes) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from byteweld._saves import NO_FILES, write_together
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._json import read_file, show
@@ -185,9 +186,15 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
     return [path, _sidecar.sidecar_path(path)]
 
 
-def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+def save(
+    vocab: Vocabulary,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    beside: Mapping[Path, bytes] = NO_FILES,
+) -> None:
     """Write the ranks, and a sidecar with pattern, special tokens and roles."""
     check(vocab)
     data = b"".join(to_base64(token) + b" %d\n" % rank for rank, token in vocab.ordinary())
-    files = [(_sidecar.sidecar_path(path), _sidecar.render(vocab, data)), (path, data)]
-    _sidecar.write_together(files, overwrite=overwrite)
+    sidecar = {_sidecar.sidecar_path(path): _sidecar.render(vocab, data)}
+    write_together({**beside, **sidecar, path: data}, overwrite=overwrite)

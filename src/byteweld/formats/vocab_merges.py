@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
+from byteweld._saves import NO_FILES, write_folder
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._json import parse_object, read_file, read_ids, show
@@ -53,6 +54,11 @@ def find_files(path: Path) -> tuple[Path, Path] | None:
         if (path / vocab_name).is_file() and (path / merges_name).is_file():
             return path / vocab_name, path / merges_name
     return None
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return every file that `load` may read in a folder."""
+    return [folder / name for pair in _NAMES for name in pair] + [folder / _SIDECAR]
 
 
 # ---------------------------------------------------------------------- reading
@@ -207,20 +213,26 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
     return [_folder(path) / name for name in (_VOCAB, _MERGES, _SIDECAR)]
 
 
-def save(vocab: Vocabulary, path: Path, *, overwrite: bool = False) -> None:
+def save(
+    vocab: Vocabulary,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    beside: Mapping[Path, bytes] = NO_FILES,
+) -> None:
     """Write vocab.json, merges.txt and byteweld.json into a folder, created if missing."""
     folder = _folder(path)
     keys = _keys(vocab)
     pairs = _pairs(vocab)
     vocab_data = json.dumps(keys, ensure_ascii=False, separators=(",", ":")).encode()
     merges_data = "".join(f"{line}\n" for line in [_HEADER, *pairs]).encode()
-    files = [
-        (folder / _SIDECAR, _sidecar.render(vocab, vocab_data + merges_data)),
-        (folder / _MERGES, merges_data),
-        (folder / _VOCAB, vocab_data),
-    ]
-    folder.mkdir(exist_ok=True)
-    _sidecar.write_together(files, overwrite=overwrite)
+    files = {
+        **{file.name: data for file, data in beside.items()},
+        _SIDECAR: _sidecar.render(vocab, vocab_data + merges_data),
+        _MERGES: merges_data,
+        _VOCAB: vocab_data,
+    }
+    write_folder(folder, files, overwrite=overwrite)
 
 
 def _folder(path: Path) -> Path:

@@ -22,8 +22,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
-from byteweld._files import write_atomic
+from byteweld._atomic import is_leftover, naming, write_all
+from byteweld._files import open_regular, read_descriptor, read_start
 from byteweld._native import __version__
+from byteweld._saves import settle, write_atomic
 from byteweld.counts import Counts, Memory
 from byteweld.counts_files import arrow
 from byteweld.errors import FormatError
@@ -69,12 +71,16 @@ class Checkpoint:
         arrow()  # now, not after the work; and so that a memory budget includes it
         self.path.mkdir(parents=True, exist_ok=True)
         _check_ours(self.path)
-        self._log = (self.path / _LOG).open("a+b", buffering=0)
+        is_new = not os.path.lexists(self.path / _LOG)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+        self._log = os.fdopen(open_regular(self.path / _LOG, flags), "a+b", buffering=0)
         try:
             _lock(self._log, self.path)  # first, or the facts of a running training could change
             self._compare_or_start(dict(facts))
             self._read_log()
         except BaseException:
+            if is_new and not os.fstat(self._log.fileno()).st_size:
+                (self.path / _LOG).unlink(missing_ok=True)
             self._log.close()
             raise
 
@@ -136,11 +142,10 @@ class Checkpoint:
             record = _RECORD.pack(*merge)
             records.append(record + _CHECK.pack(zlib.crc32(record, self._logged)))
             self._logged += 1
-        data = b"".join(records)
-        if self._log.write(data) != len(data):
-            raise OSError(f"{self.path / _LOG}: incomplete write; is the disk full?")
-        if time.monotonic() - self._synced >= _SYNC_SECONDS:
-            self._sync()
+        with naming(self.path / _LOG):
+            write_all(self._log.fileno(), b"".join(records))
+            if time.monotonic() - self._synced >= _SYNC_SECONDS:
+                self._sync()
 
     def finish(self, stop: Stop, first_tokens: int) -> None:
         """Log that training has finished."""
@@ -157,7 +162,7 @@ class Checkpoint:
         file = self.path / _FACTS
         facts = json.loads(json.dumps({"format": _FORMAT, **facts}))  # as they will be read
         if file.exists():
-            found = _json.parse_object(_json.read_file(file), file)
+            found = _json.parse_object(_json.read_file(file, _json.MAX_BESIDE_BYTES), file)
             differences = list(_differences(found, facts))
             if not differences:
                 return
@@ -174,14 +179,21 @@ class Checkpoint:
     def _read_log(self) -> None:
         """Read the log, and truncate it at the first incomplete record."""
         self._log.seek(0)
-        data = self._log.read()
+        size = os.fstat(self._log.fileno()).st_size
+        if size > _json.MAX_FILE_BYTES:
+            raise FormatError(
+                f"the log has {size} bytes; expected at most {_json.MAX_FILE_BYTES}",
+                path=self.path / _LOG,
+            )
+        data = read_descriptor(self._log.fileno(), size, _json.MAX_FILE_BYTES)
         if data[: len(_MAGIC)] != _MAGIC:
             if not _MAGIC.startswith(data):
                 raise FormatError(
                     f"expected a log of merges, found {data[:16]!r}", path=self.path / _LOG
                 )
             self._log.truncate(0)
-            self._log.write(_MAGIC)
+            with naming(self.path / _LOG):
+                write_all(self._log.fileno(), _MAGIC)
             data = b""
         self._read(memoryview(data)[len(_MAGIC) :])
         self._log.truncate(len(_MAGIC) + self._logged * _RECORD_BYTES)
@@ -212,8 +224,9 @@ def remove_checkpoint(path: str | os.PathLike[str]) -> None:
     if (folder / _COUNTS).is_dir():  # renamed, so that a crash cannot leave half of the counts
         (folder / _COUNTS).rename(folder / f".{_COUNTS}.removed")
     _remove_torn_counts(folder)
+    settle(folder)
     # The facts go last: without them, the folder is no longer recognized as a checkpoint.
-    for file in (*_torn_facts(folder), folder / _LOG, folder / _FACTS):
+    for file in (folder / _LOG, folder / _FACTS):
         file.unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()
@@ -223,10 +236,9 @@ def _check_ours(folder: Path) -> None:
     """Raise if a folder is neither empty nor a checkpoint, before anything is written to it."""
     if (folder / _FACTS).exists():
         return
-    others = {entry.name for entry in folder.iterdir()}
-    others -= {file.name for file in _torn_facts(folder)}
+    others = {entry.name for entry in folder.iterdir() if not is_leftover(entry.name)}
     log = folder / _LOG
-    if log.is_file() and _MAGIC.startswith(log.read_bytes()):
+    if log.is_file() and _MAGIC.startswith(read_start(log, len(_MAGIC) + 1)):
         others.discard(_LOG)  # left by a process killed before it wrote the facts
     if others:
         raise FileExistsError(
@@ -236,14 +248,9 @@ def _check_ours(folder: Path) -> None:
 
 
 def _remove_torn_counts(folder: Path) -> None:
-    """Remove the temporary folders left by a process killed while saving counts."""
+    """Remove the folders left by a process killed while saving or removing counts."""
     for torn in folder.glob(f".{_COUNTS}.*"):
         shutil.rmtree(torn, ignore_errors=True)
-
-
-def _torn_facts(folder: Path) -> list[Path]:
-    """Return the temporary files left by a process killed while writing the facts."""
-    return list(folder.glob(f".{_FACTS}.*"))
 
 
 # ---------------------------------------------------------------------------- facts

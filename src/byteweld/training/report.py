@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from byteweld._files import write_atomic
+from byteweld._saves import read_together, write_atomic
 from byteweld.errors import FormatError
 from byteweld.formats import _json
 from byteweld.recipes import Recipe
@@ -124,6 +124,10 @@ class Training:
 
         The file is JSON and is written atomically.
         """
+        write_atomic(path, self.render(vocab), overwrite=overwrite)
+
+    def render(self, vocab: Vocabulary) -> bytes:
+        """Return the content of the report of the run that made `vocab`."""
         facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         lists = {name: facts.pop(name) for name in _LISTS}
         facts["recipe"] = dataclasses.asdict(self.recipe)
@@ -138,24 +142,27 @@ class Training:
         }
         # One field per line, for human readers; the long lists come last.
         fields = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in report.items())
-        write_atomic(path, f"{{\n{fields}\n}}\n".encode(), overwrite=overwrite)
+        return f"{{\n{fields}\n}}\n".encode()
 
     @staticmethod
     def load(path: str | os.PathLike[str], vocab: Vocabulary) -> Training:
         """Read the report of the run that made `vocab`; raise if it is about another one."""
-        file = Path(path)
-        report = _json.parse_object(_json.read_file(file), file)
-        found = _json.require(report, "format", file, "the report")
-        if found != _FORMAT:
-            raise FormatError(f"the format is {_json.show(found)}; expected {_FORMAT!r}", path=file)
-        fingerprint = _json.require(report, "fingerprint", file, "the report")
-        if fingerprint != vocab.fingerprint:
-            raise FormatError(
-                f"this report is about the vocabulary {_json.show(fingerprint)}; "
-                f"expected {vocab.fingerprint!r}",
-                path=file,
-            )
-        return _read(report, len(vocab.merge_ids), file)
+        return read_together(Path(path), lambda file: [file], lambda file: _load(file, vocab))
+
+
+def _load(file: Path, vocab: Vocabulary) -> Training:
+    report = _json.parse_object(_json.read_file(file, _json.MAX_BESIDE_BYTES), file)
+    found = _json.require(report, "format", file, "the report")
+    if found != _FORMAT:
+        raise FormatError(f"the format is {_json.show(found)}; expected {_FORMAT!r}", path=file)
+    fingerprint = _json.require(report, "fingerprint", file, "the report")
+    if fingerprint != vocab.fingerprint:
+        raise FormatError(
+            f"this report is about the vocabulary {_json.show(fingerprint)}; "
+            f"expected {vocab.fingerprint!r}",
+            path=file,
+        )
+    return _read(report, len(vocab.merge_ids), file)
 
 
 def report_path(path: str | os.PathLike[str]) -> Path:

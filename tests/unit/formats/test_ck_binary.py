@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import re
 import struct
@@ -18,7 +19,6 @@ from hypothesis import strategies as st
 
 from byteweld import patterns
 from byteweld._byte_letters import BYTE_TO_CHAR
-from byteweld._files import write_atomic
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.formats import ck_binary
 from byteweld.vocab import Vocabulary
@@ -299,7 +299,7 @@ def test_a_json_that_is_not_utf8_is_refused_with_its_offset(export: Path) -> Non
 
 def test_a_json_of_a_megabyte_is_refused_unread(export: Path) -> None:
     (export / META).write_text((export / META).read_text() + " " * 1_000_000)
-    refuse(export, "expected at most 65536 bytes")
+    refuse(export, "expected at most 65536")
 
 
 @pytest.mark.parametrize("schema", ["ck.bpe.binary.v2", "", None, 1])
@@ -586,23 +586,25 @@ def test_a_file_where_the_folder_should_be_is_not_touched(tmp_path: Path) -> Non
     assert (tmp_path / "export").read_text() == "mine"
 
 
-def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, seen: list[str]) -> None:
-    """Make the write of file `number` fail; record the names in order."""
+def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """Make the write of file `number` fail."""
+    synced: list[int] = []
+    fsync = os.fsync
 
-    def write(path: Path, data: bytes, *, overwrite: bool = False) -> None:
-        seen.append(path.name)
-        if len(seen) == number:
+    def fail(descriptor: int) -> None:
+        synced.append(descriptor)
+        if len(synced) == number:
             raise OSError(28, "no space left on device")
-        write_atomic(path, data, overwrite=overwrite)
+        fsync(descriptor)
 
-    monkeypatch.setattr(ck_binary, "write_atomic", write)
+    monkeypatch.setattr(os, "fsync", fail)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_a_failed_save_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    fail_at(monkeypatch, number, [])
+    fail_at(monkeypatch, number)
     with pytest.raises(OSError, match="no space left"):
         ck_binary.save(AB, tmp_path / "export")
     assert list(tmp_path.iterdir()) == []
@@ -614,7 +616,7 @@ def test_a_failed_overwrite_leaves_the_old_export(
 ) -> None:
     (export / "notes.txt").write_text("mine")
     before = contents(export)
-    fail_at(monkeypatch, number, [])
+    fail_at(monkeypatch, number)
     with pytest.raises(OSError, match="no space left"):
         ck_binary.save(AB_ASCII, export, overwrite=True)
     assert contents(export) == before
@@ -623,21 +625,34 @@ def test_a_failed_overwrite_leaves_the_old_export(
 def test_the_json_is_written_last_and_is_missing_while_the_tables_change(
     export: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (export / "notes.txt").write_text("mine")  # or the whole folder is exchanged
     seen: list[tuple[str, bool]] = []
+    replace = os.replace
 
-    def write(path: Path, data: bytes, *, overwrite: bool = False) -> None:
-        seen.append((path.name, ck_binary.recognize(export, b"")))
-        write_atomic(path, data, overwrite=overwrite)
+    def replace_and_look(source: Path, target: Path) -> None:
+        seen.append((target.name, ck_binary.recognize(export, b"")))
+        replace(source, target)
 
-    monkeypatch.setattr(ck_binary, "write_atomic", write)
+    monkeypatch.setattr(os, "replace", replace_and_look)
     ck_binary.save(AB, export, overwrite=True)
     assert seen == [(name, False) for name in NAMES]
+
+
+def test_a_folder_with_nothing_else_is_exchanged_as_a_whole(
+    export: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "replace", None)  # no file is renamed
+    inode = export.stat().st_ino
+    ck_binary.save(AB_ASCII, export, overwrite=True)
+    assert ck_binary.load(export) == AB_ASCII
+    assert export.stat().st_ino != inode
+    assert [entry.name for entry in export.parent.iterdir()] == [export.name]
 
 
 def test_an_existing_folder_stays_after_a_failed_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fail_at(monkeypatch, 3, [])
+    fail_at(monkeypatch, 3)
     with pytest.raises(OSError, match="no space left"):
         ck_binary.save(AB, tmp_path)
     assert list(tmp_path.iterdir()) == []

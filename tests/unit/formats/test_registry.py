@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import inspect
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -222,3 +223,52 @@ def test_recognizing_a_compressed_file_decompresses_only_its_head(
     damaged.write_bytes(gzip.compress(b"abc " * 1000)[:20])
     with pytest.raises(byteweld.FormatError, match="cannot be decompressed"):
         formats.recognize(damaged)
+
+
+@pytest.mark.parametrize("name", sorted(formats.FORMATS))
+def test_every_file_of_every_format_has_a_cap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / "x"
+    formats.save(holder(name), path, format=name)
+    monkeypatch.setattr("byteweld.formats._json.MAX_FILE_BYTES", 1 << 20)
+    monkeypatch.setattr("byteweld.formats.ck_binary.MAX_FILE_BYTES", 1 << 20)
+    monkeypatch.setattr("byteweld.formats._sidecar.MAX_BESIDE_BYTES", 1 << 20)
+    for file in formats.files(holder(name), path, name):
+        kept = file.read_bytes()
+        with file.open("ab") as grown:
+            grown.truncate(2 << 20)
+        with pytest.raises(FormatError, match="has 2097152 bytes; expected") as caught:
+            formats.load(path, format=name)
+        assert caught.value.path == str(file)
+        file.write_bytes(kept)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", sorted(formats.FORMATS))
+def test_a_file_that_never_ends_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "x"
+    formats.save(holder(name), path, format=name)
+    for file in formats.files(holder(name), path, name):
+        kept = file.read_bytes()
+        for put in (os.mkfifo, lambda file: file.symlink_to("/dev/zero")):
+            file.unlink()
+            put(file)
+            with pytest.raises(FormatError, match="expected a"):
+                formats.load(path, format=name)
+            if file == path:
+                with pytest.raises(FormatError, match="expected a regular file"):
+                    formats.load(path)
+        file.unlink()
+        file.write_bytes(kept)
+
+
+def test_a_report_or_config_that_never_ends_is_ignored(tmp_path: Path) -> None:
+    tok = byteweld.train(iter(["the cat sat"] * 5), vocab_size=260)
+    path = tmp_path / "tokenizer.json"
+    tok.save(path)
+    for beside in ("tokenizer.training.json", "tokenizer_config.json"):
+        (tmp_path / beside).unlink(missing_ok=True)
+        (tmp_path / beside).symlink_to("/dev/zero")
+    again = byteweld.load(path)
+    assert (again, again.training) == (tok, None)

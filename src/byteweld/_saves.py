@@ -1,0 +1,619 @@
+"""Saving and reading files that belong together: old or new, never a mixture.
+
+`write_together` writes several files of one folder, `write_atomic` one. Killed at any moment, what
+`read_together` reads afterwards is all of the old files or all of the new ones:
+
+1. `.byteweld-journal` is created in the folder and locked: one save at a time.
+2. Each file is written to a temporary file next to its target, and synced.
+3. The journal is written: for each target its temporary file, and the SHA-256 of the old and the
+   new content. From here on the new files count; its own checksum tells a complete journal.
+4. The temporary files are renamed, the main file (the last) being away in the meantime, so that a
+   program that knows no journals finds it missing rather than with the wrong files beside it.
+5. The journal is removed.
+
+Whoever reads or saves next completes a journal that it finds after step 3, and removes one from
+before. A reader that may not write reads the files as if it had: through the journal. If a target
+is neither old nor new by then, somebody else has written it, and the journal is dropped.
+
+A journal is data like any other file. It can name only files of its own folder: temporary ones of
+the right name, owner and content that become, or links and files with exactly the stated content
+that are replaced or removed. It counts only if it belongs to this user (or, for reading, to root or
+to the owner of the file that is read).
+
+A single file needs no journal to be atomic, only the lock, except for a new one where the file
+system has neither a rename that keeps an existing file nor hard links.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeVar
+
+from byteweld._atomic import (
+    CLOEXEC,
+    NOFOLLOW,
+    PREFIX,
+    Temporary,
+    exchange,
+    is_temporary,
+    lock,
+    naming,
+    new_folder,
+    publish,
+    remove_stale,
+    sync_folder,
+    user,
+    write_all,
+)
+from byteweld._files import check_replaceable, exists, read_descriptor, read_regular
+from byteweld.errors import ByteweldError
+
+NO_FILES: Final[Mapping[Path, bytes]] = MappingProxyType({})
+JOURNAL: Final = f"{PREFIX}journal"
+_FORMAT: Final = "byteweld journal 1"
+_MAX_JOURNAL_BYTES: Final = 1 << 16
+_MAX_KEPT_BYTES: Final = 1 << 30  # an old file that is larger cannot be restored
+_WAIT_SECONDS: Final = 10.0  # for another process that is saving
+_PAUSE_SECONDS: Final = 0.005
+_TRIES: Final = 20  # to read files that another process replaces
+_EMPTY: Final = hashlib.sha256(b"").hexdigest()
+_BLOCK_BYTES: Final = 1 << 20
+
+_Result = TypeVar("_Result")
+
+
+class _Entry(NamedTuple):
+    """What happens to one file; `temporary` and `new` are None if it is removed."""
+
+    name: str
+    temporary: str | None
+    old: str | None  # digest; None if there was no such file
+    new: str | None
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def write_atomic(path: str | os.PathLike[str], data: bytes, *, overwrite: bool = False) -> None:
+    """Write one file, which appears whole or not at all.
+
+    Raises FileExistsError if `path` exists and `overwrite` is False, without touching anything.
+    An overwritten file keeps its permissions; a link is replaced, not what it points to.
+    """
+    write_together({Path(path): data}, overwrite=overwrite)
+
+
+def write_together(
+    files: Mapping[Path, bytes | None], *, overwrite: bool, merged: Collection[Path] = ()
+) -> None:
+    """Write files of one folder, all or none; those without content are removed.
+
+    The main file comes last. The files in `merged` may exist even without `overwrite`: their new
+    content includes the old.
+    """
+    main = list(files)[-1]
+    folder = main.parent
+    for path, data in files.items():
+        if data is not None:
+            check_replaceable(path, overwrite=overwrite or path in merged)
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"{main} cannot be written: there is no folder {folder}; create it first"
+        )
+    with contextlib.ExitStack() as stack:
+        with naming(main):
+            journal = stack.enter_context(_locked_journal(folder))
+        remove_stale(folder, [path.name for path in files])
+        entries = []
+        for path, data in files.items():
+            replaces = overwrite or path in merged or data is None
+            if data is not None:  # again: a save that finished meanwhile may have made it
+                check_replaceable(path, overwrite=replaces)
+            temporary = None
+            if data is not None:
+                temporary = Temporary(path, data, _mode_to_keep(path))
+                stack.callback(temporary.close)
+            entries.append((path, temporary, replaces))
+        if len(entries) == 1 and _put_one(*entries[0]):
+            sync_folder(folder)
+        else:
+            _put_all(entries, files, journal)
+
+
+def _mode_to_keep(path: Path) -> int | None:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return stat.S_IMODE(status.st_mode) & 0o777 if stat.S_ISREG(status.st_mode) else None
+
+
+def _put_one(path: Path, temporary: Temporary | None, replaces: bool) -> bool:
+    """Rename one file to its target; False if that takes a journal."""
+    if temporary is None:
+        return False
+    with naming(path):
+        if replaces:
+            temporary.path.replace(path)
+            return True
+        try:
+            return publish(temporary.path, path)
+        except FileExistsError:
+            raise exists(path) from None
+
+
+def _put_all(
+    entries: Sequence[tuple[Path, Temporary | None, bool]],
+    files: Mapping[Path, bytes | None],
+    journal: int,
+) -> None:
+    """Write the journal, then rename; if a rename fails, restore the old files."""
+    kept = {path: _keep(path) for path in files}
+    lines = [
+        _Entry(
+            path.name,
+            None if temporary is None else temporary.path.name,
+            _digest(path),
+            None if data is None else hashlib.sha256(data).hexdigest(),
+        )
+        for (path, temporary, _), data in zip(entries, files.values(), strict=True)
+    ]
+    main = entries[-1][0]
+    with naming(main):
+        write_all(journal, _render(lines))
+        os.fsync(journal)
+    sync_folder(main.parent)
+    done: list[Path] = []
+    try:
+        if len(entries) > 1 and lines[-1].old is not None:
+            done.append(main)
+            main.unlink()
+        for path, temporary, replaces in entries:
+            with naming(path):
+                done.append(path)
+                if temporary is None:
+                    path.unlink(missing_ok=True)
+                elif replaces:
+                    temporary.path.replace(path)
+                else:
+                    _put_new(temporary.path, path)
+        sync_folder(main.parent)
+    except FileExistsError:
+        _restore(done[:-1], kept)  # the last one is somebody else's
+        raise exists(done[-1]) from None
+    except BaseException:
+        _restore(done, kept)
+        raise
+
+
+def _put_new(temporary: Path, path: Path) -> None:
+    """Rename a file unless its target exists, on any file system, under a journal.
+
+    Without the means for that, an empty file takes the name first.
+    """
+    if not publish(temporary, path):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o666))
+        temporary.replace(path)
+
+
+def _keep(path: Path) -> bytes | str | None:
+    """Return the content of a file to restore; a str is what a link points to."""
+    try:
+        if path.is_symlink():
+            return str(path.readlink())
+        return read_regular(path, _MAX_KEPT_BYTES)
+    except (OSError, ByteweldError):
+        return None
+
+
+def _restore(done: Sequence[Path], kept: Mapping[Path, bytes | str | None]) -> None:
+    for path in dict.fromkeys(reversed(done)):
+        old = kept[path]
+        with contextlib.suppress(OSError):
+            if isinstance(old, bytes):
+                with contextlib.closing(Temporary(path, old, _mode_to_keep(path))) as temporary:
+                    temporary.path.replace(path)
+            else:
+                path.unlink(missing_ok=True)
+                if old is not None:
+                    path.symlink_to(old)
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
+    """Write files into a folder, which is created if missing; the main file comes last.
+
+    A new folder appears with all of its files. An existing one that holds no others is exchanged
+    for a new one, so that no program can see half of it. Files of others stay: then, and where
+    folders cannot be exchanged, `write_together` writes the files.
+    """
+    paths = {folder / name: data for name, data in files.items()}
+    is_new = not os.path.lexists(folder)
+    if not is_new and not folder.is_dir():
+        raise FileExistsError(f"{folder} exists and is not a folder; choose another name")
+    if not is_new:
+        for path in paths:
+            check_replaceable(path, overwrite=overwrite)
+    real = folder.resolve()
+    if is_new or _is_exchangeable(real, files):
+        remove_stale(real.parent, [real.name])
+        try:
+            if _put_folder(real, files, is_new=is_new):
+                return
+        except PermissionError:
+            if is_new:
+                raise
+    write_together(paths, overwrite=overwrite)
+
+
+def _is_exchangeable(folder: Path, names: Collection[str]) -> bool:
+    """Whether a folder has files, only files of these names, and is not the working directory."""
+    found = list(os.scandir(folder))
+    if not found or folder == Path.cwd():
+        return False
+    return all(entry.name in names and entry.is_file(follow_symlinks=False) for entry in found)
+
+
+def _put_folder(folder: Path, files: Mapping[str, bytes], *, is_new: bool) -> bool:
+    """Write a folder next to its place, and put it there; False if it cannot be exchanged."""
+    with new_folder(folder) as made:
+        if not is_new:
+            made.chmod(stat.S_IMODE(folder.stat().st_mode))
+        for name, data in files.items():
+            with naming(folder / name):
+                mode = None if is_new else _mode_to_keep(folder / name)
+                _write_file(made / name, data, mode)
+        sync_folder(made)
+        with naming(folder):
+            if is_new:
+                try:
+                    made.rename(folder)
+                except OSError as error:
+                    if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                        raise exists(folder) from None  # it has appeared meanwhile
+                    raise
+            elif not exchange(made, folder):
+                return False
+        sync_folder(folder.parent)
+    return True
+
+
+def _write_file(path: Path, data: bytes, mode: int | None) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o666)
+    try:
+        write_all(descriptor, data)
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# ---------------------------------------------------------------------- journals
+
+
+@contextlib.contextmanager
+def _locked_journal(folder: Path) -> Iterator[int]:
+    """Yield the descriptor of a new, empty, locked journal, after completing an old one."""
+    path = folder / JOURNAL
+    while True:
+        _settle_or_raise(folder)
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
+            descriptor = os.open(path, flags, 0o666)
+        except FileExistsError:
+            continue
+        # Another process may have found it before it was locked, and removed it.
+        if lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+            break
+        os.close(descriptor)
+    try:
+        yield descriptor
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def complete(path: Path) -> None:
+    """Complete an interrupted save of a file or folder, if there is one and it is possible here.
+
+    For checks that a file exists; `read_together` does the same.
+    """
+    _settle(path if path.is_dir() else path.parent, _PAUSE_SECONDS)
+
+
+def settle(folder: Path) -> None:
+    """Complete or remove what killed processes left in a folder: its journal and temporaries."""
+    _settle(folder, _PAUSE_SECONDS)
+    remove_stale(folder)
+
+
+def _settle_or_raise(folder: Path) -> None:
+    if not _settle(folder, _WAIT_SECONDS):
+        path = folder / JOURNAL
+        raise PermissionError(
+            f"{path} belongs to another process or user that is saving to this folder, or was "
+            "interrupted; wait for it, or remove this file"
+        )
+
+
+def _settle(folder: Path, wait_seconds: float) -> bool:
+    """Complete or remove the journal of a folder; False if that is not possible here and now."""
+    path = folder / JOURNAL
+    end = time.monotonic() + wait_seconds
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | NOFOLLOW | CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:  # read-only, or a link
+            return False
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != user():
+                return False
+            is_free = lock(descriptor)
+            if is_free is None:  # as long as a process would wait
+                is_free = time.time() - status.st_mtime > _WAIT_SECONDS
+            if is_free:
+                if os.fstat(descriptor).st_nlink:
+                    _complete(folder, _parse(_read(descriptor)))
+                    path.unlink(missing_ok=True)
+                continue
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _complete(folder: Path, entries: Sequence[_Entry]) -> None:
+    """Finish the renames of a journal; if a file is neither old nor new, drop it instead."""
+    found = [_digest(folder / entry.name) for entry in entries]
+    todo = [entry for entry, now in zip(entries, found, strict=True) if now != entry.new]
+    if all(
+        _may_follow(now, entry) and _has_new(folder, entry)
+        for entry, now in zip(entries, found, strict=True)
+        if now != entry.new
+    ):
+        for entry in todo:
+            target = folder / entry.name
+            if entry.temporary is None:
+                target.unlink(missing_ok=True)
+            elif entry.old is None and not os.path.lexists(target):
+                with contextlib.suppress(FileExistsError):
+                    _put_new(folder / entry.temporary, target)
+            else:
+                (folder / entry.temporary).replace(target)
+        sync_folder(folder)
+    remove_stale(folder, [entry.name for entry in entries])
+
+
+def _may_follow(now: str | None, entry: _Entry) -> bool:
+    """Whether the new file may replace what is there: the old one, or what step 4 leaves."""
+    return now in (entry.old, None) or (entry.old is None and now == _EMPTY)
+
+
+def _has_new(folder: Path, entry: _Entry) -> bool:
+    if entry.temporary is None:
+        return True
+    file = folder / entry.temporary
+    try:
+        status = file.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_uid == user() and _digest(file) == entry.new
+
+
+def _digest(path: Path) -> str | None:
+    """Return the SHA-256 of a file, or of what a link points to; None if there is neither.
+
+    A file larger than any of ours is identified without reading it.
+    """
+    try:
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            return "link " + hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
+        if not stat.S_ISREG(status.st_mode):
+            return "other"
+        if status.st_size > _MAX_KEPT_BYTES:
+            return f"large {status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
+        digest = hashlib.sha256()
+        descriptor = os.open(path, os.O_RDONLY | NOFOLLOW | CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        while block := os.read(descriptor, _BLOCK_BYTES):
+            digest.update(block)
+    finally:
+        os.close(descriptor)
+    return digest.hexdigest()
+
+
+def _render(entries: Sequence[_Entry]) -> bytes:
+    body = json.dumps([_FORMAT, *entries]).encode() + b"\n"
+    return body + hashlib.sha256(body).hexdigest().encode() + b"\n"
+
+
+def _parse(data: bytes) -> list[_Entry]:
+    """Return the entries of a journal; none if it is incomplete or not one of ours."""
+    body, _, check = data.removesuffix(b"\n").rpartition(b"\n")
+    body += b"\n"
+    if check != hashlib.sha256(body).hexdigest().encode():
+        return []
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(found, list) or found[:1] != [_FORMAT]:
+        return []
+    entries = [_entry(item) for item in found[1:]]
+    names = {entry.name for entry in entries if entry is not None}
+    return [entry for entry in entries if entry] if len(names) == len(entries) else []
+
+
+def _entry(item: Any) -> _Entry | None:
+    if not isinstance(item, list) or len(item) != len(_Entry._fields):
+        return None
+    if not all(isinstance(field, str | None) for field in item) or not isinstance(item[0], str):
+        return None
+    entry = _Entry(*item)
+    try:
+        encoded = os.fsencode(entry.name)
+    except ValueError:
+        return None
+    is_name = entry.name not in ("", ".", "..") and Path(entry.name).name == entry.name
+    if not is_name or b"\0" in encoded or entry.name.startswith(PREFIX):
+        return None
+    if (entry.temporary is None) != (entry.new is None):
+        return None
+    if entry.temporary is not None and not is_temporary(entry.temporary, entry.name):
+        return None
+    return entry
+
+
+def _read(descriptor: int) -> bytes:
+    return read_descriptor(descriptor, 0, _MAX_JOURNAL_BYTES)
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def read_together(
+    path: Path, files: Callable[[Path], Sequence[Path]], read: Callable[[Path], _Result]
+) -> _Result:
+    """Return `read(path)`; the files that it reads are all old or all new.
+
+    `files` returns those files for a path, in one folder: that of the file `path`, or the folder
+    `path` itself. If they change while they are read, everything is read again, a few times.
+    """
+    for _ in range(_TRIES):
+        folder = path if path.is_dir() else path.parent
+        if not _settle(folder, _PAUSE_SECONDS):
+            entries = _pending(folder, path)
+            if entries:
+                with _view(path, folder, files(path), entries) as seen:
+                    if seen is not None:
+                        return _read_as(path, folder, seen, read)
+                continue  # a save that has just finished
+        before = _stamps(files(path))
+        try:
+            result = read(path)
+        except (OSError, ByteweldError):
+            if _is_unchanged(folder, path, files, before):
+                raise
+            continue
+        if _is_unchanged(folder, path, files, before):
+            return result
+    raise OSError(errno.EAGAIN, "the file keeps changing while it is read; try again", str(path))
+
+
+def _stamps(files: Sequence[Path]) -> list[tuple[int, ...] | None]:
+    stamps: list[tuple[int, ...] | None] = []
+    for file in files:
+        try:
+            status = file.stat()
+        except (OSError, ValueError):
+            stamps.append(None)
+            continue
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        stamps.append((status.st_dev, status.st_ino, status.st_size, *times))
+    return stamps
+
+
+def _is_unchanged(
+    folder: Path,
+    path: Path,
+    files: Callable[[Path], Sequence[Path]],
+    before: list[tuple[int, ...] | None],
+) -> bool:
+    # In this order: a save that finishes in between has changed the files.
+    return not _pending(folder, path) and _stamps(files(path)) == before
+
+
+def _pending(folder: Path, path: Path) -> list[_Entry]:
+    """Return the entries of a journal that counts for a reader; usually there is none."""
+    try:
+        descriptor = os.open(folder / JOURNAL, os.O_RDONLY | NOFOLLOW | CLOEXEC)
+    except (OSError, ValueError):
+        return []
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or not _is_trusted(status.st_uid, path):
+            return []
+        return _parse(_read(descriptor))
+    except OSError:
+        return []
+    finally:
+        os.close(descriptor)
+
+
+def _is_trusted(owner: int, path: Path) -> bool:
+    if owner in (user(), 0):
+        return True
+    try:
+        return path.stat().st_uid == owner
+    except OSError:  # whoever can make a journal could have made the file
+        return True
+
+
+@contextlib.contextmanager
+def _view(
+    path: Path, folder: Path, files: Sequence[Path], entries: Sequence[_Entry]
+) -> Iterator[Path | None]:
+    """Yield a copy of `path` as it will be once the journal is completed; None if it is by now."""
+    known = {entry.name: entry for entry in entries}
+    with tempfile.TemporaryDirectory(prefix="byteweld-") as copy:
+        for file in files:
+            entry = known.get(file.name)
+            if entry is None:
+                if file.is_file():
+                    (Path(copy) / file.name).symlink_to(file.absolute())
+                continue
+            if entry.temporary is None:
+                continue
+            data = _content(folder, entry)
+            if data is None:
+                yield None
+                return
+            (Path(copy) / file.name).write_bytes(data)
+        yield Path(copy) if path == folder else Path(copy) / path.name
+
+
+def _content(folder: Path, entry: _Entry) -> bytes | None:
+    for name in (entry.temporary, entry.name):
+        try:
+            data = read_regular(folder / str(name), _MAX_KEPT_BYTES)
+        except (OSError, ByteweldError):
+            continue
+        if hashlib.sha256(data).hexdigest() == entry.new:
+            return data
+    return None
+
+
+def _read_as(path: Path, folder: Path, seen: Path, read: Callable[[Path], _Result]) -> _Result:
+    """Return `read(seen)`; errors name `path`."""
+    try:
+        return read(seen)
+    except (OSError, ByteweldError) as error:
+        here = str(seen if path == folder else seen.parent)
+        error.args = tuple(
+            item.replace(here, str(folder)) if isinstance(item, str) else item
+            for item in error.args
+        )
+        for name in ("path", "message", "filename"):
+            value = getattr(error, name, None)
+            if isinstance(value, str):
+                setattr(error, name, value.replace(here, str(folder)))
+        raise
