@@ -200,7 +200,7 @@ def call(name: str, module: ModuleType, arguments: list[str]) -> int:
     if values is None:
         from byteweld.cli import _output
 
-        _output.lines([command.help_page(_output.width())])
+        _output.lines(command.help_page(_output.width()).split("\n"))
         return 0
     result = module.run(**command.bundled(values))
     return result if isinstance(result, int) else 0
