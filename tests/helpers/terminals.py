@@ -6,6 +6,7 @@ results.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -93,8 +94,16 @@ def _be_the_program(arguments: list[str], environment: dict[str, str]) -> None:
 def _main() -> None:
     from byteweld.cli import VERBS
 
-    for verb in VERBS.values():
-        importlib.import_module(verb.module)
+    slow = (
+        "numpy",
+        "tiktoken",
+        "tokenizers",
+        "byteweld.studio.server",
+        "byteweld.evaluation.corpora",
+    )
+    for name in (*(verb.module for verb in VERBS.values()), *slow):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     given: Any = json.load(sys.stdin)
     os.chdir(given["folder"])
     json.dump([_run(*one) for one in given["runs"]], sys.stdout)
