@@ -10,6 +10,7 @@ ByteweldError
 ├── BudgetError (ValueError)        a memory budget is too small; has .needed
 ├── SpecialTokenError (ValueError)  a special token was found in text
 ├── UnknownIdError (KeyError)       an id is not in the vocabulary; has .id
+│   └── IdRangeError (OverflowError)  no vocabulary can have it: negative, or too large
 └── NativeError (RuntimeError)      a bug in byteweld; please report it
 
 Missing files stay FileNotFoundError; wrong types stay TypeError.
@@ -110,9 +111,39 @@ class UnknownIdError(ByteweldError, KeyError):
     def __str__(self) -> str:
         return self.message
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return (UnknownIdError, (self.message, self.id))
+
+
+class IdRangeError(UnknownIdError, OverflowError):
+    """An integer that is not an id of any vocabulary; tiktoken raises OverflowError for it."""
+
+    def __init__(self, id: int) -> None:
+        # Python refuses to write out integers of thousands of digits.
+        shown = str(id) if id.bit_length() <= 128 else f"an integer of {id.bit_length()} bits"
+        super().__init__(
+            f"invalid token for decoding: {shown} is out of range; an id is 0 to 4294967294", id
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (IdRangeError, (self.id,))
+
 
 class NativeError(ByteweldError, RuntimeError):
     """The engine failed one of its own checks. Please report it with the input that caused it."""
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can encode a text: it has no lone surrogates.
+
+    >>> is_unicode("naïve"), is_unicode("\\ud800")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

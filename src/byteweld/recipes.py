@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from byteweld._byte_letters import BYTE_TO_CHAR, BYTES_BY_LETTER, CHAR_TO_BYTE
-from byteweld.errors import UnsupportedError, nearest
+from byteweld.errors import UnsupportedError, is_unicode, nearest
 from byteweld.patterns import resolve_pattern
 from byteweld.vocab import ASCII_BYTES, VocabAlphabet
 
@@ -72,10 +72,16 @@ class Recipe:
         for text in self.special_tokens:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"a special token is {text!r}; it must be a non-empty string")
-        every = (*self.built_in, *self.special_tokens)
-        repeated = next((t for i, t in enumerate(every) if t in every[:i]), None)
-        if repeated is not None:
-            raise ValueError(f"special token {repeated!r} is given twice")
+            if not is_unicode(text):
+                raise ValueError(
+                    f"a special token is {text!r}, which has a lone surrogate; "
+                    "UTF-8 cannot encode it"
+                )
+        seen: set[str] = set()
+        for text in (*self.built_in, *self.special_tokens):
+            if text in seen:
+                raise ValueError(f"special token {text!r} is given twice")
+            seen.add(text)
         if self.min_frequency < 0:
             raise ValueError(f"min_frequency is {self.min_frequency}; it must be at least 0")
         if self.max_token_bytes is not None and self.max_token_bytes < 1:

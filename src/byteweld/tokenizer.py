@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, partial
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -115,15 +116,18 @@ class Tokenizer:
         if isinstance(special_tokens, str):
             raise TypeError(f"special_tokens is {special_tokens!r}; expected a list or a mapping")
         specials: dict[str, int] = {}
+        next_id = max(tokens, default=-1) + 1
         for text in special_tokens:
+            token = _special_bytes(text)
             if isinstance(special_tokens, Mapping):
                 token_id = special_tokens[text]
             else:
-                token_id = by_bytes.get(text.encode(), max(tokens, default=-1) + 1)
+                token_id = by_bytes.get(token, next_id)
+                next_id += token_id == next_id
             if text in specials:
                 raise VocabularyError(f"special token {text!r} is given twice")
             _refuse_collision(text, token_id, tokens)
-            tokens[token_id] = text.encode()
+            tokens[token_id] = token
             specials[text] = token_id
         merge_ids = []
         for rank, (left, right) in enumerate(merges):
@@ -160,7 +164,9 @@ class Tokenizer:
             _refuse_collision(text, token_id, tokens)
         texts: dict[int, bytes] = {}
         for text, token_id in specials.items():
-            texts.setdefault(token_id, text.encode())  # if several share an id, the first one wins
+            texts.setdefault(
+                token_id, _special_bytes(text)
+            )  # if several share an id, the first one wins
         try:
             merges = recover_merges(tokens)
         except (TypeError, OverflowError):
@@ -564,9 +570,7 @@ class Tokenizer:
 
     def is_special_token(self, token_id: int) -> bool:
         """Whether an id is that of a special token."""
-        if not isinstance(token_id, int):
-            raise TypeError(f"expected an id, found {token_id!r}")
-        return token_id in self._special_ids
+        return index(token_id) in self._special_ids
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""
@@ -745,10 +749,22 @@ class Tokenizer:
 
 def _refuse_collision(text: str, token_id: int, tokens: Mapping[int, bytes]) -> None:
     """Raise if the id already belongs to another token, which would be overwritten."""
-    if tokens.get(token_id, text.encode()) != text.encode():
+    token = _special_bytes(text)
+    if tokens.get(token_id, token) != token:
         raise VocabularyError(
             f"special token {text!r} has id {token_id}, which is the token {tokens[token_id]!r}"
         )
+
+
+def _special_bytes(text: str) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError(f"special token {text!r} is not a string")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise VocabularyError(
+            f"special token {text!r} has a lone surrogate, which UTF-8 cannot encode"
+        ) from None
 
 
 def _limit(limit: int) -> int:

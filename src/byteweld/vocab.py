@@ -15,7 +15,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
-from byteweld.errors import VocabularyError
+from byteweld.errors import VocabularyError, is_unicode
 from byteweld.patterns import resolve_pattern
 
 if TYPE_CHECKING:
@@ -346,6 +346,10 @@ class Vocabulary(Traits):
             kind = "special" if added.special else "added"
             if not isinstance(added.text, str) or not added.text:
                 raise VocabularyError(f"{kind} token {added.text!r} is not a non-empty string")
+            if not is_unicode(added.text):
+                raise VocabularyError(
+                    f"{kind} token {added.text!r} has a lone surrogate, which UTF-8 cannot encode"
+                )
             if added.text in texts:
                 raise VocabularyError(f"{kind} token {added.text!r} is given twice")
             texts.add(added.text)
@@ -603,6 +607,14 @@ def _normalizer_step(step: NormalizerStep) -> NormalizerStep:
         _check_choice("a normalizer", step, NormalForm)
         return step
     replace = Replace(*step)
+    for name, text in zip(("pattern", "content"), replace, strict=True):
+        if not isinstance(text, str):
+            raise TypeError(f"the {name} of a Replace is {text!r}; it must be a string")
+        if not is_unicode(text):
+            raise VocabularyError(
+                f"the {name} of a Replace is {text!r}, which has a lone surrogate; "
+                "UTF-8 cannot encode it"
+            )
     return replace._replace(pattern=_expression(replace.pattern))
 
 
