@@ -133,25 +133,31 @@ class NativeError(ByteweldError, RuntimeError):
     """The engine failed one of its own checks. Please report it with the input that caused it."""
 
 
-def is_unicode(text: str) -> bool:
-    """Whether UTF-8 can encode a text: it has no lone surrogates.
+def check_text(what: str, text: object, kind: type[ValueError] = ValueError) -> None:
+    """Raise if an argument is not a str that UTF-8 can encode: it may have lone surrogates.
 
-    >>> is_unicode("naïve"), is_unicode("\\ud800")
-    (True, False)
+    >>> check_text("a special token", "\\ud800")
+    Traceback (most recent call last):
+    ValueError: a special token is '\\ud800', which has a lone surrogate; UTF-8 cannot encode it
     """
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is {text!r}; it must be a string")
     try:
-        text.encode()
+        str.encode(text)
     except UnicodeEncodeError:
-        return False
-    return True
+        raise kind(
+            f"{what} is {text!r}, which has a lone surrogate; UTF-8 cannot encode it"
+        ) from None
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: object, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for an error about an unknown name; empty if none is similar.
 
     >>> nearest("gtp2", ["gpt2", "o200k"])
     "; did you mean 'gpt2'?"
     """
+    if not isinstance(name, str):
+        return ""
     import difflib  # slow to import, and only errors need it
 
     lowered = {text.lower(): text for text in known}

@@ -84,6 +84,8 @@ class Encoding(Tokenizer):
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer) -> Encoding:
         """Make an encoding from a tokenizer; the two share one engine."""
+        if not isinstance(tokenizer, Tokenizer):
+            raise TypeError(f"expected a Tokenizer, found {type(tokenizer).__name__}")
         made = cls.__new__(cls)
         vars(made).update(vars(tokenizer))
         return made

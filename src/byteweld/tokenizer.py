@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from byteweld import _native
 from byteweld._text import Text, batches, character_offsets, span_bytes, start_of, utf8
-from byteweld.errors import UnsupportedError, VocabularyError
+from byteweld.errors import UnsupportedError, VocabularyError, check_text
 from byteweld.formats._ranks import recover_merges
 from byteweld.patterns import pattern_name
 from byteweld.streams import DecodeStream, EncodeStream
@@ -757,14 +757,8 @@ def _refuse_collision(text: str, token_id: int, tokens: Mapping[int, bytes]) -> 
 
 
 def _special_bytes(text: str) -> bytes:
-    if not isinstance(text, str):
-        raise TypeError(f"special token {text!r} is not a string")
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        raise VocabularyError(
-            f"special token {text!r} has a lone surrogate, which UTF-8 cannot encode"
-        ) from None
+    check_text("a special token", text, VocabularyError)
+    return text.encode()
 
 
 def _limit(limit: int) -> int:

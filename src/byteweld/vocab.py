@@ -15,7 +15,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
-from byteweld.errors import VocabularyError, is_unicode
+from byteweld.errors import VocabularyError, check_text
 from byteweld.patterns import resolve_pattern
 
 if TYPE_CHECKING:
@@ -346,10 +346,7 @@ class Vocabulary(Traits):
             kind = "special" if added.special else "added"
             if not isinstance(added.text, str) or not added.text:
                 raise VocabularyError(f"{kind} token {added.text!r} is not a non-empty string")
-            if not is_unicode(added.text):
-                raise VocabularyError(
-                    f"{kind} token {added.text!r} has a lone surrogate, which UTF-8 cannot encode"
-                )
+            check_text(f"{kind} token", added.text, VocabularyError)
             if added.text in texts:
                 raise VocabularyError(f"{kind} token {added.text!r} is given twice")
             texts.add(added.text)
@@ -608,18 +605,14 @@ def _normalizer_step(step: NormalizerStep) -> NormalizerStep:
         return step
     replace = Replace(*step)
     for name, text in zip(("pattern", "content"), replace, strict=True):
-        if not isinstance(text, str):
-            raise TypeError(f"the {name} of a Replace is {text!r}; it must be a string")
-        if not is_unicode(text):
-            raise VocabularyError(
-                f"the {name} of a Replace is {text!r}, which has a lone surrogate; "
-                "UTF-8 cannot encode it"
-            )
+        check_text(f"the {name} of a Replace", text, VocabularyError)
     return replace._replace(pattern=_expression(replace.pattern))
 
 
 def _expression(pattern: str) -> str:
     """Put a bare word into a group, so that it is not taken for the name of a pattern."""
+    if not isinstance(pattern, str):
+        raise TypeError(f"the pattern of a Split is {pattern!r}; it must be a string")
     return f"(?:{pattern})" if pattern.isidentifier() else pattern
 
 

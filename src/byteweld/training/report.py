@@ -124,6 +124,7 @@ class Training:
 
         The file is JSON and is written atomically.
         """
+        _check_vocab(vocab)
         facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         lists = {name: facts.pop(name) for name in _LISTS}
         facts["recipe"] = dataclasses.asdict(self.recipe)
@@ -143,6 +144,7 @@ class Training:
     @staticmethod
     def load(path: str | os.PathLike[str], vocab: Vocabulary) -> Training:
         """Read the report of the run that made `vocab`; raise if it is about another one."""
+        _check_vocab(vocab)
         file = Path(path)
         report = _json.parse_object(_json.read_file(file), file)
         found = _json.require(report, "format", file, "the report")
@@ -156,6 +158,11 @@ class Training:
                 path=file,
             )
         return _read(report, len(vocab.merge_ids), file)
+
+
+def _check_vocab(vocab: Vocabulary) -> None:
+    if not isinstance(vocab, Vocabulary):
+        raise TypeError(f"expected a Vocabulary, found {type(vocab).__name__}")
 
 
 def report_path(path: str | os.PathLike[str]) -> Path:
