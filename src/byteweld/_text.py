@@ -1,4 +1,4 @@
-"""Convert between str and UTF-8: batches, surrogates, character offsets, trusted spans.
+"""Convert between str and UTF-8: batches, surrogates, character offsets, trusted spans, terminals.
 
 A str may hold surrogates, which UTF-8 cannot encode. As in tiktoken, a pair of them is one
 character and a lone one is U+FFFD. Offsets in characters always index the caller's str.
@@ -18,6 +18,11 @@ _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
 _INSIDE: Final = frozenset(bytes([byte]) for byte in _CONTINUATION)
 REPLACEMENT: Final = "\ufffd".encode()
+# What a terminal obeys, or shows in another order: control characters (tabs and newlines excepted),
+# line separators, bidirectional marks, and surrogates, which are bytes of undecodable names.
+_UNSAFE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _DOCUMENT_BYTES: Final = 64  # overhead of a document, so that a batch of empty ones ends
 
 
@@ -55,6 +60,22 @@ def utf8(text: Text) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def printable(text: str, written: Callable[[re.Match[str]], str] | None = None) -> str:
+    """Return text that is safe to print: unsafe characters are written out.
+
+    >>> printable("a\\x1b[1m\\tb\\udc9b")
+    'a⟨U+001B⟩[1m\\tb⟨9b⟩'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSAFE.sub(written or _written_out, text)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"⟨{code - 0xDC00:02x}⟩" if 0xDC80 <= code <= 0xDCFF else f"⟨U+{code:04X}⟩"
 
 
 def split_half(text: str) -> tuple[str, str]:

@@ -173,6 +173,7 @@ def compare(
     """
     from byteweld.comparison.corpora import compare_files
 
+    _check_tokenizers(first, second)
     return compare_files(
         first,
         second,
@@ -205,6 +206,7 @@ def evaluate(
     """
     from byteweld.evaluation.corpora import evaluate_files
 
+    _check_tokenizers(tok)
     return evaluate_files(
         tok,
         _open(corpus, documents, None, reading).by_file(),
@@ -213,6 +215,12 @@ def evaluate(
         num_threads=num_threads,
         progress=progress,
     )
+
+
+def _check_tokenizers(*given: Tokenizer) -> None:
+    for tok in given:
+        if not isinstance(tok, Tokenizer):
+            raise TypeError(f"expected a Tokenizer, found {type(tok).__name__}")
 
 
 def _take_reading(options: dict[str, Any]) -> ReadingOptions:

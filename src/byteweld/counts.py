@@ -7,6 +7,7 @@ import heapq
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import index
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from byteweld._text import batches
 from byteweld.corpus import Corpus
 from byteweld.counts_files import PARTS, Facts
 from byteweld.counts_files import Pruning as Pruning
+from byteweld.errors import check_text
 from byteweld.recipes import ALPHABETS, Recipe
 
 # Documents of an iterable are passed to the engine in batches of about this many bytes.
@@ -57,6 +59,10 @@ class Counts:
                 raise ValueError(
                     f"the count of {pretoken!r} is {count!r}; expected a whole number below 2^64"
                 )
+        if pattern is not None:
+            check_text("pattern", pattern)
+        for text in boundaries or ():
+            check_text("a boundary", text)
         known = None if boundaries is None else tuple(sorted(set(boundaries)))
         facts = Facts(pattern=pattern, boundaries=known, skipped_documents=skipped_documents)
         self._set(_native.Counts(sorted(counts.items())), facts)
@@ -134,7 +140,7 @@ class Counts:
     def check_training(self, new_ids: int, memory: Memory) -> None:
         """Raise if training `new_ids` new tokens may exceed the memory budget."""
         distinct, distinct_bytes, _, _ = self._table.sums()
-        _memory.check_training(memory, distinct, distinct_bytes, new_ids)
+        _memory.check_training(memory, distinct, distinct_bytes, index(new_ids))
 
     @staticmethod
     def merge(

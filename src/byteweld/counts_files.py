@@ -11,6 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -258,56 +259,66 @@ def read_folder(folder: Folder, limit: _native.MemoryLimit | None) -> _native.Co
 
 def _rows(file: Path) -> Iterator[tuple[Any, Any, Any]]:
     """Yield the rows of a part as arrays, without copying."""
-    pyarrow, parquet = arrow()
+    _, parquet = arrow()
     import numpy as np
 
+    with (
+        _readable(file),
+        os.fdopen(open_regular(file), "rb") as source,
+        parquet.ParquetFile(source, page_checksum_verification=True) as opened,
+    ):
+        for batch in opened.iter_batches(batch_size=_ROWS, use_threads=False):
+            pretokens, counts = batch.column(0), batch.column(1)
+            if pretokens.null_count or counts.null_count:
+                raise FormatError("a row has no bytes or no count", path=file)
+            _, offsets, data = pretokens.buffers()
+            start, stop = pretokens.offset, pretokens.offset + len(pretokens) + 1
+            yield (
+                np.frombuffer(offsets, np.int32)[start:stop],
+                np.frombuffer(b"" if data is None else data, np.uint8),
+                counts.to_numpy(),
+            )
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    """Turn whatever pyarrow raises for a damaged file into a FormatError; it has no fixed list."""
     try:
-        with (
-            os.fdopen(open_regular(file), "rb") as source,
-            parquet.ParquetFile(source, page_checksum_verification=True) as opened,
-        ):
-            for batch in opened.iter_batches(batch_size=_ROWS, use_threads=False):
-                pretokens, counts = batch.column(0), batch.column(1)
-                if pretokens.null_count or counts.null_count:
-                    raise FormatError("a row has no bytes or no count", path=file)
-                _, offsets, data = pretokens.buffers()
-                start, stop = pretokens.offset, pretokens.offset + len(pretokens) + 1
-                yield (
-                    np.frombuffer(offsets, np.int32)[start:stop],
-                    np.frombuffer(b"" if data is None else data, np.uint8),
-                    counts.to_numpy(),
-                )
-    except (pyarrow.ArrowException, OSError) as error:
+        yield
+    except (FormatError, MemoryError):
+        raise
+    except Exception as error:
         raise FormatError(f"cannot be read as Parquet: {error}", path=file) from error
 
 
 def _footer(file: Path, part: int) -> dict[str, Any]:
     """Read the footer of a part and check it on its own."""
-    pyarrow, parquet = arrow()
+    _, parquet = arrow()
     if not file.is_file():
         raise FormatError(
             f"this part is missing; expected {PARTS} files, {_NAMES[0]} to {_NAMES[-1]}", path=file
         )
-    try:
+    with _readable(file):
         with (
             os.fdopen(open_regular(file), "rb") as source,
             parquet.ParquetFile(source) as opened,
         ):
             schema, found = opened.schema_arrow, opened.metadata
-    except (pyarrow.ArrowException, OSError) as error:
-        raise FormatError(f"not a Parquet file: {error}", path=file) from error
-    metadata = {
-        key.decode("utf-8", "replace"): value.decode("utf-8", "replace")
-        for key, value in (found.metadata or {}).items()
-    }
+        metadata = {
+            key.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+            for key, value in (found.metadata or {}).items()
+        }
+        is_ours = schema.equals(_schema())
+        columns = ", ".join(f"{field.name}: {field}" for field in schema)
+        groups = [found.row_group(n) for n in range(found.num_row_groups)]
+        num_rows, bytes_at_most = found.num_rows, sum(group.total_byte_size for group in groups)
     if metadata.get("format") != _FORMAT or metadata.get("version") != str(_VERSION):
         raise FormatError(
             f"expected format {_FORMAT!r}, version {_VERSION}, found "
             f"{metadata.get('format')!r}, version {metadata.get('version')!r}",
             path=file,
         )
-    if not schema.equals(_schema()):
-        columns = ", ".join(f"{field.name}: {field}" for field in schema)
+    if not is_ours:
         raise FormatError(
             f"expected the columns bytes: binary not null, count: uint64 not null, found {columns}",
             path=file,
@@ -317,7 +328,7 @@ def _footer(file: Path, part: int) -> dict[str, Any]:
         raise FormatError(f"the footer lacks {', '.join(map(repr, missing))}", path=file)
     try:
         footer = _parse(metadata)
-    except (TypeError, ValueError, KeyError) as error:
+    except (TypeError, ValueError, KeyError, RecursionError) as error:
         raise FormatError(f"the footer cannot be read: {error}", path=file) from error
     if footer["parts"] != PARTS or footer["part"] != part:
         raise FormatError(
@@ -325,13 +336,12 @@ def _footer(file: Path, part: int) -> dict[str, Any]:
             f"{PARTS}",
             path=file,
         )
-    if found.num_rows != footer["part_distinct"]:
+    if num_rows != footer["part_distinct"]:
         raise FormatError(
-            f"found {found.num_rows} rows, but its footer says {footer['part_distinct']}",
+            f"found {num_rows} rows, but its footer says {footer['part_distinct']}",
             path=file,
         )
-    groups = (found.row_group(n) for n in range(found.num_row_groups))
-    footer["bytes_at_most"] = sum(group.total_byte_size for group in groups)
+    footer["bytes_at_most"] = bytes_at_most
     return footer
 
 

@@ -77,6 +77,8 @@ def encoding_name_for_model(model_name: str) -> str:
     >>> encoding_name_for_model("gpt-4o-2024-05-13"), encoding_name_for_model("gpt2")
     ('o200k_base', 'gpt2')
     """
+    if not isinstance(model_name, str):
+        raise TypeError(f"expected the name of a model, found {model_name!r}")
     for encoding, models in _MODELS.items():
         if model_name in models.split():
             return encoding

@@ -10,6 +10,7 @@ ByteweldError
 ├── BudgetError (ValueError)        a memory budget is too small; has .needed
 ├── SpecialTokenError (ValueError)  a special token was found in text
 ├── UnknownIdError (KeyError)       an id is not in the vocabulary; has .id
+│   └── IdRangeError (OverflowError)  no vocabulary can have it: negative, or too large
 └── NativeError (RuntimeError)      a bug in byteweld; please report it
 
 Missing files stay FileNotFoundError; wrong types stay TypeError.
@@ -110,17 +111,53 @@ class UnknownIdError(ByteweldError, KeyError):
     def __str__(self) -> str:
         return self.message
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return (UnknownIdError, (self.message, self.id))
+
+
+class IdRangeError(UnknownIdError, OverflowError):
+    """An integer that is not an id of any vocabulary; tiktoken raises OverflowError for it."""
+
+    def __init__(self, id: int) -> None:
+        # Python refuses to write out integers of thousands of digits.
+        shown = str(id) if id.bit_length() <= 128 else f"an integer of {id.bit_length()} bits"
+        super().__init__(
+            f"invalid token for decoding: {shown} is out of range; an id is 0 to 4294967294", id
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (IdRangeError, (self.id,))
+
 
 class NativeError(ByteweldError, RuntimeError):
     """The engine failed one of its own checks. Please report it with the input that caused it."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def check_text(what: str, text: object, kind: type[ValueError] = ValueError) -> None:
+    """Raise if an argument is not a str that UTF-8 can encode: it may have lone surrogates.
+
+    >>> check_text("a special token", "\\ud800")
+    Traceback (most recent call last):
+    ValueError: a special token is '\\ud800', which has a lone surrogate; UTF-8 cannot encode it
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"{what} is {text!r}; it must be a string")
+    try:
+        str.encode(text)
+    except UnicodeEncodeError:
+        raise kind(
+            f"{what} is {text!r}, which has a lone surrogate; UTF-8 cannot encode it"
+        ) from None
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for an error about an unknown name; empty if none is similar.
 
     >>> nearest("gtp2", ["gpt2", "o200k"])
     "; did you mean 'gpt2'?"
     """
+    if not isinstance(name, str):
+        return ""
     import difflib  # slow to import, and only errors need it
 
     lowered = {text.lower(): text for text in known}

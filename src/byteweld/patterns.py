@@ -7,7 +7,7 @@ and Oniguruma (Hugging Face) read the same way: no possessive `{m,n}+`, no `$`.
 
 from __future__ import annotations
 
-from byteweld.errors import PatternError, nearest
+from byteweld.errors import PatternError, check_text, nearest
 
 # GPT-2 (openai/gpt-2 `encoder.py`, 2019), spelled as in tiktoken < 0.8 and bpetite.
 GPT2 = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
@@ -99,6 +99,7 @@ def resolve_pattern(pattern: str | None) -> str | None:
         raise TypeError(f"pattern is {pattern!r}; it must be a name, a regular expression or None")
     if pattern in PATTERNS:
         return PATTERNS[pattern]
+    check_text("pattern", pattern, PatternError)
     if pattern in _SPELLINGS:
         return PATTERNS[_SPELLINGS[pattern]]
     if pattern.isidentifier():  # a bare word is useless as a pattern; probably a misspelled name

@@ -45,15 +45,15 @@ _COPIES: Final[Mapping[PeerName, str]] = {
     "tiktoken": "ranks.tiktoken",
     "tokenizers": "tokenizer.json",
 }
-# tiktoken encodes each string on a separate thread; for strings with fewer characters on average,
-# that costs more time than it saves.
-_SHORT_TEXT: Final = 1000
 _WHOLE_TEXT: Final = r"(?s:.+)"  # tiktoken requires a pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A peer with a vocabulary. It encodes only str, so input that is not UTF-8 is an error."""
+    """A peer with a vocabulary. It encodes only str, so input that is not UTF-8 is an error.
+
+    Both peers release the GIL while they encode, so several threads may call `encode`.
+    """
 
     library: PeerName
     version: str
@@ -104,7 +104,8 @@ def open_peer(
         pattern: the pattern of a rank file, as passed to tiktoken; by default that of `vocab`.
             Anything else that a file lacks comes from `vocab`.
         specials: whether special tokens in text become their ids, or are ordinary text.
-        num_threads: by default one per processor.
+        num_threads: of the thread pool of `tokenizers`; by default one per processor. `tiktoken`
+            has no pool: each call runs on the caller's thread.
     """
     reader = None if format is None else _READERS.get(format)
     chosen = library or reader or "tokenizers"
@@ -119,13 +120,13 @@ def open_peer(
         try:
             if chosen == "tiktoken":
                 encoding = _open_tiktoken(module, file, format, vocab, pattern)
-                run = _run_tiktoken(encoding, num_threads or os.cpu_count() or 1)
+                run = _run_tiktoken(encoding)
             else:
                 # GPT-2's two files have only the model; the copy has the pipeline.
                 tokenizer = module.Tokenizer.from_file(str(copy if format == "gpt2" else file))
                 if format == "gpt2":
                     tokenizer.model = _read_pair(module, file)
-                run = _run_tokenizers(tokenizer, num_threads)
+                run = _run_tokenizers(tokenizer, specials, num_threads)
         except BaseException as error:
             if not is_failure(error):
                 raise
@@ -188,19 +189,11 @@ def _uncached() -> Iterator[None]:
             os.environ["TIKTOKEN_CACHE_DIR"] = before
 
 
-def _run_tiktoken(encoding: Any, threads: int) -> Run:
+def _run_tiktoken(encoding: Any) -> Run:
     def run(texts: list[str], specials: bool) -> Sequence[Sequence[int]]:
-        result: list[list[int]]
-        if threads == 1 or sum(map(len, texts)) < _SHORT_TEXT * len(texts):
-            if specials:
-                result = [encoding.encode(text, allowed_special="all") for text in texts]
-            else:
-                result = [encoding.encode_ordinary(text) for text in texts]
-        elif specials:
-            result = encoding.encode_batch(texts, num_threads=threads, allowed_special="all")
-        else:
-            result = encoding.encode_ordinary_batch(texts, num_threads=threads)
-        return result
+        if specials:
+            return [encoding.encode(text, allowed_special="all") for text in texts]
+        return [encoding.encode_ordinary(text) for text in texts]
 
     return run
 
@@ -214,15 +207,15 @@ def _read_pair(module: Any, path: Path) -> Any:
     return module.models.BPE.from_file(*map(str, found))
 
 
-def _run_tokenizers(tokenizer: Any, num_threads: int | None) -> Run:
+def _run_tokenizers(tokenizer: Any, specials: bool, num_threads: int | None) -> Run:
     if num_threads is not None:
         # Its thread pool reads this once, when the first batch starts it.
         os.environ["RAYON_NUM_THREADS"] = str(num_threads)
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    tokenizer.encode_special_tokens = not specials  # now: it cannot be set while a thread encodes
 
     def run(texts: list[str], specials: bool) -> Sequence[Sequence[int]]:
-        tokenizer.encode_special_tokens = not specials
         encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encoded]
 

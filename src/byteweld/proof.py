@@ -1,26 +1,32 @@
 """Prove that two encoders agree: both encode all documents in batches, and the ids are compared.
 
-The result says how much was equal, or where the first difference is. Only one batch is in memory.
+The result says how much was equal, or where the first difference is. Batches are encoded on several
+threads, but their results are taken in the order of the documents. A few batches are in memory.
 Nothing is printed, and the encoders can be any (see `peers`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from byteweld._text import batches
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import numpy as np  # slow to import
     from numpy.typing import NDArray
 
     # The ids of several documents in one array, and an array of offsets, as in `encode_ragged`.
     Encoded = tuple[NDArray[np.uint32], NDArray[np.int64]]
 
-# A peer may use a hundred bytes of memory for every token of a batch.
+# A peer may use a hundred bytes of memory for every token of a batch, and there are a few batches
+# more than threads. So with many threads, batches are smaller.
 _BATCH_BYTES = 2 << 20
+_ALL_BATCHES_BYTES = 32 << 20
 _MAX_SKIPPED = 10
 
 
@@ -40,7 +46,7 @@ class Document(NamedTuple):
 
 
 class Side(Protocol):
-    """One of the two encoders, with a human-readable name."""
+    """One of the two encoders, with a human-readable name. Several threads may call `encode`."""
 
     @property
     def name(self) -> str: ...
@@ -72,7 +78,7 @@ class Proof:
     documents: int = 0
     tokens: int = 0
     bytes: int = 0
-    seconds: tuple[float, float] = (0.0, 0.0)  # that each side spent encoding
+    seconds: tuple[float, float] = (0.0, 0.0)  # that each side spent encoding, on all threads
     skipped: tuple[Failure, ...] = ()  # the first few
     skipped_documents: int = 0
     difference: Difference | None = None
@@ -139,6 +145,7 @@ def prove(
     documents: Iterable[Document],
     *,
     skip_failures: bool = False,
+    num_threads: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> Proof:
     """Encode documents with both sides up to the first difference.
@@ -147,9 +154,11 @@ def prove(
     only `ours` cannot encode always does. `progress` is called with the bytes compared so far.
     """
     proof = Proof()
-    for batch in batches(documents, _BATCH_BYTES, lambda document: len(document.content)):
-        if _compare(proof, ours, theirs, batch) is not None:
+    for batch, outcome in _outcomes(ours, theirs, documents, num_threads):
+        if isinstance(outcome, Failure):
             _compare_singly(proof, ours, theirs, batch, skip_failures)
+        else:
+            _count(proof, outcome, batch)
         if progress is not None:
             progress(proof.bytes)
         if proof.is_over:
@@ -157,13 +166,54 @@ def prove(
     return proof
 
 
+class _Compared(NamedTuple):
+    """A batch that both sides encoded, and the first difference."""
+
+    ours: Encoded
+    theirs: Encoded
+    found: Position | None
+    seconds: tuple[float, float]
+
+
+def _outcomes(
+    ours: Side, theirs: Side, documents: Iterable[Document], num_threads: int
+) -> Iterator[tuple[list[Document], _Compared | Failure]]:
+    """Yield each batch and its outcome in order; a few batches after it are already at work."""
+    limit = max(1, min(_BATCH_BYTES, _ALL_BATCHES_BYTES // num_threads))
+    all_batches = batches(documents, limit, lambda document: len(document.content))
+    if num_threads == 1:
+        for batch in all_batches:
+            yield batch, _compare(ours, theirs, batch)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+    waiting: deque[tuple[list[Document], Future[_Compared | Failure]]] = deque()
+    with ThreadPoolExecutor(num_threads) as pool:
+        try:
+            for batch in all_batches:
+                waiting.append((batch, pool.submit(_compare, ours, theirs, batch)))
+                if len(waiting) > num_threads + 1:
+                    yield _result(waiting)
+            while waiting:
+                yield _result(waiting)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _result(
+    waiting: deque[tuple[list[Document], Future[_Compared | Failure]]],
+) -> tuple[list[Document], _Compared | Failure]:
+    batch, outcome = waiting.popleft()
+    return batch, outcome.result()
+
+
 def is_failure(error: BaseException) -> bool:
     """Whether an error is a side's failure: an Exception, or a panic of a peer's engine."""
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
-def _compare(proof: Proof, ours: Side, theirs: Side, batch: list[Document]) -> Failure | None:
-    """Compare a batch; if a side fails on it, nothing is counted."""
+def _compare(ours: Side, theirs: Side, batch: list[Document]) -> _Compared | Failure:
+    """Encode a batch with both sides; if a side fails on it, nothing is known about the batch."""
     texts = [document.content for document in batch]
     results = []
     for side in (theirs, ours):
@@ -174,9 +224,8 @@ def _compare(proof: Proof, ours: Side, theirs: Side, batch: list[Document]) -> F
                 raise
             return Failure(side.name, batch[0], str(error) or type(error).__name__)
     (their_ids, their_seconds), (our_ids, our_seconds) = results
-    proof.seconds = (proof.seconds[0] + our_seconds, proof.seconds[1] + their_seconds)
-    _count(proof, our_ids, their_ids, batch)
-    return None
+    found = first_difference(our_ids, their_ids)
+    return _Compared(our_ids, their_ids, found, (our_seconds, their_seconds))
 
 
 def _compare_singly(
@@ -184,20 +233,21 @@ def _compare_singly(
 ) -> None:
     """Compare the documents of a batch one by one, to find those on which a side fails."""
     for document in batch:
-        failure = _compare(proof, ours, theirs, [document])
-        if failure is None:
-            pass
-        elif skip_failures and failure.side == theirs.name:
+        outcome = _compare(ours, theirs, [document])
+        if isinstance(outcome, _Compared):
+            _count(proof, outcome, [document])
+        elif skip_failures and outcome.side == theirs.name:
             proof.skipped_documents += 1
-            proof.skipped = (*proof.skipped, failure)[:_MAX_SKIPPED]
+            proof.skipped = (*proof.skipped, outcome)[:_MAX_SKIPPED]
         else:
-            proof.failure = failure
+            proof.failure = outcome
         if proof.is_over:
             return
 
 
-def _count(proof: Proof, ours: Encoded, theirs: Encoded, batch: list[Document]) -> None:
-    found = first_difference(ours, theirs)
+def _count(proof: Proof, compared: _Compared, batch: list[Document]) -> None:
+    ours, theirs, found, (our_seconds, their_seconds) = compared
+    proof.seconds = (proof.seconds[0] + our_seconds, proof.seconds[1] + their_seconds)
     same = len(batch) if found is None else found.text
     proof.documents += same
     proof.tokens += int(ours[1][same])

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from byteweld._byte_letters import BYTE_TO_CHAR, BYTES_BY_LETTER, CHAR_TO_BYTE
-from byteweld.errors import UnsupportedError, nearest
+from byteweld.errors import UnsupportedError, check_text, nearest
 from byteweld.patterns import resolve_pattern
 from byteweld.vocab import ASCII_BYTES, VocabAlphabet
 
@@ -73,6 +73,7 @@ class Recipe:
         for text in self.special_tokens:
             if not isinstance(text, str) or not text:
                 raise ValueError(f"a special token is {text!r}; it must be a non-empty string")
+            check_text("a special token", text)
         every = (*self.built_in, *self.special_tokens)
         if len(set(every)) < len(every):
             repeated = next(text for text, times in Counter(every).items() if times > 1)
@@ -133,6 +134,8 @@ class Recipe:
         >>> recipe.special_tokens, recipe.roles
         (('<|user|>', '<|end|>'), (('eos', '<|end|>'),))
         """
+        if not isinstance(roles, Mapping):
+            raise TypeError(f"roles is {roles!r}; it must be a mapping of role to special token")
         for role, text in roles.items():
             if not isinstance(text, str) or not text:
                 raise ValueError(f"{role} is {text!r}; it must be the text of a special token")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from byteweld.errors import UnknownIdError
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
@@ -107,7 +108,9 @@ def spans(vocab: Vocabulary, ids: Iterable[int]) -> list[Span]:
     result = []
     for token_id in ids:
         if token_id not in vocab.tokens:
-            raise KeyError(f"id {token_id!r} is not in the vocabulary of {len(vocab)} tokens")
+            raise UnknownIdError(
+                f"id {token_id!r} is not in the vocabulary of {len(vocab)} tokens", token_id
+            )
         token = vocab.tokens[token_id]
         result.append(Span(token_id, token, visible(token), token_id in special_ids))
     return result

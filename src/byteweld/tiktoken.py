@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from byteweld import encodings
 from byteweld._text import Text
 from byteweld.encodings import encoding_name_for_model, list_encoding_names
-from byteweld.errors import ByteweldError, UnknownIdError, VocabularyError
+from byteweld.errors import ByteweldError, IdRangeError, UnknownIdError, VocabularyError
 from byteweld.tokenizer import Specials, Tokenizer
 from byteweld.vocab import Vocabulary
 
@@ -84,6 +84,8 @@ class Encoding(Tokenizer):
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer) -> Encoding:
         """Make an encoding from a tokenizer; the two share one engine."""
+        if not isinstance(tokenizer, Tokenizer):
+            raise TypeError(f"expected a Tokenizer, found {type(tokenizer).__name__}")
         made = cls.__new__(cls)
         vars(made).update(vars(tokenizer))
         return made
@@ -183,6 +185,8 @@ class Encoding(Tokenizer):
         """Decode ids to bytes; KeyError if one is unknown."""
         try:
             return super().decode_bytes(_byte_ids(tokens))
+        except IdRangeError:
+            raise
         except UnknownIdError as error:
             raise KeyError(f"Invalid token for decoding: {error.id}") from None
 
@@ -190,6 +194,8 @@ class Encoding(Tokenizer):
         """Decode ids to text; `errors` handles bytes that are not UTF-8, as in `bytes.decode`."""
         try:
             return super().decode(_byte_ids(tokens), errors)
+        except IdRangeError:
+            raise
         except UnknownIdError as error:
             raise KeyError(f"Invalid token for decoding: {error.id}") from None
 
@@ -197,6 +203,8 @@ class Encoding(Tokenizer):
         """Return the bytes of one token; KeyError if its id is unknown."""
         try:
             return super().decode_single_token_bytes(token)
+        except IdRangeError:
+            raise
         except UnknownIdError as error:
             raise KeyError(str(error.id)) from None
 

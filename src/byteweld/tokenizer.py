@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, partial
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from byteweld import _native
 from byteweld._text import Text, batches, character_offsets, span_bytes, start_of, utf8
-from byteweld.errors import UnsupportedError, VocabularyError
+from byteweld.errors import UnsupportedError, VocabularyError, check_text
 from byteweld.formats._ranks import recover_merges
 from byteweld.patterns import pattern_name
 from byteweld.streams import DecodeStream, EncodeStream
@@ -117,15 +118,16 @@ class Tokenizer:
         specials: dict[str, int] = {}
         next_id = max(tokens, default=-1) + 1
         for text in special_tokens:
+            token = _special_bytes(text)
             if isinstance(special_tokens, Mapping):
                 token_id = special_tokens[text]
             else:
-                token_id = by_bytes.get(text.encode(), next_id)
+                token_id = by_bytes.get(token, next_id)
                 next_id += token_id == next_id
             if text in specials:
                 raise VocabularyError(f"special token {text!r} is given twice")
             _refuse_collision(text, token_id, tokens)
-            tokens[token_id] = text.encode()
+            tokens[token_id] = token
             specials[text] = token_id
         merge_ids = []
         for rank, (left, right) in enumerate(merges):
@@ -162,7 +164,9 @@ class Tokenizer:
             _refuse_collision(text, token_id, tokens)
         texts: dict[int, bytes] = {}
         for text, token_id in specials.items():
-            texts.setdefault(token_id, text.encode())  # if several share an id, the first one wins
+            texts.setdefault(
+                token_id, _special_bytes(text)
+            )  # if several share an id, the first one wins
         try:
             merges = recover_merges(tokens)
         except (TypeError, OverflowError):
@@ -570,9 +574,7 @@ class Tokenizer:
 
     def is_special_token(self, token_id: int) -> bool:
         """Whether an id is that of a special token."""
-        if not isinstance(token_id, int):
-            raise TypeError(f"expected an id, found {token_id!r}")
-        return token_id in self._special_ids
+        return index(token_id) in self._special_ids
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""
@@ -752,10 +754,16 @@ class Tokenizer:
 
 def _refuse_collision(text: str, token_id: int, tokens: Mapping[int, bytes]) -> None:
     """Raise if the id already belongs to another token, which would be overwritten."""
-    if tokens.get(token_id, text.encode()) != text.encode():
+    token = _special_bytes(text)
+    if tokens.get(token_id, token) != token:
         raise VocabularyError(
             f"special token {text!r} has id {token_id}, which is the token {tokens[token_id]!r}"
         )
+
+
+def _special_bytes(text: str) -> bytes:
+    check_text("a special token", text, VocabularyError)
+    return text.encode()
 
 
 def _limit(limit: int) -> int:

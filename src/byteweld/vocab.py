@@ -15,7 +15,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
-from byteweld.errors import VocabularyError
+from byteweld.errors import VocabularyError, check_text
 from byteweld.patterns import resolve_pattern
 
 if TYPE_CHECKING:
@@ -346,6 +346,7 @@ class Vocabulary(Traits):
             kind = "special" if added.special else "added"
             if not isinstance(added.text, str) or not added.text:
                 raise VocabularyError(f"{kind} token {added.text!r} is not a non-empty string")
+            check_text(f"{kind} token", added.text, VocabularyError)
             if added.text in texts:
                 raise VocabularyError(f"{kind} token {added.text!r} is given twice")
             texts.add(added.text)
@@ -616,11 +617,15 @@ def _normalizer_step(step: NormalizerStep) -> NormalizerStep:
         _check_choice("a normalizer", step, NormalForm)
         return step
     replace = Replace(*step)
+    for name, text in zip(("pattern", "content"), replace, strict=True):
+        check_text(f"the {name} of a Replace", text, VocabularyError)
     return replace._replace(pattern=_expression(replace.pattern))
 
 
 def _expression(pattern: str) -> str:
     """Put a bare word into a group, so that it is not taken for the name of a pattern."""
+    if not isinstance(pattern, str):
+        raise TypeError(f"the pattern of a Split is {pattern!r}; it must be a string")
     return f"(?:{pattern})" if pattern.isidentifier() else pattern
 
 

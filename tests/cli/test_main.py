@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import shlex
 import signal
@@ -251,14 +252,84 @@ def test_a_broken_pipe_is_a_success(saved, tmp_path):
     assert writer.wait(60) == 0
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_is_like_the_null_device(closed):
-    line = f'exec "$0" -m byteweld completion bash {closed}'
+# Lines of every verb that write to stdout or read stdin, and their codes: in general, and if the
+# stream that they use is closed. The answer of compare and prove is their exit code.
+_USES_OF_STREAMS = {
+    "train": ("- --vocab-size 260 --out new.json", "in", 0, 2),
+    "count": ("-", "in out", 0, 2),
+    "encode": ("--text low", "out", 0, 2),
+    "decode": ("--ids 65", "out", 0, 2),
+    "tokens": ("-", "in out", 0, 2),
+    "inspect": ("tokenizer.json", "out", 0, 2),
+    "explain": ("--text low", "out", 0, 2),
+    "convert": ("tokenizer.json new.tiktoken --json", "out", 0, 2),
+    "compare": ("tokenizer.json tokenizer.json a.txt", "out", 0, 0),
+    "prove": ("tokenizer.json a.txt", "out", 0, 0),
+    "studio": ("missing.json", "out", 2, 2),
+    "quickstart": ("--vocab-size 9", "out", 2, 2),
+    "completion": ("bash", "out", 0, 2),
+}
+_CLOSED = {"<&-": "in", ">&-": "out", "2>&-": "err", "<&- >&- 2>&-": "in out err"}
+
+
+def test_every_verb_has_a_test_of_closed_streams():
+    assert _USES_OF_STREAMS.keys() == VERBS.keys()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("closed", _CLOSED)
+def test_a_closed_stream_is_an_error_only_for_what_needs_it(saved, tmp_path, closed, verb):
+    (tmp_path / "a.txt").write_text("low lower")
+    arguments, used, code, code_if_closed = _USES_OF_STREAMS[verb]
+    line = f'exec "$0" -m byteweld {verb} {arguments} {closed}'
+    done = subprocess.run(
+        ["bash", "-c", line, sys.executable], capture_output=True, input=b"low lower", check=False
+    )
+    is_closed = not set(used.split()).isdisjoint(_CLOSED[closed].split())
+    assert done.returncode == (code_if_closed if is_closed else code), done
+    assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr
+    if is_closed and code_if_closed != code and closed in ("<&-", ">&-"):
+        name = f"std{_CLOSED[closed]}"
+        assert f"byteweld: {name}: the standard stream is closed; ".encode() in done.stderr
+    # Nothing was written into a file that got the descriptor of a closed stream.
+    if verb == "train" and done.returncode == 0:
+        byteweld.load("new.json")
+    if verb == "convert":
+        byteweld.load("new.tiktoken")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_python_program_without_standard_streams_can_call_main(
+    saved, tmp_path, monkeypatch, verb
+):
+    (tmp_path / "a.txt").write_text("low lower")
+    arguments, _, code, code_if_closed = _USES_OF_STREAMS[verb]
+    with monkeypatch.context() as patch:
+        for name in ("stdin", "stdout", "stderr"):
+            patch.setattr(sys, name, None)
+        assert cli.main([verb, *arguments.split()]) == code_if_closed
+        assert cli.main([verb, "--no-such-option"]) == 2
+        assert cli.main(["--help"]) == 2
+        if code == code_if_closed:
+            return
+        for name in ("stdin", "stdout", "stderr"):
+            closed = Path(os.devnull).open()
+            closed.close()
+            patch.setattr(sys, name, closed)
+        assert cli.main([verb, *arguments.split(), *FORCE.get(verb, [])]) == code_if_closed
+
+
+FORCE = {"convert": ["--force"]}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("verb", ["inspect", "encode", "completion"])
+@pytest.mark.parametrize("is_buffered", [True, False])
+def test_a_full_stdout_is_one_line_that_names_it(saved, monkeypatch, verb, is_buffered):
+    monkeypatch.setenv("PYTHONUNBUFFERED", "" if is_buffered else "1")
+    line = f'exec "$0" -m byteweld {verb} {_USES_OF_STREAMS[verb][0]} > /dev/full'
     done = subprocess.run(["bash", "-c", line, sys.executable], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    line = f'exec "$0" -m byteweld encode -t missing.json {closed}'
-    done = subprocess.run(["bash", "-c", line, sys.executable], capture_output=True, check=False)
-    assert done.returncode == 2 and b"Traceback" not in done.stderr
+    assert (done.returncode, done.stderr) == (2, b"byteweld: stdout: no space left on device\n")
 
 
 @pytest.mark.parametrize("is_buffered", [True, False])

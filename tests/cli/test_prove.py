@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
 import re
 import sys
+from datetime import UTC, datetime
 from importlib import metadata
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import byteweld
-from byteweld import peers
+from byteweld import peers, proof
 
 tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 
-RATES = re.compile(r" +\d+(?:\.\d)? m?s +\d+\.\d MB/s")
+RATES = re.compile(r" +\d+(?:\.\d)? m?s +\d+\.\d MB/s(?: per thread)?")
 OURS = f"byteweld {byteweld.__version__}"
 THEIRS = {name: f"{name} {metadata.version(name)}" for name in ("tiktoken", "tokenizers")}
 
@@ -458,3 +461,84 @@ def test_a_copy_that_the_peer_cannot_hold_is_refused_by_name(run, tmp_path, corp
     result = run("prove", "ascii.json", "texts", "--peer", "tiktoken")
     assert result.code == 2
     assert "rank file" in result.err
+
+
+# ---------------------------------------------------------------------- the report to keep
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_report_says_what_was_compared(run, saved, corpus, tiny, tmp_path):
+    line = ("prove", "tokenizer.json", "texts", "--out", "proof.json", "--html", "proof.html")
+    result = run(*line, "--threads", "2")
+    assert result.code == 0
+    assert result.text.startswith("identical on 4 documents, ")
+    assert re.fullmatch(
+        r"wrote proof\.json: [\d.]+ \w+\nwrote proof\.html: [\d.]+ \w+\n", result.err
+    )
+    report = json.loads((tmp_path / "proof.json").read_text())
+    shown = json.loads(run("prove", "tokenizer.json", "texts", "--json", "--threads", "2").out)
+    for name in ("elapsed_seconds", "seconds"):
+        del shown[name]
+    assert shown.items() <= report.items()
+    assert report["fingerprint"] == tiny.vocab.fingerprint
+    assert report["peer"]["version"] == tokenizers.__version__
+    assert report["command"] == "byteweld " + " ".join([*line, "--threads", "2"])
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(report["date"])).total_seconds() < 600
+    assert report["corpus"] == [
+        {"path": str(path), "bytes": path.stat().st_size, "sha256": sha256(path)}
+        for path in sorted(Path("texts").iterdir())
+    ]
+    page = (tmp_path / "proof.html").read_text()
+    for part in (tiny.vocab.fingerprint, sha256(corpus / "a.txt"), THEIRS["tokenizers"]):
+        assert part in page
+    assert "identical on 4 documents" in page and "--threads 2" in page
+
+
+def test_a_report_of_a_difference_is_written_too(run, saved, corpus, other_peer, tmp_path):
+    other_peer(byteweld.train(iter(["ab ab"]), vocab_size=258, recipe="from-scratch"))
+    result = run("prove", "tokenizer.json", "texts", "--out", "p.json", "--html", "p.html")
+    assert result.code == 1
+    report = json.loads((tmp_path / "p.json").read_text())
+    assert report["identical"] is False
+    assert report["difference"]["source"] == "texts/a.txt"
+    assert len(report["corpus"]) == 3
+    page = (tmp_path / "p.html").read_text()
+    assert "First difference" in page and "different: texts/a.txt" in page
+
+
+def test_a_report_has_the_digest_of_standard_input(run, saved, tmp_path):
+    result = run("prove", "tokenizer.json", "-", "--out", "p.json", stdin=b"low lower")
+    assert result.code == 0
+    assert json.loads((tmp_path / "p.json").read_text())["corpus"] == [
+        {"path": "-", "bytes": 9, "sha256": hashlib.sha256(b"low lower").hexdigest()}
+    ]
+
+
+def test_a_report_replaces_nothing_unless_told_to(run, saved, corpus, tmp_path):
+    (tmp_path / "p.json").write_text("mine")
+    line = ("prove", "tokenizer.json", "texts")
+    assert "p.json" in run(*line, "--out", "p.json").err
+    assert (tmp_path / "p.json").read_text() == "mine"
+    assert run(*line, "--out", "p.json", "--force").code == 0
+    assert json.loads((tmp_path / "p.json").read_text())["identical"] is True
+    for wrong in (["--force"], ["--out", ""], ["--html", ""], ["--out", "none/p.json"]):
+        assert run(*line, *wrong).code == 2
+
+
+def test_a_file_that_changes_during_the_proof_has_no_digest(
+    run, saved, corpus, tmp_path, monkeypatch
+):
+    prove = proof.prove
+
+    def slow(*arguments, **options):
+        found = prove(*arguments, **options)
+        (corpus / "a.txt").write_bytes(b"changed")
+        return found
+
+    monkeypatch.setattr(proof, "prove", slow)
+    result = run("prove", "tokenizer.json", "texts", "--out", "p.json")
+    assert result.code == 2 and "texts/a.txt: the file changed during the proof" in result.err
+    assert not (tmp_path / "p.json").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -9,7 +10,10 @@ import re
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -17,14 +21,20 @@ import byteweld
 from tests.helpers.processes import allow_interrupts
 
 
-def start(*arguments: str, folder: Path) -> tuple[subprocess.Popen[str], int, str]:
+def start(
+    *arguments: str,
+    folder: Path,
+    no_browser: bool = True,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[subprocess.Popen[str], int, str]:
+    flags = ["--no-browser"] if no_browser else []
     process = subprocess.Popen(
-        [sys.executable, "-m", "byteweld", "studio", "--no-browser", *arguments],
+        [sys.executable, "-m", "byteweld", "studio", *flags, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment,
         preexec_fn=allow_interrupts,
     )
     assert process.stdout is not None
@@ -95,3 +105,75 @@ def test_wrong_use_is_one_line_on_stderr(run, tmp_path: Path):
     assert run("studio", *["x.json"] * 17).err == (
         "byteweld: the studio opens at most 16 tokenizers at once\n"
     )
+
+
+# Stands in for a browser: keeps what other users can see of it and the page that it was given, then
+# stays open, as a browser in the foreground does.
+_BROWSER = """\
+#!/bin/sh
+tr '\\0' '\\n' < /proc/$$/cmdline > "$SEEN/cmdline"
+tr '\\0' '\\n' < /proc/$$/environ > "$SEEN/environ"
+page="${1#file://}"
+cp "$page" "$SEEN/page"
+stat -c %a "$page" "$(dirname "$page")" > "$SEEN/modes"
+echo $$ > "$SEEN/pid"
+mv "$SEEN/page" "$SEEN/whole"
+exec sleep 30 > /dev/null 2>&1
+"""
+
+
+def all_arguments() -> bytes:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # the process has ended
+            found.append(path.read_bytes())
+    return b"\n".join(found)
+
+
+def wait_for(is_done, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not is_done():
+        assert time.monotonic() < end, "took too long"
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="no /proc here")
+def test_the_token_is_in_no_processs_arguments_or_environment(saved: Path, tmp_path: Path):
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(_BROWSER)
+    browser.chmod(0o700)
+    seen.mkdir()
+    environment = {"BROWSER": str(browser), "SEEN": str(seen), "TMPDIR": str(tmp_path)}
+    process, port, token = start(
+        "tokenizer.json", folder=tmp_path, no_browser=False, environment=environment
+    )
+    try:
+        wait_for((seen / "whole").exists)
+        assert token.encode() not in all_arguments()
+        for name in ("cmdline", "environ"):
+            assert token not in (seen / name).read_text()
+        assert f"http://127.0.0.1:{port}/#token={token}" in (seen / "whole").read_text()
+        assert (seen / "modes").read_text().split() == ["600", "700"]
+        # The server answers although the browser has not ended, and the file goes once it is used.
+        (folder,) = tmp_path.glob("byteweld-studio-*")
+        ask(port, token, "start")
+        wait_for(lambda: not folder.exists())
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int((seen / "pid").read_text()), signal.SIGKILL)
+        code, _ = end(process)
+    assert code == 130
+
+
+def test_the_redirecting_file_is_removed_at_the_end_if_it_was_never_used(
+    saved: Path, tmp_path: Path
+):
+    process, _, _ = start(
+        "tokenizer.json",
+        folder=tmp_path,
+        no_browser=False,
+        environment={"BROWSER": "true", "TMPDIR": str(tmp_path)},
+    )
+    wait_for(lambda: list(tmp_path.glob("byteweld-studio-*")))
+    end(process)
+    assert list(tmp_path.glob("byteweld-studio-*")) == []

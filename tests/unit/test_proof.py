@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -112,3 +115,81 @@ def test_few_of_many_failures_are_kept():
     found = proof.prove(Half("ours"), Half("theirs", bad=[b"c"]), texts, skip_failures=True)
     assert found.skipped_documents == 50
     assert 0 < len(found.skipped) <= 10
+
+
+# ---------------------------------------------------------------------- threads
+
+
+class Uneven(Half):
+    """A side that takes longer for earlier documents, and knows how many calls ran at once."""
+
+    def __init__(self, name, **options):
+        super().__init__(name, **options)
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+
+    def encode(self, texts):
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.02 / texts[0][0])
+        with self.lock:
+            self.now -= 1
+        return super().encode(texts)
+
+
+NUMBERED = [bytes([n]) for n in range(1, 41)]
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 5])
+def test_threads_change_no_result(monkeypatch, num_threads):
+    monkeypatch.setattr(proof, "_BATCH_BYTES", 1)  # a batch for each document
+    everything = documents(*NUMBERED)
+    sides = Uneven("ours"), Uneven("theirs")
+    heard = []
+    found = proof.prove(*sides, everything, num_threads=num_threads, progress=heard.append)
+    assert (found.documents, found.tokens, found.bytes) == (40, 40, 40)
+    assert heard == list(range(1, 41))
+    assert sides[0].most <= num_threads
+    # A later document differs, too, and its batch is finished earlier.
+    theirs = Uneven("theirs", changed=[NUMBERED[9], NUMBERED[11], NUMBERED[30]])
+    found = proof.prove(Uneven("ours"), theirs, everything, num_threads=num_threads)
+    assert found.difference is not None and found.difference.document.number == 10
+    assert (found.documents, found.tokens) == (9, 9)
+    # The same with failures: which documents are skipped, and which one stops it.
+    theirs = Uneven("theirs", bad=[NUMBERED[3], NUMBERED[9]])
+    found = proof.prove(
+        Uneven("ours", bad=[NUMBERED[20]]),
+        theirs,
+        everything,
+        num_threads=num_threads,
+        skip_failures=True,
+    )
+    assert [failure.document.number for failure in found.skipped] == [4, 10]
+    assert found.failure is not None and found.failure.document.number == 21
+    assert found.documents == 18
+
+
+def test_only_a_few_batches_are_read_ahead(monkeypatch):
+    monkeypatch.setattr(proof, "_BATCH_BYTES", 1)
+    read = 0
+
+    def reading():
+        nonlocal read
+        for document in documents(*NUMBERED * 10):
+            read += 1
+            yield document
+
+    ahead = []
+    sides = Half("ours"), Half("theirs")
+    proof.prove(*sides, reading(), num_threads=3, progress=lambda done: ahead.append(read - done))
+    assert 0 < max(ahead) <= 4
+
+
+def test_an_error_on_a_thread_arrives(monkeypatch):
+    class Interrupted(Half):
+        def encode(self, texts):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        proof.prove(Half("ours"), Interrupted("theirs"), documents(b"a"), num_threads=2)

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use numpy::{Element, PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -70,9 +70,21 @@ pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
     }
     let mut ids = Vec::with_capacity(object.len().unwrap_or(0).min(TRUSTED_LENGTH));
     for id in object.try_iter()? {
-        ids.push(id?.extract::<u32>()?);
+        ids.push(id_of(&id?)?);
     }
     Ok(Ids::Copied(ids))
+}
+
+/// Reads one id; an integer that no vocabulary can have as an id is an unknown id.
+pub(crate) fn id_of(object: &Bound<'_, PyAny>) -> PyResult<u32> {
+    object.extract::<u32>().or_else(|error| {
+        if !error.is_instance_of::<PyOverflowError>(object.py()) {
+            return Err(error);
+        }
+        // Fails if it was `__index__` that raised.
+        let integer = object.call_method0("__index__")?;
+        Err(crate::error::id_out_of_range(&integer))
+    })
 }
 
 /// Reads ids from a numpy array of a common type; other types are read one by one.

@@ -12,7 +12,7 @@ use numpy::{PyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use crate::convert::{ids, import_numpy, texts};
+use crate::convert::{id_of, ids, import_numpy, texts};
 use crate::engine::{Engine, Ragged};
 use crate::error::raise;
 use crate::text::Text;
@@ -274,7 +274,12 @@ impl Encoder {
     }
 
     /// The bytes of one token.
-    fn token_bytes<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyBytes>> {
+    fn token_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let id = id_of(id)?;
         match self.engine(py)?.encoder.tokens().get(id) {
             Some(token) => Ok(PyBytes::new(py, token)),
             None => Err(raise(py, Error::UnknownId(id))),

@@ -58,6 +58,12 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
     })
 }
 
+/// Creates the exception for an integer that is not an id of any vocabulary.
+pub(crate) fn id_out_of_range(integer: &Bound<'_, PyAny>) -> PyErr {
+    let made = class(integer.py(), "IdRangeError").and_then(|class| class.call1((integer,)));
+    made.map_or_else(|failure| failure, PyErr::from_value)
+}
+
 /// Creates the exception for a corpus that cannot be read.
 pub(crate) fn raise_corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyErr {
     corpus(py, error).unwrap_or_else(|failure| failure)

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use byteweld_core::Result;
 use byteweld_core::encode::{Allowed, Choice, Encoder};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyUnicodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFrozenSet, PyString, PyTuple};
 
@@ -79,8 +79,22 @@ fn given(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Given> {
             "{name}_special is {found}; it must be 'all' or a set of special tokens"
         )));
     }
-    let texts: PyResult<Vec<String>> = object.try_iter()?.map(|text| text?.extract()).collect();
+    let texts: PyResult<Vec<String>> =
+        object.try_iter()?.map(|text| special_text(&text?, name)).collect();
     Ok(Given::Texts(texts?))
+}
+
+fn special_text(object: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
+    object.extract().or_else(|error: PyErr| {
+        if !error.is_instance_of::<PyUnicodeError>(object.py()) {
+            return Err(error);
+        }
+        let found = object.repr()?;
+        Err(PyValueError::new_err(format!(
+            "{name}_special contains {found}, which has a lone surrogate; a special token is text \
+             that UTF-8 can encode"
+        )))
+    })
 }
 
 /// The text of each special token of a vocabulary, and a cache of the choices that calls have made.

@@ -6,6 +6,7 @@ or wrong usage, with one line on stderr; 130 interrupted. A broken pipe does not
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import signal
@@ -50,22 +51,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code; `arguments` defaults to those of the process."""
     if arguments is not None:
         return _main(list(arguments), _Interrupt())
-    _open_closed_streams()
+    from byteweld.cli import _output
+
+    _occupy_closed_descriptors()
+    _output.guard_stderr()
     interrupt = _Interrupt()
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return _main(sys.argv[1:], interrupt)  # SIGINT is ignored, as for background jobs
-    signal.signal(signal.SIGINT, interrupt)
+    # SIGINT may be ignored, as for background jobs.
+    is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_ours:
+        signal.signal(signal.SIGINT, interrupt)
     try:
         return _main(sys.argv[1:], interrupt)
+    except Exception:  # our bug; the code 1 of an uncaught exception would mean "no"
+        sys.excepthook(*sys.exc_info())
+        return FAILED
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback while the process exits
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback while the process exits
 
 
-def _open_closed_streams() -> None:
-    """Open standard streams that the parent closed (`<&-`), which Python represents as None."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123
+def _occupy_closed_descriptors() -> None:
+    """Take the descriptors of standard streams that the parent closed (`<&-`).
+
+    Otherwise the next files to be opened would get them, and whatever a library or a child process
+    writes to its stdout or stderr would end up in those files. Python's own streams stay None.
+    """
+    with contextlib.suppress(OSError):
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+            os.set_inheritable(descriptor, True)
+        os.close(descriptor)
 
 
 class _Interrupt:
@@ -101,7 +115,10 @@ def _main(arguments: list[str], interrupt: _Interrupt) -> int:
         message = _errors.message_for_people(error)
         if message is None:  # a bug in byteweld: show the traceback
             raise
-        _output.flush()
+        try:
+            _output.flush()
+        except OSError:  # the one that is reported here, or it would be reported at exit
+            _output.give_up_stdout()
         _output.say_error(message)
         return FAILED
     finally:

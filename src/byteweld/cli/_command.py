@@ -193,14 +193,25 @@ class Command:
         yield from textwrap.indent(self._module.EXAMPLES.strip("\n"), "  ").splitlines()
 
 
+_called: list[str] = []
+
+
+def command_line() -> str:
+    """The command that is running, for reports."""
+    import shlex  # only reports need it
+
+    return shlex.join(_called)
+
+
 def call(name: str, module: ModuleType, arguments: list[str]) -> int:
     """Parse the arguments and run a verb; returns its exit code."""
+    _called[:] = ["byteweld", name, *arguments]
     command = Command(name, module)
     values = command.parse(arguments)
     if values is None:
         from byteweld.cli import _output
 
-        _output.lines([command.help_page(_output.width())])
+        _output.lines(command.help_page(_output.width()).split("\n"))
         return 0
     result = module.run(**command.bundled(values))
     return result if isinstance(result, int) else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.cli import _errors, _input, _output
@@ -44,6 +45,11 @@ class Documents:
             self._bytes_read += getattr(documents, "bytes_read", 0)
             self._skipped = self.skipped
             self._current = None
+
+    @property
+    def paths(self) -> list[Path | None]:
+        """All files in order; None is standard input."""
+        return [path for corpus in self._corpora for path in (corpus.files if corpus else (None,))]
 
     @property
     def skipped(self) -> int:

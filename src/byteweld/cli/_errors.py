@@ -42,6 +42,8 @@ def message_for_people(error: BaseException) -> str | None:
         return str(error)
     if isinstance(error, OSError):
         return _one_line(with_flags(_os_error(error)))
+    if isinstance(error, MemoryError):
+        return _one_line(str(error)) or "out of memory"
     if isinstance(error, ByteweldError | ValueError | ImportError | OverflowError):
         return _one_line(with_flags(str(error)))
     return None

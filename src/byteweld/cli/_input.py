@@ -32,20 +32,20 @@ def sources(verb: str, given: Sequence[str] | None, text: str | None) -> list[st
         raise _errors.UsageError(f"{verb} takes SOURCE or --text, not both")
     if given or text is not None:
         return list(given or ())
-    if sys.stdin.isatty():
+    if sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty():
         _output.say("reading standard input; press Ctrl-D to finish")
     return [STDIN]
 
 
 def read(source: str) -> bytes:
     """Read the bytes of a file, or of standard input for `-`."""
-    return sys.stdin.buffer.read() if source == STDIN else _path(source).read_bytes()
+    return _output.stdin().read() if source == STDIN else _path(source).read_bytes()
 
 
 def read_lines(source: str) -> Iterator[bytes]:
     """Read lines lazily; each keeps its line ending."""
     if source == STDIN:
-        yield from sys.stdin.buffer
+        yield from _output.stdin()
         return
     with _path(source).open("rb") as file:
         yield from file
@@ -96,7 +96,7 @@ def _looks_like_path(text: str) -> bool:
 
 def stdin_documents(*, lines: bool, separator: str | None) -> Iterator[bytes]:
     """Read standard input as one document, one per line, or those between separators."""
-    yield from _documents(sys.stdin.buffer, lines=lines, separator=separator)
+    yield from _documents(_output.stdin(), lines=lines, separator=separator)
 
 
 def split(content: bytes, *, lines: bool, separator: str | None) -> Iterator[bytes]:

@@ -1,14 +1,22 @@
-"""Output: the only module that writes to stdout (data) and stderr (messages and progress)."""
+"""Output: the only module that writes to stdout (data) and stderr (messages and progress).
+
+Text may come from anywhere: file names, tokens, patterns, other libraries' errors. What a terminal
+would obey in it is written out here, for every verb; only our own colors pass.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, Any, Literal
+from typing import IO, Any, BinaryIO, Literal, NoReturn
+
+from byteweld._text import printable
 
 Style = Literal["bold", "dim"]
 Unit = Literal["bytes", "merges", "files"]
@@ -21,43 +29,99 @@ _SECONDS_BETWEEN_JSON = 0.5
 _DEFAULT_WIDTH = 88
 
 
+class ClosedStreamError(OSError):
+    """A standard stream that the caller closed."""
+
+
 # ---------------------------------------------------------------------------- data on stdout
 
 
 def data(content: bytes) -> None:
-    """Write bytes to stdout."""
-    sys.stdout.buffer.write(content)
+    """Write bytes to stdout: unchanged, except that a terminal gets only what is safe to show."""
+    if _is_attached(sys.stdout):
+        content = printable(content.decode("utf-8", "surrogateescape")).encode()
+    _write(content)
 
 
 def text(content: str) -> None:
-    """Write text to stdout as UTF-8; non-UTF-8 bytes from arguments are written unchanged."""
-    data(content.encode("utf-8", "surrogateescape"))
+    """Write text to stdout."""
+    _write(_safe(content).encode())
 
 
 def lines(content: Iterable[str]) -> None:
-    """Write lines to stdout."""
+    """Write lines to stdout; a newline within a line is written out too."""
     for line in content:
-        text(line + "\n")
+        text(line.replace("\n", "⟨U+000A⟩") + "\n")
 
 
 def report(value: object) -> None:
     """Write a value to stdout as JSON."""
-    text(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    text(_json(value, indent=2) + "\n")
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    made = json.dumps(value, ensure_ascii=False, indent=indent)
+    return printable(made, lambda found: f"\\u{ord(found[0]):04x}")
+
+
+# Our own colors: styled(), render.py and _bytes.py.
+_OWN_CODES = re.compile("(\x1b\\[(?:[012]|38;5;[0-9]+|(?:1;)?38;5;[0-9]+;48;5;[0-9]+)m)")
+
+
+def _safe(content: str) -> str:
+    if "\x1b" not in content or not has_color():
+        return printable(content)
+    parts = _OWN_CODES.split(content)
+    parts[::2] = map(printable, parts[::2])
+    return "".join(parts)
+
+
+def _write(content: bytes) -> None:
+    if sys.stdout is None or sys.stdout.closed:
+        _closed("stdout")
+    with _named("stdout"):
+        sys.stdout.buffer.write(content)
+
+
+@contextlib.contextmanager
+def _named(stream: str) -> Iterator[None]:
+    """Make a failure name its stream, as in "stdout: no space left on device"."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, stream) from None
+
+
+def stdin() -> BinaryIO:
+    """Standard input; OSError if it is closed."""
+    if sys.stdin is None or sys.stdin.closed:
+        _closed("stdin")
+    return sys.stdin.buffer
+
+
+def _closed(name: str) -> NoReturn:
+    use = "redirect it to a file or to /dev/null" if name == "stdout" else "pass a file"
+    raise ClosedStreamError(errno.EBADF, f"the standard stream is closed; {use}", name)
 
 
 def flush() -> None:
     """Flush stdout; raises BrokenPipeError if the reader closed the pipe."""
-    sys.stdout.flush()
+    if sys.stdout is None or sys.stdout.closed:
+        return
+    with _named("stdout"):
+        sys.stdout.flush()
 
 
 def until_closed() -> contextlib.AbstractContextManager[None]:
     """Stop writing when the reader closes the pipe, but go on: the exit code is the answer."""
-    return contextlib.suppress(BrokenPipeError)
+    return contextlib.suppress(BrokenPipeError, ClosedStreamError)
 
 
 def give_up_stdout() -> None:
     """Redirect stdout to the null device, so that flushing it at exit cannot fail."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
@@ -68,21 +132,48 @@ def give_up_stdout() -> None:
 
 def say(message: str) -> None:
     """Write a message, as a JSON line under --progress json."""
-    if _progress_as_json:
-        message = json.dumps({"message": message}, ensure_ascii=False)
-    _say(message)
+    _say(_json({"message": message}) if _progress_as_json else message)
 
 
 def say_error(message: str) -> None:
     """Write an error message, as a JSON line under --progress json."""
-    as_json = json.dumps({"error": message}, ensure_ascii=False)
-    _say(as_json if _progress_as_json else f"byteweld: {message}")
+    _say(_json({"error": message}) if _progress_as_json else f"byteweld: {message}")
 
 
 def _say(line: str) -> None:
-    with contextlib.suppress(BrokenPipeError):
-        sys.stderr.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
+    """Write a line; a stderr that is closed or full must not change what the program does."""
+    if sys.stderr is None:
+        return
+    shown = printable(line.replace("\n", "⟨U+000A⟩"))
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.buffer.write(shown.encode() + b"\n")
         sys.stderr.flush()
+
+
+class GuardedStream:
+    """A text stream, for all that Python and other libraries write: tracebacks, warnings."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.unguarded = stream
+
+    def write(self, content: str) -> int:
+        """Write text that is safe to print."""
+        self.unguarded.write(printable(content))
+        return len(content)
+
+    def writelines(self, content: Iterable[str]) -> None:
+        """Write several strings."""
+        for one in content:
+            self.write(one)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unguarded, name)
+
+
+def guard_stderr() -> None:
+    """Let nothing unsafe pass to stderr, whoever writes it."""
+    if sys.stderr is not None:
+        sys.stderr = GuardedStream(sys.stderr)
 
 
 # ---------------------------------------------------------------------------- formatting
@@ -148,9 +239,14 @@ def shortened(content: str, limit: int = 60) -> str:
     return content if len(content) <= limit else content[: limit - 1] + "…"
 
 
-def _is_terminal(stream: IO[Any]) -> bool:
+def _is_terminal(stream: IO[Any] | None) -> bool:
+    return os.environ.get("TERM") != "dumb" and _is_attached(stream)
+
+
+def _is_attached(stream: IO[Any] | None) -> bool:
+    """Whether a stream is a terminal of any kind."""
     try:
-        return stream.isatty() and os.environ.get("TERM") != "dumb"
+        return stream is not None and stream.isatty()
     except ValueError:  # closed
         return False
 
@@ -262,7 +358,7 @@ def _json_lines(what: str, unit: Unit, pace: _Pace) -> Iterator[Callable[[int], 
             "per_second": None if rate is None else round(rate, 1),
             "seconds_left": None if left is None else round(left, 1),
         }
-        _say(json.dumps(content))
+        _say(_json(content))
 
     def advance(done: int) -> None:
         nonlocal latest
@@ -329,7 +425,7 @@ def _make_bar(unit: Unit, is_compressed: bool) -> Any:
         rich_progress.BarColumn(),
         *amounts,
         rich_progress.TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=Console(file=getattr(sys.stderr, "unguarded", sys.stderr)),
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,

@@ -94,7 +94,7 @@ def _encode(
 
 def _show(tok: byteweld.Tokenizer, parts: list[Any]) -> Iterator[int]:
     ids = [token_id for part in parts for token_id in _as_list(part)]
-    _output.lines([to_ansi(spans(tok.vocab, ids), _output.has_color())])
+    _output.lines(to_ansi(spans(tok.vocab, ids), _output.has_color()).split("\n"))
     yield from [len(ids)] if ids else []
 
 

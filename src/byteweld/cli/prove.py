@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated
 
 import byteweld
 from byteweld import peers, proof
-from byteweld._files import COMPRESSED_SUFFIXES
-from byteweld.cli import DONE, FAILED, NO, _errors, _output
+from byteweld._files import COMPRESSED_SUFFIXES, check_file, write_atomic
+from byteweld.cli import DONE, FAILED, NO, _errors, _output, _proof
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
-from byteweld.render import around, visible
-
-if TYPE_CHECKING:
-    from byteweld.proof import Encoded
+from byteweld.markup import document
 
 EXAMPLES = """
 byteweld prove tokenizer.json books/
 byteweld prove tokenizer.json chats.jsonl.zst --field content --special-text text
 byteweld prove cl100k_base big.txt.gz --separator '<|endoftext|>'
+byteweld prove tokenizer.json books/ --out proof.json --html proof.html
 byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizers --threads 1
 """
-
-_SHOWN_BEFORE = 3  # tokens around a difference
-_SHOWN_AFTER = 5
-_MARK = "▸"
 
 TokenizerArgument = Annotated[
     str,
@@ -47,31 +43,18 @@ PeerName = Annotated[
 ]
 
 
-class _Ours(NamedTuple):
-    """byteweld as one side of the proof."""
-
-    tok: byteweld.Tokenizer
-    threads: int | None
-    specials: Any
-
-    @property
-    def name(self) -> str:
-        return f"byteweld {byteweld.__version__}"
-
-    def encode(self, texts: Sequence[bytes]) -> tuple[Encoded, float]:
-        started = time.perf_counter()
-        encoded = self.tok.encode_ragged(texts, num_threads=self.threads, **self.specials)
-        return encoded, time.perf_counter() - started
-
-
-class _Run(NamedTuple):
-    """What the report is made from."""
-
-    path: str
-    ours: _Ours
-    peer: peers.Peer
-    proof: proof.Proof
-    files: Documents
+Out = Annotated[
+    str | None,
+    Option(
+        "--out",
+        metavar="FILE",
+        help="Also write a report to keep to FILE, as JSON: the result, the versions, and the size "
+        "and SHA-256 of every file of the corpus, which is read once more for that.",
+    ),
+]
+HtmlReport = Annotated[
+    str | None, Option("--html", metavar="FILE", help="Also write that report as an HTML page.")
+]
 
 
 def run(
@@ -81,6 +64,9 @@ def run(
     specials: options.Specials = options.Specials(),
     threads: options.Threads = None,
     json: options.Json = False,
+    out: Out = None,
+    html: HtmlReport = None,
+    force: options.Force = False,
     loading: options.Loading = options.Loading(),
     reading: options.Reading = options.Reading(),
 ) -> int:
@@ -89,7 +75,16 @@ def run(
     Every document is encoded by both. If any ids differ, the first difference is shown and the exit
     code is 1. A document that is not UTF-8, or on which the other library fails, stops the run with
     exit code 2; --on-error can skip or repair such documents.
+
+    Documents are encoded on several threads; the result is the same for any number of them.
     """
+    for flag, file in (("--out", out), ("--html", html)):
+        if file == "":
+            raise _errors.UsageError(f"{flag} is empty; name a file to write the report to")
+        if file is not None:
+            check_file(file, overwrite=force)
+    if force and out is None and html is None:
+        raise _errors.UsageError("--force needs --out or --html, whose files it overwrites")
     tok = loading.load(tokenizer)
     names = [name for name in specials.allowed_special or () if name != "all"]
     if names:
@@ -105,39 +100,48 @@ def run(
         specials=arguments["allowed_special"] == "all",
         num_threads=threads,
     )
-    ours = _Ours(tok, threads, arguments)
+    ours = _proof.Ours(tok, arguments)
     files = Documents(source, reading)
+    corpus = _proof.Corpus(files) if out is not None or html is not None else None
+    num_threads = threads or os.cpu_count() or 1
+    started = time.perf_counter()
     with files.progress("proving") as advance:
         found = proof.prove(
             ours,
             opened,
-            _documents(files),
+            _documents(files, corpus),
             skip_failures=reading.on_error == "skip",
+            num_threads=num_threads,
             progress=advance,
         )
-    return _report(_Run(tokenizer, ours, opened, found, files), json)
+    seconds = time.perf_counter() - started
+    seen = _proof.Found(tokenizer, ours, opened, found, files, num_threads, seconds)
+    code = _show(seen, json)
+    if corpus is not None:
+        _keep(seen, corpus, out=out, html=html, force=force)
+    return code
 
 
-def _documents(files: Documents) -> Iterator[proof.Document]:
+def _documents(files: Documents, corpus: _proof.Corpus | None) -> Iterator[proof.Document]:
     for name, documents in files:
         for number, content in enumerate(documents, 1):
-            yield proof.Document(name, number, content)
+            read = proof.Document(name, number, content)
+            if corpus is not None:
+                corpus.read(read)
+            yield read
 
 
-# ---------------------------------------------------------------------------- the report
-
-
-def _report(seen: _Run, json: bool) -> int:
+def _show(seen: _proof.Found, json: bool) -> int:
     found = seen.proof
     for failure in found.skipped:
-        _output.say(f"skipped {_failure_words(failure)}")
+        _output.say(f"skipped {_proof.failure_words(failure)}")
     seen.files.say_skipped()
     if json:
         with _output.until_closed():
-            _output.report(_to_dict(seen))
+            _output.report(_proof.to_dict(seen))
     if found.failure is not None:
         _output.say(
-            f"byteweld: {_failure_words(found.failure)}; "
+            f"byteweld: {_proof.failure_words(found.failure)}; "
             "--on-error skip skips such documents, --on-error replace repairs invalid UTF-8"
         )
         return FAILED
@@ -146,121 +150,20 @@ def _report(seen: _Run, json: bool) -> int:
         return FAILED
     if not json:
         with _output.until_closed():
-            _output.lines(_lines(seen))
+            _output.lines(_proof.lines(seen))
     return DONE if found.difference is None else NO
 
 
-def _failure_words(failure: proof.Failure) -> str:
-    document = f"{failure.document.source}: document {failure.document.number:,}"
-    reason = " ".join(_errors.with_flags(failure.reason).split())
-    return f"{document}: {failure.side} failed: {_output.shortened(reason, 200)}"
-
-
-def _lines(seen: _Run) -> Iterator[str]:
-    found = seen.proof
-    same = f"{_output.amount(found.documents, 'document')}, {_output.amount(found.tokens, 'token')}"
-    if found.difference is None:
-        yield _output.styled(f"identical on {same}", "bold")
-    else:
-        yield from _difference_lines(seen, found.difference)
-        yield f"identical before it: {same}"
-    yield f"  {_output.size(found.bytes)} in {_output.amount(seen.files.files, 'file')}"
-    names = (seen.ours.name, seen.peer.name)
-    width = max(map(len, names))
-    for name, seconds in zip(names, found.seconds, strict=True):
-        copied = seen.peer.copied and name == seen.peer.name
-        yield (
-            f"  {name:<{width}}  {_output.seconds(seconds):>8}  "
-            f"{_rate(found.bytes, seconds):>6.1f} MB/s"
-            + ("  (using a copy in its own format)" if copied else "")
-        )
-
-
-def _rate(num_bytes: int, seconds: float) -> float:
-    return num_bytes / seconds / 1e6 if seconds else 0.0
-
-
-def _difference_lines(seen: _Run, difference: proof.Difference) -> Iterator[str]:
-    document, token = difference.document, difference.token
-    offset = _offset(seen.ours, difference)
-    where = f"document {document.number:,}, byte {offset:,}, token {token:,}"
-    yield _output.styled(f"different: {document.source}, {where}", "bold")
-    before, after = around(document.content, offset, offset)
-    yield f"  text      {visible(before)}{_MARK}{visible(after)}"
-    tokens = seen.ours.tok.vocab.tokens
-    for name, ids in zip(("byteweld", seen.peer.library), difference.ids, strict=True):
-        start = max(0, token - _SHOWN_BEFORE)
-        shown = [
-            f"{_MARK if index == token else ''}{token_id} {_token_words(tokens.get(token_id))}"
-            for index, token_id in enumerate(ids[start : token + _SHOWN_AFTER], start)
-        ]
-        if token >= len(ids):
-            shown.append(f"{_MARK}end")
-        yield f"  {name:<10}" + " | ".join(
-            [*(["…"] if start else []), *shown, *(["…"] if token + _SHOWN_AFTER < len(ids) else [])]
-        )
-
-
-def _token_words(token: bytes | None) -> str:
-    return "(no such token)" if token is None else _output.shortened(visible(token), 24)
-
-
-def _offset(ours: _Ours, difference: proof.Difference) -> int:
-    """The offset of the first token that differs."""
-    _, offsets = ours.tok.encode_with_offsets(difference.document.content, **ours.specials)
-    if difference.token < len(offsets):
-        return offsets[difference.token][0]
-    return len(difference.document.content)
-
-
-def _to_dict(seen: _Run) -> dict[str, Any]:
-    found = seen.proof
-    failure = found.failure
-    return {
-        "tokenizer": seen.path,
-        "fingerprint": seen.ours.tok.vocab.fingerprint,
-        "byteweld": byteweld.__version__,
-        "peer": {
-            "name": seen.peer.library,
-            "version": seen.peer.version,
-            "with_copy": seen.peer.copied,
-        },
-        "identical": found.difference is None and failure is None and found.documents > 0,
-        "documents": found.documents,
-        "tokens": found.tokens,
-        "bytes": found.bytes,
-        "files": seen.files.files,
-        "skipped_documents": seen.files.skipped + found.skipped_documents,
-        "seconds": {"byteweld": found.seconds[0], "peer": found.seconds[1]},
-        "difference": _difference_to_dict(seen, found.difference),
-        "failure": None if failure is None else _failure_to_dict(failure),
-    }
-
-
-def _difference_to_dict(seen: _Run, difference: proof.Difference | None) -> dict[str, Any] | None:
-    if difference is None:
-        return None
-    offset = _offset(seen.ours, difference)
-    before, after = around(difference.document.content, offset, offset)
-    some = slice(max(0, difference.token - _SHOWN_BEFORE), difference.token + _SHOWN_AFTER)
-    ours, theirs = difference.ids
-    return {
-        "source": difference.document.source,
-        "document": difference.document.number,
-        "byte": offset,
-        "token": difference.token,
-        "text_before": before.decode(errors="replace"),
-        "text_after": after.decode(errors="replace"),
-        "first_token_shown": some.start,
-        "byteweld": ours[some],
-        "peer": theirs[some],
-    }
-
-
-def _failure_to_dict(failure: proof.Failure) -> dict[str, Any]:
-    return {
-        "side": failure.side,
-        "source": failure.document.source,
-        "document": failure.document.number,
-        "reason": failure.reason,
-    }
+def _keep(
+    seen: _proof.Found, corpus: _proof.Corpus, *, out: str | None, html: str | None, force: bool
+) -> None:
+    """Write the report."""
+    report = _proof.to_keep(seen, corpus)
+    written: list[tuple[str, str]] = []
+    if out is not None:
+        written.append((out, dumps(report, indent=2) + "\n"))
+    if html is not None:
+        written.append((html, document(f"Proof of {seen.path}", _proof.page(seen, report))))
+    for file, content in written:
+        write_atomic(file, content.encode(), overwrite=force)
+        _output.say(f"wrote {file}: {_output.size(len(content.encode()))}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import sysconfig
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -52,6 +52,7 @@ def run(
 
     The page is served to this machine only and needs no network access. Press Ctrl-C to stop.
     """
+    from byteweld.studio.door import Door
     from byteweld.studio.server import StudioServer  # slow to import, and not needed for --help
     from byteweld.studio.session import MAX_OPEN, Session
 
@@ -66,12 +67,17 @@ def run(
         )
         for path in tokenizers or ()
     ]
-    with StudioServer(Session(opened or [_quickstart()]), port) as server:
+    with (
+        StudioServer(Session(opened or [_quickstart()]), port) as server,
+        contextlib.ExitStack() as stack,
+    ):
         _output.lines([server.url])
         _output.flush()
         _output.say("serving the studio; press Ctrl-C to stop")
         if not no_browser:
-            webbrowser.open(server.url)
+            door = stack.enter_context(Door(server.url))
+            server.when_used = door.close
+            door.open_browser()
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:  # how the user stops the server

@@ -170,7 +170,7 @@ class _Work:
             self.shown.append(_Shown(name, number, found))
             return
         _output.lines([_output.styled(_title(name, number), "bold")])
-        _output.lines([to_ansi(found.spans, _output.has_color()), ""])
+        _output.lines([*to_ansi(found.spans, _output.has_color()).split("\n"), ""])
 
 
 def _title(name: str, number: int) -> str:

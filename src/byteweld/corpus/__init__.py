@@ -16,7 +16,7 @@ from typing import Any, Literal, TypedDict
 
 from byteweld._native import Documents
 from byteweld.corpus._files import FOLDER_EXTENSIONS, Source, extensions, file_size, find_files
-from byteweld.errors import CorpusError
+from byteweld.errors import CorpusError, check_text
 
 __all__ = [
     "FOLDER_EXTENSIONS",
@@ -62,6 +62,12 @@ class Reading:
     separator: str | None = None
     field: str = "text"
     on_error: OnError = "fail"
+
+    def __post_init__(self) -> None:
+        for name in ("separator", "field", "on_error"):
+            value = getattr(self, name)
+            if value is not None or name != "separator":
+                check_text(name, value)
 
     @classmethod
     def of(

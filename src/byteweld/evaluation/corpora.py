@@ -182,6 +182,8 @@ class Evaluation(Displayable):
 
         Order 1 is Shannon entropy. None if nothing was encoded.
         """
+        if not isinstance(order, int | float) or not order >= 0:
+            raise ValueError(f"order is {order!r}; it must be a number of at least 0")
         counts = self.counts[list(self.tokens)]
         counts = counts[counts > 0]
         if not len(counts) or len(self.tokens) < 2:

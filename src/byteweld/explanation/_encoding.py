@@ -136,7 +136,9 @@ def explain(
     Raises ValueError for a pre-token longer than `max_pretoken_bytes`: the steps of n bytes take
     n² time and space.
     """
-    vocab = tok.vocab
+    vocab = getattr(tok, "vocab", None)
+    if not isinstance(vocab, Vocabulary):
+        raise TypeError(f"expected a Tokenizer, found {type(tok).__name__}")
     # Raises for disallowed special tokens.
     tok.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
     every = vocab.special_tokens

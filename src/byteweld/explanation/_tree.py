@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any
 
+from byteweld.errors import IdRangeError, UnknownIdError
 from byteweld.reference.encode import EncodeStep, encode_steps
 from byteweld.render import Displayable, namer
-from byteweld.vocab import Vocabulary
+from byteweld.vocab import MAX_ID, Vocabulary
 
 if TYPE_CHECKING:
     from byteweld.markup import Html  # only HTML needs it
@@ -128,8 +130,15 @@ def merge_tree(
     ├── a  97
     └── b  98
     """
+    if not isinstance(vocab, Vocabulary):
+        raise TypeError(f"expected a Vocabulary, found {type(vocab).__name__}")
+    token_id = index(token_id)
+    if not 0 <= token_id <= MAX_ID:
+        raise IdRangeError(token_id)
     if token_id not in vocab.tokens:
-        raise KeyError(f"id {token_id!r} is not in the vocabulary of {len(vocab)} tokens")
+        raise UnknownIdError(
+            f"id {token_id} is not in the vocabulary of {len(vocab)} tokens", token_id
+        )
     token = vocab.tokens[token_id]
     if token not in vocab.ids:  # special tokens are not built from parts
         return Tree((TreeNode(token_id),), (0,), {token_id: token})

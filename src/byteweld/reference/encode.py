@@ -37,8 +37,10 @@ def utf8(text: str | bytes) -> bytes:
 
     As in tiktoken, a surrogate pair becomes one character, and a lone surrogate becomes U+FFFD.
     """
-    if isinstance(text, bytes):
-        return text
+    if isinstance(text, bytes | bytearray):
+        return bytes(text)
+    if not isinstance(text, str):
+        raise TypeError(f"expected str or bytes, found {type(text).__name__}")
     try:
         return text.encode()
     except UnicodeEncodeError:

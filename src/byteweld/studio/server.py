@@ -56,6 +56,7 @@ class StudioServer(ThreadingHTTPServer):
         self.session = session
         self.token = secrets.token_urlsafe(24)
         self.free = threading.BoundedSemaphore(_MAX_CONCURRENT)
+        self.when_used: Callable[[], object] = lambda: None  # called when a request has the token
         super().__init__((LOOPBACK, port), _Handler)
 
     @property
@@ -158,6 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(
                 403, "the token is missing or wrong; open the address printed in the terminal"
             )
+        self.server.when_used()
 
     def _body(self, kind: str, limit: int) -> bytes:
         if self.headers.get_content_type() != kind:

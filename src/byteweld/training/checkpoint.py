@@ -284,6 +284,8 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> Iterab
 
 def _file_difference(was: list[Any], now: list[Any]) -> str:
     for old, new in zip(was, now, strict=False):
+        if not isinstance(old, list) or len(old) != 3:
+            return f"a file was {_json.show(old)}, now it is {new[0]!r}"
         if old[0] != new[0]:
             return f"the file was {old[0]!r}, now it is {new[0]!r}"
         if old[1] != new[1]:

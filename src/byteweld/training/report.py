@@ -128,6 +128,7 @@ class Training:
 
     def render(self, vocab: Vocabulary) -> bytes:
         """Return the content of the report of the run that made `vocab`."""
+        _check_vocab(vocab)
         facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         lists = {name: facts.pop(name) for name in _LISTS}
         facts["recipe"] = dataclasses.asdict(self.recipe)
@@ -147,6 +148,7 @@ class Training:
     @staticmethod
     def load(path: str | os.PathLike[str], vocab: Vocabulary) -> Training:
         """Read the report of the run that made `vocab`; raise if it is about another one."""
+        _check_vocab(vocab)
         return read_together(Path(path), lambda file: [file], lambda file: _load(file, vocab))
 
 
@@ -163,6 +165,11 @@ def _load(file: Path, vocab: Vocabulary) -> Training:
             path=file,
         )
     return _read(report, len(vocab.merge_ids), file)
+
+
+def _check_vocab(vocab: Vocabulary) -> None:
+    if not isinstance(vocab, Vocabulary):
+        raise TypeError(f"expected a Vocabulary, found {type(vocab).__name__}")
 
 
 def report_path(path: str | os.PathLike[str]) -> Path:

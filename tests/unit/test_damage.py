@@ -1,0 +1,178 @@
+"""Damaged checkpoints, counts and compiled vocabularies give typed errors, or are ignored."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import byteweld
+from byteweld import counts_files
+from byteweld.errors import ByteweldError, FormatError
+from byteweld.training.checkpoint import Checkpoint
+
+pytest.importorskip("pyarrow", reason="no pyarrow; saved counts are Parquet")
+
+CORPUS = "low low lower lowest newest widest "
+RECIPE = byteweld.RECIPES["from-scratch"]
+MERGES = [(ord("l"), ord("o"), 256, 4, 4), (256, ord("w"), 257, 4, 4)]
+
+
+def damaged(good: bytes, step: int = 1) -> Iterator[bytes]:
+    """Yield copies with one byte changed, for every byte, or cut, at every `step`-th byte."""
+    for at, byte in enumerate(good):
+        yield good[:at] + bytes([byte ^ (0xFF if at % 9 == 8 else 1 << at % 9)]) + good[at + 1 :]
+        if at % step == 0:
+            yield good[:at]
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    (tmp_path / "corpus.txt").write_text(CORPUS)
+    return tmp_path / "corpus.txt"
+
+
+def open_checkpoint(folder: Path, corpus: Path) -> Checkpoint:
+    return Checkpoint.of(folder, recipe=RECIPE, vocab_size=260, files=[corpus])
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path, corpus: Path) -> Path:
+    """A checkpoint with counts and two merges."""
+    opened = open_checkpoint(tmp_path / "checkpoint", corpus)
+    opened.keep_counts(byteweld.count(corpus, recipe=RECIPE))
+    opened.append(MERGES)
+    opened.close()
+    return tmp_path / "checkpoint"
+
+
+# ---------------------------------------------------------------------- checkpoints
+
+
+def test_damaged_facts_of_a_checkpoint_are_refused(checkpoint, corpus):
+    file = checkpoint / "checkpoint.json"
+    good = file.read_bytes()
+    for bad in damaged(good):
+        file.write_bytes(bad)
+        try:
+            open_checkpoint(checkpoint, corpus).close()
+        except ByteweldError as error:
+            assert str(checkpoint) in str(error)
+        except ValueError as error:  # it may be the checkpoint of another run
+            assert type(error) is ValueError and str(checkpoint) in str(error)
+
+
+@pytest.mark.parametrize(
+    "files", [[1], [[]], [None], [["a"]], [[["b"], 1, 2]], {}, "x", [{}], [[1, 2, 3, 4]]]
+)
+def test_facts_of_other_types_are_refused(checkpoint, corpus, files):
+    file = checkpoint / "checkpoint.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"files": files}))
+    with pytest.raises(ValueError, match="is the checkpoint of another run"):
+        open_checkpoint(checkpoint, corpus)
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff\xfe", b"", b"1", b'{"a":1}' * 2])
+def test_facts_that_are_not_an_object_are_refused(checkpoint, corpus, content):
+    (checkpoint / "checkpoint.json").write_bytes(content)
+    with pytest.raises(FormatError, match=r"checkpoint\.json"):
+        open_checkpoint(checkpoint, corpus)
+
+
+def test_a_damaged_log_of_merges_is_cut_or_refused(checkpoint, corpus):
+    file = checkpoint / "merges.log"
+    good = file.read_bytes()
+    for bad in damaged(good):
+        file.write_bytes(bad)
+        try:
+            opened = open_checkpoint(checkpoint, corpus)
+        except FormatError as error:
+            assert str(file) in str(error)
+            continue
+        opened.close()
+        assert opened.merges == MERGES[: len(opened.merges)] and len(opened.merges) < 2
+
+
+def record(index: int, *fields: int) -> bytes:
+    made = struct.pack("<IIIQQ", *fields)
+    return made + struct.pack("<I", zlib.crc32(made, index))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (0, 0, 0, 0, 0),
+        (1, 2, 300, 2**64 - 1, 2**64 - 1),
+        (2**32 - 2, 5, 256, 1, 1),
+        (97, 98, 2**32 - 2, 1, 1),
+        (256, 256, 256, 1, 1),
+        (108, 111, 256, 2**63, 2**63),
+        (2**32 - 1, 0, 0, 77, 2**64 - 1),
+        (2**32 - 1, 2**32 - 1, 2**32 - 1, 2**64 - 1, 2**64 - 1),
+    ],
+)
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_log_with_wrong_merges_and_right_checksums_is_no_crash(checkpoint, corpus, fields, at):
+    records = [record(index, *merge) for index, merge in enumerate(MERGES)][:at]
+    (checkpoint / "merges.log").write_bytes(
+        b"byteweld merges\n" + b"".join([*records, record(at, *fields), record(at + 1, *MERGES[1])])
+    )
+    try:
+        byteweld.train(corpus, vocab_size=260, recipe=RECIPE, checkpoint=checkpoint)
+    except (ByteweldError, ValueError) as error:
+        assert str(error)
+
+
+# ---------------------------------------------------------------------- counts
+
+
+def read(file: Path, part: int) -> list[tuple[bytes, ...]]:
+    footer = counts_files._footer(file, part)
+    rows = [tuple(array.tobytes() for array in arrays) for arrays in counts_files._rows(file)]
+    return [(repr(footer).encode(),), *rows]
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_damaged_part_of_counts_is_refused(tmp_path, is_empty):
+    byteweld.count(documents=[CORPUS], recipe="plain").save(tmp_path / "counts")
+    sizes = sorted((file.stat().st_size, file) for file in (tmp_path / "counts").iterdir())
+    file = sizes[0 if is_empty else -1][1]
+    part = int(file.stem.removeprefix("part-"))
+    good = file.read_bytes()
+    for bad in damaged(good, 7):
+        file.write_bytes(bad)
+        try:
+            read(file, part)
+        except FormatError as error:
+            assert str(file) in str(error)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" * 3, b"PAR1\xff\xff\xff\x7fPAR1"])
+def test_a_folder_of_counts_with_a_damaged_part_is_refused(tmp_path, content):
+    byteweld.count(documents=[CORPUS], recipe="plain").save(tmp_path / "counts")
+    (tmp_path / "counts" / "part-07.parquet").write_bytes(content)
+    with pytest.raises(FormatError, match=r"part-07\.parquet"):
+        byteweld.Counts.load(tmp_path / "counts")
+    with pytest.raises(FormatError, match=r"part-07\.parquet"):
+        byteweld.train(tmp_path / "counts", vocab_size=260, recipe="plain")
+
+
+# ---------------------------------------------------------------------- compiled vocabularies
+
+
+def test_a_damaged_compiled_vocabulary_is_ignored(tmp_path):
+    tok = byteweld.train(documents=[CORPUS], vocab_size=262, recipe="from-scratch")
+    byteweld.Tokenizer(tok.vocab).save(tmp_path / "tokenizer.json")
+    cache = tmp_path / "cache"
+    byteweld.load(tmp_path / "tokenizer.json", cache=cache)
+    (file,) = cache.iterdir()
+    good = file.read_bytes()
+    bad = [*damaged(good)][:: len(good) // 20]
+    for content in (*bad, b"", b"[" * 100_000, good * 2, good + b"\n", good[:60] + b"{}\n"):
+        file.write_bytes(content)
+        assert byteweld.load(tmp_path / "tokenizer.json", cache=cache) == tok
+        assert file.read_bytes() == good  # and replaced
