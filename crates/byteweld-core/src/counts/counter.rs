@@ -20,9 +20,10 @@ use super::spill::MemoryLimit;
 use super::table::{CountTable, table_bytes};
 use crate::cut;
 use crate::error::{Error, Result};
-use crate::pretoken::Pretokenizer;
+use crate::pretoken::{Budget, Pretokenizer};
 use crate::specials::Specials;
 use crate::threads::run_workers;
+use crate::watch::Watch;
 
 /// Starting a thread takes longer than counting this much text.
 const MIN_BYTES_PER_THREAD: usize = 64 << 10;
@@ -44,6 +45,7 @@ impl CountOptions<'_> {
     /// Counts the pre-tokens of a piece of `text` that starts and ends at cut points.
     fn count_piece(&self, text: &[u8], piece: Range<usize>, batch: &mut Batch<'_>) -> Result<()> {
         let mut position = piece.start;
+        let mut budget = Budget::new(Watch::default());
         loop {
             let special = self.boundaries.find(&text[..piece.end], position);
             let end = special.map_or(piece.end, |s| s.start);
@@ -52,6 +54,7 @@ impl CountOptions<'_> {
             let from = &text[position..];
             self.pretokenizer.for_each_piece(
                 &text[position..end],
+                &mut budget,
                 &mut |start, end, _| match batch.add(from, start, end) {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(error) => {

@@ -15,8 +15,10 @@ use crate::decode::TokenTable;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
 use crate::rewrite::{
-    AddedToken, AddedTokens, Normalizer, Permission, Rewritten, SplitChain, TextPart,
+    AddedToken, AddedTokens, Limits, Normalizer, Permission, Rewritten, SplitChain, TextPart,
+    check_steps,
 };
+use crate::watch::Watch;
 
 /// How text is changed on the way.
 pub(super) struct Rewrites {
@@ -32,15 +34,18 @@ impl Rewrites {
         normalizer: Normalizer,
         steps: SplitChain,
     ) -> Result<Self> {
+        check_steps(normalizer.len(), "normalizer")?;
+        check_steps(steps.len(), "chain of splits")?;
         Ok(Self { added: AddedTokens::new(added, &normalizer)?, normalizer, steps })
     }
 
     /// Refuses a text that shows a special token only when it is normalised.
-    pub(super) fn refuse(&self, text: &[u8], refused: Option<&[u32]>) -> Result<()> {
+    pub(super) fn refuse(&self, text: &[u8], refused: Option<&[u32]>, watch: &Watch) -> Result<()> {
         if self.normalizer.is_empty() {
             return Ok(());
         }
-        let normal = self.normalizer.apply(text, false)?;
+        let mut limits = Limits::new(text.len(), watch.clone());
+        let normal = self.normalizer.apply(text, false, &mut limits)?;
         match self.added.first_normalized_special(&normal.text, refused) {
             Some(token) => Err(Error::SpecialToken { token: token.text.clone(), offset: 0 }),
             None => Ok(()),
@@ -51,13 +56,16 @@ impl Rewrites {
         &self,
         pretokenizer: &Pretokenizer,
         text: &[u8],
+        watch: &Watch,
         each: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
-        let normal = self.normalizer.apply(text, false)?;
+        let mut limits = Limits::new(text.len(), watch.clone());
+        let normal = self.normalizer.apply(text, false, &mut limits)?;
         if self.steps.is_empty() {
-            return pretokenizer.for_each(&normal.text, each);
+            let mut each = |tile: &[u8], _| each(tile);
+            return pretokenizer.for_each_tile_within(&normal.text, &mut limits.budget, &mut each);
         }
-        let (cut, pieces) = self.steps.split(&normal.text, false)?;
+        let (cut, pieces) = self.steps.split(&normal.text, false, &mut limits)?;
         for piece in pieces {
             if each(&cut.text[piece]).is_break() {
                 break;
@@ -75,6 +83,12 @@ struct Tiler<'s, S> {
 }
 
 impl<S: Sink> Tiler<'_, S> {
+    /// Starts an added token, if there is room.
+    fn start_added(&mut self, id: u32, start: usize) -> Result<ControlFlow<()>> {
+        self.sink.reserve(2)?; // one may be open
+        Ok(self.start(id, start))
+    }
+
     fn start(&mut self, id: u32, start: usize) -> ControlFlow<()> {
         if !S::COVERS {
             return self.sink.push(id, start..start);
@@ -105,6 +119,10 @@ struct RewrittenSink<'t, 's, 'o, S, O> {
 
 impl<S: Sink, O: Fn(usize) -> usize> Sink for RewrittenSink<'_, '_, '_, S, O> {
     const COVERS: bool = S::COVERS;
+
+    fn reserve(&mut self, tokens: usize) -> Result<()> {
+        self.tiler.sink.reserve(tokens + 1) // one may be open
+    }
 
     fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()> {
         self.tiler.start(id, (self.origin)(range.start))
@@ -140,7 +158,7 @@ impl Encoder {
         };
         let mut tiler = Tiler { sink, open: None };
         let flow = rewrites.added.for_each_raw(text, permission, &mut |part| match part {
-            TextPart { id: Some(id), range } => Ok(tiler.start(id, range.start)),
+            TextPart { id: Some(id), range } => tiler.start_added(id, range.start),
             TextPart { id: None, range } => self.encode_passage(
                 rewrites,
                 &text[range.clone()],
@@ -168,14 +186,14 @@ impl Encoder {
     ) -> Result<ControlFlow<()>> {
         // Spans are ranges of the caller's text, so they need origins too.
         let with_origins = S::COVERS || matches!(permission, Permission::Within(_));
-        let normal = rewrites.normalizer.apply(passage, with_origins)?;
+        let normal = rewrites.normalizer.apply(passage, with_origins, &mut scratch.limits)?;
         let origin = |at: usize| offset + normal.origin(at);
         rewrites.added.for_each_normalized(
             &normal.text,
             permission,
             &origin,
             &mut |part| match part {
-                TextPart { id: Some(id), range } => Ok(tiler.start(id, origin(range.start))),
+                TextPart { id: Some(id), range } => tiler.start_added(id, origin(range.start)),
                 TextPart { id: None, range } => {
                     let text = &normal.text[range.clone()];
                     let origin = |at: usize| origin(range.start + at);
@@ -198,7 +216,7 @@ impl Encoder {
             let mut sink = RewrittenSink { tiler, origin };
             return self.encode_plain(text, 0..text.len(), &mut sink, scratch);
         }
-        let (cut, pieces) = rewrites.steps.split(text, S::COVERS)?;
+        let (cut, pieces) = rewrites.steps.split(text, S::COVERS, &mut scratch.limits)?;
         let origin = |at: usize| origin(Rewritten::origin(&cut, at));
         let mut sink = RewrittenSink { tiler, origin: &origin };
         let mut lookup = Lookup::new(self, &cut.text, &mut sink, scratch);
