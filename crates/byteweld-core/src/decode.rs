@@ -4,7 +4,8 @@
 //! copying a variable length is a call. So 16 bytes are copied for any short token, and the next
 //! token overwrites the excess.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, reserve};
+use crate::watch::Watch;
 
 /// Ids may be sparse, but the table, as long as the highest id, must stay in proportion to the
 /// tokens.
@@ -13,6 +14,9 @@ const EXTRA_IDS: usize = 1 << 20;
 
 /// The fixed copy size for short tokens. This many bytes can be read wherever a token starts.
 const COPY_BYTES: usize = 16;
+
+/// So many ids are decoded before it is asked whether to stop.
+const WATCHED_IDS: usize = 1 << 20;
 
 /// The bytes of every token, by id.
 pub struct TokenTable {
@@ -91,7 +95,9 @@ impl TokenTable {
     /// Appends the bytes of all ids to `out`; appends nothing if one is unknown.
     pub fn decode_into(&self, ids: &[u32], out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
-        out.resize(start + self.decoded_length(ids)?, 0);
+        let length = self.decoded_length(ids, &mut Watch::default())?;
+        reserve(out, length)?;
+        out.resize(start + length, 0);
         let end = self.write(ids, &mut out[start..]).map(|(_, end)| end);
         debug_assert_eq!(end, Ok(out.len() - start), "the ids cannot change in between");
         Ok(())
@@ -111,26 +117,38 @@ impl TokenTable {
             }
             // Enough for at least the next token.
             let next = self.get(ids[done]).map_or(0, <[u8]>::len);
-            buffer.resize(2 * buffer.len() + next + 4 * ids.len() + COPY_BYTES, 0);
+            let more = buffer.len() + next + 4 * ids.len() + COPY_BYTES;
+            reserve(buffer, more)?;
+            buffer.resize(buffer.len() + more, 0);
         }
     }
 
     /// The number of bytes that the ids decode to.
-    pub fn decoded_length(&self, ids: &[u32]) -> Result<usize> {
+    pub fn decoded_length(&self, ids: &[u32], watch: &mut Watch) -> Result<usize> {
         let mut total = 0usize;
-        for &id in ids {
-            let Some((_, length)) = self.span(id) else { return Err(Error::UnknownId(id)) };
-            // A length that does not fit in memory fails on allocation.
-            total = total.saturating_add(length);
+        for ids in ids.chunks(WATCHED_IDS) {
+            watch.look()?;
+            for &id in ids {
+                let Some((_, length)) = self.span(id) else { return Err(Error::UnknownId(id)) };
+                // A length that does not fit in memory fails on allocation.
+                total = total.saturating_add(length);
+            }
         }
         Ok(total)
     }
 
     /// Writes the bytes of all ids to `out` and returns whether they fill it exactly. (They do not
     /// if another thread changed the ids after they were measured.)
-    #[must_use]
-    pub fn decode_to(&self, ids: &[u32], out: &mut [u8]) -> bool {
-        self.write(ids, out) == Ok((ids.len(), out.len()))
+    pub fn decode_to(&self, ids: &[u32], out: &mut [u8], watch: &mut Watch) -> Result<bool> {
+        let mut end = 0;
+        for ids in ids.chunks(WATCHED_IDS) {
+            watch.look()?;
+            match self.write(ids, &mut out[end..]) {
+                Ok((done, bytes)) if done == ids.len() => end += bytes,
+                _ => return Ok(false),
+            }
+        }
+        Ok(end == out.len())
     }
 
     /// Writes the bytes of ids as long as they fit; returns the number of ids and of bytes, or the

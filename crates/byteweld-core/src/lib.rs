@@ -25,5 +25,6 @@ pub mod table;
 mod testing;
 mod threads;
 pub mod train;
+pub mod watch;
 
 pub use error::{Error, Result};

@@ -10,6 +10,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use crate::error::Result;
+use crate::watch::Watch;
 
 /// The interval between interrupt checks during long work.
 const INTERRUPT_INTERVAL: Duration = Duration::from_millis(20);
@@ -88,6 +89,34 @@ pub(crate) fn run_workers<R: Send>(
     std::thread::scope(|scope| {
         let others = spawn(scope, threads.saturating_sub(1), || work);
         let mut results = vec![mine()];
+        for other in others {
+            results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        results
+    })
+}
+
+/// The same, and looks at the watch while it waits for the others; they have watches that stop together with this one.
+pub(crate) fn run_workers_watched<R: Send>(
+    threads: usize,
+    work: &(impl Fn() -> R + Sync),
+    mine: impl FnOnce() -> R,
+    mut watch: Watch,
+) -> Vec<R> {
+    let (ended, all_ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        let others = spawn(scope, threads.saturating_sub(1), || {
+            let ended = ended.clone(); // dropped when the thread ends, even by a panic
+            move || {
+                let _ended = ended;
+                work()
+            }
+        });
+        drop(ended);
+        let mut results = vec![mine()];
+        while all_ended.recv_timeout(INTERRUPT_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            let _ = watch.look(); // the others hear of it
+        }
         for other in others {
             results.push(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }

@@ -20,9 +20,10 @@ use super::spill::MemoryLimit;
 use super::table::{CountTable, table_bytes};
 use crate::cut;
 use crate::error::{Error, Result};
-use crate::pretoken::Pretokenizer;
+use crate::pretoken::{Budget, Pretokenizer};
 use crate::specials::Specials;
 use crate::threads::run_workers;
+use crate::watch::Watch;
 
 /// Starting a thread takes longer than counting this much text.
 const MIN_BYTES_PER_THREAD: usize = 64 << 10;
@@ -45,6 +46,7 @@ impl CountOptions<'_> {
     fn count_piece(&self, text: &[u8], piece: Range<usize>, batch: &mut Batch<'_>) -> Result<()> {
         let mut position = piece.start;
         let mut boundaries = self.boundaries.search(&text[..piece.end]);
+        let mut budget = Budget::new(Watch::default());
         loop {
             let special = boundaries.next(position);
             let end = special.map_or(piece.end, |s| s.start);
@@ -53,6 +55,7 @@ impl CountOptions<'_> {
             let from = &text[position..];
             self.pretokenizer.for_each_piece(
                 &text[position..end],
+                &mut budget,
                 &mut |start, end, _| match batch.add(from, start, end) {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(error) => {

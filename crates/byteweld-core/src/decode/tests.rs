@@ -26,7 +26,7 @@ fn decode_over(tokens: &TokenTable, ids: &[u32], mut buffer: Vec<u8>) -> Result<
 /// What `decode_to` writes into a buffer of `length` bytes, if it succeeds.
 fn decode_to(tokens: &TokenTable, ids: &[u32], length: usize) -> Option<Vec<u8>> {
     let mut out = vec![0xAA; length];
-    tokens.decode_to(ids, &mut out).then_some(out)
+    tokens.decode_to(ids, &mut out, &mut Watch::default()).unwrap().then_some(out)
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn ids_between_tokens_are_unknown_and_one_token_may_be_empty() {
         assert!(
             matches!(decode(&tokens, &[0, unknown]), Err(Error::UnknownId(id)) if id == unknown)
         );
-        assert!(!tokens.decode_to(&[unknown], &mut []));
+        assert!(!tokens.decode_to(&[unknown], &mut [], &mut Watch::default()).unwrap());
         assert!(decode_over(&tokens, &[0, unknown], Vec::new()).is_err());
     }
 }
@@ -68,7 +68,7 @@ proptest! {
         let picks: Vec<usize> = picks.iter().map(|pick| pick.index(of.len())).collect();
         let ids: Vec<u32> = picks.iter().map(|&pick| 2 * pick as u32).collect();
         let expected: Vec<u8> = picks.iter().flat_map(|&pick| of[pick].clone()).collect();
-        prop_assert_eq!(tokens.decoded_length(&ids).unwrap(), expected.len());
+        prop_assert_eq!(tokens.decoded_length(&ids, &mut Watch::default()).unwrap(), expected.len());
         prop_assert_eq!(&decode(&tokens, &ids).unwrap(), &expected);
         for buffer in [0, 1, 20, 5000] {
             prop_assert_eq!(&decode_over(&tokens, &ids, vec![0xAA; buffer]).unwrap(), &expected);

@@ -10,8 +10,9 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::merge::Scratch;
 use super::pairs::NONE;
+use super::sink::give_one;
 use super::{Encoder, Ranking, Sink};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, reserve};
 use crate::rewrite::AddedToken;
 
 /// Shared ids, with the two parts of each; `None` if it has none.
@@ -30,6 +31,10 @@ impl Ambiguous {
 pub(super) struct Covering(Vec<(u32, Range<usize>)>);
 
 impl Sink for Covering {
+    fn reserve(&mut self, tokens: usize) -> Result<()> {
+        reserve(&mut self.0, tokens)
+    }
+
     fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()> {
         self.0.push((id, range));
         ControlFlow::Continue(())
@@ -43,16 +48,20 @@ impl Encoder {
         added: &[AddedToken],
         merges: &[(u32, u32, u32)],
         ranking: Ranking,
-    ) -> Option<Box<Ambiguous>> {
+    ) -> Result<Option<Box<Ambiguous>>> {
         let is_special = |id: &&u32| self.special_ids.binary_search(id).is_ok();
         let ids_of_others = added.iter().filter(|token| !token.special).map(|token| &token.id);
         let mut shared = self.ordinary.iter().chain(ids_of_others).filter(is_special).peekable();
-        shared.peek()?;
+        if shared.peek().is_none() {
+            return Ok(None);
+        }
         let mut parts = HashMap::new();
         let mut scratch = Scratch::default();
         for &id in shared {
-            let by_rank = ranking == Ranking::Ids;
-            let found = by_rank.then(|| self.parts_by_rank(id, &mut scratch)).flatten();
+            let found = match ranking {
+                Ranking::Ids => self.parts_by_rank(id, &mut scratch)?,
+                Ranking::Merges | Ranking::MergesAfterLookup => None, // below
+            };
             parts.insert(id, found);
         }
         for &(left, right, new) in merges {
@@ -60,20 +69,20 @@ impl Encoder {
                 parts.get_or_insert((left, right));
             }
         }
-        Some(Box::new(Ambiguous { parts }))
+        Ok(Some(Box::new(Ambiguous { parts })))
     }
 
     /// The two tokens that a token's bytes merge to before they merge to the token, whose rank is its id.
-    fn parts_by_rank(&self, id: u32, scratch: &mut Scratch) -> Option<(u32, u32)> {
-        let token = self.tokens.get(id)?;
+    fn parts_by_rank(&self, id: u32, scratch: &mut Scratch) -> Result<Option<(u32, u32)>> {
+        let token = self.tokens.get(id).unwrap_or_default();
         if token.iter().any(|&byte| self.byte_ids[usize::from(byte)] == NONE) {
-            return None;
+            return Ok(None);
         }
-        self.merge_below(id, token, scratch);
-        match scratch.ids[..] {
+        self.merge_below(id, token, scratch)?;
+        Ok(match scratch.ids[..] {
             [left, right] => Some((left, right)),
             _ => None,
-        }
+        })
     }
 
     /// Gives a sink what another encoding found in a text, without shared ids.
@@ -87,7 +96,7 @@ impl Encoder {
         let mut waiting = Vec::new();
         for (id, range) in found.0 {
             if self.is_unknown(id, &text[range.clone()]) {
-                if sink.push(id, range).is_break() {
+                if give_one(sink, id, range)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 continue;
@@ -102,7 +111,7 @@ impl Encoder {
                         let length = self.tokens.get(id).map_or(0, <[u8]>::len);
                         let is_last = waiting.is_empty();
                         let end = if is_last { range.end } else { range.end.min(start + length) };
-                        if sink.push(id, start..end).is_break() {
+                        if give_one(sink, id, start..end)?.is_break() {
                             return Ok(ControlFlow::Break(()));
                         }
                         start = end;

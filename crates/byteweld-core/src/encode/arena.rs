@@ -26,7 +26,11 @@ impl Arena {
         if self.ids.len() < end {
             if end > FIRST_IDS {
                 // Once, and not twice as much again and again: freed blocks would stay with the process.
-                self.ids.reserve_exact(ARENA_IDS - self.ids.len());
+                if self.ids.try_reserve_exact(ARENA_IDS - self.ids.len()).is_err() {
+                    // As if they had been written and written over.
+                    self.next += ARENA_IDS as u64 + 1;
+                    return self.next - ARENA_IDS as u64 - 1;
+                }
             }
             self.ids.resize(end, 0);
         }

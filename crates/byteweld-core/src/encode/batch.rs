@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::merge::Scratch;
 use super::{Allowed, Encoder};
 use crate::cut;
-use crate::error::Result;
-use crate::threads::run_workers;
+use crate::error::{Result, reserve};
+use crate::threads::run_workers_watched;
+use crate::watch::Watch;
 
 /// Less text than this is done on the caller's thread: starting others would take longer.
 const WORTH_A_THREAD: usize = 64 << 10;
@@ -52,20 +53,30 @@ impl Encoder {
         texts: &[T],
         allowed: &Allowed<'_>,
         threads: NonZeroUsize,
+        watch: &Watch,
     ) -> Result<Ragged> {
         let bytes: usize = texts.iter().map(|text| text.as_ref().len()).sum();
         let threads = threads.get().min(bytes / WORTH_A_THREAD);
         if threads <= 1 {
-            let texts = texts.iter().map(AsRef::as_ref);
-            let all: Vec<_> = texts.map(|text| Piece { text, is_last: true }).collect();
-            return self.with_scratch(|scratch| self.encode_share(&all, allowed, scratch));
+            let mut all = Vec::new();
+            reserve(&mut all, texts.len())?;
+            all.extend(texts.iter().map(|text| Piece { text: text.as_ref(), is_last: true }));
+            return self.with_scratch(|scratch| {
+                scratch.watch = watch.clone();
+                self.encode_share(&all, allowed, scratch)
+            });
         }
         let size = (bytes / (threads * SHARES)).max(LEAST_SHARE);
-        let pieces: Vec<Piece<'_>> =
-            texts.iter().flat_map(|text| self.pieces(text.as_ref(), size, allowed)).collect();
+        let mut pieces: Vec<Piece<'_>> = Vec::new();
+        for text in texts {
+            let more = self.pieces(text.as_ref(), size, allowed);
+            reserve(&mut pieces, more.len())?;
+            pieces.extend(more);
+        }
         let shares = shares(&pieces, size);
         let next = AtomicUsize::new(0);
-        let work_with = |scratch: &mut Scratch| {
+        let work_with = |scratch: &mut Scratch, watch: &Watch| {
+            scratch.watch = watch.clone();
             let mut done = Vec::new();
             // One worker's life: the next share, until there are none or one fails.
             loop {
@@ -78,8 +89,11 @@ impl Encoder {
                 done.push((number, result));
             }
         };
-        let work = || self.with_scratch(work_with);
-        let mut done: Vec<_> = run_workers(threads, &work, work).into_iter().flatten().collect();
+        let (my_watch, watch) = watch.shared();
+        let work = || self.with_scratch(|scratch| work_with(scratch, &watch));
+        let mine = || self.with_scratch(|scratch| work_with(scratch, &my_watch));
+        let done = run_workers_watched(threads, &work, mine, my_watch.clone());
+        let mut done: Vec<_> = done.into_iter().flatten().collect();
         done.sort_unstable_by_key(|(number, _)| *number);
         join(done.into_iter().map(|(_, result)| result), texts.len())
     }
@@ -115,10 +129,12 @@ impl Encoder {
         scratch: &mut Scratch,
     ) -> Result<Ragged> {
         let bytes: usize = pieces.iter().map(|piece| piece.text.len()).sum();
-        let mut ragged = Ragged { ids: Vec::with_capacity(bytes / 4), ends: Vec::new() };
+        let mut ragged = Ragged::default();
+        reserve(&mut ragged.ids, bytes / 4)?;
         for piece in pieces {
             self.encode_with(piece.text, allowed, &mut ragged.ids, scratch)?;
             if piece.is_last {
+                reserve(&mut ragged.ends, 1)?;
                 ragged.ends.push(ragged.ids.len());
             }
         }
@@ -145,7 +161,9 @@ fn shares<'p, 't>(pieces: &'p [Piece<'t>], size: usize) -> Vec<&'p [Piece<'t>]> 
 fn join(shares: impl Iterator<Item = Result<Ragged>>, texts: usize) -> Result<Ragged> {
     let shares: Vec<Ragged> = shares.collect::<Result<_>>()?;
     let total = shares.iter().map(|share| share.ids.len()).sum();
-    let mut all = Ragged { ids: Vec::with_capacity(total), ends: Vec::with_capacity(texts) };
+    let mut all = Ragged::default();
+    reserve(&mut all.ids, total)?;
+    reserve(&mut all.ends, texts)?;
     for share in shares {
         let start = all.ids.len();
         all.ids.extend_from_slice(&share.ids);

@@ -28,6 +28,8 @@ use super::apart::stay_apart;
 use super::pairs::{NONE, Pairs};
 use super::trie::Trie;
 use crate::decode::TokenTable;
+use crate::error::{Result, reserve};
+use crate::watch::Watch;
 
 /// Pre-tokens of more bytes are long.
 pub(super) const LONG: usize = 64;
@@ -103,8 +105,9 @@ impl Longest {
         facts: Facts<'_>,
         ids: &mut Vec<u32>,
         trail: &mut Trail,
-    ) -> bool {
-        self.encode_within(bytes.len().saturating_mul(STEPS), bytes, facts, ids, trail)
+        watch: &mut Watch,
+    ) -> Result<bool> {
+        self.encode_within(bytes.len().saturating_mul(STEPS), bytes, facts, ids, trail, watch)
     }
 
     fn encode_within(
@@ -114,9 +117,10 @@ impl Longest {
         (byte_ids, pairs, tokens): Facts<'_>,
         ids: &mut Vec<u32>,
         trail: &mut Trail,
-    ) -> bool {
+        watch: &mut Watch,
+    ) -> Result<bool> {
         if self.untimely.as_ref().is_some_and(|untimely| untimely.is_match(bytes)) {
-            return false;
+            return Ok(false);
         }
         let length_of = |id: u32| tokens.get(id).map_or(0, <[u8]>::len);
         ids.clear();
@@ -127,8 +131,10 @@ impl Longest {
             let (longest, looked) = self.trie.longest(&bytes[at..]);
             steps = steps.saturating_sub(looked);
             if steps == 0 {
-                return false;
+                return Ok(false);
             }
+            watch.worked(looked)?;
+            reserve(ids, 1)?;
             let (longest, length) = longest.unwrap_or((byte_ids[usize::from(bytes[at])], 1));
             let last = ids.last().map_or(NONE, |id| id & !GUESSED);
             let guess = *trail.guess(last, longest);
@@ -157,9 +163,9 @@ impl Longest {
                 length = length_of(token);
             }
             if token == NONE {
-                set(&mut trail.dead, at);
+                set(&mut trail.dead, at)?;
                 wrong = ids.pop();
-                let Some(id) = wrong else { return false };
+                let Some(id) = wrong else { return Ok(false) };
                 at -= length_of(id & !GUESSED);
                 continue;
             }
@@ -170,7 +176,7 @@ impl Longest {
         for id in ids {
             *id &= !GUESSED;
         }
-        true
+        Ok(true)
     }
 
     #[inline(always)]
@@ -313,11 +319,13 @@ fn is_set(bits: &[u64], at: usize) -> bool {
     bits.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
 }
 
-fn set(bits: &mut Vec<u64>, at: usize) {
+fn set(bits: &mut Vec<u64>, at: usize) -> Result<()> {
     if bits.len() <= at / 64 {
+        reserve(bits, at / 64 + 1 - bits.len())?;
         bits.resize(at / 64 + 1, 0);
     }
     bits[at / 64] |= 1 << (at % 64);
+    Ok(())
 }
 
 #[cfg(test)]

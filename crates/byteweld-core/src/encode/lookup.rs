@@ -8,6 +8,7 @@
 use std::ops::{ControlFlow, Range};
 
 use super::merge::Scratch;
+use super::sink::give;
 use super::turns::TURNS;
 use super::words::{self, FEW, Key, Places, ShortKey};
 use super::{Encoder, Sink};
@@ -279,17 +280,22 @@ impl<'e, S: Sink> Lookup<'e, S> {
         let filled = std::mem::take(&mut waiting.filled);
         waiting.looked_through = 0;
         let end = filled.checked_sub(1).map_or(from, |last| waiting.items[last].end);
-        self.hand_over(from..end)
+        let bytes = end.wrapping_sub(waiting.start);
+        let outcome = self.scratch.watch.worked(bytes).and_then(|()| self.hand_over(from..end));
+        outcome.unwrap_or_else(|error| {
+            self.failure = Err(error);
+            ControlFlow::Break(())
+        })
     }
 
     /// Gives the ids that are found, those of a range of the text, to the sink.
-    fn hand_over(&mut self, range: Range<usize>) -> ControlFlow<()> {
+    fn hand_over(&mut self, range: Range<usize>) -> Result<ControlFlow<()>> {
         if self.scratch.waiting.count == 0 {
-            return ControlFlow::Continue(());
+            return Ok(ControlFlow::Continue(()));
         }
         let waiting = &mut self.scratch.waiting;
         let count = std::mem::take(&mut waiting.count);
-        self.sink.push_all(&waiting.found[..count], range, &self.encoder.tokens)
+        give(self.sink, &waiting.found[..count], range, &self.encoder.tokens)
     }
 
     /// Looks up a word that is not in front at its place. `from` is where the text starts whose ids the sink has
@@ -301,7 +307,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
         let (encoder, key) = (self.encoder, words::key(self.text, &range, short));
         if !self.recall(at, key) {
             if encoder.has_gaps {
-                if self.hand_over(*from..range.start).is_break() {
+                if self.hand_over(*from..range.start)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
                 *from = range.end;
@@ -322,11 +328,11 @@ impl<'e, S: Sink> Lookup<'e, S> {
             waiting.add(ids);
             return Ok(ControlFlow::Continue(()));
         }
-        if self.hand_over(*from..range.start).is_break() {
+        if self.hand_over(*from..range.start)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         *from = range.end;
-        Ok(self.sink.push_all(&self.scratch.ids, range, &encoder.tokens))
+        give(self.sink, &self.scratch.ids, range, &encoder.tokens)
     }
 
     /// Recalls a word into `scratch.ids`; if it is new, it is merged together with new words behind it.

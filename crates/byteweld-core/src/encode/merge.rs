@@ -12,6 +12,9 @@ use super::pairs::{NONE, Pairs, Ranks};
 use super::short::{SHORT, Short};
 use super::turns::Turns;
 use super::words::Words;
+use crate::error::{Result, reserve};
+use crate::rewrite::Limits;
+use crate::watch::Watch;
 
 /// Reusable space for merging.
 #[derive(Default)]
@@ -33,6 +36,10 @@ pub(super) struct Scratch {
     pub(super) waiting: Waiting,
     /// Room for the end of a text.
     pub(super) end: Option<Box<Window>>,
+    /// What may still be done for the text.
+    pub(super) limits: Limits,
+    /// Whether to stop.
+    pub(super) watch: Watch,
 }
 
 /// Space for a longer sequence than this is not kept for the next call.
@@ -47,12 +54,12 @@ impl Scratch {
     }
 
     /// Merges `self.ids` in place, with merges of a rank below `limit` only.
-    pub(super) fn merge(&mut self, pairs: &Pairs, limit: u32) {
+    pub(super) fn merge(&mut self, pairs: &Pairs, limit: u32) -> Result<()> {
         if self.ids.len() <= SHORT {
             self.merge_short(pairs, limit);
-        } else {
-            self.merge_heap(pairs, limit);
+            return Ok(());
         }
+        self.merge_heap(pairs, limit)
     }
 
     /// For at most [`SHORT`] ids.
@@ -66,21 +73,24 @@ impl Scratch {
         short.ids(&mut self.ids);
     }
 
-    pub(super) fn merge_heap(&mut self, pairs: &impl Ranks, limit: u32) {
-        let Self { ids, ranks, next, previous, heap, .. } = self;
+    pub(super) fn merge_heap(&mut self, pairs: &impl Ranks, limit: u32) -> Result<()> {
+        let Self { ids, ranks, next, previous, heap, watch, .. } = self;
         let length = ids.len() as u32; // the caller keeps pre-tokens below 2^32 bytes
         // A doubly linked list over places; `length` is the end, and before 0 there is NONE.
-        next.clear();
+        for list in [&mut *next, &mut *previous, &mut *ranks] {
+            list.clear();
+            reserve(list, ids.len() + 1)?;
+        }
         next.extend(1..=length);
-        previous.clear();
         previous.push(NONE);
         previous.extend(0..length.saturating_sub(1));
-        ranks.clear();
         ranks.extend(ids.windows(2).map(|pair| pairs.rank(pair[0], pair[1])));
         ranks.push(NONE);
         let entry = |rank: u32, at: u32| Reverse(u64::from(rank) << 32 | u64::from(at));
         let mut entries = std::mem::take(heap).into_vec();
         entries.clear();
+        // Each merge takes one out, and puts in two at most.
+        reserve(&mut entries, 2 * ids.len())?;
         entries.extend(
             ranks
                 .iter()
@@ -91,6 +101,7 @@ impl Scratch {
         *heap = BinaryHeap::from(entries);
         while let Some(Reverse(packed)) = heap.pop() {
             let (rank, at) = ((packed >> 32) as u32, packed as u32);
+            watch.worked(1)?;
             if ranks[at as usize] != rank {
                 continue; // the pair at this place has changed since
             }
@@ -127,5 +138,6 @@ impl Scratch {
             at = next[at as usize];
         }
         ids.truncate(kept);
+        Ok(())
     }
 }

@@ -33,10 +33,11 @@ use std::sync::{Mutex, OnceLock};
 
 use crate::cut;
 use crate::decode::TokenTable;
-use crate::error::{Error, Result};
-use crate::pretoken::Pretokenizer;
-use crate::rewrite::{AddedFinder, AddedToken, AddedTokens, Normalizer, SplitChain};
+use crate::error::{Error, Result, reserve};
+use crate::pretoken::{Budget, Pretokenizer};
+use crate::rewrite::{AddedFinder, AddedToken, AddedTokens, Limits, Normalizer, SplitChain};
 use crate::specials::{Occurrence, Search, Specials};
+use crate::watch::Watch;
 use ambiguous::{Ambiguous, Covering};
 use cuts::Cuts;
 use longest::{Longest, WhenWorthIt};
@@ -45,6 +46,7 @@ use merge::Scratch;
 use pairs::{NONE, Pairs};
 use rewritten::Rewrites;
 use short::SHORT;
+use sink::{give, give_one};
 use turns::{TURNS, Turns};
 use whole::WholeTokens;
 use windows::{WINDOW, is_run};
@@ -236,9 +238,9 @@ impl Encoder {
             pool: Mutex::default(),
         };
         if ranking == Ranking::Merges {
-            encoder.forget_unreachable();
+            encoder.forget_unreachable()?;
         }
-        encoder.ambiguous = encoder.find_ambiguous(&added, &merges, ranking);
+        encoder.ambiguous = encoder.find_ambiguous(&added, &merges, ranking)?;
         if !is_plain {
             let rewrites = Rewrites::new(added, vocabulary.normalizer, vocabulary.steps)?;
             encoder.rewrites = Some(Box::new(rewrites));
@@ -247,7 +249,7 @@ impl Encoder {
     }
 
     /// Looks up only tokens that merging their own bytes gives.
-    fn forget_unreachable(&mut self) {
+    fn forget_unreachable(&mut self) -> Result<()> {
         let (mut turns, mut scratch) = (Turns::default(), Scratch::default());
         let mut reachable = Vec::with_capacity(self.ordinary.len());
         for ids in self.ordinary.chunks(TURNS) {
@@ -259,7 +261,7 @@ impl Encoder {
                     continue;
                 }
                 if token.len() > SHORT {
-                    self.merge_below(NONE, token, &mut scratch);
+                    self.merge_below(NONE, token, &mut scratch)?;
                     reachable.extend((scratch.ids == [id]).then_some(id));
                 } else if let Some(number) = turns.add(&mut bytes) {
                     merging[number] = id;
@@ -272,13 +274,28 @@ impl Encoder {
         if reachable.len() < self.ordinary.len() {
             self.whole = WholeTokens::new(&reachable, &self.tokens);
         }
+        Ok(())
     }
 
     // -------------------------------------------------------------------------------- encoding
 
     /// Encodes a text into a sink.
     pub fn encode(&self, text: &[u8], allowed: &Allowed<'_>, sink: &mut impl Sink) -> Result<()> {
-        self.with_scratch(|scratch| self.encode_with(text, allowed, sink, scratch))
+        self.encode_watched(text, allowed, sink, &Watch::default())
+    }
+
+    /// The same, and stops when the watch says so.
+    pub fn encode_watched(
+        &self,
+        text: &[u8],
+        allowed: &Allowed<'_>,
+        sink: &mut impl Sink,
+        watch: &Watch,
+    ) -> Result<()> {
+        self.with_scratch(|scratch| {
+            scratch.watch = watch.clone();
+            self.encode_with(text, allowed, sink, scratch)
+        })
     }
 
     /// Lends the space of an earlier call, with the words that it remembers.
@@ -310,6 +327,7 @@ impl Encoder {
         sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<()> {
+        scratch.limits = Limits::new(text.len(), scratch.watch.clone());
         if let Some(rewrites) = &self.rewrites {
             return self.encode_rewritten(rewrites, text, allowed, sink, scratch);
         }
@@ -323,7 +341,8 @@ impl Encoder {
                 return Ok(());
             }
             let Some((special, id)) = special else { return Ok(()) };
-            if sink.push(id, special.start..special.end).is_break() {
+            scratch.watch.worked(special.end - end)?;
+            if give_one(sink, id, special.start..special.end)?.is_break() {
                 return Ok(());
             }
             position = special.end;
@@ -355,10 +374,13 @@ impl Encoder {
         sink: &mut impl Sink,
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
+        let mut budget = std::mem::take(&mut scratch.limits.budget);
         let mut lookup = Lookup::new(self, text, sink, scratch);
         lookup.first = range.start;
-        self.pretokenizer.for_each_piece(&text[range], &mut lookup)?;
-        lookup.finish()
+        let found = self.pretokenizer.for_each_piece(&text[range], &mut budget, &mut lookup);
+        let flow = lookup.finish();
+        scratch.limits.budget = budget;
+        found.and(flow)
     }
 
     /// Encodes the pre-token that a range of a text is.
@@ -394,7 +416,7 @@ impl Encoder {
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
         match self.whole.get(&text[range.clone()], &self.tokens) {
-            Some(id) => Ok(sink.push(id, range)),
+            Some(id) => give_one(sink, id, range),
             None => self.merge_pretoken(&text[range.clone()], range.start, sink, scratch),
         }
     }
@@ -431,7 +453,7 @@ impl Encoder {
         scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
         self.merge_bytes(run, scratch)?;
-        Ok(sink.push_all(&scratch.ids, offset..offset + run.len(), &self.tokens))
+        give(sink, &scratch.ids, offset..offset + run.len(), &self.tokens)
     }
 
     /// A pre-token of an alphabet that lacks some bytes: a character outside is one unk.
@@ -462,7 +484,8 @@ impl Encoder {
                 };
                 return Err(Error::OutsideAlphabet { character, offset: offset + at });
             };
-            if sink.push(unk, offset + at..offset + at + length).is_break() {
+            scratch.watch.worked(length)?;
+            if give_one(sink, unk, offset + at..offset + at + length)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             at += length;
@@ -486,7 +509,7 @@ impl Encoder {
                 let flow = if is_known(&run[0]) {
                     self.merge_run(run, start, sink, scratch)?
                 } else {
-                    sink.push(unk, start..start + 1)
+                    give_one(sink, unk, start..start + 1)?
                 };
                 if flow.is_break() {
                     return Ok(flow);
@@ -495,16 +518,18 @@ impl Encoder {
             }
             return Ok(ControlFlow::Continue(()));
         }
-        let mut places: Vec<usize> =
-            (0..pretoken.len()).filter(|&place| is_known(&pretoken[place])).collect();
-        let kept: Vec<u8> = places.iter().map(|&place| pretoken[place]).collect();
+        let (mut places, mut kept) = (Vec::new(), Vec::new());
+        reserve(&mut places, pretoken.len() + 1)?;
+        reserve(&mut kept, pretoken.len())?;
+        places.extend((0..pretoken.len()).filter(|&place| is_known(&pretoken[place])));
+        kept.extend(places.iter().map(|&place| pretoken[place]));
         places.push(pretoken.len());
         self.merge_bytes(&kept, scratch)?;
         let (mut at, mut covered) = (0, 0);
         for &id in &scratch.ids {
             at += self.tokens.get(id).map_or(0, <[u8]>::len);
             let end = places.get(at).copied().unwrap_or(pretoken.len());
-            if sink.push(id, offset + covered..offset + end).is_break() {
+            if give_one(sink, id, offset + covered..offset + end)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             covered = end;
@@ -516,26 +541,31 @@ impl Encoder {
     fn merge_bytes(&self, bytes: &[u8], scratch: &mut Scratch) -> Result<()> {
         self.check_length(bytes.len())?;
         if bytes.len() <= longest::LONG {
-            self.merge_below(NONE, bytes, scratch);
-        } else if is_run(bytes) || !self.match_longest(bytes, scratch) {
-            self.merge_in_windows(WINDOW, bytes, scratch);
+            self.merge_below(NONE, bytes, scratch)
+        } else if is_run(bytes) || !self.match_longest(bytes, scratch)? {
+            self.merge_in_windows(WINDOW, bytes, scratch)
+        } else {
+            Ok(())
         }
-        Ok(())
     }
 
     /// The same for a long pre-token, if that can be done without merging; says whether it was.
-    fn match_longest(&self, bytes: &[u8], scratch: &mut Scratch) -> bool {
+    fn match_longest(&self, bytes: &[u8], scratch: &mut Scratch) -> Result<bool> {
         let facts = (&self.byte_ids, &self.pairs, &self.tokens);
         let longest = self.longest.get(bytes.len(), || Longest::new(facts));
-        let Scratch { ids, trail, .. } = scratch;
-        longest.is_some_and(|longest| longest.encode(bytes, facts, ids, trail))
+        let Scratch { ids, trail, watch, .. } = scratch;
+        match longest {
+            Some(longest) => longest.encode(bytes, facts, ids, trail, watch),
+            None => Ok(false),
+        }
     }
 
     /// The same with merges of a rank below `limit` only.
-    fn merge_below(&self, limit: u32, bytes: &[u8], scratch: &mut Scratch) {
+    fn merge_below(&self, limit: u32, bytes: &[u8], scratch: &mut Scratch) -> Result<()> {
         scratch.ids.clear();
+        reserve(&mut scratch.ids, bytes.len())?;
         scratch.ids.extend(bytes.iter().map(|&byte| self.byte_ids[byte as usize]));
-        scratch.merge(&self.pairs, limit);
+        scratch.merge(&self.pairs, limit)
     }
 
     fn check_length(&self, pretoken: usize) -> Result<()> {
@@ -587,7 +617,7 @@ impl Encoder {
     }
 
     /// Refuses a text that holds any special token of the choice, or of the vocabulary.
-    pub fn refuse(&self, text: &[u8], choice: Option<&Choice>) -> Result<()> {
+    pub fn refuse(&self, text: &[u8], choice: Option<&Choice>, watch: &Watch) -> Result<()> {
         let (finder, specials) = match choice {
             Some(choice) => (&choice.finder, &choice.specials),
             None => (&self.finder, &self.specials),
@@ -598,7 +628,8 @@ impl Encoder {
         }
         match &self.rewrites {
             Some(rewrites) => {
-                rewrites.refuse(text, choice.and_then(|choice| choice.rewritten.as_ref()))
+                let refused = choice.and_then(|choice| choice.rewritten.as_ref());
+                rewrites.refuse(text, refused, watch)
             }
             None => Ok(()),
         }
@@ -610,11 +641,15 @@ impl Encoder {
     pub fn pretokenize(
         &self,
         text: &[u8],
+        watch: &Watch,
         each: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         match &self.rewrites {
-            None => self.pretokenizer.for_each(text, each),
-            Some(rewrites) => rewrites.pretokenize(&self.pretokenizer, text, each),
+            None => {
+                let mut budget = Budget::new(watch.clone());
+                self.pretokenizer.for_each_tile_within(text, &mut budget, &mut |tile, _| each(tile))
+            }
+            Some(rewrites) => rewrites.pretokenize(&self.pretokenizer, text, watch, each),
         }
     }
 

@@ -139,7 +139,7 @@ impl Made {
         let scratch = self.scratch.get_or_insert_default();
         scratch.ids.clear();
         scratch.ids.extend(bytes.iter().map(|&byte| u32::from(byte)));
-        scratch.merge_heap(&self.pairs, NONE);
+        scratch.merge_heap(&self.pairs, NONE).ok()?;
         match scratch.ids[..] {
             [left, right] => Some((left, right)),
             _ => None,

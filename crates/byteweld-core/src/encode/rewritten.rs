@@ -16,9 +16,10 @@ use crate::decode::TokenTable;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
 use crate::rewrite::{
-    AddedFinder, AddedToken, AddedTokens, Found, Normalizer, Permission, Rewritten, SplitChain,
-    TextPart,
+    AddedFinder, AddedToken, AddedTokens, Found, Limits, Normalizer, Permission, Rewritten,
+    SplitChain, TextPart, check_steps,
 };
+use crate::watch::Watch;
 
 /// How text is changed on the way.
 pub(super) struct Rewrites {
@@ -34,6 +35,8 @@ impl Rewrites {
         normalizer: Normalizer,
         steps: SplitChain,
     ) -> Result<Self> {
+        check_steps(normalizer.len(), "normalizer")?;
+        check_steps(steps.len(), "chain of splits")?;
         Ok(Self { added: AddedTokens::new(added, &normalizer)?, normalizer, steps })
     }
 
@@ -43,11 +46,17 @@ impl Rewrites {
     }
 
     /// Refuses a text that shows a special token only when it is normalised.
-    pub(super) fn refuse(&self, text: &[u8], refused: Option<&AddedFinder>) -> Result<()> {
+    pub(super) fn refuse(
+        &self,
+        text: &[u8],
+        refused: Option<&AddedFinder>,
+        watch: &Watch,
+    ) -> Result<()> {
         if self.normalizer.is_empty() {
             return Ok(());
         }
-        let normal = self.normalizer.apply(text, false)?;
+        let mut limits = Limits::new(text.len(), watch.clone());
+        let normal = self.normalizer.apply(text, false, &mut limits)?;
         match self.added.first_normalized_special(&normal.text, refused) {
             Some(token) => Err(Error::SpecialToken { token: token.text.clone(), offset: 0 }),
             None => Ok(()),
@@ -58,13 +67,16 @@ impl Rewrites {
         &self,
         pretokenizer: &Pretokenizer,
         text: &[u8],
+        watch: &Watch,
         each: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
-        let normal = self.normalizer.apply(text, false)?;
+        let mut limits = Limits::new(text.len(), watch.clone());
+        let normal = self.normalizer.apply(text, false, &mut limits)?;
         if self.steps.is_empty() {
-            return pretokenizer.for_each(&normal.text, each);
+            let mut each = |tile: &[u8], _| each(tile);
+            return pretokenizer.for_each_tile_within(&normal.text, &mut limits.budget, &mut each);
         }
-        let (cut, pieces) = self.steps.split(&normal.text, false)?;
+        let (cut, pieces) = self.steps.split(&normal.text, false, &mut limits)?;
         for piece in pieces {
             if each(&cut.text[piece]).is_break() {
                 break;
@@ -82,6 +94,12 @@ struct Tiler<'s, S> {
 }
 
 impl<S: Sink> Tiler<'_, S> {
+    /// Starts an added token, if there is room.
+    fn start_added(&mut self, id: u32, start: usize) -> Result<ControlFlow<()>> {
+        self.sink.reserve(2)?; // one may be open
+        Ok(self.start(id, start))
+    }
+
     fn start(&mut self, id: u32, start: usize) -> ControlFlow<()> {
         if !S::COVERS {
             return self.sink.push(id, start..start);
@@ -112,6 +130,10 @@ struct RewrittenSink<'t, 's, 'o, S, O> {
 
 impl<S: Sink, O: Fn(usize) -> usize> Sink for RewrittenSink<'_, '_, '_, S, O> {
     const COVERS: bool = S::COVERS;
+
+    fn reserve(&mut self, tokens: usize) -> Result<()> {
+        self.tiler.sink.reserve(tokens + 1) // one may be open
+    }
 
     fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()> {
         self.tiler.start(id, (self.origin)(range.start))
@@ -174,7 +196,7 @@ impl Encoder {
     ) -> Result<ControlFlow<()>> {
         // Spans are ranges of the caller's text, so they need origins too.
         let with_origins = S::COVERS || matches!(permission, Permission::Within(_));
-        let normal = rewrites.normalizer.apply(passage.text, with_origins)?;
+        let normal = rewrites.normalizer.apply(passage.text, with_origins, &mut scratch.limits)?;
         let origin = |at: usize| passage.offset + normal.origin(at);
         rewrites.added.for_each_normalized(&normal.text, permission, &origin, &mut |part| {
             let TextPart { token, range } = part;
@@ -204,7 +226,9 @@ impl Encoder {
                 self.split_added(ambiguous, text, (id, range), &mut sink)
                     .map_err(|error| at_origin(error, origin))
             }
-            (Found::Special(id) | Found::Other(id), _) => Ok(tiler.start(id, origin(range.start))),
+            (Found::Special(id) | Found::Other(id), _) => {
+                tiler.start_added(id, origin(range.start))
+            }
         }
     }
 
@@ -224,7 +248,8 @@ impl Encoder {
                 .encode_text(text, 0..text.len(), ambiguous, &mut sink, scratch)
                 .map_err(|error| at_origin(error, origin));
         }
-        let (cut, pieces) = rewrites.steps.split(text, S::COVERS || ambiguous.is_some())?;
+        let with_origins = S::COVERS || ambiguous.is_some();
+        let (cut, pieces) = rewrites.steps.split(text, with_origins, &mut scratch.limits)?;
         let origin = |at: usize| origin(Rewritten::origin(&cut, at));
         let mut sink = RewrittenSink { tiler, origin: &origin };
         let Some(ambiguous) = ambiguous else {

@@ -3,11 +3,17 @@
 use std::ops::{ControlFlow, Range};
 
 use crate::decode::TokenTable;
+use crate::error::{Result, reserve};
 
 /// Takes tokens in order.
 pub trait Sink {
     /// Whether it looks at what a token covers; where it does not, nobody needs to find out.
     const COVERS: bool = true;
+
+    /// Makes room for so many tokens, or fails. Whoever gives tokens asks for room first.
+    fn reserve(&mut self, _tokens: usize) -> Result<()> {
+        Ok(())
+    }
 
     /// Takes a token and the range of the text that it covers; `Break` ends the encoding.
     fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()>;
@@ -21,6 +27,29 @@ pub trait Sink {
     ) -> ControlFlow<()> {
         push_each(self, ids, range, tokens)
     }
+}
+
+/// Gives tokens, whose bytes are a range of the text, to a sink that may have no room.
+#[inline]
+pub(super) fn give<S: Sink>(
+    sink: &mut S,
+    ids: &[u32],
+    range: Range<usize>,
+    tokens: &TokenTable,
+) -> Result<ControlFlow<()>> {
+    sink.reserve(ids.len())?;
+    Ok(sink.push_all(ids, range, tokens))
+}
+
+/// Gives one token to a sink that may have no room.
+#[inline]
+pub(super) fn give_one<S: Sink>(
+    sink: &mut S,
+    id: u32,
+    range: Range<usize>,
+) -> Result<ControlFlow<()>> {
+    sink.reserve(1)?;
+    Ok(sink.push(id, range))
 }
 
 /// Gives tokens, whose bytes are a range of the text, to a sink one by one.
@@ -41,6 +70,11 @@ pub(super) fn push_each<S: Sink + ?Sized>(
 
 impl Sink for Vec<u32> {
     const COVERS: bool = false;
+
+    #[inline]
+    fn reserve(&mut self, tokens: usize) -> Result<()> {
+        reserve(self, tokens)
+    }
 
     fn push(&mut self, id: u32, _: Range<usize>) -> ControlFlow<()> {
         Vec::push(self, id);
@@ -64,6 +98,11 @@ pub struct WithEnds {
 }
 
 impl Sink for WithEnds {
+    fn reserve(&mut self, tokens: usize) -> Result<()> {
+        reserve(&mut self.ids, tokens)?;
+        reserve(&mut self.ends, tokens)
+    }
+
     fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()> {
         self.ids.push(id);
         self.ends.push(range.end);

@@ -67,7 +67,7 @@ fn special_tokens_are_found_longest_first_and_only_if_allowed() {
     assert_eq!(encode(&encoder, "a<|end|>>", &Allowed::Some(&one)), [97, 1000, 62]);
     assert_eq!(encode(&encoder, "<|end|>", &Allowed::None).len(), 7);
     assert!(matches!(
-        encoder.refuse(b"a<|end|>", None),
+        encoder.refuse(b"a<|end|>", None, &Watch::default()),
         Err(Error::SpecialToken { offset: 1, .. })
     ));
 }
@@ -164,7 +164,7 @@ proptest! {
         short.ids = ids.clone();
         heap.ids = ids;
         short.merge_short(&pairs, limit);
-        heap.merge_heap(&pairs, limit);
+        heap.merge_heap(&pairs, limit).unwrap();
         prop_assert_eq!(short.ids, heap.ids);
     }
 
@@ -172,13 +172,13 @@ proptest! {
     fn threads_do_not_matter(texts in prop::collection::vec("[ab<|end>]{0,30}", 0..50)) {
         let encoder = Encoder::new(bytes_and(&[("a", "b"), ("ab", "a")])).unwrap();
         let large: Vec<String> = texts.iter().map(|t| t.repeat(500)).collect();
-        let one = encoder.encode_batch(&large, &Allowed::All, NonZeroUsize::MIN).unwrap();
+        let one = encoder.encode_batch(&large, &Allowed::All, NonZeroUsize::MIN, &Watch::default()).unwrap();
         for (text, ids) in large.iter().zip(one.iter()) {
             let mut alone = Vec::new();
             encoder.encode(text.as_bytes(), &Allowed::All, &mut alone).unwrap();
             prop_assert_eq!(ids, alone);
         }
-        let seven = encoder.encode_batch(&large, &Allowed::All, NonZeroUsize::new(7).unwrap()).unwrap();
+        let seven = encoder.encode_batch(&large, &Allowed::All, NonZeroUsize::new(7).unwrap(), &Watch::default()).unwrap();
         prop_assert_eq!(one, seven);
     }
 
@@ -201,7 +201,7 @@ proptest! {
         }
         let mut whole = Vec::new();
         encoder.encode(text.as_bytes(), &Allowed::All, &mut whole).unwrap();
-        let pieces = encoder.encode_batch(&[&text], &Allowed::All, NonZeroUsize::new(3).unwrap()).unwrap();
+        let pieces = encoder.encode_batch(&[&text], &Allowed::All, NonZeroUsize::new(3).unwrap(), &Watch::default()).unwrap();
         prop_assert_eq!(pieces.ids, whole);
     }
 }

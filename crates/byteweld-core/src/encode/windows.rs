@@ -13,6 +13,7 @@ use super::Encoder;
 use super::longest::LONG;
 use super::merge::Scratch;
 use super::pairs::NONE;
+use crate::error::{Result, reserve};
 
 /// The bytes of a window: what is needed to merge it fits the nearer caches.
 pub(super) const WINDOW: usize = 1 << 12;
@@ -28,15 +29,21 @@ pub(super) fn is_run(bytes: &[u8]) -> bool {
 
 impl Encoder {
     /// Puts into `scratch.ids` what bytes merge to. Every byte must have a token.
-    pub(super) fn merge_in_windows(&self, window: usize, bytes: &[u8], scratch: &mut Scratch) {
+    pub(super) fn merge_in_windows(
+        &self,
+        window: usize,
+        bytes: &[u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let mut row = Vec::new();
         let mut at = 0;
         let mut joint = None; // the token that must come first
         let mut merged = &[][..]; // what `scratch.ids` are of
         while at + window < bytes.len() {
             let here = &bytes[at..at + window];
+            scratch.watch.worked(window)?;
             if here != merged {
-                self.merge_window(here, scratch);
+                self.merge_window(here, scratch)?;
                 merged = here;
             }
             let taken_back = TAKEN_BACK.min(scratch.ids.len() / 2);
@@ -48,22 +55,26 @@ impl Encoder {
             if !is_joined || others.is_empty() || length < window / 4 {
                 return self.merge_below(NONE, bytes, scratch);
             }
+            reserve(&mut row, kept.len())?;
             row.extend_from_slice(kept);
             joint = others.first().copied();
             at += length;
         }
-        self.merge_window(&bytes[at..], scratch);
+        self.merge_window(&bytes[at..], scratch)?;
         if joint.is_some_and(|id| scratch.ids.first() != Some(&id)) {
             return self.merge_below(NONE, bytes, scratch);
         }
+        reserve(&mut row, scratch.ids.len())?;
         row.append(&mut scratch.ids);
         scratch.ids = row;
+        Ok(())
     }
 
-    fn merge_window(&self, bytes: &[u8], scratch: &mut Scratch) {
-        if bytes.len() <= LONG || !self.match_longest(bytes, scratch) {
-            self.merge_below(NONE, bytes, scratch);
+    fn merge_window(&self, bytes: &[u8], scratch: &mut Scratch) -> Result<()> {
+        if bytes.len() <= LONG || !self.match_longest(bytes, scratch)? {
+            self.merge_below(NONE, bytes, scratch)?;
         }
+        Ok(())
     }
 }
 

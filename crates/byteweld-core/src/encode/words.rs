@@ -27,6 +27,9 @@ const SHORT: usize = 14;
 const BITS: [u32; 3] = [11, 15, 17];
 const FEWER_BITS: u32 = 3;
 
+/// What there is if there is no memory for more.
+const LEAST_BITS: u32 = 1;
+
 /// A text has about one new word for so many bytes.
 const BYTES_PER_NEW_WORD: usize = 32;
 
@@ -325,7 +328,13 @@ impl<const N: usize> Default for Table<N> {
 impl<const N: usize> Table<N> {
     /// Gets more buckets; what is remembered stays. `key_of` gives the key of what is stored.
     fn grow(&mut self, bits: u32, key_of: impl Fn([u64; N]) -> [u64; N]) {
-        let mut buckets = Vec::with_capacity(1 << bits);
+        let mut buckets = Vec::new();
+        if buckets.try_reserve_exact(1 << bits).is_err() {
+            // It works with less, too.
+            return if self.buckets.is_empty() {
+                self.grow(LEAST_BITS, key_of)
+            };
+        }
         advise(buckets.spare_capacity_mut());
         buckets.resize(1 << bits, Bucket { keys: [[0; N]; 2], ids: [[0; FEW]; 2] });
         let larger = Self { buckets, shift: u64::BITS - bits };

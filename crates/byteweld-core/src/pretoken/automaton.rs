@@ -12,6 +12,7 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::primitives::StateID;
 use regex_automata::{Anchored, Input, MatchKind};
 
+use super::budget::Budget;
 use super::lazy::Lazy;
 use super::normalise::Alternative;
 use crate::error::{Error, Result};
@@ -51,18 +52,20 @@ impl Automaton {
         Some(Self { dfa, start, gives_back, cuts: Lazy::new() })
     }
 
-    /// The next match at or after `position`. What is looked at in vain is taken from `lookahead`.
+    /// The next match at or after `position`. Bytes that are looked at in vain are taken from the budget.
     pub(super) fn find(
         &self,
         text: &str,
         position: usize,
-        lookahead: &mut usize,
+        budget: &mut Budget,
     ) -> Result<Option<(usize, usize)>> {
         let mut start = position;
         while start < text.len() {
             let (end, seen) = self.match_at(text, start);
             let wasted = seen - end.unwrap_or(start);
-            *lookahead = lookahead.checked_sub(wasted).ok_or_else(|| too_far(start))?;
+            if !budget.take(wasted)? {
+                return Err(too_far(start));
+            }
             if let Some(end) = end {
                 return Ok(Some((start, end)));
             }
@@ -73,16 +76,15 @@ impl Automaton {
 
     /// The end of the last match at which the text can be cut whatever is added behind it: all matches up to
     /// there are known before the text ends, and are the same if it ends there. 0 if there is none.
-    pub(super) fn certain_end(&self, text: &str, mut lookahead: usize) -> usize {
+    pub(super) fn certain_end(&self, text: &str, budget: &mut Budget) -> usize {
         // The last matches, and how far those before each have looked.
         let mut last: VecDeque<(usize, usize, usize)> = VecDeque::with_capacity(CANDIDATES);
         let (mut start, mut reach) = (0, 0);
         while start < text.len() {
             let (end, seen) = self.match_at(text, start);
             let wasted = seen - end.unwrap_or(start);
-            match lookahead.checked_sub(wasted) {
-                Some(left) if seen < text.len() => lookahead = left,
-                _ => break,
+            if seen == text.len() || !budget.take(wasted).unwrap_or(false) {
+                break;
             }
             if let Some(end) = end {
                 if last.len() == CANDIDATES {

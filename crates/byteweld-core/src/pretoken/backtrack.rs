@@ -1,57 +1,80 @@
 //! Any regular expression, look-around and back references included, with a limit on its work.
 
-use fancy_regex::{Regex, RegexBuilder};
-
+use super::budget::Budget;
+use super::machine::{GaveUp, Machine};
+use super::program::Program;
 use crate::error::{Error, Result};
-
-/// Backtracking steps allowed for one match. A pattern that needs more on some text is refused there.
-const BACKTRACK_LIMIT: usize = 10_000_000;
+use crate::watch::Watch;
 
 pub(super) struct Backtracker {
-    regex: Regex,
+    program: Program,
+    pattern: String,
 }
 
 impl Backtracker {
     pub(super) fn new(pattern: &str) -> Result<Self> {
         if let Some(escape) = position_escape(pattern) {
             return Err(Error::Pattern(format!(
-                "pattern {pattern:?} holds {escape}, which ties a match to the one before; a pattern must \
-                 match by itself"
+                "pattern {} holds {escape}, which ties a match to the one before; a pattern must \
+                 match by itself",
+                quoted(pattern)
             )));
         }
-        let regex =
-            RegexBuilder::new(pattern).backtrack_limit(BACKTRACK_LIMIT).build().map_err(|e| {
-                Error::Pattern(format!("pattern {pattern:?} does not compile: {}", chain(&e)))
-            })?;
-        if regex.is_match("").unwrap_or(false) {
+        let program = Program::new(pattern)
+            .map_err(|problem| Error::Pattern(format!("pattern {} {problem}", quoted(pattern))))?;
+        let backtracker = Self { program, pattern: pattern.to_owned() };
+        let found = backtracker.search("").find(0, &mut Budget::new(Watch::default()))?;
+        if found.is_some() {
             return Err(Error::Pattern(format!(
-                "pattern {pattern:?} matches the empty text; every alternative must take at least one character"
+                "pattern {} matches the empty text; every alternative must take at least one character",
+                quoted(pattern)
             )));
         }
-        Ok(Self { regex })
+        Ok(backtracker)
     }
 
-    /// The next match at or after `position`.
-    pub(super) fn find(&self, text: &str, position: usize) -> Result<Option<(usize, usize)>> {
-        match self.regex.find_from_pos(text, position) {
-            Ok(found) => Ok(found.map(|m| (m.start(), m.end()))),
-            Err(e) => Err(Error::Pattern(format!(
-                "pattern {:?} gave up at byte {position}: {e}; simplify it, or split the text first",
-                self.regex.as_str()
-            ))),
-        }
+    /// Starts to search a text.
+    pub(super) fn search<'t>(&'t self, text: &'t str) -> Search<'t> {
+        Search { machine: Machine::new(&self.program, text), pattern: &self.pattern }
     }
 }
 
-/// An error and what caused it, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message = format!("{message}: {}", error.to_string().replace('\n', " "));
-        cause = error.source();
+/// A search in one text.
+pub(super) struct Search<'t> {
+    machine: Machine<'t>,
+    pattern: &'t str,
+}
+
+impl Search<'_> {
+    /// The next match at or after `position`.
+    pub(super) fn find(
+        &mut self,
+        position: usize,
+        budget: &mut Budget,
+    ) -> Result<Option<(usize, usize)>> {
+        let reason = match self.machine.find(position, budget) {
+            Ok(found) => return Ok(found),
+            Err(GaveUp::Failed(error)) => return Err(error),
+            Err(GaveUp::TooManySteps) => "takes too many steps on this text",
+            Err(GaveUp::TooManyOpen) => "has too many open alternatives on this text",
+        };
+        Err(Error::Pattern(format!(
+            "pattern {} {reason} (at byte {position}); simplify it, or split the text first",
+            quoted(self.pattern)
+        )))
     }
-    message
+}
+
+/// The longest pattern that a message shows whole.
+const SHOWN: usize = 1000;
+
+/// A pattern as a message shows it.
+fn quoted(pattern: &str) -> String {
+    if pattern.len() <= SHOWN {
+        return format!("{pattern:?}");
+    }
+    let start: String = pattern.chars().take(SHOWN / 10).collect();
+    format!("{start:?}… of {} bytes", pattern.len())
 }
 
 /// `\G` (the end of the match before) or `\K` (forget what was matched), if the pattern holds one.

@@ -17,14 +17,17 @@ mod ascii;
 mod automaton;
 mod backtrack;
 mod blocks;
+mod budget;
 mod canonical;
 mod classes;
 mod family;
 mod lanes;
 mod lazy;
+mod machine;
 mod masks;
 mod normalise;
 mod plan;
+mod program;
 mod rules;
 mod scanner;
 mod spec;
@@ -36,10 +39,12 @@ mod wide;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use crate::error::Result;
+use crate::error::{Result, reserve};
+use crate::watch::Watch;
 use automaton::Automaton;
 use backtrack::Backtracker;
 pub(crate) use blocks::CHUNK;
+pub(crate) use budget::Budget;
 use classes::STAND_IN;
 use lazy::Lazy;
 pub(crate) use masks::{Work, with_all_instructions};
@@ -151,14 +156,19 @@ impl Pretokenizer {
         self.for_each_tile(text, &mut |tile, _| each(tile))
     }
 
-    /// The same, as ranges: they tile the text.
-    pub(crate) fn for_each_piece(&self, text: &[u8], pieces: &mut impl Pieces) -> Result<()> {
+    /// The same, as ranges: they tile the text. Steps are taken from `budget`.
+    pub(crate) fn for_each_piece(
+        &self,
+        text: &[u8],
+        budget: &mut Budget,
+        pieces: &mut impl Pieces,
+    ) -> Result<()> {
         if let Kind::Scanner(scanned) = &*self.kind {
             scanned.scanner.for_each(text, pieces);
             return Ok(());
         }
         let mut start = 0;
-        self.for_each_tile(text, &mut |tile, is_match| {
+        self.for_each_tile_within(text, budget, &mut |tile, is_match| {
             let end = start + tile.len();
             let outcome = pieces.piece(start, end, is_match);
             start = end;
@@ -171,6 +181,17 @@ impl Pretokenizer {
     pub fn for_each_tile(
         &self,
         text: &[u8],
+        each: &mut impl FnMut(&[u8], bool) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.for_each_tile_within(text, &mut Budget::new(Watch::default()), each)
+    }
+
+    /// The same for a part of a text that has a budget for all of its parts.
+    #[inline]
+    pub(crate) fn for_each_tile_within(
+        &self,
+        text: &[u8],
+        budget: &mut Budget,
         each: &mut impl FnMut(&[u8], bool) -> ControlFlow<()>,
     ) -> Result<()> {
         match &*self.kind {
@@ -186,11 +207,13 @@ impl Pretokenizer {
                 Ok(())
             }
             Kind::Automaton(automaton) => for_each_by_regex(text, each, |text, each| {
-                let mut lookahead = LOOKAHEAD_FREE + text.len().saturating_mul(LOOKAHEAD_PER_BYTE);
-                tile(text, |position| automaton.find(text, position, &mut lookahead), each)
+                budget.add(text.len());
+                tile(text, |position| automaton.find(text, position, budget), each)
             }),
             Kind::Backtracking(backtracker) => for_each_by_regex(text, each, |text, each| {
-                tile(text, |position| backtracker.find(text, position), each)
+                budget.add(text.len());
+                let mut search = backtracker.search(text);
+                tile(text, |position| search.find(position, budget), each)
             }),
         }
     }
@@ -219,12 +242,13 @@ impl Pretokenizer {
     pub fn certain_end(&self, text: &[u8]) -> usize {
         let Some(automaton) = self.automaton() else { return 0 };
         let text = without_open_character(text);
-        let lookahead = LOOKAHEAD_FREE + text.len().saturating_mul(LOOKAHEAD_PER_BYTE);
+        let mut budget = Budget::new(Watch::default());
+        budget.add(text.len());
         match std::str::from_utf8(text) {
-            Ok(valid) => automaton.certain_end(valid, lookahead),
+            Ok(valid) => automaton.certain_end(valid, &mut budget),
             Err(_) => {
-                let stand_in = StandIn::new(text);
-                stand_in.raw_len(0, automaton.certain_end(&stand_in.text, lookahead))
+                let Ok(stand_in) = StandIn::new(text) else { return 0 };
+                stand_in.raw_len(0, automaton.certain_end(&stand_in.text, &mut budget))
             }
         }
     }
@@ -278,7 +302,9 @@ fn agree(scanner: &Scanner, backtracker: &Backtracker) -> bool {
 }
 
 fn agree_on(text: &str, scanner: &Scanner, backtracker: &Backtracker) -> bool {
-    agree_with(text, scanner, |position| backtracker.find(text, position))
+    let (mut search, mut budget) = (backtracker.search(text), Budget::new(Watch::default()));
+    budget.add(text.len());
+    agree_with(text, scanner, |position| search.find(position, &mut budget))
 }
 
 fn agree_with(
@@ -299,11 +325,6 @@ fn agree_with(
     outcome.is_ok() && tiles == expected
 }
 
-/// How far all matches of a text together may be looked past, by the byte and in any case. Patterns of the
-/// field look a few bytes past a match; one like `a+b|a` would look past every `a` to the end of the run.
-const LOOKAHEAD_PER_BYTE: usize = 256;
-const LOOKAHEAD_FREE: usize = 1 << 20;
-
 /// Takes what `search` gives for valid text as pre-tokens of any text.
 fn for_each_by_regex(
     text: &[u8],
@@ -313,7 +334,7 @@ fn for_each_by_regex(
     match std::str::from_utf8(text) {
         Ok(valid) => search(valid, &mut |start, end, is_match| each(&text[start..end], is_match)),
         Err(_) => {
-            let stand_in = StandIn::new(text);
+            let stand_in = StandIn::new(text)?;
             let mut raw_start = 0;
             search(&stand_in.text, &mut |start, end, is_match| {
                 let raw_end = raw_start + stand_in.raw_len(start, end);
@@ -375,17 +396,19 @@ struct StandIn {
 }
 
 impl StandIn {
-    fn new(raw: &[u8]) -> Self {
-        let mut text = String::with_capacity(raw.len() + raw.len() / 8);
-        let mut places = Vec::new();
+    fn new(raw: &[u8]) -> Result<Self> {
+        let (mut text, mut places) = (Vec::new(), Vec::new());
         for chunk in raw.utf8_chunks() {
-            text.push_str(chunk.valid());
+            reserve(&mut text, chunk.valid().len() + 3 * STAND_IN.len_utf8())?;
+            text.extend_from_slice(chunk.valid().as_bytes());
+            reserve(&mut places, chunk.invalid().len())?;
             for _ in chunk.invalid() {
                 places.push(text.len());
-                text.push(STAND_IN);
+                text.extend_from_slice(STAND_IN.encode_utf8(&mut [0; 4]).as_bytes());
             }
         }
-        Self { text, places }
+        // What was put together is valid.
+        Ok(Self { text: String::from_utf8(text).unwrap_or_default(), places })
     }
 
     /// How many raw bytes the range of `text` stands for.

@@ -1,5 +1,6 @@
 //! Every engine gives the same pre-tokens; cuts change none; nothing is lost.
 
+mod backtrack;
 mod blocks;
 mod scanner;
 

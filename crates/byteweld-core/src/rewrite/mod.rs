@@ -12,6 +12,10 @@ mod splits;
 
 use std::borrow::Cow;
 
+use crate::error::{Error, Result, reserve};
+use crate::pretoken::Budget;
+use crate::watch::Watch;
+
 pub use added::AddedToken;
 pub(crate) use added::{AddedFinder, AddedTokens, Found, Permission, TextPart};
 pub use normalizer::{Form, Normalizer, NormalizerStep};
@@ -50,31 +54,101 @@ impl<'t> Rewritten<'t> {
     }
 }
 
-/// Builds rewritten text, with origins on request.
+/// Rewritten text has at most so many times the bytes of the caller's, and [`FREE_GROWTH`]. The normal forms make of a
+/// character up to 11 times its bytes, and real replacements a few; a chain of replacements could make any number.
+const MAX_GROWTH: usize = 64;
+const FREE_GROWTH: usize = 1 << 16;
+
+/// A normalizer or a chain of splits has at most so many steps, each of which looks at the whole text. Real ones have
+/// up to six.
+const MAX_STEPS: usize = 64;
+
+/// Rejects a vocabulary with too many steps.
+pub fn check_steps(steps: usize, what: &str) -> Result<()> {
+    if steps <= MAX_STEPS {
+        return Ok(());
+    }
+    Err(Error::Vocabulary(format!(
+        "the {what} has {steps} steps; at most {MAX_STEPS} are supported"
+    )))
+}
+
+/// What rewriting one text may still cost.
+#[derive(Default)]
+pub(crate) struct Limits {
+    /// Bytes of rewritten text.
+    room: usize,
+    /// Steps of patterns.
+    pub(crate) budget: Budget,
+}
+
+impl Limits {
+    /// For a text of so many bytes.
+    pub(crate) fn new(bytes: usize, watch: Watch) -> Self {
+        let room = bytes.saturating_mul(MAX_GROWTH).saturating_add(FREE_GROWTH);
+        Self { room, budget: Budget::new(watch) }
+    }
+
+    /// For a token of so many bytes: there may be many.
+    fn of_token(bytes: usize) -> Self {
+        Self { room: bytes.saturating_mul(MAX_GROWTH), budget: Budget::new(Watch::default()) }
+    }
+}
+
+/// Builds rewritten text, with origins on request, as far as there is room.
 struct Writer {
     text: Vec<u8>,
     origins: Option<Vec<usize>>,
+    room: usize,
 }
 
 impl Writer {
-    fn new(capacity: usize, with_origins: bool) -> Self {
-        Self { text: Vec::with_capacity(capacity), origins: with_origins.then(Vec::new) }
+    fn new(capacity: usize, with_origins: bool, limits: &Limits) -> Result<Self> {
+        let (mut text, room) = (Vec::new(), limits.room);
+        reserve(&mut text, capacity.min(room))?;
+        Ok(Self { text, origins: with_origins.then(Vec::new), room })
+    }
+
+    /// Makes room for bytes and, on request, their origins.
+    #[inline]
+    fn reserve(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.room - self.text.len() {
+            return Err(self.too_long());
+        }
+        reserve(&mut self.text, bytes)?;
+        match &mut self.origins {
+            Some(origins) => reserve(origins, bytes),
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn too_long(&self) -> Error {
+        Error::Vocabulary(format!(
+            "the normalizer or the splits of the vocabulary make this text longer than {} bytes, which is {MAX_GROWTH} \
+             times as long; no real vocabulary does",
+            self.room
+        ))
     }
 
     /// Copies unchanged bytes that start at `origin`.
-    fn copy(&mut self, bytes: &[u8], origin: usize) {
+    fn copy(&mut self, bytes: &[u8], origin: usize) -> Result<()> {
+        self.reserve(bytes.len())?;
         self.text.extend_from_slice(bytes);
         if let Some(origins) = &mut self.origins {
             origins.extend(origin..origin + bytes.len());
         }
+        Ok(())
     }
 
     /// Writes bytes that all come from the same offset.
-    fn put(&mut self, bytes: &[u8], origin: usize) {
+    fn put(&mut self, bytes: &[u8], origin: usize) -> Result<()> {
+        self.reserve(bytes.len())?;
         self.text.extend_from_slice(bytes);
         if let Some(origins) = &mut self.origins {
             origins.extend(std::iter::repeat_n(origin, bytes.len()));
         }
+        Ok(())
     }
 }
 

@@ -13,9 +13,10 @@ use unicode_normalization_alignments::{
     IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfd_quick, is_nfkc_quick, is_nfkd_quick,
 };
 
-use super::{Rewritten, Writer};
+use super::{Limits, Rewritten, Writer};
 use crate::error::Result;
 use crate::pretoken::Pretokenizer;
+use crate::watch::Watch;
 
 /// A Unicode normal form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl Form {
     }
 
     /// Writes the normal form of a stretch.
-    fn write(self, stretch: &str, offset: usize, writer: &mut Writer) {
+    fn write(self, stretch: &str, offset: usize, writer: &mut Writer) -> Result<()> {
         match self {
             Form::Nfc => write_changes(stretch, offset, stretch.nfc(), writer),
             Form::Nfd => write_changes(stretch, offset, stretch.nfd(), writer),
@@ -97,96 +98,146 @@ impl Normalizer {
         self.steps.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
     /// Applies all steps. Bytes that are not UTF-8 stay unchanged.
-    pub(crate) fn apply<'t>(&self, text: &'t [u8], with_origins: bool) -> Result<Rewritten<'t>> {
+    pub(crate) fn apply<'t>(
+        &self,
+        text: &'t [u8],
+        with_origins: bool,
+        limits: &mut Limits,
+    ) -> Result<Rewritten<'t>> {
         let mut rewritten = Rewritten::unchanged(text);
         for step in &self.steps {
             let changed = match step {
-                NormalizerStep::Form(form) => each_chunk(&rewritten.text, with_origins, |chunk| {
-                    first_unstable(*form, chunk).map(|at| {
-                        move |writer: &mut Writer, offset| {
-                            normalize(*form, chunk, at, offset, writer)
-                        }
-                    })
-                }),
-                NormalizerStep::Lowercase => each_chunk(&rewritten.text, with_origins, |chunk| {
-                    chunk.chars().any(|c| c.to_lowercase().ne([c])).then_some(
-                        move |writer: &mut Writer, offset| lowercase(chunk, offset, writer),
-                    )
-                }),
                 NormalizerStep::Replace { pattern, content } => {
-                    Some(replace(pattern, content, &rewritten.text, with_origins)?)
+                    Some(replace(pattern, content, &rewritten.text, with_origins, limits)?)
+                }
+                NormalizerStep::Form(form) => {
+                    let first = |block: &str| first_unstable(*form, block);
+                    each_chunk(&rewritten.text, with_origins, limits, first, |chunk| {
+                        normalize(*form, chunk)
+                    })?
+                }
+                NormalizerStep::Lowercase => {
+                    let first = |block: &str| block.find(|c: char| c.to_lowercase().ne([c]));
+                    each_chunk(&rewritten.text, with_origins, limits, first, lowercase)?
                 }
             };
-            if let Some(Writer { text, origins }) = changed {
+            if let Some(Writer { text, origins, .. }) = changed {
                 rewritten = rewritten.then(text, origins);
             }
         }
+        // Several texts may share the room.
+        limits.room = limits.room.saturating_sub(rewritten.text.len());
         Ok(rewritten)
     }
 
     /// The normalized text of a token.
     pub(crate) fn apply_to_token(&self, text: &str) -> Result<Vec<u8>> {
-        Ok(self.apply(text.as_bytes(), false)?.text.into_owned())
+        let mut limits = Limits::of_token(text.len());
+        Ok(self.apply(text.as_bytes(), false, &mut limits)?.text.into_owned())
     }
 }
 
-/// Rewrites each stretch of valid UTF-8 for which `plan` returns a function; `None` if it never
-/// does.
-fn each_chunk<'t, W: FnOnce(&mut Writer, usize)>(
-    text: &'t [u8],
+/// Text is looked through in blocks of about so many bytes, between which it is asked whether to stop.
+const BLOCK: usize = 1 << 16;
+
+/// A stretch of valid UTF-8 that has to be rewritten.
+struct Chunk<'a> {
+    text: &'a str,
+    /// Where it starts in the text.
+    offset: usize,
+    /// The first character that changes, or may.
+    first: usize,
+    writer: &'a mut Writer,
+    watch: &'a mut Watch,
+}
+
+/// Rewrites each stretch of valid UTF-8 in which `first` finds a character that changes; `None` if there is none.
+fn each_chunk(
+    text: &[u8],
     with_origins: bool,
-    plan: impl Fn(&'t str) -> Option<W>,
-) -> Option<Writer> {
+    limits: &mut Limits,
+    first: impl Fn(&str) -> Option<usize>,
+    rewrite: impl Fn(Chunk<'_>) -> Result<()>,
+) -> Result<Option<Writer>> {
     let mut writer: Option<Writer> = None;
-    let mut at = 0;
+    let mut offset = 0;
     for chunk in text.utf8_chunks() {
         let valid = chunk.valid();
-        match (plan(valid), &mut writer) {
-            (Some(rewrite), writer) => {
-                let writer = writer.get_or_insert_with(|| {
-                    let mut writer = Writer::new(text.len() + text.len() / 8, with_origins);
-                    writer.copy(&text[..at], 0);
-                    writer
-                });
-                rewrite(writer, at);
+        match (find_in_blocks(valid, limits.budget.watch(), &first)?, &mut writer) {
+            (Some(first), writer) => {
+                let writer = match writer {
+                    Some(writer) => writer,
+                    None => {
+                        let mut new =
+                            Writer::new(text.len() + text.len() / 8, with_origins, limits)?;
+                        new.copy(&text[..offset], 0)?;
+                        writer.insert(new)
+                    }
+                };
+                let watch = limits.budget.watch();
+                rewrite(Chunk { text: valid, offset, first, writer, watch })?;
             }
-            (None, Some(writer)) => writer.copy(valid.as_bytes(), at),
+            (None, Some(writer)) => writer.copy(valid.as_bytes(), offset)?,
             (None, None) => {}
         }
-        at += valid.len();
+        offset += valid.len();
         if let Some(writer) = &mut writer {
-            writer.copy(chunk.invalid(), at);
+            writer.copy(chunk.invalid(), offset)?;
         }
-        at += chunk.invalid().len();
+        offset += chunk.invalid().len();
     }
-    writer
+    Ok(writer)
+}
+
+/// The first offset that `first` finds in a block of the text.
+fn find_in_blocks(
+    text: &str,
+    watch: &mut Watch,
+    first: impl Fn(&str) -> Option<usize>,
+) -> Result<Option<usize>> {
+    let mut start = 0;
+    while start < text.len() {
+        let end = text.ceil_char_boundary(start + BLOCK);
+        watch.worked(end - start)?;
+        if let Some(at) = first(&text[start..end]) {
+            return Ok(Some(start + at));
+        }
+        start = end;
+    }
+    Ok(None)
 }
 
 fn first_unstable(form: Form, text: &str) -> Option<usize> {
     text.char_indices().find(|(_, c)| !form.is_stable(*c)).map(|(at, _)| at)
 }
 
-/// Writes the normal form of text whose first unstable character is at `unstable`.
-fn normalize(form: Form, text: &str, mut unstable: usize, offset: usize, writer: &mut Writer) {
+/// Writes the normal form of a chunk.
+fn normalize(form: Form, chunk: Chunk<'_>) -> Result<()> {
+    let Chunk { text, offset, first: mut unstable, writer, watch } = chunk;
     let mut done = 0;
     loop {
         // The previous character may combine with it.
         let start =
             text[done..unstable].char_indices().next_back().map_or(done, |(at, _)| done + at);
-        writer.copy(&text.as_bytes()[done..start], offset + done);
+        writer.copy(&text.as_bytes()[done..start], offset + done)?;
         let rest = &text[unstable..];
         let length =
             rest.char_indices().find(|(_, c)| form.is_stable(*c)).map_or(rest.len(), |(at, _)| at);
         let end = unstable + length;
-        form.write(&text[start..end], offset + start, writer);
+        form.write(&text[start..end], offset + start, writer)?;
+        watch.worked(end - start)?;
         done = end;
-        match first_unstable(form, &text[done..]) {
+        match find_in_blocks(&text[done..], watch, |block| first_unstable(form, block))? {
             Some(at) => unstable = done + at,
             None => break,
         }
     }
-    writer.copy(&text.as_bytes()[done..], offset + done);
+    writer.copy(&text.as_bytes()[done..], offset + done)
 }
 
 /// Writes characters that come with their alignment to the original: 0 replaces one character, n >
@@ -196,7 +247,7 @@ fn write_changes(
     offset: usize,
     changes: impl Iterator<Item = (char, isize)>,
     writer: &mut Writer,
-) {
+) -> Result<()> {
     let mut origins = original.char_indices().map(|(at, _)| offset + at);
     let mut origin = offset;
     let mut buffer = [0; 4];
@@ -207,17 +258,21 @@ fn write_changes(
                 origins.next();
             }
         }
-        writer.put(c.encode_utf8(&mut buffer).as_bytes(), origin);
+        writer.put(c.encode_utf8(&mut buffer).as_bytes(), origin)?;
     }
+    Ok(())
 }
 
-fn lowercase(text: &str, offset: usize, writer: &mut Writer) {
+fn lowercase(chunk: Chunk<'_>) -> Result<()> {
+    let Chunk { text, offset, writer, watch, .. } = chunk;
     let mut buffer = [0; 4];
     for (at, c) in text.char_indices() {
+        watch.worked(1)?;
         for lower in c.to_lowercase() {
-            writer.put(lower.encode_utf8(&mut buffer).as_bytes(), offset + at);
+            writer.put(lower.encode_utf8(&mut buffer).as_bytes(), offset + at)?;
         }
     }
+    Ok(())
 }
 
 fn replace(
@@ -225,17 +280,24 @@ fn replace(
     content: &str,
     text: &[u8],
     with_origins: bool,
+    limits: &mut Limits,
 ) -> Result<Writer> {
-    let mut writer = Writer::new(text.len(), with_origins);
-    let mut at = 0;
-    pattern.for_each_tile(text, &mut |piece, is_match| {
-        if is_match {
-            writer.put(content.as_bytes(), at);
-        } else {
-            writer.copy(piece, at);
+    let mut writer = Writer::new(text.len(), with_origins, limits)?;
+    let (mut offset, mut outcome) = (0, Ok(()));
+    let mut watch = limits.budget.watch().clone();
+    pattern.for_each_tile_within(text, &mut limits.budget, &mut |piece, is_match| {
+        let written = match is_match {
+            true => writer.put(content.as_bytes(), offset),
+            false => writer.copy(piece, offset),
+        };
+        offset += piece.len();
+        match written.and_then(|()| watch.worked(piece.len())) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                outcome = Err(error);
+                ControlFlow::Break(())
+            }
         }
-        at += piece.len();
-        ControlFlow::Continue(())
     })?;
-    Ok(writer)
+    outcome.map(|()| writer)
 }

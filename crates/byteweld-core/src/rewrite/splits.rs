@@ -4,8 +4,8 @@
 
 use std::ops::{ControlFlow, Range};
 
-use super::{Rewritten, Writer};
-use crate::error::Result;
+use super::{Limits, Rewritten, Writer};
+use crate::error::{Result, reserve};
 use crate::pretoken::Pretokenizer;
 
 /// What a split does with a match.
@@ -56,6 +56,10 @@ impl SplitChain {
         self.steps.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
     /// The patterns' engines, in order.
     pub(crate) fn engines(&self) -> impl Iterator<Item = &'static str> {
         self.steps.iter().filter_map(|step| match step {
@@ -69,28 +73,26 @@ impl SplitChain {
         &self,
         text: &'t [u8],
         with_origins: bool,
+        limits: &mut Limits,
     ) -> Result<(Rewritten<'t>, Vec<Range<usize>>)> {
         let mut rewritten = Rewritten::unchanged(text);
         #[allow(clippy::single_range_in_vec_init, reason = "one piece, the whole text")]
         let mut pieces = if text.is_empty() { Vec::new() } else { vec![0..text.len()] };
-        let mut in_letters = false;
+        let (mut in_letters, mut spans) = (false, Spans::default());
         for step in &self.steps {
             match step {
                 SplitStep::Split { pattern, behavior, invert } => {
-                    let mut next = Vec::with_capacity(pieces.len());
+                    let mut next = Vec::new();
                     for piece in pieces {
+                        limits.budget.watch().worked(piece.len())?;
                         let bytes = &rewritten.text[piece.clone()];
-                        let spans = if in_letters {
-                            letter_spans(pattern, bytes, piece.start)?
-                        } else {
-                            spans(pattern, bytes, piece.start)?
-                        };
-                        apply_behavior(spans, *behavior, *invert, &mut next);
+                        spans.find(pattern, bytes, piece.start, in_letters, limits)?;
+                        apply_behavior(&spans.list, *behavior, *invert, &mut next)?;
                     }
                     pieces = next;
                 }
                 SplitStep::PrefixSpace => {
-                    (rewritten, pieces) = prefix_space(rewritten, pieces, with_origins)
+                    (rewritten, pieces) = prefix_space(rewritten, pieces, with_origins, limits)?;
                 }
                 SplitStep::ByteLetters => in_letters = true,
             }
@@ -102,30 +104,54 @@ impl SplitChain {
 /// A range, and whether it is a match.
 type Span = (Range<usize>, bool);
 
-/// The matches and the text between them, in order; they cover the piece, which starts at `start`.
-fn spans(pattern: &Pretokenizer, piece: &[u8], start: usize) -> Result<Vec<Span>> {
-    let mut list = Vec::new();
-    let mut at = start;
-    pattern.for_each_tile(piece, &mut |span, is_match| {
-        list.push((at..at + span.len(), is_match));
-        at += span.len();
-        ControlFlow::Continue(())
-    })?;
-    Ok(list)
+/// The matches of one piece at a time, and the text between them, in order.
+#[derive(Default)]
+struct Spans {
+    list: Vec<Span>,
+    /// The piece in byte letters.
+    letters: Vec<u8>,
 }
 
-/// The same with the pattern matched against byte letters; each letter is one byte of the piece.
-fn letter_spans(pattern: &Pretokenizer, piece: &[u8], start: usize) -> Result<Vec<Span>> {
-    let letters: String = piece.iter().map(|&byte| byte_letter(byte)).collect();
-    let mut list = Vec::new();
-    let mut at = start;
-    pattern.for_each_tile(letters.as_bytes(), &mut |span, is_match| {
-        let bytes = span.iter().filter(|&&byte| !(0x80..0xC0).contains(&byte)).count();
-        list.push((at..at + bytes, is_match));
-        at += bytes;
-        ControlFlow::Continue(())
-    })?;
-    Ok(list)
+impl Spans {
+    /// Finds those of a piece that starts at `start`; they cover it. If `in_letters`, the pattern sees each byte as
+    /// its byte letter.
+    fn find(
+        &mut self,
+        pattern: &Pretokenizer,
+        piece: &[u8],
+        start: usize,
+        in_letters: bool,
+        limits: &mut Limits,
+    ) -> Result<()> {
+        let Self { list, letters } = self;
+        let mut text = piece;
+        if in_letters {
+            letters.clear();
+            reserve(letters, 2 * piece.len())?;
+            for &byte in piece {
+                let letter = byte_letter(byte);
+                letters.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            text = letters;
+        }
+        list.clear();
+        let (mut at, mut outcome) = (start, Ok(()));
+        let mut watch = limits.budget.watch().clone();
+        pattern.for_each_tile_within(text, &mut limits.budget, &mut |span, is_match| {
+            let is_start = |byte: &&u8| !(0x80..0xC0).contains(*byte);
+            let bytes = if in_letters { span.iter().filter(is_start).count() } else { span.len() };
+            match reserve(list, 1).and_then(|()| watch.worked(bytes)) {
+                Ok(()) => list.push((at..at + bytes, is_match)),
+                Err(error) => {
+                    outcome = Err(error);
+                    return ControlFlow::Break(());
+                }
+            }
+            at += bytes;
+            ControlFlow::Continue(())
+        })?;
+        outcome
+    }
 }
 
 /// GPT-2's byte letter: the byte itself if it is printable in Latin-1, else the next character from
@@ -141,14 +167,15 @@ pub(crate) fn byte_letter(byte: u8) -> char {
 
 /// Turns spans into pieces.
 fn apply_behavior(
-    spans: Vec<Span>,
+    spans: &[Span],
     behavior: SplitBehavior,
     invert: bool,
     pieces: &mut Vec<Range<usize>>,
-) {
+) -> Result<()> {
+    reserve(pieces, spans.len())?;
     let first = pieces.len();
     let mut was_match = false;
-    let spans = spans.into_iter().map(|(range, is_match)| (range, is_match != invert));
+    let spans = spans.iter().map(|(range, is_match)| (range.clone(), *is_match != invert));
     match behavior {
         SplitBehavior::Isolated => pieces.extend(spans.map(|(range, _)| range)),
         SplitBehavior::Removed => {
@@ -168,7 +195,7 @@ fn apply_behavior(
             }
         }
         SplitBehavior::MergedWithNext => {
-            for (range, is_match) in spans.collect::<Vec<_>>().into_iter().rev() {
+            for (range, is_match) in spans.rev() {
                 match pieces[first..].last_mut() {
                     Some(next) if is_match && !was_match => next.start = range.start,
                     _ => pieces.push(range),
@@ -178,27 +205,31 @@ fn apply_behavior(
             pieces[first..].reverse();
         }
     }
+    Ok(())
 }
 
-fn prefix_space(
-    rewritten: Rewritten<'_>,
+fn prefix_space<'t>(
+    rewritten: Rewritten<'t>,
     pieces: Vec<Range<usize>>,
     with_origins: bool,
-) -> (Rewritten<'_>, Vec<Range<usize>>) {
+    limits: &Limits,
+) -> Result<(Rewritten<'t>, Vec<Range<usize>>)> {
     if pieces.iter().all(|piece| rewritten.text[piece.start] == b' ') {
-        return (rewritten, pieces);
+        return Ok((rewritten, pieces));
     }
-    let mut writer = Writer::new(rewritten.text.len() + pieces.len(), with_origins);
-    let mut moved = Vec::with_capacity(pieces.len());
+    let capacity = rewritten.text.len() + pieces.len();
+    let mut writer = Writer::new(capacity, with_origins, limits)?;
+    let mut moved = Vec::new();
+    reserve(&mut moved, pieces.len())?;
     for piece in pieces {
         let start = writer.text.len();
         let bytes = &rewritten.text[piece.clone()];
         if bytes.first() != Some(&b' ') {
-            writer.put(b" ", piece.start);
+            writer.put(b" ", piece.start)?;
         }
-        writer.copy(bytes, piece.start);
+        writer.copy(bytes, piece.start)?;
         moved.push(start..writer.text.len());
     }
-    let Writer { text, origins } = writer;
-    (rewritten.then(text, origins), moved)
+    let Writer { text, origins, .. } = writer;
+    Ok((rewritten.then(text, origins), moved))
 }

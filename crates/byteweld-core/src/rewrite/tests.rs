@@ -10,6 +10,10 @@ use super::*;
 use crate::pretoken::Pretokenizer;
 use crate::testing::cases;
 
+fn limits() -> Limits {
+    Limits::new(0, Watch::default())
+}
+
 fn normalizer(form: Form) -> Normalizer {
     Normalizer::new(vec![NormalizerStep::Form(form)])
 }
@@ -27,7 +31,7 @@ const FORMS: [Form; 4] = [Form::Nfc, Form::Nfd, Form::Nfkc, Form::Nfkd];
 
 fn assert_normal(text: &str) {
     for form in FORMS {
-        let normal = normalizer(form).apply(text.as_bytes(), true).unwrap();
+        let normal = normalizer(form).apply(text.as_bytes(), true, &mut limits()).unwrap();
         assert_eq!(String::from_utf8_lossy(&normal.text), whole(form, text), "{form:?} {text:?}");
         let origins: Vec<usize> = (0..=normal.text.len()).map(|at| normal.origin(at)).collect();
         assert!(origins.is_sorted() && origins.last() == Some(&text.len()), "{form:?} {text:?}");
@@ -39,7 +43,7 @@ fn every_character_has_its_normal_form_in_several_contexts() {
     for c in ('\0'..=char::MAX).filter(|c| (*c as u32) < 0x3_0000 || (*c as u32) >= 0xE_0000) {
         for form in FORMS {
             for text in [format!("e{c}\u{301}"), format!("\u{1100}{c}\u{323}{c}")] {
-                let normal = normalizer(form).apply(text.as_bytes(), false).unwrap();
+                let normal = normalizer(form).apply(text.as_bytes(), false, &mut limits()).unwrap();
                 assert_eq!(normal.text, whole(form, &text).as_bytes(), "{form:?} {text:?}");
             }
         }
@@ -53,7 +57,7 @@ fn a_long_run_of_marks_is_normalized_in_linear_time() {
 
 #[test]
 fn bytes_that_are_not_utf8_stay_unchanged() {
-    let normal = normalizer(Form::Nfc).apply(b"\xffe\xcc\x81\xfe", true).unwrap();
+    let normal = normalizer(Form::Nfc).apply(b"\xffe\xcc\x81\xfe", true, &mut limits()).unwrap();
     assert_eq!(normal.text, &b"\xff\xc3\xa9\xfe"[..]);
     assert_eq!((0..=4).map(|at| normal.origin(at)).collect::<Vec<_>>(), [0, 1, 1, 4, 5]);
 }
@@ -61,7 +65,7 @@ fn bytes_that_are_not_utf8_stay_unchanged() {
 #[test]
 fn text_that_is_normal_is_not_copied() {
     for text in ["plain", "déjà vu", "中文，日本語", "Привет"] {
-        let normal = normalizer(Form::Nfc).apply(text.as_bytes(), true).unwrap();
+        let normal = normalizer(Form::Nfc).apply(text.as_bytes(), true, &mut limits()).unwrap();
         assert!(matches!(normal.text, Cow::Borrowed(_)), "{text}");
     }
 }
@@ -75,7 +79,7 @@ fn lowercasing_and_replacing_record_origins() {
         },
         NormalizerStep::Lowercase,
     ];
-    let normal = Normalizer::new(steps).apply("A \t İB".as_bytes(), true).unwrap();
+    let normal = Normalizer::new(steps).apply("A \t İB".as_bytes(), true, &mut limits()).unwrap();
     assert_eq!(normal.text, "a_i\u{307}b".as_bytes());
     assert_eq!((0..=6).map(|at| normal.origin(at)).collect::<Vec<_>>(), [0, 1, 4, 4, 4, 6, 7]);
 }
@@ -86,7 +90,7 @@ fn split(pattern: &str, behavior: SplitBehavior, invert: bool) -> SplitStep {
 
 fn pieces(steps: Vec<SplitStep>, text: &str) -> Vec<String> {
     let steps = SplitChain::new(steps);
-    let (rewritten, pieces) = steps.split(text.as_bytes(), true).unwrap();
+    let (rewritten, pieces) = steps.split(text.as_bytes(), true, &mut limits()).unwrap();
     pieces
         .into_iter()
         .map(|piece| String::from_utf8_lossy(&rewritten.text[piece]).into_owned())
@@ -117,7 +121,7 @@ fn each_piece_gets_a_prefix_space_and_letters_map_to_bytes() {
     // before it.
     let steps = vec![SplitStep::ByteLetters, split(r"\p{N}", SplitBehavior::Isolated, false)];
     let steps = SplitChain::new(steps);
-    let (_, ranges) = steps.split("x²y".as_bytes(), false).unwrap();
+    let (_, ranges) = steps.split("x²y".as_bytes(), false, &mut limits()).unwrap();
     assert_eq!(ranges, [0..2, 2..3, 3..4]);
 }
 
@@ -190,6 +194,53 @@ fn inside_a_range_a_special_is_found_even_if_a_longer_one_crosses_its_end() {
         parts(list, "<a><b><a>", Permission::Within(&ranges)),
         [(Some(1), 0..3), (None, 3..9)]
     );
+}
+
+fn replace_all(pattern: &str, content: &str) -> NormalizerStep {
+    let pattern = Pretokenizer::new(Some(pattern)).unwrap();
+    NormalizerStep::Replace { pattern, content: content.to_owned() }
+}
+
+#[test]
+fn text_that_grows_without_end_is_rejected_before_it_is_made() {
+    let bomb = || (0..60).map(|_| replace_all("a", &"a".repeat(100))).collect();
+    for with_origins in [false, true] {
+        let mut limits = Limits::new(1, Watch::default());
+        let outcome = Normalizer::new(bomb()).apply(b"a", with_origins, &mut limits);
+        assert!(matches!(outcome, Err(Error::Vocabulary(_))));
+    }
+    // Each space is a piece, and each piece gets a space.
+    let doubles = || [split("[a ]", SplitBehavior::Isolated, false), SplitStep::PrefixSpace];
+    let twice = || [split("a", SplitBehavior::MergedWithPrevious, false), SplitStep::PrefixSpace];
+    let steps = (0..15).flat_map(|_| doubles().into_iter().chain(twice())).collect();
+    let _ = SplitChain::new(steps).split(b"aaaa", false, &mut limits()).map(|(text, _)| {
+        assert!(text.text.len() <= FREE_GROWTH);
+    });
+    // A token's text, too.
+    let list = vec![AddedToken { normalized: true, ..AddedToken::special("a", 1) }];
+    assert!(AddedTokens::new(list, &Normalizer::new(bomb())).is_err());
+}
+
+#[test]
+fn several_texts_share_the_room() {
+    let normalizer = Normalizer::new(vec![replace_all("a", &"b".repeat(1000))]);
+    let mut limits = Limits::new(100, Watch::default());
+    let grown = |limits: &mut Limits| normalizer.apply(b"a", false, limits).is_ok();
+    assert_eq!(
+        (0..1000).filter(|_| grown(&mut limits)).count(),
+        (FREE_GROWTH + 100 * MAX_GROWTH) / 1000
+    );
+}
+
+#[test]
+fn a_character_of_any_normal_form_has_room() {
+    for form in FORMS {
+        for c in '\0'..=char::MAX {
+            let text = String::from(c);
+            let mut limits = Limits::of_token(text.len());
+            normalizer(form).apply(text.as_bytes(), false, &mut limits).unwrap();
+        }
+    }
 }
 
 proptest! {

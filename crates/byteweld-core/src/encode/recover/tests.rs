@@ -16,7 +16,7 @@ fn by_all_pairs(tokens: Tokens) -> Option<Merges> {
     let mut scratch = Scratch::default();
     let mut merges = Vec::new();
     for (id, token) in order {
-        encoder.merge_below(id, &token, &mut scratch);
+        encoder.merge_below(id, &token, &mut scratch).unwrap();
         let [left, right] = scratch.ids[..] else { return None };
         merges.push((left, right, id));
     }
@@ -31,7 +31,7 @@ fn by_merging(tokens: &Tokens, merges: &Merges) -> bool {
         let token = &tokens.iter().find(|(id, _)| *id == new).unwrap().1;
         let vocabulary = Vocabulary::new(tokens.clone(), before, Ranking::Merges);
         let mut scratch = Scratch::default();
-        Encoder::new(vocabulary).unwrap().merge_below(NONE, token, &mut scratch);
+        Encoder::new(vocabulary).unwrap().merge_below(NONE, token, &mut scratch).unwrap();
         scratch.ids == [left, right]
     })
 }

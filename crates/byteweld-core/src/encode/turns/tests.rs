@@ -24,7 +24,7 @@ proptest! {
                 prop_assert_eq!(quick.add(word.iter().copied()), Some(number));
                 prop_assert_eq!(plain.add(word.iter().copied()), Some(number));
                 alone.ids.clone_from(word);
-                alone.merge_heap(&pairs, NONE);
+                alone.merge_heap(&pairs, NONE).unwrap();
                 expected.push(alone.ids.clone());
             }
             let mut found = [vec![Vec::new(); words.len()], vec![Vec::new(); words.len()]];
