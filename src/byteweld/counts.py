@@ -349,7 +349,13 @@ def count_corpus(
     """
     limit, batch_bytes = None, _BATCH_BYTES
     if memory is not None:
-        plan = _memory.plan(memory, num_threads, whole_documents=recipe.pattern is None)
+        is_file = isinstance(corpus, Corpus)
+        plan = _memory.plan(
+            memory,
+            num_threads,
+            whole_documents=recipe.pattern is None or (is_file and corpus.has_records),
+            dictionaries=corpus.num_dictionaries if is_file else 0,
+        )
         limit, num_threads, batch_bytes = plan.limit, plan.num_threads, plan.batch_bytes
     return count_within(
         limit, corpus, recipe, num_threads=num_threads, progress=progress, batch_bytes=batch_bytes

@@ -42,6 +42,11 @@ pub enum Error {
     UnknownId(u32),
     /// The source of documents failed with this error.
     Source(Box<dyn std::error::Error + Send + Sync>),
+    /// The system has no more memory.
+    OutOfMemory {
+        /// How many bytes could not be allocated.
+        bytes: usize,
+    },
     /// The caller requested a stop.
     Interrupted,
 }
@@ -76,6 +81,7 @@ impl fmt::Display for Error {
             ),
             Error::UnknownId(id) => write!(f, "id {id} is not in the vocabulary"),
             Error::Source(error) => write!(f, "{error}"),
+            Error::OutOfMemory { bytes } => write!(f, "cannot allocate {bytes} bytes"),
             Error::Interrupted => f.write_str("interrupted"),
         }
     }

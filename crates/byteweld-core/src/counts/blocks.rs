@@ -95,7 +95,7 @@ impl<'s> SourceReader<'s> {
         let prefix = path.map_or(String::new(), |path| format!("{path}: "));
         Error::Memory(format!(
             "{prefix}a text of more than {bytes} bytes cannot be cut and does not fit in the memory \
-             budget; use a larger budget, a pattern, or shorter documents"
+             budget (1 GiB if there is none); use a larger budget, a pattern, or shorter documents"
         ))
     }
 }
