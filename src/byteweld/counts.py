@@ -349,12 +349,12 @@ def count_corpus(
     """
     limit, batch_bytes = None, _BATCH_BYTES
     if memory is not None:
-        is_file = isinstance(corpus, Corpus)
+        files = corpus if isinstance(corpus, Corpus) else None
         plan = _memory.plan(
             memory,
             num_threads,
-            whole_documents=recipe.pattern is None or (is_file and corpus.has_records),
-            dictionaries=corpus.num_dictionaries if is_file else 0,
+            whole_documents=recipe.pattern is None or (files is not None and files.has_records),
+            dictionaries=0 if files is None else files.num_dictionaries,
         )
         limit, num_threads, batch_bytes = plan.limit, plan.num_threads, plan.batch_bytes
     return count_within(

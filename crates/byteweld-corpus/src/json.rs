@@ -64,10 +64,11 @@ fn code_point(text: &[u8]) -> (u32, usize) {
         u32::from_str_radix(digits, 16).ok()
     };
     let first = unit(0).unwrap_or(0xFFFD);
-    if (0xD800..0xDC00).contains(&first) && text.get(4..6) == Some(b"\\u") {
-        if let Some(second @ 0xDC00..0xE000) = unit(6) {
-            return (0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00), 10);
-        }
+    if (0xD800..0xDC00).contains(&first)
+        && text.get(4..6) == Some(b"\\u")
+        && let Some(second @ 0xDC00..0xE000) = unit(6)
+    {
+        return (0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00), 10);
     }
     (first, 4)
 }

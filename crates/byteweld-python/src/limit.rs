@@ -165,6 +165,7 @@ pub(crate) fn core_error(error: byteweld_spill::Error) -> Error {
     match error {
         byteweld_spill::Error::Overflow(message) => Error::Overflow(message),
         byteweld_spill::Error::Memory(message) => Error::Memory(message),
+        byteweld_spill::Error::OutOfMemory { bytes } => Error::OutOfMemory { bytes },
         byteweld_spill::Error::Interrupted => Error::Interrupted,
         other => Error::Source(Box::new(other)),
     }
