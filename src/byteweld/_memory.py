@@ -144,11 +144,23 @@ class Plan(NamedTuple):
     batch_bytes: int  # documents that Python passes to the engine at once
 
 
-def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = False) -> Plan:
+def plan(
+    memory: Memory,
+    num_threads: int | None,
+    *,
+    whole_documents: bool = False,
+    dictionaries: int = 0,
+) -> Plan:
     """Divide a budget; raise if it is too small.
 
-    `whole_documents`: there is no pattern to split documents, so each must fit in memory whole. The
-    default number of threads is that of the processors, or fewer if the budget is too small.
+    The default number of threads is that of the processors, or fewer if the budget is too small.
+
+    Args:
+        memory: the budget.
+        num_threads: the number of threads.
+        whole_documents: documents must fit in memory whole: they are JSON records, or there is no
+            pattern to split them.
+        dictionaries: how many dictionaries of compressed files there are at once.
     """
     budget = parse_memory(memory)
     resident = resident_bytes()
@@ -179,20 +191,32 @@ def plan(memory: Memory, num_threads: int | None, *, whole_documents: bool = Fal
         )
     available = rest(max(threads, 1))
     buffers = available // 4 if whole_documents else available // 16
-    tables = available - buffers
-    text_bytes = buffers // max(threads, 1) // 2  # a growing buffer exists twice while it is copied
+    dictionary = available // 4 if dictionaries else available // 16
+    tables = available - buffers - dictionary
+    # A growing buffer exists twice while it is copied.
+    text_bytes = buffers // max(threads, 1) // 2
     limit = memory_limit(
         table_bytes=tables // max(threads, 1),
         text_bytes=text_bytes,
         # Merging holds two of the longest pre-tokens to compare, and one to write.
         merge_bytes=min(tables, max(_MAX_MERGE_BYTES, 4 * text_bytes)),
         keep_bytes=available // 4,
+        # One in the reader and one with each thread.
+        record_bytes=buffers // (max(threads, 1) + 1) // 2,
+        # A growing dictionary exists one and a half times while it is copied.
+        dictionary_bytes=dictionary // max(dictionaries, 1) * 2 // 3,
     )
     return Plan(limit, threads, min(8 << 20, max(buffers // 8, 1 << 16)))
 
 
 def memory_limit(
-    *, table_bytes: int, text_bytes: int, merge_bytes: int, keep_bytes: int
+    *,
+    table_bytes: int,
+    text_bytes: int,
+    merge_bytes: int,
+    keep_bytes: int,
+    record_bytes: int,
+    dictionary_bytes: int,
 ) -> _native.MemoryLimit:
     """Make a limit that spills to TMPDIR.
 
@@ -204,6 +228,8 @@ def memory_limit(
         text_bytes=text_bytes,
         merge_bytes=merge_bytes,
         keep_bytes=keep_bytes,
+        record_bytes=record_bytes,
+        dictionary_bytes=dictionary_bytes,
     )
 
 

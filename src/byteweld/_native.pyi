@@ -68,6 +68,8 @@ class MemoryLimit:
         text_bytes: int,
         merge_bytes: int,
         keep_bytes: int,
+        record_bytes: int,
+        dictionary_bytes: int,
     ) -> MemoryLimit: ...
     def can_keep(self, distinct: int, distinct_bytes: int) -> bool: ...
 

@@ -361,7 +361,13 @@ def count_corpus(
     """
     limit, batch_bytes = None, _BATCH_BYTES
     if memory is not None:
-        plan = _memory.plan(memory, num_threads, whole_documents=recipe.pattern is None)
+        files = corpus if isinstance(corpus, Corpus) else None
+        plan = _memory.plan(
+            memory,
+            num_threads,
+            whole_documents=recipe.pattern is None or (files is not None and files.has_records),
+            dictionaries=0 if files is None else files.num_dictionaries,
+        )
         limit, num_threads, batch_bytes = plan.limit, plan.num_threads, plan.batch_bytes
     return count_within(
         limit, corpus, recipe, num_threads=num_threads, progress=progress, batch_bytes=batch_bytes

@@ -23,11 +23,14 @@ limits = st.builds(
     text_bytes=st.just(1 << 20),
     merge_bytes=st.sampled_from([300_000, 400_000, 4 << 20]),
     keep_bytes=st.sampled_from([0, 0, 5_000, 1 << 20]),
+    record_bytes=st.just(1 << 20),
+    dictionary_bytes=st.just(1 << 20),
 )
 
 
 def tiny(**changes):
-    sizes = {"table_bytes": 20_000, "text_bytes": 1 << 20, "merge_bytes": 1 << 20, "keep_bytes": 0}
+    names = ("text_bytes", "merge_bytes", "record_bytes", "dictionary_bytes")
+    sizes = {"table_bytes": 20_000, "keep_bytes": 0} | dict.fromkeys(names, 1 << 20)
     return memory_limit(**sizes | changes)
 
 

@@ -397,7 +397,14 @@ def test_an_invalid_row_is_named(saved, change, message):
     assert error.path == str(file)
     with pytest.raises(FormatError, match=message):
         Counts.load(folder)
-    limit = memory_limit(table_bytes=0, text_bytes=0, merge_bytes=1 << 20, keep_bytes=0)
+    limit = memory_limit(
+        table_bytes=0,
+        text_bytes=0,
+        merge_bytes=1 << 20,
+        keep_bytes=0,
+        record_bytes=0,
+        dictionary_bytes=0,
+    )
     with pytest.raises(FormatError, match=message):  # the same when the rows go to disk
         counts_files.read_folder(counts_files.open_folder(folder), limit)
 

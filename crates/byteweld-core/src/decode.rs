@@ -4,7 +4,8 @@
 //! copying a variable length is a call. So 16 bytes are copied for any short token, and the next
 //! token overwrites the excess.
 
-use crate::error::{Error, Result, reserve};
+use crate::error::{Error, Result};
+use crate::reserve::reserve;
 use crate::watch::Watch;
 
 /// Ids may be sparse, but the table, as long as the highest id, must stay in proportion to the

@@ -15,8 +15,6 @@ pub enum Error {
     Overflow(String),
     /// The memory budget is too small.
     Memory(String),
-    /// The system has no memory for so many more bytes.
-    OutOfMemory(usize),
     /// A byte of a document is not in the alphabet.
     ForbiddenByte {
         /// The byte.
@@ -53,6 +51,11 @@ pub enum Error {
     UnknownId(u32),
     /// The source of documents failed with this error.
     Source(Box<dyn std::error::Error + Send + Sync>),
+    /// The system has no more memory.
+    OutOfMemory {
+        /// How many bytes could not be allocated.
+        bytes: usize,
+    },
     /// The caller requested a stop.
     Interrupted,
 }
@@ -89,27 +92,12 @@ impl fmt::Display for Error {
                 "character {character:?} at byte {offset} is not in the alphabet, and the \
                  vocabulary has no unk token"
             ),
-            Error::OutOfMemory(bytes) => write!(f, "cannot allocate {bytes} bytes"),
             Error::UnknownId(id) => write!(f, "id {id} is not in the vocabulary"),
             Error::Source(error) => write!(f, "{error}"),
+            Error::OutOfMemory { bytes } => write!(f, "cannot allocate {bytes} bytes"),
             Error::Interrupted => f.write_str("interrupted"),
         }
     }
 }
 
 impl std::error::Error for Error {}
-
-/// Makes room for more items, as `Vec::reserve` does, but fails where that would end the process.
-#[inline]
-pub fn reserve<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
-    if more <= list.capacity() - list.len() {
-        return Ok(());
-    }
-    grow(list, more)
-}
-
-#[cold]
-fn grow<T>(list: &mut Vec<T>, more: usize) -> Result<()> {
-    let bytes = more.saturating_mul(size_of::<T>());
-    list.try_reserve(more).map_err(|_| Error::OutOfMemory(bytes))
-}

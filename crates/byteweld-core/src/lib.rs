@@ -18,6 +18,7 @@ pub mod error;
 mod huge;
 mod prefetch;
 pub mod pretoken;
+mod reserve;
 pub mod rewrite;
 pub mod specials;
 pub mod table;

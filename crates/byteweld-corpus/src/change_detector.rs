@@ -36,6 +36,16 @@ impl ChangeDetector {
         Arc::clone(&self.file)
     }
 
+    /// Whether this is a regular file, which can be read twice.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    /// The same file, to be read a second time.
+    pub(crate) fn again(&self) -> Self {
+        Self { file: Arc::clone(&self.file), opened: self.opened }
+    }
+
     /// The buffer size: one byte more than the file, to reach its end, and at most `max_bytes`. So
     /// millions of small files do not allocate millions of large buffers.
     pub(crate) fn buffer_bytes(&self, max_bytes: usize) -> usize {

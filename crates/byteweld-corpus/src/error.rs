@@ -23,6 +23,21 @@ pub enum Error {
         /// What was found, what was expected, what to do.
         message: String,
     },
+    /// Something that must be in memory at once is larger than its limit.
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1, for formats with lines.
+        line: Option<u64>,
+        /// What was found, what was expected, what to do.
+        message: String,
+        /// Whether the limit follows from a memory budget.
+        is_budget: bool,
+    },
+    /// The system has no more memory.
+    OutOfMemory,
+    /// The caller requested a stop.
+    Interrupted,
 }
 
 /// The crate's result.
@@ -32,12 +47,16 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            Error::Content { path, line: Some(line), message } => {
-                write!(f, "{}:{line}: {message}", path.display())
+            Error::Content { path, line, message }
+            | Error::TooLarge { path, line, message, .. } => {
+                write!(f, "{}", path.display())?;
+                if let Some(line) = line {
+                    write!(f, ":{line}")?;
+                }
+                write!(f, ": {message}")
             }
-            Error::Content { path, line: None, message } => {
-                write!(f, "{}: {message}", path.display())
-            }
+            Error::OutOfMemory => f.write_str("not enough memory to read the corpus"),
+            Error::Interrupted => f.write_str("interrupted"),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use byteweld_corpus::{Error, OnError, Options, ReadStatus, Reader, Unit};
+use byteweld_corpus::{Error, Limits, OnError, Options, ReadStatus, Reader, Unit};
 
 fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -21,7 +21,7 @@ fn file(folder: &str, name: &str, bytes: &[u8]) -> PathBuf {
 }
 
 fn options(unit: Unit, on_error: OnError) -> Options {
-    Options { unit, field: "text".to_owned(), on_error }
+    Options { unit, field: "text".to_owned(), on_error, limits: Limits::default() }
 }
 
 fn documents(path: &Path, unit: Unit, on_error: OnError) -> Result<Vec<String>, Error> {

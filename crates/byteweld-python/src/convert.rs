@@ -54,6 +54,14 @@ pub(crate) fn import_numpy(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
+/// A `bytes` object; MemoryError if it cannot be allocated, where `PyBytes::new` panics.
+pub(crate) fn new_bytes<'py>(py: Python<'py>, content: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, content.len(), |bytes| {
+        bytes.copy_from_slice(content);
+        Ok(())
+    })
+}
+
 /// Reads ids from a numpy array or any sequence of integers.
 pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
     // Lists first: checking for an array imports numpy.

@@ -1,15 +1,17 @@
 //! `Documents`: reads documents from files, for Python and for counting.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use byteweld_core::counts::{DocumentSource, ReadStatus};
-use byteweld_corpus::{OnError, Options, Reader, Unit};
+use byteweld_corpus::{Limits, OnError, Options, Reader, Unit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::convert::new_bytes;
 use crate::error::raise_corpus;
+use crate::limit::Signals;
 use crate::names::ByName;
 
 /// Whether a file that starts with these bytes is compressed.
@@ -26,7 +28,7 @@ pub(crate) fn decompress<'py>(
     limit: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     match py.detach(|| byteweld_corpus::decompress(data, limit)) {
-        Ok(content) => Ok(PyBytes::new(py, &content)),
+        Ok(content) => new_bytes(py, &content),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
     }
 }
@@ -39,7 +41,7 @@ pub(crate) fn decompress_head<'py>(
     size: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     match py.detach(|| byteweld_corpus::decompress_head(data, size)) {
-        Ok(head) => Ok(PyBytes::new(py, &head)),
+        Ok(head) => new_bytes(py, &head),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
     }
 }
@@ -50,6 +52,7 @@ pub(crate) fn options(
     separator: Option<Vec<u8>>,
     field: String,
     on_error: ByName<OnError>,
+    limits: Limits,
 ) -> PyResult<Options> {
     let unit = match separator {
         Some(separator) if separator.is_empty() => {
@@ -58,7 +61,7 @@ pub(crate) fn options(
         Some(separator) => Unit::Separator(separator),
         None => unit.0,
     };
-    Ok(Options { unit, field, on_error: on_error.0 })
+    Ok(Options { unit, field, on_error: on_error.0, limits })
 }
 
 /// Adapts a reader to the engine's source of documents.
@@ -100,8 +103,8 @@ impl Documents {
         field: String,
         on_error: ByName<OnError>,
     ) -> PyResult<Self> {
-        let reader = Reader::new(files, options(unit, separator, field, on_error)?);
-        Ok(Self { reader: Mutex::new(reader) })
+        let options = options(unit, separator, field, on_error, Limits::default())?;
+        Ok(Self { reader: Mutex::new(Reader::new(files, options)) })
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -109,14 +112,18 @@ impl Documents {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let signals = Signals::new();
+        let watched = Arc::clone(&signals);
         let document = py.detach(|| {
             let mut reader = self.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            reader.set_interrupt(move || watched.is_stopped());
             let mut document = Vec::new();
             reader.next_document(&mut document).map(|found| found.then_some(document))
         });
         match document {
-            Ok(document) => Ok(document.map(|bytes| PyBytes::new(py, &bytes))),
-            Err(error) => Err(raise_corpus(py, error)),
+            Ok(Some(bytes)) => new_bytes(py, &bytes).map(Some),
+            Ok(None) => Ok(None),
+            Err(error) => Err(signals.cause(raise_corpus(py, error))),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyOverflowError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -46,6 +46,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             with_position(py, "CorpusError", &message, path, offset)?
         }
         Error::Memory(_) => with_message(py, "BudgetError", &message)?,
+        Error::OutOfMemory { .. } => PyMemoryError::new_err(message),
         Error::Source(source) => match source.downcast::<byteweld_corpus::Error>() {
             Ok(error) => return corpus(py, *error),
             Err(other) => match other.downcast::<byteweld_spill::Error>() {
@@ -53,8 +54,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
                 Err(other) => with_message(py, "NativeError", &other.to_string())?,
             },
         },
-        // Normally a signal handler or a callback has already raised; this is the fallback.
-        Error::Interrupted => PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(())),
+        Error::Interrupted => interrupted(py),
     })
 }
 
@@ -69,10 +69,21 @@ pub(crate) fn raise_corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyE
     corpus(py, error).unwrap_or_else(|failure| failure)
 }
 
+/// Normally a signal handler or a callback has already raised; this is the fallback.
+fn interrupted(py: Python<'_>) -> PyErr {
+    PyErr::take(py).unwrap_or_else(|| PyKeyboardInterrupt::new_err(()))
+}
+
 fn corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyResult<PyErr> {
     match error {
         byteweld_corpus::Error::Io { path, error } => system(py, &path, &error),
-        byteweld_corpus::Error::Content { path, line, message } => {
+        byteweld_corpus::Error::TooLarge { is_budget: true, .. } => {
+            with_message(py, "BudgetError", &error.to_string())
+        }
+        byteweld_corpus::Error::OutOfMemory => Ok(PyMemoryError::new_err(error.to_string())),
+        byteweld_corpus::Error::Interrupted => Ok(interrupted(py)),
+        byteweld_corpus::Error::Content { path, line, message }
+        | byteweld_corpus::Error::TooLarge { path, line, message, .. } => {
             let position = match line {
                 Some(line) => format!("{}:{line}", path.display()),
                 None => path.display().to_string(),

@@ -5,10 +5,12 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use byteweld_core::Error;
 use byteweld_core::counts as core;
+use byteweld_corpus::Limits;
 use byteweld_spill::{MergeOptions, PARTS, Runs, Spool, part_of};
 use pyo3::prelude::*;
 
@@ -29,20 +31,32 @@ pub(crate) struct MemoryLimit {
     pub(crate) text_bytes: usize,
     merge_bytes: usize,
     pub(crate) keep_bytes: usize,
+    record_bytes: usize,
+    dictionary_bytes: usize,
 }
 
 #[pymethods]
 impl MemoryLimit {
     #[new]
-    #[pyo3(signature = (folder, *, table_bytes, text_bytes, merge_bytes, keep_bytes))]
+    #[pyo3(signature = (folder, *, table_bytes, text_bytes, merge_bytes, keep_bytes, record_bytes, dictionary_bytes))]
     fn new(
         folder: PathBuf,
         table_bytes: usize,
         text_bytes: usize,
         merge_bytes: usize,
         keep_bytes: usize,
+        record_bytes: usize,
+        dictionary_bytes: usize,
     ) -> Self {
-        Self { folder, table_bytes, text_bytes, merge_bytes, keep_bytes }
+        Self {
+            folder,
+            table_bytes,
+            text_bytes,
+            merge_bytes,
+            keep_bytes,
+            record_bytes,
+            dictionary_bytes,
+        }
     }
 
     /// Whether counts of this many distinct pre-tokens and bytes may stay in memory.
@@ -54,6 +68,15 @@ impl MemoryLimit {
             _ => false,
         }
     }
+}
+
+/// What reading may hold in memory at once.
+pub(crate) fn reading_limits(limit: Option<&MemoryLimit>) -> Limits {
+    limit.map_or_else(Limits::default, |limit| Limits {
+        record_bytes: limit.record_bytes,
+        dictionary_bytes: limit.dictionary_bytes,
+        is_budget: true,
+    })
 }
 
 /// A new temporary file, in the limit's folder.
@@ -142,8 +165,46 @@ pub(crate) fn core_error(error: byteweld_spill::Error) -> Error {
     match error {
         byteweld_spill::Error::Overflow(message) => Error::Overflow(message),
         byteweld_spill::Error::Memory(message) => Error::Memory(message),
+        byteweld_spill::Error::OutOfMemory { bytes } => Error::OutOfMemory { bytes },
         byteweld_spill::Error::Interrupted => Error::Interrupted,
         other => Error::Source(Box::new(other)),
+    }
+}
+
+/// Checks signals for code that runs on several threads. Python handles signals on its main thread
+/// only, so the caller's thread checks, and the others see whether it stopped.
+pub(crate) struct Signals {
+    caller: ThreadId,
+    watch: Mutex<Watch>,
+    stopped: AtomicBool,
+}
+
+impl Signals {
+    /// Signals that the current thread checks.
+    pub(crate) fn new() -> Arc<Self> {
+        let caller = std::thread::current().id();
+        Arc::new(Self { caller, watch: Mutex::default(), stopped: AtomicBool::new(false) })
+    }
+
+    /// Checks signals and calls `report` if the interval has passed; only on the caller's thread.
+    pub(crate) fn go_on(&self, report: impl FnOnce(Python<'_>) -> PyResult<()>) -> ControlFlow<()> {
+        let answer = self.watch.lock().unwrap_or_else(PoisonError::into_inner).go_on(report);
+        if answer.is_break() {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// Whether to stop; on any thread.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+            || (std::thread::current().id() == self.caller && self.go_on(|_| Ok(())).is_break())
+    }
+
+    /// The exception that Python raised, if any; otherwise `error`.
+    pub(crate) fn cause(&self, error: PyErr) -> PyErr {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        watch.failure.take().unwrap_or(error)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use byteweld_core::train::{self as core, KnownMerge, Options, Stop, TieBreak};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::convert::threads;
@@ -59,8 +59,7 @@ pub(crate) fn train(
             let outcome = Python::attach(|py| {
                 py.check_signals()?;
                 let Some(call) = &progress else { return Ok(()) };
-                let new: Vec<LearnedMerge> = merges[reported..].iter().map(as_tuple).collect();
-                call.call1(py, (new,)).map(drop)
+                call.call1(py, (as_tuples(&merges[reported..])?,)).map(drop)
             });
             reported = merges.len();
             match outcome {
@@ -82,9 +81,12 @@ pub(crate) fn train(
         Stop::NoPairs => "no pairs",
         Stop::MinFrequency => "min frequency",
     };
-    Ok((trained.merges.iter().map(as_tuple).collect(), stop, trained.first_tokens))
+    Ok((as_tuples(&trained.merges)?, stop, trained.first_tokens))
 }
 
-fn as_tuple(merge: &core::LearnedMerge) -> LearnedMerge {
-    (merge.left, merge.right, merge.new, merge.count, merge.removed)
+fn as_tuples(merges: &[core::LearnedMerge]) -> PyResult<Vec<LearnedMerge>> {
+    let mut tuples = Vec::new();
+    tuples.try_reserve_exact(merges.len()).map_err(|_| PyMemoryError::new_err(()))?;
+    tuples.extend(merges.iter().map(|m| (m.left, m.right, m.new, m.count, m.removed)));
+    Ok(tuples)
 }

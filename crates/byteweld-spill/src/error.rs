@@ -23,6 +23,11 @@ pub enum Error {
     Overflow(String),
     /// The memory budget is too small for two pre-tokens.
     Memory(String),
+    /// The system has no more memory.
+    OutOfMemory {
+        /// How many bytes could not be allocated.
+        bytes: usize,
+    },
     /// The caller requested a stop.
     Interrupted,
 }
@@ -42,9 +47,17 @@ impl fmt::Display for Error {
                 folder.display()
             ),
             Error::Overflow(message) | Error::Memory(message) => f.write_str(message),
+            Error::OutOfMemory { bytes } => write!(f, "cannot allocate {bytes} bytes"),
             Error::Interrupted => f.write_str("interrupted"),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+/// Reserves space for `more` values.
+#[inline]
+pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    let bytes = more.saturating_mul(size_of::<T>());
+    values.try_reserve(more).map_err(|_| Error::OutOfMemory { bytes })
+}

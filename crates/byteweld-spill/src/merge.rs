@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::PARTS;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, reserve};
 use crate::section::{MIN_BUFFER_BYTES, Reader, Section, Writer};
 use crate::sorted_counts::SortedCounts;
 use crate::spool::{CHUNK_BYTES, Spool};
@@ -224,6 +224,8 @@ impl<'s> MergeCursor<'s> {
         for (spool, section) in sections {
             let mut reader = Reader::new(spool, section, 0, buffer_bytes);
             if reader.next()? {
+                reserve(&mut heap, 1)?;
+                reserve(&mut readers, 1)?;
                 heap.push(readers.len());
                 readers.push(reader);
             }
@@ -241,6 +243,7 @@ impl<'s> MergeCursor<'s> {
         let Some(&first) = self.heap.first() else { return Ok(None) };
         let reader = &self.readers[first];
         self.key.clear();
+        reserve(&mut self.key, reader.key().len())?;
         self.key.extend_from_slice(reader.key());
         let mut sum = reader.count();
         self.advance()?;

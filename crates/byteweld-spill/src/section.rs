@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Result, reserve};
 use crate::spool::{CHUNK_BYTES, Spool};
 
 /// The maximum length of a varint.
@@ -67,7 +67,7 @@ impl Section {
         spool.release(&self.chunks);
     }
 
-    fn add(&mut self, start: u64, key: &[u8], count: u64, record: usize) {
+    fn add(&mut self, start: u64, key: &[u8], count: u64, record: usize) -> Result<()> {
         self.longest = self.longest.max(record);
         self.distinct += 1;
         self.distinct_bytes += key.len() as u64;
@@ -75,6 +75,7 @@ impl Section {
         self.total_bytes += key.len() as u128 * u128::from(count);
         let is_far = self.starts.last().is_none_or(|last| start - last >= self.stride);
         if is_far {
+            reserve(&mut self.starts, 1)?;
             self.starts.push(start);
         }
         if self.starts.len() > MAX_STARTS {
@@ -85,6 +86,7 @@ impl Section {
             });
             self.stride *= 2;
         }
+        Ok(())
     }
 }
 
@@ -102,7 +104,7 @@ impl Writer {
     /// Starts a section.
     pub fn new(spool: Arc<Spool>) -> Self {
         let section = Section { stride: MIN_STRIDE_BYTES, ..Section::default() };
-        Self { spool, section, buffer: Vec::with_capacity(CHUNK_BYTES) }
+        Self { spool, section, buffer: Vec::new() }
     }
 
     /// Adds a pre-token; the count must not be 0.
@@ -112,8 +114,7 @@ impl Writer {
         self.push_bytes(key)?;
         self.push_varint(count)?;
         let record = (self.section.bytes - start) as usize;
-        self.section.add(start, key, count, record);
-        Ok(())
+        self.section.add(start, key, count, record)
     }
 
     /// Ends the section.
@@ -142,6 +143,9 @@ impl Writer {
         self.section.bytes += bytes.len() as u64;
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.buffer.len()));
+            if self.buffer.capacity() < CHUNK_BYTES {
+                reserve(&mut self.buffer, CHUNK_BYTES)?; // a whole chunk, when it is first needed
+            }
             self.buffer.extend_from_slice(now);
             bytes = later;
             if self.buffer.len() == CHUNK_BYTES {
@@ -153,6 +157,7 @@ impl Writer {
 
     fn write_chunk(&mut self) -> Result<()> {
         let chunk = self.spool.allocate();
+        reserve(&mut self.section.chunks, 1)?;
         self.section.chunks.push(chunk);
         self.spool.write(chunk, &self.buffer)?;
         self.buffer.clear();
@@ -168,6 +173,8 @@ pub struct Reader<'s> {
     section: &'s Section,
     /// Bytes read; those before `start` are consumed.
     buffer: Vec<u8>,
+    /// The usual size of the buffer.
+    buffer_bytes: usize,
     start: usize,
     end: usize,
     /// The offset in the section of the end of the buffer.
@@ -183,7 +190,8 @@ impl<'s> Reader<'s> {
         let bytes = rest.min(buffer_bytes.max(MIN_BUFFER_BYTES) as u64) as usize;
         let position = offset.min(section.bytes);
         let (start, end, count) = (0, 0, 0);
-        Self { spool, section, buffer: vec![0; bytes], start, end, position, key: 0..0, count }
+        let (buffer, key) = (Vec::new(), 0..0);
+        Self { spool, section, buffer, buffer_bytes: bytes, start, end, position, key, count }
     }
 
     /// Advances to the next record; false at the end.
@@ -252,7 +260,10 @@ impl<'s> Reader<'s> {
         (self.start, self.end) = (0, self.end - self.start);
         let remaining = self.end as u64 + (self.section.bytes - self.position);
         let needed = remaining.min(min_bytes as u64) as usize;
+        let needed = needed.max(self.buffer_bytes);
         if needed > self.buffer.len() {
+            let more = needed - self.buffer.len();
+            reserve(&mut self.buffer, more)?;
             self.buffer.resize(needed, 0);
         }
         while self.end < self.buffer.len() && self.position < self.section.bytes {

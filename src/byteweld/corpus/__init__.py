@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from byteweld._native import Documents
-from byteweld.corpus._files import FOLDER_EXTENSIONS, Source, extensions, file_size, find_files
+from byteweld.corpus._files import (
+    DICTIONARY_SUFFIXES,
+    FOLDER_EXTENSIONS,
+    RECORD_EXTENSIONS,
+    Source,
+    extension_of,
+    extensions,
+    file_size,
+    find_files,
+)
 from byteweld.errors import CorpusError, check_text
 
 __all__ = [
@@ -101,6 +110,23 @@ class Corpus:
     def total_bytes(self) -> int:
         """Size of all files on disk; a file that has vanished counts as 0."""
         return sum(map(file_size, self.files))
+
+    @property
+    def has_records(self) -> bool:
+        """Whether a document must be held in memory: a JSON record, or one that may be skipped."""
+        return self.reading.on_error == "skip" or any(
+            extension in RECORD_EXTENSIONS for extension in map(extension_of, self._names())
+        )
+
+    @property
+    def num_dictionaries(self) -> int:
+        """Number of dictionaries in memory at once, to decompress the files; two to skip."""
+        if not any(name.endswith(DICTIONARY_SUFFIXES) for name in self._names()):
+            return 0
+        return 2 if self.reading.on_error == "skip" else 1
+
+    def _names(self) -> Iterator[str]:
+        return (os.path.basename(file).lower() for file in self.files)  # noqa: PTH119 (there may be millions)
 
     def documents(self) -> Iterator[bytes]:
         """Iterate over the documents, reading the files as needed."""

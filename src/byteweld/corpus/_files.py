@@ -13,6 +13,9 @@ from byteweld._files import COMPRESSED_SUFFIXES
 
 # The files that are read in a folder, unless `ext` or the recipe says otherwise.
 FOLDER_EXTENSIONS = (".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson")
+# JSON lines, and compressed files that are read with a dictionary of up to hundreds of megabytes.
+RECORD_EXTENSIONS = (".jsonl", ".ndjson")
+DICTIONARY_SUFFIXES = (".zst", ".xz")
 _GLOB_CHARACTERS = frozenset("*?[")
 # Longer strings cannot be paths, and the file system would refuse them with a raw OSError.
 _MAX_PATH_BYTES = 4096
@@ -114,7 +117,7 @@ def _walk(folder: Path, wanted: frozenset[str], skipped: Counter[str]) -> list[P
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
                 elif _has_content(entry):
-                    extension = _extension(entry.name)
+                    extension = extension_of(entry.name)
                     if not wanted or extension in wanted:
                         found.append(entry.path)
                     else:
@@ -131,7 +134,7 @@ def _has_content(entry: os.DirEntry[str]) -> bool:
     return stat.S_ISREG(state.st_mode) and state.st_size > 0
 
 
-def _extension(name: str) -> str:
+def extension_of(name: str) -> str:
     """Return the extension of the uncompressed file: `.jsonl` for `a.jsonl.zst`."""
     lowered = name.lower()
     for suffix in COMPRESSED_SUFFIXES:

@@ -115,7 +115,7 @@ impl<'t> Batch<'t> {
                 if !self.table.entries().is_empty() {
                     self.table.spill(&*limit.spill)?;
                 }
-                Ok(self.table.reset(entries, long, limit.table_bytes))
+                self.table.reset(entries, long, limit.table_bytes)
             }
             _ => Ok(true),
         }

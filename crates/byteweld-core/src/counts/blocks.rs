@@ -6,9 +6,12 @@ use std::ops::Range;
 
 use super::counter::CountOptions;
 use crate::error::{Error, Result};
+use crate::reserve::{append, push};
 
 /// The approximate size of a block.
 const BLOCK_BYTES: usize = 1 << 20;
+/// A buffer that grew larger is not kept for the next block.
+const MAX_KEPT_BYTES: usize = 4 * BLOCK_BYTES;
 /// The maximum number of pieces in a block.
 const MAX_BLOCK_PIECES: usize = 1 << 16;
 
@@ -95,7 +98,7 @@ impl<'s> SourceReader<'s> {
         let prefix = path.map_or(String::new(), |path| format!("{path}: "));
         Error::Memory(format!(
             "{prefix}a text of more than {bytes} bytes cannot be cut and does not fit in the memory \
-             budget; use a larger budget, a pattern, or shorter documents"
+             budget (1 GiB if there is none); use a larger budget, a pattern, or shorter documents"
         ))
     }
 }
@@ -105,6 +108,9 @@ impl BlockReader for SourceReader<'_> {
 
     fn fill(&mut self, block: &mut OwnedBlock, options: &CountOptions<'_>) -> Result<()> {
         block.bytes.clear();
+        if block.bytes.capacity() > MAX_KEPT_BYTES {
+            block.bytes = Vec::new(); // a long record, whose memory others may need
+        }
         block.ends.clear();
         std::mem::swap(&mut block.bytes, &mut self.pending);
         let mut piece_start = 0;
@@ -129,16 +135,16 @@ impl BlockReader for SourceReader<'_> {
                         continue;
                     }
                     let cut = cut.unwrap_or(piece_start);
-                    self.pending.extend_from_slice(&block.bytes[cut..]);
+                    append(&mut self.pending, &block.bytes[cut..])?;
                     block.bytes.truncate(cut);
                     if cut > piece_start {
-                        block.ends.push(cut);
+                        push(&mut block.ends, cut)?;
                     }
                     return Ok(());
                 }
                 ReadStatus::DocumentEnd => {
                     piece_start = block.bytes.len();
-                    block.ends.push(piece_start);
+                    push(&mut block.ends, piece_start)?;
                     if piece_start >= BLOCK_BYTES || block.ends.len() >= MAX_BLOCK_PIECES {
                         return Ok(());
                     }
@@ -146,7 +152,7 @@ impl BlockReader for SourceReader<'_> {
                 ReadStatus::CorpusEnd => {
                     self.ended = true;
                     if block.bytes.len() > piece_start {
-                        block.ends.push(block.bytes.len());
+                        push(&mut block.ends, block.bytes.len())?;
                     }
                 }
             }
@@ -192,7 +198,7 @@ impl<'d, T: AsRef<[u8]> + Sync> BlockReader for MemoryReader<'d, T> {
                 let offset = Some((start + at) as u64);
                 return Err(Error::ForbiddenByte { byte, offset, path: None });
             }
-            block.push((document, start..end));
+            push(block, (document, start..end))?;
             taken += end - start;
             (self.next, self.offset) =
                 if end < document.len() { (self.next, end) } else { (self.next + 1, 0) };

@@ -1,6 +1,6 @@
 //! Counts the pre-tokens of documents on several threads, without holding the corpus in memory.
 //!
-//! Workers share a block reader through a mutex. Each worker fills a block with pieces of documents
+//! Workers take turns with a block reader. Each worker fills a block with pieces of documents
 //! that end at cut points (a document's end, a special token, or an offset that the pre-tokenizer
 //! proves), releases the reader, and counts the block in its own table. At the end the tables are
 //! added up in parallel, partitioned by hash. Addition is commutative, so it does not matter which
@@ -9,7 +9,8 @@
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
@@ -29,6 +30,12 @@ use crate::watch::Watch;
 const MIN_BYTES_PER_THREAD: usize = 64 << 10;
 /// The maximum number of parts of a sum, and so of threads that add up tables.
 const MAX_PARTS: usize = 64;
+
+/// The limit of text without a cut point if there is no memory limit. The next try to cut it would
+/// be at twice its length, so at most half of this is held.
+const MAX_TEXT_BYTES: usize = 2 << 30;
+/// How often a thread that waits for the reader checks whether to stop.
+const WAIT_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The options of counting.
 #[derive(Clone, Copy)]
@@ -130,7 +137,7 @@ impl Counter {
         options: &CountOptions<'_>,
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<()> {
-        let max_bytes = self.limit.as_ref().map_or(usize::MAX, |limit| limit.text_bytes);
+        let max_bytes = self.limit.as_ref().map_or(MAX_TEXT_BYTES, |limit| limit.text_bytes);
         self.count(SourceReader::new(source, max_bytes), self.threads.get(), options, progress)
     }
 
@@ -142,7 +149,8 @@ impl Counter {
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<()> {
         let shared = Shared {
-            reader: Mutex::new(reader),
+            reader: Mutex::new(Some(reader)),
+            returned: Condvar::new(),
             stop: AtomicBool::new(false),
             idle: Mutex::new(std::mem::take(&mut self.counts)),
         };
@@ -197,7 +205,9 @@ impl Counter {
 
 /// The state that workers share.
 struct Shared<F> {
-    reader: Mutex<F>,
+    /// `None` while a worker reads.
+    reader: Mutex<Option<F>>,
+    returned: Condvar,
     stop: AtomicBool,
     /// Counts that no worker is using.
     idle: Mutex<Vec<Counts>>,
@@ -212,7 +222,7 @@ impl<F: BlockReader> Shared<F> {
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<()> {
         let mut block = F::Block::default();
-        if !self.fill(&mut block, options)? {
+        if !self.fill(&mut block, options, progress)? {
             return Ok(());
         }
         let mut counts = lock(&self.idle).pop().unwrap_or_default();
@@ -225,7 +235,7 @@ impl<F: BlockReader> Shared<F> {
             if progress().is_break() {
                 return Err(Error::Interrupted);
             }
-            if !self.fill(&mut block, options)? {
+            if !self.fill(&mut block, options, progress)? {
                 break;
             }
         }
@@ -235,8 +245,14 @@ impl<F: BlockReader> Shared<F> {
     }
 
     /// Reads the next block; false at the end of the corpus.
-    fn fill(&self, block: &mut F::Block, options: &CountOptions<'_>) -> Result<bool> {
-        let mut reader = lock(&self.reader);
+    fn fill(
+        &self,
+        block: &mut F::Block,
+        options: &CountOptions<'_>,
+        progress: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<bool> {
+        let mut taken = self.take_reader(progress)?;
+        let Some(reader) = &mut taken.reader else { return Ok(false) };
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
@@ -247,6 +263,41 @@ impl<F: BlockReader> Shared<F> {
         }
         filled?;
         Ok(block.pieces().next().is_some())
+    }
+
+    /// Waits for the reader. A block may take long (a record that is skipped, an archive of nothing
+    /// but headers), so `progress` is called in the meantime.
+    fn take_reader(
+        &self,
+        progress: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<TakenReader<'_, F>> {
+        loop {
+            let mut reader = lock(&self.reader);
+            if reader.is_none() {
+                let waited = self.returned.wait_timeout(reader, WAIT_INTERVAL);
+                reader = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            if reader.is_some() {
+                return Ok(TakenReader { shared: self, reader: reader.take() });
+            }
+            drop(reader);
+            if progress().is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+    }
+}
+
+/// The reader in the hands of one worker, which returns it even if it panics.
+struct TakenReader<'s, F> {
+    shared: &'s Shared<F>,
+    reader: Option<F>,
+}
+
+impl<F> Drop for TakenReader<'_, F> {
+    fn drop(&mut self) {
+        *lock(&self.shared.reader) = self.reader.take();
+        self.shared.returned.notify_one();
     }
 }
 

@@ -21,6 +21,7 @@ pub use sorted_index::SortedIndex;
 pub use spill::{MemoryLimit, Spill};
 
 use crate::error::{Error, Result};
+use crate::reserve::reserve_exact;
 use batch::{Batch, part_of};
 use table::{CountTable, PackedKey, pack, table_bytes};
 
@@ -99,10 +100,12 @@ impl Counts {
     }
 
     /// All pre-tokens with their counts, sorted by bytes.
-    pub fn sorted(&self) -> Vec<(&[u8], u64)> {
-        let mut all: Vec<_> = self.iter().collect();
+    pub fn sorted(&self) -> Result<Vec<(&[u8], u64)>> {
+        let mut all = Vec::new();
+        reserve_exact(&mut all, self.len())?;
+        all.extend(self.iter());
         all.sort_unstable();
-        all
+        Ok(all)
     }
 
     /// The entry that an item of a [`SortedIndex`] refers to.

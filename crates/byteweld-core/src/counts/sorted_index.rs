@@ -1,6 +1,8 @@
 //! Counts in sorted order: by part, and within a part by bytes.
 
 use super::Counts;
+use crate::error::Result;
+use crate::reserve::{filled, reserve};
 
 /// The locations of all entries, in sorted order.
 pub struct SortedIndex {
@@ -12,7 +14,7 @@ pub struct SortedIndex {
 
 impl SortedIndex {
     /// Sorts counts by part and bytes.
-    pub fn new(counts: &Counts, parts: usize, part_of: impl Fn(&[u8]) -> usize) -> Self {
+    pub fn new(counts: &Counts, parts: usize, part_of: impl Fn(&[u8]) -> usize) -> Result<Self> {
         let mut starts = vec![0; parts + 1];
         for (bytes, _) in counts.iter() {
             starts[part_of(bytes) + 1] += 1;
@@ -21,7 +23,7 @@ impl SortedIndex {
             starts[part] += starts[part - 1];
         }
         let mut next = starts.clone();
-        let mut locations = vec![(0, 0); counts.len()];
+        let mut locations = filled((0, 0), counts.len())?;
         for (t, table) in (0..).zip(&counts.tables) {
             for (e, entry) in (0..).zip(table.entries()) {
                 let part = part_of(table.bytes(entry));
@@ -35,6 +37,7 @@ impl SortedIndex {
         for part in 0..parts {
             let locations = &mut locations[starts[part]..starts[part + 1]];
             keyed.clear();
+            reserve(&mut keyed, locations.len())?;
             keyed.extend(locations.iter().map(|&location| (counts.sort_key(location), location)));
             keyed.sort_unstable_by(|(a, a_location), (b, b_location)| {
                 a.cmp(b).then_with(|| counts.at(*a_location).0.cmp(counts.at(*b_location).0))
@@ -43,7 +46,7 @@ impl SortedIndex {
                 *location = *sorted;
             }
         }
-        Self { locations, starts }
+        Ok(Self { locations, starts })
     }
 
     /// The entries of one part, starting with entry `from`.

@@ -19,6 +19,7 @@ use super::overflow;
 use super::spill::Spill;
 use crate::error::{Error, Result};
 use crate::prefetch::prefetch;
+use crate::reserve::{append, failed, reserve_exact};
 
 /// The length of the longest pre-token stored in its entry.
 pub(super) const MAX_KEY_BYTES: usize = 15;
@@ -133,7 +134,8 @@ impl Default for CountTable {
             max_entries: 0,
             arena: Vec::new(),
         };
-        table.set_slots(MIN_SLOTS);
+        table.slots.resize(MIN_SLOTS, EMPTY_SLOT);
+        table.use_slots();
         table
     }
 }
@@ -265,7 +267,7 @@ impl CountTable {
             Lookup::Vacant(slot) => {
                 let (start, length) = (self.arena.len() as PackedKey, pretoken.len() as PackedKey);
                 let key = start | length << 64 | PackedKey::from(ARENA_TAG) << (8 * MAX_KEY_BYTES);
-                self.arena.extend_from_slice(pretoken);
+                append(&mut self.arena, pretoken)?;
                 self.insert(slot, hash, Entry { key: key.to_le_bytes(), count });
                 Ok(())
             }
@@ -310,11 +312,17 @@ impl CountTable {
         (self.slots.len() - 1) as u32
     }
 
-    fn set_slots(&mut self, slots: usize) {
+    fn set_slots(&mut self, slots: usize) -> Result<()> {
         self.slots = Vec::new(); // free the old slots first: both together might exceed the limit
+        self.slots.try_reserve_exact(slots).map_err(|_| failed::<u32>(slots))?;
         self.slots.resize(slots, EMPTY_SLOT);
-        self.shift = u64::BITS - slots.trailing_zeros();
-        self.max_entries = max_entries(slots);
+        self.use_slots();
+        Ok(())
+    }
+
+    fn use_slots(&mut self) {
+        self.shift = u64::BITS - self.slots.len().trailing_zeros();
+        self.max_entries = max_entries(self.slots.len());
     }
 
     /// Grows to the slots that this many entries need, and rehashes.
@@ -327,8 +335,9 @@ impl CountTable {
                 max_entries(MAX_SLOTS as usize)
             )));
         }
-        self.set_slots(slots);
-        self.entries.reserve_exact(self.max_entries - self.entries.len());
+        self.set_slots(slots)?;
+        let more = self.max_entries - self.entries.len();
+        reserve_exact(&mut self.entries, more)?;
         for index in 0..self.entries.len() {
             let hash = self.hash(&self.entries[index], hasher);
             if let Lookup::Vacant(slot) = self.find(hash, |_| false) {
@@ -452,7 +461,7 @@ impl CountTable {
 
     /// Clears the table and sizes it to use the limit fully if new entries are as long as the old
     /// ones were; false if no table within the limit can hold this many entries and long bytes.
-    pub(super) fn reset(&mut self, entries: usize, long: usize, limit: usize) -> bool {
+    pub(super) fn reset(&mut self, entries: usize, long: usize, limit: usize) -> Result<bool> {
         let mean_arena = self.arena.len().div_ceil(self.entries.len().max(1));
         (self.entries, self.slots, self.arena) = (Vec::new(), Vec::new(), Vec::new());
         let min_arena = (limit / ARENA_SHARE).max(long);
@@ -466,13 +475,13 @@ impl CountTable {
             slots *= 2;
         }
         let max = fitting(slots);
-        self.set_slots(slots);
+        self.set_slots(slots)?;
         if max < entries {
-            return false; // the table stays small, and grows if it is used
+            return Ok(false); // the table stays small, and grows if it is used
         }
         self.max_entries = max;
-        self.entries.reserve_exact(max);
-        self.arena.reserve_exact(limit.saturating_sub(footprint(slots, max, 0)));
-        true
+        reserve_exact(&mut self.entries, max)?;
+        reserve_exact(&mut self.arena, limit.saturating_sub(footprint(slots, max, 0)))?;
+        Ok(true)
     }
 }

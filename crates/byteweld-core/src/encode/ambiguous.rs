@@ -12,7 +12,8 @@ use super::merge::Scratch;
 use super::pairs::NONE;
 use super::sink::give_one;
 use super::{Encoder, Ranking, Sink};
-use crate::error::{Error, Result, reserve};
+use crate::error::{Error, Result};
+use crate::reserve::reserve;
 use crate::rewrite::AddedToken;
 
 /// Shared ids, with the two parts of each; `None` if it has none.

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::merge::Scratch;
 use super::{Allowed, Encoder};
 use crate::cut;
-use crate::error::{Result, reserve};
+use crate::error::Result;
+use crate::reserve::reserve;
 use crate::threads::run_workers_watched;
 use crate::watch::Watch;
 

@@ -28,7 +28,8 @@ use super::apart::stay_apart;
 use super::pairs::{NONE, Pairs};
 use super::trie::Trie;
 use crate::decode::TokenTable;
-use crate::error::{Result, reserve};
+use crate::error::Result;
+use crate::reserve::reserve;
 use crate::watch::Watch;
 
 /// Pre-tokens of more bytes are long.

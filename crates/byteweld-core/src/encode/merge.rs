@@ -12,7 +12,8 @@ use super::pairs::{NONE, Pairs, Ranks};
 use super::short::{SHORT, Short};
 use super::turns::Turns;
 use super::words::Words;
-use crate::error::{Result, reserve};
+use crate::error::Result;
+use crate::reserve::reserve;
 use crate::rewrite::Limits;
 use crate::watch::Watch;
 

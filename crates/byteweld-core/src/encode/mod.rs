@@ -33,8 +33,9 @@ use std::sync::{Mutex, OnceLock};
 
 use crate::cut;
 use crate::decode::TokenTable;
-use crate::error::{Error, Result, reserve};
+use crate::error::{Error, Result};
 use crate::pretoken::{Budget, Pretokenizer};
+use crate::reserve::reserve;
 use crate::rewrite::{AddedFinder, AddedToken, AddedTokens, Limits, Normalizer, SplitChain};
 use crate::specials::{Occurrence, Search, Specials};
 use crate::watch::Watch;

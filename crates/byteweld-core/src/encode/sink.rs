@@ -3,7 +3,8 @@
 use std::ops::{ControlFlow, Range};
 
 use crate::decode::TokenTable;
-use crate::error::{Result, reserve};
+use crate::error::Result;
+use crate::reserve::reserve;
 
 /// Takes tokens in order.
 pub trait Sink {

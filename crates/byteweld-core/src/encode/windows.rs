@@ -13,7 +13,8 @@ use super::Encoder;
 use super::longest::LONG;
 use super::merge::Scratch;
 use super::pairs::NONE;
-use crate::error::{Result, reserve};
+use crate::error::Result;
+use crate::reserve::reserve;
 
 /// The bytes of a window: what is needed to merge it fits the nearer caches.
 pub(super) const WINDOW: usize = 1 << 12;

@@ -8,7 +8,8 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::budget::Budget;
 use super::program::{Op, Program};
-use crate::error::{Error, reserve};
+use crate::error::Error;
+use crate::reserve::reserve;
 
 /// More open alternatives than this are too many; each takes 24 bytes.
 const MAX_OPEN: usize = 1 << 20;

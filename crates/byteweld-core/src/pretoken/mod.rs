@@ -39,7 +39,8 @@ mod wide;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use crate::error::{Result, reserve};
+use crate::error::Result;
+use crate::reserve::reserve;
 use crate::watch::Watch;
 use automaton::Automaton;
 use backtrack::Backtracker;

@@ -12,8 +12,9 @@ mod splits;
 
 use std::borrow::Cow;
 
-use crate::error::{Error, Result, reserve};
+use crate::error::{Error, Result};
 use crate::pretoken::Budget;
+use crate::reserve::reserve;
 use crate::watch::Watch;
 
 pub use added::AddedToken;

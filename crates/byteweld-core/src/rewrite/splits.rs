@@ -5,8 +5,9 @@
 use std::ops::{ControlFlow, Range};
 
 use super::{Limits, Rewritten, Writer};
-use crate::error::{Result, reserve};
+use crate::error::Result;
 use crate::pretoken::Pretokenizer;
+use crate::reserve::reserve;
 
 /// What a split does with a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use super::Options;
 use super::pairs::Pair;
 use super::tokens::{Token, Tokens};
 use crate::error::{Error, Result};
+use crate::reserve::{failed, reserve_exact};
 
 /// The known merges by rank, and their ranks by pair.
 pub(super) struct KnownMerges {
@@ -21,11 +22,12 @@ impl KnownMerges {
     /// Adds the tokens that the known merges make to `tokens`. Each merge must join existing
     /// tokens.
     pub(super) fn new(options: &Options, tokens: &mut Tokens) -> Result<Self> {
-        let mut known = KnownMerges {
-            merges: Vec::new(),
-            ranks: HashTable::with_capacity(options.known.len()),
-        };
-        let mut numbers: HashMap<u32, Token> = HashMap::with_capacity(options.known.len() + 256);
+        let mut known = KnownMerges { merges: Vec::new(), ranks: HashTable::new() };
+        let mut numbers: HashMap<u32, Token> = HashMap::new();
+        let length = options.known.len();
+        reserve_exact(&mut known.merges, length)?;
+        known.ranks.try_reserve(length, |_| 0).map_err(|_| failed::<u32>(length))?;
+        numbers.try_reserve(length + 256).map_err(|_| failed::<(u32, Token)>(length))?;
         numbers.extend(
             (0..).zip(&options.base_ids).filter_map(|(token, id)| id.map(|id| (id, token))),
         );
@@ -39,7 +41,7 @@ impl KnownMerges {
                 })
             };
             let pair = Pair::new(number(merge.left)?, number(merge.right)?);
-            let token = tokens.push_known(merge.new, pair).ok_or_else(|| {
+            let token = tokens.push_known(merge.new, pair)?.ok_or_else(|| {
                 Error::Train(format!(
                     "known merge {rank} makes a token of more than {} bytes",
                     u32::MAX

@@ -12,6 +12,7 @@ use foldhash::{HashMap, HashMapExt};
 use super::pretokens::PretokenCounts;
 use super::slots::{Slots, Symbol};
 use crate::error::{Error, Result};
+use crate::reserve::{collect, failed, reserve_exact};
 
 /// Regions are made of blocks of `1 << shift` slots, so that a shift finds the count of a position.
 /// Larger blocks make the table of counts smaller; smaller ones waste less when there are many
@@ -42,7 +43,7 @@ impl Layout {
         let mut total: u128 = 0;
         for_each(pretokens, check_interrupt, |pretoken, count| {
             if count == 0 {
-                return;
+                return Ok(());
             }
             total += pretoken.len() as u128 * u128::from(count);
             for &byte in pretoken {
@@ -50,8 +51,10 @@ impl Layout {
             }
             // A pre-token of one byte contains no pair.
             if pretoken.len() > 1 {
+                region_sizes.try_reserve(1).map_err(|_| failed::<(u64, u64)>(1))?;
                 *region_sizes.entry(count).or_insert(0) += pretoken.len() as u64 + 1;
             }
+            Ok(())
         })?;
         Ok(Layout { region_sizes, occurs, bytes: check_total(total)? })
     }
@@ -75,7 +78,7 @@ impl Layout {
         pretokens: &dyn PretokenCounts,
         check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Slots<S>> {
-        let mut regions: Vec<(u64, u64)> = self.region_sizes.into_iter().collect();
+        let mut regions: Vec<(u64, u64)> = collect(self.region_sizes.into_iter())?;
         regions.sort_unstable_by_key(|&(count, _)| std::cmp::Reverse(count));
         let size: u128 = regions.iter().map(|&(_, size)| u128::from(size)).sum();
         let shift = block_shift(size, regions.len() as u128);
@@ -89,20 +92,23 @@ impl Layout {
                 u32::MAX,
             )));
         }
-        let mut counts = Vec::with_capacity(blocks as usize);
+        let mut counts = Vec::new();
+        reserve_exact(&mut counts, blocks as usize)?;
         // The free part of each count's region.
-        let mut free: HashMap<u64, Range<usize>> = HashMap::with_capacity(regions.len());
+        let mut free: HashMap<u64, Range<usize>> = HashMap::new();
+        free.try_reserve(regions.len())
+            .map_err(|_| failed::<(u64, Range<usize>)>(regions.len()))?;
         for (count, size) in regions {
             let start = counts.len() << shift;
             free.insert(count, start..start + size as usize);
             let blocks = size.div_ceil(1 << shift) as usize;
             counts.resize(counts.len() + blocks, count);
         }
-        let mut slots = Slots::new(size as usize, counts, shift);
+        let mut slots = Slots::new(size as usize, counts, shift)?;
         let mut is_same = true;
         for_each(pretokens, check_interrupt, |pretoken, count| {
             if count == 0 || pretoken.len() < 2 {
-                return;
+                return Ok(());
             }
             match free.get_mut(&count).filter(|region| region.len() > pretoken.len()) {
                 Some(region) => {
@@ -111,6 +117,7 @@ impl Layout {
                 }
                 None => is_same = false,
             }
+            Ok(())
         })?;
         if is_same && free.values().all(Range::is_empty) {
             return Ok(slots);
@@ -123,11 +130,11 @@ impl Layout {
 fn for_each(
     pretokens: &dyn PretokenCounts,
     check_interrupt: &mut dyn FnMut() -> Result<()>,
-    mut each: impl FnMut(&[u8], u64),
+    mut each: impl FnMut(&[u8], u64) -> Result<()>,
 ) -> Result<()> {
     let mut bytes_since_check = 0;
     pretokens.for_each(&mut |pretoken, count| {
-        each(pretoken, count);
+        each(pretoken, count)?;
         bytes_since_check += pretoken.len() + 1;
         if bytes_since_check < CHECK_INTERVAL_BYTES {
             return Ok(());

@@ -51,6 +51,7 @@ mod workers;
 use std::ops::ControlFlow;
 
 use crate::error::Result;
+use crate::reserve::{collect, filled, push};
 use forbidden::Forbidden;
 use ids::Ids;
 use known::KnownMerges;
@@ -202,7 +203,7 @@ fn run<S: Symbol>(
     let bytes = layout.bytes;
     reporter.check(&merges)?;
     let slots = layout.lay_out::<S>(pretokens, &mut || reporter.check(&merges))?;
-    let mut trainer = Trainer::new(slots, bytes, options);
+    let mut trainer = Trainer::new(slots, bytes, options)?;
     reporter.check(&merges)?;
     trainer.replay(options, &mut || reporter.check(&merges))?;
     let first_tokens = trainer.tokens_left;
@@ -217,7 +218,7 @@ fn run<S: Symbol>(
             break trainer.stop_without_pairs();
         };
         let merge = trainer.merge(best, &mut ids, &mut check_interrupt)?;
-        merges.push(merge);
+        push(&mut merges, merge)?;
     };
     Ok(Trained { merges, stop, first_tokens })
 }
@@ -245,13 +246,13 @@ struct Trainer<S> {
 
 impl<S: Symbol> Trainer<S> {
     /// `bytes` is the length of the text, weighted by the counts of its pre-tokens.
-    fn new(slots: Slots<S>, bytes: u64, options: &Options) -> Self {
+    fn new(slots: Slots<S>, bytes: u64, options: &Options) -> Result<Self> {
         let reads_bytes = options.tie_break != TieBreak::SmallestIds
             || !options.reserved.is_empty()
             || !options.forbidden.is_empty();
-        let text = if reads_bytes { slots.text() } else { Vec::new() };
+        let text = if reads_bytes { slots.text()? } else { Vec::new() };
         let min_count = options.min_frequency.max(1);
-        Trainer {
+        Ok(Trainer {
             slots,
             tokens: Tokens::new(&options.base_ids, text),
             tokens_left: bytes,
@@ -264,7 +265,7 @@ impl<S: Symbol> Trainer<S> {
             forbidden: Forbidden::new(&options.forbidden),
             workers: Workers::new(options.threads),
             new_pairs: Vec::new(),
-        }
+        })
     }
 
     /// Applies the known merges to the whole text in order, as the training that learned them did.
@@ -276,7 +277,7 @@ impl<S: Symbol> Trainer<S> {
     ) -> Result<()> {
         if !options.known.is_empty() {
             let known = KnownMerges::new(options, &mut self.tokens)?;
-            let merges = known.merges().to_vec();
+            let merges = collect(known.merges().iter().copied())?;
             self.known = Some(known);
             self.floor = 1;
             self.find_pairs(check_interrupt)?;
@@ -303,13 +304,13 @@ impl<S: Symbol> Trainer<S> {
         let mut parts = self.workers.count_pairs(&self.slots, &self.tokens, check_interrupt)?;
         let (first, others) = parts.split_at_mut(1);
         let sum = &mut first[0];
-        let of_first: Vec<PairTotal> = sum.totals.iter().map(|(_, total)| *total).collect();
-        others.iter().for_each(|part| sum.absorb(part));
+        let of_first: Vec<PairTotal> = collect(sum.totals.iter().map(|(_, total)| *total))?;
+        others.iter().try_for_each(|part| sum.absorb(part))?;
         for (pair, total) in &mut sum.totals {
-            total.new_pair = self.add_new_pair(*pair, *total);
+            total.new_pair = self.add_new_pair(*pair, *total)?;
         }
         for (pair, total) in others.iter_mut().flat_map(|part| &mut part.totals) {
-            total.new_pair = sum.total(*pair).new_pair;
+            total.new_pair = sum.total(*pair)?.new_pair;
         }
         // Restore the first part's own totals. Pairs of other parts stay in it with zero
         // occurrences, because its hash table still refers to them.
@@ -324,8 +325,7 @@ impl<S: Symbol> Trainer<S> {
             &mut self.new_pairs,
             check_interrupt,
         )?;
-        self.register_new_pairs();
-        Ok(())
+        self.register_new_pairs()
     }
 
     /// Removes the next pair to merge from the queue, lowering the floor as needed.
@@ -375,7 +375,7 @@ impl<S: Symbol> Trainer<S> {
         let start = merged.positions(&positions).flatten().next().copied().unwrap_or(0);
         let length = merge.left_length + merge.right_length;
         let new = ids.assign(self.tokens.text_at(start, length))?;
-        self.tokens.push(new, start, length);
+        self.tokens.push(new, start, length)?;
 
         let removed = self.finish(workers, &merge, &merged, &positions, check_interrupt)?;
         let (left, right) = self.tokens.ids(best.pair);
@@ -398,7 +398,7 @@ impl<S: Symbol> Trainer<S> {
         positions: &[u32],
         check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<u64> {
-        let removed = self.update_counts(merge, workers.sum(merged, merge.new));
+        let removed = self.update_counts(merge, workers.sum(merged, merge.new)?)?;
         self.tokens_left -= removed;
         workers.finish(
             merge,
@@ -409,7 +409,7 @@ impl<S: Symbol> Trainer<S> {
             check_interrupt,
         )?;
         self.workers = workers;
-        self.register_new_pairs();
+        self.register_new_pairs()?;
         Ok(removed)
     }
 
@@ -424,7 +424,7 @@ impl<S: Symbol> Trainer<S> {
     /// `x = new`: the pair `(new, left)` is gone again, replaced by `(new, new)`. Two pairs are
     /// lowered needlessly, which has no effect because neither is tracked: `(new, left)` not yet,
     /// and the merged pair itself (if `left = right`) no longer.
-    fn update_counts(&mut self, merge: &Merge, neighbors: &mut Neighbors) -> u64 {
+    fn update_counts(&mut self, merge: &Merge, neighbors: &mut Neighbors) -> Result<u64> {
         let Pair { left, right } = merge.pair;
         let new = merge.new;
         let Neighbors { before, after, .. } = neighbors;
@@ -434,7 +434,7 @@ impl<S: Symbol> Trainer<S> {
             let total = &mut before.totals[x as usize];
             let broken = Pair::new(x, left);
             self.pairs.lower(broken, total.count, self.floor);
-            total.new_pair = self.add_new_pair(Pair::new(x, new), *total);
+            total.new_pair = self.add_new_pair(Pair::new(x, new), *total)?;
         }
         for &y in after.tokens.iter().filter(|&&y| y != EDGE) {
             let total = &mut after.totals[y as usize];
@@ -445,24 +445,24 @@ impl<S: Symbol> Trainer<S> {
                 made.count -= in_runs.count;
                 made.occurrences -= in_runs.occurrences;
             }
-            total.new_pair = self.add_new_pair(Pair::new(new, y), made);
+            total.new_pair = self.add_new_pair(Pair::new(new, y), made)?;
         }
-        removed
+        Ok(removed)
     }
 
     /// Allocates a new pair and returns its index; `NOT_KEPT` if it is rare or must not be
     /// merged, or if known merges are being replayed and it is not one of theirs.
-    fn add_new_pair(&mut self, pair: Pair, total: PairTotal) -> u32 {
+    fn add_new_pair(&mut self, pair: Pair, total: PairTotal) -> Result<u32> {
         let is_kept = match &self.known {
             Some(known) => known.contains(pair),
             None => self.may_merge(pair),
         };
         if total.count < self.floor || !is_kept {
-            return NOT_KEPT;
+            return Ok(NOT_KEPT);
         }
-        let positions = vec![0; total.occurrences as usize]; // filled by the workers
-        self.new_pairs.push(NewPair { pair, count: total.count, positions });
-        (self.new_pairs.len() - 1) as u32
+        let positions = filled(0, total.occurrences as usize)?; // overwritten by the workers
+        push(&mut self.new_pairs, NewPair { pair, count: total.count, positions })?;
+        Ok((self.new_pairs.len() - 1) as u32)
     }
 
     /// Whether the token made from the pair is within the maximum length and not forbidden.
@@ -476,14 +476,15 @@ impl<S: Symbol> Trainer<S> {
     }
 
     /// Starts tracking the new pairs.
-    fn register_new_pairs(&mut self) {
+    fn register_new_pairs(&mut self) -> Result<()> {
         for new_pair in self.new_pairs.drain(..) {
             let NewPair { pair, count, .. } = new_pair;
             if self.known.is_none() {
-                self.queue.push(Entry { count, pair }, &self.tokens);
+                self.queue.push(Entry { count, pair }, &self.tokens)?;
             }
-            self.pairs.insert(pair, count, new_pair.positions);
+            self.pairs.insert(pair, count, new_pair.positions)?;
         }
+        Ok(())
     }
 
     /// Why there is no pair to merge. Pairs below the minimum frequency are not tracked, so the

@@ -5,6 +5,8 @@ use super::new_pairs::PairTotal;
 use super::pairs::Pair;
 use super::slots::Merge;
 use super::tokens::{EDGE, Token};
+use crate::error::Result;
+use crate::reserve::{push, reserve};
 
 /// The neighbors on one side.
 #[derive(Default)]
@@ -16,6 +18,15 @@ pub(super) struct Side {
 }
 
 impl Side {
+    /// Grows to hold the totals of tokens up to `token`, found at up to `positions` positions.
+    fn reserve(&mut self, token: Token, positions: usize) -> Result<()> {
+        let length = token as usize + 1;
+        let more = length.saturating_sub(self.totals.len());
+        reserve(&mut self.totals, more)?;
+        self.totals.resize(length, PairTotal::default());
+        reserve(&mut self.tokens, positions.min(length))
+    }
+
     fn add(&mut self, token: Token, count: u64) {
         let total = &mut self.totals[token as usize];
         if total.occurrences == 0 {
@@ -43,10 +54,12 @@ pub(super) struct Neighbors {
 }
 
 impl Neighbors {
-    /// Grows the arrays to hold totals for tokens up to `token`.
-    pub(super) fn grow_to(&mut self, token: Token) {
-        self.before.totals.resize(token as usize + 1, PairTotal::default());
-        self.after.totals.resize(token as usize + 1, PairTotal::default());
+    /// Grows the arrays to hold totals for tokens up to `token`, and up to `positions` positions, so
+    /// that [`Neighbors::add`] does not allocate.
+    pub(super) fn reserve(&mut self, token: Token, positions: usize) -> Result<()> {
+        self.before.reserve(token, positions)?;
+        self.after.reserve(token, positions)?;
+        reserve(&mut self.around, positions)
     }
 
     pub(super) fn add(&mut self, before: Token, after: Token, count: u64) {
@@ -64,17 +77,18 @@ impl Neighbors {
     }
 
     /// Adds the neighbors found in another part of the text.
-    pub(super) fn absorb(&mut self, other: &Neighbors) {
+    pub(super) fn absorb(&mut self, other: &Neighbors) -> Result<()> {
         for (mine, theirs) in [(&mut self.before, &other.before), (&mut self.after, &other.after)] {
             for &token in &theirs.tokens {
                 let total = &mut mine.totals[token as usize];
                 if total.occurrences == 0 {
-                    mine.tokens.push(token);
+                    push(&mut mine.tokens, token)?;
                 }
                 total.count += theirs.totals[token as usize].count;
                 total.occurrences += theirs.totals[token as usize].occurrences;
             }
         }
+        Ok(())
     }
 
     /// Copies the indices of the new pairs from the sum that this is a part of.

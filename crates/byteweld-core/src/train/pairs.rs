@@ -3,6 +3,8 @@
 use hashbrown::HashTable;
 
 use super::tokens::Token;
+use crate::error::Result;
+use crate::reserve::failed;
 
 /// Two adjacent tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,9 +49,12 @@ impl PairTable {
     }
 
     /// Adds a pair that is not tracked yet.
-    pub(super) fn insert(&mut self, pair: Pair, count: u64, positions: Vec<u32>) {
+    pub(super) fn insert(&mut self, pair: Pair, count: u64, positions: Vec<u32>) -> Result<()> {
+        let hash = |entry: &PairEntry| entry.pair.hash();
+        self.entries.try_reserve(1, hash).map_err(|_| failed::<PairEntry>(self.entries.len()))?;
         let entry = PairEntry { pair, count, positions: positions.into_boxed_slice() };
-        self.entries.insert_unique(pair.hash(), entry, |entry| entry.pair.hash());
+        self.entries.insert_unique(pair.hash(), entry, hash);
+        Ok(())
     }
 
     /// Lowers the count of a pair, if it is tracked, and removes it if it falls below `floor`.

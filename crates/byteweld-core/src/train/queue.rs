@@ -8,6 +8,8 @@ use std::cmp::Ordering;
 use super::TieBreak;
 use super::pairs::Pair;
 use super::tokens::Tokens;
+use crate::error::Result;
+use crate::reserve::push;
 
 /// Children per entry. Four fill a cache line and make the heap half as deep as two would.
 const ARITY: usize = 4;
@@ -31,9 +33,9 @@ impl Queue {
         Queue { entries: Vec::new(), tie_break }
     }
 
-    pub(super) fn push(&mut self, entry: Entry, tokens: &Tokens) {
+    pub(super) fn push(&mut self, entry: Entry, tokens: &Tokens) -> Result<()> {
         let mut hole = self.entries.len();
-        self.entries.push(entry);
+        push(&mut self.entries, entry)?;
         while hole > 0 {
             let parent = (hole - 1) / ARITY;
             if !self.is_before(&entry, &self.entries[parent], tokens) {
@@ -43,6 +45,7 @@ impl Queue {
             hole = parent;
         }
         self.entries[hole] = entry;
+        Ok(())
     }
 
     /// The entry that comes first.

@@ -22,6 +22,7 @@ use super::pairs::Pair;
 use super::tokens::{EDGE, Token, Tokens};
 use crate::error::Result;
 use crate::prefetch::prefetch;
+use crate::reserve::{collect, filled};
 use crate::threads::{self, Stop};
 
 /// Work on more positions or slots than this checks for interrupts while it runs.
@@ -99,8 +100,8 @@ pub(super) struct Merge {
 
 impl<S: Symbol> Slots<S> {
     /// Creates `size` slots without text, with the counts of their blocks.
-    pub(super) fn new(size: usize, counts: Vec<u64>, shift: u32) -> Self {
-        Slots { slots: vec![S::of(EDGE); size], counts, shift }
+    pub(super) fn new(size: usize, counts: Vec<u64>, shift: u32) -> Result<Self> {
+        Ok(Slots { slots: filled(S::of(EDGE), size)?, counts, shift })
     }
 
     /// Writes a pre-token; the slots before and after it must be `EDGE`.
@@ -111,8 +112,8 @@ impl<S: Symbol> Slots<S> {
     }
 
     /// The byte of each slot, before the first merge; `EDGE` gives 0.
-    pub(super) fn text(&self) -> Vec<u8> {
-        self.slots.iter().map(|slot| slot.token() as u8).collect()
+    pub(super) fn text(&self) -> Result<Vec<u8>> {
+        collect(self.slots.iter().map(|slot| slot.token() as u8))
     }
 
     /// Divides the slots into `parts` ranges of about equal size, each starting with a token or an

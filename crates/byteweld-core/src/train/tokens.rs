@@ -7,6 +7,8 @@
 use std::cmp::Ordering;
 
 use super::pairs::Pair;
+use crate::error::Result;
+use crate::reserve::{push, reserve};
 
 /// A token's number inside the trainer.
 pub(super) type Token = u32;
@@ -49,27 +51,39 @@ impl Tokens {
     }
 
     /// Adds a learned token whose bytes start at slot `start`.
-    pub(super) fn push(&mut self, id: u32, start: u32, length: u32) {
+    pub(super) fn push(&mut self, id: u32, start: u32, length: u32) -> Result<()> {
         let prefix = prefix(self.text_at(start, length));
-        self.ids.push(id);
-        self.lengths.push(length);
-        self.starts.push(start);
-        self.prefixes.push(prefix);
+        push(&mut self.ids, id)?;
+        push(&mut self.lengths, length)?;
+        push(&mut self.starts, start)?;
+        push(&mut self.prefixes, prefix)
     }
 
     /// Adds the token that a known merge makes, which the text may not contain; `None` if it is too
     /// long.
-    pub(super) fn push_known(&mut self, id: u32, pair: Pair) -> Option<Token> {
+    pub(super) fn push_known(&mut self, id: u32, pair: Pair) -> Result<Option<Token>> {
         let token = self.next();
-        let start = u32::try_from(self.text.len()).ok()?;
-        let length = self.length(pair.left).checked_add(self.length(pair.right))?;
-        start.checked_add(length)?;
-        if start > 0 {
-            let bytes = [self.bytes(pair.left), self.bytes(pair.right)].concat();
-            self.text.extend_from_slice(&bytes);
+        let length = self.length(pair.left).checked_add(self.length(pair.right));
+        let start = u32::try_from(self.text.len()).ok();
+        let (Some(start), Some(length)) = (start, length) else { return Ok(None) };
+        if start.checked_add(length).is_none() {
+            return Ok(None);
         }
-        self.push(id, start, length);
-        Some(token)
+        if start > 0 {
+            reserve(&mut self.text, length as usize)?;
+            for part in [pair.left, pair.right] {
+                match BYTES.get(part as usize) {
+                    Some(&byte) => self.text.push(byte),
+                    None => {
+                        let start = self.starts[part as usize] as usize;
+                        let end = start + self.lengths[part as usize] as usize;
+                        self.text.extend_from_within(start..end);
+                    }
+                }
+            }
+        }
+        self.push(id, start, length)?;
+        Ok(Some(token))
     }
 
     /// The ids of the left and the right token.

@@ -10,6 +10,7 @@ use super::pairs::Pair;
 use super::slots::{BYTE_PAIR_CELLS, LONG_WORK, Merge, Slots, Symbol};
 use super::tokens::{EDGE, Token, Tokens};
 use crate::error::Result;
+use crate::reserve::{filled, reserve_exact};
 use crate::threads::{self, Stop};
 
 /// Starting a thread costs more than processing this many positions or slots.
@@ -59,24 +60,25 @@ impl Workers {
         let starts = slots.divide(merge, positions, self.parts_for(positions.len()));
         let parts = self.parts.len().max(starts.len());
         self.parts.resize_with(parts, Neighbors::default);
-        for part in &mut self.parts[..starts.len()] {
-            part.grow_to(merge.new);
+        let ends = starts.iter().skip(1).copied().chain([positions.len()]);
+        for (part, (start, end)) in self.parts.iter_mut().zip(starts.iter().zip(ends)) {
+            part.reserve(merge.new, end - start)?;
         }
         let kept = slots.merge(merge, positions, &starts, &mut self.parts, check_interrupt)?;
         Ok(Merged { starts, kept })
     }
 
     /// The neighbors in all parts together.
-    pub(super) fn sum(&mut self, merged: &Merged, new: Token) -> &mut Neighbors {
+    pub(super) fn sum(&mut self, merged: &Merged, new: Token) -> Result<&mut Neighbors> {
         let parts = &mut self.parts[..merged.starts.len()];
         if let [only] = parts {
-            return only;
+            return Ok(only);
         }
-        self.sum.grow_to(new);
+        self.sum.reserve(new, 0)?;
         for part in parts {
-            self.sum.absorb(part);
+            self.sum.absorb(part)?;
         }
-        &mut self.sum
+        Ok(&mut self.sum)
     }
 
     /// Fills the position lists of the new pairs and clears the scratch.
@@ -94,7 +96,7 @@ impl Workers {
             parts.iter_mut().for_each(|part| part.copy_new_pairs(&self.sum));
         }
         let size = |part: usize, _, pair| parts[part].places_of(pair, merge);
-        let shares = share_out(new_pairs, parts.len(), size);
+        let shares = share_out(new_pairs, parts.len(), size)?;
         let work = shares.into_iter().zip(parts.iter()).zip(merged.positions(positions)).collect();
         let is_long = positions.len() > LONG_WORK;
         threads::for_each(
@@ -124,29 +126,21 @@ impl Workers {
     ) -> Result<Vec<PairTotals>> {
         let is_unmerged = tokens.next() == EDGE + 1;
         let ranges = slots.ranges(self.parts_for(slots.len()), is_unmerged);
-        let mut parts: Vec<PairTotals> = ranges.into_iter().map(PairTotals::new).collect();
-        let work = parts.iter_mut().collect();
+        let mut parts =
+            ranges.into_iter().map(PairTotals::new).collect::<Result<Vec<PairTotals>>>()?;
+        let mut results: Vec<Result<()>> = parts.iter().map(|_| Ok(())).collect();
+        let work = parts.iter_mut().zip(&mut results).collect();
         let is_long = slots.len() > LONG_WORK;
         threads::for_each(
             work,
             self.threads,
             is_long,
             check_interrupt,
-            |part: &mut PairTotals, stop| {
-                if is_unmerged {
-                    let mut totals = vec![PairTotal::default(); BYTE_PAIR_CELLS];
-                    let range = part.range.clone();
-                    slots.byte_pairs(range, stop, |cell, _, count| totals[cell].add(count));
-                    return part.add_bytes(&totals);
-                }
-                for (pair, _, count) in slots.pairs(tokens, part.range.clone()) {
-                    part.total(pair).add(count);
-                    if stop.is_set() {
-                        break;
-                    }
-                }
+            |(part, result): (&mut PairTotals, &mut Result<()>), stop| {
+                *result = count_part(slots, tokens, is_unmerged, part, stop);
             },
         )?;
+        results.into_iter().collect::<Result<()>>()?;
         Ok(parts)
     }
 
@@ -159,28 +153,64 @@ impl Workers {
         new_pairs: &mut [NewPair],
         check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
-        let sizes: Vec<Vec<u32>> = parts.iter().map(|part| part.sizes(new_pairs.len())).collect();
+        let sizes = parts.iter().map(|part| part.sizes(new_pairs.len()));
+        let sizes = sizes.collect::<Result<Vec<Vec<u32>>>>()?;
         let shares =
-            share_out(new_pairs, parts.len(), |part, index, _| sizes[part][index] as usize);
+            share_out(new_pairs, parts.len(), |part, index, _| sizes[part][index] as usize)?;
         drop(sizes);
-        let work = shares.into_iter().zip(parts).collect();
+        let mut results: Vec<Result<()>> = parts.iter().map(|_| Ok(())).collect();
+        let work = shares.into_iter().zip(parts).zip(&mut results).collect();
         let is_long = slots.len() > LONG_WORK;
         let is_unmerged = tokens.next() == EDGE + 1;
-        let write = |(mut shares, mut part): (Shares<'_>, PairTotals), stop: &Stop| {
+        let write = |mut shares: Shares<'_>, mut part: PairTotals, stop: &Stop| {
             if is_unmerged {
-                let new_pairs = part.new_pairs_of_bytes();
+                let new_pairs = part.new_pairs_of_bytes()?;
                 let write = |cell: usize, position, _| shares.write(new_pairs[cell], position);
-                return slots.byte_pairs(part.range, stop, write);
+                slots.byte_pairs(part.range, stop, write);
+                return Ok(());
             }
             for (pair, position, _) in slots.pairs(tokens, part.range.clone()) {
-                shares.write(part.total(pair).new_pair, position);
+                shares.write(part.total(pair)?.new_pair, position);
                 if stop.is_set() {
                     break;
                 }
             }
+            Ok(())
         };
-        threads::for_each(work, self.threads, is_long, check_interrupt, write)
+        threads::for_each(
+            work,
+            self.threads,
+            is_long,
+            check_interrupt,
+            |((shares, part), result): ((Shares<'_>, PairTotals), &mut Result<()>), stop| {
+                *result = write(shares, part, stop);
+            },
+        )?;
+        results.into_iter().collect()
     }
+}
+
+/// Counts all pairs of one part.
+fn count_part<S: Symbol>(
+    slots: &Slots<S>,
+    tokens: &Tokens,
+    is_unmerged: bool,
+    part: &mut PairTotals,
+    stop: &Stop,
+) -> Result<()> {
+    if is_unmerged {
+        let mut totals = filled(PairTotal::default(), BYTE_PAIR_CELLS)?;
+        let range = part.range.clone();
+        slots.byte_pairs(range, stop, |cell, _, count| totals[cell].add(count));
+        return part.add_bytes(&totals);
+    }
+    for (pair, _, count) in slots.pairs(tokens, part.range.clone()) {
+        part.total(pair)?.add(count);
+        if stop.is_set() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// One thread's shares of the position lists, by new pair: what it has not filled yet.
@@ -202,9 +232,11 @@ fn share_out(
     new_pairs: &mut [NewPair],
     parts: usize,
     size: impl Fn(usize, usize, Pair) -> usize,
-) -> Vec<Shares<'_>> {
-    let mut shares: Vec<Shares<'_>> =
-        (0..parts).map(|_| Shares(Vec::with_capacity(new_pairs.len()))).collect();
+) -> Result<Vec<Shares<'_>>> {
+    let mut shares: Vec<Shares<'_>> = (0..parts).map(|_| Shares(Vec::new())).collect();
+    for shares in &mut shares {
+        reserve_exact(&mut shares.0, new_pairs.len())?;
+    }
     for (index, new_pair) in new_pairs.iter_mut().enumerate() {
         let mut rest = &mut new_pair.positions[..];
         for (part, shares) in shares.iter_mut().enumerate() {
@@ -213,5 +245,5 @@ fn share_out(
             rest = others;
         }
     }
-    shares
+    Ok(shares)
 }

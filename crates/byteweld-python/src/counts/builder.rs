@@ -15,7 +15,7 @@ use super::{Counts, Table};
 use crate::convert::{texts, threads};
 use crate::corpus::{Source, options};
 use crate::error::raise;
-use crate::limit::{MemoryLimit, SpilledRuns, Watch, spool};
+use crate::limit::{MemoryLimit, Signals, SpilledRuns, Watch, reading_limits, spool};
 use crate::names::ByName;
 
 /// Counts documents as they arrive. An error loses the counts so far.
@@ -143,14 +143,18 @@ impl CountBuilder {
         on_error: ByName<OnError>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<u64> {
-        let reader = Reader::new(files, options(unit, separator, field, on_error)?);
+        let limits = reading_limits(self.limit.as_ref().map(|(limit, _)| limit.get()));
+        let options = options(unit, separator, field, on_error, limits)?;
+        let mut reader = Reader::new(files, options);
+        let signals = Signals::new();
+        let watched = Arc::clone(&signals);
+        reader.set_interrupt(move || watched.is_stopped());
         let consumed = reader.consumed();
         let mut source = Source(reader);
-        let mut watch = Watch::default();
         let counted = py.detach(|| {
             let mut report = || {
                 let bytes = consumed.load(Ordering::Relaxed);
-                let answer = watch.go_on(|py| {
+                let answer = signals.go_on(|py| {
                     progress.as_ref().map_or(Ok(()), |call| call.call1(py, (bytes,)).map(drop))
                 });
                 if answer.is_break() {
@@ -162,7 +166,7 @@ impl CountBuilder {
                 counter.count_source(&mut source, &self.options(), &mut report)
             })
         });
-        watch.result(py, counted).map_err(|error| self.cause(error))?;
+        counted.map_err(|error| self.cause(signals.cause(raise(py, error))))?;
         // The caller's thread may have counted nothing, so the total is always reported at the end.
         if let Some(call) = &progress {
             call.call1(py, (consumed.load(Ordering::Relaxed),))?;

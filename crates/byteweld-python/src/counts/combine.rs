@@ -87,7 +87,12 @@ pub(super) fn most_common(table: &Table, n: usize) -> Result<Vec<(Vec<u8>, u64)>
             }
             best.pop();
         }
-        best.push((Reverse(count), pretoken.to_vec()));
+        let mut bytes = Vec::new();
+        let reserved = bytes.try_reserve_exact(pretoken.len());
+        let reserved = reserved.and_then(|()| best.try_reserve(1));
+        reserved.map_err(|_| Error::OutOfMemory { bytes: pretoken.len() })?;
+        bytes.extend_from_slice(pretoken);
+        best.push((Reverse(count), bytes));
         Ok(())
     })?;
     Ok(best.into_sorted_vec().into_iter().map(|(Reverse(count), bytes)| (bytes, count)).collect())

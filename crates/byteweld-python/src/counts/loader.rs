@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use byteweld_core::Result;
 use byteweld_core::counts as core;
+use byteweld_core::{Error, Result};
 use byteweld_spill::{PARTS, Section, SortedCounts, Writer, part_of};
 use pyo3::prelude::*;
 
@@ -107,7 +107,13 @@ impl CountLoader {
             self.sums.add(pretoken, count);
             last = Some(pretoken);
         }
-        self.last = last.map(<[u8]>::to_vec);
+        if let Some(last) = last {
+            let mut bytes = Vec::new();
+            let reserved = bytes.try_reserve_exact(last.len());
+            reserved.map_err(|_| Error::OutOfMemory { bytes: last.len() })?;
+            bytes.extend_from_slice(last);
+            self.last = Some(bytes);
+        }
         Ok(None)
     }
 

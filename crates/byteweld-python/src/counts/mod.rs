@@ -9,12 +9,13 @@ use byteweld_core::Error;
 use byteweld_core::counts as core;
 use byteweld_spill::{PARTS, Source};
 use numpy::{IntoPyArray, PyArray1};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use self::combine::{add_up, in_memory, most_common, prune_spilled};
 use self::table::{Batch, Sums, SumsTuple};
-use crate::convert::{import_numpy, threads};
+use crate::convert::{import_numpy, new_bytes, threads};
 use crate::error::raise;
 use crate::limit::{MemoryLimit, Watch, core_error, merge_options, spool};
 
@@ -83,16 +84,16 @@ impl Counts {
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyBytes>, u64)>> {
         match &self.table {
             Table::Memory(counts, _) => {
-                let sorted = py.detach(|| counts.sorted());
-                let pairs = sorted.into_iter().map(|(bytes, n)| (PyBytes::new(py, bytes), n));
-                Ok(pairs.collect())
+                let sorted = py.detach(|| counts.sorted()).map_err(|error| raise(py, error))?;
+                pairs(py, sorted.into_iter())
             }
             Table::Spilled(sorted) => {
                 let raised = |error| raise(py, core_error(error));
                 let mut items = Vec::new();
                 let mut cursor = sorted.in_order().map_err(raised)?;
                 while let Some((bytes, count)) = cursor.next().map_err(raised)? {
-                    items.push((PyBytes::new(py, bytes), count));
+                    items.try_reserve(1).map_err(|_| PyMemoryError::new_err(()))?;
+                    items.push((new_bytes(py, bytes)?, count));
                     if items.len().is_multiple_of(CHECK_EVERY) {
                         py.check_signals()?;
                     }
@@ -110,7 +111,7 @@ impl Counts {
     ) -> PyResult<Vec<(Bound<'py, PyBytes>, u64)>> {
         let found = py.detach(|| most_common(&self.table, n));
         let found = found.map_err(|error| raise(py, error))?;
-        Ok(found.into_iter().map(|(bytes, n)| (PyBytes::new(py, &bytes), n)).collect())
+        pairs(py, found.into_iter())
     }
 
     /// A batch of one part, sorted by bytes, that starts at a position: 0, or the one returned with
@@ -197,4 +198,17 @@ impl Counts {
         let bound = (dropped.distinct, dropped.occurrences, dropped.bytes, dropped.pair_error());
         Ok((Self { table }, bound))
     }
+}
+
+/// Pairs as Python objects.
+fn pairs<'py, B: AsRef<[u8]>>(
+    py: Python<'py>,
+    items: impl ExactSizeIterator<Item = (B, u64)>,
+) -> PyResult<Vec<(Bound<'py, PyBytes>, u64)>> {
+    let mut pairs = Vec::new();
+    pairs.try_reserve_exact(items.len()).map_err(|_| PyMemoryError::new_err(()))?;
+    for (bytes, count) in items {
+        pairs.push((new_bytes(py, bytes.as_ref())?, count));
+    }
+    Ok(pairs)
 }

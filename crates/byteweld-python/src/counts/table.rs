@@ -44,6 +44,20 @@ impl PretokenCounts for Table {
     }
 }
 
+/// The sorted order of counts, computed when first needed.
+fn sorted<'o>(
+    counts: &core::Counts,
+    order: &'o OnceLock<core::SortedIndex>,
+) -> Result<&'o core::SortedIndex> {
+    match order.get() {
+        Some(order) => Ok(order),
+        None => {
+            let made = core::SortedIndex::new(counts, PARTS, part_of)?;
+            Ok(order.get_or_init(|| made))
+        }
+    }
+}
+
 /// Pre-tokens of one part, back to back.
 #[derive(Default)]
 pub(super) struct Batch {
@@ -69,6 +83,10 @@ impl Batch {
                 pretoken.len()
             )));
         };
+        let reserved = self.data.try_reserve(pretoken.len());
+        let reserved = reserved.and_then(|()| self.offsets.try_reserve(1));
+        let reserved = reserved.and_then(|()| self.counts.try_reserve(1));
+        reserved.map_err(|_| Error::OutOfMemory { bytes: pretoken.len() })?;
         self.data.extend_from_slice(pretoken);
         self.offsets.push(offset);
         self.counts.push(count);
@@ -146,7 +164,7 @@ impl Table {
         let mut batch = Batch::new();
         match self {
             Table::Memory(counts, order) => {
-                let order = order.get_or_init(|| core::SortedIndex::new(counts, PARTS, part_of));
+                let order = sorted(counts, order)?;
                 let rows = order.part(counts, part, position as usize);
                 for (next, (pretoken, count)) in (position..).zip(rows) {
                     if !batch.push(pretoken, count)? {
@@ -175,7 +193,7 @@ impl Table {
         match self {
             Table::Spilled(sorted) => Ok(sorted.sources().collect()),
             Table::Memory(counts, order) => {
-                let order = order.get_or_init(|| core::SortedIndex::new(counts, PARTS, part_of));
+                let order = sorted(counts, order)?;
                 let mut run = (0..PARTS).flat_map(|part| order.part(counts, part, 0));
                 let sections = byteweld_spill::write_run(spool, &mut run).map_err(core_error)?;
                 Ok(sections.into_iter().map(Source::Owned).collect())

@@ -1,0 +1,53 @@
+//! Allocations that fail with an error instead of aborting the process.
+//!
+//! Whatever grows with the input is allocated here, before it is filled.
+
+use crate::error::{Error, Result};
+
+/// The error of an allocation of `length` values.
+#[cold]
+pub(crate) fn failed<T>(length: usize) -> Error {
+    Error::OutOfMemory { bytes: length.saturating_mul(size_of::<T>()) }
+}
+
+/// Reserves space for `more` values; a vector that grows step by step grows geometrically.
+#[inline]
+pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    values.try_reserve(more).map_err(|_| failed::<T>(more))
+}
+
+/// Reserves space for exactly `more` values.
+pub(crate) fn reserve_exact<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    values.try_reserve_exact(more).map_err(|_| failed::<T>(more))
+}
+
+/// Appends a value.
+#[inline]
+pub(crate) fn push<T>(values: &mut Vec<T>, value: T) -> Result<()> {
+    reserve(values, 1)?;
+    values.push(value);
+    Ok(())
+}
+
+/// Appends copies of values.
+pub(crate) fn append<T: Clone>(values: &mut Vec<T>, more: &[T]) -> Result<()> {
+    reserve(values, more.len())?;
+    values.extend_from_slice(more);
+    Ok(())
+}
+
+/// A vector of `length` equal values.
+pub(crate) fn filled<T: Clone>(value: T, length: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    reserve_exact(&mut values, length)?;
+    values.resize(length, value);
+    Ok(values)
+}
+
+/// The values of an iterator of known length.
+pub(crate) fn collect<T>(values: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>> {
+    let mut collected = Vec::new();
+    reserve_exact(&mut collected, values.len())?;
+    collected.extend(values);
+    Ok(collected)
+}
