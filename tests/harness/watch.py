@@ -174,4 +174,6 @@ def _death(number: int, status: int, hung: bool, said: str) -> Event:
     else:
         how = f"exited with {status}"
     last = said.splitlines()[-1] if said else ""
-    return Event(number, f"{how}; it said: {said[-600:]}" if said else how, f"{how} {last[:60]}", True)
+    return Event(
+        number, f"{how}; it said: {said[-600:]}" if said else how, f"{how} {last[:60]}", True
+    )

@@ -90,7 +90,9 @@ def tokenizers() -> tuple[Tokenizer, ...]:
         trained("ck-ascii", 130),
         trained("bpe1", 290),
         trained("bpetite", 280),
-        trained("modern", 300, special_ids="first", pattern=r"\s+|\S+", special_tokens=("<s>", "</s>")),
+        trained(
+            "modern", 300, special_ids="first", pattern=r"\s+|\S+", special_tokens=("<s>", "</s>")
+        ),
         with_traits(vocab, normalizer=("nfc", Replace("  +", " "), "lowercase")),
         with_traits(vocab, pattern=None, steps=("prefix-space", Split("[0-9]"), Split(r"\s+|\S+"))),
         with_traits(vocab, template=((end,), (end,))),
@@ -151,9 +153,11 @@ def cut(document: Any) -> Any:
     added = document["added_tokens"][:4]
     ids = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     for token in added:
-        token["id"] = ids.setdefault(token["content"], len(ids)) if token["content"] in model[
-            "vocab"
-        ] else len(ids) + 10 + added.index(token)
+        token["id"] = (
+            ids.setdefault(token["content"], len(ids))
+            if token["content"] in model["vocab"]
+            else len(ids) + 10 + added.index(token)
+        )
     model["vocab"], model["merges"] = ids, pairs
     document["post_processor"] = None
     return document
@@ -175,7 +179,7 @@ def counts() -> list[Files]:
 
 
 CHECKPOINT_OPTIONS: dict[str, Any] = {
-    **{"vocab_size": 280, "recipe": "from-scratch", "pattern": _WORDS},
+    "vocab_size": 280, "recipe": "from-scratch", "pattern": _WORDS,
 }
 _CORPUS = "the cat sat on the mat, the cat sat; low lower lowest " * 3
 

@@ -26,7 +26,9 @@ def flip(rng: Random, data: bytes, other: bytes) -> bytes:
 
 def overwrite(rng: Random, data: bytes, other: bytes) -> bytes:
     at = rng.randrange(len(data))
-    chosen = rng.choice((b'"', b"{", b"]", b",", b"0", b"\n", b" ", b"\\", b"\xff", b"\0", b"\xed\xa0\x80"))
+    chosen = rng.choice(
+        (b'"', b"{", b"]", b",", b"0", b"\n", b" ", b"\\", b"\xff", b"\0", b"\xed\xa0\x80")
+    )
     return data[:at] + chosen + data[at + len(chosen) :]
 
 
@@ -130,8 +132,23 @@ class Raw(str):
 _MARK = "\ue000raw"
 _RAW = (
     *("NaN", "Infinity", "-Infinity", "1E999", "-0", "0.5", "1.0", "1e3", "9" * 5000, "00", "'a'"),
-    *('"\\ud800"', '"\\udfff\\ud800"', '"\\ud83d\\ude00"', '"\\u0000"', '"\\x"', "tru", "", "[" * 40),
-    *("[" * 900 + "]" * 900, "[" * 20_000, '{"a":' * 700 + "1" + "}" * 700, '{"a":' * 20_000, "/**/1"),
+    *(
+        '"\\ud800"',
+        '"\\udfff\\ud800"',
+        '"\\ud83d\\ude00"',
+        '"\\u0000"',
+        '"\\x"',
+        "tru",
+        "",
+        "[" * 40,
+    ),
+    *(
+        "[" * 900 + "]" * 900,
+        "[" * 20_000,
+        '{"a":' * 700 + "1" + "}" * 700,
+        '{"a":' * 20_000,
+        "/**/1",
+    ),
 )
 _VALUES = (
     *(None, True, False, *WIDE, "", "a", "\0", "é", "x" * 300, "<|end|>", "\ufeff", " ", "Ġthe"),
