@@ -96,8 +96,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = list(itertools.islice(drawn(run, names), given.cases))
     if given.cases is not None:
         run.seconds = float("inf")
+    used = {name.split("/")[1] for name in chosen}
     for name in ("gpt2", "cl100k", "o200k", "whole", "words"):
-        subjects.FIXED[name]()  # before the children are made, which then share them
+        if name in used or len(used) > 20:
+            subjects.FIXED[name]()  # before the children are made, which then share them
     run_cases(
         run, chosen, lambda name, folder: lambda n: every[name](n, folder), verbose=given.verbose
     )

@@ -49,10 +49,11 @@ class Growth:
 
 
 def measure(
-    prepare: Prepare, *, start: int = START, cap: int = CAP, floor: float = FLOOR_SECONDS
+    prepare: Prepare, *, start: int = START, cap: int = CAP, floor: float | None = None
 ) -> Growth:
     """Measure at growing sizes until the call is slow enough, and then at 2n, 4n and 8n."""
     n = start
+    floor = FLOOR_SECONDS if floor is None else floor
     try:
         prepare(n)
     except Exception as error:

@@ -1,7 +1,7 @@
 """Vocabularies: fixed ones of every kind, and families that grow with n.
 
-A family is a list of merges over abstract ids (0-255 are bytes, 256 + k is what merge k makes); each
-format has its own layout for it.
+A family is a list of merges over abstract ids (0-255 are bytes, 256 + k is what merge k makes);
+each format has its own layout for it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,11 @@ def combs(n: int) -> Pairs:
 
 
 FAMILIES: dict[str, Callable[[int], Pairs]] = {
-    "wide": wide, "chain": chain, "doubling": doubling, "fibonacci": fibonacci, "combs": combs
+    "wide": wide,
+    "chain": chain,
+    "doubling": doubling,
+    "fibonacci": fibonacci,
+    "combs": combs,
 }
 
 

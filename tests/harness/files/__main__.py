@@ -75,7 +75,8 @@ class Fuzz:
         self._run.count(kind.name, done)
         share = watch.counter(ACCEPTED) / max(1, done)
         return (
-            f"{kind.name}: {done:,} files, {share:.0%} accepted, {watch.counter(REFUSED):,} refused, "
+            f"{kind.name}: {done:,} files, {share:.0%} accepted, "
+            f"{watch.counter(REFUSED):,} refused, "
             f"{watch.counter(FAILED) + deaths:,} failed, {done / max(seconds, 1e-9):,.0f} files/s"
         )
 

@@ -179,7 +179,9 @@ def counts() -> list[Files]:
 
 
 CHECKPOINT_OPTIONS: dict[str, Any] = {
-    "vocab_size": 280, "recipe": "from-scratch", "pattern": _WORDS,
+    "vocab_size": 280,
+    "recipe": "from-scratch",
+    "pattern": _WORDS,
 }
 _CORPUS = "the cat sat on the mat, the cat sat; low lower lowest " * 3
 

@@ -1019,7 +1019,13 @@ KINDS: dict[str, Kind] = {
         Kind(
             "cache",
             cache_bases,
-            [(1.0, change_bytes), (3.0, change_table), (1.0, swap_file), (2.0, on_json("head.json", edit_head)), (1.0, on_json("head.json", mutate.change_json))],
+            [
+                (1.0, change_bytes),
+                (3.0, change_table),
+                (1.0, swap_file),
+                (2.0, on_json("head.json", edit_head)),
+                (1.0, on_json("head.json", mutate.change_json)),
+            ],
             run_cache,
         ),
         Kind(
