@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 import warnings
-from pathlib import Path
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
