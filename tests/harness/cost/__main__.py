@@ -1,7 +1,7 @@
 """`make fuzz-cost`: measure hostile input of sizes n, 2n and 4n; superlinear growth fails.
 
 There are many more combinations than a run measures. Each run draws its cases by the seed: half of
-them encode or decode, the rest load, train, count and save. `--case NAME` measures one again.
+them encode or decode, the others load, train, count and save. `--case NAME` measures one again.
 """
 
 from __future__ import annotations
@@ -16,23 +16,25 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tests.harness.cost import measure, subjects
-from tests.harness.cost.cases import ON_IDS, ON_TEXT, cases
+from tests.harness.cost.cases import every_name, find, on_text, others
 from tests.harness.run import Run, parser
 from tests.harness.watch import Limits, Watch
 
+MOST = 100_000  # cases of a run
 LIMITS = Limits(cpu_seconds=60.0, wall_seconds=300.0, memory_bytes=3 << 30)
 LINEAR, SUPERLINEAR, CHEAP, REFUSED = range(4)
 
 
-def drawn(run: Run, names: Sequence[str]) -> Iterator[str]:
+def drawn(run: Run) -> Iterator[str]:
     """Names in the order in which they are measured: on text and others by turns."""
     rng = run.random("cases")
-    on_text = [name for name in names if name.split("/")[0] in {**ON_TEXT, **ON_IDS}]
-    others = [name for name in names if name.split("/")[0] not in {**ON_TEXT, **ON_IDS}]
-    rng.shuffle(on_text)
-    rng.shuffle(others)
-    for pair in itertools.zip_longest(on_text, others):
-        yield from (name for name in pair if name is not None)
+    rest = list(others())
+    rng.shuffle(rest)
+    texts = on_text(rng)
+    for name in rest:
+        yield next(texts)
+        yield name
+    yield from texts
 
 
 def run_cases(
@@ -82,26 +84,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made.add_argument("--list", action="store_true", help="only list the cases")
     made.add_argument("--verbose", action="store_true", help="print every measurement")
     given = made.parse_args(arguments)
-    every = cases()
-    names = list(every)
+    if given.list:
+        print("\n".join(every_name()))
+        return 0
+    run = Run.of("fuzz-cost", given)
     if given.case:
-        names = [name for name in names if any(fnmatchcase(name, one) for one in given.case)]
+        names = [one for one in every_name() if any(fnmatchcase(one, some) for some in given.case)]
+    else:
+        names = list(itertools.islice(drawn(run), given.cases or MOST))
     if not names:
         print(f"no case matches {given.case}; see --list", file=sys.stderr)
         return 2
-    if given.list:
-        print("\n".join(names))
-        return 0
-    run = Run.of("fuzz-cost", given)
-    chosen = list(itertools.islice(drawn(run, names), given.cases))
     if given.cases is not None:
         run.seconds = float("inf")
-    used = {name.split("/")[1] for name in chosen}
+    used = {name.split("/")[1] for name in names}
     for name in ("gpt2", "cl100k", "o200k", "whole", "words"):
         if name in used or len(used) > 20:
             subjects.FIXED[name]()  # before the children are made, which then share them
     run_cases(
-        run, chosen, lambda name, folder: lambda n: every[name](n, folder), verbose=given.verbose
+        run, names, lambda name, folder: lambda n: find(name)(n, folder), verbose=given.verbose
     )
     return run.finish()
 

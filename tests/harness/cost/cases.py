@@ -8,7 +8,9 @@ import lzma
 import pickle
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
+from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import byteweld
@@ -438,14 +440,6 @@ ARCHIVES: dict[str, Callable[[int, Callable[[bytes], bytes]], bytes]] = {
 
 
 def _every() -> Iterator[tuple[str, Case]]:
-    for subject in subjects.FIXED:
-        for family in TEXTS:
-            for operation in ON_TEXT:
-                yield f"{operation}/{subject}/{family}", _on_text(operation, subject, family)
-    for subject in ("gpt2", "o200k", "chain-whole", "doubling-whole", "ranks-1", "many-specials"):
-        for family in TEXTS:
-            for operation in ON_IDS:
-                yield f"{operation}/{subject}/{family}", _on_ids(operation, subject, family)
     for family, pairs in subjects.FAMILIES.items():
         for format in formats.FORMATS:
             make = lambda n, f=format, p=pairs: subjects.made(p(n), f)  # noqa: E731
@@ -500,6 +494,30 @@ def _every() -> Iterator[tuple[str, Case]]:
 
 
 @cache
-def cases() -> dict[str, Case]:
-    """Every case; those that have no operation on text in common come in full."""
+def others() -> dict[str, Case]:
+    """Every case that is not an operation on text."""
     return dict(_every())
+
+
+def on_text(rng: Random) -> Iterator[str]:
+    """Names of cases that encode or decode, without end."""
+    operations, named, families = [*ON_TEXT, *ON_IDS], list(subjects.FIXED), list(TEXTS)
+    while True:
+        yield "/".join(map(rng.choice, (operations, named, families)))
+
+
+def every_name() -> Iterator[str]:
+    yield from others()
+    for parts in product([*ON_TEXT, *ON_IDS], subjects.FIXED, TEXTS):
+        yield "/".join(parts)
+
+
+def find(name: str) -> Case:
+    """The case of a name; KeyError if there is none."""
+    if name in others():
+        return others()[name]
+    operation, subject, family = name.split("/")
+    if subject not in subjects.FIXED or family not in TEXTS:
+        raise KeyError(name)
+    make = _on_ids if operation in ON_IDS else _on_text
+    return make(operation, subject, family)
