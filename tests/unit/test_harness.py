@@ -23,6 +23,7 @@ from tests.harness.files import kinds, mutate
 from tests.harness.files.__main__ import FINDINGS, run_case
 from tests.harness.files.__main__ import main as fuzz_files
 from tests.harness.files.bases import read_folder
+from tests.harness.files.kind import Kind
 from tests.harness.run import Run
 from tests.harness.watch import Limits, Watch
 
@@ -104,7 +105,7 @@ def test_a_planted_error_is_found_shrunk_and_kept(monkeypatch, tmp_path, capsys)
         return True
 
     kind = kinds.KINDS["bpe1"]
-    broken = kinds.Kind("bpe1", kind.bases, kind.changes, planted)
+    broken = Kind("bpe1", kind.bases, kind.changes, planted)
     monkeypatch.setitem(kinds.KINDS, "bpe1", broken)
     monkeypatch.setattr(files_program, "SHRINK_TRIES", 6)
     monkeypatch.setattr(files_program, "KEPT_OF_A_SIGNATURE", 1)

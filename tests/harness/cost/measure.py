@@ -18,8 +18,9 @@ Prepare = Callable[[int], Run]  # builds the input of size n, and returns the ca
 START = 1 << 11
 CAP = 1 << 18
 FLOOR_SECONDS = 0.008  # n grows until a call takes as long
-# Linear growth gives 4, n log n nearly 5, a table that outgrows a cache once gives more. So a case
-# must exceed this at n and again at 2n; n^1.5 gives 8, n^2 gives 16.
+# Linear growth gives 4, n log n nearly 5; a table that outgrows a cache, or words that outgrow an
+# algorithm, give more, but only once. So a case must exceed this from n to 4n and again from 4n to
+# 16n; n^1.5 gives 8, n^2 gives 16.
 MAX_GROWTH = 4**1.35
 REPEATS = 2
 RETRIES = 3
@@ -51,7 +52,7 @@ class Growth:
 def measure(
     prepare: Prepare, *, start: int = START, cap: int = CAP, floor: float | None = None
 ) -> Growth:
-    """Measure at growing sizes until the call is slow enough, and then at 2n, 4n and 8n."""
+    """Measure at growing sizes until the call is slow enough, then at 4n, and at 16n in doubt."""
     n = start
     floor = FLOOR_SECONDS if floor is None else floor
     try:
@@ -67,11 +68,11 @@ def measure(
         n = min(cap, n * (8 if seconds < floor / 16 else 2))
     growth = 1.0
     if seconds >= floor:
-        # Twice, at n and at 2n, and again while it looks superlinear: noise only adds time.
+        # Again while it looks superlinear: noise only adds time.
         for attempt in range(RETRIES):
             growth = _growth(prepare, n, REPEATS + attempt)
             if growth > MAX_GROWTH:
-                growth = min(growth, _growth(prepare, 2 * n, REPEATS))
+                growth = min(growth, _growth(prepare, 4 * n, 1 + attempt))
             if growth <= MAX_GROWTH:
                 break
     small, large = _peak(prepare, n), _peak(prepare, 4 * n)

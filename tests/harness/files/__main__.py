@@ -16,7 +16,8 @@ from pathlib import Path
 from random import Random
 
 from tests.harness.files.bases import TESTS, Files
-from tests.harness.files.kinds import KINDS, Kind, fingerprint, write
+from tests.harness.files.kind import Kind, write
+from tests.harness.files.kinds import KINDS, fingerprint
 from tests.harness.files.use import is_allowed, signature
 from tests.harness.run import Run, parser
 from tests.harness.watch import Event, Limits, Watch
