@@ -8,10 +8,10 @@ panics or loses text, this does not; docs/tiktoken.md has the list.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from byteweld import encodings
+from byteweld._cached import cached_property
 from byteweld._text import Text
 from byteweld.encodings import encoding_name_for_model, list_encoding_names
 from byteweld.errors import ByteweldError, IdRangeError, UnknownIdError, VocabularyError

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property, partial
+from functools import partial
 from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from byteweld import _native
+from byteweld._cached import cached_property
 from byteweld._text import Text, batches, character_offsets, span_bytes, start_of, utf8
 from byteweld.errors import UnsupportedError, VocabularyError, check_text
 from byteweld.formats._ranks import recover_merges

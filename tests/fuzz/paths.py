@@ -22,7 +22,7 @@ from .oracles import Allowed, Ids
 from .subjects import Subject
 from .texts import Text, as_str
 
-THREADS = (1, 2, 5)
+THREADS = (1, 2, 3, 5)
 LONG = 1000  # characters; beyond that, a path in Python takes longer than all others together
 
 Both = tuple[object, object]  # what was found, what is right
@@ -254,6 +254,9 @@ MANY: dict[str, ManyPath] = {
     **{f"encode_ragged on {n}": ragged(n) for n in THREADS},
     "encode_files": files,
 }
+
+
+SINGLE = tuple(name for name in MANY if name.endswith(" on 1"))  # the others may use threads
 
 
 # ---------------------------------------------------------------------- private

@@ -18,7 +18,7 @@ from byteweld.proof import is_failure
 from byteweld.tiktoken import Encoding
 
 from .oracles import Allowed, Ids, Oracle, answer
-from .paths import MANY, ONE, THREADS, Asked, AskedMany, Both
+from .paths import MANY, ONE, SINGLE, THREADS, Asked, AskedMany, Both
 from .subjects import Subject
 from .texts import LARGE_BYTES, Text, Texts, random_words
 
@@ -30,6 +30,9 @@ SHRINK_TRIES = 3000
 # Slow paths and states are not part of every round.
 LARGE_PATHS = 3
 FILES_EVERY = 8
+HUGE_PATHS = 4
+HUGE_EVERY = 8
+HUGE_ORACLES_EVERY = 32  # rounds; in the others, the ids on one thread are right
 COLD_EVERY = 4  # rounds, where a vocabulary takes as long to load as a round takes
 
 Drawn = Any  # a text to shrink, or a list of them
@@ -123,6 +126,10 @@ class Rounds:
                 mismatch = self._check(case._replace(state=state), tok, answered, rng)
                 if mismatch is not None:
                     return mismatch
+        if number % HUGE_EVERY == 1 and not self._is_whole:
+            mismatch = self._check_threads(Case(number), rng)
+            if mismatch is not None:
+                return mismatch
         return self._check_tiktokens_bytes(texts, Case(number))
 
     def _choices(self, rng: Random) -> list[Allowed]:
@@ -195,6 +202,34 @@ class Rounds:
                 case = case._replace(path=name)
                 return self._shrunk(partial(self._ask_many, case, tok), texts, case)
         return None
+
+    def _check_threads(self, case: Case, rng: Random) -> Mismatch | None:
+        """Long texts on several threads have the ids that they have on one."""
+        texts = self._texts.huge(rng)
+        self.tally.texts += len(texts)
+        self.tally.characters += sum(map(len, texts))
+        case = case._replace(allowed=rng.choice(self._choices(rng)))
+        state, tok = rng.choice(list(self._states(case.round)))
+        if case.round % HUGE_ORACLES_EVERY == 1:
+            for text in texts:
+                ids, mismatch = self._expected(text, case)
+                if mismatch is not None:
+                    return mismatch
+                asked = Asked(self._subject, tok, text, ids or [], case.allowed, 0.0)
+                if ids is not None and self._is_wrong(partial(ONE["encode"], asked)):
+                    case = case._replace(path="encode", state=state)
+                    return self._shrunk(partial(self._ask_one, case, asked), text, case)
+        names = [name for name in MANY if name not in ("encode_files", *SINGLE)]
+        for name in rng.sample(names, HUGE_PATHS):
+            case = case._replace(path=name, state=state)
+            if self._is_wrong(partial(self._ask_threads, case, tok, texts), len(texts)):
+                return self._shrunk(partial(self._ask_threads, case, tok), texts, case)
+        return None
+
+    def _ask_threads(self, case: Case, tok: Tokenizer, texts: list[Text]) -> Both | None:
+        options: dict[str, Any] = {"allowed_special": case.allowed, "disallowed_special": ()}
+        lists = [tok.encode(text, **options) for text in texts]
+        return MANY[case.path](AskedMany(tok, texts, lists, case.allowed))
 
     def _check_tiktokens_bytes(self, texts: list[Text], case: Case) -> Mismatch | None:
         """tiktoken has its own rule for invalid UTF-8, and our module of its names follows it."""

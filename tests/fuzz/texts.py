@@ -25,6 +25,9 @@ TESTS = Path(__file__).parents[1]
 EDGES = (64, 64, 64, 128, 192, 2048)
 WORD_BYTES = (*range(14, 18), *range(30, 34))
 LARGE_BYTES = 70_000
+# A batch of twice 64 KiB is divided among threads; a long text in it is cut after 32 KiB or more.
+HUGE_BYTES = (140_000, 200_000, 400_000)
+SHARE_BYTES = 32 << 10
 
 WHITE = " \t\n\r\x0b\x0c\x1c\x85\xa0\u1680\u2003\u2028\u2029\u202f\u3000"
 NOT_WHITE = "\u180e\u200b\u200d\u2060\ufeff"
@@ -301,6 +304,45 @@ class Texts:
             parts += [self._filler(rng, rng.randint(500, 5000)), rng.choice(self._kinds)(rng)]
             length += len(parts[-2]) + len(parts[-1])
         return "".join(parts)
+
+    def huge(self, rng: Random) -> list[Text]:
+        """A batch for several threads: long texts that are hard where they are cut."""
+        texts: list[Text] = []
+        left = rng.choice(HUGE_BYTES)
+        while left > 0:
+            length = min(left, rng.choice([left, left // 2 + 1, 3000, 70_000]))
+            text: Text = self._hard_at_cuts(rng, length)
+            if rng.random() < 0.3:
+                raw = text.encode()
+                text = self._tear(rng, raw) if rng.random() < 0.5 else raw
+            texts.append(text)
+            left -= length
+        rng.shuffle(texts)
+        return texts
+
+    def _hard_at_cuts(self, rng: Random, length: int) -> str:
+        """Real text with hard strings before and after every 32 KiB."""
+        parts: list[str] = []
+        made = 0
+        while made < length:
+            hard = self._zone(rng)
+            plain = max(
+                0, SHARE_BYTES - rng.randint(0, len(hard.encode()) + 40) - made % SHARE_BYTES
+            )
+            parts += [self._filler(rng, min(plain, length - made)), hard]
+            made += len(parts[-2].encode()) + len(hard.encode())
+        return "".join(parts)
+
+    def _zone(self, rng: Random) -> str:
+        """Hard strings, one again and again, or a run without any place to cut."""
+        kind = rng.choice(self._kinds)
+        draw = rng.random()
+        if draw < 0.4:
+            return "".join(rng.choice(self._kinds)(rng) for _ in range(rng.randint(1, 12)))
+        if draw < 0.8:
+            unit = kind(rng)
+            return unit * (rng.choice([50, 400, 2000]) // (len(unit) + 1) + 1)
+        return rng.choice("a 1\n漢\u0301é") * rng.choice([100, 2000, 40_000])
 
 
 # ---------------------------------------------------------------------- real text

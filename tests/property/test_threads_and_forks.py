@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -235,6 +236,37 @@ def test_errors_of_the_engine_survive_pickling(tok):
             make()
         copy = pickle.loads(pickle.dumps(caught.value))
         assert type(copy) is type(caught.value) and str(copy) == str(caught.value)
+
+
+def test_a_fork_while_a_property_is_computed_does_not_hang_the_child():
+    script = """
+import os, signal, threading, time
+from byteweld import Tokenizer, Vocabulary
+from byteweld._cached import cached_property
+class Slow:
+    @cached_property
+    def value(self):
+        time.sleep(1)
+        return 1
+for made in (Vocabulary, Tokenizer):  # functools' one has a lock
+    assert any(isinstance(part, cached_property) for part in vars(made).values())
+first = threading.Thread(target=lambda: Slow().value)
+first.start()
+time.sleep(0.1)
+child = os.fork()
+if child == 0:
+    signal.alarm(10)
+    os._exit(0 if Slow().value else 3)
+first.join()
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], timeout=100, check=False)
+    assert done.returncode == 0
+
+
+def test_nothing_uses_the_cached_property_of_functools():
+    files = Path(byteweld.__file__).parent.rglob("*.py")
+    assert not [file for file in files if "functools import cached_property" in file.read_text()]
 
 
 def test_counts_and_recipes_survive_pickling():

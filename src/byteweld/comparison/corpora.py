@@ -9,12 +9,12 @@ import operator
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
+from byteweld._cached import cached_property
 from byteweld._text import batches
 from byteweld.comparison import align
 from byteweld.evaluation.corpora import (

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
+from byteweld._cached import cached_property
 from byteweld._text import batches
 from byteweld.errors import SpecialTokenError
 from byteweld.evaluation import token_lengths

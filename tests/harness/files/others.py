@@ -1,0 +1,482 @@
+"""Reports, compiled vocabularies, counts, checkpoints and corpora: changes and readers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import struct
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import byteweld
+from byteweld import Tokenizer, loading
+from byteweld.counts import Counts
+from byteweld.training.report import Training
+from tests.harness import draw
+from tests.harness.files import bases, mutate
+from tests.harness.files.bases import Files
+from tests.harness.files.kind import (
+    THOROUGH_EVERY,
+    change_bytes,
+    load_and_use,
+    lose_file,
+    write,
+)
+from tests.harness.files.use import Disagreement, attempt, use
+from tests.harness.files.vocabs import huggingface_bases, sidecar_bases
+
+# ---------------------------------------------------------------------- reports
+
+
+@cache
+def reported() -> Tokenizer:
+    return bases.trained("from-scratch", 290, special_tokens=("<|end|>",))
+
+
+def report_bases() -> list[Files]:
+    files = bases.saved(reported(), "huggingface", "t.json")
+    return [{"t.training.json": files["t.training.json"]}]
+
+
+def edit_report(rng: Random, value: Any) -> Any:
+    key = rng.choice(list(value))
+    if isinstance(value[key], list) and value[key]:
+        value[key][rng.randrange(len(value[key]))] = rng.choice((0, 1, 2**64, 2**127))
+    elif key == "recipe":
+        name = rng.choice(list(value["recipe"]))
+        value["recipe"][name] = rng.choice(
+            (None, 0, "gpt2", [], ["a"], draw.any_pattern(rng), True)
+        )
+    elif type(value[key]) in (int, float):
+        value[key] = rng.choice((0, 1, 2**63, 2**127, 1.5, 10**5, -1, None))
+    return value
+
+
+def run_report(files: Files, folder: Path, number: int) -> bool:
+    write(files, folder)
+    vocab = reported().vocab
+    training = Training.load(folder / "t.training.json", vocab)
+    _ = str(training), repr(training), training.bytes_per_token, training.total_tokens
+    tok = Tokenizer(vocab, training=training)
+    attempt(lambda: tok.cut(280).encode("the cat"))
+    attempt(lambda: byteweld.train(documents=["the new cat"], start=tok, vocab_size=292))
+    training.save(folder / "again.json", vocab, overwrite=True)
+    if Training.load(folder / "again.json", vocab) != training:
+        raise AssertionError("a report changes when it is saved")
+    return True
+
+
+# ---------------------------------------------------------------------- compiled caches
+
+
+def cache_bases() -> list[Files]:
+    """The two parts of a compiled vocabulary: its traits and its table."""
+    found = []
+    for files in (*huggingface_bases(), *sidecar_bases()):
+        source = next(name for name in ("tokenizer.json", "r.tiktoken") if name in files)
+        with bases.tempfile.TemporaryDirectory() as made:
+            write(files, Path(made))
+            vocab = byteweld.load(Path(made) / source).vocab
+        if vocab._table is not None:
+            head = vocab.traits() | {"makes_every_token": vocab._makes_every_token}
+            stored = {"head.json": json.dumps(head).encode(), "table.bin": vocab._table.store()}
+            found.append(stored)
+    return found
+
+
+@cache
+def _cached_source() -> Files:
+    (files, *_) = bases.of_format("tiktoken", "r.tiktoken")
+    return files
+
+
+class Forged:
+    """Looks like a vocabulary to the code that stores one, which then signs what it is given."""
+
+    def __init__(self, files: Files) -> None:
+        self._head, self._stored = files["head.json"], files["table.bin"]
+        self._makes_every_token: Any = True
+
+    @property
+    def _table(self) -> Forged:
+        return self
+
+    def store(self) -> bytes:
+        return self._stored
+
+    def traits(self) -> Any:
+        head = mutate.load(self._head)
+        if isinstance(head, dict) and "makes_every_token" in head:
+            self._makes_every_token = head.pop("makes_every_token")
+        return head if isinstance(head, dict) else {}
+
+
+def run_cache(files: Files, folder: Path, number: int) -> bool:
+    """Load a forged compiled vocabulary, signed as ours are."""
+    source = folder / "source"
+    if not source.is_dir():
+        source.mkdir()
+        write(_cached_source(), source)
+    path, kept = source / "r.tiktoken", folder / "cache"
+    if kept.is_dir():
+        shutil.rmtree(kept)
+    if not {"head.json", "table.bin"} <= files.keys():
+        return False
+    real_write, real_read = loading._write, loading._read
+    accepted: list[bool] = []
+
+    def forge(vocab: Any, *rest: Any) -> None:
+        try:
+            real_write(Forged(files), *rest)  # type: ignore[arg-type]
+        except (ValueError, RecursionError, TypeError, AttributeError):
+            pass  # not even JSON
+
+    def note(*given: Any) -> Any:
+        found = real_read(*given)
+        accepted.append(found is not None)
+        return found
+
+    loading._write, loading._read = forge, note
+    try:
+        byteweld.load(path, cache=kept)
+        tok = byteweld.load(path, cache=kept)
+    finally:
+        loading._write, loading._read = real_write, real_read
+    if not accepted or not accepted[-1]:
+        return False
+    with contextlib.suppress(Disagreement):  # a forgery may lie, but must not crash
+        use(tok, folder / "saved", number=number, thorough=number % THOROUGH_EVERY == 0)
+    return True
+
+
+def change_table(rng: Random, files: Files, other: Files) -> Files:
+    """Change a length, a start, a byte or a merge, often so that the table stays readable."""
+    data = files["table.bin"]
+    if len(data) < 12:
+        return change_bytes(rng, files, other)
+    starts, size, merges = struct.unpack_from("<3I", data)
+    first = 12 + 4 * starts
+    number = rng.randrange(6)
+    if number == 0:
+        data = mutate.change_u32(rng, data, 0, 12)
+    elif number == 1:
+        data = mutate.change_u32(rng, data, 12, first)
+    elif number < 4 and len(data) > first + size:
+        data = mutate.change_u32(rng, data, first + size)
+    elif number == 4 and size and first + size <= len(data):
+        at = first + rng.randrange(size)
+        data = data[:at] + rng.randbytes(1) + data[at + 1 :]
+    else:  # drop the last merges
+        drop = rng.randint(0, min(merges, 10))
+        if len(data) >= 12 * drop + first:
+            data = data[:8] + struct.pack("<I", merges - drop) + data[12 : len(data) - 12 * drop]
+    return files | {"table.bin": data}
+
+
+def edit_head(rng: Random, value: Any) -> Any:
+    number = rng.randrange(7)
+    if number == 0:
+        value["pattern"] = rng.choice((None, draw.any_pattern(rng)))
+    elif number == 1:
+        value["normalizer"] = [
+            rng.choice(("nfc", "lowercase", ["a", "b"], ["(", ""], ["a", "a" * 99]))
+        ]
+    elif number == 2:
+        value["steps"], value["pattern"] = [["x", "isolated", False], "byte-letters"], None
+    elif number == 3:
+        value["added_tokens"].append(
+            ["new", rng.choice((3, 300, 5000)), True, *[rng.random() < 0.5] * 4]
+        )
+    elif number == 4:
+        value["makes_every_token"] = not value["makes_every_token"]
+    elif number == 5:
+        value["alphabet"] = rng.choice(("bytes", "ascii", "partial"))
+    else:
+        value["ranking"] = rng.choice(("merges", "ranks"))
+    return value
+
+
+# ---------------------------------------------------------------------- counts, checkpoints
+
+_PART = "part-{:02}.parquet"
+
+
+def change_part(rng: Random, files: Files, other: Files) -> Files:
+    """Write a part again with other rows, another schema or another footer."""
+    import pyarrow
+    import pyarrow.parquet
+
+    name = rng.choice(sorted(name for name in files if name.endswith(".parquet")))
+    try:
+        table = pyarrow.parquet.read_table(pyarrow.BufferReader(files[name]))
+        footer = pyarrow.parquet.read_metadata(pyarrow.BufferReader(files[name])).metadata
+        rows = [list(row.values()) for row in table.to_pylist()]
+        fields = {key.decode(): value.decode() for key, value in (footer or {}).items()}
+    except (pyarrow.ArrowException, OSError, ValueError, AttributeError):
+        return change_bytes(rng, files, other)
+    kinds = [pyarrow.binary(), pyarrow.uint64()]
+    number = rng.randrange(9)
+    if number == 0:
+        rows.append(
+            [rng.choice((b"ab", b"", b"\xff", b"zzz", b"a" * 3000)), rng.choice((0, 1, 2**64 - 1))]
+        )
+    elif number == 1:
+        rng.shuffle(rows)
+    elif number == 2:
+        rows += rows[:1]
+    elif number == 3 and rows:
+        rows[rng.randrange(len(rows))][1] = rng.choice((0, 2**63, 2**64 - 1))
+    elif number == 4 and fields:
+        key = rng.choice(sorted(fields))
+        value = rng.choice(
+            (*map(str, mutate.WIDE), "null", "[]", '"a"', "{", "9" * 70, '["\\ud800"]')
+        )
+        fields[key] = rng.choice((value, fields[key] + "0", fields[key][:-1]))
+    elif number == 5:
+        kinds[rng.randrange(2)] = rng.choice(
+            (pyarrow.int64(), pyarrow.string(), pyarrow.large_binary())
+        )
+    elif number == 6 and fields:
+        fields["pattern"] = json.dumps(rng.choice((None, "[a-z ]+", draw.any_pattern(rng))))
+    elif number == 7 and rows:
+        del rows[rng.randrange(len(rows))]
+    if rng.random() < 0.7 and number < 4:
+        rows.sort()
+    if rng.random() < 0.6:  # sums that fit this part alone
+        sums = (len(rows), sum(row[1] for row in rows), sum(len(row[0]) * row[1] for row in rows))
+        fields |= dict(
+            zip(("part_distinct", "part_total", "part_total_bytes"), map(str, sums), strict=True)
+        )
+    try:
+        columns = [
+            pyarrow.array([row[at] for row in rows], kinds[at], from_pandas=False) for at in (0, 1)
+        ]
+    except (pyarrow.ArrowException, OverflowError, TypeError):
+        return files
+    schema = pyarrow.schema(
+        [
+            pyarrow.field("bytes", kinds[0], nullable=rng.random() < 0.03),
+            pyarrow.field("count", kinds[1], nullable=False),
+        ]
+    )
+    out = pyarrow.BufferOutputStream()
+    options: dict[str, Any] = {"use_dictionary": rng.random() < 0.05, "write_page_checksum": True}
+    with pyarrow.parquet.ParquetWriter(
+        out, schema, compression="zstd", store_schema=False, **options
+    ) as writer:
+        writer.add_key_value_metadata(fields)
+        if rows:
+            writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
+    return files | {name: out.getvalue().to_pybytes()}
+
+
+def fit_sums(rng: Random, files: Files) -> Files:
+    """Write the sums over all parts into every footer, mostly, so that other checks are reached."""
+    import pyarrow
+    import pyarrow.parquet
+
+    if rng.random() < 0.2:
+        return files
+    try:
+        read = {
+            name: pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
+            for name, data in files.items()
+            if name.endswith(".parquet")
+        }
+        metadata = {
+            name: {k.decode(): v.decode() for k, v in (file.metadata.metadata or {}).items()}
+            for name, file in read.items()
+        }
+        keys = ("distinct", "total", "total_bytes")
+        sums = {
+            key: str(sum(int(found[f"part_{key}"]) for found in metadata.values())) for key in keys
+        }
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError):
+        return files
+    made = dict(files)
+    for name, found in metadata.items():
+        if any(found.get(key) != value for key, value in sums.items()):
+            # The numbers are replaced in place, where they have as many digits.
+            data = made[name]
+            for key, value in sums.items():
+                old = found.get(key, "")
+                if len(old) == len(value):
+                    tag = key.encode() + b"\x18" + bytes([len(old)])
+                    data = data.replace(tag + old.encode(), tag + value.encode())
+            made[name] = data
+    return made
+
+
+def run_counts(files: Files, folder: Path, number: int) -> bool:
+    write(files, folder)
+    counts = Counts.load(folder)
+    if counts.total > 2**40:  # sums that a small file only claims
+        return True
+    _ = counts.most_common(3), len(counts), counts.pattern, repr(counts), counts.total_bytes
+    attempt(lambda: counts + counts)
+    attempt(lambda: counts.prune(2))
+    if number % 4 == 0:
+        attempt(
+            lambda: byteweld.train(
+                counts, vocab_size=270, recipe="from-scratch", num_threads=1, pattern=counts.pattern
+            )
+        )
+        saved = folder.with_name("counts-saved")
+        counts.save(saved, overwrite=True)
+        if Counts.load(saved) != counts:
+            raise AssertionError("counts change when they are saved")
+    return True
+
+
+def change_log(rng: Random, files: Files, other: Files) -> Files:
+    """Change a record of the log and its checksum, or the order of records."""
+    log = files.get("merges.log", b"")
+    records = [log[at : at + 28] for at in range(16, len(log) - 31, 32)]
+    if not records:
+        return change_bytes(rng, files, other)
+    at = rng.randrange(len(records))
+    number = rng.randrange(7)
+    if number < 3:
+        stop = rng.choice((12, 12, 28))
+        records[at] = mutate.change_u32(rng, records[at], 0, stop)
+    elif number == 3:
+        records.insert(rng.randint(0, len(records)), records[at])
+    elif number == 4:
+        del records[at]
+    elif number == 5:
+        del records[at:]
+    else:
+        end = struct.pack(
+            "<IIIQQ", *[2**32 - 1] * 3, rng.choice((0, 1, 2, 3, 2**64 - 1)), rng.randrange(500)
+        )
+        records.insert(rng.randint(at, len(records)), end)
+    signed = [
+        record + struct.pack("<I", zlib.crc32(record, index))
+        for index, record in enumerate(records)
+    ]
+    return files | {"merges.log": log[:16] + b"".join(signed)}
+
+
+def change_counts_of_checkpoint(rng: Random, files: Files, other: Files) -> Files:
+    return change_part(rng, files, other) if rng.random() < 0.5 else lose_file(rng, files, other)
+
+
+def run_checkpoint(files: Files, folder: Path, number: int) -> bool:
+    """Resume from a changed checkpoint."""
+    write(files, folder)
+    tok = byteweld.train(
+        bases.corpus_counts(), checkpoint=folder, num_threads=1, **bases.CHECKPOINT_OPTIONS
+    )
+    tok.encode("the cat sat, lower")
+    return True
+
+
+# ---------------------------------------------------------------------- corpora
+
+_LINES = "\n".join(
+    json.dumps({"id": number, "text": text, "meta": {"a": [1, 2.5, None]}})
+    for number, text in enumerate(("the cat sat", "naïve 漢字 👍", "", 'a\nb\\"\u2028', "x" * 300))
+)
+
+
+def corpus_bases(suffixes: Sequence[str]) -> list[Files]:
+    compress = bases.compressors()
+    texts = {"a.txt": bases.documents()[0][:800], "a.jsonl": _LINES, "b.txt": "", "c.jsonl": "\n\n"}
+    return [
+        {name + suffix: compress[suffix](text.encode())}
+        for suffix in suffixes
+        for name, text in texts.items()
+        if text
+    ]
+
+
+def change_record(rng: Random, files: Files, other: Files) -> Files:
+    """Change a value in one of the JSON lines."""
+    ((name, data),) = files.items()
+    lines = data.split(b"\n")
+    at = rng.randrange(len(lines))
+    lines[at] = mutate.dump(mutate.change_json(rng, json.loads(lines[at])))
+    return {name: b"\n".join(lines)}
+
+
+def change_frame(rng: Random, files: Files, other: Files) -> Files:
+    """Change the header or the end of a compressed frame, or join two frames."""
+    ((name, data),) = files.items()
+    number = rng.randrange(5)
+    edge = min(24, len(data))
+    if number == 0 and edge:
+        at = rng.randrange(edge)
+        data = (
+            data[:at] + bytes([rng.choice((0, 1, 255, 127, rng.randrange(256)))]) + data[at + 1 :]
+        )
+    elif number == 1 and edge:
+        at = len(data) - 1 - rng.randrange(edge)
+        data = data[:at] + rng.randbytes(1) + data[at + 1 :]
+    elif number == 2:
+        data = data + data
+    elif number == 3:
+        data = data + next(iter(other.values()))
+    else:
+        inner = dict(bases.compressors())
+        data = inner[rng.choice(sorted(inner))](data)
+    return {name: data}
+
+
+def repack(rng: Random, files: Files, other: Files) -> Files:
+    """Compress changed text: the frame is valid and its content is not."""
+    ((name, _data),) = files.items()
+    suffix = next((end for end in (".gz", ".xz", ".zst") if name.endswith(end)), "")
+    plain = _LINES.encode() if ".jsonl" in name else bases.documents()[1][:800].encode()
+    changed = mutate.change_bytes(rng, plain)
+    if rng.random() < 0.2:
+        changed = b"a" * 10**6 + changed  # compresses well
+    return {name: bases.compressors()[suffix](changed)}
+
+
+def run_corpus(files: Files, folder: Path, number: int) -> bool:
+    write(files, folder)
+    ((name, _),) = files.items()
+    path = folder / name
+    policy = ("fail", "fail", "skip", "replace")[number % 4]
+    options: dict[str, Any] = {"on_error": policy, "lines": number % 5 == 0}
+    if number % 7 == 0:
+        options["field"] = "id"
+    counts = byteweld.count(
+        path, recipe="from-scratch", pattern="[a-z ]+", num_threads=1, **options
+    )
+    _ = counts.total
+    if number % THOROUGH_EVERY == 0:
+        plain = bases.tokenizers()[0]
+        ids, ends = plain.encode_files(path, disallowed_special=(), num_threads=1, **options)
+        if int(ends[-1]) != len(ids) or any(a > b for a, b in pairwise(ends.tolist())):
+            raise AssertionError("offsets do not fit the ids")
+    return True
+
+
+def packed_bases() -> list[Files]:
+    """Compressed vocabulary files."""
+    (plain, *_) = bases.of_format("tiktoken", "r.tiktoken")
+    compress = bases.compressors()
+    return [
+        {"r.tiktoken" + suffix: compress[suffix](plain["r.tiktoken"])}
+        for suffix in (".gz", ".xz", ".zst")
+    ]
+
+
+def repack_ranks(rng: Random, files: Files, other: Files) -> Files:
+    ((name, _),) = files.items()
+    plain = _cached_source()["r.tiktoken"]
+    data = mutate.change_lines(rng, plain, [b"YWI= 300"])
+    return {name: bases.compressors()[Path(name).suffix](data)}
+
+
+def run_packed(files: Files, folder: Path, number: int) -> bool:
+    ((name, _),) = files.items()
+    options = {"pattern": None, "special_tokens": {"<|end|>": 298}}
+    return load_and_use(files, folder, number, target=name, format="tiktoken", options=options)

@@ -1,0 +1,184 @@
+"""What is done with a vocabulary that loads, and which errors a file may cause."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import pickle
+import shutil
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import byteweld
+from byteweld import ByteweldError, Tokenizer, Vocabulary, formats
+from byteweld.errors import NativeError
+from byteweld.formats import hf_tokenizer_json, tiktoken_ranks
+
+TEXTS: tuple[str | bytes, ...] = (
+    "The cat's 12 mats;\n\n  naïve café \t x=1",
+    "aabab ab  the the\r\n'ſ漢字 e\u0301\u0301 👍🏽<|end|><s> ab",
+    b"ab\xff\xfe\x80 the \xc3\xe2\x82 a\x00",
+)
+MORE_TEXTS: tuple[str | bytes, ...] = (
+    "",
+    "a" * 400,
+    "ab " * 150,
+    " \n" * 60 + "\u3000\u2028",
+    "\u0301" * 90,
+    "漢字かな" * 30,
+    "\ud800 a \udfff",
+    "<|end|" * 20 + "<s>" * 9,
+    "İﬁ①ſ" * 20,
+    "x" * 2000,
+)
+
+
+class Disagreement(Exception):
+    """Two ways that must give the same result do not."""
+
+
+def is_allowed(error: BaseException) -> bool:
+    """Whether a file may cause this error: ours, or Python's own about files and values."""
+    if isinstance(error, ByteweldError):
+        return not isinstance(error, NativeError)
+    if isinstance(error, UnicodeError | json.JSONDecodeError):
+        return False
+    return isinstance(error, OSError) or type(error) is ValueError
+
+
+def signature(error: BaseException) -> str:
+    """Where an error came from, without the values in its message."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/byteweld/" in frame.filename] or frames
+    place = f"{Path(ours[-1].filename).name}:{ours[-1].name}" if ours else ""
+    message = str(error)[:60] if isinstance(error, Disagreement) else ""
+    return f"{type(error).__name__} in {place} {message}"
+
+
+def attempt(call: Callable[[], Any]) -> Any:
+    """The result of a call; the type of the error, if that is allowed."""
+    try:
+        return call()
+    except Exception as error:
+        if not is_allowed(error):
+            raise
+        return type(error)
+
+
+def same(what: str, one: Any, other: Any) -> None:
+    if one != other:
+        raise Disagreement(f"{what}: {str(one)[:200]} and {str(other)[:200]}")
+
+
+# ---------------------------------------------------------------------- a tokenizer
+
+
+def use(tok: Tokenizer, folder: Path, *, number: int = 0, thorough: bool = False) -> None:
+    """Encode, decode and count; if `thorough`, do everything a tokenizer can."""
+    vocab = tok.vocab
+    is_lossless = not set(vocab.extras) - {"template"} and vocab.alphabet == "bytes"
+    texts = TEXTS + MORE_TEXTS if thorough else TEXTS
+    for text in texts:
+        ids = attempt(lambda text=text: tok.encode(text, disallowed_special=()))
+        if isinstance(ids, type):
+            continue
+        raw = tok.decode_bytes(ids)
+        if is_lossless and isinstance(text, bytes):
+            same("decode", raw, text)
+        everything = attempt(lambda text=text: tok.encode(text, allowed_special="all"))
+        if not isinstance(everything, type):
+            tok.decode(everything)
+        if thorough:
+            _use_thoroughly(tok, text, ids)
+    _ = repr(tok), len(tok), tok.n_vocab
+    if thorough:
+        _use_whole(tok)
+        _convert(tok, folder, number)
+
+
+def _use_thoroughly(tok: Tokenizer, text: str | bytes, ids: list[int]) -> None:
+    plain: dict[str, Any] = {"disallowed_special": ()}
+    same("count", tok.count(text, **plain), len(ids))
+    same("batch", tok.encode_batch([text, text], num_threads=2, **plain), [ids, ids])
+    same("ordinary", attempt(lambda: tok.encode_ordinary(text)), ids)
+    same("numpy", tok.encode_to_numpy(text, **plain).tolist(), ids)
+    same("offsets", tok.encode_with_offsets(text, **plain)[0], ids)
+    same("count_until", tok.count_until(text, len(ids), **plain), len(ids))
+    attempt(lambda: tok.encode_spans([(text, False), ("<|end|>", True)]))
+    attempt(lambda: tok.encode(text))
+    attempt(lambda: tok.truncate(text, 3, **plain))
+    attempt(lambda: tok.encode(text, template=True, **plain))
+    attempt(lambda: tok.pretokenize(text))
+    attempt(lambda: str(tok.show(text, **plain)))
+    with contextlib.suppress(UnicodeDecodeError):  # as tiktoken's does
+        tok.decode_with_offsets(ids)
+    stream = tok.encode_stream(**plain)
+    found = [i for at in range(0, len(text), 7) for i in stream.feed(text[at : at + 7])]
+    same("stream", found + stream.finish(), ids)
+    decoder = tok.decode_stream()
+    decoded = "".join(map(decoder.feed, ids)) + decoder.finish()
+    same("decode_stream", decoded, tok.decode(ids))
+
+
+def _use_whole(tok: Tokenizer) -> None:
+    vocab = tok.vocab
+    again = pickle.loads(pickle.dumps(tok))
+    same("pickle", again.vocab, vocab)
+    same("pickle", again.vocab.fingerprint, vocab.fingerprint)
+    _ = tok.max_token_value, tok.special_tokens_set, tok.pattern_engine, tok.training, tok.name
+    _ = tok._repr_html_(), vocab.extras, vocab.traits(), repr(vocab), tok.token_byte_values()
+    attempt(lambda: tok.unreachable_tokens())
+    for token_id in itertools.islice(vocab.tokens, 0, None, 50):
+        same("token", tok.decode_single_token_bytes(token_id), vocab.tokens[token_id])
+    attempt(lambda: tok.decode([2**32 - 1]))
+    attempt(lambda: tok.decode([tok.max_token_value + 1]))
+
+
+def _convert(tok: Tokenizer, folder: Path, number: int) -> None:
+    """Save in one of the formats, and load it again."""
+    names = list(formats.FORMATS)
+    name = names[number % len(names)]
+    folder.mkdir(exist_ok=True)
+    target = folder / {"huggingface": "tokenizer.json", "tekken": "tekken.json"}.get(name, name)
+    try:
+        if attempt(lambda: tok.save(target, format=name, overwrite=True)) is not None:
+            return
+        again = byteweld.load(target, format=name)
+        same(f"tokens saved as {name}", again.vocab.tokens, tok.vocab.tokens)
+        same(f"added tokens saved as {name}", again.vocab.added_tokens, tok.vocab.added_tokens)
+        for text in TEXTS + MORE_TEXTS:  # merges, ranks and ignore_merges may say the same
+            found, right = (
+                attempt(lambda made=made, text=text: made.encode(text, disallowed_special=()))
+                for made in (again, tok)
+            )
+            same(f"ids saved as {name}", found, right)
+    finally:
+        shutil.rmtree(folder)
+
+
+# ---------------------------------------------------------------------- fast readers
+
+
+def content(vocab: Vocabulary) -> tuple[object, ...]:
+    """Everything in a vocabulary."""
+    return (vocab.traits(), dict(vocab.tokens), list(vocab.merge_ids), vocab.fingerprint)
+
+
+def check_plain_reader(vocab: Vocabulary, path: Path, format: str, options: Any) -> None:
+    """The plain reader gives the same vocabulary as the fast one that accepted the file."""
+    if vocab._table is None:
+        return
+    quick = hf_tokenizer_json.read_letters, tiktoken_ranks.read_ranks
+    hf_tokenizer_json.read_letters = lambda data: None  # type: ignore[assignment]
+    tiktoken_ranks.read_ranks = lambda data: None  # type: ignore[assignment]
+    try:
+        plain = formats.load(path, format=format, **options)
+    except ByteweldError as error:
+        message = getattr(error, "message", str(error))
+        raise Disagreement(f"only the plain reader refuses: {message}") from error
+    finally:
+        hf_tokenizer_json.read_letters, tiktoken_ranks.read_ranks = quick
+    same("fast and plain reader", content(vocab), content(plain))
