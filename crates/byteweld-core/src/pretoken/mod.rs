@@ -28,6 +28,8 @@ mod plan;
 mod rules;
 mod scanner;
 mod spec;
+#[cfg(feature = "fuzzing")]
+mod tiers;
 mod torture;
 mod unicode;
 mod unicode_runs;
