@@ -127,14 +127,7 @@ pub fn run(input: &[u8]) -> u64 {
     }
     let documents = magnitude(found.documents.len());
     let policy = usize::from(kind / 40) % 3 * 8 + usize::from(kind % 4) * 2 + usize::from(is_json);
-    signature(&[
-        2,
-        policy,
-        documents,
-        magnitude(found.skipped as usize),
-        magnitude(data.len()),
-        usize::from(found.is_ok),
-    ])
+    signature(&[2, policy, documents, magnitude(found.skipped as usize), usize::from(found.is_ok)])
 }
 
 /// A file, and what it contains where that is known beforehand.
@@ -151,9 +144,13 @@ fn file(archive: u8, input: &mut Input) -> (Vec<u8>, Option<Vec<u8>>) {
             192..224 => content.push(input.byte()),
             224..250 => content.push(b'\n'),
             op => {
-                let times = [1, 1, 2, 3, 7, 1, 1, 2, 3, 7, 1, 1, 2, 3, 40, 900][input.below(16)];
+                let times = match input.byte() {
+                    byte @ 0..250 => 1 + usize::from(byte) % 7,
+                    250..255 => 40,
+                    255 => 900,
+                };
                 let from = if op == 255 { 0 } else { last };
-                let times = times.min((1 << 19) / (start - from).max(1));
+                let times = times.min((300 << 10) / (start - from).max(1));
                 (0..times).for_each(|_| content.extend_from_within(from..start));
                 continue;
             }

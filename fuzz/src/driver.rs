@@ -34,18 +34,20 @@ pub struct Report {
     pub executions: u64,
     pub kept: usize,
     pub elapsed: Duration,
+    /// The part of it that this process ran.
+    pub processor_time: Duration,
     /// The message and the file of the finding that ended the run.
     pub finding: Option<(String, PathBuf)>,
 }
 
 /// Runs a target. Inputs with a finding are written to `findings`; `corpus` has inputs to start from. A crash
-/// or a hang (an execution of more than 20 s) writes its input, too, and ends the process.
+/// or a hang (20 s of one execution) writes its input, too, and ends the process.
 pub fn run(target: &Target, seed: u64, limits: Limits, corpus: &Path, findings: &Path) -> Report {
     fs::create_dir_all(findings).unwrap();
     crash::catch(findings);
     let name = target.name.bytes().fold(seed, |mixed, byte| mix(mixed ^ u64::from(byte)));
     let mut generator = Generator::new(target, name, corpus);
-    let started = Instant::now();
+    let (started, processor_time) = (Instant::now(), crash::processor_time());
     let mut executions = 0;
     let is_over = |executions: u64| {
         limits.executions.is_some_and(|most| executions >= most)
@@ -71,7 +73,9 @@ pub fn run(target: &Target, seed: u64, limits: Limits, corpus: &Path, findings: 
             }
         }
     }
-    Report { executions, kept: generator.kept.len(), elapsed: started.elapsed(), finding }
+    let processor_time = crash::processor_time() - processor_time;
+    let (kept, elapsed) = (generator.kept.len(), started.elapsed());
+    Report { executions, kept, elapsed, processor_time, finding }
 }
 
 /// Runs a target on the inputs in files, without catching anything.
@@ -118,7 +122,7 @@ impl Generator {
         if let Some(input) = self.first.pop() {
             return input;
         }
-        let mut input = if self.kept.is_empty() || !self.random.one_in(3) {
+        let mut input = if self.kept.is_empty() || !self.random.one_in(4) {
             self.fresh()
         } else {
             self.mutated()

@@ -22,6 +22,9 @@ mod reference;
 /// The longest text.
 const MAX_BYTES: usize = 1 << 17;
 
+/// The same with a pattern: on some texts, the regex engine takes quadratic time.
+const MAX_BYTES_BY_PATTERN: usize = 1 << 13;
+
 /// Texts of special tokens: some contain others, overlap others, or are ordinary text.
 const SPECIALS: [&str; 10] =
     ["<|end|>", "<|end|>>", "<|e", "end|><|end", "ab", "aab", "日", " ", "'s", "\n\n"];
@@ -157,12 +160,13 @@ impl Case {
 
     /// Decodes the rest of an input: tokens and letters of the vocabulary, or any text.
     fn text(&self, input: &mut Input) -> Vec<u8> {
+        let max_bytes = if self.reference.has_pattern() { MAX_BYTES_BY_PATTERN } else { MAX_BYTES };
         if input.byte() < 64 {
-            return text::text(input);
+            return text::text(input, max_bytes);
         }
         let mut text = Vec::new();
         let mut last = 0;
-        while !input.is_empty() && text.len() < MAX_BYTES / 64 {
+        while !input.is_empty() && text.len() < max_bytes / 64 {
             let start = text.len();
             match input.byte() {
                 op @ 0..150 => {

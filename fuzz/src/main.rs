@@ -69,10 +69,10 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
             println!("FINDING {}: {message}\n  input: {}", target.name, path.display());
         }
         println!(
-            "{}: {} executions in {seconds:.0} s ({:.0} per second), {} inputs kept, seed {seed}, {} findings",
+            "{}: {} executions in {seconds:.0} s ({:.0} per second of processor time), {} inputs kept, seed {seed}, {} findings",
             target.name,
             report.executions,
-            report.executions as f64 / seconds.max(0.001),
+            report.executions as f64 / report.processor_time.as_secs_f64().max(0.001),
             report.kept,
             usize::from(report.finding.is_some()),
         );

@@ -1,5 +1,9 @@
 //! What a pattern means, by fancy-regex alone: matches, and the text between them.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use fancy_regex::{Regex, RegexBuilder};
 
 /// A byte that is not part of valid UTF-8 stands for this character.
@@ -10,6 +14,15 @@ pub(crate) struct Oracle(Regex);
 impl Oracle {
     pub(crate) fn new(pattern: &str) -> Self {
         Self(RegexBuilder::new(pattern).backtrack_limit(50_000_000).build().unwrap())
+    }
+
+    /// The same, compiled once in each thread; for few patterns.
+    pub(crate) fn shared(pattern: &str) -> Rc<Self> {
+        thread_local!(static ALL: RefCell<HashMap<String, Rc<Oracle>>> = RefCell::default());
+        ALL.with_borrow_mut(|all| {
+            let made = all.entry(pattern.to_owned()).or_insert_with(|| Rc::new(Self::new(pattern)));
+            Rc::clone(made)
+        })
     }
 
     /// The pre-tokens of a text: where each ends, and whether it is a match. `None` if the regex engine

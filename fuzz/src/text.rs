@@ -42,14 +42,11 @@ const TORN: [&[u8]; 16] = [
 
 const ASCII: &[u8; 40] = b" abcABCxyz019.'/\n\r\tdefDEFstSTrevlm<|>-_\0";
 
-/// The longest text.
-const MAX_BYTES: usize = 1 << 17;
-
-/// Decodes the rest of an input.
-pub(crate) fn text(input: &mut Input) -> Vec<u8> {
+/// Decodes the rest of an input, up to about `max_bytes`.
+pub(crate) fn text(input: &mut Input, max_bytes: usize) -> Vec<u8> {
     let mut text = Vec::new();
     let mut last = 0; // the start of the last piece
-    while !input.is_empty() {
+    while !input.is_empty() && text.len() < max_bytes {
         let start = text.len();
         let op = input.byte();
         match op {
@@ -69,12 +66,12 @@ pub(crate) fn text(input: &mut Input) -> Vec<u8> {
             232..255 => {
                 let byte = input.below(256);
                 let times = if op < 253 { 1 + byte % 4 } else { byte % 90 };
-                repeat(&mut text, last, times);
+                repeat(&mut text, last, times, max_bytes);
                 continue;
             }
             255 => {
                 let times = [1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 10, 40][input.below(12)];
-                repeat(&mut text, 0, times);
+                repeat(&mut text, 0, times, max_bytes);
                 continue;
             }
         }
@@ -84,10 +81,10 @@ pub(crate) fn text(input: &mut Input) -> Vec<u8> {
 }
 
 /// Repeats the end of a text.
-fn repeat(text: &mut Vec<u8>, from: usize, times: usize) {
+fn repeat(text: &mut Vec<u8>, from: usize, times: usize, max_bytes: usize) {
     let end = text.len();
     for _ in 0..times {
-        if text.len() + (end - from) <= MAX_BYTES {
+        if text.len() + (end - from) <= max_bytes {
             text.extend_from_within(from..end);
         }
     }

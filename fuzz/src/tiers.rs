@@ -12,6 +12,9 @@ use crate::prepared::Prepared;
 use crate::scanner::tiles;
 use crate::{magnitude, patterns, signature, text};
 
+/// The longest text: a chunk has 2 KiB.
+const MAX_BYTES: usize = 1 << 14;
+
 struct Case {
     pattern: String,
     tiers: Vec<(String, Pretokenizer)>,
@@ -29,13 +32,13 @@ impl Case {
 pub fn run(input: &[u8]) -> u64 {
     thread_local! {
         static CASES: RefCell<Prepared<Case>> = RefCell::default();
-        static ROOM: RefCell<Guarded> = RefCell::new(Guarded::new((1 << 17) + (1 << 12)));
+        static ROOM: RefCell<Guarded> = RefCell::new(Guarded::new(MAX_BYTES + 4096));
     }
     let mut input = Input::new(input);
     let number = input.number();
     let case: Rc<Case> = CASES.with_borrow_mut(|cases| cases.get(number, Case::new));
     let place = input.byte();
-    let text = text::text(&mut input);
+    let text = text::text(&mut input, MAX_BYTES);
     // Before the guard page behind, which tries every alignment as lengths differ; or after the one in
     // front, or at any alignment.
     let offset = match place {

@@ -27,7 +27,7 @@ pub fn run(input: &[u8]) -> u64 {
     // From any of the merges on, the rest is learned again.
     let merges = &expected.merges;
     let done = usize::from(resumed) % (merges.len() + 1);
-    if done > 0 && resumed >= 192 {
+    if done > 0 && resumed >= 240 {
         options.known = merges[..done]
             .iter()
             .map(|&LearnedMerge { left, right, new, .. }| KnownMerge { left, right, new })

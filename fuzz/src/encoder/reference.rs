@@ -1,9 +1,11 @@
 //! Encoding, written plainly.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
+use std::rc::Rc;
 
 use byteweld_core::encode::{Gaps, Ranking};
+use foldhash::{HashMap, HashMapExt};
 
 use super::Ranges;
 use crate::oracle::Oracle;
@@ -27,7 +29,7 @@ pub(super) struct Reference {
     /// The rank of a pair, and the token that it becomes.
     ranks: HashMap<(u32, u32), (u32, u32)>,
     looks_up: bool,
-    oracle: Option<Oracle>,
+    oracle: Option<Rc<Oracle>>,
     pub(super) specials: Vec<(String, u32)>,
     gaps: Option<Gaps>,
     unk: Option<u32>,
@@ -74,8 +76,12 @@ impl Reference {
              tokens {learned:?}, text"
         );
         let looks_up = ranking != Ranking::Merges;
-        let oracle = pattern.map(Oracle::new);
+        let oracle = pattern.map(Oracle::shared);
         Self { byte_ids, ids, lengths, ranks, looks_up, oracle, specials, gaps, unk, description }
+    }
+
+    pub(super) fn has_pattern(&self) -> bool {
+        self.oracle.is_some()
     }
 
     pub(super) fn has_gaps(&self) -> bool {
