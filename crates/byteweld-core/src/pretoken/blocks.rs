@@ -112,7 +112,7 @@ impl Blocks {
         Some(Self { family, wide, tier: Tier::best() })
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn in_tier(self, tier: Tier) -> Self {
         Self { tier, ..self }
     }

@@ -145,7 +145,7 @@ pub(crate) fn with_all_instructions<W: Work>(work: W) -> W::Result {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tier {
     /// Byte by byte.
-    #[cfg(any(test, not(target_arch = "x86_64")))]
+    #[cfg(any(test, feature = "fuzzing", not(target_arch = "x86_64")))]
     Plain,
     /// 16 bytes at once, as every x86-64 can.
     #[cfg(target_arch = "x86_64")]
@@ -165,7 +165,7 @@ impl Tier {
     }
 
     /// All that run here.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn all() -> Vec<Self> {
         let mut all = vec![Self::Plain];
         #[cfg(target_arch = "x86_64")]
@@ -206,7 +206,7 @@ impl Tier {
         rows: &mut Rows,
     ) -> u64 {
         match (self, all) {
-            #[cfg(any(test, not(target_arch = "x86_64")))]
+            #[cfg(any(test, feature = "fuzzing", not(target_arch = "x86_64")))]
             (Self::Plain, _) => plain(blocks, from, rows),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: SSE2 is part of x86-64.
@@ -231,7 +231,7 @@ impl Tier {
     )]
     pub(super) fn plane(self, block: &[u8; BLOCK], bit: u32) -> u64 {
         match self {
-            #[cfg(any(test, not(target_arch = "x86_64")))]
+            #[cfg(any(test, feature = "fuzzing", not(target_arch = "x86_64")))]
             Self::Plain => plain_plane(block, bit),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: SSE2 is part of x86-64.
@@ -243,12 +243,12 @@ impl Tier {
     }
 }
 
-#[cfg(any(test, not(target_arch = "x86_64")))]
+#[cfg(any(test, feature = "fuzzing", not(target_arch = "x86_64")))]
 fn plain_plane(block: &[u8; BLOCK], bit: u32) -> u64 {
     block.iter().rev().fold(0, |plane, byte| plane << 1 | u64::from(byte >> bit & 1))
 }
 
-#[cfg(any(test, not(target_arch = "x86_64")))]
+#[cfg(any(test, feature = "fuzzing", not(target_arch = "x86_64")))]
 fn plain(blocks: &[[u8; BLOCK]], from: usize, rows: &mut Rows) -> u64 {
     let mut high = 0;
     for (i, block) in (from..BLOCKS).zip(blocks) {

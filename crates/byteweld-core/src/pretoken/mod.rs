@@ -31,6 +31,8 @@ mod program;
 mod rules;
 mod scanner;
 mod spec;
+#[cfg(feature = "fuzzing")]
+mod tiers;
 mod torture;
 mod unicode;
 mod unicode_runs;

@@ -192,7 +192,7 @@ impl Scanner {
     }
 
     /// The same with blocks made in one way, or without blocks.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn in_tier(mut self, tier: Option<super::masks::Tier>) -> Self {
         self.blocks = self.blocks.zip(tier).map(|(blocks, tier)| blocks.in_tier(tier));
         self
