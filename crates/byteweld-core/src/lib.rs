@@ -28,3 +28,4 @@ mod threads;
 pub mod train;
 
 pub use error::{Error, Result};
+pub use reserve::check_memory;
