@@ -29,3 +29,4 @@ pub mod train;
 pub mod watch;
 
 pub use error::{Error, Result};
+pub use reserve::check_memory;

@@ -4,6 +4,23 @@
 
 use crate::error::{Error, Result};
 
+/// What a thread needs before its work starts: its stack, and what the system allocates for it.
+pub(crate) const THREAD_BYTES: usize = 4 << 20;
+
+/// What an operation allocates whatever its input, such as a compiled pattern.
+const FIXED_BYTES: usize = 8 << 20;
+
+/// Fails if there is not enough memory to start an operation. Small allocations, and those of
+/// libraries and the system, abort if they fail, so what they need is tried first.
+pub fn check_memory() -> Result<()> {
+    if is_available(FIXED_BYTES) { Ok(()) } else { Err(failed::<u8>(FIXED_BYTES)) }
+}
+
+/// Whether this much memory can be allocated now.
+pub(crate) fn is_available(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
+}
+
 /// The error of an allocation of `length` values.
 #[cold]
 pub(crate) fn failed<T>(length: usize) -> Error {

@@ -10,6 +10,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use crate::error::Result;
+use crate::reserve::{THREAD_BYTES, is_available};
 use crate::watch::Watch;
 
 /// The interval between interrupt checks during long work.
@@ -124,13 +125,16 @@ pub(crate) fn run_workers_watched<R: Send>(
     })
 }
 
-/// Starts `threads` threads, or as many as possible.
+/// Starts `threads` threads, or as many as possible: none that there is no memory for.
 fn spawn<'scope, R: Send + 'scope, W: FnOnce() -> R + Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     threads: usize,
     mut worker: impl FnMut() -> W,
 ) -> Vec<ScopedJoinHandle<'scope, R>> {
-    (0..threads).map_while(|_| Builder::new().spawn_scoped(scope, worker()).ok()).collect()
+    (0..threads)
+        .take_while(|_| is_available(THREAD_BYTES))
+        .map_while(|_| Builder::new().spawn_scoped(scope, worker()).ok())
+        .collect()
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ const MAX_BUFFER_BYTES: usize = 256 << 10;
 const MIN_FAN_IN_PER_THREAD: usize = 16;
 /// The number of pre-tokens between two calls of `keep_going`.
 const CHECK_INTERVAL: u32 = 1 << 12;
+/// What a thread needs before its work starts; none is started without.
+const THREAD_BYTES: usize = 4 << 20;
 /// The memory of a reader besides its buffer.
 const READER_BYTES: usize = 256;
 
@@ -85,6 +87,7 @@ pub fn merge(
         || if stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let results = std::thread::scope(|scope| {
         let others: Vec<_> = (1..plan.threads)
+            .take_while(|_| Vec::<u8>::new().try_reserve_exact(THREAD_BYTES).is_ok())
             .map_while(|_| {
                 let without_callback = || work(&mut || stopped());
                 std::thread::Builder::new().spawn_scoped(scope, without_callback).ok()

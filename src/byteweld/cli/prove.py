@@ -11,7 +11,8 @@ from typing import Annotated
 
 import byteweld
 from byteweld import peers, proof
-from byteweld._files import COMPRESSED_SUFFIXES, check_file, write_atomic
+from byteweld._files import COMPRESSED_SUFFIXES, check_file
+from byteweld._saves import write_atomic
 from byteweld.cli import DONE, FAILED, NO, _errors, _output, _proof
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option

@@ -22,6 +22,7 @@ use super::table::{CountTable, table_bytes};
 use crate::cut;
 use crate::error::{Error, Result};
 use crate::pretoken::{Budget, Pretokenizer};
+use crate::reserve::check_memory;
 use crate::specials::Specials;
 use crate::threads::run_workers;
 use crate::watch::Watch;
@@ -148,6 +149,7 @@ impl Counter {
         options: &CountOptions<'_>,
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<()> {
+        check_memory()?;
         let shared = Shared {
             reader: Mutex::new(Some(reader)),
             returned: Condvar::new(),

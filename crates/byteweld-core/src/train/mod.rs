@@ -51,7 +51,7 @@ mod workers;
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use crate::reserve::{collect, filled, push};
+use crate::reserve::{check_memory, collect, filled, push};
 use forbidden::Forbidden;
 use ids::Ids;
 use known::KnownMerges;
@@ -177,6 +177,7 @@ pub fn train(
     options: &Options,
     progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
 ) -> Result<Trained> {
+    check_memory()?;
     // A learned token with a reserved id does not use up a new id, but still needs a number.
     let tokens = (EDGE as usize + 1)
         .saturating_add(options.known.len())

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use byteweld_core::check_memory;
 use byteweld_core::counts as core;
 use byteweld_core::pretoken::Pretokenizer;
 use byteweld_core::specials::Specials;
@@ -90,6 +91,7 @@ impl CountBuilder {
         num_threads: Option<i128>,
         limit: Option<Py<MemoryLimit>>,
     ) -> PyResult<Self> {
+        check_memory().map_err(|e| raise(py, e))?;
         // If a special token contains other bytes, only the trainer can tell whether they also
         // occur elsewhere.
         let alphabet = alphabet.filter(|bytes| {
