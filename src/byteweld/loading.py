@@ -187,7 +187,7 @@ def _read(cached: Path) -> Vocabulary | None:
     try:
         end = data.index(b"\n", start)
         return _rebuild(json.loads(data[start:end]), data[end + 1 :])
-    except (ByteweldError, ValueError, TypeError, LookupError):
+    except (ByteweldError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
         return None
 
 
