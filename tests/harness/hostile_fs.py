@@ -32,7 +32,7 @@ from typing import Any
 
 import byteweld
 from byteweld import _atomic, encodings, formats
-from byteweld._saves import write_atomic
+from byteweld._saves import journal_path, write_atomic
 from byteweld.errors import ByteweldError
 from byteweld.training.checkpoint import Checkpoint
 from tests.harness.kill import CORPUS, NOBODY, identity, names_in
@@ -294,7 +294,7 @@ def _reads(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
             may_succeed=True,
             prepare=lambda folder, make=make: (
                 formats.save(tok.vocab, folder / "a.json"),
-                make(folder / ".byteweld-journal"),
+                make(journal_path(folder)),
             ),
         )
         yield Case(
