@@ -94,7 +94,7 @@ def is_temporary(name: str, target: str) -> bool:
 
 def is_leftover(name: str) -> bool:
     """Whether a name is that of a temporary for any target, or of a journal."""
-    return name == f"{PREFIX}journal" or _TEMPORARY.fullmatch(name) is not None
+    return name.startswith(f"{PREFIX}journal-") or _TEMPORARY.fullmatch(name) is not None
 
 
 def _mark(name: str) -> str:

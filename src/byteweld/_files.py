@@ -28,7 +28,7 @@ _KINDS: Final = {
 _CLOEXEC: Final = getattr(os, "O_CLOEXEC", 0)
 # Where these do not exist, neither do the files that need them.
 _NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-_FIRST_READ_BYTES: Final = 1 << 16
+_LEAST_READ_BYTES: Final = 1 << 16  # if more follow than were reported
 
 
 # ---------------------------------------------------------------------- reading
@@ -70,7 +70,7 @@ def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
     descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size
-        data = b"" if size > limit else read_descriptor(descriptor, size + 1, limit + 1)
+        data = b"" if size > limit else read_descriptor(descriptor, size, limit + 1)
     finally:
         os.close(descriptor)
     if max(size, len(data)) > limit:
@@ -83,24 +83,26 @@ def read_start(path: str | os.PathLike[str], size: int) -> bytes:
     """Read the first bytes of a regular file."""
     descriptor = open_regular(path)
     try:
-        return read_descriptor(descriptor, min(size, os.fstat(descriptor).st_size) + 1, size)
+        return read_descriptor(descriptor, os.fstat(descriptor).st_size, size)
     finally:
         os.close(descriptor)
 
 
-def read_descriptor(descriptor: int, expected: int, limit: int) -> bytes:
-    """Read to the end, or at most `limit` bytes; `expected` is the size of the first read."""
-    chunks: list[bytes] = []
-    total = 0
-    wanted = max(expected, _FIRST_READ_BYTES)
+def read_descriptor(descriptor: int, size: int, limit: int) -> bytes:
+    """Read a regular file to its end, or at most `limit` bytes; `size` is what it reports."""
+    wanted = min(size + 1, limit)  # if all but the last byte come, that is the end
+    data = os.read(descriptor, wanted)
+    if size and len(data) == min(size, wanted):
+        return data
+    chunks = [data]
+    total = len(data)
     while total < limit:
-        chunk = os.read(descriptor, min(wanted, limit - total))
+        chunk = os.read(descriptor, min(max(total, _LEAST_READ_BYTES), limit - total))
         if not chunk:
             break
         chunks.append(chunk)
         total += len(chunk)
-        wanted = max(total, _FIRST_READ_BYTES)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    return b"".join(chunks)
 
 
 # ---------------------------------------------------------------------- paths to write

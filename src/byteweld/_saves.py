@@ -3,7 +3,7 @@
 `write_together` writes several files of one folder, `write_atomic` one. Killed at any moment, what
 `read_together` reads afterwards is all of the old files or all of the new ones:
 
-1. `.byteweld-journal` is created in the folder and locked: one save at a time.
+1. `.byteweld-journal-USER` is created in the folder and locked: one save of a user at a time.
 2. Each file is written to a temporary file next to its target, and synced.
 3. The journal is written: for each target its temporary file, and the SHA-256 of the old and the
    new content. From here on the new files count; its own checksum tells a complete journal.
@@ -17,8 +17,8 @@ is neither old nor new by then, somebody else has written it, and the journal is
 
 A journal is data like any other file. It can name only files of its own folder: temporary ones of
 the right name, owner and content that become, or links and files with exactly the stated content
-that are replaced or removed. It counts only if it belongs to this user (or, for reading, to root or
-to the owner of the file that is read).
+that are replaced or removed. It is completed only by the user to whom it belongs, and read through
+only if that is also the owner of the file that is read, or root.
 
 A single file needs no journal to be atomic, only the lock, except for a new one where the file
 system has neither a rename that keeps an existing file nor hard links.
@@ -59,7 +59,6 @@ from byteweld._files import check_replaceable, exists, read_descriptor, read_reg
 from byteweld.errors import ByteweldError
 
 NO_FILES: Final[Mapping[Path, bytes]] = MappingProxyType({})
-JOURNAL: Final = f"{PREFIX}journal"
 _FORMAT: Final = "byteweld journal 1"
 _MAX_JOURNAL_BYTES: Final = 1 << 16
 _MAX_KEPT_BYTES: Final = 1 << 30  # an old file that is larger cannot be restored
@@ -70,6 +69,11 @@ _EMPTY: Final = hashlib.sha256(b"").hexdigest()
 _BLOCK_BYTES: Final = 1 << 20
 
 _Result = TypeVar("_Result")
+
+
+def journal_path(folder: Path, owner: int | None = None) -> Path:
+    """Return the path of a user's journal in a folder; of this user's by default."""
+    return folder / f"{PREFIX}journal-{user() if owner is None else owner}"
 
 
 class _Entry(NamedTuple):
@@ -168,6 +172,9 @@ def _put_all(
         )
         for (path, temporary, _), data in zip(entries, files.values(), strict=True)
     ]
+    for (path, _, replaces), line in zip(entries, lines, strict=True):
+        if line.old is not None and not replaces:
+            raise exists(path)  # it has appeared meanwhile
     main = entries[-1][0]
     with naming(main):
         write_all(journal, _render(lines))
@@ -304,7 +311,7 @@ def _write_file(path: Path, data: bytes, mode: int | None) -> None:
 @contextlib.contextmanager
 def _locked_journal(folder: Path) -> Iterator[int]:
     """Yield the descriptor of a new, empty, locked journal, after completing an old one."""
-    path = folder / JOURNAL
+    path = journal_path(folder)
     while True:
         _settle_or_raise(folder)
         try:
@@ -339,21 +346,20 @@ def settle(folder: Path) -> None:
 
 def _settle_or_raise(folder: Path) -> None:
     if not _settle(folder, _WAIT_SECONDS):
-        path = folder / JOURNAL
         raise PermissionError(
-            f"{path} belongs to another process or user that is saving to this folder, or was "
-            "interrupted; wait for it, or remove this file"
+            f"{journal_path(folder)} belongs to another process that is saving to this folder, "
+            "or to another user; wait for it, or remove this file"
         )
 
 
 def _settle(folder: Path, wait_seconds: float) -> bool:
-    """Complete or remove the journal of a folder; False if that is not possible here and now."""
-    path = folder / JOURNAL
+    """Complete or remove this user's journal; False if that is not possible here and now."""
+    path = journal_path(folder)
     end = time.monotonic() + wait_seconds
     while True:
         try:
             descriptor = os.open(path, os.O_RDWR | NOFOLLOW | CLOEXEC)
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return True
         except OSError:  # read-only, or a link
             return False
@@ -484,7 +490,7 @@ def _entry(item: Any) -> _Entry | None:
 
 
 def _read(descriptor: int) -> bytes:
-    return read_descriptor(descriptor, 0, _MAX_JOURNAL_BYTES)
+    return read_descriptor(descriptor, os.fstat(descriptor).st_size, _MAX_JOURNAL_BYTES)
 
 
 # ---------------------------------------------------------------------- reading
@@ -500,21 +506,23 @@ def read_together(
     """
     for _ in range(_TRIES):
         folder = path if path.is_dir() else path.parent
-        if not _settle(folder, _PAUSE_SECONDS):
-            entries = _pending(folder, path)
-            if entries:
-                with _view(path, folder, files(path), entries) as seen:
-                    if seen is not None:
-                        return _read_as(path, folder, seen, read)
-                continue  # a save that has just finished
-        before = _stamps(files(path))
+        _settle(folder, _PAUSE_SECONDS)
+        entries = _pending(folder, path)
+        if entries:
+            with _view(path, folder, files(path), entries) as seen:
+                if seen is not None:
+                    return _read_as(path, folder, seen, read)
+            time.sleep(_PAUSE_SECONDS)  # a save that is just finishing
+            continue
+        those = files(path)
+        before = _stamps(those)
         try:
             result = read(path)
         except (OSError, ByteweldError):
-            if _is_unchanged(folder, path, files, before):
+            if _is_unchanged(folder, path, those, before):
                 raise
             continue
-        if _is_unchanged(folder, path, files, before):
+        if _is_unchanged(folder, path, those, before):
             return result
     raise OSError(errno.EAGAIN, "the file keeps changing while it is read; try again", str(path))
 
@@ -535,37 +543,48 @@ def _stamps(files: Sequence[Path]) -> list[tuple[int, ...] | None]:
 def _is_unchanged(
     folder: Path,
     path: Path,
-    files: Callable[[Path], Sequence[Path]],
+    files: Sequence[Path],
     before: list[tuple[int, ...] | None],
 ) -> bool:
     # In this order: a save that finishes in between has changed the files.
-    return not _pending(folder, path) and _stamps(files(path)) == before
+    return not _pending(folder, path) and _stamps(files) == before
 
 
 def _pending(folder: Path, path: Path) -> list[_Entry]:
     """Return the entries of a journal that counts for a reader; usually there is none."""
+    for owner in {user(), 0, _owner(path, folder)}:
+        entries = _entries_of(folder, owner)
+        if entries and all(
+            entry.new == now or _may_follow(now, entry)
+            for entry in entries
+            for now in [_digest(folder / entry.name)]
+        ):
+            return entries
+    return []
+
+
+def _owner(path: Path, folder: Path) -> int:
+    """Return the owner of a file or, if it is missing, of its folder."""
+    for place in (path, folder):
+        with contextlib.suppress(OSError, ValueError):
+            return place.stat().st_uid
+    return 0
+
+
+def _entries_of(folder: Path, owner: int) -> list[_Entry]:
     try:
-        descriptor = os.open(folder / JOURNAL, os.O_RDONLY | NOFOLLOW | CLOEXEC)
+        descriptor = os.open(journal_path(folder, owner), os.O_RDONLY | NOFOLLOW | CLOEXEC)
     except (OSError, ValueError):
         return []
     try:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or not _is_trusted(status.st_uid, path):
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
             return []
         return _parse(_read(descriptor))
     except OSError:
         return []
     finally:
         os.close(descriptor)
-
-
-def _is_trusted(owner: int, path: Path) -> bool:
-    if owner in (user(), 0):
-        return True
-    try:
-        return path.stat().st_uid == owner
-    except OSError:  # whoever can make a journal could have made the file
-        return True
 
 
 @contextlib.contextmanager

@@ -176,7 +176,7 @@ def _read(cached: Path) -> Vocabulary | None:
             status = os.fstat(descriptor)
             if status.st_size > MAX_FILE_BYTES or status.st_uid != user():
                 return None
-            data = read_descriptor(descriptor, status.st_size + 1, MAX_FILE_BYTES)
+            data = read_descriptor(descriptor, status.st_size, MAX_FILE_BYTES)
         finally:
             os.close(descriptor)
     except (OSError, ByteweldError):
@@ -187,7 +187,7 @@ def _read(cached: Path) -> Vocabulary | None:
     try:
         end = data.index(b"\n", start)
         return _rebuild(json.loads(data[start:end]), data[end + 1 :])
-    except (ByteweldError, ValueError, TypeError, LookupError):
+    except (ByteweldError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
         return None
 
 

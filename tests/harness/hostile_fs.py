@@ -32,7 +32,7 @@ from typing import Any
 
 import byteweld
 from byteweld import _atomic, encodings, formats
-from byteweld._saves import write_atomic
+from byteweld._saves import journal_path, write_atomic
 from byteweld.errors import ByteweldError
 from byteweld.training.checkpoint import Checkpoint
 from tests.harness.kill import CORPUS, NOBODY, identity, names_in
@@ -294,7 +294,7 @@ def _reads(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
             may_succeed=True,
             prepare=lambda folder, make=make: (
                 formats.save(tok.vocab, folder / "a.json"),
-                make(folder / ".byteweld-journal"),
+                make(journal_path(folder)),
             ),
         )
         yield Case(
@@ -321,14 +321,32 @@ def _reads(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
             lambda folder: _by_name(folder),
             prepare=lambda folder, make=make: make(folder / "mine.tiktoken"),
         )
-        for verb in ("inspect", "convert"):
+        for verb, arguments in VERBS.items():
             yield Case(
                 f"byteweld {verb} on a {kind}",
-                lambda folder, verb=verb: command(
-                    verb, folder / "x.json", *([folder / "y.json"] if verb == "convert" else [])
+                lambda folder, verb=verb, arguments=arguments: command(
+                    verb, *(folder / part if "." in part else part for part in arguments)
                 ),
-                prepare=lambda folder, make=make: make(folder / "x.json"),
+                may_succeed=verb == "train",  # any text is a list of special tokens
+                prepare=lambda folder, make=make: (
+                    formats.save(tok.vocab, folder / "good.json"),
+                    make(folder / "x.json"),
+                ),
             )
+
+
+# What reads the file x.json; arguments with a dot are files.
+VERBS: dict[str, tuple[str, ...]] = {
+    "inspect": ("x.json",),
+    "convert": ("x.json", "y.tiktoken"),
+    "encode": ("--tokenizer", "x.json", "--text", "a"),
+    "decode": ("--tokenizer", "x.json", "--ids", "1 2"),
+    "tokens": ("--tokenizer", "x.json", "--text", "a"),
+    "explain": ("a", "--tokenizer", "x.json"),
+    "compare": ("good.json", "x.json", "good.json"),
+    "prove": ("x.json", "good.json"),
+    "train": ("good.json", "--vocab-size", "270", "--specials-file", "x.json", "--out", "o.json"),
+}
 
 
 def _by_name(folder: Path) -> None:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import byteweld
-from byteweld import _atomic, _saves, formats
+from byteweld import _atomic, formats
 from byteweld.cli import main as command
 from tests.harness.run import Run, parser
 
@@ -108,7 +108,7 @@ class Writer:
 
 def identity(path: Path) -> State:
     """Return what identifies a saved tokenizer; None if there is none."""
-    if not path.exists() and not (path.parent / _saves.JOURNAL).exists():
+    if not path.exists() and not list(path.parent.glob(".byteweld-journal-*")):
         return None
     try:
         tok = byteweld.load(path)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from byteweld import _atomic, _saves
-from byteweld._saves import JOURNAL, read_together, write_atomic, write_folder, write_together
+from byteweld._saves import journal_path, read_together, write_atomic, write_folder, write_together
 
 
 class Killed(BaseException):
@@ -51,7 +51,7 @@ def journal_of(folder: Path, entries: list[Any], check: str | None = None) -> No
     """Write a journal by hand."""
     body = json.dumps([_saves._FORMAT, *entries]).encode() + b"\n"
     check = hashlib.sha256(body).hexdigest() if check is None else check
-    (folder / JOURNAL).write_bytes(body + check.encode() + b"\n")
+    journal_path(folder).write_bytes(body + check.encode() + b"\n")
 
 
 def digest(data: bytes) -> str:
@@ -121,9 +121,9 @@ def test_an_interrupted_save_is_completed_by_the_next_reader_or_writer(tmp_path:
 def test_a_torn_journal_does_not_count(tmp_path: Path) -> None:
     put_old(tmp_path)
     interrupted(tmp_path)
-    whole = (tmp_path / JOURNAL).read_bytes()
+    whole = journal_path(tmp_path).read_bytes()
     for length in range(0, len(whole) - 1, 7):
-        (tmp_path / JOURNAL).write_bytes(whole[:length])
+        journal_path(tmp_path).write_bytes(whole[:length])
         assert read(tmp_path) == OLD
     write_atomic(tmp_path / "main", b"x", overwrite=True)
     write_atomic(tmp_path / "side", b"x", overwrite=True)
@@ -243,7 +243,7 @@ def test_a_journal_replaces_and_removes_only_the_content_that_it_states(tmp_path
 )
 def test_an_odd_journal_is_ignored_and_removed(tmp_path: Path, content: bytes) -> None:
     put_old(tmp_path)
-    (tmp_path / JOURNAL).write_bytes(content + digest(content).encode() + b"\n")
+    journal_path(tmp_path).write_bytes(content + digest(content).encode() + b"\n")
     assert read(tmp_path) == OLD
     assert names(tmp_path) == {"main", "side"}
 
@@ -253,7 +253,7 @@ def test_a_journal_that_is_not_a_file_is_named_by_writers_and_ignored_by_readers
 ) -> None:
     monkeypatch.setattr(_saves, "_WAIT_SECONDS", 0.02)
     put_old(tmp_path)
-    place = tmp_path / JOURNAL
+    place = journal_path(tmp_path)
     for make in (place.mkdir, lambda: os.mkfifo(place), lambda: place.symlink_to("/dev/zero")):
         make()
         assert read(tmp_path) == OLD
@@ -263,18 +263,26 @@ def test_a_journal_that_is_not_a_file_is_named_by_writers_and_ignored_by_readers
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_journal_of_another_user_is_never_completed(
+def test_the_journals_of_other_users_are_never_completed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_saves, "_WAIT_SECONDS", 0.02)
     put_old(tmp_path)
     interrupted(tmp_path)
+    theirs = journal_path(tmp_path).rename(journal_path(tmp_path, 12345))
     for name in names(tmp_path) - {"main", "side"}:
         os.chown(tmp_path / name, 12345, 12345)
-    assert read(tmp_path) == OLD
-    with pytest.raises(PermissionError, match="another process or user"):
-        write_atomic(tmp_path / "main", b"x", overwrite=True)
-    assert (tmp_path / "main").read_bytes() == b"old main"
+    before = names(tmp_path)
+    assert read(tmp_path) == OLD  # the files are not theirs
+    os.chown(tmp_path / "main", 12345, 12345)
+    assert read(tmp_path) == NEW  # read through
+    assert names(tmp_path) == before
+    write_atomic(tmp_path / "main", b"x", overwrite=True)
+    assert read(tmp_path) == (b"x", b"old side")
+    theirs.rename(journal_path(tmp_path))  # in the place of ours
+    assert read(tmp_path) == (b"x", b"old side")
+    with pytest.raises(PermissionError, match="or to another user"):
+        write_atomic(tmp_path / "main", b"y", overwrite=True)
 
 
 def test_a_save_waits_for_another_and_then_says_so(

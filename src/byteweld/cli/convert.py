@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.formats import dropping
 from byteweld.formats._hf_config import config_path
-from byteweld.formats._json import read_file
+from byteweld.formats._json import MAX_BESIDE_BYTES, read_file
 
 EXAMPLES = """
 byteweld convert tokenizer.json ranks.tiktoken
@@ -152,7 +151,7 @@ def _saved_aside(
     with tempfile.TemporaryDirectory(prefix="byteweld-") as folder:
         config = config_path(path)
         if config is not None and config.is_file():
-            shutil.copy(config, folder)
+            Path(folder, config.name).write_bytes(read_file(config, MAX_BESIDE_BYTES))
         copy = target._replace(path=str(Path(folder, path.name)))
         _targets.save(tok, copy, force=force)
         yield copy
