@@ -65,7 +65,7 @@ class AddedToken(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Whether it is special and has no flags."""
-        return self == AddedToken(self.text, self.id)
+        return self[2:] == (True, False, False, False, False)
 
 
 class Split(NamedTuple):
@@ -114,7 +114,7 @@ class Traits:
         own.update({name: traits.pop(name, getattr(Traits, name)) for name in TRAITS})
         if traits:
             raise TypeError(f"unknown trait {min(traits)!r}; expected one of {', '.join(TRAITS)}")
-        added = [AddedToken(*token) for token in self.added_tokens]
+        added = [t if type(t) is AddedToken else AddedToken(*t) for t in self.added_tokens]
         own["added_tokens"] = tuple(sorted(added, key=lambda token: (token.id, token.text)))
         own["pattern"], own["steps"] = _canonical_splitting(self.pattern, self.steps)
         own["normalizer"] = tuple(map(_normalizer_step, self.normalizer))

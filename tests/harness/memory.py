@@ -155,8 +155,8 @@ def zstd_bomb(log: int, size: int) -> bytes:
     """Return a zstd frame of `size` equal bytes with a window of `1 << log` bytes."""
     block = 1 << 17
     number = max(1, size // block)
-    run = lambda is_last: struct.pack("<I", block << 3 | 1 << 1 | is_last)[:3] + b"a"  # noqa: E731
-    return b"\x28\xb5\x2f\xfd" + bytes([0, (log - 10) << 3]) + run(0) * (number - 1) + run(1)
+    run, last = (struct.pack("<I", block << 3 | 1 << 1 | end)[:3] + b"a" for end in (0, 1))
+    return b"\x28\xb5\x2f\xfd" + bytes([0, (log - 10) << 3]) + run * (number - 1) + last
 
 
 # ---------------------------------------------------------------------- hostile input
@@ -184,6 +184,10 @@ def _text(unit: bytes) -> Callable[[Path, int], object]:
     return lambda path, size: _gz(path, repeated(unit, size))
 
 
+def _bytes(make: Callable[[int], bytes]) -> Callable[[Path, int], object]:
+    return lambda path, size: path.write_bytes(make(size))
+
+
 LARGE = "the record is too long"
 DICTIONARY = "needs a dictionary of"
 UNCUT = "cannot be cut"
@@ -194,7 +198,15 @@ BOMBS = (
     Bomb("value.jsonl.gz", _json(b'{"text": "', b"word ", b'"}'), LARGE),
     Bomb("other.jsonl.gz", _json(b'{"x": "', b"word ", b'", "text": ""}'), LARGE),
     Bomb("key.jsonl.gz", _json(b'{"', b"key", b'": 1, "text": ""}'), LARGE),
-    Bomb("nested.jsonl.gz", _json(b'{"x": ', b"[", b"", ), LARGE),
+    Bomb(
+        "nested.jsonl.gz",
+        _json(
+            b'{"x": ',
+            b"[",
+            b"",
+        ),
+        LARGE,
+    ),
     Bomb("escapes.jsonl.gz", _json(b'{"text": "', rb"\u0041", b'"}'), LARGE),
     Bomb("blank.jsonl.gz", _text(b"\n"), None),
     Bomb("spaces.jsonl.gz", _text(b" "), LARGE),
@@ -204,13 +216,13 @@ BOMBS = (
     Bomb("separators.txt.gz", _text(b"<|end|>"), None, ("--separator", "<|end|>")),
     Bomb("lines.txt.gz", _text(b"\n"), None, ("--lines",)),
     Bomb("whole.txt.gz", _text(b"word "), UNCUT, ("--recipe", "plain")),
-    Bomb("members.txt.gz", lambda path, size: path.write_bytes(gzip.compress(b"") * (size // 500)), None),
-    Bomb("twice.txt.gz", lambda path, size: path.write_bytes(gzip.compress(gzip.compress(bytes(size)))), None),
-    Bomb("dictionary.txt.xz", lambda path, size: path.write_bytes(xz_with_dictionary(b"a" * 1000, 1 << 30)), DICTIONARY),
-    Bomb("window.txt.zst", lambda path, size: path.write_bytes(zstd_with_window(b"word " * 9, 31)), DICTIONARY),
-    Bomb("run.txt.zst", lambda path, size: path.write_bytes(zstd_bomb(27, size)), DICTIONARY),
-    Bomb("frames.txt.zst", lambda path, size: path.write_bytes(zstd_with_window(b"", 20) * (size // 500)), None),
-)  # fmt: skip
+    Bomb("members.txt.gz", _bytes(lambda size: gzip.compress(b"") * (size // 500)), None),
+    Bomb("twice.txt.gz", _bytes(lambda size: gzip.compress(gzip.compress(bytes(size)))), None),
+    Bomb("dictionary.txt.xz", _bytes(lambda _: xz_with_dictionary(b"a", 1 << 30)), DICTIONARY),
+    Bomb("window.txt.zst", _bytes(lambda _: zstd_with_window(b"word", 31)), DICTIONARY),
+    Bomb("run.txt.zst", _bytes(lambda size: zstd_bomb(27, size)), DICTIONARY),
+    Bomb("frames.txt.zst", _bytes(lambda size: zstd_with_window(b"", 20) * (size // 500)), None),
+)
 
 
 # ---------------------------------------------------------------------- the program

@@ -200,9 +200,9 @@ FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 def with_flags(_: str, rng: Random) -> Tokenizer:
     """Added tokens of all kinds, a normalizer, steps, through a `tokenizer.json` if it can be."""
-    vocab = from_merges("", rng).vocab
+    vocab = rng.choice([from_merges, from_merges, from_ranks])("", rng).vocab
     taken = list(vocab.special_tokens.values())
-    made = [new for _, _, new in vocab.merge_ids]
+    made = [i for i, token in vocab.ordinary() if len(token) > 1]
     added: list[AddedToken] = list(vocab.added_tokens)
     texts = {token.text for token in added}
     tokens = dict(vocab.tokens)
@@ -222,7 +222,8 @@ def with_flags(_: str, rng: Random) -> Tokenizer:
         added_tokens=added,
         normalizer=rng.sample(["nfc", "nfkc", "nfd", "lowercase"], rng.randint(0, 2)),
         **_splitting(rng),
-        ignore_merges=rng.random() < 0.3,
+        ranking=vocab.ranking,
+        ignore_merges=vocab.ranking == "merges" and rng.random() < 0.3,
     )
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -271,6 +271,14 @@ def test_an_added_token_that_is_not_special_does_not_forge_either():
             tok.encode_spans([("x", False), ("forged", trusted)])
 
 
+def test_untrusted_special_tokens_hide_other_added_tokens_as_disallowed_ones_do():
+    added = [AddedToken("aa", 300), AddedToken("ab", 301, special=False)]
+    tokens = BYTES | {token.id: token.text.encode() for token in added}
+    tok = Tokenizer(Vocabulary(tokens, added_tokens=added))
+    assert tok.encode("aab", disallowed_special=()) == [97, 97, 98]
+    assert tok.encode_spans([("aa", False), ("b", False)]) == [97, 97, 98]
+
+
 def test_shared_ids_are_replaced_in_rewritten_text():
     for more in ({"normalizer": ["lowercase"]}, {"steps": ["prefix-space", Split(r"\s")]}):
         vocab = Vocabulary(

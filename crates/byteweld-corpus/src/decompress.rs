@@ -229,8 +229,11 @@ impl<R: BufRead> Zstd<R> {
                 probe(needed as usize + (1 << 20))?;
                 self.probed_bytes = needed;
             }
-            let mut frame = header[..length].chain(&mut self.source);
-            self.decoder.reset(&mut frame).map_err(io::Error::other)?;
+            // The first time makes the decoder, the second its buffer, which would otherwise grow
+            // later, when the memory may be gone.
+            for _ in 0..2 {
+                self.decoder.reset(&header[..length]).map_err(io::Error::other)?;
+            }
             return Ok(true);
         }
     }

@@ -26,6 +26,8 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"\bmax_pretoken_bytes\b", "--max-pretoken-bytes"),
     (r"^vocab_size is\b", "--vocab-size is"),
     (r"^memory is\b", "--memory is"),
+    (r"\bas memory= \(--memory\)", "as --memory"),
+    (r"\bon_error='(\w+)' \(--on-error \w+\)", r"--on-error \1"),
     (r"\bwith the same special_tokens\b", "with the same --special"),
     (r"\bleave pattern out\b", "leave --pattern out"),
     (r"\bleave special_tokens out\b", "leave --special out"),
@@ -46,6 +48,9 @@ def message_for_people(error: BaseException) -> str | None:
         return _one_line(str(error)) or "out of memory"
     if isinstance(error, ByteweldError | ValueError | ImportError | OverflowError):
         return _one_line(with_flags(str(error)))
+    if isinstance(error, MemoryError):
+        found = f" ({error})" if str(error) else ""
+        return f"not enough memory{found}; use a smaller corpus, --memory, or fewer --threads"
     return None
 
 

@@ -162,7 +162,7 @@ impl Encoder {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let permission = match allowed {
-            Allowed::None => Permission::Nowhere,
+            Allowed::None | Allowed::Within([]) => Permission::Nowhere,
             Allowed::All => Permission::Everywhere,
             Allowed::Some(choice) => Permission::Ids(&choice.ids),
             Allowed::Within(ranges) => Permission::Within(ranges),

@@ -42,7 +42,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use crate::error::Result;
-use crate::reserve::reserve;
+use crate::reserve::{check_memory, reserve};
 use crate::watch::Watch;
 use automaton::Automaton;
 use backtrack::Backtracker;
@@ -118,6 +118,7 @@ impl Pretokenizer {
         {
             return Ok(compiled);
         }
+        check_memory()?; // the compilers abort without memory
         let compiled = Self { kind: Arc::new(compile(pattern)?) };
         let mut oldest = None; // dropped when the lock is free again
         if let Ok(mut last) = LAST.try_lock()
