@@ -180,7 +180,9 @@ def cpu_seconds(pid):
 
 STAGES = {
     "reading": lambda folder: (folder / "point" / "merges.log").exists(),
-    "saving counts": lambda folder: any((folder / "point").glob(".counts.*")),
+    "saving counts": lambda folder: any(
+        entry.is_dir() for entry in (folder / "point").glob(".byteweld-*")
+    ),
     "merging": lambda folder: size(folder / "point" / "merges.log") > 16 + 32 * 500,
 }
 
