@@ -19,6 +19,9 @@ const MAX_KEPT: usize = 4096;
 const EPOCH: u64 = 1 << 15;
 const NUMBERS: usize = 16;
 
+/// Longer messages of findings are cut off, in characters.
+const MAX_MESSAGE: usize = 4000;
+
 /// The time is looked at after this many executions.
 const CHECK_INTERVAL: u64 = 64;
 
@@ -55,27 +58,55 @@ pub fn run(target: &Target, seed: u64, limits: Limits, corpus: &Path, findings: 
                 && limits.time.is_some_and(|most| started.elapsed() >= most))
     };
     let mut finding = None;
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {})); // the report has the message
     while !is_over(executions) && finding.is_none() {
         let input = generator.next(executions);
-        crash::enter(&input);
-        let outcome = panic::catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
-        crash::leave();
         executions += 1;
-        match outcome {
+        match execute(target, &input) {
             Ok(signature) => generator.keep(signature, input),
-            Err(panic) => {
-                let message = panic.downcast_ref::<String>().cloned();
-                let message =
-                    message.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
+            Err(message) => {
+                let (input, message) = shortened(target, input, message);
                 let path = findings.join(format!("panic-{:016x}", hash(&input)));
                 fs::write(&path, &input).unwrap();
-                finding = Some((message.unwrap_or_default(), path));
+                finding = Some((message, path));
             }
         }
     }
+    panic::set_hook(hook);
     let processor_time = crash::processor_time() - processor_time;
     let (kept, elapsed) = (generator.kept.len(), started.elapsed());
     Report { executions, kept, elapsed, processor_time, finding }
+}
+
+/// Runs a target once; the error is the message of its panic.
+fn execute(target: &Target, input: &[u8]) -> Result<u64, String> {
+    crash::enter(input);
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    crash::leave();
+    outcome.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+        text.chars().take(MAX_MESSAGE).collect()
+    })
+}
+
+/// Removes what a finding does not need, as far as that goes. The first two bytes stay.
+fn shortened(target: &Target, mut input: Vec<u8>, mut message: String) -> (Vec<u8>, String) {
+    let mut length = input.len() / 2;
+    while length > 0 {
+        let mut at = 2;
+        while at + length <= input.len() {
+            let mut shorter = input.clone();
+            shorter.drain(at..at + length);
+            match execute(target, &shorter) {
+                Err(found) => (input, message) = (shorter, found),
+                Ok(_) => at += length,
+            }
+        }
+        length /= 2;
+    }
+    (input, message)
 }
 
 /// Runs a target on the inputs in files, without catching anything.
@@ -153,12 +184,12 @@ impl Generator {
         };
         let length = random.below(most);
         if random.one_in(3) {
-            let few: Vec<u8> = (0..1 + random.below(6)).map(|_| random.next() as u8).collect();
-            let mut input: Vec<u8> = (0..6).map(|_| random.next() as u8).collect();
+            let few: Vec<u8> = (0..1 + random.below(6)).map(|_| random.number() as u8).collect();
+            let mut input: Vec<u8> = (0..6).map(|_| random.number() as u8).collect();
             input.extend((0..length).map(|_| few[random.below(few.len())]));
             return input;
         }
-        (0..length).map(|_| random.next() as u8).collect()
+        (0..length).map(|_| random.number() as u8).collect()
     }
 
     fn mutated(&mut self) -> Vec<u8> {
@@ -167,12 +198,12 @@ impl Generator {
         for _ in 0..1 + random.below(4) {
             let at = random.below(input.len() + 1);
             match random.below(7) {
-                0 => input.insert(at, random.next() as u8),
+                0 => input.insert(at, random.number() as u8),
                 1 if at < input.len() => {
                     input.remove(at);
                 }
                 2 if at < input.len() => input[at] ^= 1 << random.below(8),
-                3 if at < input.len() => input[at] = random.next() as u8,
+                3 if at < input.len() => input[at] = random.number() as u8,
                 4 => {
                     let end = (at + random.below(16)).min(input.len());
                     let part = input[at..end].to_vec();

@@ -1,6 +1,6 @@
 //! `byteweld-fuzz [TARGET...] [--seconds N] [--seed S] [--executions N] [--unlimited]`: runs the targets on
 //! stable Rust, all of them by default, for N seconds or executions each. Exit code 1 if there is a finding;
-//! its input is in `findings/TARGET/`. `byteweld-fuzz replay TARGET FILE...` runs one input again.
+//! its input is in `findings/TARGET/`. `byteweld-fuzz replay TARGET FILE...` runs inputs again.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -221,7 +221,7 @@ fn check(table: &VocabTable, excluded: &[u32]) {
     assert_eq!(is_sound, table.merges().iter().all(joins) && !is_twice);
     let _ = (table.has_sound_merges(excluded), table.makes_every_token(excluded));
     assert!(table.made_among(excluded).iter().all(|id| excluded.contains(id)));
-    assert_eq!(table.lines().iter().filter(|&&byte| byte == b'\n').count() >= tokens.len(), true);
+    assert!(table.lines().len() >= 6 * tokens.len());
     let free = table.tokens().last().map_or(0, |(id, _)| id + 1);
     if let Some(more) = table.with_tokens(&[(free, b"<s>".to_vec())]) {
         assert_eq!((more.len(), more.get(free)), (table.len() + 1, Some(&b"<s>"[..])));

@@ -88,6 +88,11 @@ impl Reference {
         self.gaps.is_some()
     }
 
+    /// Whether the engine takes the way of pipelines that change text.
+    fn is_rewritten(&self) -> bool {
+        self.gaps == Some(Gaps::Bytes)
+    }
+
     pub(super) fn drops_bytes(&self) -> bool {
         self.gaps == Some(Gaps::Bytes) && self.unk.is_none()
     }
@@ -126,6 +131,19 @@ impl Reference {
                 self.find(&text[..range.end], start, &Permitted::All)
             };
             return ranges.iter().find_map(inside);
+        }
+        if let Permitted::Some(chosen) = permitted
+            && self.is_rewritten()
+        {
+            // As in Hugging Face: all are found, and one that is not permitted is text, with all in it.
+            let (start, end, id) = self.find(text, from, &Permitted::All)?;
+            let is_permitted =
+                |(text, other): &(String, u32)| *other == id && chosen.contains(&&text[..]);
+            return if self.specials.iter().any(is_permitted) {
+                Some((start, end, id))
+            } else {
+                self.find(text, end, permitted)
+            };
         }
         (from..text.len()).find_map(|start| {
             let starts_here = |(special, _): &&(String, u32)| {

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Memory checks: the Rust tests and the fuzz targets under AddressSanitizer, and the tests of the modules
+# with unsafe code under valgrind. `scripts/check_memory.sh [SECONDS]` fuzzes each target for that long (10).
+# AddressSanitizer needs a flag of nightly compilers; RUSTC_BOOTSTRAP lets the stable one take it. Miri cannot
+# run here: it knows neither madvise nor most SIMD instructions, and the stable toolchain lacks it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-10}
+host=$(rustc -vV | sed -n 's/^host: //p')
+
+# The target is named so that build scripts and macros are built without the sanitizer.
+sanitized() {
+  RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 \
+    "$@" --target "$host"
+}
+
+echo "== AddressSanitizer: tests of the core, the corpus reader and the spill"
+CARGO_TARGET_DIR=target/asan sanitized cargo test --quiet \
+  -p byteweld-core -p byteweld-corpus -p byteweld-spill --lib --tests
+
+echo "== AddressSanitizer: fuzz targets, $seconds seconds each"
+CARGO_TARGET_DIR=target/asan sanitized cargo build --quiet --release --manifest-path fuzz/Cargo.toml
+ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 \
+  "target/asan/$host/release/byteweld-fuzz" --unlimited --seconds "$seconds" --seed "${SEED:-0}"
+
+if ! command -v valgrind > /dev/null; then
+  echo "skipped: valgrind (not installed)"
+  exit 0
+fi
+echo "== valgrind memcheck: tests of the modules with unsafe code"
+tests=$(cargo test --quiet -p byteweld-core --lib --no-run --message-format=json |
+  sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
+valgrind --quiet --error-exitcode=1 --leak-check=no "$tests" \
+  pretoken::masks prefetch:: huge:: encode::whole:: encode::pairs:: --test-threads=1
