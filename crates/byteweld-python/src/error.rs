@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyOverflowError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -11,6 +11,11 @@ use byteweld_core::Error;
 /// Creates the exception; if that fails, returns the error of the failure.
 pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
     make(py, error).unwrap_or_else(|failure| failure)
+}
+
+/// Makes room for more items, or creates a `MemoryError`.
+pub(crate) fn reserve<T>(py: Python<'_>, list: &mut Vec<T>, more: usize) -> PyResult<()> {
+    byteweld_core::error::reserve(list, more).map_err(|error| raise(py, error))
 }
 
 fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
@@ -37,6 +42,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             let message = format!("0x{byte:02X} is not in the alphabet of this recipe");
             with_position(py, "CorpusError", &message, path, offset)?
         }
+        Error::OutOfMemory(_) => PyMemoryError::new_err(message),
         Error::Memory(_) => with_message(py, "BudgetError", &message)?,
         Error::Source(source) => match source.downcast::<byteweld_corpus::Error>() {
             Ok(error) => return corpus(py, *error),
