@@ -74,7 +74,7 @@ class CorpusError(_FileError):
 
 
 class PatternError(ByteweldError, ValueError):
-    """A split pattern cannot be compiled, or exceeded its backtracking limit on some text."""
+    """A split pattern cannot be compiled, or takes too many steps on some text."""
 
 
 class UnsupportedError(ByteweldError, ValueError):

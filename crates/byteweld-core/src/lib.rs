@@ -18,7 +18,7 @@ pub mod error;
 mod huge;
 mod prefetch;
 pub mod pretoken;
-mod reserve;
+pub mod reserve;
 pub mod rewrite;
 pub mod specials;
 pub mod table;
@@ -29,4 +29,3 @@ pub mod train;
 pub mod watch;
 
 pub use error::{Error, Result};
-pub use reserve::check_memory;

@@ -29,7 +29,7 @@ pub(crate) fn failed<T>(length: usize) -> Error {
 
 /// Reserves space for `more` values; a vector that grows step by step grows geometrically.
 #[inline]
-pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+pub fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
     values.try_reserve(more).map_err(|_| failed::<T>(more))
 }
 

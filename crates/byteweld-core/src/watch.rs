@@ -54,7 +54,7 @@ impl Watch {
 
     /// Takes note of work: of so many bytes of text, or as much that is not about text. Fails if it is to stop.
     #[inline(always)]
-    pub(crate) fn worked(&mut self, bytes: usize) -> Result<()> {
+    pub fn worked(&mut self, bytes: usize) -> Result<()> {
         match self.left.checked_sub(bytes) {
             Some(left) => {
                 self.left = left;

@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
+use crate::error::reserve;
 use crate::lists;
 use crate::text::Text;
 
@@ -65,7 +66,7 @@ pub(crate) fn new_bytes<'py>(py: Python<'py>, content: &[u8]) -> PyResult<Bound<
 /// Reads ids from a numpy array or any sequence of integers.
 pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
     // Lists first: checking for an array imports numpy.
-    if let Some(ids) = lists::read(object) {
+    if let Some(ids) = lists::read(object)? {
         return Ok(Ids::Copied(ids));
     }
     if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
@@ -73,11 +74,12 @@ pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
         return Err(PyTypeError::new_err(format!("expected a sequence of ids, found {name}")));
     }
     import_numpy(object.py())?;
-    if let Some(ids) = array(object) {
+    if let Some(ids) = array(object)? {
         return Ok(ids);
     }
     let mut ids = Vec::with_capacity(object.len().unwrap_or(0).min(TRUSTED_LENGTH));
     for id in object.try_iter()? {
+        reserve(object.py(), &mut ids, 1)?;
         ids.push(id_of(&id?)?);
     }
     Ok(Ids::Copied(ids))
@@ -96,28 +98,42 @@ pub(crate) fn id_of(object: &Bound<'_, PyAny>) -> PyResult<u32> {
 }
 
 /// Reads ids from a numpy array of a common type; other types are read one by one.
-fn array<'py>(object: &Bound<'py, PyAny>) -> Option<Ids<'py>> {
-    let untyped = object.cast::<PyUntypedArray>().ok()?;
+fn array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Ids<'py>>> {
+    let Ok(untyped) = object.cast::<PyUntypedArray>() else { return Ok(None) };
     if let Ok(array) = object.extract::<PyReadonlyArray1<'_, u32>>() {
         if array.as_slice().is_ok() {
-            return Some(Ids::Borrowed(array));
+            return Ok(Some(Ids::Borrowed(array)));
         }
         // Strided arrays are copied; unaligned ones are read through Python.
-        return untyped.is_aligned().then(|| Ids::Copied(array.as_array().to_vec()));
+        if !untyped.is_aligned() {
+            return Ok(None);
+        }
+        let mut ids = Vec::new();
+        reserve(object.py(), &mut ids, untyped.len())?;
+        ids.extend(array.as_array().iter().copied());
+        return Ok(Some(Ids::Copied(ids)));
     }
-    let narrowed = narrow::<i64>(object).or_else(|| narrow::<i32>(object));
-    narrowed.or_else(|| narrow::<u64>(object)).or_else(|| narrow::<u16>(object)).map(Ids::Copied)
+    for narrow in [narrow::<i64>, narrow::<i32>, narrow::<u64>, narrow::<u16>] {
+        if let Some(ids) = narrow(object)? {
+            return Ok(Some(Ids::Copied(ids)));
+        }
+    }
+    Ok(None)
 }
 
 /// The ids of an array of another type, if they all fit.
-fn narrow<T: Element + Copy + TryInto<u32>>(object: &Bound<'_, PyAny>) -> Option<Vec<u32>> {
-    let array = object.extract::<PyReadonlyArray1<'_, T>>().ok()?;
-    let wide = array.as_slice().ok()?;
-    let mut ids = Vec::with_capacity(wide.len());
+fn narrow<T: Element + Copy + TryInto<u32>>(
+    object: &Bound<'_, PyAny>,
+) -> PyResult<Option<Vec<u32>>> {
+    let Ok(array) = object.extract::<PyReadonlyArray1<'_, T>>() else { return Ok(None) };
+    let Ok(wide) = array.as_slice() else { return Ok(None) };
+    let mut ids = Vec::new();
+    reserve(object.py(), &mut ids, wide.len())?;
     for &id in wide {
-        ids.push(id.try_into().ok()?);
+        let Ok(id) = id.try_into() else { return Ok(None) };
+        ids.push(id);
     }
-    Some(ids)
+    Ok(Some(ids))
 }
 
 /// Reads `str` and `bytes` from any iterable that is not itself a `str` or `bytes`.
@@ -130,6 +146,7 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Vec<Text>> {
     }
     let mut texts = Vec::with_capacity(object.len().unwrap_or(0).min(TRUSTED_LENGTH));
     for text in object.try_iter()? {
+        reserve(object.py(), &mut texts, 1)?;
         texts.push(text?.extract()?);
     }
     Ok(texts)

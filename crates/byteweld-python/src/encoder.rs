@@ -8,13 +8,14 @@ use std::time::Duration;
 use byteweld_core::Error;
 use byteweld_core::encode as core;
 use byteweld_core::encode::{Allowed, Counter, Total, WithEnds};
-use numpy::{PyArray1, ToPyArray};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::convert::{id_of, ids, import_numpy, texts};
-use crate::engine::{Engine, Ragged};
-use crate::error::raise;
+use crate::engine::{Engine, Ragged, bytes_object};
+use crate::error::{raise, reserve};
+use crate::lists;
 use crate::text::Text;
 
 /// How often a thread checks whether another one has finished building the engine.
@@ -113,11 +114,11 @@ impl Encoder {
         allowed: &Bound<'py, PyAny>,
         disallowed: &Bound<'py, PyAny>,
         num_threads: Option<i128>,
-    ) -> PyResult<Vec<Bound<'py, PyList>>> {
+    ) -> PyResult<Bound<'py, PyList>> {
         let engine = self.engine(py)?;
         let specials = engine.specials(allowed, disallowed)?;
         let all = engine.encode_many(py, &self::texts(texts)?, &specials, num_threads)?;
-        all.iter().map(|ids| engine.integers.list(py, ids)).collect()
+        lists::list(py, all.ends.len(), all.iter().map(|ids| engine.integers.list(py, ids)))
     }
 
     /// All ids in one array, and the offset where each text's ids start, followed by the end.
@@ -134,22 +135,25 @@ impl Encoder {
         let specials = engine.specials(allowed, disallowed)?;
         let all = engine.encode_many(py, &self::texts(texts)?, &specials, num_threads)?;
         let starts = std::iter::once(&0).chain(&all.ends);
-        let offsets: Vec<i64> = starts.map(|&end| end as i64).collect();
-        Ok((crate::engine::array(py, all.ids), offsets.to_pyarray(py)))
+        let mut offsets: Vec<i64> = Vec::new();
+        reserve(py, &mut offsets, all.ends.len() + 1)?;
+        offsets.extend(starts.map(|&end| end as i64));
+        Ok((crate::engine::array(py, all.ids), crate::engine::array(py, offsets)))
     }
 
     /// Ids, and the byte offset where each token ends.
-    fn encode_with_ends(
+    fn encode_with_ends<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         text: Text,
-        allowed: &Bound<'_, PyAny>,
-        disallowed: &Bound<'_, PyAny>,
-    ) -> PyResult<(Vec<u32>, Vec<usize>)> {
+        allowed: &Bound<'py, PyAny>,
+        disallowed: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
         let engine = self.engine(py)?;
         let specials = engine.specials(allowed, disallowed)?;
         let sink = engine.encode_into(py, &text, &specials, WithEnds::default())?;
-        Ok((sink.ids, sink.ends))
+        let ends = sink.ends.iter().map(|&end| lists::integer(py, end as u64));
+        Ok((engine.integers.list(py, &sink.ids)?, lists::list(py, sink.ends.len(), ends)?))
     }
 
     /// Encodes spans as one text; a special token is recognized only within a single trusted span.
@@ -161,7 +165,8 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyList>> {
         let engine = self.engine(py)?;
         let texts = self::texts(texts)?;
-        let mut joined = Vec::with_capacity(texts.iter().map(|text| text.as_ref().len()).sum());
+        let mut joined = Vec::new();
+        reserve(py, &mut joined, texts.iter().map(|text| text.as_ref().len()).sum())?;
         let mut ranges = Vec::new();
         for (text, is_trusted) in texts.iter().zip(&trusted) {
             let start = joined.len();
@@ -171,9 +176,9 @@ impl Encoder {
             }
         }
         let allowed = Allowed::Within(&ranges);
-        let ids = engine.run(py, joined.len(), |encoder| {
-            let mut ids = Vec::with_capacity(joined.len() / 4);
-            encoder.encode(&joined, &allowed, &mut ids)?;
+        let ids = engine.run(py, joined.len(), |encoder, watch| {
+            let mut ids: Vec<u32> = Vec::new();
+            encoder.encode_watched(&joined, &allowed, &mut ids, &watch)?;
             Ok(ids)
         })?;
         engine.integers.list(py, &ids)
@@ -190,8 +195,8 @@ impl Encoder {
         let specials = engine.specials(allowed, disallowed)?;
         let text = String::from_utf8(Text::of_str(text)?.as_ref().to_vec())?;
         // Even a short text can have thousands of completions.
-        engine.run(py, usize::MAX, |encoder| {
-            specials.check(encoder, text.as_bytes())?;
+        engine.run(py, usize::MAX, |encoder, watch| {
+            specials.check(encoder, text.as_bytes(), &watch)?;
             encoder.encode_with_unstable(&text, &specials.allowed())
         })
     }
@@ -224,16 +229,18 @@ impl Encoder {
         Ok((sink.tokens, sink.bytes, sink.passed))
     }
 
-    fn pretokenize<'py>(&self, py: Python<'py>, text: Text) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let mut pieces = Vec::new();
-        self.engine(py)?
-            .encoder
-            .pretokenize(text.as_ref(), &mut |piece| {
-                pieces.push(PyBytes::new(py, piece));
-                ControlFlow::Continue(())
-            })
-            .map_err(|e| raise(py, e))?;
-        Ok(pieces)
+    fn pretokenize<'py>(&self, py: Python<'py>, text: Text) -> PyResult<Bound<'py, PyList>> {
+        let text = text.as_ref();
+        let ends = self.engine(py)?.run(py, text.len(), |encoder, mut watch| {
+            let mut pieces = Pieces::default();
+            let mut outcome = Ok(());
+            encoder.pretokenize(text, &watch.clone(), &mut |piece| {
+                outcome = watch.worked(piece.len()).and_then(|()| pieces.add(piece));
+                if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            outcome.map(|()| pieces)
+        })?;
+        lists::list(py, ends.lengths.len(), ends.iter().map(|piece| bytes_object(py, piece)))
     }
 
     /// The offset up to which the ids are final, whatever text follows.
@@ -248,7 +255,7 @@ impl Encoder {
         let specials = engine.specials(allowed, disallowed)?;
         let text = text.as_ref();
         // The vocabulary's special tokens are never cut, so only other disallowed strings matter.
-        engine.run(py, text.len(), |encoder| {
+        engine.run(py, text.len(), |encoder, _| {
             Ok(encoder.certain_end(text, &specials.allowed(), specials.refused_choice()))
         })
     }
@@ -281,7 +288,7 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let id = id_of(id)?;
         match self.engine(py)?.encoder.tokens().get(id) {
-            Some(token) => Ok(PyBytes::new(py, token)),
+            Some(token) => bytes_object(py, token),
             None => Err(raise(py, Error::UnknownId(id))),
         }
     }
@@ -292,6 +299,28 @@ impl Encoder {
     #[getter]
     fn engines(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
         Ok(self.engine(py)?.encoder.engines())
+    }
+}
+
+/// The pieces of a text, on end.
+#[derive(Default)]
+struct Pieces {
+    bytes: Vec<u8>,
+    lengths: Vec<usize>,
+}
+
+impl Pieces {
+    fn add(&mut self, piece: &[u8]) -> byteweld_core::Result<()> {
+        byteweld_core::reserve::reserve(&mut self.bytes, piece.len())?;
+        byteweld_core::reserve::reserve(&mut self.lengths, 1)?;
+        self.bytes.extend_from_slice(piece);
+        self.lengths.push(piece.len());
+        Ok(())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = &self.bytes[..];
+        self.lengths.iter().map_while(move |&length| rest.split_off(..length))
     }
 }
 

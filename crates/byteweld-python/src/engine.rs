@@ -4,7 +4,8 @@ use std::cell::Cell;
 
 use byteweld_core::Result;
 use byteweld_core::encode as core;
-use numpy::{PyArray1, ToPyArray};
+use byteweld_core::watch::Watch;
+use numpy::{Element, PyArray1, ToPyArray};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -47,8 +48,28 @@ pub(crate) struct Engine {
     specials: SpecialTexts,
 }
 
-/// Ids as an array.
-pub(crate) fn array(py: Python<'_>, ids: Vec<u32>) -> Bound<'_, PyArray1<u32>> {
+/// Whether a signal handler, such as that of Ctrl-C, has raised an exception; Python then keeps it for
+/// [`raise`].
+fn is_interrupted() -> bool {
+    Python::attach(|py| match py.check_signals() {
+        Ok(()) => false,
+        Err(error) => {
+            error.restore(py);
+            true
+        }
+    })
+}
+
+/// A `bytes`, or a `MemoryError`.
+pub(crate) fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, bytes.len(), |space| {
+        space.copy_from_slice(bytes);
+        Ok(())
+    })
+}
+
+/// Ids or offsets as an array.
+pub(crate) fn array<T: Element + Copy>(py: Python<'_>, ids: Vec<T>) -> Bound<'_, PyArray1<T>> {
     if ids.len() < MAX_COPIED_ARRAY { ids.to_pyarray(py) } else { PyArray1::from_vec(py, ids) }
 }
 
@@ -69,15 +90,18 @@ impl Engine {
         self.specials.read(&self.encoder, allowed, disallowed)
     }
 
-    /// Does the work, releasing the GIL if there is much of it.
+    /// Does the work. If there is much of it, releases the GIL, and lets Ctrl-C interrupt it.
     pub(crate) fn run<T: Send>(
         &self,
         py: Python<'_>,
         bytes: usize,
-        work: impl FnOnce(&core::Encoder) -> Result<T> + Send,
+        work: impl FnOnce(&core::Encoder, Watch) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let work = || work(&self.encoder);
-        let result = if bytes < DETACH_BYTES { work() } else { py.detach(work) };
+        let result = if bytes < DETACH_BYTES {
+            work(&self.encoder, Watch::default())
+        } else {
+            py.detach(|| work(&self.encoder, Watch::new(is_interrupted)))
+        };
         result.map_err(|error| raise(py, error))
     }
 
@@ -92,9 +116,11 @@ impl Engine {
         mut sink: S,
     ) -> PyResult<S> {
         let text = text.as_ref();
-        self.run(py, text.len(), |encoder| {
-            specials.check(encoder, text)?;
-            encoder.encode(text, &specials.allowed(), &mut sink)?;
+        self.run(py, text.len(), |encoder, watch| {
+            specials.check(encoder, text, &watch)?;
+            // About what most texts need.
+            sink.reserve(if text.len() < DETACH_BYTES { 0 } else { text.len() / 4 })?;
+            encoder.encode_watched(text, &specials.allowed(), &mut sink, &watch)?;
             Ok(sink)
         })
     }
@@ -109,13 +135,12 @@ impl Engine {
     ) -> PyResult<T> {
         let bytes = text.as_ref();
         if bytes.len() >= DETACH_BYTES {
-            let ids = Vec::with_capacity(bytes.len() / 4);
-            return make(&self.encode_into(py, text, specials, ids)?);
+            return make(&self.encode_into(py, text, specials, Vec::new())?);
         }
         let mut ids = ENCODED.take();
         ids.clear();
         let made = specials
-            .check(&self.encoder, bytes)
+            .check(&self.encoder, bytes, &Watch::default())
             .and_then(|()| self.encoder.encode(bytes, &specials.allowed(), &mut ids))
             .map_err(|error| raise(py, error))
             .and_then(|()| make(&ids));
@@ -134,8 +159,7 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let length = text.as_ref().len();
         if length >= DETACH_BYTES {
-            let ids = Vec::with_capacity(length / 4);
-            return Ok(array(py, self.encode_into(py, text, specials, ids)?));
+            return Ok(array(py, self.encode_into(py, text, specials, Vec::new())?));
         }
         self.encode_with(py, text, specials, |ids| Ok(ids.to_pyarray(py)))
     }
@@ -150,11 +174,12 @@ impl Engine {
     ) -> PyResult<core::Ragged> {
         let threads = threads(num_threads)?;
         let bytes = texts.iter().map(|text| text.as_ref().len()).sum();
-        self.run(py, bytes, |encoder| {
+        self.run(py, bytes, |encoder, mut watch| {
             for text in texts {
-                specials.check(encoder, text.as_ref())?;
+                specials.check(encoder, text.as_ref(), &watch)?;
+                watch.worked(text.as_ref().len())?;
             }
-            encoder.encode_batch(texts, &specials.allowed(), threads)
+            encoder.encode_batch(texts, &specials.allowed(), threads, &watch)
         })
     }
 
@@ -167,7 +192,7 @@ impl Engine {
         ids: &[u32],
     ) -> PyResult<Bound<'py, PyBytes>> {
         if ids.len() <= MAX_COPIED_IDS {
-            return self.decode_with(py, ids, |bytes| Ok(PyBytes::new(py, bytes)));
+            return self.decode_with(py, ids, |bytes| bytes_object(py, bytes));
         }
         let length = self.decoded_length(py, ids)?;
         PyBytes::new_with(py, length, |out| self.decode_to(py, ids, out))
@@ -199,8 +224,8 @@ impl Engine {
         make: impl FnOnce(&[u8]) -> PyResult<T>,
     ) -> PyResult<T> {
         let mut buffer = DECODED.take();
-        let length =
-            self.run(py, ids.len() * 4, |encoder| encoder.tokens().decode_over(ids, &mut buffer))?;
+        let length = self
+            .run(py, ids.len() * 4, |encoder, _| encoder.tokens().decode_over(ids, &mut buffer))?;
         let made = make(&buffer[..length]);
         if buffer.len() <= MAX_KEPT_BYTES {
             DECODED.set(buffer);
@@ -210,12 +235,16 @@ impl Engine {
 
     /// Number of bytes that the ids decode to.
     fn decoded_length(&self, py: Python<'_>, ids: &[u32]) -> PyResult<usize> {
-        self.run(py, usize::MAX, |encoder| encoder.tokens().decoded_length(ids))
+        self.run(py, usize::MAX, |encoder, mut watch| {
+            encoder.tokens().decoded_length(ids, &mut watch)
+        })
     }
 
     /// Decodes ids into a slice of exactly their length.
     fn decode_to(&self, py: Python<'_>, ids: &[u32], out: &mut [u8]) -> PyResult<()> {
-        if py.detach(|| self.encoder.tokens().decode_to(ids, out)) {
+        if self.run(py, usize::MAX, |encoder, mut watch| {
+            encoder.tokens().decode_to(ids, out, &mut watch)
+        })? {
             return Ok(());
         }
         Err(PyRuntimeError::new_err("another thread changed the ids while they were decoded"))

@@ -13,6 +13,11 @@ pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
     make(py, error).unwrap_or_else(|failure| failure)
 }
 
+/// Makes room for more items, or creates a `MemoryError`.
+pub(crate) fn reserve<T>(py: Python<'_>, list: &mut Vec<T>, more: usize) -> PyResult<()> {
+    byteweld_core::reserve::reserve(list, more).map_err(|error| raise(py, error))
+}
+
 fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
     let message = error.to_string();
     Ok(match error {

@@ -11,6 +11,8 @@ use pyo3::prelude::*;
 use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyInt, PyList, PyTuple};
 
+use crate::error::reserve;
+
 /// The Python integers of a vocabulary's ids, each created when first needed. So a short text does
 /// not pay for a large vocabulary, and frequent ids, which tend to be needed first, are close
 /// together in memory.
@@ -31,20 +33,7 @@ impl Integers {
 
     /// Ids as a Python list.
     pub(crate) fn list<'py>(&self, py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyList>> {
-        // SAFETY: a slice has at most `isize::MAX` bytes, and `PyList_New` gives a list or null
-        // with an error.
-        let list = unsafe {
-            let list = ffi::PyList_New(ids.len() as ffi::Py_ssize_t);
-            Bound::from_owned_ptr_or_err(py, list)?.cast_into_unchecked::<PyList>()
-        };
-        for (index, &id) in (0..).zip(ids) {
-            let integer = self.integer(py, id)?;
-            // SAFETY: the list is new, nobody else has it, its slots are empty, and `index` is
-            // below its length. It takes over the reference that `integer` owns. If one cannot be
-            // created, the list is dropped with its other slots empty, which is allowed.
-            unsafe { ffi::PyList_SET_ITEM(list.as_ptr(), index, integer.into_ptr()) };
-        }
-        Ok(list)
+        list(py, ids.len(), ids.iter().map(|&id| self.integer(py, id)))
     }
 
     #[inline(always)]
@@ -62,7 +51,7 @@ impl Integers {
 
     #[cold]
     fn make<'py>(&self, py: Python<'py>, id: u32) -> PyResult<Bound<'py, PyAny>> {
-        let integer = PyInt::new(py, id).into_any();
+        let integer = integer(py, u64::from(id))?;
         if let Some(slot) = self.made.get(id as usize) {
             let kept = integer.clone().into_ptr();
             if slot
@@ -90,9 +79,37 @@ impl Drop for Integers {
     }
 }
 
+/// A Python integer.
+pub(crate) fn integer(py: Python<'_>, value: u64) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: it gives an owned integer, or null with an error.
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromUnsignedLongLong(value)) }
+}
+
+/// A Python list of `length` items. (What pyo3 has for it panics if there is no memory.)
+#[inline]
+pub(crate) fn list<'py, T>(
+    py: Python<'py>,
+    length: usize,
+    items: impl Iterator<Item = PyResult<Bound<'py, T>>>,
+) -> PyResult<Bound<'py, PyList>> {
+    // SAFETY: `PyList_New` gives a list, or null with an error, also if the length is negative.
+    let list = unsafe {
+        let list = ffi::PyList_New(length as ffi::Py_ssize_t);
+        Bound::from_owned_ptr_or_err(py, list)?.cast_into_unchecked::<PyList>()
+    };
+    for (index, item) in (0..).zip(items.take(length)) {
+        let item = item?;
+        // SAFETY: the list is new, nobody else has it, its slots are empty, and `index` is below
+        // its length. It takes over the reference that `item` owns. If an item cannot be created,
+        // the list is dropped with its other slots empty, which is allowed.
+        unsafe { ffi::PyList_SET_ITEM(list.as_ptr(), index, item.into_ptr()) };
+    }
+    Ok(list)
+}
+
 /// The ids of a list or tuple that holds only plain ints from 0 to 2^32 - 1; `None` for anything
 /// else, because reading it may call into Python, which could change the list.
-pub(crate) fn read(object: &Bound<'_, PyAny>) -> Option<Vec<u32>> {
+pub(crate) fn read(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u32>>> {
     if let Ok(list) = object.cast_exact::<PyList>() {
         return with_critical_section(object, || {
             // SAFETY: the list does not change: the critical section (or the GIL) is held, and
@@ -106,26 +123,30 @@ pub(crate) fn read(object: &Bound<'_, PyAny>) -> Option<Vec<u32>> {
                     }
                 }
             };
-            read_items(items)
+            read_items(object.py(), items)
         });
     }
-    read_items(object.cast_exact::<PyTuple>().ok()?.as_slice())
+    match object.cast_exact::<PyTuple>() {
+        Ok(tuple) => read_items(object.py(), tuple.as_slice()),
+        Err(_) => Ok(None),
+    }
 }
 
-fn read_items(items: &[Bound<'_, PyAny>]) -> Option<Vec<u32>> {
-    let mut ids = Vec::with_capacity(items.len());
+fn read_items(py: Python<'_>, items: &[Bound<'_, PyAny>]) -> PyResult<Option<Vec<u32>>> {
+    let mut ids = Vec::new();
+    reserve(py, &mut ids, items.len())?;
     for item in items {
-        let integer = item.cast_exact::<PyInt>().ok()?;
+        let Ok(integer) = item.cast_exact::<PyInt>() else { return Ok(None) };
         // SAFETY: it is exactly an int, so none of its methods are called. A value that does not
         // fit is -1 with an error set.
         let value = unsafe { ffi::PyLong_AsLongLong(integer.as_ptr()) };
         match u32::try_from(value) {
             Ok(id) => ids.push(id),
             Err(_) => {
-                drop(PyErr::take(item.py()));
-                return None;
+                drop(PyErr::take(py));
+                return Ok(None);
             }
         }
     }
-    Some(ids)
+    Ok(Some(ids))
 }

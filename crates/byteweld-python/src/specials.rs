@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use byteweld_core::Result;
 use byteweld_core::encode::{Allowed, Choice, Encoder};
+use byteweld_core::watch::Watch;
 use pyo3::exceptions::{PyTypeError, PyUnicodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFrozenSet, PyString, PyTuple};
@@ -39,11 +40,11 @@ impl Specials {
     }
 
     /// Fails if the text contains a disallowed special token.
-    pub(crate) fn check(&self, encoder: &Encoder, text: &[u8]) -> Result<()> {
+    pub(crate) fn check(&self, encoder: &Encoder, text: &[u8], watch: &Watch) -> Result<()> {
         match &self.refused {
             Selection::None => Ok(()),
-            Selection::All => encoder.refuse(text, None),
-            Selection::Some(choice) => encoder.refuse(text, Some(choice)),
+            Selection::All => encoder.refuse(text, None, watch),
+            Selection::Some(choice) => encoder.refuse(text, Some(choice), watch),
         }
     }
 

@@ -6,9 +6,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::string::PyStringData;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
+use crate::error::{raise, reserve};
 use crate::utf8::utf8;
 
 /// The bytes of a text. Those of ASCII and of `bytes` are borrowed; a `bytearray` is copied, since
@@ -16,7 +18,7 @@ use crate::utf8::utf8;
 pub(crate) enum Text {
     Str(PyBackedStr),
     Bytes(PyBackedBytes),
-    /// The UTF-8 of a `str` that Python does not store as UTF-8.
+    /// A copy of a `bytearray`, or the UTF-8 of a `str` that Python does not store as UTF-8.
     Made(Vec<u8>),
 }
 
@@ -41,7 +43,7 @@ impl<'py> FromPyObject<'_, 'py> for Text {
             return Ok(Text::Bytes(bytes.to_owned().into()));
         }
         if let Ok(bytes) = object.cast::<PyByteArray>() {
-            return Ok(Text::Bytes(bytes.to_owned().into()));
+            return Text::copy_of(&bytes);
         }
         let name = object.get_type().name()?;
         Err(PyTypeError::new_err(format!("expected str or bytes, found {name}")))
@@ -49,6 +51,17 @@ impl<'py> FromPyObject<'_, 'py> for Text {
 }
 
 impl Text {
+    fn copy_of(bytes: &Bound<'_, PyByteArray>) -> PyResult<Self> {
+        with_critical_section(bytes, || {
+            let mut copy = Vec::new();
+            reserve(bytes.py(), &mut copy, bytes.len())?;
+            // SAFETY: nothing else runs while the critical section (or the GIL) is held, so the
+            // bytes neither change nor move.
+            copy.extend_from_slice(unsafe { bytes.as_bytes() });
+            Ok(Text::Made(copy))
+        })
+    }
+
     /// The UTF-8 of a `str`, with U+FFFD for each lone surrogate, as in tiktoken.
     pub(crate) fn of_str(text: &Bound<'_, PyString>) -> PyResult<Self> {
         if has_utf8(text) {
@@ -79,9 +92,10 @@ fn has_utf8(text: &Bound<'_, PyString>) -> bool {
 fn transcode(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
     // SAFETY: a `str` does not change, and lives as long as `text`. The tests of all kinds of
     // strings check that its flags are laid out as expected.
-    Ok(match unsafe { text.data() }? {
+    let made = match unsafe { text.data() }? {
         PyStringData::Ucs1(units) => utf8(units),
         PyStringData::Ucs2(units) => utf8(units),
         PyStringData::Ucs4(units) => utf8(units),
-    })
+    };
+    made.map_err(|error| raise(text.py(), error))
 }

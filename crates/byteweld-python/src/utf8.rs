@@ -3,6 +3,9 @@
 //!
 //! Python can also do this, but more slowly, and it caches the result for the life of the string.
 
+use byteweld_core::Result;
+use byteweld_core::reserve::reserve;
+
 /// Number of characters that are transcoded together.
 const BLOCK: usize = 16;
 
@@ -49,9 +52,11 @@ unit!(u16, [0x80, 0x800], 0x7FFF);
 unit!(u32, [0x80, 0x800, 0x1_0000], 0x7FFF_FFFF / 3);
 
 /// The characters in UTF-8. A surrogate pair is one character; a lone surrogate becomes U+FFFD.
-pub(crate) fn utf8<U: Unit>(units: &[U]) -> Vec<u8> {
+pub(crate) fn utf8<U: Unit>(units: &[U]) -> Result<Vec<u8>> {
     let Some(length) = U::utf8_length(units) else { return repair(units) };
-    let mut out = vec![0; length + MAX_BLOCK_BYTES];
+    let mut out = Vec::new();
+    reserve(&mut out, length + MAX_BLOCK_BYTES)?;
+    out.resize(length + MAX_BLOCK_BYTES, 0);
     let mut at = 0;
     let (blocks, rest) = units.as_chunks::<BLOCK>();
     for block in blocks {
@@ -75,21 +80,24 @@ pub(crate) fn utf8<U: Unit>(units: &[U]) -> Vec<u8> {
     }
     debug_assert_eq!(at, length);
     out.truncate(length);
-    out
+    Ok(out)
 }
 
 /// The slow path, for strings that contain surrogates.
 #[cold]
-fn repair<U: Unit>(units: &[U]) -> Vec<u8> {
-    let mut wide: Vec<u16> = Vec::with_capacity(units.len());
-    for &unit in units {
-        match char::from_u32(unit.into()) {
-            Some(character) => wide.extend_from_slice(character.encode_utf16(&mut [0; 2])),
-            None => wide.push(unit.into() as u16), // a surrogate
-        }
+fn repair<U: Unit>(units: &[U]) -> Result<Vec<u8>> {
+    let wide = units.iter().flat_map(|&unit| {
+        let mut pair = [unit.into() as u16, 0]; // a surrogate
+        let length = char::from_u32(unit.into()).map_or(1, |c| c.encode_utf16(&mut pair).len());
+        pair.into_iter().take(length)
+    });
+    let mut out = Vec::new();
+    for character in char::decode_utf16(wide) {
+        let character = character.unwrap_or(char::REPLACEMENT_CHARACTER);
+        reserve(&mut out, WORD)?;
+        out.extend_from_slice(character.encode_utf8(&mut [0; WORD]).as_bytes());
     }
-    let repaired = char::decode_utf16(wide).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
-    repaired.collect::<String>().into_bytes()
+    Ok(out)
 }
 
 /// Writes the first `count` characters of a block; returns their length in bytes.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use byteweld_core::encode::{self as core, Gaps, Ranking};
 use byteweld_core::pretoken::Pretokenizer;
 use byteweld_core::rewrite::{
-    AddedToken, Normalizer, NormalizerStep, SplitBehavior, SplitChain, SplitStep,
+    AddedToken, Normalizer, NormalizerStep, SplitBehavior, SplitChain, SplitStep, check_steps,
 };
 use pyo3::prelude::*;
 
@@ -106,6 +106,9 @@ pub(crate) fn prepare(vocab: &Bound<'_, PyAny>) -> PyResult<(core::Encoder, Vec<
     let specials = added.iter().filter(|token| token.special).map(|token| token.text.clone());
     let specials = specials.collect();
     let prepared = py.detach(|| {
+        // Before their patterns are compiled.
+        check_steps(traits.normalizer.len(), "normalizer")?;
+        check_steps(traits.steps.len(), "chain of splits")?;
         let steps = traits.steps.into_iter().map(StepArgument::into_step).collect::<Result<_, _>>();
         let normalizer =
             traits.normalizer.into_iter().map(NormalArgument::into_step).collect::<Result<_, _>>();

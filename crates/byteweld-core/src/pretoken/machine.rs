@@ -282,6 +282,7 @@ impl<'p> Machine<'p> {
                 Op::SameAs { slot, folds_case } => {
                     let (from, to) = (self.slots[*slot], self.slots[*slot + 1]);
                     let group = if to == UNSET { None } else { self.text.get(from..to) };
+                    let group = group.filter(|group| group.len() <= bytes.len() - position);
                     charge!(
                         group.map_or(0, |group| group.len() / if *folds_case { 1 } else { 16 })
                     );

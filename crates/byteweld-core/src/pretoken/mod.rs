@@ -8,7 +8,7 @@
 //!   with the backtracking engine on a text made for it (`torture.rs`);
 //! - an automaton (`automaton.rs`), when `normalise.rs` can rewrite the pattern exactly without look-around
 //!   and possessive repeats: shared by threads, no scratch space, and a limit on how far it looks ahead;
-//! - a backtracking engine (`backtrack.rs`) for every other pattern, with a limit on its work.
+//! - a backtracking engine (`backtrack.rs`) for every other pattern, with a limit on its work (`budget.rs`).
 //!
 //! An automaton also proves where a text may be cut into blocks without changing a pre-token
 //! (`Pretokenizer::last_cut`); for a scanner's pattern it is built when that is first asked.

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use byteweld_core::check_memory;
 use byteweld_core::counts as core;
 use byteweld_core::pretoken::Pretokenizer;
+use byteweld_core::reserve::check_memory;
 use byteweld_core::specials::Specials;
 use byteweld_corpus::{OnError, Reader, Unit};
 use pyo3::prelude::*;
