@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 import byteweld
-from byteweld import BudgetError, CorpusError
+from byteweld import BudgetError, CorpusError, counts
+from byteweld._memory import memory_limit
 from byteweld.corpus import open_corpus
 from tests.harness.memory import (
     BOMBS,
@@ -24,69 +28,113 @@ from tests.harness.memory import (
     count,
     repeated,
     xz_with_dictionary,
-    zstd_bomb,
     zstd_with_window,
 )
 from tests.harness.run import Run
 
-BUDGET = "300MB"
+MEGABYTE = 1 << 20
 
 
-def long_record(path, size=30_000_000):
-    content = b'{"text": "one"}\n{"text": "' + b"ab " * (size // 3) + b'"}\n{"text": "two"}\n'
-    path.write_bytes(gzip.compress(content, 1))
-    return path
+def count_within(path, *, record=MEGABYTE, dictionary=MEGABYTE, **reading):
+    """Count a file within limits for a record and a dictionary."""
+    limit = memory_limit(
+        table_bytes=MEGABYTE,
+        text_bytes=8 * MEGABYTE,
+        merge_bytes=8 * MEGABYTE,
+        keep_bytes=8 * MEGABYTE,
+        record_bytes=record,
+        dictionary_bytes=dictionary,
+    )
+    corpus = open_corpus(path, **reading)
+    return counts.count_within(limit, corpus, byteweld.RECIPES["modern"], num_threads=2)
 
 
-def test_a_record_larger_than_the_budget_is_refused_by_line_or_skipped(tmp_path):
-    path = long_record(tmp_path / "a.jsonl.gz")
+def test_a_record_larger_than_its_limit_is_refused_by_line_or_skipped(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    record = b'{"text": "' + b"ab " * 350_000 + b'"}'
+    path.write_bytes(gzip.compress(b'{"text": "one"}\n' + record + b'\n{"text": "two"}\n', 1))
     for on_error in ("fail", "replace"):
         with pytest.raises(BudgetError) as caught:
-            byteweld.count(path, memory=BUDGET, on_error=on_error)
-        assert "a.jsonl.gz:2: the record is too long" in str(caught.value)
+            count_within(path, on_error=on_error)
+        assert "a.jsonl.gz:2: the record is too long, more than the 1048576" in str(caught.value)
         assert "--memory" in str(caught.value) and "--on-error skip" in str(caught.value)
-    counts = byteweld.count(path, memory=BUDGET, on_error="skip")
-    assert (counts[b"one"], counts[b"two"], counts.skipped_documents) == (1, 1, 1)
+    found = count_within(path, on_error="skip")
+    assert (found[b"one"], found[b"two"], found.skipped_documents) == (1, 1, 1)
+    assert count_within(path, record=2 * MEGABYTE)[b" ab"] == 349_999
+    assert byteweld.count(path)[b" ab"] == 349_999
+
+
+def test_a_budget_leaves_less_for_a_record_than_the_default(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "' + b"ab " * 10_000_000 + b'"}\n')
+    measured = count(path)
+    assert measured.code == 2 and "a.jsonl:1: the record is too long" in measured.message
+    assert "as --memory, or skip it with --on-error skip" in measured.message
     assert byteweld.count(path)[b" ab"] == 9_999_999
-    assert byteweld.count(path, memory="2GB")[b" ab"] == 9_999_999
+
+
+def test_replacing_may_not_make_a_text_larger_than_the_limit(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "' + b"\xff" * 400_000 + b'"}\n')
+    assert count_within(path, record=2 * MEGABYTE, on_error="replace").total == 1
+    with pytest.raises(BudgetError, match=r"a\.jsonl:1: the text is too long after replacing"):
+        count_within(path, on_error="replace")
 
 
 @pytest.mark.parametrize("name", ["a.txt.xz", "a.txt.zst"])
 def test_a_dictionary_larger_than_its_limit_is_refused_by_name_or_skipped(name, tmp_path):
     path = tmp_path / name
-    make = xz_with_dictionary if name.endswith("xz") else zstd_with_window
-    path.write_bytes(make(b"some words", 1 << 30 if name.endswith("xz") else 30))
-    for kind, memory in ((BudgetError, BUDGET), (CorpusError, None)):
-        with pytest.raises(kind, match=rf"{name}: .* needs a dictionary of 1073741824 bytes, more"):
-            byteweld.count(path, memory=memory)
-        assert byteweld.count(path, memory=memory, on_error="skip").skipped_documents == 1
-    with pytest.raises(CorpusError, match="a dictionary of 1073741824 bytes"):
+    is_xz = name.endswith("xz")
+    make = xz_with_dictionary if is_xz else zstd_with_window
+    path.write_bytes(make(b"some words", 1 << 30 if is_xz else 30))
+    found = rf"{name}: .* needs a dictionary of 1073741824 bytes, more than"
+    with pytest.raises(BudgetError, match=found):
+        count_within(path)
+    with pytest.raises(CorpusError, match=found):
+        byteweld.count(path)
+    with pytest.raises(CorpusError, match=found):
         list(open_corpus(path).documents())
-    assert byteweld.count(path, memory="8GB")[b"some"] == 1
-    # What programs usually write is read within a few hundred megabytes.
-    path.write_bytes(make(b"some words", 8 << 20 if name.endswith("xz") else 23))
-    assert byteweld.count(path, memory=BUDGET)[b"some"] == 1
+    assert count_within(path, on_error="skip").skipped_documents == 1
+    assert count_within(path, dictionary=1 << 30)[b"some"] == 1
+    # What the programs usually write: `xz -6` and `zstd -19`.
+    path.write_bytes(make(b"some words", 8 << 20 if is_xz else 23))
+    assert count(path).code == 0
 
 
 def test_a_larger_dictionary_in_a_later_part_is_never_skipped(tmp_path):
     path = tmp_path / "a.txt.zst"
-    path.write_bytes(zstd_bomb(20, 20 << 20) + zstd_with_window(b"words", 30))
+    lines = zstd_with_window(b"line\n" * 300_000, 20)
+    path.write_bytes(lines + zstd_with_window(b"words", 30))
     with pytest.raises(BudgetError, match="dictionary"):
-        byteweld.count(path, memory=BUDGET, on_error="skip", lines=True)
+        count_within(path, on_error="skip", unit="line")
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_long_documents_are_checked_without_holding_them(suffix, tmp_path):
-    long = b"word " * 2_000_000  # 10 MB, more than the budget leaves for a document
+    long = b"word " * 300_000
     documents = [b"a", long + b"good", b"b", long + b"\xff", b"bad\xff", long, long + b"\xc3"]
     content = b"<|end|>".join(documents)
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(gzip.compress(content, 1) if suffix else content)
-    options = {"separator": "<|end|>", "on_error": "skip"}
-    counts = byteweld.count(path, memory="150MB", **options)
-    assert counts == byteweld.count(path, **options)
-    assert counts.skipped_documents == 3
-    assert (counts[b"good"], counts[b" good"], counts[b" word"]) == (0, 1, 3_999_998)
+    found = count_within(path, separator="<|end|>", on_error="skip")
+    assert found == count_within(path, separator="<|end|>", on_error="skip", record=64 * MEGABYTE)
+    assert found.skipped_documents == 3
+    assert (found[b"good"], found[b" good"], found[b" word"]) == (0, 1, 599_998)
+
+
+def test_a_pipe_cannot_be_read_twice(tmp_path):
+    path = tmp_path / "a.txt"
+    os.mkfifo(path)
+    writer = threading.Thread(target=_write, args=(path, b"word " * 300_000))
+    writer.start()
+    with pytest.raises(CorpusError, match="a pipe or device cannot be read twice"):
+        count_within(path, on_error="skip")
+    writer.join()
+
+
+def _write(path, content):
+    with contextlib.suppress(BrokenPipeError):
+        path.write_bytes(content)
 
 
 def test_blank_lines_and_empty_members_are_read_in_linear_time_and_hear_an_interrupt(tmp_path):

@@ -453,10 +453,12 @@ impl OpenFile {
                 Step::More if buffer.len() - start <= self.held_bytes() => {}
                 Step::More => {
                     if !self.detector.is_regular() {
-                        let found =
-                            "a document that cannot be read twice, to check that it is UTF-8";
-                        let limit = self.limits.record_bytes;
-                        return Err(self.too_large(found, limit, "copy it to a file"));
+                        return Err(self.content(&format!(
+                            "a document of more than {} bytes, and a pipe or device cannot be read \
+                             twice to check that all of it is UTF-8; copy it to a file, or pass \
+                             on_error='replace' (--on-error replace)",
+                            self.limits.record_bytes
+                        )));
                     }
                     if self.next_long_is_valid(unit)? {
                         self.is_checked = true;
