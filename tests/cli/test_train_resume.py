@@ -79,7 +79,7 @@ def moments(folder, seed):
         yield lambda started=started, seconds=seconds: time.monotonic() - started > seconds
         started = time.monotonic()
     yield lambda: (point / "checkpoint.json").exists()
-    yield lambda: any(point.glob(".counts.*"))
+    yield lambda: any(entry.is_dir() for entry in point.glob(".byteweld-*"))
     yield lambda: (point / "counts").exists()
     for merges in sorted(chance.randrange(1, 5700) for _ in range(3)):
         yield lambda merges=merges: size(point / "merges.log") >= 16 + 32 * merges
