@@ -51,7 +51,7 @@ def test_a_child_that_dies_names_its_case_and_the_next_continues():
     assert found == [
         (2, "killed by SIGKILL"),
         (4, "takes too long"),
-        (5, "waits forever"),
+        (5, "does not end"),
         (6, "planted"),
     ]
     assert watch.done == 6
