@@ -89,6 +89,10 @@ def _several(rng: Random, draw: Any, key: str) -> dict[str, Any] | None:
 
 
 def normalizer(rng: Random) -> dict[str, Any] | None:
+    if rng.random() < 0.1:  # each step multiplies the text
+        content = "a" * rng.choice((2, 10, 100, 1000))
+        step = {"type": "Replace", "pattern": {"String": "a"}, "content": content}
+        return {"type": "Sequence", "normalizers": [step] * rng.randint(1, 8)}
     return _several(rng, _normal_step, "normalizers")
 
 

@@ -11,6 +11,7 @@ import gc
 import mmap
 import os
 import pickle
+import re
 import resource
 import select
 import signal
@@ -181,14 +182,14 @@ def _tail(descriptor: int) -> str:
 
 def _death(number: int, status: int, hung: bool, said: str) -> Event:
     if hung:
-        how = "waits forever"
+        how = "does not end"
     elif status == -signal.SIGPROF:
         how = "takes too long"
     elif status < 0:
         how = f"killed by {signal.Signals(-status).name}"
     else:
         how = f"exited with {status}"
-    last = said.splitlines()[-1] if said else ""
-    return Event(
-        number, f"{how}; it said: {said[-600:]}" if said else how, f"{how} {last[:60]}", True
-    )
+    # The first line says what happened, with other sizes and addresses each time.
+    first = re.sub(r"[0-9]+", "N", said.splitlines()[0]) if said else ""
+    what = f"{how}; it said: {said[-600:]}" if said else how
+    return Event(number, what, f"{how} {first[:60]}", True)

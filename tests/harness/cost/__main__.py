@@ -21,7 +21,7 @@ from tests.harness.run import Run, parser
 from tests.harness.watch import Limits, Watch
 
 MOST = 100_000  # cases of a run
-LIMITS = Limits(cpu_seconds=60.0, wall_seconds=300.0, memory_bytes=3 << 30)
+LIMITS = Limits(cpu_seconds=60.0, wall_seconds=1200.0, memory_bytes=3 << 30)
 LINEAR, SUPERLINEAR, CHEAP, REFUSED = range(4)
 
 
