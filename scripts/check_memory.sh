@@ -27,8 +27,19 @@ if ! command -v valgrind > /dev/null; then
   echo "skipped: valgrind (not installed)"
   exit 0
 fi
-echo "== valgrind memcheck: tests of the modules with unsafe code"
+echo "== valgrind memcheck: tests of the core's modules with unsafe code"
 tests=$(cargo test --quiet -p byteweld-core --lib --no-run --message-format=json |
   sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
 valgrind --quiet --error-exitcode=1 --leak-check=no "$tests" \
-  pretoken::masks prefetch:: huge:: encode::whole:: encode::pairs:: --test-threads=1
+  pretoken::masks:: prefetch:: huge:: encode::whole:: decode:: --test-threads=1
+
+echo "== valgrind memcheck: the bindings' unsafe code"
+# The loader and Python make reports of their own; only those with a frame in Rust count.
+log=$(mktemp)
+PYTHONMALLOC=malloc valgrind --quiet --undef-value-errors=no --leak-check=no --log-file="$log" \
+  .venv/bin/python scripts/touch_bindings.py
+if grep -E '\.rs:[0-9]+\)' "$log"; then
+  echo "the whole report is $log"
+  exit 1
+fi
+rm "$log"

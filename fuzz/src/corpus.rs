@@ -135,6 +135,8 @@ fn file(archive: u8, input: &mut Input) -> (Vec<u8>, Option<Vec<u8>>) {
     if archive < 32 {
         return (input.take(usize::MAX).to_vec(), None); // the bytes of an archive, as they are
     }
+    // Files longer than a window take a thousand times as long, so few are.
+    let is_long = archive % 64 == 63;
     let mut content = Vec::new();
     let mut last = 0;
     while !input.is_empty() {
@@ -146,11 +148,13 @@ fn file(archive: u8, input: &mut Input) -> (Vec<u8>, Option<Vec<u8>>) {
             op => {
                 let times = match input.byte() {
                     byte @ 0..250 => 1 + usize::from(byte) % 7,
-                    250..255 => 40,
-                    255 => 900,
+                    250..255 if is_long => 40,
+                    255 if is_long => 900,
+                    _ => 8,
                 };
                 let from = if op == 255 { 0 } else { last };
-                let times = times.min((300 << 10) / (start - from).max(1));
+                let most = if is_long { 300 << 10 } else { 6 << 10 };
+                let times = times.min(most / (start - from).max(1));
                 (0..times).for_each(|_| content.extend_from_within(from..start));
                 continue;
             }

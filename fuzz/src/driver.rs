@@ -54,6 +54,7 @@ pub fn run(target: &Target, seed: u64, limits: Limits, corpus: &Path, findings: 
     let mut executions = 0;
     let is_over = |executions: u64| {
         limits.executions.is_some_and(|most| executions >= most)
+            || crash::is_stopped()
             || (executions.is_multiple_of(CHECK_INTERVAL)
                 && limits.time.is_some_and(|most| started.elapsed() >= most))
     };
@@ -133,6 +134,7 @@ struct Generator {
     random: Random,
     seed: u64,
     is_numbered: bool,
+    has_seeds: bool,
     /// Inputs that are run first, as they are; the last one first.
     first: Vec<Vec<u8>>,
     kept: Vec<Vec<u8>>,
@@ -143,21 +145,20 @@ struct Generator {
 impl Generator {
     fn new(target: &Target, seed: u64, corpus: &Path) -> Self {
         let mut kept = (target.seeds)();
+        let has_seeds = !kept.is_empty();
         kept.extend(files_of(corpus).iter().filter_map(|file| fs::read(file).ok()));
         let first = kept.clone();
         let (random, outcomes) = (Random(seed), HashMap::new());
-        Self { random, seed, is_numbered: target.is_numbered, first, kept, outcomes }
+        Self { random, seed, is_numbered: target.is_numbered, has_seeds, first, kept, outcomes }
     }
 
     fn next(&mut self, executions: u64) -> Vec<u8> {
         if let Some(input) = self.first.pop() {
             return input;
         }
-        let mut input = if self.kept.is_empty() || !self.random.one_in(4) {
-            self.fresh()
-        } else {
-            self.mutated()
-        };
+        // Random bytes rarely make a file of a format: those inputs are mostly mutations.
+        let fresh = if self.has_seeds { self.random.one_in(4) } else { !self.random.one_in(4) };
+        let mut input = if self.kept.is_empty() || fresh { self.fresh() } else { self.mutated() };
         if self.is_numbered {
             let number = self.number(executions / EPOCH);
             input.resize(input.len().max(2), 0);

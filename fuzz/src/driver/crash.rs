@@ -1,11 +1,12 @@
-//! Writes the input of an execution that crashes or hangs, before the process ends.
+//! Signals: writes the input of an execution that crashes or hangs, before the process ends; and ends a run
+//! early, with its report.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 /// The input of the execution that runs, or null.
@@ -15,6 +16,9 @@ static LENGTH: AtomicUsize = AtomicUsize::new(0);
 static STARTED: AtomicU64 = AtomicU64::new(0);
 /// Where the input is written.
 static PATH: AtomicPtr<libc::c_char> = AtomicPtr::new(ptr::null_mut());
+
+/// Whether the run is to end.
+static IS_STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// An execution that takes longer, in processor time, hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -42,9 +46,10 @@ pub(super) fn catch(findings: &Path) {
     }
     static IS_CAUGHT: OnceLock<()> = OnceLock::new();
     IS_CAUGHT.get_or_init(|| {
-        for signal in SIGNALS {
-            let handler = on_crash as extern "C" fn(libc::c_int);
-            // SAFETY: the handler calls only functions that are safe in signal handlers. Threads of the
+        let crash = SIGNALS.map(|signal| (signal, on_crash as extern "C" fn(libc::c_int)));
+        let stop = [libc::SIGINT, libc::SIGTERM].map(|signal| (signal, on_stop as _));
+        for (signal, handler) in crash.into_iter().chain(stop) {
+            // SAFETY: the handlers call only functions that are safe in signal handlers. Threads of the
             // standard library have an alternative stack, so that a stack overflow can be handled, too.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
@@ -78,6 +83,15 @@ pub(super) fn processor_time() -> Duration {
     // SAFETY: passes a valid struct to a system call.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Whether SIGINT or SIGTERM has come.
+pub(super) fn is_stopped() -> bool {
+    IS_STOPPED.load(SeqCst)
+}
+
+extern "C" fn on_stop(_: libc::c_int) {
+    IS_STOPPED.store(true, SeqCst);
 }
 
 extern "C" fn on_crash(signal: libc::c_int) {
