@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.processes import allow_interrupts
 
-# Prints how long after the signal the work ended; the signal comes from a thread of the same process.
+# Prints how long after the signal the work ended; a thread of the same process sends it.
 PROGRAM = """
 import os, signal, sys, threading, time
 from byteweld import Tokenizer, Vocabulary
@@ -41,7 +41,8 @@ elif work == "one match":
     tok = Tokenizer.from_ranks(ranks, pattern=r"(?:.(?!x)){0,500}y|.")
     run = lambda: tok.encode(text)
 elif work == "normalizer":
-    tok = Tokenizer(Vocabulary(tokens, merges, normalizer=("nfkd", Replace("q", "qu"), "lowercase"), pattern="gpt2"))
+    steps = ("nfkd", Replace("q", "qu"), "lowercase")
+    tok = Tokenizer(Vocabulary(tokens, merges, normalizer=steps, pattern="gpt2"))
     run = lambda: tok.encode(text)
 elif work == "splits":
     tok = Tokenizer(Vocabulary(tokens, merges, steps=(Split("[0-9]"), Split(r"\\s+|\\S+"))))

@@ -123,7 +123,9 @@ def test_a_normalizer_bomb_is_refused(call: str) -> None:
 
 
 def test_a_bomb_in_many_small_parts_is_refused() -> None:
-    tok = with_normalizer([Replace("a", "b" * 60_000)], added_tokens=[AddedToken("-", 45, special=False)])
+    tok = with_normalizer(
+        [Replace("a", "b" * 60_000)], added_tokens=[AddedToken("-", 45, special=False)]
+    )
     assert len(tok.encode("a-")) == 60_001
     with pytest.raises(VocabularyError, match="64 times as long"):
         tok.encode("a-" * 1_000)
@@ -140,7 +142,9 @@ def test_too_many_steps_are_refused_before_they_are_compiled() -> None:
     with pytest.raises(VocabularyError, match="10000 steps"):
         with_normalizer([Replace(f"a{n}", "b") for n in range(10_000)]).encode("a")
     with pytest.raises(VocabularyError, match="10000 steps"):
-        Tokenizer(Vocabulary(BYTES, (), steps=tuple(Split(f"a{n}") for n in range(10_000)))).encode("a")
+        Tokenizer(Vocabulary(BYTES, (), steps=tuple(Split(f"a{n}") for n in range(10_000)))).encode(
+            "a"
+        )
     assert time.perf_counter() - start < 5
 
 
