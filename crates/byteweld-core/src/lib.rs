@@ -16,6 +16,7 @@ pub mod decode;
 pub mod encode;
 pub mod error;
 mod huge;
+mod lazy;
 mod prefetch;
 pub mod pretoken;
 pub mod reserve;

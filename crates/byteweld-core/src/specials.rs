@@ -9,10 +9,13 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use crate::error::{Error, Result};
 use backward::Backward;
 
-/// If the longest special token has at most so many bytes, which is true of every ordinary
-/// vocabulary, the aho-corasick crate finds them. Its time, per byte of the tokens and of the text,
-/// is within this factor.
-const SHORT: usize = 64;
+/// The aho-corasick crate, which is faster, finds special tokens of up to this many bytes: its time
+/// per byte of the tokens and of the text grows with the longest of them.
+const MAX_SHORT_BYTES: usize = 64;
+
+/// It finds up to this many: it takes quadratic time to prepare for `w0`, `w1`, ... `w99999`, but
+/// 30 ms for the first 4096.
+const MAX_FEW: usize = 4096;
 
 /// The least number of bytes that [`Backward`] searches at once.
 const BLOCK: usize = 4096;
@@ -44,7 +47,7 @@ pub(crate) struct Occurrence {
 impl Specials {
     /// Prepares the search. Fails if a special token is empty.
     pub fn new<T: AsRef<[u8]>>(texts: &[T]) -> Result<Self> {
-        Self::with_short(texts, SHORT)
+        Self::with_short(texts, MAX_SHORT_BYTES)
     }
 
     fn with_short<T: AsRef<[u8]>>(texts: &[T], short: usize) -> Result<Self> {
@@ -55,7 +58,7 @@ impl Specials {
         let longest = texts.iter().map(Vec::len).max().unwrap_or(0);
         let finder = if texts.is_empty() {
             Finder::Nothing
-        } else if longest <= short {
+        } else if longest <= short && texts.len() <= MAX_FEW {
             let built = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&texts);
             Finder::Short(built.map_err(|e| Error::Vocabulary(format!("special tokens: {e}")))?)
         } else {

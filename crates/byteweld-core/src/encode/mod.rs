@@ -29,11 +29,12 @@ mod windows;
 mod words;
 
 use std::ops::{ControlFlow, Range};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use crate::cut;
 use crate::decode::TokenTable;
 use crate::error::{Error, Result};
+use crate::lazy::Lazy;
 use crate::pretoken::{Budget, Pretokenizer};
 use crate::reserve::reserve;
 use crate::rewrite::{AddedFinder, AddedToken, AddedTokens, Limits, Normalizer, SplitChain};
@@ -135,7 +136,7 @@ pub struct Encoder {
     whole: WholeTokens,
     /// All ordinary ids, and, once that was asked for, in order of their bytes.
     ordinary: Vec<u32>,
-    by_bytes: OnceLock<Vec<u32>>,
+    by_bytes: Lazy<Vec<u32>>,
     /// Special tokens, as (text, id), in order of their texts.
     specials: Vec<(String, u32)>,
     finder: Specials,
@@ -146,7 +147,7 @@ pub struct Encoder {
     /// How text is changed on the way; `None` for most vocabularies.
     rewrites: Option<Box<Rewrites>>,
     /// Made when a text first has use for them.
-    cuts: OnceLock<Cuts>,
+    cuts: Lazy<Cuts>,
     longest: WhenWorthIt,
     /// The working space of one call at a time: where calls do not overlap, all there is. What it remembers
     /// never changes an id.
@@ -227,13 +228,13 @@ impl Encoder {
             pairs,
             whole,
             ordinary,
-            by_bytes: OnceLock::new(),
+            by_bytes: Lazy::new(),
             specials,
             finder,
             special_ids,
             ambiguous: None,
             rewrites: None,
-            cuts: OnceLock::new(),
+            cuts: Lazy::new(),
             longest: WhenWorthIt::default(),
             desk: Mutex::default(),
             pool: Mutex::default(),
@@ -423,11 +424,11 @@ impl Encoder {
     }
 
     /// The cut points for a long pre-token, if it is of a kind that should be cut.
-    fn cuts_of(&self, pretoken: &[u8]) -> Option<&Cuts> {
+    fn cuts_of(&self, pretoken: &[u8]) -> Option<Arc<Cuts>> {
         if self.has_gaps || !cuts::is_worth_it(pretoken) {
             return None;
         }
-        Some(self.cuts.get_or_init(|| Cuts::new(&self.tokens)))
+        Some(self.cuts.get_or_make(|| Cuts::new(&self.tokens)))
     }
 
     fn merge_pretoken(

@@ -40,9 +40,9 @@ impl Encoder {
         ids.truncate(stable);
 
         let mut completions = BTreeSet::new();
-        completions.extend(self.tokens_with_prefix(&unstable).iter().map(|&id| vec![id]));
+        completions.extend(self.tokens_with_prefix(&unstable).into_iter().map(|id| vec![id]));
         for cut in 1..unstable.len() {
-            for &id in self.tokens_with_prefix(&unstable[cut..]) {
+            for id in self.tokens_with_prefix(&unstable[cut..]) {
                 let mut possibility = unstable[..cut].to_vec();
                 possibility.extend_from_slice(self.tokens.get(id).unwrap_or_default());
                 let mut encoded = Vec::new();
@@ -96,16 +96,16 @@ impl Encoder {
     }
 
     /// Ordinary ids whose tokens start with `prefix`.
-    fn tokens_with_prefix(&self, prefix: &[u8]) -> &[u32] {
+    fn tokens_with_prefix(&self, prefix: &[u8]) -> Vec<u32> {
         let bytes_of = |id: u32| self.tokens.get(id).unwrap_or_default();
-        let ids = self.by_bytes.get_or_init(|| {
+        let ids = self.by_bytes.get_or_make(|| {
             let mut ids = self.ordinary.clone();
             ids.sort_unstable_by(|&a, &b| bytes_of(a).cmp(bytes_of(b)));
             ids
         });
         let first = ids.partition_point(|&id| bytes_of(id) < prefix);
         let count = ids[first..].partition_point(|&id| bytes_of(id).starts_with(prefix));
-        &ids[first..first + count]
+        ids[first..first + count].to_vec()
     }
 
     /// Merges bytes as one pre-token.

@@ -13,9 +13,9 @@ use regex_automata::util::primitives::StateID;
 use regex_automata::{Anchored, Input, MatchKind};
 
 use super::budget::Budget;
-use super::lazy::Lazy;
 use super::normalise::Alternative;
 use crate::error::{Error, Result};
+use crate::lazy::Lazy;
 
 /// A pattern whose table would be larger goes to the backtracking engine.
 const TABLE_LIMIT_BYTES: usize = 16 << 20;

@@ -3,6 +3,8 @@
 //! ASCII has its own table. Elsewhere the classes of the field are unions of cells (`unicode.rs`); what differs
 //! from that, as scripts do, is a list of ranges, and too many of them are refused.
 
+use std::sync::Arc;
+
 use std::ops::Range;
 
 use regex_syntax::hir::ClassUnicode;
@@ -31,7 +33,7 @@ pub(super) struct Classes {
     /// Ascending, and no two overlap.
     patches: Vec<Patch>,
     stand_in: u32,
-    table: &'static Table,
+    table: Arc<Table>,
 }
 
 impl Classes {

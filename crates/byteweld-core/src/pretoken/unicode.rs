@@ -4,7 +4,9 @@
 //! category, and whether it is white space, Han, or folds to an ASCII letter. The classes of the field's
 //! patterns are unions of cells, so one byte a code point serves all of them.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
+
+use crate::lazy::Lazy;
 
 pub(super) use super::unicode_runs::CELL_NAMES;
 use super::unicode_runs::RUNS;
@@ -38,9 +40,9 @@ pub(super) struct Table {
 
 impl Table {
     /// The one table of the process.
-    pub(super) fn get() -> &'static Self {
-        static TABLE: OnceLock<Table> = OnceLock::new();
-        TABLE.get_or_init(Self::new)
+    pub(super) fn get() -> Arc<Self> {
+        static TABLE: Lazy<Table> = Lazy::new();
+        TABLE.get_or_make(Self::new)
     }
 
     fn new() -> Self {

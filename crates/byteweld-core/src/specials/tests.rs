@@ -37,7 +37,7 @@ proptest! {
         text in word(b"abc", 60),
         step in prop::option::of(1..4usize),
     ) {
-        for short in [0, SHORT] {
+        for short in [0, MAX_SHORT_BYTES] {
             let set = Specials::with_short(&texts, short).unwrap();
             let mut search = set.search(&text);
             let mut from = 0;
@@ -61,7 +61,7 @@ proptest! {
         let expected = texts.iter().any(|special| {
             (0..offset).any(|at| text[at..].starts_with(special) && at + special.len() > offset)
         });
-        for short in [0, SHORT] {
+        for short in [0, MAX_SHORT_BYTES] {
             let set = Specials::with_short(&texts, short).unwrap();
             prop_assert_eq!(set.lies_across(&text, offset), expected);
         }
@@ -70,7 +70,7 @@ proptest! {
 
 #[test]
 fn matches_in_every_block_of_a_long_text_are_found() {
-    let special = b"x".repeat(SHORT + 1);
+    let special = b"x".repeat(MAX_SHORT_BYTES + 1);
     let set = Specials::new(&[&special[..], b"ab"]).unwrap();
     let text = [b".".repeat(BLOCK - 1), b"ab".to_vec(), special, b"..ab".repeat(BLOCK)].concat();
     let mut search = set.search(&text);
@@ -79,7 +79,7 @@ fn matches_in_every_block_of_a_long_text_are_found() {
         found.push((one.index, one.start));
         from = one.end;
     }
-    let tail = BLOCK + 1 + SHORT + 1;
+    let tail = BLOCK + 1 + MAX_SHORT_BYTES + 1;
     let mut expected = vec![(1, BLOCK - 1), (0, BLOCK + 1)];
     expected.extend((0..BLOCK).map(|n| (1, tail + 4 * n + 2)));
     assert_eq!(found, expected);
@@ -95,7 +95,7 @@ fn hostile() -> Vec<Case> {
     nested.push([b"a".repeat(100_000), b"b".to_vec()].concat());
     let inside = [b"bc".to_vec(), [b"abc".repeat(30_000), b"x".to_vec()].concat()];
     let many = (0..200_000).map(|n| format!("<|reserved_{n}|>").into_bytes()).collect();
-    let short = vec![b"a".to_vec(), [b"a".repeat(SHORT - 1), b"b".to_vec()].concat()];
+    let short = vec![b"a".to_vec(), [b"a".repeat(MAX_SHORT_BYTES - 1), b"b".to_vec()].concat()];
     vec![
         ("periodic", vec![b"ab".repeat(100_000)], b"ab".repeat(199_999)),
         (

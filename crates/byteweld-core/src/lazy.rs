@@ -1,20 +1,20 @@
-//! A value that is made when it is first needed, without ever waiting for another thread to make it: in a forked
-//! process that thread may not be there. Two that come first both make it, and one is kept.
+//! A value that is made when it is first needed, without waiting for another thread to make it: in a
+//! forked process, that thread does not exist. Two threads that come first both make it; one is kept.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-pub(super) struct Lazy<T> {
+pub(crate) struct Lazy<T> {
     value: OnceLock<Arc<T>>,
-    /// Only who holds it stores, so storing never waits either.
+    /// Held while storing, so that storing never waits either.
     gate: Mutex<()>,
 }
 
 impl<T> Lazy<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { value: OnceLock::new(), gate: Mutex::new(()) }
     }
 
-    pub(super) fn get_or_make(&self, make: impl FnOnce() -> T) -> Arc<T> {
+    pub(crate) fn get_or_make(&self, make: impl FnOnce() -> T) -> Arc<T> {
         if let Some(value) = self.value.get() {
             return Arc::clone(value);
         }
