@@ -146,10 +146,11 @@ def _saver(
     def write(folder: Path, is_new: bool) -> None:
         tok = pair[is_new]
         path = folder / file
+        overwrite = not {entry.name for entry in folder.iterdir()} <= FOREIGN.keys()
         if report:
-            tok.save(path, format=format, overwrite=True)
+            tok.save(path, format=format, overwrite=overwrite)
         else:
-            formats.save(tok.vocab, path, format=format, overwrite=True)
+            formats.save(tok.vocab, path, format=format, overwrite=overwrite)
 
     def read(folder: Path) -> State:
         return identity(folder / file)
