@@ -146,10 +146,11 @@ def _saver(
     def write(folder: Path, is_new: bool) -> None:
         tok = pair[is_new]
         path = folder / file
+        overwrite = not {entry.name for entry in folder.iterdir()} <= FOREIGN.keys()
         if report:
-            tok.save(path, format=format, overwrite=True)
+            tok.save(path, format=format, overwrite=overwrite)
         else:
-            formats.save(tok.vocab, path, format=format, overwrite=True)
+            formats.save(tok.vocab, path, format=format, overwrite=overwrite)
 
     def read(folder: Path) -> State:
         return identity(folder / file)
@@ -515,6 +516,8 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="byteweld-kill-") as root:
         Path(root).chmod(0o755)
         made = [writer for writer in writers() if given.writer in writer.name]
+        most = max(2, int(run.seconds // 2))  # a short run should not only prepare
+        made = run.random("writers").sample(made, min(most, len(made)))
         run_all(run, made, Path(root), RANDOM_KILLS)
     return run.finish()
 
