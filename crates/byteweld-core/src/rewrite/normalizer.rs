@@ -202,7 +202,10 @@ fn find_in_blocks(
 ) -> Result<Option<usize>> {
     let mut start = 0;
     while start < text.len() {
-        let end = text.ceil_char_boundary(start + BLOCK);
+        let mut end = text.len().min(start + BLOCK);
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
         watch.worked(end - start)?;
         if let Some(at) = first(&text[start..end]) {
             return Ok(Some(start + at));
