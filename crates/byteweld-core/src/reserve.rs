@@ -18,7 +18,10 @@ pub fn check_memory() -> Result<()> {
 
 /// Whether this much memory can be allocated now.
 pub(crate) fn is_available(bytes: usize) -> bool {
-    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
+    let mut memory: Vec<u8> = Vec::new();
+    let is_reserved = memory.try_reserve_exact(bytes).is_ok();
+    std::hint::black_box(&memory); // or the compiler removes what is never used
+    is_reserved
 }
 
 /// The error of an allocation of `length` values.

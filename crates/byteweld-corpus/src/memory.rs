@@ -38,5 +38,7 @@ pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
 /// what they are about to need is tried first.
 pub(crate) fn probe(bytes: usize) -> std::io::Result<()> {
     let mut memory: Vec<u8> = Vec::new();
-    memory.try_reserve_exact(bytes).map_err(|_| std::io::ErrorKind::OutOfMemory.into())
+    let reserved = memory.try_reserve_exact(bytes);
+    std::hint::black_box(&memory); // or the compiler removes what is never used
+    reserved.map_err(|_| std::io::ErrorKind::OutOfMemory.into())
 }

@@ -87,7 +87,11 @@ pub fn merge(
         || if stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let results = std::thread::scope(|scope| {
         let others: Vec<_> = (1..plan.threads)
-            .take_while(|_| Vec::<u8>::new().try_reserve_exact(THREAD_BYTES).is_ok())
+            .take_while(|_| {
+                let mut memory = Vec::new();
+                reserve::<u8>(&mut memory, std::hint::black_box(THREAD_BYTES)).is_ok()
+                    && std::hint::black_box(&memory).is_empty()
+            })
             .map_while(|_| {
                 let without_callback = || work(&mut || stopped());
                 std::thread::Builder::new().spawn_scoped(scope, without_callback).ok()
