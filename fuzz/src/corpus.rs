@@ -296,6 +296,8 @@ fn plain_records(text: &[u8], on_error: OnError) -> Option<Outcome> {
             Ok(Value::Object(record)) => {
                 record.get("text").and_then(Value::as_str).map(str::to_owned)
             }
+            // A raw control character is an error in JSON, but the engine takes it in the text.
+            Err(_) if line.iter().any(u8::is_ascii_control) => return None,
             _ => None,
         };
         match (found, on_error) {
