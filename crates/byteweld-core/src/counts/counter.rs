@@ -22,7 +22,7 @@ use super::table::{CountTable, table_bytes};
 use crate::cut;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
-use crate::reserve::check_memory;
+use crate::reserve::{check_memory, check_step};
 use crate::specials::Specials;
 use crate::threads::run_workers;
 
@@ -249,6 +249,7 @@ impl<F: BlockReader> Shared<F> {
         options: &CountOptions<'_>,
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<bool> {
+        check_step()?;
         let mut taken = self.take_reader(progress)?;
         let Some(reader) = &mut taken.reader else { return Ok(false) };
         if self.stop.load(Ordering::Relaxed) {
