@@ -13,7 +13,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-browser test-long fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust kill hostile-fs soak lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-browser test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust kill hostile-fs memory soak lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -31,7 +31,7 @@ test-rust:
 test-python: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-test-all: test-wheel test-transformers test-browser ## test the wheel, the heavy peers and the browser pages
+test-all: test-wheel test-transformers test-browser test-harness ## test the wheel, the heavy peers, the browser pages and a slice of the harness
 
 test-wheel: $(VENV)/.built ## test the wheel in a clean environment
 	scripts/test_wheel.sh
@@ -56,7 +56,7 @@ fuzz-encode: $(VENV)/.built $(VENV)/.test ## compare encoding with the reference
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
 # The rest of the harness; all take ARGS="--seconds N --seed S". docs/trust.md says what each attacks.
-fuzz-files fuzz-cost fuzz-specials kill hostile-fs soak: $(VENV)/.built $(VENV)/.test
+fuzz-files fuzz-cost fuzz-specials kill hostile-fs memory soak: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m tests.harness.$(subst -,_,$(@:fuzz-%=%)) $(ARGS)
 
 fuzz-files: ## load mutated files of every format, in watched child processes
@@ -64,13 +64,27 @@ fuzz-cost: ## measure hostile vocabularies, patterns and texts at n, 2n and 4n
 fuzz-specials: ## check that untrusted spans never become special ids
 kill: ## kill every writer before each of its file-system calls
 hostile-fs: ## FIFOs, devices, links, full disks, closed descriptors
+memory: ## measure peak memory by format, compression and policy, within a budget
 soak: ## 64 threads, forks, and the memory of millions of calls
+
+fuzz-rust: ## fuzz the scanners, SIMD tiers, encoder, trainer and readers of the engine
+	cargo run --quiet --release --locked --manifest-path fuzz/Cargo.toml --target-dir target/fuzz -- $(ARGS)
+
+# A slice of each, with the same cases every time.
+test-harness: $(VENV)/.built $(VENV)/.test
+	@for name in files cost specials kill hostile_fs memory soak; do \
+		echo "== $$name" && $(BIN)/python -m tests.harness.$$name --seconds 10 || exit 1; \
+	done
+	@echo "== encode" && $(BIN)/python -m tests.fuzz --seconds 10
+	@echo "== rust" && $(MAKE) --no-print-directory fuzz-rust ARGS="--seconds 3"
 
 lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## check formatting, lints, types, stubs
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo fmt --manifest-path benches/recount/Cargo.toml -- --check
 	cargo clippy --manifest-path benches/recount/Cargo.toml --target-dir target/recount --quiet -- -D warnings
+	cargo fmt --manifest-path fuzz/Cargo.toml -- --check
+	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
@@ -79,6 +93,7 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## check formatting, lints, typ
 format: $(VENV)/.lint ## format the code in place
 	cargo fmt --all
 	cargo fmt --manifest-path benches/recount/Cargo.toml
+	cargo fmt --manifest-path fuzz/Cargo.toml
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
 

@@ -100,4 +100,4 @@ def test_every_allocation_may_fail(corpora):
     for what in ("count", "items", "common", "batches", "train", "plain", "documents"):
         for name in corpora:
             for _ in range(25):
-                run(what, int(2 ** rng.uniform(14, 28)), corpora[name])
+                run(what, int(2 ** rng.uniform(20, 28)), corpora[name])

@@ -10,10 +10,18 @@ pub(crate) const THREAD_BYTES: usize = 4 << 20;
 /// What an operation allocates whatever its input, such as a compiled pattern.
 const FIXED_BYTES: usize = 8 << 20;
 
+/// What a step of an operation allocates in small pieces.
+const STEP_BYTES: usize = 256 << 10;
+
 /// Fails if there is not enough memory to start an operation. Small allocations, and those of
 /// libraries and the system, abort if they fail, so what they need is tried first.
 pub fn check_memory() -> Result<()> {
     if is_available(FIXED_BYTES) { Ok(()) } else { Err(failed::<u8>(FIXED_BYTES)) }
+}
+
+/// Fails if there is not enough memory for a step of an operation, whose small allocations abort.
+pub(crate) fn check_step() -> Result<()> {
+    if is_available(STEP_BYTES) { Ok(()) } else { Err(failed::<u8>(STEP_BYTES)) }
 }
 
 /// Whether this much memory can be allocated now.

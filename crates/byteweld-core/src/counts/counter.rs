@@ -21,8 +21,13 @@ use super::spill::MemoryLimit;
 use super::table::{CountTable, table_bytes};
 use crate::cut;
 use crate::error::{Error, Result};
+<<<<<<< HEAD
 use crate::pretoken::{Budget, Pretokenizer};
 use crate::reserve::check_memory;
+=======
+use crate::pretoken::Pretokenizer;
+use crate::reserve::{check_memory, check_step};
+>>>>>>> wt-corpus
 use crate::specials::Specials;
 use crate::threads::run_workers;
 use crate::watch::Watch;
@@ -253,6 +258,7 @@ impl<F: BlockReader> Shared<F> {
         options: &CountOptions<'_>,
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<bool> {
+        check_step()?;
         let mut taken = self.take_reader(progress)?;
         let Some(reader) = &mut taken.reader else { return Ok(false) };
         if self.stop.load(Ordering::Relaxed) {

@@ -10,7 +10,7 @@ use super::pairs::Pair;
 use super::slots::{BYTE_PAIR_CELLS, LONG_WORK, Merge, Slots, Symbol};
 use super::tokens::{EDGE, Token, Tokens};
 use crate::error::Result;
-use crate::reserve::{filled, reserve_exact};
+use crate::reserve::{check_step, filled, reserve_exact};
 use crate::threads::{self, Stop};
 
 /// Starting a thread costs more than processing this many positions or slots.
@@ -57,6 +57,7 @@ impl Workers {
         positions: &mut [u32],
         check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Merged> {
+        check_step()?;
         let starts = slots.divide(merge, positions, self.parts_for(positions.len()));
         let parts = self.parts.len().max(starts.len());
         self.parts.resize_with(parts, Neighbors::default);
@@ -91,6 +92,7 @@ impl Workers {
         new_pairs: &mut [NewPair],
         check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
+        check_step()?;
         let parts = &mut self.parts[..merged.starts.len()];
         if parts.len() > 1 {
             parts.iter_mut().for_each(|part| part.copy_new_pairs(&self.sum));
@@ -124,6 +126,7 @@ impl Workers {
         tokens: &Tokens,
         check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Vec<PairTotals>> {
+        check_step()?;
         let is_unmerged = tokens.next() == EDGE + 1;
         let ranges = slots.ranges(self.parts_for(slots.len()), is_unmerged);
         let mut parts =
@@ -153,6 +156,7 @@ impl Workers {
         new_pairs: &mut [NewPair],
         check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
+        check_step()?;
         let sizes = parts.iter().map(|part| part.sizes(new_pairs.len()));
         let sizes = sizes.collect::<Result<Vec<Vec<u32>>>>()?;
         let shares =
