@@ -21,13 +21,8 @@ use super::spill::MemoryLimit;
 use super::table::{CountTable, table_bytes};
 use crate::cut;
 use crate::error::{Error, Result};
-<<<<<<< HEAD
 use crate::pretoken::{Budget, Pretokenizer};
-use crate::reserve::check_memory;
-=======
-use crate::pretoken::Pretokenizer;
 use crate::reserve::{check_memory, check_step};
->>>>>>> wt-corpus
 use crate::specials::Specials;
 use crate::threads::run_workers;
 use crate::watch::Watch;
