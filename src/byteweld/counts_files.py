@@ -10,8 +10,8 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -241,11 +241,12 @@ def read_folder(folder: Folder, limit: _native.MemoryLimit | None) -> _native.Co
     loader = _native.CountLoader(limit=limit)
     for name, footer in zip(_NAMES, folder.parts, strict=True):
         file = folder.path / name
-        for offsets, data, counts in _rows(file):
-            wrong = loader.add(offsets, data, counts)
-            if wrong is not None:
-                row, message = wrong
-                raise FormatError(f"row {row}: {message}", path=file)
+        with closing(_rows(file)) as rows:  # pyarrow may abort if it is closed when Python exits
+            for offsets, data, counts in rows:
+                wrong = loader.add(offsets, data, counts)
+                if wrong is not None:
+                    row, message = wrong
+                    raise FormatError(f"row {row}: {message}", path=file)
         distinct, _, total, total_bytes = loader.end_part()
         found = {"distinct": distinct, "total": total, "total_bytes": total_bytes}
         for key, value in found.items():
@@ -257,7 +258,7 @@ def read_folder(folder: Folder, limit: _native.MemoryLimit | None) -> _native.Co
     return loader.finish()
 
 
-def _rows(file: Path) -> Iterator[tuple[Any, Any, Any]]:
+def _rows(file: Path) -> Generator[tuple[Any, Any, Any], None, None]:
     """Yield the rows of a part as arrays, without copying."""
     _, parquet = arrow()
     import numpy as np

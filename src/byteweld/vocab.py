@@ -348,6 +348,10 @@ class Vocabulary(Traits):
             if not isinstance(added.text, str) or not added.text:
                 raise VocabularyError(f"{kind} token {added.text!r} is not a non-empty string")
             check_text(f"{kind} token", added.text, VocabularyError)
+            if {*map(type, added[2:])} != {bool}:
+                raise VocabularyError(
+                    f"{kind} token {added.text!r} has the flags {added[2:]!r}; expected booleans"
+                )
             if added.text in texts:
                 raise VocabularyError(f"{kind} token {added.text!r} is given twice")
             texts.add(added.text)
@@ -608,6 +612,8 @@ def _step(step: Step) -> Step:
         return step
     split = Split(*step)
     _check_choice("the behavior of a Split", split.behavior, Behavior)
+    if type(split.invert) is not bool:
+        raise VocabularyError(f"invert of a Split is {split.invert!r}; expected a boolean")
     if split.behavior in ("isolated", "contiguous"):
         split = split._replace(invert=False)  # it makes no difference here
     return split._replace(pattern=resolve_pattern(_expression(split.pattern)) or "")

@@ -186,6 +186,7 @@ def learn_on(start, counts, size):
     new_ids_left = size - (len(vocab) - specials)
     longest = recipe.max_token_bytes or 10**9
     shares_specials = recipe.alphabet == "huggingface" and recipe.special_ids != "last"
+    specials_as_bytes = {text.encode() for text in vocab.special_tokens}
     if recipe.alphabet == "huggingface":
         longest = max(2, longest - 1)
     learned = []
@@ -194,6 +195,7 @@ def learn_on(start, counts, size):
             pair: count
             for pair, count in count_pairs(pretokens).items()
             if len(tokens[pair[0]] + tokens[pair[1]]) <= longest
+            and (shares_specials or tokens[pair[0]] + tokens[pair[1]] not in specials_as_bytes)
         }
         if not pairs:
             break

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from byteweld import _native
 from byteweld.counts import Counts, Memory
+from byteweld.errors import FormatError
 from byteweld.recipes import Recipe
 from byteweld.sources import Counted, Sources
 from byteweld.training.checkpoint import Checkpoint, LearnedMerge
@@ -170,6 +171,29 @@ def _merge(
     return vocab, training
 
 
+def _check_resumed(checkpoint: Checkpoint, plan: Plan) -> int:
+    """Raise unless the merges of a checkpoint follow the plan; return how many ids they add."""
+    known, reserved = set(plan.base.tokens), set(plan.reserved.values())
+    new_ids = 0
+    for rank, (left, right, new, *_) in enumerate(checkpoint.merges):
+        is_next = new == plan.first_id + new_ids
+        if not {left, right} <= known or not (is_next or new in reserved):
+            raise FormatError(
+                f"merge {rank} in the checkpoint is ({left}, {right}, {new}), which this training "
+                "cannot have learned; remove the checkpoint",
+                path=checkpoint.path,
+            )
+        known.add(new)
+        new_ids += is_next
+    if new_ids > plan.max_new_ids:
+        raise FormatError(
+            f"the checkpoint has {new_ids} new tokens; expected at most {plan.max_new_ids}; remove "
+            "the checkpoint",
+            path=checkpoint.path,
+        )
+    return new_ids
+
+
 def _learn(
     counts: Counts,
     plan: Plan,
@@ -178,13 +202,16 @@ def _learn(
     progress: Progress | None,
 ) -> tuple[list[LearnedMerge], Stop, int]:
     """Return the merges, why training stopped, and the number of tokens before the first merge."""
-    resumed = [] if checkpoint is None else checkpoint.merges
-    if checkpoint is not None and checkpoint.stop is not None:
-        return resumed, checkpoint.stop, checkpoint.first_tokens
+    resumed: list[LearnedMerge] = []
+    used_ids = 0
+    if checkpoint is not None:
+        resumed = checkpoint.merges
+        used_ids = _check_resumed(checkpoint, plan)
+        if checkpoint.stop is not None:
+            return resumed, checkpoint.stop, checkpoint.first_tokens
     recipe = plan.recipe
     limit = plan.token_limit
     listener = _Listener(len(resumed), plan.max_new_ids, checkpoint, progress)
-    used_ids = sum(new >= plan.first_id for _, _, new, *_ in resumed)
     found, stop, first_tokens = _native.train(
         counts._table,
         base_ids=[plan.base.ids.get(bytes([byte])) for byte in range(256)],
