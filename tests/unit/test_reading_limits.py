@@ -159,7 +159,7 @@ def test_the_peak_is_within_the_budget(kind, policy, tmp_path):
     extension, options = FORMATS[kind]
     path = tmp_path / f"a.{extension}.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
-        for block in blocks(kind, Run("test", 1, 0).random(kind), 60_000_000, bad=False):
+        for block in blocks(kind, Run("test", 1, 0).random(kind), 24_000_000, bad=False):
             file.write(block)
     measured = count(path, *options, "--on-error", policy, budget=200_000_000)
     assert measured.code == 0, measured.message
