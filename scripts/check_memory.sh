@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Memory checks: the Rust tests and the fuzz targets under AddressSanitizer, and the tests of the modules
 # with unsafe code under valgrind. `scripts/check_memory.sh [SECONDS]` fuzzes each target for that long (10).
-# AddressSanitizer needs a flag of nightly compilers; RUSTC_BOOTSTRAP lets the stable one take it. Miri cannot
-# run here: it knows neither madvise nor most SIMD instructions, and the stable toolchain lacks it.
+# AddressSanitizer needs a flag of nightly compilers; RUSTC_BOOTSTRAP lets the stable one take it. Leaks are not
+# checked. Miri is not run: it does not come with the stable toolchain.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-10}
@@ -10,7 +10,7 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 
 # The target is named so that build scripts and macros are built without the sanitizer.
 sanitized() {
-  RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 \
+  RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 \
     "$@" --target "$host"
 }
 
