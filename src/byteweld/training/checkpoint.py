@@ -41,6 +41,7 @@ _COUNTS = "counts"
 _LOG = "merges.log"
 _FORMAT = "byteweld checkpoint 1"
 _MAGIC = b"byteweld merges\n"
+_U64_MAX = 2**64 - 1
 _RECORD = struct.Struct("<IIIQQ")
 _CHECK = struct.Struct("<I")
 _RECORD_BYTES = _RECORD.size + _CHECK.size
@@ -149,6 +150,8 @@ class Checkpoint:
 
     def finish(self, stop: Stop, first_tokens: int) -> None:
         """Log that training has finished."""
+        if first_tokens > _U64_MAX:  # does not fit; resuming then learns nothing more, and ends
+            return
         self.append([(_END, _END, _END, _STOPS.index(stop), first_tokens)])
         self._sync()
 
