@@ -8,7 +8,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use byteweld_corpus::{OnError, Options, ReadStatus, Reader, Unit, decompress};
+use byteweld_corpus::{Limits, OnError, Options, ReadStatus, Reader, Unit, decompress};
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
@@ -92,7 +92,12 @@ pub fn run(input: &[u8]) -> u64 {
         _ => Unit::Separator(b"--".to_vec()),
     };
     let (data, content) = file(archive, &mut input);
-    let options = Options { unit: unit.clone(), field: "text".to_owned(), on_error };
+    let options = Options {
+        unit: unit.clone(),
+        field: "text".to_owned(),
+        on_error,
+        limits: Limits::default(),
+    };
     let read_all = FOLDER.with_borrow_mut(|folder| {
         let folder = folder.get_or_insert_with(Folder::new);
         let (path, file) = &folder.files[usize::from(is_json)];

@@ -10,6 +10,7 @@ use byteweld_core::encode::{
     Allowed, Counter, Encoder, Gaps, Ranking, Total, Vocabulary, WithEnds,
 };
 use byteweld_core::rewrite::AddedToken;
+use byteweld_core::watch::Watch;
 
 use self::reference::{Permitted, Reference};
 use crate::input::Input;
@@ -244,11 +245,13 @@ impl Case {
         }
         if !is_within && (flags % 16 == 2 || text.len() > 64 << 10) {
             let threads = NonZeroUsize::new(3).unwrap();
-            let ragged = encoder.encode_batch(&[text, b"", text], allowed, threads).unwrap();
+            let ragged = encoder
+                .encode_batch(&[text, b"", text], allowed, threads, &Watch::default())
+                .unwrap();
             let all: Vec<&[u32]> = ragged.iter().collect();
             assert_eq!(all, [&ids[..], &[], &ids], "batch: {}", shown());
         }
-        let refused = encoder.refuse(text, None).is_err();
+        let refused = encoder.refuse(text, None, &Watch::default()).is_err();
         assert_eq!(refused, reference.find(text, 0, &Permitted::All).is_some(), "{}", shown());
         let specials = expected.iter().filter(|(id, _)| reference.is_special(*id)).count();
         let size = |number: usize| magnitude(number).min(9); // few long texts are kept: they take long

@@ -4,6 +4,7 @@
 use byteweld_core::decode::TokenTable;
 use byteweld_core::encode::{Allowed, Encoder, Ranking, Vocabulary};
 use byteweld_core::table::{JsonModel, VocabTable};
+use byteweld_core::watch::Watch;
 use serde_json::Value;
 
 use crate::input::Input;
@@ -272,12 +273,16 @@ fn decode(mut input: Input) -> u64 {
     let mut buffer = vec![0xEE; ids.len() % 70];
     let over = table.decode_over(&ids, &mut buffer).ok();
     assert_eq!(over.map(|length| buffer[..length].to_vec()), expected);
-    assert_eq!(table.decoded_length(&ids).ok(), expected.as_ref().map(Vec::len));
+    assert_eq!(
+        table.decoded_length(&ids, &mut Watch::default()).ok(),
+        expected.as_ref().map(Vec::len)
+    );
     if let Some(expected) = &expected {
         let mut exact = vec![0; expected.len()];
-        assert!(table.decode_to(&ids, &mut exact) && exact == *expected);
+        let watch = &mut Watch::default();
+        assert!(table.decode_to(&ids, &mut exact, watch).unwrap() && exact == *expected);
         let mut wrong = vec![0; expected.len() + 1];
-        assert!(!table.decode_to(&ids, &mut wrong));
+        assert!(!table.decode_to(&ids, &mut wrong, watch).unwrap());
     }
     signature(&[8, magnitude(tokens.len()), magnitude(ids.len()), usize::from(expected.is_some())])
 }

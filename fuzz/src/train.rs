@@ -64,6 +64,8 @@ fn options(input: &mut Input) -> Options {
             reserved.push((bytes, id));
         }
     }
+    let forbidden: Vec<Vec<u8>> =
+        (0..input.byte().saturating_sub(200) / 20).map(|_| pretoken(input, b"ab")).collect();
     let ties = [TieBreak::SmallestIds, TieBreak::GreatestBytes, TieBreak::SmallestBytes];
     // Threads cost more than such a training; few executions use them.
     let threads = if input.byte() == 255 { 3 } else { 1 };
@@ -72,6 +74,7 @@ fn options(input: &mut Input) -> Options {
         first_id: 2000,
         max_new_ids: input.pick(&[1, 2, 3, 7, 20, 40, 40]),
         reserved,
+        forbidden,
         known: Vec::new(),
         tie_break: input.pick(&ties),
         min_frequency: input.pick(&[0, 0, 0, 1, 2, 3, 50, 1 << 33]),
@@ -164,6 +167,8 @@ fn recount(pretokens: &[(&[u8], u64)], options: &Options) -> Trained {
         });
         let length = |pair: &(u32, u32)| tokens[&pair.0].len() + tokens[&pair.1].len();
         pairs.retain(|(pair, _)| options.max_token_bytes.is_none_or(|max| length(pair) <= max));
+        let spelled = |pair: &(u32, u32)| [&tokens[&pair.0][..], &tokens[&pair.1]].concat();
+        pairs.retain(|(pair, _)| !options.forbidden.contains(&spelled(pair)));
         let bytes = |pair: &(u32, u32)| (&tokens[&pair.0], &tokens[&pair.1]);
         let most = pairs.iter().map(|(_, count)| *count).max().unwrap_or(0);
         let best = pairs.iter().filter(|(_, count)| *count == most).map(|(pair, _)| pair);
