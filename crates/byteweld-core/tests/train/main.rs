@@ -286,7 +286,7 @@ fn tokens_with_reserved_ids_count_towards_the_width_of_symbols() {
 
 #[test]
 fn replaying_known_merges_can_be_interrupted() {
-    let text: Vec<u8> = (0..4_000_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
+    let text: Vec<u8> = (0..12_000_000u32).map(|i| (i.wrapping_mul(i) >> 7) as u8).collect();
     let pretokens: [(&[u8], u64); 1] = [(&text, 1)];
     let done = run(&pretokens, &options(300, TieBreak::SmallestIds)).merges;
     let options = resume(&options(300, TieBreak::SmallestIds), &done);
