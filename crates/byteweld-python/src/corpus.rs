@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::new_bytes;
-use crate::error::raise_corpus;
+use crate::error::{NoMemory, raise_corpus};
 use crate::limit::Signals;
 use crate::names::ByName;
 
@@ -73,11 +73,13 @@ impl DocumentSource for Source {
         buffer: &mut Vec<u8>,
         want: usize,
     ) -> Result<ReadStatus, Box<dyn std::error::Error + Send + Sync>> {
-        Ok(match self.0.read(buffer, want)? {
-            byteweld_corpus::ReadStatus::More => ReadStatus::More,
-            byteweld_corpus::ReadStatus::DocumentEnd => ReadStatus::DocumentEnd,
-            byteweld_corpus::ReadStatus::CorpusEnd => ReadStatus::CorpusEnd,
-        })
+        match self.0.read(buffer, want) {
+            Ok(byteweld_corpus::ReadStatus::More) => Ok(ReadStatus::More),
+            Ok(byteweld_corpus::ReadStatus::DocumentEnd) => Ok(ReadStatus::DocumentEnd),
+            Ok(byteweld_corpus::ReadStatus::CorpusEnd) => Ok(ReadStatus::CorpusEnd),
+            Err(byteweld_corpus::Error::OutOfMemory) => Err(Box::new(NoMemory)),
+            Err(error) => Err(Box::new(error)),
+        }
     }
 
     fn location(&self) -> (Option<String>, Option<u64>) {

@@ -8,6 +8,18 @@ use pyo3::types::PyDict;
 
 use byteweld_core::Error;
 
+/// Out of memory, as an error that is boxed without allocating.
+#[derive(Debug)]
+pub(crate) struct NoMemory;
+
+impl std::fmt::Display for NoMemory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("not enough memory")
+    }
+}
+
+impl std::error::Error for NoMemory {}
+
 /// Creates the exception; if that fails, returns the error of the failure.
 pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
     make(py, error).unwrap_or_else(|failure| failure)
@@ -56,6 +68,7 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             Ok(error) => return corpus(py, *error),
             Err(other) => match other.downcast::<byteweld_spill::Error>() {
                 Ok(error) => return spill(py, *error),
+                Err(other) if other.is::<NoMemory>() => PyMemoryError::new_err(other.to_string()),
                 Err(other) => with_message(py, "NativeError", &other.to_string())?,
             },
         },

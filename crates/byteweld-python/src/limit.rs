@@ -14,6 +14,8 @@ use byteweld_corpus::Limits;
 use byteweld_spill::{MergeOptions, PARTS, Runs, Spool, part_of};
 use pyo3::prelude::*;
 
+use crate::error::NoMemory;
+
 /// The interval between checks of signals and progress reports, each of which may wait for the GIL.
 const REPORT_EVERY: Duration = Duration::from_millis(20);
 
@@ -155,7 +157,11 @@ impl core::Spill for SpilledRuns {
             is_stopped = written.is_multiple_of(CHECK_EVERY) && self.check().is_break();
             !is_stopped
         });
-        self.runs.write(&mut run, &mut || self.check())?;
+        match self.runs.write(&mut run, &mut || self.check()) {
+            Ok(()) => {}
+            Err(byteweld_spill::Error::OutOfMemory { .. }) => return Err(Box::new(NoMemory)),
+            Err(error) => return Err(Box::new(error)),
+        }
         if is_stopped { Err(Box::new(byteweld_spill::Error::Interrupted)) } else { Ok(()) }
     }
 }
