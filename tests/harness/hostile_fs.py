@@ -33,6 +33,7 @@ from typing import Any
 import byteweld
 from byteweld import _atomic, encodings, formats
 from byteweld._saves import journal_path, write_atomic
+from byteweld.counts_files import arrow
 from byteweld.errors import ByteweldError
 from byteweld.training.checkpoint import Checkpoint
 from tests.harness.kill import CORPUS, NOBODY, identity, names_in
@@ -764,6 +765,7 @@ def main(arguments: list[str] | None = None) -> int:
     options.add_argument("--case", default="", help="only cases whose name contains this")
     given = options.parse_args(arguments)
     run = Run.of("hostile_fs", given)
+    arrow()  # now: a child without root's rights may not be able to import it
     with tempfile.TemporaryDirectory(prefix="byteweld-hostile-") as root:
         Path(root).chmod(0o755)
         made = [case for case in cases() if given.case in case.name]

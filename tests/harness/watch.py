@@ -169,7 +169,7 @@ def _cpu_seconds(process: int) -> float:
 
 
 def limit_memory(more: int) -> None:
-    """Let this process map only so many bytes more."""
+    """Let this process map only this many bytes more."""
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
     resource.setrlimit(resource.RLIMIT_AS, (mapped + more, mapped + more))
 

@@ -202,7 +202,7 @@ def test_a_shared_id_is_replaced_by_the_parts_of_its_merge():
     assert tok.encode_spans([("users", False)]) == [259]  # not shared
     assert tok.encode_spans([("user", True), ("user", False)]) == [258, 117, 115, 257]
     assert tok.encode_spans([("us", True), ("er", True)]) == [256, 257]
-    # The memory of words holds [258] from the calls above, and still does after these.
+    # The pre-token cache holds [258] from the calls above, and still does after these.
     assert tok.encode_ordinary("user") == [258]
 
 

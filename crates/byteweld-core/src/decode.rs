@@ -16,7 +16,7 @@ const EXTRA_IDS: usize = 1 << 20;
 /// The fixed copy size for short tokens. This many bytes can be read wherever a token starts.
 const COPY_BYTES: usize = 16;
 
-/// So many ids are decoded before it is asked whether to stop.
+/// Number of ids decoded between two checks for an interrupt.
 const WATCHED_IDS: usize = 1 << 20;
 
 /// The bytes of every token, by id.

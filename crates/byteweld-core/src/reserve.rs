@@ -4,14 +4,17 @@
 
 use crate::error::{Error, Result};
 
+// The first two are larger and the last is smaller than needed, because of glibc: once a block of
+// 128 KiB to 32 MiB has been freed, it takes blocks of that size from the heap, which fragments it.
+
 /// What a thread needs before its work starts: its stack, and what the system allocates for it.
-pub(crate) const THREAD_BYTES: usize = 4 << 20;
+pub(crate) const THREAD_BYTES: usize = 33 << 20;
 
 /// What an operation allocates whatever its input, such as a compiled pattern.
-const FIXED_BYTES: usize = 8 << 20;
+const FIXED_BYTES: usize = 33 << 20;
 
 /// What a step of an operation allocates in small pieces.
-const STEP_BYTES: usize = 256 << 10;
+const STEP_BYTES: usize = 96 << 10;
 
 /// Fails if there is not enough memory to start an operation. Small allocations, and those of
 /// libraries and the system, abort if they fail, so what they need is tried first.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// Between two looks at the clock lie so many bytes of text, or as much other work: well below a millisecond.
+/// Bytes of text, or as much other work, between two looks at the clock: well below a millisecond.
 const WORK: usize = 1 << 15;
 
 /// The time between two questions, which may have to wait for a lock of the caller's.
@@ -52,7 +52,7 @@ impl Watch {
         (first, Self { stopped, ..Self::default() })
     }
 
-    /// Takes note of work: of so many bytes of text, or as much that is not about text. Fails if it is to stop.
+    /// Records work, in bytes of text or as much other work. Fails if the caller wants to stop.
     #[inline(always)]
     pub fn worked(&mut self, bytes: usize) -> Result<()> {
         match self.left.checked_sub(bytes) {

@@ -25,7 +25,7 @@ pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
     make(py, error).unwrap_or_else(|failure| failure)
 }
 
-/// Makes room for more items, or creates a `MemoryError`.
+/// Reserves space for more items, or creates a `MemoryError`.
 pub(crate) fn reserve<T>(py: Python<'_>, list: &mut Vec<T>, more: usize) -> PyResult<()> {
     byteweld_core::reserve::reserve(list, more).map_err(|error| raise(py, error))
 }

@@ -33,7 +33,14 @@ impl Integers {
 
     /// Ids as a Python list.
     pub(crate) fn list<'py>(&self, py: Python<'py>, ids: &[u32]) -> PyResult<Bound<'py, PyList>> {
-        list(py, ids.len(), ids.iter().map(|&id| self.integer(py, id)))
+        // As `list` below, but a short text would notice the iterator of results.
+        let list = new_list(py, ids.len())?;
+        for (index, &id) in (0..).zip(ids) {
+            let integer = self.integer(py, id)?;
+            // SAFETY: as in `list`.
+            unsafe { ffi::PyList_SET_ITEM(list.as_ptr(), index, integer.into_ptr()) };
+        }
+        Ok(list)
     }
 
     #[inline(always)]
@@ -85,18 +92,23 @@ pub(crate) fn integer(py: Python<'_>, value: u64) -> PyResult<Bound<'_, PyAny>> 
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromUnsignedLongLong(value)) }
 }
 
-/// A Python list of `length` items. (What pyo3 has for it panics if there is no memory.)
+/// A new list whose slots are empty.
 #[inline]
+fn new_list(py: Python<'_>, length: usize) -> PyResult<Bound<'_, PyList>> {
+    // SAFETY: `PyList_New` gives a list, or null with an error, also if the length is negative.
+    unsafe {
+        let list = ffi::PyList_New(length as ffi::Py_ssize_t);
+        Ok(Bound::from_owned_ptr_or_err(py, list)?.cast_into_unchecked::<PyList>())
+    }
+}
+
+/// A Python list of `length` items. (What pyo3 has for it panics if there is no memory.)
 pub(crate) fn list<'py, T>(
     py: Python<'py>,
     length: usize,
     items: impl Iterator<Item = PyResult<Bound<'py, T>>>,
 ) -> PyResult<Bound<'py, PyList>> {
-    // SAFETY: `PyList_New` gives a list, or null with an error, also if the length is negative.
-    let list = unsafe {
-        let list = ffi::PyList_New(length as ffi::Py_ssize_t);
-        Bound::from_owned_ptr_or_err(py, list)?.cast_into_unchecked::<PyList>()
-    };
+    let list = new_list(py, length)?;
     for (index, item) in (0..).zip(items.take(length)) {
         let item = item?;
         // SAFETY: the list is new, nobody else has it, its slots are empty, and `index` is below

@@ -23,7 +23,7 @@ const MIN_FAN_IN_PER_THREAD: usize = 16;
 /// The number of pre-tokens between two calls of `keep_going`.
 const CHECK_INTERVAL: u32 = 1 << 12;
 /// What a thread needs before its work starts; none is started without.
-const THREAD_BYTES: usize = 4 << 20;
+const THREAD_BYTES: usize = 33 << 20;
 /// The memory of a reader besides its buffer.
 const READER_BYTES: usize = 256;
 

@@ -52,7 +52,7 @@ def run(
 
     The page is served to this machine only and needs no network access. Press Ctrl-C to stop.
     """
-    from byteweld.studio.door import Door
+    from byteweld.studio.redirect import Redirect
     from byteweld.studio.server import StudioServer  # slow to import, and not needed for --help
     from byteweld.studio.session import MAX_OPEN, Session
 
@@ -75,9 +75,9 @@ def run(
         _output.flush()
         _output.say("serving the studio; press Ctrl-C to stop")
         if not no_browser:
-            door = stack.enter_context(Door(server.url))
-            server.when_used = door.close
-            door.open_browser()
+            redirect = stack.enter_context(Redirect(server.url))
+            server.when_used = redirect.close
+            redirect.open_browser()
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:  # how the user stops the server

@@ -22,7 +22,15 @@ from tests.harness.files.use import attempt, check_plain_reader, use
 THOROUGH_EVERY = 32  # cases; the others are used briefly
 
 # What a change may raise where an earlier one broke the file.
-BROKEN = (ValueError, LookupError, TypeError, AttributeError, RecursionError, struct.error)
+BROKEN = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    struct.error,
+    OverflowError,
+)
 
 Change = Callable[[Random, Files, Files], Files]  # a case, and another to take parts from
 

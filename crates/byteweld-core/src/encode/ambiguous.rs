@@ -1,8 +1,8 @@
 //! Ids that a special token shares with a token that text may become: a learned token, a byte, or an added token
 //! that is not special.
 //!
-//! Where a caller does not trust a text, none of them may come of it. So there such a token is replaced by the
-//! two parts that merge to it, and they by theirs, as long as they are shared, too. One without parts is an error.
+//! Untrusted text must not become one of them. There, such a token is replaced by the two parts that merge to it,
+//! and those by theirs, as long as they are shared, too. A token without parts is an error.
 
 use std::ops::{ControlFlow, Range};
 

@@ -178,7 +178,7 @@ pub struct Choice {
     specials: Vec<(String, u32)>,
     /// The ids, ascending.
     ids: Vec<u32>,
-    /// Finds those that text shows only when it is normalised.
+    /// Finds those that appear only in normalized text.
     rewritten: Option<AddedFinder>,
 }
 
@@ -581,7 +581,7 @@ impl Encoder {
 
     // -------------------------------------------------------------------------------- specials
 
-    /// Starts to look for the special tokens of a text that a call recognises.
+    /// Starts a search for the special tokens of a text that a call recognizes.
     fn recognize<'a>(&'a self, text: &'a [u8], allowed: &Allowed<'a>) -> Recognized<'a> {
         let (search, specials, ranges) = match allowed {
             Allowed::None => (None, &[][..], &[][..]),
@@ -594,7 +594,7 @@ impl Encoder {
         Recognized { text, finder: &self.finder, search, start: 0, specials, ranges }
     }
 
-    /// The ids that must not come of a text, except where a special token is recognised.
+    /// The ids that a text must not become, except where a special token is recognized.
     fn ambiguous_for(&self, allowed: &Allowed<'_>) -> Option<&Ambiguous> {
         match allowed {
             Allowed::Within(_) => self.ambiguous.as_deref(),
@@ -705,7 +705,7 @@ impl Encoder {
     }
 }
 
-/// The special tokens of a text that a call recognises, from left to right.
+/// The special tokens of a text that a call recognizes, from left to right.
 struct Recognized<'a> {
     text: &'a [u8],
     finder: &'a Specials,

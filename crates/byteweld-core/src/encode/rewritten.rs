@@ -40,7 +40,7 @@ impl Rewrites {
         Ok(Self { added: AddedTokens::new(added, &normalizer)?, normalizer, steps })
     }
 
-    /// Prepares to find the special tokens with these ids (ascending) in normalised text.
+    /// Prepares to find the special tokens with these ids (ascending) in normalized text.
     pub(super) fn choose(&self, ids: &[u32]) -> Result<AddedFinder> {
         self.added.choose(&self.normalizer, ids)
     }

@@ -11,7 +11,7 @@ pub trait Sink {
     /// Whether it looks at what a token covers; where it does not, nobody needs to find out.
     const COVERS: bool = true;
 
-    /// Makes room for so many tokens, or fails. Whoever gives tokens asks for room first.
+    /// Reserves space for a number of tokens, or fails. Called before tokens are pushed.
     fn reserve(&mut self, _tokens: usize) -> Result<()> {
         Ok(())
     }

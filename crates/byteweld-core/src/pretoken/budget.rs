@@ -13,7 +13,7 @@ const STEPS_PER_BYTE: usize = 512;
 /// The steps that any text may take: a millisecond or two.
 const STEPS_FREE: usize = 1 << 18;
 
-/// So many steps are taken before the watch is asked again.
+/// Number of steps between two checks for an interrupt.
 const LOAN: usize = 1 << 16;
 
 /// The steps that are left for a text.
@@ -56,7 +56,7 @@ impl Budget {
         self.steps += steps;
     }
 
-    /// Takes steps; false if there are not so many left.
+    /// Takes steps; false if too few are left.
     pub(super) fn take(&mut self, steps: usize) -> Result<bool> {
         self.watch.worked(steps)?;
         let left = self.steps.checked_sub(steps);

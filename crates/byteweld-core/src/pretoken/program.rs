@@ -81,7 +81,7 @@ pub(super) enum Op {
     Return(usize),
     /// Undoes all since the mark, and fails.
     Reject(usize),
-    /// Goes back so many characters.
+    /// Goes back by this many characters.
     GoBack(usize),
     Look(Look),
     /// The end, or nothing but line breaks to the end.

@@ -55,12 +55,12 @@ impl<'t> Rewritten<'t> {
     }
 }
 
-/// Rewritten text has at most so many times the bytes of the caller's, and [`FREE_GROWTH`]. The normal forms make of a
-/// character up to 11 times its bytes, and real replacements a few; a chain of replacements could make any number.
+/// Rewritten text has at most this many times the bytes of the caller's text, plus [`FREE_GROWTH`]. A normal form has
+/// up to 11 times the bytes of its character, and real replacements a few times; a chain of replacements has no bound.
 const MAX_GROWTH: usize = 64;
 const FREE_GROWTH: usize = 1 << 16;
 
-/// A normalizer or a chain of splits has at most so many steps, each of which looks at the whole text. Real ones have
+/// The maximum number of steps of a normalizer or a chain of splits, each of which reads the whole text. Real ones have
 /// up to six.
 const MAX_STEPS: usize = 64;
 
@@ -84,13 +84,13 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// For a text of so many bytes.
+    /// For a text of this many bytes.
     pub(crate) fn new(bytes: usize, watch: Watch) -> Self {
         let room = bytes.saturating_mul(MAX_GROWTH).saturating_add(FREE_GROWTH);
         Self { room, budget: Budget::new(watch) }
     }
 
-    /// For a token of so many bytes: there may be many.
+    /// For a token of this many bytes; there may be many tokens, so there is no free growth.
     fn of_token(bytes: usize) -> Self {
         Self { room: bytes.saturating_mul(MAX_GROWTH), budget: Budget::new(Watch::default()) }
     }
@@ -110,7 +110,7 @@ impl Writer {
         Ok(Self { text, origins: with_origins.then(Vec::new), room })
     }
 
-    /// Makes room for bytes and, on request, their origins.
+    /// Reserves space for bytes and, on request, their origins.
     #[inline]
     fn reserve(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.room - self.text.len() {

@@ -130,7 +130,7 @@ impl Normalizer {
                 rewritten = rewritten.then(text, origins);
             }
         }
-        // Several texts may share the room.
+        // Several texts may share the buffer.
         limits.room = limits.room.saturating_sub(rewritten.text.len());
         Ok(rewritten)
     }
@@ -142,7 +142,7 @@ impl Normalizer {
     }
 }
 
-/// Text is looked through in blocks of about so many bytes, between which it is asked whether to stop.
+/// Text is searched in blocks of about this many bytes, with a check for an interrupt between them.
 const BLOCK: usize = 1 << 16;
 
 /// A stretch of valid UTF-8 that has to be rewritten.

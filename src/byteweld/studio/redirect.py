@@ -25,7 +25,7 @@ _REDIRECT = """\
 """
 
 
-class Door:
+class Redirect:
     """A private file that redirects to a URL; it is removed by `close`, or at the end."""
 
     def __init__(self, url: str) -> None:
