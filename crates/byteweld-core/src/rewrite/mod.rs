@@ -78,7 +78,7 @@ pub fn check_steps(steps: usize, what: &str) -> Result<()> {
 #[derive(Default)]
 pub(crate) struct Limits {
     /// Bytes of rewritten text.
-    room: usize,
+    max_bytes: usize,
     /// Steps of patterns.
     pub(crate) budget: Budget,
 }
@@ -86,34 +86,34 @@ pub(crate) struct Limits {
 impl Limits {
     /// For a text of this many bytes.
     pub(crate) fn new(bytes: usize, watch: Watch) -> Self {
-        let room = bytes.saturating_mul(MAX_GROWTH).saturating_add(FREE_GROWTH);
-        Self { room, budget: Budget::new(watch) }
+        let max_bytes = bytes.saturating_mul(MAX_GROWTH).saturating_add(FREE_GROWTH);
+        Self { max_bytes, budget: Budget::new(watch) }
     }
 
     /// For a token of this many bytes; there may be many tokens, so there is no free growth.
     fn of_token(bytes: usize) -> Self {
-        Self { room: bytes.saturating_mul(MAX_GROWTH), budget: Budget::new(Watch::default()) }
+        Self { max_bytes: bytes.saturating_mul(MAX_GROWTH), budget: Budget::new(Watch::default()) }
     }
 }
 
-/// Builds rewritten text, with origins on request, as far as there is room.
+/// Builds rewritten text, with origins on request, up to a maximum length.
 struct Writer {
     text: Vec<u8>,
     origins: Option<Vec<usize>>,
-    room: usize,
+    max_bytes: usize,
 }
 
 impl Writer {
     fn new(capacity: usize, with_origins: bool, limits: &Limits) -> Result<Self> {
-        let (mut text, room) = (Vec::new(), limits.room);
-        reserve(&mut text, capacity.min(room))?;
-        Ok(Self { text, origins: with_origins.then(Vec::new), room })
+        let (mut text, max_bytes) = (Vec::new(), limits.max_bytes);
+        reserve(&mut text, capacity.min(max_bytes))?;
+        Ok(Self { text, origins: with_origins.then(Vec::new), max_bytes })
     }
 
     /// Reserves space for bytes and, on request, their origins.
     #[inline]
     fn reserve(&mut self, bytes: usize) -> Result<()> {
-        if bytes > self.room - self.text.len() {
+        if bytes > self.max_bytes - self.text.len() {
             return Err(self.too_long());
         }
         reserve(&mut self.text, bytes)?;
@@ -126,9 +126,9 @@ impl Writer {
     #[cold]
     fn too_long(&self) -> Error {
         Error::Vocabulary(format!(
-            "the normalizer or the splits of the vocabulary make this text longer than {} bytes, which is {MAX_GROWTH} \
-             times as long; no real vocabulary does",
-            self.room
+            "the normalizer or the splits of the vocabulary make this text longer than {} bytes; at most {MAX_GROWTH} \
+             times as long is supported; correct the vocabulary",
+            self.max_bytes
         ))
     }
 

@@ -131,7 +131,7 @@ impl Normalizer {
             }
         }
         // Several texts may share the buffer.
-        limits.room = limits.room.saturating_sub(rewritten.text.len());
+        limits.max_bytes = limits.max_bytes.saturating_sub(rewritten.text.len());
         Ok(rewritten)
     }
 
