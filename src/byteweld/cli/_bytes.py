@@ -9,7 +9,7 @@ from typing import Any
 
 from byteweld.cli import _input, _output
 from byteweld.evaluation import byte_counts
-from byteweld.markup import Html, element, joined
+from byteweld.markup import Html, element, joined, wide
 from byteweld.vocab import ASCII_BYTES
 
 _OUTSIDE = re.compile(b"[^" + re.escape(bytes(sorted(ASCII_BYTES))) + b"]")
@@ -111,7 +111,7 @@ class ByteCounts:
             rows.append(element("tr", element("th", f"0x{row:X}_"), cells, note))
         return joined(
             element("p", self._summary()),
-            element("div", element("table", rows, class_="heat"), class_="wide"),
+            wide(element("table", rows, class_="heat")),
             element(
                 "p",
                 "number of occurrences of each byte value; k is thousand, M million",

@@ -24,7 +24,7 @@ _TAGS: Final = frozenset(
 _VOID: Final = frozenset(("br", "meta"))
 _ATTRIBUTES: Final = frozenset(
     "charset class colspan content cx cy d dir height http-equiv id lang name open "
-    "preserveAspectRatio r role rx scope title viewBox width x x1 x2 y y1 y2 "
+    "preserveAspectRatio r role rx scope tabindex title viewBox width x x1 x2 y y1 y2 "
     "aria-hidden aria-label".split()
 )
 # Controls, lone surrogates, bidi controls and invisible characters are always written out.
@@ -112,7 +112,12 @@ def table(
     )
     body = [element("tr", [cell("td", n, item) for n, item in enumerate(row)]) for row in rows]
     made = element("table", element("thead", head), element("tbody", body))
-    return element("div", made, class_="wide")
+    return wide(made)
+
+
+def wide(content: Child) -> Html:
+    """Return a box that scrolls sideways if its content does not fit, with the keyboard, too."""
+    return element("div", content, class_="wide", tabindex="0")
 
 
 def facts(items: Iterable[tuple[str, Child]]) -> Html:
