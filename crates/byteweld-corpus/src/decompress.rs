@@ -176,7 +176,7 @@ fn xz_dictionary_bytes(head: &[u8]) -> Option<u64> {
     let size = (usize::from(*head.get(12)?) + 1) * 4;
     let header = head.get(12..12 + size)?;
     // The filters are at the end, before padding and a checksum. That of LZMA2 is the last.
-    let at = header[2..size - 4].windows(2).rposition(|pair| pair == [LZMA2, 1])?;
+    let at = header.get(2..size - 4)?.windows(2).rposition(|pair| pair == [LZMA2, 1])?;
     let bits = u32::from(*header.get(at + 4)?);
     Some((2 | u64::from(bits & 1)) << (bits / 2 + 11).min(40))
 }

@@ -223,3 +223,13 @@ fn a_file_that_grows_or_shrinks_between_two_reads_is_an_error() {
         }
     }
 }
+
+#[test]
+fn an_xz_file_with_a_header_that_is_too_short_is_an_error() {
+    let bytes = b"\xFD7zXZ\0\0\x04\xE6\xD6\xB4\x46\0\0\0\0";
+    for length in 0..bytes.len() {
+        let path = file("short-xz", &format!("{length}.xz"), &bytes[..=length]);
+        let read = documents(&path, Unit::File, OnError::Fail);
+        assert!(length < 5 || read.is_err(), "{length}");
+    }
+}
