@@ -17,9 +17,11 @@ use super::normalise::Alternative;
 use crate::error::{Error, Result};
 use crate::lazy::Lazy;
 
-/// A pattern whose table would be larger goes to the backtracking engine.
-const TABLE_LIMIT_BYTES: usize = 16 << 20;
-const BUILD_LIMIT_BYTES: usize = 64 << 20;
+/// A pattern that would need more goes to the backtracking engine. Filling a table takes up to 0.1 s per MiB, whatever
+/// the length of the pattern. The largest pattern of the field (o200k's) has an NFA of 150 KB and a table of 2.8 MB.
+const NFA_LIMIT_BYTES: usize = 512 << 10;
+const TABLE_LIMIT_BYTES: usize = 6 << 20;
+const DETERMINIZE_LIMIT_BYTES: usize = 16 << 20;
 
 /// How many of the last matches of a text are tried as its certain end.
 const CANDIDATES: usize = 64;
@@ -37,14 +39,14 @@ impl Automaton {
     pub(super) fn new(alternatives: &[Alternative]) -> Option<Self> {
         let hirs: Vec<_> = alternatives.iter().map(|a| a.hir.clone()).collect();
         let nfa = thompson::Compiler::new()
-            .configure(thompson::Config::new().nfa_size_limit(Some(BUILD_LIMIT_BYTES)))
+            .configure(thompson::Config::new().nfa_size_limit(Some(NFA_LIMIT_BYTES)))
             .build_many_from_hir(&hirs)
             .ok()?;
         let config = dense::Config::new()
             .start_kind(StartKind::Anchored)
             .match_kind(MatchKind::LeftmostFirst)
             .dfa_size_limit(Some(TABLE_LIMIT_BYTES))
-            .determinize_size_limit(Some(BUILD_LIMIT_BYTES));
+            .determinize_size_limit(Some(DETERMINIZE_LIMIT_BYTES));
         let dfa = dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()?;
         // No alternative looks behind (normalise.rs), so every search starts in the same state.
         let start = dfa.start_state_forward(&Input::new("").anchored(Anchored::Yes)).ok()?;

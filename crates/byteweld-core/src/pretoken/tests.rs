@@ -271,3 +271,28 @@ fn a_text_that_ends_inside_a_character_is_not_cut_before_it() {
         }
     }
 }
+
+#[test]
+fn patterns_whose_table_would_take_seconds_to_fill_go_to_the_backtracking_engine() {
+    for pattern in [
+        r"a{2}|(\p{L}+?|\w{0,40}b+|\s+?|\w+\d*?){2}\p{M}[ab]|[\r\n]{2}",
+        r"(\p{L}{1,40}|\w{3,50})+\d",
+        r"(\w{50}){50}y",
+        r"[ab]*a[ab]{20}|.",
+    ] {
+        let compiled = Pretokenizer::new(Some(pattern)).unwrap();
+        assert_eq!(compiled.engine(), Engine::Backtracking, "{pattern}");
+    }
+}
+
+#[test]
+fn the_limits_of_automata_leave_room_for_known_patterns_and_their_variations() {
+    for pattern in KNOWN {
+        for variation in
+            [pattern.to_owned(), format!("{pattern}|x{{1,9}}y|[ab]{{2}}c+|\\p{{Lu}}{{1,9}}")]
+        {
+            let alternatives = normalise::alternatives(&variation).unwrap();
+            assert!(Automaton::new(&alternatives).is_some(), "{variation}");
+        }
+    }
+}
