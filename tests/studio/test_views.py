@@ -290,12 +290,36 @@ def test_a_training_equals_the_engines_and_shrinks_the_corpus(ask):
     assert answer["tokens_after"] == sorted(answer["tokens_after"], reverse=True)
 
 
+@pytest.mark.parametrize("recipe", byteweld.RECIPES)
+def test_every_recipe_is_offered_and_trains_as_the_engine_does(ask, recipe):
+    assert recipe in dict(ask("start")["recipes"])
+    corpus = ["low low lower", "newest newest", "the widest"]
+    answer = ask("training", corpus="\n".join(corpus), recipe=recipe, merges=5)
+    size = byteweld.RECIPES[recipe].minimum_size + 5
+    tok = byteweld.train(iter(corpus), vocab_size=size, recipe=recipe)
+    learned = [(m["left"], m["right"], m["new"]) for m in answer["merges"]]
+    assert learned == [tuple(merge) for merge in tok.vocab.merge_ids]
+    assert len(learned) == 5
+
+
+def test_a_character_outside_ascii_is_refused_with_its_line_and_a_way_out(ask, post):
+    refused = post("/api/training", {"corpus": "low\n\nna\u00efve", "recipe": "ck-ascii"})
+    assert refused.status == 400
+    assert refused.json["error"] == (
+        "recipe ck-ascii has no token for ï (U+00EF) in line 3, only for tab, newline, return and "
+        "printable ASCII; remove it, or use recipe ck"
+    )
+    hidden = post("/api/training", {"corpus": "a\x00", "recipe": "ck-ascii"}).json["error"]
+    assert "no token for \\x00 (U+0000) in line 1" in hidden
+    assert ask("training", corpus="na\u00efve", recipe="ck", merges=1)["stopped"] == "min frequency"
+
+
 def test_a_training_is_bounded(post):
     assert post("/api/training", {"corpus": "x" * 50_001}).status == 413
     assert post("/api/training", {"corpus": "low", "merges": 501}).status == 400
     work = {"corpus": "".join(map(chr, range(0x4E00, 0x4E00 + 8000))), "merges": 500}
     assert "too many to show" in post("/api/training", {**work, "recipe": "plain"}).json["error"]
-    assert post("/api/training", {"recipe": "huggingface"}).status == 400
+    assert post("/api/training", {"recipe": "no-such"}).status == 400
 
 
 def test_an_empty_corpus_has_nothing_to_learn(ask):

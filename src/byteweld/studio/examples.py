@@ -123,15 +123,11 @@ CORPORA: tuple[TinyCorpus, ...] = (
     ),
 )
 
-# They cover training with and without a pattern, and every tie-break rule.
-RECIPE_NAMES = ("plain", "from-scratch", "bpetite", "modern")
-
 
 def recipes() -> list[tuple[str, str]]:
     """Return the recipes to choose from: name, and a short description."""
     found = []
-    for name in RECIPE_NAMES:
-        recipe = byteweld.RECIPES[name]
+    for name, recipe in byteweld.RECIPES.items():
         known = (known for known, pattern in byteweld.PATTERNS.items() if pattern == recipe.pattern)
         pattern = "no pattern" if recipe.pattern is None else f"pattern {next(known)}"
         ties = recipe.tie_break.replace("-", " ")
@@ -140,5 +136,6 @@ def recipes() -> list[tuple[str, str]]:
             if recipe.min_frequency < 2
             else f", pairs seen at least {recipe.min_frequency} times"
         )
-        found.append((name, f"{name}: {pattern}, ties go to the {ties}{least}"))
+        ascii_only = ", ASCII only" if recipe.alphabet == "ascii" else ""
+        found.append((name, f"{name}: {pattern}, ties go to the {ties}{least}{ascii_only}"))
     return found
