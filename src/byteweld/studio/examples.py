@@ -123,6 +123,35 @@ CORPORA: tuple[TinyCorpus, ...] = (
     ),
 )
 
+# For the view "How it works", each line a file.
+FILES: tuple[TinyCorpus, ...] = (
+    TinyCorpus(
+        "Weather",
+        "the weather there\nthen they gather\ntogether they weather it\nthe other father",
+        "ck",
+        12,
+        "he, the and ther come first: they are in almost every word. Nothing merges across files.",
+    ),
+    TinyCorpus(
+        "low, newest, widest",
+        "low low lower lowest\nnew newer newest\nslow slower slowest\nwide wider widest",
+        "ck",
+        14,
+        "low is complete after two merges; est needs es first. Most other merges are ties.",
+    ),
+    TinyCorpus(
+        "Drawings (SVG)",
+        '<svg viewBox="0 0 24 24"><path d="M12 2L2 22h20z"/></svg>\n'
+        '<svg viewBox="0 0 24 24"><path d="M4 4h16v16H4z" fill="none"/></svg>\n'
+        '<svg viewBox="0 0 24 24"><path d="M4 12h16" stroke="#222"/></svg>\n'
+        '<svg viewBox="0 0 24 24"><circle cx="12" cy="12" r="8" fill="none"/></svg>',
+        "ck-ascii",
+        40,
+        "Drawings repeat themselves, so a whole opening tag becomes one token. They are pure "
+        "ASCII: 98 byte tokens suffice.",
+    ),
+)
+
 
 def recipes() -> list[tuple[str, str]]:
     """Return the recipes to choose from: name, and a short description."""

@@ -91,9 +91,10 @@ function layOut(nodes, roots, shown) {
   };
 }
 
-class Camera {
-  constructor(svg, box, width, height) {
-    Object.assign(this, { svg, box, width, height });
+export class Camera {
+  // `most` limits how much a large drawing shrinks to fit; the rest is panned.
+  constructor(svg, box, width, height, most = Infinity) {
+    Object.assign(this, { svg, box, width, height, most });
     this.fit();
     svg.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.altKey && document.activeElement !== svg) return; // scroll the page
@@ -141,14 +142,29 @@ class Camera {
 
   // Fit the whole tree, but never enlarge it.
   fit() {
-    const scale = Math.max(
+    const needed = Math.max(
       this.width / Math.max(1, this.box.clientWidth),
       this.height / Math.max(1, this.box.clientHeight),
       1,
     );
+    const scale = Math.min(needed, this.most);
     const wide = this.box.clientWidth * scale, high = this.box.clientHeight * scale;
-    this.view = [(this.width - wide) / 2, Math.min(0, (this.height - high) / 2), wide, high];
+    const left = (this.width - wide) / 2;
+    this.view = [needed > scale ? Math.min(0, left) : left, Math.min(0, (this.height - high) / 2), wide, high];
     this.apply();
+  }
+
+  // Pan if a point is near an edge or outside.
+  reveal(x, y) {
+    const [left, top, wide, high] = this.view;
+    const near = 40;
+    const right = Math.max(0, x + near - left - wide) + Math.min(0, x - near - left);
+    const down = Math.max(0, y + near - top - high) + Math.min(0, y - near - top);
+    // Never beyond the drawing.
+    this.move(
+      wide < this.width ? right : 0,
+      high < this.height ? down : 0,
+    );
   }
 
   zoom(factor, atX = 0.5, atY = 0.5) {

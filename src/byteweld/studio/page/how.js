@@ -1,0 +1,383 @@
+// How it works: text, bytes, the pair loop, the vocabulary and ids, on the visitor's own files.
+
+import { ask, saved } from "./api.js";
+import { amount, debounced, field, h, number, put, select } from "./dom.js";
+import { fromHex, glyphs, hexByte, spoken, tile, tokenMap } from "./glyphs.js";
+import { fileName, Loop, shortGlyphs } from "./loop.js";
+import { Match } from "./match.js";
+
+const MAX_BYTES = 20000; // of all files; the server has the same limit
+const LIMITS = { merges: 200, min_frequency: 1000, workers: 8 };
+const STAGES = ["Text", "Bytes", "Pair loop", "Vocabulary", "Ids"];
+const RECIPES = [["ck", "ck: all 256 bytes"], ["ck-ascii", "ck-ascii: ASCII only"]];
+
+export const view = { title: "How it works", open: (root, app) => new How(root, app) };
+
+class How {
+  constructor(root, app) {
+    this.app = app;
+    const { state, start } = app;
+    const first = start.files[0];
+    this.corpus = h("textarea", {
+      id: "how-corpus",
+      class: "editor",
+      rows: 4,
+      spellcheck: "false",
+      readonly: Boolean(saved),
+      value: state.how_corpus ?? first.text,
+      oninput: debounced(300, () => this.train({ how_corpus: this.corpus.value })),
+    });
+    this.picker = h("input", {
+      type: "file",
+      id: "how-files",
+      class: "visually-hidden",
+      tabindex: -1,
+      "aria-hidden": "true",
+      multiple: true,
+      onchange: () => this.read(this.picker.files),
+    });
+    this.editor = h("div", {});
+    this.note = h("p", { class: "note" });
+    this.numbers = {
+      merges: this.count("merges", state.how_merges ?? first.merges),
+      min_frequency: this.count("min_frequency", state.how_min_frequency ?? 2),
+      workers: this.count("workers", state.how_workers ?? 3),
+    };
+    this.recipe = select("Recipe", RECIPES, state.how_recipe ?? first.recipe, (recipe) =>
+      this.train({ how_recipe: recipe }));
+    this.pipeline = h("ol", { class: "pipeline", "aria-label": "From text to ids" });
+    this.bytes = h("div", {});
+    this.vocabulary = h("div", {});
+    this.loop = new Loop((step) => this.stepped(step));
+    this.match = new Match(app, () => this.question());
+    const grows = this.section(3, "The vocabulary grows", this.vocabulary, this.loop.trees);
+    this.sections = [
+      this.section(0, "Your text", this.textSection()),
+      this.section(1, "Every byte is a symbol", this.bytes),
+      // One section inside the other, so that the controls stay in view over both.
+      this.section(2, "Count, pick, merge, repeat", this.loop.parts, grows),
+      grows,
+      this.section(4, "Ids: from hash table to trie to BPE", this.match.element),
+    ];
+    put(
+      root,
+      h(
+        "p",
+        { class: "intro" },
+        "A tokenizer is made in one loop: find the pair of neighbors that occurs most often, ",
+        "replace it everywhere with one new symbol, and repeat. Here it runs on your own text.",
+      ),
+      this.pipeline,
+      this.sections.filter((section) => section !== grows),
+    );
+    root.addEventListener("dragover", (event) => event.preventDefault());
+    root.addEventListener("drop", (event) => {
+      event.preventDefault();
+      if (!saved) this.read(event.dataTransfer?.files ?? []);
+    });
+    this.ready = this.learn();
+  }
+
+  count(name, value) {
+    return h("input", {
+      type: "number",
+      min: 1,
+      max: LIMITS[name],
+      value,
+      readonly: Boolean(saved),
+      onchange: () => this.train({ [`how_${name}`]: this.numbers[name].value }),
+    });
+  }
+
+  section(index, title, ...content) {
+    return h(
+      "section",
+      { class: "card stage-card", id: `stage-${index + 1}`, tabindex: -1 },
+      h("h2", {}, h("span", { class: "stage-number" }, index + 1), title),
+      content,
+    );
+  }
+
+  textSection() {
+    const { start, state } = this.app;
+    return [
+      saved ? null : h(
+        "div",
+        { class: "examples", role: "group", "aria-label": "Files" },
+        h("span", {}, "Use"),
+        start.files.map((example) =>
+          h("button", { type: "button", onclick: () => this.choose(example) }, example.name)
+        ),
+        state.text
+          ? h("button", { type: "button", onclick: () => this.type(state.text) }, "Your text")
+          : null,
+        h("button", { type: "button", onclick: () => this.picker.click() }, "Files…"),
+        this.picker,
+      ),
+      this.editor,
+      this.note,
+      h(
+        "div",
+        { class: "bar" },
+        this.recipe,
+        field("Merges", this.numbers.merges),
+        field("Count at least", this.numbers.min_frequency),
+        field("Threads", this.numbers.workers),
+      ),
+    ];
+  }
+
+  // ---------------------------------------------------------------- the files
+
+  choose({ text, recipe, merges }) {
+    this.recipe.querySelector("select").value = recipe;
+    this.numbers.merges.value = merges;
+    this.type(text, { how_recipe: recipe, how_merges: merges });
+  }
+
+  type(text, changes = {}) {
+    this.corpus.value = text;
+    this.train({ how_corpus: text, how_files: undefined, ...changes });
+  }
+
+  async read(files) {
+    const texts = {};
+    let size = 0;
+    for (const file of files) {
+      size += file.size;
+      if (size > MAX_BYTES) {
+        this.app.showError(
+          `these files have more than ${number(MAX_BYTES)} bytes, too many to show step by step; ` +
+            "choose fewer or smaller ones",
+        );
+        return;
+      }
+      try {
+        texts[file.name] = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
+          await file.arrayBuffer(),
+        );
+      } catch {
+        this.app.showError(`${file.name} is not UTF-8 text`);
+        return;
+      }
+    }
+    if (size) this.train({ how_files: JSON.stringify(texts) });
+  }
+
+  drawEditor(answer) {
+    if (!this.app.state.how_files) {
+      const words = h("span", {}, "Each line is one file; nothing merges across files");
+      put(this.editor, h("label", { class: "field wide" }, words, this.corpus));
+      return;
+    }
+    put(
+      this.editor,
+      h(
+        "p",
+        { class: "tiles" },
+        answer.files.map(([name, size]) =>
+          h("span", { class: "tile plain" }, `${fileName(name)}: ${amount(size, "byte")}`)
+        ),
+        saved ? null : h("button", {
+          type: "button",
+          onclick: () => this.type(this.corpus.value),
+        }, "Type instead"),
+      ),
+    );
+  }
+
+  // ---------------------------------------------------------------- learning
+
+  question() {
+    const { how_files: files } = this.app.state;
+    const whole = (name) =>
+      Math.max(1, Math.min(LIMITS[name], Math.round(Number(this.numbers[name].value)) || 1));
+    return {
+      ...(files ? { files: JSON.parse(files) } : { corpus: this.corpus.value }),
+      recipe: this.recipe.querySelector("select").value,
+      merges: whole("merges"),
+      min_frequency: whole("min_frequency"),
+      workers: whole("workers"),
+    };
+  }
+
+  train(changes) {
+    this.app.go({ ...changes, how_step: undefined, how_text: undefined }, { redraw: false });
+    return this.learn();
+  }
+
+  async learn() {
+    await this.app.attempt(async () => {
+      const turn = this.turn = Symbol("turn");
+      const answer = await ask("how", this.question());
+      // Another view has been opened, or there is a newer question.
+      if (!this.pipeline.isConnected || turn !== this.turn) return;
+      this.app.clearError();
+      this.answer = answer;
+      this.tokens = tokenMap(answer.tokens);
+      this.note.textContent = this.app.state.how_files
+        ? ""
+        : this.app.start.files.find((known) => known.text === this.corpus.value)?.note ?? "";
+      this.drawEditor(answer);
+      this.drawBytes(answer);
+      this.loop.draw(answer, this.tokens, this.app.state.how_step ?? 0);
+      await this.match.encode();
+    });
+  }
+
+  stepped(step) {
+    if (step !== (this.app.state.how_step ?? 0)) {
+      this.app.go({ how_step: step || undefined }, { redraw: false });
+    }
+    this.drawVocabulary();
+    this.drawPipeline();
+  }
+
+  // ---------------------------------------------------------------- the pipeline
+
+  drawPipeline() {
+    const { files, bytes, first, first_ids: ids, iterations } = this.answer;
+    const shown = fromHex(first).slice(0, 14);
+    const { learned, merge } = this.loop;
+    const contents = [
+      [glyphs(shown), `${amount(files.length, "file")}, ${amount(bytes, "byte")}`],
+      [
+        h("code", {}, Array.from(shown.slice(0, 6), hexByte).join(" ")),
+        `${amount(bytes, "symbol")} at first`,
+      ],
+      [
+        merge
+          ? [this.label(merge.left), " + ", this.label(merge.right)]
+          : iterations.length
+          ? "done"
+          : "nothing to merge",
+        `merge ${Math.min(learned + (merge ? 1 : 0), iterations.length)} of ${iterations.length}`,
+      ],
+      [
+        h("b", {}, `${number(this.base + learned)} tokens`),
+        `${number(this.base)} at first, ${number(learned)} learned`,
+      ],
+      [
+        h("code", {}, ids.length ? `${ids.slice(0, 4).join(", ")}${ids.length > 4 ? "…" : ""}` : "–"),
+        `of ${files.length ? "the first file" : "nothing"}`,
+      ],
+    ];
+    put(
+      this.pipeline,
+      STAGES.map((name, index) =>
+        h(
+          "li",
+          {},
+          h(
+            "button",
+            { type: "button", onclick: () => this.visit(index) },
+            h("span", { class: "stage-name" }, h("span", { class: "stage-number" }, index + 1), name),
+            h("span", { class: "stage-data" }, contents[index][0]),
+            h("small", {}, contents[index][1]),
+          ),
+        )
+      ),
+    );
+  }
+
+  get base() {
+    return Object.keys(this.answer.special_tokens).length + this.answer.letters;
+  }
+
+  visit(index) {
+    this.sections[index].scrollIntoView({ block: "start" });
+    this.sections[index].focus({ preventScroll: true });
+  }
+
+  drawBytes({ first, files, special_tokens: specials, letters, start }) {
+    const bytes = fromHex(first);
+    const ids = start.parts[0] ?? [];
+    const names = Object.entries(specials);
+    const example = bytes.length
+      ? letters === 256
+        ? `Here, the first byte is 0x${hexByte(bytes[0])} = ${bytes[0]}, so its id is ${names.length} + ${
+          bytes[0]
+        } = ${ids[0]}.`
+        : `Here, the first byte is 0x${hexByte(bytes[0])}: number ${
+          ids[0] - names.length
+        } of the ${letters}, counted from 0, so its id is ${ids[0]}.`
+      : "";
+    put(
+      this.bytes,
+      h(
+        "p",
+        {},
+        `Ids 0 to ${names.length - 1} are special tokens: `,
+        names.map(([name], id) => [id ? ", " : "", h("code", {}, name)]),
+        `. The ${letters} byte values come next, and merges after them. ${example}`,
+      ),
+      h(
+        "ol",
+        { class: "byte-row how-bytes", "aria-label": "The first bytes" },
+        Array.from(bytes, (byte, n) =>
+          h(
+            "li",
+            {},
+            h("b", {}, glyphs(Uint8Array.of(byte))),
+            h("code", {}, hexByte(byte)),
+            h("span", {}, ids[n]),
+          )),
+      ),
+      files.length && files[0][1] > bytes.length
+        ? h("p", { class: "hint" }, `The first ${bytes.length} of ${number(files[0][1])} bytes`)
+        : null,
+      h("p", { class: "hint" }, "Top to bottom: the byte as text, in hex, and its id."),
+    );
+  }
+
+  drawVocabulary() {
+    const { special_tokens: specials, letters, iterations } = this.answer;
+    const { learned } = this.loop;
+    put(
+      this.vocabulary,
+      h(
+        "p",
+        {},
+        `${Object.keys(specials).length} special tokens + ${letters} bytes + `,
+        h("b", {}, `${number(learned)} learned`),
+        ` = ${amount(this.base + learned, "token")}. Select one to jump to its merge.`,
+      ),
+      h(
+        "p",
+        { class: "tiles learned" },
+        iterations.map(({ merge }, n) =>
+          tile(merge.new, new Uint8Array(), {
+            class: n < learned ? "" : "later",
+            title: `merge ${n + 1}, id ${merge.new}, count ${number(merge.pair_count)}`,
+            "aria-label": `merge ${n + 1}: ${spoken(this.tokens.get(merge.new))}`,
+            onclick: () => this.loop.jump(n),
+          })
+        ),
+      ),
+    );
+    const tiles = this.vocabulary.querySelectorAll(".learned .tile");
+    iterations.forEach(({ merge }, n) => tiles[n].append(...shortGlyphs(this.tokens.get(merge.new))));
+  }
+
+  label(id) {
+    const made = tile(id, new Uint8Array(), { title: `id ${id}` });
+    made.append(...shortGlyphs(this.tokens.get(id)));
+    return made;
+  }
+
+  // ---------------------------------------------------------------- keys
+
+  key(event) {
+    const walks = this.sections[4].contains(event.target);
+    (walks ? this.match.player : this.loop.player)?.key(event);
+  }
+
+  update() {
+    return this.learn();
+  }
+
+  close() {
+    this.loop.player?.stop();
+    this.match.player?.stop();
+  }
+}
