@@ -13,6 +13,8 @@ const RECIPES = [["ck", "ck: all 256 bytes"], ["ck-ascii", "ck-ascii: ASCII only
 
 export const view = { title: "How it works", open: (root, app) => new How(root, app) };
 
+const stageNumber = (index) => h("span", { class: "stage-number" }, index + 1);
+
 class How {
   constructor(root, app) {
     this.app = app;
@@ -93,7 +95,7 @@ class How {
     return h(
       "section",
       { class: "card stage-card", id: `stage-${index + 1}`, tabindex: -1 },
-      h("h2", {}, h("span", { class: "stage-number" }, index + 1), title),
+      h("h2", {}, stageNumber(index), title),
       content,
     );
   }
@@ -121,7 +123,7 @@ class How {
         { class: "bar" },
         this.recipe,
         field("Merges", this.numbers.merges),
-        field("Count at least", this.numbers.min_frequency),
+        field("Minimum count", this.numbers.min_frequency),
         field("Threads", this.numbers.workers),
       ),
     ];
@@ -238,7 +240,7 @@ class How {
   drawPipeline() {
     const { files, bytes, first, first_ids: ids, iterations } = this.answer;
     const shown = fromHex(first).slice(0, 14);
-    const { learned, merge } = this.loop;
+    const { learned, merge, isDone } = this.loop;
     const contents = [
       [glyphs(shown), `${amount(files.length, "file")}, ${amount(bytes, "byte")}`],
       [
@@ -246,19 +248,19 @@ class How {
         `${amount(bytes, "symbol")} at first`,
       ],
       [
-        merge
+        isDone
+          ? h("b", {}, iterations.length ? "done" : "nothing to merge")
+          : merge
           ? [this.label(merge.left), " + ", this.label(merge.right)]
-          : iterations.length
-          ? "done"
-          : "nothing to merge",
-        `merge ${Math.min(learned + (merge ? 1 : 0), iterations.length)} of ${iterations.length}`,
+          : h("b", {}, "counting pairs"),
+        `merge ${number(this.loop.number)} of ${number(iterations.length)}`,
       ],
       [
         h("b", {}, `${number(this.base + learned)} tokens`),
         `${number(this.base)} at first, ${number(learned)} learned`,
       ],
       [
-        h("code", {}, ids.length ? `${ids.slice(0, 4).join(", ")}${ids.length > 4 ? "…" : ""}` : "–"),
+        h("code", {}, `${ids.slice(0, 4).join(", ") || "–"}${ids.length > 4 ? "…" : ""}`),
         `of ${files.length ? "the first file" : "nothing"}`,
       ],
     ];
@@ -271,7 +273,7 @@ class How {
           h(
             "button",
             { type: "button", onclick: () => this.visit(index) },
-            h("span", { class: "stage-name" }, h("span", { class: "stage-number" }, index + 1), name),
+            h("span", { class: "stage-name" }, stageNumber(index), name),
             h("span", { class: "stage-data" }, contents[index][0]),
             h("small", {}, contents[index][1]),
           ),
@@ -293,14 +295,11 @@ class How {
     const bytes = fromHex(first);
     const ids = start.parts[0] ?? [];
     const names = Object.entries(specials);
+    const place = ids[0] - names.length; // of the first byte among the byte values
+    const what = letters === 256 ? ` = ${place}` : `, number ${place} of them, counted from 0`;
+    const sum = `${names.length} + ${place} = ${ids[0]}`;
     const example = bytes.length
-      ? letters === 256
-        ? `Here, the first byte is 0x${hexByte(bytes[0])} = ${bytes[0]}, so its id is ${names.length} + ${
-          bytes[0]
-        } = ${ids[0]}.`
-        : `Here, the first byte is 0x${hexByte(bytes[0])}: number ${
-          ids[0] - names.length
-        } of the ${letters}, counted from 0, so its id is ${ids[0]}.`
+      ? `Here, the first byte is 0x${hexByte(bytes[0])}${what}; its id is ${sum}.`
       : "";
     put(
       this.bytes,
@@ -356,7 +355,9 @@ class How {
       ),
     );
     const tiles = this.vocabulary.querySelectorAll(".learned .tile");
-    iterations.forEach(({ merge }, n) => tiles[n].append(...shortGlyphs(this.tokens.get(merge.new))));
+    iterations.forEach(({ merge }, n) => {
+      tiles[n].append(...shortGlyphs(this.tokens.get(merge.new)));
+    });
   }
 
   label(id) {

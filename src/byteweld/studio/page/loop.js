@@ -4,12 +4,13 @@ import { allowsMotion, amount, h, number, put } from "./dom.js";
 import { bar } from "./chart.js";
 import { glyphs, pieces, spoken, tile, tint, utf8 } from "./glyphs.js";
 import { Player } from "./player.js";
-import { drawTree } from "./tree.js";
+import { drawTree, leafWidth } from "./tree.js";
 
 const PHASES = ["Count", "Merge tables", "Select", "Replace", "Flip"];
 const [COUNT, TABLES, SELECT, REPLACE, FLIP] = PHASES.keys();
 const BUFFERS = ["seq_a", "seq_b"];
-const MAX_LEAVES = 30;
+const ROOM = 1.3; // the width of the trees that are drawn, in widths of their box
+const TREE_HEIGHTS = [300, 480];
 const LONG = 24; // bytes of a token that are shown
 
 // The text of a token; only the start of a long one.
@@ -23,7 +24,9 @@ export const fileName = (name) =>
 
 export class Loop {
   learned = 0; // merges complete at this step
+  number = 0; // of the merge being made, or the last one; counted from 1
   merge = null; // the merge being made, once it is selected
+  isDone = false;
 
   constructor(onstep) {
     this.onstep = onstep;
@@ -40,7 +43,8 @@ export class Loop {
         "p",
         {},
         "This is how ck-bpe-train works: a pool of threads, and two buffers that swap roles. ",
-        "byteweld learns the same merges without counting everything again and again; section 5 of ",
+        "byteweld learns the same merges without counting everything again for each; section 5 ",
+        "of ",
         h("code", {}, "docs/algorithm.md"),
         " says why it may.",
       ),
@@ -83,6 +87,8 @@ export class Loop {
     this.round = iterations[round] ?? null;
     this.learned = round + (phase === FLIP || phase === REPLACE ? 1 : 0);
     this.merge = phase !== null && phase >= SELECT ? this.round.merge : null;
+    this.isDone = phase === null;
+    this.number = Math.min(round + 1, iterations.length);
     this.drawPhases(round, phase);
     put(this.words, this.explain(round, phase));
     this.drawBuffers(round, phase, step === before + 1);
@@ -160,8 +166,10 @@ export class Loop {
     if (phase === TABLES) {
       return [
         h("b", {}, "Merge tables. "),
-        `The ${answer.shards.length === 1 ? "local table becomes" : "local tables are added up to"} `,
-        `the global one: ${amount(pairs, "different pair")}.`,
+        answer.shards.length === 1
+          ? "The local table becomes the global one: "
+          : "The local tables are added up to the global one: ",
+        `${amount(pairs, "different pair")}.`,
       ];
     }
     if (phase === SELECT) {
@@ -277,9 +285,7 @@ export class Loop {
                 "span",
                 { class: "word-parts" },
                 this.symbols(ids, mark, fresh, old),
-                sequences.lengths[n] > ids.length
-                  ? h("span", { class: "hint" }, `… ${number(sequences.lengths[n] - ids.length)} more`)
-                  : null,
+                more(sequences.lengths[n] - ids.length),
               ),
             )
           ),
@@ -362,7 +368,9 @@ export class Loop {
           )
         ),
       ),
-      pairs > rows.length ? h("p", { class: "hint" }, `and ${number(pairs - rows.length)} more`) : null,
+      pairs > rows.length
+        ? h("p", { class: "hint" }, `and ${number(pairs - rows.length)} more`)
+        : null,
     ];
   }
 
@@ -428,54 +436,65 @@ export class Loop {
       put(this.box);
       return;
     }
-    const { tree, hidden } = forest(merges);
-    const left = merges.length - 1;
+    const room = ROOM * Math.max(300, this.trees.clientWidth);
+    const { tree, hidden } = forest(merges, (id) => leafWidth(this.tokens.get(id)), room);
     put(
       this.treeNote,
-      "Every token is a tree of merges with bytes as leaves. The newest is on the left; the number ",
-      "above a box is the rank of its merge.",
+      "Every token is a tree of merges with bytes as leaves. The newest is on the left; the ",
+      "number above a box is the rank of its merge. Drag to pan; + and − zoom, 0 fits.",
       hidden ? ` ${amount(hidden, "older tree")} ${hidden === 1 ? "is" : "are"} not shown.` : "",
     );
-    const title = `Merge trees after ${amount(left + 1, "merge")}, the newest ${
+    const title = `Merge trees after ${amount(merges.length, "merge")}, the newest ${
       spoken(this.tokens.get(last.new).slice(0, LONG))
     }`;
-    const draw = () => drawTree(this.box, tree, this.tokens, title);
-    if (this.box.isConnected) draw();
-    else requestAnimationFrame(draw);
+    const camera = drawTree(this.box, tree, this.tokens, title, ROOM);
+    const [least, most] = TREE_HEIGHTS;
+    const height = Math.max(least, Math.min(most, camera.height));
+    this.box.style.setProperty("height", `${height}px`);
+    camera.fit();
   }
 }
 
-// The trees of all tokens that are not part of a larger one, newest first, up to a number of leaves.
+const more = (count) =>
+  count > 0 ? h("span", { class: "hint" }, `… ${number(count)} more`) : null;
+
+// The trees of all tokens that are not part of a larger one, newest first, as far as there is room.
 // Nodes are [id, left, right, rank], children before parents.
-function forest(merges) {
+function forest(merges, widthOf, room) {
   const made = new Map(merges.map((merge, rank) => [merge.new, { ...merge, rank }]));
   const inside = new Set(merges.flatMap(({ left, right }) => [left, right]));
   const whole = [...made.keys()].filter((id) => !inside.has(id)).reverse();
   const found = []; // parents before children
   const roots = [];
-  let leaves = 0;
+  let taken = 0;
   for (const root of whole) {
-    const size = { leaves: 1 };
-    const nodes = grow(root, made, found.length, size);
-    if (roots.length && leaves + size.leaves > MAX_LEAVES) break;
+    const { nodes, width } = grow(root, made, found.length, widthOf, room);
+    if (roots.length && taken + width > room) break;
     roots.push(found.length);
     found.push(...nodes);
-    leaves += size.leaves;
+    taken += width;
   }
   const flip = (index) => (index === null ? null : found.length - 1 - index);
-  const nodes = found.map(([id, left, right, rank]) => [id, flip(left), flip(right), rank]).reverse();
-  return { tree: { nodes, roots: roots.map(flip) }, hidden: whole.length - roots.length };
+  const nodes = found.map(([id, left, right, rank]) => [id, flip(left), flip(right), rank]);
+  return {
+    tree: { nodes: nodes.reverse(), roots: roots.map(flip) },
+    hidden: whole.length - roots.length,
+  };
 }
 
-// One tree, breadth first; what has no room for its parts is left whole.
-function grow(root, made, offset, size) {
+// One tree, breadth first; a token stays whole if there is no room for its parts.
+function grow(root, made, offset, widthOf, room) {
   const nodes = [[root, null, null, null]];
+  let width = widthOf(root);
   for (let n = 0; n < nodes.length; n++) {
-    const merge = made.get(nodes[n][0]);
-    if (!merge || size.leaves >= MAX_LEAVES) continue;
-    nodes[n] = [merge.new, offset + nodes.length, offset + nodes.length + 1, merge.rank];
+    const [id] = nodes[n];
+    const merge = made.get(id);
+    if (!merge) continue;
+    const wider = width - widthOf(id) + widthOf(merge.left) + widthOf(merge.right);
+    if (wider > room) continue;
+    width = wider;
+    nodes[n] = [id, offset + nodes.length, offset + nodes.length + 1, merge.rank];
     nodes.push([merge.left, null, null, null], [merge.right, null, null, null]);
-    size.leaves += 1;
   }
-  return nodes;
+  return { nodes, width };
 }

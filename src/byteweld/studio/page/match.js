@@ -34,8 +34,8 @@ export class Match {
       h(
         "p",
         {},
-        "Which tokens is a text made of? Two obvious ways take the longest token that fits at each ",
-        "position. Their answer can be wrong: BPE repeats the merges in the order learned.",
+        "Which tokens is a text made of? Two obvious ways take the longest token that fits at ",
+        "each position. Their answer can be wrong: BPE repeats the merges in the order learned.",
       ),
       h("label", { class: "field wide" }, h("span", {}, "Text to encode"), this.input),
       this.words,
@@ -120,13 +120,15 @@ export class Match {
       ),
       this.way(
         "256-way trie",
-        "At each position, follow the bytes from node to node as far as they go, and take the last token on the way. The same answer, one byte per step.",
+        "At each position, follow the bytes from node to node as far as they go, and take the " +
+          "last token on the way. The same answer, one byte per step.",
         trie.ids,
         [amount(trie.steps.length, "step")],
       ),
       this.way(
         "BPE",
-        "Look up the rank of each pair of neighbors, merge the lowest, and look up its new neighbors. This is the right answer.",
+        "Look up the rank of each pair of neighbors, merge the lowest, and look up its new " +
+          "neighbors. This is the right answer.",
         bpe.ids,
         [amount(bpe.lookups, "lookup"), amount(bpe.merges, "merge")],
         true,
@@ -201,7 +203,7 @@ export class Match {
       h("span", {}, h("i", { class: "c6" }), "a token ends here"),
       h("span", {}, h("i", { class: "inner" }), "on the way to one"),
       trie.hidden
-        ? h("span", {}, `${amount(trie.hidden, "node")} for other bytes not drawn`)
+        ? h("span", {}, `${amount(trie.hidden, "more node")} not drawn`)
         : null,
     );
   }
@@ -242,7 +244,10 @@ export class Match {
           }${now && n === at ? " at" : ""}`,
         }, glyphs(Uint8Array.of(byte)))),
     );
-    this.text.setAttribute("aria-label", `The text; ${now ? `byte ${at + 1} is read` : "nothing is read yet"}`);
+    this.text.setAttribute(
+      "aria-label",
+      `The text; ${now ? `byte ${at + 1} is read` : "nothing is read yet"}`,
+    );
     if (step !== (this.app.state.how_walk ?? 0)) {
       this.app.go({ how_walk: step || undefined }, { redraw: false });
     }

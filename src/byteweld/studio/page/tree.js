@@ -9,8 +9,9 @@ const CHARACTER = 9;
 const MARGIN = 12;
 const BOX = 28;
 
-// `tree` has roots, and nodes [id, left, right, rank] with children before parents.
-export function drawTree(box, tree, tokens, title) {
+// `tree` has roots, and nodes [id, left, right, rank] with children before parents. `most` limits
+// how much a large tree shrinks to fit. Returns its camera.
+export function drawTree(box, tree, tokens, title, most = Infinity) {
   const { nodes, roots } = tree;
   const shown = nodes.map(([id]) => shorten(visible(tokens.get(id) ?? new Uint8Array())));
   const { x, y, width, height } = layOut(nodes, roots, shown);
@@ -50,10 +51,11 @@ export function drawTree(box, tree, tokens, title) {
   });
   svg.append(lines, labels);
   put(box, svg);
-  new Camera(svg, box, width, height);
+  return new Camera(svg, box, width, height, most);
 }
 
 const shorten = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
+export const leafWidth = (bytes) => boxWidth(shorten(visible(bytes))) + GAP;
 const boxWidth = (text) => Math.max(30, [...text].length * CHARACTER + 16);
 
 // Leaves in the order of their bytes, parents centered above their children.
@@ -149,8 +151,8 @@ export class Camera {
     );
     const scale = Math.min(needed, this.most);
     const wide = this.box.clientWidth * scale, high = this.box.clientHeight * scale;
-    const left = (this.width - wide) / 2;
-    this.view = [needed > scale ? Math.min(0, left) : left, Math.min(0, (this.height - high) / 2), wide, high];
+    const left = Math.min((this.width - wide) / 2, needed > scale ? 0 : Infinity);
+    this.view = [left, Math.min(0, (this.height - high) / 2), wide, high];
     this.apply();
   }
 
@@ -160,11 +162,7 @@ export class Camera {
     const near = 40;
     const right = Math.max(0, x + near - left - wide) + Math.min(0, x - near - left);
     const down = Math.max(0, y + near - top - high) + Math.min(0, y - near - top);
-    // Never beyond the drawing.
-    this.move(
-      wide < this.width ? right : 0,
-      high < this.height ? down : 0,
-    );
+    this.move(wide < this.width ? right : 0, high < this.height ? down : 0);
   }
 
   zoom(factor, atX = 0.5, atY = 0.5) {

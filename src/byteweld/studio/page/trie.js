@@ -9,15 +9,18 @@ const ROW = 34;
 const BOX = 26;
 const MARGIN = 14;
 const CHARACTER = 9;
+const MAX_HEIGHT = 400;
 
 // `nodes` are [parent, byte, token], parents first; `hidden` nodes are not drawn.
 export function drawTrie(box, nodes, hidden) {
   const { x, y, width, height } = layOut(nodes);
-  const lines = nodes.map(([parent], n) =>
-    n
-      ? s("path", { d: `M${x[parent] + BOX / 2} ${y[parent]}C${x[n] - 18} ${y[parent]} ${x[n] - 22} ${y[n]} ${x[n] - BOX / 2} ${y[n]}` })
-      : null
-  );
+  box.style.setProperty("height", `${Math.max(120, Math.min(MAX_HEIGHT, height + MARGIN))}px`);
+  const lines = nodes.map(([parent], n) => {
+    if (!n) return null;
+    const from = `M${x[parent] + BOX / 2} ${y[parent]}`;
+    const to = `${x[n] - BOX / 2} ${y[n]}`;
+    return s("path", { d: `${from}C${x[n] - 18} ${y[parent]} ${x[n] - 22} ${y[n]} ${to}` });
+  });
   const boxes = nodes.map(([, byte, token], n) => {
     const text = n ? visible(Uint8Array.of(byte)) : "";
     const wide = Math.max(BOX, [...text].length * CHARACTER + 8);
@@ -27,7 +30,11 @@ export function drawTrie(box, nodes, hidden) {
         transform: `translate(${x[n]} ${y[n]})`,
         class: `node ${token === null ? "inner" : tint(token)}`,
       },
-      s("title", {}, n ? `byte ${hexByte(byte)}${token === null ? "" : `, token ${token}`}` : "root"),
+      s(
+        "title",
+        {},
+        n ? `byte ${hexByte(byte)}${token === null ? "" : `, token ${token}`}` : "root",
+      ),
       n
         ? s("rect", { x: -wide / 2, y: -BOX / 2, width: wide, height: BOX, rx: 13 })
         : s("circle", { r: 7 }),
@@ -35,7 +42,7 @@ export function drawTrie(box, nodes, hidden) {
     );
   });
   const title = `Trie with ${amount(nodes.length, "node")}${
-    hidden ? `; ${amount(hidden, "node")} of other bytes not drawn` : ""
+    hidden ? `; ${amount(hidden, "more node")} not drawn` : ""
   }`;
   const svg = s(
     "svg",

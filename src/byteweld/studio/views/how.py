@@ -177,7 +177,7 @@ def _abc() -> byteweld.Tokenizer:
 
 
 def _start_of(files: Sequence[tuple[str, bytes]]) -> bytes:
-    return files[0][1][:24] if files else b""
+    return files[0][1][:24].decode("utf-8", "ignore").encode() if files else b""
 
 
 def _differing_words(tok: byteweld.Tokenizer, files: Sequence[bytes]) -> list[bytes]:
