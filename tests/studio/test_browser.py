@@ -800,6 +800,31 @@ def test_the_byte_map_counts_and_explains(page):
     expect(page.locator("main")).to_contain_text("218 merges instead of 60")
 
 
+def test_the_bytes_of_large_files_and_folders_are_counted_whole(page, browser, tmp_path: Path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "large.bin").write_bytes(b"ab\xff" * 3_000_000)  # more than two chunks
+    (folder / "small.txt").write_text("a")
+    go(page, "bytes")
+    page.set_input_files("#byte-file", folder / "large.bin")
+    expect(page.locator(".counts")).to_contain_text("9,000,000 bytes of large.bin — 3 of 256")
+    expect(page.locator("#b97")).to_have_attribute("aria-label", re.compile("3,000,000 times"))
+    page.set_input_files("#byte-folder", folder)
+    expect(page.locator(".counts")).to_contain_text("9,000,001 bytes of 2 files")
+    expect(page.locator(".warning")).to_contain_text("3,000,000 bytes")
+    with page.expect_download() as waiting:
+        page.click("#save")
+    waiting.value.save_as(tmp_path / "saved.html")
+    expect(page.locator(".counts")).to_contain_text("9,000,001 bytes of 2 files")
+    context = browser.new_context(offline=True)
+    alone = context.new_page()
+    alone.goto((tmp_path / "saved.html").as_uri())
+    expect(alone.locator(".counts")).to_contain_text("9,000,001 bytes of 2 files")
+    context.close()
+    page.click("button:text-is('English only')")
+    expect(page.locator(".counts")).not_to_contain_text("files")
+
+
 # ---------------------------------------------------------------------------- vocabulary
 
 

@@ -514,9 +514,15 @@ def test_bytes_are_counted_in_text_and_in_files(ask):
     assert answer["outside"] == 2
     assert answer["letters"][0x20] == "Ġ"
     assert (answer["base_full"], answer["base_ascii"]) == (260, 102)
-    assert ask("bytes", text_base64="/wD/")["counts"][255] == 2
 
 
-def test_invalid_or_oversized_base64_is_refused(post):
-    assert post("/api/bytes", {"text_base64": "???"}).status == 400
-    assert post("/api/bytes", {"text_base64": "A" * 1_500_000}).status == 413
+def test_counts_of_files_are_of_any_size(ask, post):
+    counts = [0] * 256
+    counts[ord("a")], counts[0xFF] = 5_000_000_000, 7
+    answer = ask("bytes", counts=counts)
+    assert (answer["bytes"], answer["outside"]) == (5_000_000_007, 7)
+    assert answer["counts"] == counts
+    short = post("/api/bytes", {"counts": [1] * 255})
+    assert (short.status, short.json["error"]) == (400, "counts has 255 numbers; expected 256")
+    for wrong in ([0] * 257, [-1] * 256, [2**60] * 256, ["1"] * 256, "1", None):
+        assert post("/api/bytes", {"counts": wrong}).status == 400

@@ -77,6 +77,10 @@ export function pieces(bytes) {
 
 export const visible = (bytes) => pieces(bytes).map(([shown]) => shown).join("");
 
+// A file name without characters that are invisible or act on the page; spaces are spaces.
+export const fileName = (name) =>
+  pieces(utf8.encode(name)).map(([shown]) => (shown === "·" ? " " : shown)).join("");
+
 export const tint = (id) => `c${(id * 7 + 3) % TINTS}`;
 
 // The text of a token as nodes. With `breaks`, real newlines and tabs follow their marks.

@@ -2,8 +2,8 @@
 
 import { ask, saved } from "./api.js";
 import { amount, debounced, field, h, number, put, select } from "./dom.js";
-import { fromHex, glyphs, hexByte, spoken, tile, tokenMap } from "./glyphs.js";
-import { fileName, Loop, shortGlyphs } from "./loop.js";
+import { fileName, fromHex, glyphs, hexByte, spoken, tile, tokenMap } from "./glyphs.js";
+import { Loop, shortGlyphs } from "./loop.js";
 import { Match } from "./match.js";
 
 const MAX_BYTES = 20000; // of all files; the server has the same limit

@@ -2,7 +2,7 @@
 
 import { allowsMotion, amount, h, number, put } from "./dom.js";
 import { bar } from "./chart.js";
-import { glyphs, pieces, spoken, tile, tint, utf8 } from "./glyphs.js";
+import { fileName, glyphs, spoken, tile, tint } from "./glyphs.js";
 import { Player } from "./player.js";
 import { drawTree, leafWidth } from "./tree.js";
 
@@ -17,10 +17,6 @@ const LONG = 24; // bytes of a token that are shown
 export function shortGlyphs(bytes) {
   return bytes.length > LONG ? [...glyphs(bytes.slice(0, LONG)), "…"] : glyphs(bytes);
 }
-
-// A file name without characters that are invisible or act on the page; spaces are spaces.
-export const fileName = (name) =>
-  pieces(utf8.encode(name)).map(([shown]) => (shown === "·" ? " " : shown)).join("");
 
 export class Loop {
   learned = 0; // merges complete at this step
