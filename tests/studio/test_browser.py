@@ -188,7 +188,7 @@ def test_an_accessibility_checker_finds_nothing(page, view: str, theme: str):
         "axe_playwright_python.sync_playwright", reason="no axe; `pip install --group browser`"
     )
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-    go(page, view, "&sel=2" if view == "tokens" else "")
+    go(page, view, {"tokens": "&sel=2", "how": "&how_step=8&how_walk=5"}.get(view, ""))
     page.wait_for_load_state("networkidle")
     found = axe.Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
@@ -757,8 +757,10 @@ def test_the_user_can_train_on_a_corpus(page):
 
 
 def test_the_user_can_train_with_recipe_ck(page):
+    page.set_viewport_size({"width": 390, "height": 844})
     go(page, "training")
     page.click(".settings summary")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
     page.select_option(".settings select", "ck-ascii")
     expect(page.locator(".counts")).to_contain_text("102 in the vocabulary, 0 learned")
     page.fill("#corpus", "na\u00efve")

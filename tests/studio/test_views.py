@@ -151,6 +151,13 @@ def test_a_text_is_matched_as_the_engine_encodes_it(ask):
     assert ask("match", corpus="\n", text="")["bpe"]["ids"] == []
 
 
+def test_an_empty_text_has_nothing_to_learn(ask):
+    for corpus in ("", "\n\n"):
+        answer = ask("how", corpus=corpus, workers=2)
+        assert (answer["files"], answer["iterations"], answer["first_ids"]) == ([], [], [])
+        assert (answer["stopped"], answer["size"]) == ("no pairs", 260)
+
+
 def test_how_is_bounded_and_says_what_to_do(post):
     def refusal(path: str, **fields: object) -> tuple[int, str]:
         response = post(f"/api/{path}", fields)

@@ -325,7 +325,9 @@ class How {
       files.length && files[0][1] > bytes.length
         ? h("p", { class: "hint" }, `The first ${bytes.length} of ${number(files[0][1])} bytes`)
         : null,
-      h("p", { class: "hint" }, "Top to bottom: the byte as text, in hex, and its id."),
+      bytes.length
+        ? h("p", { class: "hint" }, "Top to bottom: the byte as text, in hex, and its id.")
+        : null,
     );
   }
 

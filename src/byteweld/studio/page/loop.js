@@ -130,7 +130,7 @@ export class Loop {
         "li",
         { class: "phase-round" },
         phase === null
-          ? `all ${amount(length, "merge")} done`
+          ? length ? `all ${amount(length, "merge")} done` : "nothing to merge"
           : `merge ${number(round + 1)} of ${number(length)}`,
       ),
     );

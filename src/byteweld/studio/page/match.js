@@ -37,7 +37,12 @@ export class Match {
         "Which tokens is a text made of? Two obvious ways take the longest token that fits at ",
         "each position. Their answer can be wrong: BPE repeats the merges in the order learned.",
       ),
-      h("label", { class: "field wide" }, h("span", {}, "Text to encode"), this.input),
+      h(
+        "label",
+        { class: "field wide" },
+        h("span", {}, "Text to encode, with the vocabulary after the last merge"),
+        this.input,
+      ),
       this.words,
       this.ways,
       this.verdict,
@@ -174,11 +179,11 @@ export class Match {
           "p",
           {},
           bpe.ids.length
-            ? `All three agree on this text: ${amount(trie.ids.length, "token")}.`
+            ? [
+              `All three agree on this text: ${amount(trie.ids.length, "token")}. They do not `,
+              this.answer.words.length ? "always; choose a word above." : "always: see abc.",
+            ]
             : "Type some text.",
-          this.answer.words.length
-            ? " They do not always; choose a word above."
-            : " They do not always: see abc.",
         ),
     );
   }

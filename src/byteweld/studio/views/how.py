@@ -94,7 +94,7 @@ def _corpus(fields: Fields) -> tuple[list[tuple[str, bytes]], byteweld.Recipe, i
     # As ck does: sorted by name, and empty files are left out.
     given = sorted((name, text) for name, text in fields.texts("files").items() if text)
     if not given:
-        given = lines(fields.text("corpus", "", _MAX_BYTES) or FILES[0].text)
+        given = lines(fields.text("corpus", FILES[0].text, _MAX_BYTES))
     check_alphabet(given, recipe)
     files = [(name, text.encode()) for name, text in given]
     size = sum(len(file) for _, file in files)
