@@ -381,6 +381,25 @@ def test_keys_step_through_the_loop_and_the_walk(page):
     expect(page.locator(f"{LOOP} .step-label")).to_have_text(paused)
 
 
+def test_a_button_keeps_the_focus_while_steps_are_shown(page):
+    go(page, "how")
+    for button in (
+        f"{LOOP} button:text-is('Select')",
+        "#stage-4 .learned .tile >> nth=3",
+        f"{LOOP} button[aria-label='One step forward']",
+    ):
+        page.locator(button).focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(button)).to_be_focused()
+    expect(page.locator(f"{LOOP} .step-label")).to_have_text("phase 18 of 50")
+    page.locator(".pipeline button").first.focus()
+    page.locator(f"{LOOP} input").evaluate(
+        "input => { input.value = 30; input.dispatchEvent(new Event('input')); }"
+    )
+    expect(page.locator(f"{LOOP} .step-label")).to_have_text("phase 30 of 50")
+    expect(page.locator(".pipeline button").first).to_be_focused()
+
+
 def test_the_users_files_are_read_and_a_large_one_shows_a_message(page, tmp_path: Path):
     (tmp_path / "b.txt").write_text("ab\nab")
     (tmp_path / "a \u202ename.txt").write_text("abab")

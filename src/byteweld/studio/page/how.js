@@ -2,11 +2,12 @@
 
 import { ask, saved } from "./api.js";
 import { amount, debounced, field, h, number, put, select } from "./dom.js";
-import { fileName, fromHex, glyphs, hexByte, spoken, tile, tokenMap } from "./glyphs.js";
-import { Loop, shortGlyphs } from "./loop.js";
+import { fileName, fromHex, glyphs, hexByte, shortTile, spoken, tokenMap } from "./glyphs.js";
+import { Loop } from "./loop.js";
 import { Match } from "./match.js";
 
 const MAX_BYTES = 20000; // of all files; the server has the same limit
+const MAX_SPOKEN = 24; // bytes of a token that a screen reader says
 const LIMITS = { merges: 200, min_frequency: 1000, workers: 8 };
 const STAGES = ["Text", "Bytes", "Pair loop", "Vocabulary", "Ids"];
 const RECIPES = [["ck", "ck: all 256 bytes"], ["ck-ascii", "ck-ascii: ASCII only"]];
@@ -47,7 +48,24 @@ class How {
     };
     this.recipe = select("Recipe", RECIPES, state.how_recipe ?? first.recipe, (recipe) =>
       this.train({ how_recipe: recipe }));
-    this.pipeline = h("ol", { class: "pipeline", "aria-label": "From text to ids" });
+    // Made once and then filled: a button that has the focus keeps it while steps are played.
+    this.stages = STAGES.map((name, index) => {
+      const data = h("span", { class: "stage-data" });
+      const words = h("small", {});
+      const button = h(
+        "button",
+        { type: "button", onclick: () => this.visit(index) },
+        h("span", { class: "stage-name" }, stageNumber(index), name),
+        data,
+        words,
+      );
+      return { button, data, words };
+    });
+    this.pipeline = h(
+      "ol",
+      { class: "pipeline", "aria-label": "From text to ids" },
+      this.stages.map(({ button }) => h("li", {}, button)),
+    );
     this.bytes = h("div", {});
     this.vocabulary = h("div", {});
     this.loop = new Loop((step) => this.stepped(step));
@@ -222,6 +240,7 @@ class How {
         : this.app.start.files.find((known) => known.text === this.corpus.value)?.note ?? "";
       this.drawEditor(answer);
       this.drawBytes(answer);
+      this.drawVocabulary(answer);
       this.loop.draw(answer, this.tokens, this.app.state.how_step ?? 0);
       await this.match.encode();
     });
@@ -231,7 +250,7 @@ class How {
     if (step !== (this.app.state.how_step ?? 0)) {
       this.app.go({ how_step: step || undefined }, { redraw: false });
     }
-    this.drawVocabulary();
+    this.growVocabulary();
     this.drawPipeline();
   }
 
@@ -264,22 +283,10 @@ class How {
         `of ${files.length ? "the first file" : "nothing"}`,
       ],
     ];
-    put(
-      this.pipeline,
-      STAGES.map((name, index) =>
-        h(
-          "li",
-          {},
-          h(
-            "button",
-            { type: "button", onclick: () => this.visit(index) },
-            h("span", { class: "stage-name" }, stageNumber(index), name),
-            h("span", { class: "stage-data" }, contents[index][0]),
-            h("small", {}, contents[index][1]),
-          ),
-        )
-      ),
-    );
+    this.stages.forEach(({ data, words }, index) => {
+      put(data, contents[index][0]);
+      put(words, contents[index][1]);
+    });
   }
 
   get base() {
@@ -331,41 +338,34 @@ class How {
     );
   }
 
-  drawVocabulary() {
-    const { special_tokens: specials, letters, iterations } = this.answer;
+  drawVocabulary({ special_tokens: specials, letters, iterations }) {
+    this.total = h("p", {});
+    this.learned = iterations.map(({ merge }, n) => {
+      const bytes = this.tokens.get(merge.new);
+      return shortTile(merge.new, bytes, {
+        title: `merge ${n + 1}, id ${merge.new}, count ${number(merge.pair_count)}`,
+        "aria-label": `merge ${n + 1}: ${spoken(bytes.slice(0, MAX_SPOKEN))}`,
+        onclick: () => this.loop.jump(n),
+      });
+    });
+    this.sum = `${Object.keys(specials).length} special tokens + ${letters} bytes + `;
+    put(this.vocabulary, this.total, h("p", { class: "tiles learned" }, this.learned));
+  }
+
+  growVocabulary() {
     const { learned } = this.loop;
     put(
-      this.vocabulary,
-      h(
-        "p",
-        {},
-        `${Object.keys(specials).length} special tokens + ${letters} bytes + `,
-        h("b", {}, `${number(learned)} learned`),
-        ` = ${amount(this.base + learned, "token")}. Select one to jump to its merge.`,
-      ),
-      h(
-        "p",
-        { class: "tiles learned" },
-        iterations.map(({ merge }, n) =>
-          tile(merge.new, new Uint8Array(), {
-            class: n < learned ? "" : "later",
-            title: `merge ${n + 1}, id ${merge.new}, count ${number(merge.pair_count)}`,
-            "aria-label": `merge ${n + 1}: ${spoken(this.tokens.get(merge.new))}`,
-            onclick: () => this.loop.jump(n),
-          })
-        ),
-      ),
+      this.total,
+      this.sum,
+      h("b", {}, `${number(learned)} learned`),
+      ` = ${amount(this.base + learned, "token")}.`,
+      this.learned.length ? " Select one to jump to its merge." : "",
     );
-    const tiles = this.vocabulary.querySelectorAll(".learned .tile");
-    iterations.forEach(({ merge }, n) => {
-      tiles[n].append(...shortGlyphs(this.tokens.get(merge.new)));
-    });
+    this.learned.forEach((tile, n) => tile.classList.toggle("later", n >= learned));
   }
 
   label(id) {
-    const made = tile(id, new Uint8Array(), { title: `id ${id}` });
-    made.append(...shortGlyphs(this.tokens.get(id)));
-    return made;
+    return shortTile(id, this.tokens.get(id), { title: `id ${id}` });
   }
 
   // ---------------------------------------------------------------- keys

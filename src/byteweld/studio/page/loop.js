@@ -2,7 +2,7 @@
 
 import { allowsMotion, amount, h, number, put } from "./dom.js";
 import { bar } from "./chart.js";
-import { fileName, glyphs, spoken, tile, tint } from "./glyphs.js";
+import { fileName, shortGlyphs, shortTile, spoken, tint } from "./glyphs.js";
 import { Player } from "./player.js";
 import { drawTree, leafWidth } from "./tree.js";
 
@@ -11,12 +11,7 @@ const [COUNT, TABLES, SELECT, REPLACE, FLIP] = PHASES.keys();
 const BUFFERS = ["seq_a", "seq_b"];
 const ROOM = 1.3; // the width of the trees that are drawn, in widths of their box
 const TREE_HEIGHTS = [300, 480];
-const LONG = 24; // bytes of a token that are shown
-
-// The text of a token; only the start of a long one.
-export function shortGlyphs(bytes) {
-  return bytes.length > LONG ? [...glyphs(bytes.slice(0, LONG)), "…"] : glyphs(bytes);
-}
+const MAX_SPOKEN = 24; // bytes of a token in the title of the trees
 
 export class Loop {
   learned = 0; // merges complete at this step
@@ -27,7 +22,14 @@ export class Loop {
   constructor(onstep) {
     this.onstep = onstep;
     this.controls = h("div", { class: "loop-controls" });
-    this.phases = h("ol", { class: "phases", "aria-label": "Phases of a merge" });
+    this.buttons = PHASES.map((name) => h("button", { type: "button" }, name));
+    this.which = h("li", { class: "phase-round" });
+    this.phases = h(
+      "ol",
+      { class: "phases", "aria-label": "Phases of a merge" },
+      this.buttons.map((button) => h("li", {}, button)),
+      this.which,
+    );
     this.words = h("p", { class: "step-text loop-text", "aria-live": "off" });
     this.buffers = h("div", { class: "buffers" });
     this.pool = h("div", { class: "pool" });
@@ -99,40 +101,27 @@ export class Loop {
   }
 
   label(id) {
-    const made = tile(id, new Uint8Array(), { title: `id ${id}` });
-    made.append(...shortGlyphs(this.tokens.get(id)));
-    return made;
+    return shortTile(id, this.tokens.get(id), { title: `id ${id}` });
   }
 
   // ---------------------------------------------------------------- phases and words
 
   drawPhases(round, phase) {
     const { length } = this.answer.iterations;
-    const from = PHASES.length * Math.min(round, Math.max(0, length - 1));
+    const first = PHASES.length * Math.min(round, Math.max(0, length - 1)); // of this merge
+    this.buttons.forEach((button, n) => {
+      button.disabled = !length;
+      button.onclick = () => this.player.go(first + n);
+      if (n === phase) button.setAttribute("aria-current", "step");
+      else button.removeAttribute("aria-current");
+    });
     put(
-      this.phases,
-      PHASES.map((name, n) =>
-        h(
-          "li",
-          {},
-          h("button", {
-            type: "button",
-            "aria-current": n === phase ? "step" : undefined,
-            disabled: !length,
-            onclick: () => {
-              this.player.go(from + n);
-              this.phases.querySelectorAll("button")[n].focus();
-            },
-          }, name),
-        )
-      ),
-      h(
-        "li",
-        { class: "phase-round" },
-        phase === null
-          ? length ? `all ${amount(length, "merge")} done` : "nothing to merge"
-          : `merge ${number(round + 1)} of ${number(length)}`,
-      ),
+      this.which,
+      phase !== null
+        ? `merge ${number(round + 1)} of ${number(length)}`
+        : length
+        ? `all ${amount(length, "merge")} done`
+        : "nothing to merge",
     );
   }
 
@@ -441,7 +430,7 @@ export class Loop {
       hidden ? ` ${amount(hidden, "older tree")} ${hidden === 1 ? "is" : "are"} not shown.` : "",
     );
     const title = `Merge trees after ${amount(merges.length, "merge")}, the newest ${
-      spoken(this.tokens.get(last.new).slice(0, LONG))
+      spoken(this.tokens.get(last.new).slice(0, MAX_SPOKEN))
     }`;
     const camera = drawTree(this.box, tree, this.tokens, title, ROOM);
     const [least, most] = TREE_HEIGHTS;
