@@ -27,15 +27,20 @@ _CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Picture(NamedTuple):
-    """One screenshot: its file, the state in the address, the color scheme, the screen size."""
+    """One screenshot: its file, the state in the address, the color scheme, the screen size.
+
+    `top` is the element to scroll to.
+    """
 
     name: str
     state: dict[str, str]
     scheme: str = "light"
     size: tuple[int, int] = (1180, 760)
+    top: str = ""
 
 
 PICTURES = (
+    Picture("how", {"view": "how", "how_step": "18"}, size=(1180, 880), top="#stage-3"),
     Picture("tokens", {"view": "tokens", "sel": "3"}),
     Picture("why", {"view": "why", "word": " tokenizer", "step": "5"}, "dark", (1180, 980)),
     Picture("training", {"view": "training", "step": "6"}),
@@ -78,6 +83,8 @@ def take(browser: Browser, server: StudioServer, picture: Picture) -> None:
     page.locator(f"main.view-{picture.state['view']}").wait_for()
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(300)  # the tree is drawn in the next frame
+    if picture.top:
+        page.locator(picture.top).evaluate("element => element.scrollIntoView()")
     page.screenshot(path=FOLDER / f"{picture.name}.png")
     page.close()
 

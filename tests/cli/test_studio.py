@@ -65,6 +65,7 @@ def test_the_studio_opens_a_tokenizer_and_ends_with_ctrl_c(saved: Path, tiny, tm
     process, port, token = start("tokenizer.json", folder=tmp_path)
     try:
         answer = ask(port, token, "why", text="lower newest")
+        assert ask(port, token, "start")["first_view"] == "tokens"
     finally:
         code, err = end(process)
     assert answer["ids"] == tiny.encode("lower")
@@ -75,9 +76,11 @@ def test_the_studio_opens_a_tokenizer_and_ends_with_ctrl_c(saved: Path, tiny, tm
 def test_without_an_argument_the_quickstart_tokenizer_is_trained(tmp_path: Path):
     process, port, token = start(folder=tmp_path)
     try:
-        (opened,) = ask(port, token, "start")["tokenizers"]
+        answer = ask(port, token, "start")
     finally:
         _, err = end(process)
+    assert answer["first_view"] == "how"
+    (opened,) = answer["tokenizers"]
     assert (opened["name"], opened["tokens"], opened["has_training"]) == ("quickstart", 8192, True)
     assert err.startswith("training the quickstart tokenizer on Python's standard library\n")
     assert list(tmp_path.iterdir()) == []  # it is kept in memory

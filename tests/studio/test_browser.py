@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+import byteweld
 from byteweld.evaluation import unreachable
 from byteweld.render import visible
+from byteweld.studio.examples import FILES
 from byteweld.studio.server import StudioServer
 from byteweld.studio.views import VIEWS
 
@@ -128,7 +130,7 @@ def test_a_tokenizer_file_is_opened_from_the_page(page, without_pattern, tmp_pat
 
 def test_keys_switch_views_and_back_returns(page):
     page.locator("#tokens").focus()
-    for number, view in list(enumerate(VIEWS, 1))[1:]:
+    for number, view in enumerate(VIEWS, 1):
         page.keyboard.press(str(number))
         page.locator(f"main.view-{view}").wait_for()
         expect(page).to_have_url(re.compile(f"view={view}"))
@@ -138,7 +140,7 @@ def test_keys_switch_views_and_back_returns(page):
 
 def test_a_late_answer_for_another_view_is_ignored(page):
     page.route("**/api/*", lambda route: (page.wait_for_timeout(60), route.continue_())[1])
-    for view in (*VIEWS, *reversed(VIEWS)):
+    for view in (*VIEWS, *reversed(VIEWS), "tokens"):
         page.evaluate("(hash) => { location.hash = hash; }", f"#view={view}")
     page.locator("main.view-tokens").wait_for()
     page.wait_for_load_state("networkidle")
@@ -186,10 +188,270 @@ def test_an_accessibility_checker_finds_nothing(page, view: str, theme: str):
         "axe_playwright_python.sync_playwright", reason="no axe; `pip install --group browser`"
     )
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-    go(page, view, "&sel=2" if view == "tokens" else "")
+    go(page, view, {"tokens": "&sel=2", "how": "&how_step=8&how_walk=5"}.get(view, ""))
     page.wait_for_load_state("networkidle")
     found = axe.Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
+
+
+# ---------------------------------------------------------------------------- how it works
+
+WEATHER = FILES[0].text.split("\n")
+LOOP, WALK = "#stage-3 > .loop-controls", "#stage-5 .player"
+
+
+def roles(page: Any) -> list[str]:
+    """The roles of seq_a and seq_b."""
+    return page.locator(".buffer .role").all_inner_texts()
+
+
+def sequences(page: Any, buffer: int) -> list[str]:
+    """The files of a buffer, their symbols separated by spaces."""
+    return (
+        page.locator(".buffer")
+        .nth(buffer)
+        .locator(".sequences li")
+        .evaluate_all(
+            """all => all.map(
+              li => [...li.querySelectorAll(".part")].map(part => part.textContent).join(" "))"""
+        )
+    )
+
+
+def test_somebody_without_a_tokenizer_starts_with_how_it_works(browser, trained):
+    import threading
+
+    from byteweld.studio.session import Session
+
+    with StudioServer(Session([("quickstart", trained)], first_view="how")) as fresh:
+        threading.Thread(target=fresh.serve_forever, args=(0.02,), daemon=True).start()
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(fresh.url)
+        expect(page.locator("#views [aria-current]")).to_have_text("How it works")
+        expect(page.locator(".pipeline li")).to_have_count(5)
+        context.close()
+        fresh.shutdown()
+
+
+def test_the_pipeline_shows_the_users_text_and_leads_to_each_stage(page):
+    go(page, "how")
+    page.fill("#how-corpus", "aa ab\naab")
+    stages = page.locator(".pipeline button")
+    expect(stages.nth(0)).to_contain_text("aa·ab")
+    expect(stages.nth(0)).to_contain_text("2 files, 8 bytes")
+    expect(stages.nth(1)).to_contain_text("61 61 20 61 62")
+    expect(stages.nth(3)).to_contain_text("260 tokens")
+    expect(page.locator(".how-bytes li").first).to_have_text("a61101")
+    # (a, a) and (a, b) occur twice; the smaller right id wins.
+    page.click(f"{LOOP} button:text-is('Select')")
+    expect(page.locator(".loop-text")).to_contain_text("right id 101 is smaller than 102")
+    expect(stages.nth(2)).to_contain_text("a + a")
+    page.click(f"{LOOP} button[aria-label='To the end']")
+    expect(stages.nth(3)).to_contain_text("261 tokens")
+    expect(stages.nth(4)).to_contain_text("260, 36, 101, 102")
+    for number in range(1, 6):
+        stages.nth(number - 1).click()
+        expect(page.locator(f"#stage-{number}")).to_be_focused()
+        expect(page.locator(f"#stage-{number} h2").first).to_be_in_viewport()
+
+
+def test_the_buffers_are_counted_rewritten_and_flipped(page):
+    go(page, "how")
+    current = page.locator(f"{LOOP} [aria-current]")
+    expect(current).to_have_text("Count")
+    assert roles(page) == ["read", "write"]
+    assert sequences(page, 0)[0] == "t h e · w e a t h e r · t h e r e"
+    expect(page.locator(".buffer").nth(1)).to_contain_text("empty")
+    expect(page.locator(".pool .works")).to_have_count(3)
+    expect(page.locator(".pool .thread").nth(2)).to_contain_text("line 3, line 4")
+    forward = page.locator(f"{LOOP} button[aria-label='One step forward']")
+    forward.click()
+    expect(current).to_have_text("Merge tables")
+    expect(page.locator(".loop-text")).to_contain_text("27 different pairs")
+    expect(page.locator("#stage-3 .pairs tbody tr").first.locator(".n")).to_have_text("12")
+    forward.click()
+    expect(current).to_have_text("Select")
+    expect(page.locator(".loop-text")).to_contain_text("3 + 3 + 6 = 12 times")
+    expect(page.locator(".loop-text .tie")).to_contain_text("left id 108 is smaller than 120")
+    expect(page.locator(".buffer.reads .part.next")).to_have_count(24)
+    forward.click()
+    expect(current).to_have_text("Replace")
+    assert roles(page) == ["read", "write"]
+    assert sequences(page, 1)[0] == "t he · w e a t he r · t he r e"
+    expect(page.locator(".buffer .fresh")).to_have_count(12)
+    forward.click()
+    expect(current).to_have_text("Flip")
+    assert roles(page) == ["write", "read"]
+    expect(page.locator(".buffer").nth(0)).to_contain_text("old")
+    forward.click()
+    expect(current).to_have_text("Count")
+    assert roles(page) == ["write", "read"]
+    expect(page.locator(".phase-round")).to_have_text("merge 2 of 10")
+    expect(page).to_have_url(re.compile("how_step=5"))
+
+
+def test_the_loop_is_played_to_the_engines_merges(page):
+    tok = byteweld.train(iter(WEATHER), vocab_size=272, recipe="ck")
+    merged = [visible(tok.vocab.tokens[merge.new]) for merge in tok.vocab.merge_ids]
+    go(page, "how")
+    page.click("#stage-4 .learned .tile >> nth=9")
+    expect(page.locator(f"{LOOP} [aria-current]")).to_have_text("Select")
+    page.click(f"{LOOP} button[aria-label='Play']")
+    expect(page.locator(".loop-text")).to_contain_text("Stopped after 10 merges: no pair occurs")
+    learned = page.locator("#stage-4 .learned .tile")
+    assert learned.all_inner_texts() == merged
+    expect(page.locator("#stage-4 .learned .later")).to_have_count(0)
+    expect(page.locator("#stage-4")).to_contain_text("10 learned = 270 tokens")
+
+
+def test_the_trees_grow_with_the_merges(page):
+    go(page, "how")
+    expect(page.locator("#stage-4 svg.tree")).to_have_count(0)
+    boxes = page.locator("#stage-4 svg.tree .node")
+    for merges, nodes in ((1, 3), (2, 5), (4, 9), (5, 12)):  # the fifth, space + w, is a new tree
+        page.evaluate("(hash) => { location.hash = hash; }", f"#view=how&how_step={5 * merges}")
+        expect(boxes).to_have_count(nodes)
+
+
+def test_every_worker_count_learns_the_same(page):
+    go(page, "how")
+    seen = set()
+    for workers in (1, 2, 7):
+        page.fill("label:has-text('Threads') input", str(workers))
+        page.locator("label:has-text('Threads') input").press("Enter")
+        expect(page.locator(".pool .thread")).to_have_count(workers)
+        seen.add(tuple(page.locator("#stage-4 .learned .tile").all_inner_texts()))
+    assert len(seen) == 1
+
+
+def test_longest_match_and_bpe_differ_on_a_word_of_the_text(page):
+    go(page, "how")
+    ways = page.locator(".way")
+    expect(page.locator("#match-text")).to_have_value(" there")
+    assert [ways.nth(n).locator(".tile").all_inner_texts() for n in range(3)] == [
+        ["·the", "r", "e"],
+        ["·the", "r", "e"],
+        ["·", "ther", "e"],
+    ]
+    expect(ways.nth(0)).to_contain_text("6 lookups")
+    expect(ways.nth(1)).to_contain_text("8 steps")
+    expect(ways.nth(2)).to_contain_text("3 merges")
+    expect(page.locator(".verdict")).to_contain_text("Longest match is wrong here")
+    page.fill("#match-text", "the")
+    expect(page.locator(".verdict")).to_contain_text("All three agree on this text: 1 token")
+    page.click("button:has-text('abc, with only')")
+    expect(ways.nth(1).locator(".ids")).to_have_text("257 99")
+    expect(ways.nth(2).locator(".ids")).to_have_text("97 256")
+    page.click("button:text-is('Back to your vocabulary')")
+    expect(page.locator("#match-text")).to_have_value(" there")
+
+
+def test_a_walk_through_the_trie_takes_the_tokens(page):
+    go(page, "how")
+    step = page.locator("#stage-5 .step-text")
+    forward = page.locator(f"{WALK} button[aria-label='One step forward']")
+    for words in ("Follow · to ·, which is a token.", "Follow t to ·t."):
+        forward.click()
+        expect(step).to_have_text(words)
+    expect(page.locator(".trie .node.on")).to_have_count(3)  # with the root
+    for _ in range(3):
+        forward.click()
+    expect(step).to_have_text("No r follows ·the: take the last token, ·the, id 265.")
+    expect(page.locator(".trie .taken")).to_have_count(1)
+    page.click(f"{WALK} button[aria-label='To the end']")
+    expect(step).to_have_text("Follow e to e, which is a token; the text ends: take e, id 105.")
+
+
+def test_keys_step_through_the_loop_and_the_walk(page):
+    go(page, "how")
+    page.locator("#stage-3").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(f"{LOOP} .step-label")).to_have_text("phase 1 of 50")
+    page.keyboard.press("End")
+    expect(page.locator(f"{LOOP} .step-label")).to_have_text("phase 50 of 50")
+    page.keyboard.press("Home")
+    page.keyboard.press(" ")
+    expect(page.locator(f"{LOOP} .step-label")).to_have_text(re.compile("phase [1-9]"))
+    page.keyboard.press(" ")  # pause
+    paused = page.locator(f"{LOOP} .step-label").inner_text()
+    page.locator("#stage-5").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(f"{WALK} .step-label")).to_have_text("step 1 of 8")
+    expect(page.locator(f"{LOOP} .step-label")).to_have_text(paused)
+
+
+def test_a_button_keeps_the_focus_while_steps_are_shown(page):
+    go(page, "how")
+    for button in (
+        f"{LOOP} button:text-is('Select')",
+        "#stage-4 .learned .tile >> nth=3",
+        f"{LOOP} button[aria-label='One step forward']",
+    ):
+        page.locator(button).focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(button)).to_be_focused()
+    expect(page.locator(f"{LOOP} .step-label")).to_have_text("phase 18 of 50")
+    page.locator(".pipeline button").first.focus()
+    page.locator(f"{LOOP} input").evaluate(
+        "input => { input.value = 30; input.dispatchEvent(new Event('input')); }"
+    )
+    expect(page.locator(f"{LOOP} .step-label")).to_have_text("phase 30 of 50")
+    expect(page.locator(".pipeline button").first).to_be_focused()
+
+
+def test_the_users_files_are_read_and_a_large_one_shows_a_message(page, tmp_path: Path):
+    (tmp_path / "b.txt").write_text("ab\nab")
+    (tmp_path / "a \u202ename.txt").write_text("abab")
+    (tmp_path / "large.txt").write_text("x" * 20_001)
+    (tmp_path / "binary.bin").write_bytes(b"\xff\xfe")
+    go(page, "how")
+    page.set_input_files("#how-files", [tmp_path / "b.txt", tmp_path / "a \u202ename.txt"])
+    expect(page.locator("#stage-1 .tile")).to_have_text(
+        ["a ⟨U+202E⟩name.txt: 4 bytes", "b.txt: 5 bytes"]
+    )
+    assert sequences(page, 0) == ["a b a b", "a b ⏎ a b"]
+    page.set_input_files("#how-files", [tmp_path / "large.txt"])
+    expect(page.locator("#error")).to_contain_text("more than 20,000 bytes")
+    page.set_input_files("#how-files", [tmp_path / "binary.bin"])
+    expect(page.locator("#error")).to_contain_text("binary.bin is not UTF-8 text")
+    page.click("button:text-is('Type instead')")
+    expect(page.locator("#how-corpus")).to_have_value("\n".join(WEATHER))
+    expect(page.locator("#error")).to_have_count(0)
+
+
+def test_text_outside_ascii_shows_what_to_do(page):
+    go(page, "how")
+    page.select_option("#stage-1 select", "ck-ascii")
+    expect(page.locator("#stage-2")).to_contain_text("98 byte values")
+    page.fill("#how-corpus", "low\nna\u00efve")
+    expect(page.locator("#error")).to_contain_text("no token for ï (U+00EF) in line 2")
+    page.select_option("#stage-1 select", "ck")
+    expect(page.locator("#error")).to_have_count(0)
+
+
+@pytest.mark.parametrize("corpus", [FILES[2].text, "a" * 4000, HOSTILE * 3])
+def test_how_it_works_fits_a_phone_at_every_step(browser, server, corpus: str):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    page = context.new_page()
+    watch = Watch(page, server)
+    page.goto(server.url)
+    go(page, "how")
+    page.locator(".buffers").wait_for()
+    page.fill("#how-corpus", corpus)
+    size = len(corpus.encode()) - corpus.count("\n")
+    expect(page.locator(".pipeline button").first).to_contain_text(f"{size:,} bytes")
+    page.wait_for_load_state("networkidle")
+    last = int(page.locator(f"{LOOP} input").get_attribute("max"))
+    assert last >= 50
+    for step in sorted({*range(0, last, 7), last}):
+        page.locator(f"{LOOP} input").fill(str(step))
+        wide = page.evaluate("() => document.documentElement.scrollWidth")
+        assert wide <= 390, f"{wide} wide at step {step}"
+    assert "\u202e" not in page.locator("#stage-3").inner_text()
+    assert page.evaluate("() => window.hit") is None
+    context.close()
+    assert watch.faults == []
 
 
 # ---------------------------------------------------------------------------- tokens
@@ -340,7 +602,7 @@ def test_hostile_text_stays_text(page, trained):
     shown = "".join(shown_tokens(page))
     assert "<script>" in shown.replace("·", " ")
     assert "\u202e" not in shown and "\x00" not in shown
-    for view in VIEWS[1:]:
+    for view in VIEWS:
         page.click(f"#views a:has-text('{view.capitalize()}')")
         page.locator(f"main.view-{view}").wait_for()
         page.wait_for_load_state("networkidle")
@@ -513,6 +775,20 @@ def test_the_user_can_train_on_a_corpus(page):
     expect(page.locator(".step-text")).to_contain_text("occurs 6 times")
 
 
+def test_the_user_can_train_with_recipe_ck(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    go(page, "training")
+    page.click(".settings summary")
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    page.select_option(".settings select", "ck-ascii")
+    expect(page.locator(".counts")).to_contain_text("102 in the vocabulary, 0 learned")
+    page.fill("#corpus", "na\u00efve")
+    expect(page.locator("#error")).to_contain_text("use recipe ck")
+    page.select_option(".settings select", "ck")
+    expect(page.locator("#error")).to_have_count(0)
+    expect(page.locator(".counts")).to_contain_text("260 in the vocabulary, 0 learned")
+
+
 def test_the_merge_log_has_counts_and_a_curve(page, trained):
     go(page, "training")
     log = page.locator(".log")
@@ -543,6 +819,31 @@ def test_the_byte_map_counts_and_explains(page):
     expect(page.locator("#b32")).to_have_text("Ġ")
     expect(page.locator(".warning")).to_contain_text("2 bytes")
     expect(page.locator("main")).to_contain_text("218 merges instead of 60")
+
+
+def test_the_bytes_of_large_files_and_folders_are_counted_whole(page, browser, tmp_path: Path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "large.bin").write_bytes(b"ab\xff" * 3_000_000)  # more than two chunks
+    (folder / "small.txt").write_text("a")
+    go(page, "bytes")
+    page.set_input_files("#byte-file", folder / "large.bin")
+    expect(page.locator(".counts")).to_contain_text("9,000,000 bytes of large.bin — 3 of 256")
+    expect(page.locator("#b97")).to_have_attribute("aria-label", re.compile("3,000,000 times"))
+    page.set_input_files("#byte-folder", folder)
+    expect(page.locator(".counts")).to_contain_text("9,000,001 bytes of 2 files")
+    expect(page.locator(".warning")).to_contain_text("3,000,000 bytes")
+    with page.expect_download() as waiting:
+        page.click("#save")
+    waiting.value.save_as(tmp_path / "saved.html")
+    expect(page.locator(".counts")).to_contain_text("9,000,001 bytes of 2 files")
+    context = browser.new_context(offline=True)
+    alone = context.new_page()
+    alone.goto((tmp_path / "saved.html").as_uri())
+    expect(alone.locator(".counts")).to_contain_text("9,000,001 bytes of 2 files")
+    context.close()
+    page.click("button:text-is('English only')")
+    expect(page.locator(".counts")).not_to_contain_text("files")
 
 
 # ---------------------------------------------------------------------------- vocabulary
@@ -692,6 +993,7 @@ def test_a_saved_page_shows_the_same_offline(page, browser, view: str, tmp_path:
     alone.locator(f"main.view-{view}").wait_for()
     expect(alone.locator(".stamp")).to_have_text("saved page")
     picked = {
+        "how": ".buffers",
         "tokens": "#tokens",
         "why": ".parts",
         "training": ".pairs",
@@ -702,6 +1004,9 @@ def test_a_saved_page_shows_the_same_offline(page, browser, view: str, tmp_path:
     expect(alone.locator(picked)).to_have_text(page.locator(picked).text_content())
     assert alone.locator("#error").count() == 0
     assert alone.evaluate("() => window.hit") is None
+    if view == "how":  # can be played
+        alone.click("#stage-3 button[aria-label='To the end']")
+        expect(alone.locator(".loop-text")).to_contain_text("Stopped after 10 merges")
     if view == "training":  # can be stepped through
         alone.click("button[aria-label='One step forward']")
         expect(alone.locator("#corpus-tokens")).to_have_text("83")

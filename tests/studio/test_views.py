@@ -10,7 +10,7 @@ import pytest
 
 import byteweld
 from byteweld.samples import SENTENCES
-from byteweld.studio.examples import CORPORA, SURPRISING_WORDS, TEXTS
+from byteweld.studio.examples import CORPORA, FILES, SURPRISING_WORDS, TEXTS
 from byteweld.studio.views.tokens import _packed
 
 SPECIAL = "<|endoftext|>"
@@ -48,6 +48,147 @@ def test_start_lists_the_open_tokenizers(ask, trained):
 def test_an_unknown_encoding_is_refused_without_the_network(post):
     assert post("/api/open", {"name": "../../etc/passwd"}).status == 400
     assert post("/api/open", {"name": "no-such"}).status == 400
+
+
+# ---------------------------------------------------------------------------- how it works
+
+
+def test_how_shows_every_phase_of_cks_training(ask):
+    a, b, space = 4 + ord("a"), 4 + ord("b"), 4 + ord(" ")
+    answer = ask(
+        "how", corpus="ab ab\nabab\n\naab", merges=2, min_frequency=1, workers=2, recipe="ck"
+    )
+    assert answer["files"] == [["line 1", 5], ["line 2", 4], ["line 4", 3]]
+    assert (answer["bytes"], answer["letters"], answer["size"]) == (12, 256, 262)
+    assert answer["special_tokens"] == {"<|unk|>": 0, "<|bos|>": 1, "<|eos|>": 2, "<|pad|>": 3}
+    assert answer["shards"] == [[0, 1], [1, 3]]
+    assert bytes.fromhex(answer["first"]) == b"ab ab"
+    assert answer["first_ids"] == [260, 261]
+    assert answer["start"] == {
+        "parts": [[a, b, space, a, b], [a, b, a, b], [a, a, b]],
+        "lengths": [5, 4, 3],
+        "total": 12,
+    }
+    first, second = answer["iterations"]
+    assert first["merge"] == {"left": a, "right": b, "new": 260, "pair_count": 5}
+    assert first["local"] == [
+        {"rows": [[a, b, 2], [space, a, 1], [b, space, 1]], "pairs": 3, "winner": 2},
+        {"rows": [[a, b, 3], [a, a, 1], [b, a, 1]], "pairs": 3, "winner": 3},
+    ]
+    assert first["rows"] == [[a, b, 5], [space, a, 1], [a, a, 1], [b, space, 1], [b, a, 1]]
+    assert (first["tied"], first["total_tied"], first["pairs"]) == ([], 0, 5)
+    assert first["after"]["parts"] == [[260, space, 260], [260, 260], [a, 260]]
+    assert second["merge"]["pair_count"] == 1
+    assert (second["tied"], second["total_tied"]) == ([[a, 260]], 3)
+    assert second["after"]["total"] == 6
+    assert answer["stopped"] == "size"
+    assert bytes.fromhex(answer["tokens"]["261"]) == b" ab"
+
+
+def test_how_learns_what_the_engine_learns_from_files_in_order_of_their_names(ask):
+    files = {"b.svg": "<path d='x'/>\n" * 3, "a.svg": "<path/>\n<path/>", "empty": ""}
+    for recipe in ("ck", "ck-ascii"):
+        answer = ask("how", files=files, merges=20, recipe=recipe, workers=7)
+        size = byteweld.RECIPES[recipe].minimum_size + 20
+        documents = iter([files["a.svg"], files["b.svg"]])
+        tok = byteweld.train(documents, vocab_size=size, recipe=recipe)
+        learned = [
+            tuple(step["merge"][part] for part in ("left", "right", "new"))
+            for step in answer["iterations"]
+        ]
+        assert learned == [tuple(merge) for merge in tok.vocab.merge_ids]
+        assert answer["files"] == [["a.svg", 15], ["b.svg", 42]]
+        assert answer["first_ids"] == tok.encode(files["a.svg"])
+
+
+def test_the_example_files_show_what_their_notes_say(ask):
+    learned = []
+    for example in FILES:
+        answer = ask("how", corpus=example.text, recipe=example.recipe, merges=example.merges)
+        new = [str(step["merge"]["new"]) for step in answer["iterations"]]
+        learned.append([bytes.fromhex(answer["tokens"][i]) for i in new])
+    weather, low, drawings = learned
+    assert weather[:3] == [b"he", b"the", b"ther"]
+    assert low[:2] == [b"lo", b"low"]
+    assert low.index(b"es") < low.index(b"est")
+    assert b'<svg viewBox="0 0 24 24"><' in drawings
+    assert answer["letters"] == 98
+
+
+def test_three_ways_to_encode_differ_on_a_word_of_the_files(ask):
+    answer = ask("match")
+    assert (answer["text"], answer["words"]) == (" there", [b" there".hex()])
+    tokens = {int(i): bytes.fromhex(token) for i, token in answer["tokens"].items()}
+    longest = [b" the", b"r", b"e"]
+    assert [tokens[i] for i in answer["hash"]["ids"]] == longest
+    assert [tokens[i] for i in answer["trie"]["ids"]] == longest
+    assert [tokens[i] for i in answer["bpe"]["ids"]] == [b" ", b"ther", b"e"]
+    # " there", " ther", " the"; "re", "r"; "e"
+    assert (answer["hash"]["probes"], answer["hash"]["hashed_bytes"]) == (6, 19)
+    assert (answer["bpe"]["merges"], answer["differs"]) == (3, [0])
+    nodes = answer["trie"]["nodes"]
+    assert nodes[0] == [None, None, None]
+    assert all(parent < n for n, (parent, _, _) in enumerate(nodes) if n)
+    # Every step leads from the node before it, or from the root after a token was taken.
+    before = 0
+    for _, node, taken in answer["trie"]["steps"]:
+        assert node is None or nodes[node][0] == before
+        before = 0 if taken is not None else node
+
+
+def test_abc_is_the_smallest_difference(ask):
+    answer = ask("match", vocabulary="abc")
+    assert (answer["trie"]["ids"], answer["bpe"]["ids"]) == ([257, 99], [97, 256])
+    assert answer["trie"]["steps"][:3] == [[0, 1, None], [1, 5, None], [2, None, 257]]
+
+
+def test_a_text_is_matched_as_the_engine_encodes_it(ask):
+    tok = byteweld.train(iter(["low lower lowest"]), vocab_size=266, recipe="ck")
+    for text in ("low\nlowest na\u00efve \U0001f642", "\x00\u202e", "x"):
+        answer = ask("match", corpus="low lower lowest", merges=6, text=text)
+        assert answer["bpe"]["ids"] == tok.encode(text)
+        assert b"".join(map(bytes.fromhex, answer["pretokens"])) == text.encode()
+    assert ask("match", corpus="\n", text="")["bpe"]["ids"] == []
+
+
+def test_an_empty_text_has_nothing_to_learn(ask):
+    for corpus in ("", "\n\n"):
+        answer = ask("how", corpus=corpus, workers=2)
+        assert (answer["files"], answer["iterations"], answer["first_ids"]) == ([], [], [])
+        assert (answer["stopped"], answer["size"]) == ("no pairs", 260)
+
+
+def test_how_is_bounded_and_says_what_to_do(post):
+    def refusal(path: str, **fields: object) -> tuple[int, str]:
+        response = post(f"/api/{path}", fields)
+        return response.status, response.json["error"]
+
+    status, words = refusal("how", corpus="x" * 20_001)
+    assert (status, words) == (413, "corpus has more than 20,000 bytes; use a part of it")
+    status, words = refusal("how", files={"a": "x" * 15_000, "b": "x" * 15_000})
+    assert status == 413
+    assert "the files have 30,000 bytes; at most 20,000" in words
+    status, words = refusal("how", corpus="x" * 20_000, merges=200)
+    assert status == 413
+    assert words.endswith("use fewer bytes, or 50 merges")
+    for field, value in (("merges", 201), ("workers", 0), ("workers", 9), ("min_frequency", 0)):
+        status, words = refusal("how", **{field: value})
+        assert status == 400 and words.startswith(field)
+    assert refusal("how", recipe="modern")[0] == 400
+    assert refusal("match", text="x" * 121)[0] == 413
+    assert refusal("match", vocabulary="other")[0] == 400
+    status, words = refusal("match", recipe="ck-ascii", text="na\u00efve")
+    assert (status, words[:61]) == (
+        400,
+        "recipe ck-ascii has no token for \u00ef (U+00EF) in the text, only",
+    )
+
+
+def test_a_token_of_thousands_of_bytes_is_shown_in_parts(ask):
+    answer = ask("how", corpus="a" * 8000, merges=12)
+    assert len(answer["iterations"]) == 12
+    assert len(answer["iterations"][0]["after"]["parts"][0]) == 48
+    assert answer["iterations"][0]["after"]["lengths"] == [4000]
 
 
 # ---------------------------------------------------------------------------- tokens
@@ -290,12 +431,36 @@ def test_a_training_equals_the_engines_and_shrinks_the_corpus(ask):
     assert answer["tokens_after"] == sorted(answer["tokens_after"], reverse=True)
 
 
+@pytest.mark.parametrize("recipe", byteweld.RECIPES)
+def test_every_recipe_is_offered_and_trains_as_the_engine_does(ask, recipe):
+    assert recipe in dict(ask("start")["recipes"])
+    corpus = ["low low lower", "newest newest", "the widest"]
+    answer = ask("training", corpus="\n".join(corpus), recipe=recipe, merges=5)
+    size = byteweld.RECIPES[recipe].minimum_size + 5
+    tok = byteweld.train(iter(corpus), vocab_size=size, recipe=recipe)
+    learned = [(m["left"], m["right"], m["new"]) for m in answer["merges"]]
+    assert learned == [tuple(merge) for merge in tok.vocab.merge_ids]
+    assert len(learned) == 5
+
+
+def test_a_character_outside_ascii_is_refused_with_its_line_and_a_way_out(ask, post):
+    refused = post("/api/training", {"corpus": "low\n\nna\u00efve", "recipe": "ck-ascii"})
+    assert refused.status == 400
+    assert refused.json["error"] == (
+        "recipe ck-ascii has no token for ï (U+00EF) in line 3, only for tab, newline, return and "
+        "printable ASCII; remove it, or use recipe ck"
+    )
+    hidden = post("/api/training", {"corpus": "a\x00", "recipe": "ck-ascii"}).json["error"]
+    assert "no token for \\x00 (U+0000) in line 1" in hidden
+    assert ask("training", corpus="na\u00efve", recipe="ck", merges=1)["stopped"] == "min frequency"
+
+
 def test_a_training_is_bounded(post):
     assert post("/api/training", {"corpus": "x" * 50_001}).status == 413
     assert post("/api/training", {"corpus": "low", "merges": 501}).status == 400
     work = {"corpus": "".join(map(chr, range(0x4E00, 0x4E00 + 8000))), "merges": 500}
     assert "too many to show" in post("/api/training", {**work, "recipe": "plain"}).json["error"]
-    assert post("/api/training", {"recipe": "huggingface"}).status == 400
+    assert post("/api/training", {"recipe": "no-such"}).status == 400
 
 
 def test_an_empty_corpus_has_nothing_to_learn(ask):
@@ -356,9 +521,15 @@ def test_bytes_are_counted_in_text_and_in_files(ask):
     assert answer["outside"] == 2
     assert answer["letters"][0x20] == "Ġ"
     assert (answer["base_full"], answer["base_ascii"]) == (260, 102)
-    assert ask("bytes", text_base64="/wD/")["counts"][255] == 2
 
 
-def test_invalid_or_oversized_base64_is_refused(post):
-    assert post("/api/bytes", {"text_base64": "???"}).status == 400
-    assert post("/api/bytes", {"text_base64": "A" * 1_500_000}).status == 413
+def test_counts_of_files_are_of_any_size(ask, post):
+    counts = [0] * 256
+    counts[ord("a")], counts[0xFF] = 5_000_000_000, 7
+    answer = ask("bytes", counts=counts)
+    assert (answer["bytes"], answer["outside"]) == (5_000_000_007, 7)
+    assert answer["counts"] == counts
+    short = post("/api/bytes", {"counts": [1] * 255})
+    assert (short.status, short.json["error"]) == (400, "counts has 255 numbers; expected 256")
+    for wrong in ([0] * 257, [-1] * 256, [2**60] * 256, ["1"] * 256, "1", None):
+        assert post("/api/bytes", {"counts": wrong}).status == 400

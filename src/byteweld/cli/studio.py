@@ -67,8 +67,10 @@ def run(
         )
         for path in tokenizers or ()
     ]
+    # Somebody who names no tokenizer may be new here.
+    session = Session(opened) if opened else Session([_quickstart()], first_view="how")
     with (
-        StudioServer(Session(opened or [_quickstart()]), port) as server,
+        StudioServer(session, port) as server,
         contextlib.ExitStack() as stack,
     ):
         _output.lines([server.url])

@@ -2,10 +2,23 @@
 
 `explain` shows how a text is encoded, `explain_training` how merges are learned, and `merge_tree`
 how a token is built. The results render as JSON, text or HTML. Pre-tokens come from the caller's
-tokenizer.
+tokenizer. `train_in_buffers` is ck's own training method; `match_by_hash`, `match_by_trie` and
+`merge_by_rank` encode in three ways. The studio draws these four.
 """
 
+from byteweld.explanation._buffers import Iteration, shards, train_in_buffers
 from byteweld.explanation._encoding import Explanation, PairRow, PretokenExplanation, Step, explain
+from byteweld.explanation._matching import (
+    HashMatch,
+    RankMatch,
+    TrieMatch,
+    TrieNode,
+    TrieStep,
+    make_trie,
+    match_by_hash,
+    match_by_trie,
+    merge_by_rank,
+)
 from byteweld.explanation._text import MAX_PARTS, MAX_ROWS
 from byteweld.explanation._training import (
     CountRow,
@@ -23,15 +36,27 @@ __all__ = [
     "CountRow",
     "DrawnNode",
     "Explanation",
+    "HashMatch",
+    "Iteration",
     "PairRow",
     "PretokenExplanation",
     "PretokenRow",
+    "RankMatch",
     "Step",
     "TrainingExplanation",
     "TrainingStep",
     "Tree",
     "TreeNode",
+    "TrieMatch",
+    "TrieNode",
+    "TrieStep",
     "explain",
     "explain_training",
+    "make_trie",
+    "match_by_hash",
+    "match_by_trie",
+    "merge_by_rank",
     "merge_tree",
+    "shards",
+    "train_in_buffers",
 ]

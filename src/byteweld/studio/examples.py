@@ -123,15 +123,40 @@ CORPORA: tuple[TinyCorpus, ...] = (
     ),
 )
 
-# They cover training with and without a pattern, and every tie-break rule.
-RECIPE_NAMES = ("plain", "from-scratch", "bpetite", "modern")
+# For the view "How it works", each line a file.
+FILES: tuple[TinyCorpus, ...] = (
+    TinyCorpus(
+        "Weather",
+        "the weather there\nthen they gather\ntogether they weather it\nthe other father",
+        "ck",
+        12,
+        "he, the and ther come first: they are in almost every word. Nothing merges across files.",
+    ),
+    TinyCorpus(
+        "low, newest, widest",
+        "low low lower lowest\nnew newer newest\nslow slower slowest\nwide wider widest",
+        "ck",
+        14,
+        "low is complete after two merges; est needs es first. Most other merges are ties.",
+    ),
+    TinyCorpus(
+        "Drawings (SVG)",
+        '<svg viewBox="0 0 24 24"><path d="M12 2L2 22h20z"/></svg>\n'
+        '<svg viewBox="0 0 24 24"><path d="M4 4h16v16H4z" fill="none"/></svg>\n'
+        '<svg viewBox="0 0 24 24"><path d="M4 12h16" stroke="#222"/></svg>\n'
+        '<svg viewBox="0 0 24 24"><circle cx="12" cy="12" r="8" fill="none"/></svg>',
+        "ck-ascii",
+        40,
+        "Drawings repeat themselves, so a whole opening tag becomes one token. They are pure "
+        "ASCII: 98 byte tokens suffice.",
+    ),
+)
 
 
 def recipes() -> list[tuple[str, str]]:
     """Return the recipes to choose from: name, and a short description."""
     found = []
-    for name in RECIPE_NAMES:
-        recipe = byteweld.RECIPES[name]
+    for name, recipe in byteweld.RECIPES.items():
         known = (known for known, pattern in byteweld.PATTERNS.items() if pattern == recipe.pattern)
         pattern = "no pattern" if recipe.pattern is None else f"pattern {next(known)}"
         ties = recipe.tie_break.replace("-", " ")
@@ -140,5 +165,6 @@ def recipes() -> list[tuple[str, str]]:
             if recipe.min_frequency < 2
             else f", pairs seen at least {recipe.min_frequency} times"
         )
-        found.append((name, f"{name}: {pattern}, ties go to the {ties}{least}"))
+        ascii_only = ", ASCII only" if recipe.alphabet == "ascii" else ""
+        found.append((name, f"{name}: {pattern}, ties go to the {ties}{least}{ascii_only}"))
     return found

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import byteweld
 from byteweld.samples import SENTENCES
-from byteweld.studio.examples import CORPORA, TEXTS, recipes
+from byteweld.studio.examples import CORPORA, FILES, TEXTS, recipes
 from byteweld.studio.request import Fields, Refused
 from byteweld.studio.session import Session
 
@@ -18,12 +18,14 @@ _MAX_NAME = 80
 
 
 def start(session: Session, fields: Fields) -> dict[str, Any]:
-    """Return the open tokenizers, the names of others, and the examples."""
+    """Return the view to open, the open tokenizers, the names of others, and the examples."""
     return {
         "tokenizers": session.summaries(),
         "names": byteweld.list_encoding_names(),
         "examples": [example._asdict() for example in TEXTS],
         "corpora": [corpus._asdict() for corpus in CORPORA],
+        "files": [corpus._asdict() for corpus in FILES],
+        "first_view": session.first_view,
         "recipes": recipes(),
         "sentences": dict(SENTENCES),
     }

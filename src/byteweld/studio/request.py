@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,6 +23,10 @@ class Fields:
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self._fields = fields
 
+    def has(self, name: str) -> bool:
+        """Whether the request has this field."""
+        return name in self._fields
+
     def text(self, name: str, default: str | None = None, limit: int = MAX_TEXT_BYTES) -> str:
         """A string of at most `limit` UTF-8 bytes; lone surrogates become U+FFFD."""
         value = self._get(name, default)
@@ -34,18 +36,6 @@ class Fields:
         if len(value) > limit or len(value.encode("utf-8", "surrogatepass")) > limit:
             raise Refused(413, f"{name} has more than {limit:,} bytes; use a part of it")
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-    def data(self, name: str) -> bytes:
-        """The bytes of a string, or arbitrary bytes given in base64 as `name_base64`."""
-        given = self._fields.get(f"{name}_base64")
-        if given is None:
-            return self.text(name).encode()
-        if not isinstance(given, str) or len(given) > 4 * (MAX_TEXT_BYTES // 3 + 1):
-            raise Refused(413, f"{name} has more than {MAX_TEXT_BYTES:,} bytes; use a part of it")
-        try:
-            return base64.b64decode(given, validate=True)
-        except binascii.Error:
-            raise Refused(400, f"{name}_base64 is not base64") from None
 
     def number(self, name: str, default: int | None, low: int, high: int) -> int:
         """An integer within limits."""

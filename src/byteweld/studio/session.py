@@ -104,10 +104,16 @@ class Opened:
 
 
 class Session:
-    """The open tokenizers, in the order in which they were opened; none is ever closed."""
+    """The open tokenizers, in the order in which they were opened; none is ever closed.
 
-    def __init__(self, tokenizers: Iterable[tuple[str, byteweld.Tokenizer]]) -> None:
+    `first_view` is the view that opens if the address names none.
+    """
+
+    def __init__(
+        self, tokenizers: Iterable[tuple[str, byteweld.Tokenizer]], first_view: str = "tokens"
+    ) -> None:
         self.opened = [Opened(tok, name) for name, tok in tokenizers]
+        self.first_view = first_view
         self._lock = threading.Lock()
 
     def tokenizer(self, fields: Fields) -> Opened:

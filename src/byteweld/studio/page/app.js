@@ -4,6 +4,7 @@ import { ApiError, ask, saved, savePage, takeToken } from "./api.js";
 import { amount, debounced, h, put } from "./dom.js";
 import { openChooser, patternName } from "./chooser.js";
 import { Panel } from "./panel.js";
+import { view as how } from "./how.js";
 import { view as tokens } from "./tokens.js";
 import { view as why } from "./why.js";
 import { view as training } from "./training.js";
@@ -11,9 +12,9 @@ import { view as bytes } from "./bytes.js";
 import { view as vocabulary } from "./vocabulary.js";
 import { view as compare } from "./compare.js";
 
-const VIEWS = { tokens, why, training, bytes, vocabulary, compare };
+const VIEWS = { how, tokens, why, training, bytes, vocabulary, compare };
 const MAX_ADDRESS_TEXT = 2000;
-const NUMBERS = new Set(["tok", "sel", "at", "token", "step", "first"]);
+const NUMBERS = new Set(["tok", "sel", "at", "token", "step", "first", "how_step", "how_walk"]);
 
 const byId = (id) => document.getElementById(id);
 
@@ -49,13 +50,17 @@ class App {
 
   fromAddress() {
     const state = {};
-    for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
+    const given = new URLSearchParams(location.hash.slice(1));
+    for (const [key, value] of given) {
       if (!NUMBERS.has(key)) state[key] = value;
       else if (/^\d{1,10}$/.test(value)) state[key] = Number(value);
     }
-    if (!Object.hasOwn(VIEWS, state.view ?? "")) state.view = "tokens";
+    if (!Object.hasOwn(VIEWS, state.view ?? "")) state.view = this.start.first_view;
     if (!(state.tok in this.start.tokenizers)) delete state.tok;
-    if (state.long && this.state.text !== undefined) state.text = this.state.text;
+    for (const key of given.getAll("long")) {
+      if (this.state[key] !== undefined) state[key] = this.state[key];
+    }
+    delete state.long;
     return state;
   }
 
@@ -63,7 +68,7 @@ class App {
     const shown = new URLSearchParams();
     for (const [key, value] of Object.entries(state)) {
       if (value === undefined || value === null || key === "long") continue;
-      if (typeof value === "string" && value.length > MAX_ADDRESS_TEXT) shown.set("long", key);
+      if (typeof value === "string" && value.length > MAX_ADDRESS_TEXT) shown.append("long", key);
       else shown.set(key, value);
     }
     return `#${shown}`;

@@ -1,10 +1,11 @@
 // Bytes: which byte values text uses, what ASCII-only would save, and GPT-2's letters.
 
-import { ask, MAX_BYTES, saved } from "./api.js";
+import { ask, saved } from "./api.js";
 import { amount, fact, h, number, percent, put, segmented } from "./dom.js";
-import { hexByte } from "./glyphs.js";
+import { fileName, hexByte } from "./glyphs.js";
 
 const NAMES = { 0: "NUL", 9: "TAB", 10: "LF", 13: "CR", 27: "ESC", 32: "space", 127: "DEL" };
+const CHUNK = 1 << 22; // of a file, in bytes
 const STEP = 8; // ratio of counts from one heat level to the next
 const HEATS = ["unused", "cold", "warm", "hot", "very hot"];
 const ROWS = [
@@ -28,7 +29,6 @@ class Bytes {
     this.app = app;
     this.mode = app.state.cells ?? "characters";
     this.picked = app.state.byte ? parseInt(app.state.byte, 16) : null;
-    this.file = null;
     const sentences = Object.values(app.start.sentences).join("\n");
     this.fallback = sentences; // if the user entered no text: many languages use many byte values
     const sources = [
@@ -40,14 +40,20 @@ class Bytes {
         () => app.start.corpora.find((corpus) => corpus.text.includes("<svg"))?.text ?? "",
       ],
     ];
-    this.picker = h("input", {
-      type: "file",
-      id: "byte-file",
-      class: "visually-hidden",
-      tabindex: -1,
-      "aria-hidden": "true",
-      onchange: () => this.read(this.picker.files[0]),
-    });
+    const picker = (id, properties) => {
+      const input = h("input", {
+        type: "file",
+        id,
+        class: "visually-hidden",
+        tabindex: -1,
+        "aria-hidden": "true",
+        onchange: () => this.read(input.files),
+        ...properties,
+      });
+      return input;
+    };
+    const files = picker("byte-file", { multiple: true });
+    const folder = picker("byte-folder", { webkitdirectory: true });
     this.title = h("p", { class: "counts" });
     this.grid = h("div", { class: "heat-box" });
     this.detail = h("div", { class: "byte-detail" });
@@ -67,17 +73,17 @@ class Bytes {
         sources.map(([name, text]) =>
           h("button", {
             type: "button",
-            onclick: () => {
-              this.file = null;
-              app.go({ bytes_text: text() === app.state.text ? undefined : text() }, {
-                redraw: false,
-              });
-              this.count();
-            },
+            onclick: () =>
+              this.choose({
+                bytes_text: text() === app.state.text ? undefined : text(),
+                byte_counts: undefined,
+              }),
           }, name)
         ),
-        h("button", { type: "button", onclick: () => this.picker.click() }, "A file…"),
-        this.picker,
+        h("button", { type: "button", onclick: () => files.click() }, "Files…"),
+        h("button", { type: "button", onclick: () => folder.click() }, "A folder…"),
+        files,
+        folder,
       ),
       this.title,
       h(
@@ -104,29 +110,53 @@ class Bytes {
     root.addEventListener("dragover", (event) => event.preventDefault());
     root.addEventListener("drop", (event) => {
       event.preventDefault();
-      if (!saved) this.read(event.dataTransfer?.files?.[0]);
+      if (!saved) this.read(event.dataTransfer?.files ?? []);
     });
     this.ready = this.count();
   }
 
-  async read(file) {
-    if (!file) return;
-    const bytes = new Uint8Array(await file.slice(0, MAX_BYTES).arrayBuffer());
-    let text = "";
-    for (let at = 0; at < bytes.length; at += 8192) {
-      text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  // Count the bytes of files here, chunk by chunk: they may be of any size.
+  async read(files) {
+    const turn = this.turn = Symbol("turn");
+    const chosen = [...files];
+    const total = chosen.reduce((sum, file) => sum + file.size, 0);
+    const counts = new Array(256).fill(0);
+    let done = 0;
+    for (const file of chosen) {
+      for (let at = 0; at < file.size; at += CHUNK) {
+        let chunk;
+        try {
+          chunk = new Uint8Array(await file.slice(at, at + CHUNK).arrayBuffer());
+        } catch {
+          this.app.showError(
+            `${fileName(file.name)} cannot be read; choose a file, or a folder with the button`,
+          );
+          return;
+        }
+        if (turn !== this.turn || !this.grid.isConnected) return;
+        for (const byte of chunk) counts[byte] += 1;
+        done += chunk.length;
+        if (done < total) put(this.title, `counting: ${percent(done / total)}`);
+      }
     }
-    this.file = { name: file.name, base64: btoa(text), whole: file.size <= MAX_BYTES };
-    this.count();
+    if (!chosen.length) return;
+    const name = chosen.length === 1 ? chosen[0].name : amount(chosen.length, "file");
+    await this.choose({ byte_counts: JSON.stringify({ name, counts }), bytes_text: undefined });
+  }
+
+  choose(changes) {
+    this.turn = null;
+    this.app.go(changes, { redraw: false });
+    return this.count();
   }
 
   async count() {
     await this.app.attempt(async () => {
+      const { byte_counts: counted, bytes_text: chosen, text } = this.app.state;
+      this.files = counted ? JSON.parse(counted) : null;
       this.answer = await ask(
         "bytes",
-        this.file
-          ? { text_base64: this.file.base64 }
-          : { text: this.app.state.bytes_text ?? this.app.state.text ?? this.fallback },
+        this.files ? { counts: this.files.counts } : { text: chosen ?? text ?? this.fallback },
       );
       if (!this.grid.isConnected) return; // another view has been opened
       this.app.clearError();
@@ -152,7 +182,7 @@ class Bytes {
       h(
         "span",
         {},
-        this.file ? ` of ${this.file.name}${this.file.whole ? "" : " (its first megabyte)"}` : "",
+        this.files ? ` of ${fileName(this.files.name)}` : "",
       ),
       h("span", {}, ` — ${number(used)} of 256 values used`),
       h(

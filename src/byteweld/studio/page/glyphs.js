@@ -9,6 +9,7 @@ const HIDDEN = /^[\p{C}\p{Z}]$/u;
 const COMBINING = /^\p{M}/u;
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const TINTS = 10;
+const SHORT = 24; // bytes
 
 export const utf8 = new TextEncoder();
 
@@ -77,6 +78,10 @@ export function pieces(bytes) {
 
 export const visible = (bytes) => pieces(bytes).map(([shown]) => shown).join("");
 
+// A file name without characters that are invisible or act on the page; spaces are spaces.
+export const fileName = (name) =>
+  pieces(utf8.encode(name)).map(([shown]) => (shown === "·" ? " " : shown)).join("");
+
 export const tint = (id) => `c${(id * 7 + 3) % TINTS}`;
 
 // The text of a token as nodes. With `breaks`, real newlines and tabs follow their marks.
@@ -90,14 +95,22 @@ export function glyphs(bytes, breaks = false) {
   return nodes;
 }
 
+// The text of a token as nodes; only the start of a long one.
+export function shortGlyphs(bytes) {
+  return bytes.length > SHORT ? [...glyphs(bytes.slice(0, SHORT)), "…"] : glyphs(bytes);
+}
+
 // A token by itself, in a list or a sentence.
-export function tile(id, bytes, properties = {}) {
+export const tile = (id, bytes, properties) => tileOf(id, glyphs(bytes), properties);
+export const shortTile = (id, bytes, properties) => tileOf(id, shortGlyphs(bytes), properties);
+
+function tileOf(id, nodes, properties = {}) {
   const kind = properties.class ? ` ${properties.class}` : "";
   return h(properties.onclick ? "button" : "span", {
     ...properties,
     ...(properties.onclick ? { type: "button" } : {}),
     class: `tile ${tint(id)}${kind}`,
-  }, glyphs(bytes));
+  }, nodes);
 }
 
 // A token inside a sentence.

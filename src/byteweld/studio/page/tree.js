@@ -9,8 +9,9 @@ const CHARACTER = 9;
 const MARGIN = 12;
 const BOX = 28;
 
-// `tree` has roots, and nodes [id, left, right, rank] with children before parents.
-export function drawTree(box, tree, tokens, title) {
+// `tree` has roots, and nodes [id, left, right, rank] with children before parents. `most` limits
+// how much a large tree shrinks to fit. Returns its camera.
+export function drawTree(box, tree, tokens, title, most = Infinity) {
   const { nodes, roots } = tree;
   const shown = nodes.map(([id]) => shorten(visible(tokens.get(id) ?? new Uint8Array())));
   const { x, y, width, height } = layOut(nodes, roots, shown);
@@ -50,10 +51,11 @@ export function drawTree(box, tree, tokens, title) {
   });
   svg.append(lines, labels);
   put(box, svg);
-  new Camera(svg, box, width, height);
+  return new Camera(svg, box, width, height, most);
 }
 
 const shorten = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
+export const leafWidth = (bytes) => boxWidth(shorten(visible(bytes))) + GAP;
 const boxWidth = (text) => Math.max(30, [...text].length * CHARACTER + 16);
 
 // Leaves in the order of their bytes, parents centered above their children.
@@ -91,9 +93,10 @@ function layOut(nodes, roots, shown) {
   };
 }
 
-class Camera {
-  constructor(svg, box, width, height) {
-    Object.assign(this, { svg, box, width, height });
+export class Camera {
+  // `most` limits how much a large drawing shrinks to fit; the rest is panned.
+  constructor(svg, box, width, height, most = Infinity) {
+    Object.assign(this, { svg, box, width, height, most });
     this.fit();
     svg.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.altKey && document.activeElement !== svg) return; // scroll the page
@@ -141,14 +144,25 @@ class Camera {
 
   // Fit the whole tree, but never enlarge it.
   fit() {
-    const scale = Math.max(
+    const needed = Math.max(
       this.width / Math.max(1, this.box.clientWidth),
       this.height / Math.max(1, this.box.clientHeight),
       1,
     );
+    const scale = Math.min(needed, this.most);
     const wide = this.box.clientWidth * scale, high = this.box.clientHeight * scale;
-    this.view = [(this.width - wide) / 2, Math.min(0, (this.height - high) / 2), wide, high];
+    const left = Math.min((this.width - wide) / 2, needed > scale ? 0 : Infinity);
+    this.view = [left, Math.min(0, (this.height - high) / 2), wide, high];
     this.apply();
+  }
+
+  // Pan if a point is near an edge or outside.
+  reveal(x, y) {
+    const [left, top, wide, high] = this.view;
+    const near = 40;
+    const right = Math.max(0, x + near - left - wide) + Math.min(0, x - near - left);
+    const down = Math.max(0, y + near - top - high) + Math.min(0, y - near - top);
+    this.move(wide < this.width ? right : 0, high < this.height ? down : 0);
   }
 
   zoom(factor, atX = 0.5, atY = 0.5) {

@@ -13,17 +13,19 @@ from byteweld.studio import opening
 from byteweld.studio.request import Fields
 from byteweld.studio.session import Session
 from byteweld.studio.views import bytes as bytes_view
-from byteweld.studio.views import compare, tokens, training, vocabulary, why
+from byteweld.studio.views import compare, how, tokens, training, vocabulary, why
 
 Handler = Callable[[Session, Fields], dict[str, Any]]
 
-VIEWS = ("tokens", "why", "training", "bytes", "vocabulary", "compare")
+VIEWS = ("how", "tokens", "why", "training", "bytes", "vocabulary", "compare")
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {
         "start": opening.start,
         "open": opening.open_named,
         "companion": opening.companion,
+        "how": how.answer,
+        "match": how.match,
         "tokens": tokens.answer,
         "why": why.answer,
         "training": training.answer,

@@ -6,7 +6,8 @@ from typing import Any
 
 import byteweld
 from byteweld.evaluation import tokens_after, training_curve
-from byteweld.studio.examples import CORPORA, RECIPE_NAMES
+from byteweld.studio.corpus import check_alphabet, lines
+from byteweld.studio.examples import CORPORA
 from byteweld.studio.request import Fields, Refused
 from byteweld.studio.session import Session
 
@@ -20,11 +21,12 @@ _MAX_ROWS = 500
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
     """Return every step of training, by the reference, and the corpus sizes, by the engine."""
     text = fields.text("corpus", "", _MAX_CORPUS_BYTES) or CORPORA[0].text
-    recipe = byteweld.RECIPES[fields.choice("recipe", CORPORA[0].recipe, RECIPE_NAMES)]
+    recipe = byteweld.RECIPES[fields.choice("recipe", CORPORA[0].recipe, tuple(byteweld.RECIPES))]
     merges = fields.number("merges", CORPORA[0].merges, 1, _MAX_MERGES)
     # Each line is a document, so that nothing merges across lines even without a pattern.
-    documents = [line for line in text.splitlines() if line]
-    counts = byteweld.count(iter(documents), recipe=recipe)
+    documents = lines(text)
+    check_alphabet(documents, recipe)
+    counts = byteweld.count((line for _, line in documents), recipe=recipe)
     table = dict(counts.items())
     distinct = sum(map(len, table))
     if distinct * merges > _MAX_WORK:
