@@ -270,7 +270,7 @@ def _training_step_lines(
         [
             f"{show(row.left)} {show(row.right)}",
             f"{row.left} {row.right}",
-            str(row.count),
+            f"{row.count:,}",
             "#" * max(1, _BAR * row.count // best),
         ]
         for row in step.rows
@@ -283,8 +283,8 @@ def _training_step_lines(
     if step.total_tied:
         others = ", ".join(f"({show(row.left)}, {show(row.right)})" for row in step.tied)
         more = step.total_tied - len(step.tied)
-        others += f" and {more} more" if more else ""
-        yield f"  tie at {merge.pair_count} with {others}"
+        others += f" and {more:,} more" if more else ""
+        yield f"  tie at {merge.pair_count:,} with {others}"
         yield f"  why: {step.why}"
     if not step.is_in_corpus:
         yield from _example_lines(step, show)
@@ -297,16 +297,16 @@ def _example_lines(step: TrainingStep, show: Show) -> Iterator[str]:
     example = step.example
     start, end = ("" if example.is_start else "... "), ("" if example.is_end else " ...")
     for name, parts in (("before", example.before), ("after", example.after)):
-        yield f"  {name + ':':<8}{example.count} x {start}{' '.join(map(show, parts))}{end}"
+        yield f"  {name + ':':<8}{example.count:,} x {start}{' '.join(map(show, parts))}{end}"
 
 
 def _corpus_lines(rows: Sequence[PretokenRow], total: int, show: Show) -> Iterator[str]:
-    width = max((len(str(row.count)) for row in rows), default=0)
+    width = max((len(f"{row.count:,}") for row in rows), default=0)
     for row in rows:
         rest = row.total_parts - len(row.parts)
-        more = f" ... {rest} more" if rest else ""
+        more = f" ... {rest:,} more" if rest else ""
         parts = " ".join(map(show, row.parts))
-        yield f"  {row.count:>{width}} x {parts}{more}"
+        yield f"  {row.count:>{width},} x {parts}{more}"
     yield from more_line(total - len(rows), "pre-token", indent=2)
 
 
@@ -315,7 +315,7 @@ def _merge_log_lines(merges: Sequence[LearnedMerge], show: Show) -> Iterator[str
     rows = [
         [
             f"rank {rank}",
-            f"count {merge.pair_count}",
+            f"count {merge.pair_count:,}",
             f"({show(merge.left)}, {show(merge.right)})",
             f"-> {merge.new} {show(merge.new)}",
         ]
