@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import re
 import subprocess
 import sys
+import tarfile
+from collections import Counter
 
 import pytest
 
@@ -155,6 +158,25 @@ def test_a_training_without_a_pattern_takes_a_folder_too(run, books):
     assert [row["total_parts"] for row in report["corpus"]] == [2_000_000, 210_000]
     after = [row["total_parts"] for row in report["steps"][0]["corpus"]]
     assert after == [2_000_000 - 400_000, 210_000 - 30_000]
+
+
+def test_the_pictures_of_the_ck_seeds_own_folder(run, shared, tmp_path):
+    with tarfile.open(shared / "ck" / "assets.tar.xz") as archive:
+        archive.extractall(tmp_path / "assets", filter="data")
+    text = run("inspect", "--bytes", "assets").text
+    assert " other than tabs, line ends and 0x20 to 0x7E in 68 of 97 files, " in text
+    line = ("explain", "--train", "assets", "--recipe", "ck", "--vocab-size", "320", "--json")
+    report = json.loads(run(*line).out)
+    assert report["total_pretokens"] == 97
+    assert len(report["steps"]) == 60
+    first, second = report["steps"][0]["pairs"][:2]
+    # Two spaces, then ="; ids follow the four special tokens.
+    assert (first["left"], first["right"]) == (4 + 32, 4 + 32)
+    assert (second["left"], second["right"]) == (4 + ord("="), 4 + ord('"'))
+    drawings = [file.read_bytes() for file in sorted((tmp_path / "assets").rglob("*.svg"))]
+    pairs = Counter(pair for drawing in drawings for pair in itertools.pairwise(drawing))
+    assert report["steps"][0]["total_pairs"] == len(pairs)
+    assert (first["count"], second["count"]) == (pairs[32, 32], pairs[tuple(b'="')])
 
 
 def test_options_for_files_need_a_training_on_files(run):
