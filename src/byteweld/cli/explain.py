@@ -203,7 +203,7 @@ def _document(source: str) -> bytes:
 def _open(
     given: Sequence[str], text: str | None, recipe: byteweld.Recipe, reading: options.Reading
 ) -> Sources:
-    """Open the sources of a training: files and folders, or text, which is not read but taken."""
+    """Open the sources of a training: files and folders to read, or the text itself."""
     files = [
         source for source in given if _is_glob(source) or _input.is_file(source, is_strict=True)
     ]

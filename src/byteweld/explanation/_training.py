@@ -234,7 +234,7 @@ def _explain_step(step: Step, tokens: Mapping[int, bytes], recipe: Recipe) -> Tr
 
 
 def _example_row(example: Example, merge: LearnedMerge) -> ExampleRow:
-    """Undo the merge to see what was there before: the new token has no other origin yet."""
+    """Undo the merge to show what was there before: no other merge has made the token yet."""
     before: list[int] = []
     for part in example.parts:
         before += (merge.left, merge.right) if part == merge.new else (part,)
