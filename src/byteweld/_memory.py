@@ -39,6 +39,8 @@ _MIN_TABLE_BYTES = 4 << 20
 _ALLOCATOR_SHARE = 8
 # Merging does not get faster with more than this.
 _MAX_MERGE_BYTES = 256 << 20
+# Measured: what `explain_training` keeps of a step, with its Python values.
+_STEP_BYTES = 64 << 10
 # Assumed where the process cannot be measured.
 _UNMEASURED_BYTES = 128 << 20
 
@@ -110,7 +112,9 @@ def _trim_heap() -> None:
             trim(0)
 
 
-def training_bytes(distinct: int, distinct_bytes: int, new_ids: int) -> int:
+def training_bytes(
+    distinct: int, distinct_bytes: int, new_ids: int, *, step_by_step: bool = False
+) -> int:
     """Return an upper bound on the memory that training needs, not including the counts.
 
     Measured on prose, random words and random bytes, from 1,000 to 400,000 tokens. The pre-tokens
@@ -118,14 +122,27 @@ def training_bytes(distinct: int, distinct_bytes: int, new_ids: int) -> int:
     to 1 kB, and a rare pair up to 80 bytes; their number grows with the number of tokens.
     """
     text = distinct + distinct_bytes
-    return (8 << 20) + 14 * text + 1024 * new_ids + 80 * min(text, 8 * new_ids)
+    pairs = 8 * new_ids
+    needed = (8 << 20) + 14 * text + 1024 * new_ids
+    if step_by_step:
+        # Every pair of bytes is tracked, and those that each new token forms with all tokens.
+        pairs = 256 * 256 + new_ids * 2 * (256 + new_ids)
+        needed += _STEP_BYTES * new_ids
+    return needed + 80 * min(text, pairs)
 
 
-def check_training(memory: Memory, distinct: int, distinct_bytes: int, new_ids: int) -> None:
+def check_training(
+    memory: Memory,
+    distinct: int,
+    distinct_bytes: int,
+    new_ids: int,
+    *,
+    step_by_step: bool = False,
+) -> None:
     """Raise if training may need more than the budget."""
     budget = parse_memory(memory)
     resident = resident_bytes()
-    needed = resident + training_bytes(distinct, distinct_bytes, new_ids)
+    needed = resident + training_bytes(distinct, distinct_bytes, new_ids, step_by_step=step_by_step)
     if needed > budget:
         raise BudgetError(
             f"training {new_ids} new tokens on {distinct} distinct pre-tokens of {distinct_bytes} "

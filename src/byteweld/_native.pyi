@@ -24,6 +24,7 @@ __all__ = [
     "Table",
     "__version__",
     "canonical_pattern",
+    "count_bytes",
     "decompress",
     "decompress_head",
     "is_compressed",
@@ -34,6 +35,10 @@ __all__ = [
 _Sums = tuple[int, int, int, int]
 
 _Text = str | bytes | bytearray
+
+_PretokenParts = tuple[list[int], int, int]
+_Example = tuple[list[int], bool, bool, int]
+_Step = tuple[list[tuple[int, int, int]], int, int, _Example, list[_PretokenParts]]
 _Engine = Literal["whole", "scanner", "automaton", "backtracking"]
 
 @final
@@ -210,6 +215,9 @@ class Encoder:
         self, text: _Text, limit: int, allowed: _Specials, disallowed: _Specials
     ) -> tuple[int, int, bool]: ...
     def pretokenize(self, text: _Text) -> list[bytes]: ...
+    def longest_match_agreement(
+        self, texts: Sequence[_Text], allowed: _Specials, disallowed: _Specials
+    ) -> tuple[int, int] | None: ...
     def certain_end(self, text: _Text, allowed: _Specials, disallowed: _Specials) -> int: ...
     def decode_bytes(self, ids: Sequence[int] | NDArray[np.uint32]) -> bytes: ...
     def decode(self, ids: Sequence[int] | NDArray[np.uint32], errors: str) -> str: ...
@@ -217,6 +225,16 @@ class Encoder:
     @property
     def engines(self) -> list[_Engine]: ...
 
+def count_bytes(
+    files: Sequence[str | os.PathLike[str]],
+    *,
+    unit: str,
+    separator: bytes | None,
+    field: str,
+    on_error: str,
+    alphabet: bytes,
+    progress: Callable[[int], object] | None,
+) -> tuple[list[int], tuple[str, int | None, int] | None, int, int]: ...
 def is_compressed(head: bytes) -> bool: ...
 def decompress(data: bytes, limit: int) -> bytes: ...
 def decompress_head(data: bytes, size: int) -> bytes: ...
@@ -237,7 +255,12 @@ def train(
     min_frequency: int,
     max_token_bytes: int | None,
     num_threads: int | None,
+    steps: tuple[int, int, int] | None,
     progress: Callable[[list[tuple[int, int, int, int, int]]], object] | None,
 ) -> tuple[
-    list[tuple[int, int, int, int, int]], Literal["size", "no pairs", "min frequency"], int
+    list[tuple[int, int, int, int, int]],
+    Literal["size", "no pairs", "min frequency"],
+    int,
+    float,
+    tuple[list[_PretokenParts], list[_Step]],
 ]: ...

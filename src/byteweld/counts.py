@@ -137,10 +137,15 @@ class Counts:
             for offsets, data, counts in counts_files.batches(self._table, part):
                 yield _split(offsets, data), counts
 
-    def check_training(self, new_ids: int, memory: Memory) -> None:
-        """Raise if training `new_ids` new tokens may exceed the memory budget."""
+    def check_training(self, new_ids: int, memory: Memory, *, step_by_step: bool = False) -> None:
+        """Raise if training `new_ids` new tokens may exceed the memory budget.
+
+        `step_by_step` is for `explain_training`, which records every step.
+        """
         distinct, distinct_bytes, _, _ = self._table.sums()
-        _memory.check_training(memory, distinct, distinct_bytes, index(new_ids))
+        _memory.check_training(
+            memory, distinct, distinct_bytes, index(new_ids), step_by_step=step_by_step
+        )
 
     @staticmethod
     def merge(

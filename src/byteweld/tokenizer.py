@@ -603,6 +603,25 @@ class Tokenizer:
             if self._encoder.encode(token, None, None) != [token_id]
         ]
 
+    def longest_match_agreement(
+        self,
+        texts: Sequence[Text],
+        *,
+        allowed_special: Specials = _NONE,
+        disallowed_special: Specials = "all",
+    ) -> tuple[int, int] | None:
+        """Return for how many pre-tokens longest match gives the same tokens, and out of how many.
+
+        Special tokens are not pre-tokens. None if the vocabulary has tokens so long and so similar
+        that the search would take too many steps.
+
+        >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab"}
+        >>> tok = Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b")])
+        >>> tok.longest_match_agreement(["abc", "abd"])  # a|bc, but ab|c; ab|d
+        (1, 2)
+        """
+        return self._encoder.longest_match_agreement(texts, allowed_special, disallowed_special)
+
     def pretokenize(self, text: Text) -> list[bytes]:
         """Split a text into pre-tokens, as they are encoded."""
         return self._encoder.pretokenize(text)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import itertools
 import json
 import re
 import subprocess
 import sys
+import tarfile
+from collections import Counter
 
 import pytest
 
@@ -92,6 +96,103 @@ def test_a_training_needs_no_package_for_its_pattern():
     code = f"import sys; sys.modules['regex'] = None\nfrom byteweld.cli import main; main({line})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, TRAINING.encode(), b"")
+
+
+@pytest.fixture
+def books(tmp_path):
+    """A folder with a text file of more than two megabytes, JSON lines and a compressed file."""
+    folder = tmp_path / "books"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes(b"low lower " * 200_000)
+    (folder / "b.jsonl").write_bytes(b'{"text": "low low", "n": 1}\n' * 30_000)
+    (folder / "c.txt.gz").write_bytes(gzip.compress(b"lowest " * 30_000))
+    (folder / "d.bin").write_bytes(b"ignored")
+    return folder
+
+
+def test_a_training_on_a_folder_shows_the_pairs_of_the_whole_corpus(run, books):
+    line = ("explain", "--train", "--recipe", "from-scratch", "--vocab-size", "259", "--json")
+    result = run(*line, "books")
+    assert result.code == 0
+    said = result.err.splitlines()
+    assert said[0] == "reading books"
+    assert said[1].startswith("skipped 1 file with other extensions: .bin (1)")
+    assert said[2].startswith("counted 490,002 pre-tokens, ")
+    report = json.loads(result.out)
+    first = report["steps"][0]
+    # (o, w) and (l, o) are in every pre-token but the spaces at the ends of two files.
+    assert first["pairs"][:2] == [
+        {"left": 111, "right": 119, "count": 490_000},
+        {"left": 108, "right": 111, "count": 490_000},
+    ]
+    assert first["total_tied"] == 1
+    assert first["total_pairs"] == 7  # also ( ,l) (w,e) (e,r) (e,s) (s,t)
+    assert [merge["new"] for merge in report["merges"]] == [256, 257, 258]
+
+    # The same from its parts, on any number of threads, within a budget, or from saved counts.
+    parts = ("books/a.txt", "books/b.jsonl", "books/c.txt.gz")
+    assert run(*line, *parts, "--threads", "1").out == result.out
+    assert run(*line, "books", "--memory", "1GB").out == result.out
+    assert run(*line, "books/*", "--ext", ".txt,.jsonl", "--threads", "2").code == 0
+    assert run("count", "books", "--recipe", "from-scratch", "--out", "counts").code == 0
+    assert run(*line, "counts").out == result.out
+
+
+def test_a_training_reads_files_as_train_does(run, books):
+    line = ("explain", "--train", "--recipe", "from-scratch", "--vocab-size", "256", "--json")
+    only = json.loads(run(*line, "books", "--ext", ".jsonl", "--field", "text").out)
+    assert [row["count"] for row in only["corpus"]] == [30_000, 30_000]
+    (books / "e.txt").write_bytes(b"one<|x|>two<|x|>one")
+    split = json.loads(run(*line, "books/e.txt", "--separator", "<|x|>").out)
+    assert [row["count"] for row in split["corpus"]] == [2, 1]
+    result = run(*line, "books", "--field", "txt")
+    assert result.code == 2
+    assert "b.jsonl" in result.err
+
+
+def test_a_training_without_a_pattern_takes_a_folder_too(run, books):
+    line = ("explain", "--train", "--recipe", "ck", "--vocab-size", "262", "--ext", ".txt")
+    result = run(*line, "books", "--json")
+    assert result.code == 0
+    report = json.loads(result.out)
+    assert [row["total_parts"] for row in report["corpus"]] == [2_000_000, 210_000]
+    after = [row["total_parts"] for row in report["steps"][0]["corpus"]]
+    assert after == [2_000_000 - 400_000, 210_000 - 30_000]
+
+
+def test_the_pictures_of_the_ck_seeds_own_folder(run, shared, tmp_path):
+    with tarfile.open(shared / "ck" / "assets.tar.xz") as archive:
+        archive.extractall(tmp_path / "assets", filter="data")
+    text = run("inspect", "--bytes", "assets").text
+    assert " other than tabs, line ends and 0x20 to 0x7E in 68 of 97 files, " in text
+    line = ("explain", "--train", "assets", "--recipe", "ck", "--vocab-size", "320", "--json")
+    report = json.loads(run(*line).out)
+    assert report["total_pretokens"] == 97
+    assert len(report["steps"]) == 60
+    first, second = report["steps"][0]["pairs"][:2]
+    # Two spaces, then ="; ids follow the four special tokens.
+    assert (first["left"], first["right"]) == (4 + 32, 4 + 32)
+    assert (second["left"], second["right"]) == (4 + ord("="), 4 + ord('"'))
+    drawings = [file.read_bytes() for file in sorted((tmp_path / "assets").rglob("*.svg"))]
+    pairs = Counter(pair for drawing in drawings for pair in itertools.pairwise(drawing))
+    assert report["steps"][0]["total_pairs"] == len(pairs)
+    assert (first["count"], second["count"]) == (pairs[32, 32], pairs[tuple(b'="')])
+
+
+def test_options_for_files_need_a_training_on_files(run):
+    assert run("explain", "low", "--threads", "2").err == (
+        "byteweld: --threads, --memory and the reading options need --train\n"
+    )
+    assert run("explain", "--train", "low low", "--lines").err == (
+        "byteweld: the reading options are for files; the SOURCE is text\n"
+    )
+
+
+def test_a_training_that_may_exceed_its_memory_is_refused(run, books):
+    line = ("explain", "--train", "books", "--vocab-size", "1000000", "--memory", "500MB")
+    result = run(*line)
+    assert (result.code, result.out) == (2, b"")
+    assert "the budget is 500MB" in result.err
 
 
 def test_special_tokens_follow_the_rule_of_encode(run, saved, tiny):
@@ -181,8 +282,6 @@ def test_long_inputs_are_refused_with_an_alternative(run, saved):
         "(at most 1,024); use a shorter one, or raise --max-pretoken-bytes\n",
     )
     assert run("explain", "a" * 1100, "--max-pretoken-bytes", "1100", "--json").code == 0
-    result = run("explain", "--train", "-", stdin=b"a" * 100_001)
-    assert result.err.startswith("byteweld: the corpus has 100,001 bytes, too many to show ")
 
 
 def test_a_source_is_a_file_standard_input_or_text(run, saved, tmp_path):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import re
 import struct
+from collections import Counter
 
 import pytest
 
@@ -312,9 +314,68 @@ def test_bytes_that_ascii_only_would_refuse_are_reported(run, tmp_path):
     )
     report = json.loads(run("inspect", "--bytes", "b.md", "--json").out)
     assert report["ascii_only"] == {
-        "fits": False, "bytes_outside": 3, "first_outside": 5, "base_tokens_saved": 158
+        "fits": False,
+        "bytes_outside": 3,
+        "files_outside": 1,
+        "first_outside": 5,
+        "first_outside_file": "b.md",
+        "base_tokens_saved": 158,
     }  # fmt: skip
     assert sum(report["counts"]) == report["bytes"] == 8
+
+
+def test_the_bytes_of_a_folder_are_those_of_its_documents(run, tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes(b"ab " * 500_000)
+    (folder / "b.jsonl").write_bytes('{"text": "é", "n": 7}\n'.encode() * 3)
+    (folder / "c.txt.gz").write_bytes(gzip.compress(b"x\x00y"))
+    (folder / "d.bin").write_bytes(b"ignored")
+    result = run("inspect", "--bytes", "texts", "--json")
+    assert result.err.startswith("skipped 1 file with other extensions: .bin (1)")
+    report = json.loads(result.out)
+    counts = Counter(b"ab " * 500_000 + "é".encode() * 3 + b"x\x00y")
+    assert report["counts"] == [counts[byte] for byte in range(256)]
+    assert (report["file"], report["files"], report["bytes"]) == ("texts", 3, counts.total())
+    assert report["ascii_only"] == {
+        "fits": False,
+        "bytes_outside": 7,
+        "files_outside": 2,
+        "first_outside": None,  # in JSON there is no offset
+        "first_outside_file": "texts/b.jsonl",
+        "base_tokens_saved": 158,
+    }
+    text = run("inspect", "--bytes", "texts").text
+    assert text.startswith("texts: 3 files, 1.5 MB, 8 of 256 byte values used\n")
+    assert text.endswith(
+        "this corpus does not qualify: 7 bytes other than tabs, line ends and 0x20 to 0x7E in 2 of "
+        "3 files, the first of them 0xC3 in texts/b.jsonl\n"
+    )
+    text = run("inspect", "--bytes", "texts", "--ext", ".txt").text
+    assert "in 1 of 2 files, the first of them 0x00 at offset 1 in texts/c.txt.gz\n" in text
+    text = run("inspect", "--bytes", "texts/*.txt").text
+    assert text.endswith(
+        "this file qualifies: every byte is a tab, a line end or in 0x20 to 0x7E\n"
+    )
+    text = run("inspect", "--bytes", "texts/b.jsonl", "--field", "n", "--on-error", "skip").text
+    assert text.startswith("texts/b.jsonl: 0 bytes")
+
+
+def test_separators_are_not_among_the_bytes(run, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a|b|c")
+    for source in (["a.txt"], ["-"]):
+        line = ["inspect", "--bytes", *source, "--separator", "|", "--json"]
+        assert json.loads(run(*line, stdin=b"a|b|c").out)["bytes"] == 3
+
+
+def test_a_corpus_of_bytes_that_is_missing_or_damaged_is_an_error(run, tmp_path):
+    assert run("inspect", "--bytes", "none.txt").err == (
+        "byteweld: none.txt: no such file or folder\n"
+    )
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"x" * 1000)[:-9])
+    result = run("inspect", "--bytes", "a.txt.gz")
+    assert (result.code, result.out) == (2, b"")
+    assert "a.txt.gz" in result.err
 
 
 def test_the_bytes_of_standard_input_are_shown(run):
@@ -333,6 +394,7 @@ tokenizer on 2 files, 2 documents, 34 bytes
   whole words       50.0%
   vocabulary used   14 of 271 tokens, 5.2%
   Rényi efficiency  0.426 (order 2.5; Shannon 0.457)
+  longest match     agrees on 100.0% of 9 pre-tokens
   round trip        every document decodes to its own bytes
 
 by file
@@ -483,15 +545,12 @@ def test_special_tokens_in_a_corpus_become_ids_unless_told_otherwise(run, saved,
 
 
 def test_options_of_a_corpus_need_a_corpus(run, saved):
-    for flags in (
-        *(("--special-text", "text"), ("--plain",)),
-        *(("--lines",), ("--ext", ".txt"), ("--threads", "1")),
-    ):
-        assert run("inspect", "tokenizer.json", *flags) == (
-            2,
-            b"",
-            "byteweld: --special-text, --threads and the reading options need --corpus\n",
-        )
+    for flags in (("--special-text", "text"), ("--plain",), ("--threads", "1")):
+        said = "byteweld: --special-text and --threads need --corpus\n"
+        assert run("inspect", "tokenizer.json", *flags) == (2, b"", said)
+    for flags in (("--lines",), ("--ext", ".txt")):
+        said = "byteweld: the reading options need --corpus or --bytes\n"
+        assert run("inspect", "tokenizer.json", *flags) == (2, b"", said)
 
 
 # ---------------------------------------------------------------------------- pages

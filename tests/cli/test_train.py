@@ -328,7 +328,7 @@ def test_the_json_report_is_complete(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
     result = run("train", "a.txt", "--vocab-size", "258", "--json")
     report = json.loads(result.out)
-    assert report.pop("seconds").keys() == {"count", "merge"}
+    assert report.pop("seconds").keys() == {"count", "layout", "merge", "write"}
     assert report.pop("peak_memory_bytes") > 1_000_000
     assert report == {
         "out": "tokenizer.json",

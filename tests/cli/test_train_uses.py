@@ -288,7 +288,7 @@ def corpus_file(tmp_path):
 
 def _without_times(path):
     report = json.loads(path.read_text())
-    times = ("count_seconds", "merge_seconds", "peak_memory_bytes")
+    times = ("count_seconds", "layout_seconds", "merge_seconds", "peak_memory_bytes")
     return {name: value for name, value in report.items() if name not in times}
 
 

@@ -27,7 +27,11 @@ MORE = 25  # merges
 def facts(tok):
     """Everything that a training did, except times and memory."""
     plain = dataclasses.replace(
-        tok.training, count_seconds=0.0, merge_seconds=0.0, peak_memory_bytes=None
+        tok.training,
+        count_seconds=0.0,
+        layout_seconds=0.0,
+        merge_seconds=0.0,
+        peak_memory_bytes=None,
     )
     return tok.vocab, plain
 

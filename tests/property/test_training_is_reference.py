@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld import RECIPES, Counts, Recipe, UnsupportedError, _native, reference
 from byteweld.errors import ByteweldError
+from byteweld.explanation import MAX_PARTS, MAX_ROWS
 from byteweld.recipes import TieBreak
-from byteweld.reference.train import count_pairs, merge, pick
+from byteweld.reference.train import TrainStep, count_pairs, in_tie_order, merge, pick
 from tests.helpers.strategies import as_bytes, corpora, examples, recipes
 
 TIES = get_args(TieBreak)
@@ -231,12 +232,55 @@ def test_a_sum_of_counts_beyond_64_bits_is_refused():
         Counts({b"ab": 2**64})
 
 
+# ---------------------------------------------------------------------- step by step
+
+
+@examples(300)
+@given(tables, st.sampled_from(TIES), st.sampled_from([0, 2, 3]), st.sampled_from([None, 3, 5]))
+def test_every_explained_step_is_that_of_the_reference(counts, tie_break, fewest, longest):
+    recipe = Recipe(tie_break=tie_break, min_frequency=fewest, max_token_bytes=longest)
+    seen: list[TrainStep] = []
+    expected = reference.train(counts, 276, recipe, seen.append)
+    explained = byteweld.explain_training(counts, 276, recipe)
+    assert (explained.vocab, explained.stopped) == (expected.vocab, expected.stopped)
+    assert explained.merges == expected.merges
+    for step, theirs in zip(explained.steps, seen, strict=True):
+        table = theirs.pair_counts
+        by_count: dict[int, list[tuple[int, int]]] = {}
+        for pair, count in table.items():
+            by_count.setdefault(count, []).append(pair)
+        order = [
+            pair
+            for count in sorted(by_count, reverse=True)
+            for pair in in_tie_order(by_count[count], theirs.tokens, tie_break)
+        ]
+        rows = [(row.left, row.right) for row in step.rows]
+        assert rows == order[:MAX_ROWS]
+        assert [row.count for row in step.rows] == [table[pair] for pair in rows]
+        assert step.total_pairs == len(table)
+        tied = by_count[table[order[0]]]
+        assert step.total_tied == len(tied) - 1
+        assert [(row.left, row.right) for row in step.tied] == order[1 : len(tied)][:MAX_ROWS]
+        left, right, new = step.merge[:3]
+        assert new in step.example.after
+        assert merge(step.example.before, (left, right), new) == step.example.after
+        assert step.example.count == max(
+            count for parts, count in theirs.corpus.items() if new in parts
+        )
+        most = sorted(theirs.corpus.values(), reverse=True)[:MAX_ROWS]
+        assert [row.count for row in step.corpus] == most
+        for row in step.corpus:
+            assert len(row.parts) == min(row.total_parts, MAX_PARTS)
+            if len(row.parts) == row.total_parts:
+                assert theirs.corpus[row.parts] == row.count
+
+
 # ---------------------------------------------------------------------- known merges
 
 
 def learn(counts, tie_break, *, known=(), first_id=256, merges=30, min_frequency=0):
     """Call the engine directly; the id of a byte is its value."""
-    learned, stop, _ = _native.train(
+    learned, stop, *_ = _native.train(
         Counts(counts)._table,
         base_ids=BYTE_IDS,
         first_id=first_id,
@@ -248,6 +292,7 @@ def learn(counts, tie_break, *, known=(), first_id=256, merges=30, min_frequency
         min_frequency=min_frequency,
         max_token_bytes=None,
         num_threads=None,
+        steps=None,
         progress=None,
     )
     return [tuple(merge[:4]) for merge in learned], stop

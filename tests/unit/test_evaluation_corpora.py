@@ -19,6 +19,7 @@ from byteweld.evaluation import words as words_module
 from byteweld.evaluation.corpora import Changed, evaluate_files
 from byteweld.evaluation.probes import probe
 from byteweld.evaluation.words import WordRate, words
+from byteweld.reference.encode import encode_greedy, encode_steps
 from byteweld.samples import SENTENCES
 
 WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*")
@@ -93,6 +94,46 @@ def test_every_figure_equals_that_of_a_plain_computation(tok, files):
     assert (found.changed_documents, found.changed) == (0, ())
 
 
+def test_longest_match_is_compared_pretoken_by_pretoken():
+    vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab", 258: b"<|x|>"}
+    tok = byteweld.Tokenizer.from_merges(
+        vocab, [(b"b", b"c"), (b"a", b"b")], special_tokens=["<|x|>"], pattern="gpt2"
+    )
+    # abc is a|bc, but its longest matches are ab|c. The others agree: ab, ·|ab, ·|bc, ·|ab|d.
+    documents = [b"abc ab bc abd<|x|>abc", b"", b"ab"]
+    found = evaluate_files(tok, [("a.txt", documents[:2]), ("b.txt", documents[2:])])
+    assert found.longest_match == (4, 6)
+    assert found.to_dict()["longest_match"] == {"agreeing": 4, "pretokens": 6, "share": 4 / 6}
+    assert "  longest match     agrees on 66.7% of 6 pre-tokens" in found.lines()
+    assert "66.7%" in str(found.to_html())
+    # As text, the special token is three more pre-tokens, <| x |>, on which both agree.
+    found = evaluate_files(tok, [("a.txt", documents)], disallowed_special=())
+    assert found.longest_match == (7, 9)
+
+
+def test_longest_match_agrees_where_the_reference_says_so(tok, files):
+    documents = [document for _, documents in files for document in documents]
+    pretokens = [p for document in documents for p in tok.pretokenize(document)]
+    same = [
+        encode_greedy(tok.vocab, pretoken) == list(last.parts)
+        for pretoken in pretokens
+        for *_, last in [encode_steps(tok.vocab, pretoken)]
+    ]
+    found = evaluate_files(tok, files).longest_match
+    assert found == (sum(same), len(pretokens))
+    assert 0 < found.agreeing < found.pretokens
+
+
+def test_longest_match_that_takes_too_many_steps_is_not_compared():
+    vocab = {b: bytes([b]) for b in range(256)} | {256: b"a" * 5000 + b"b"}
+    tok = byteweld.Tokenizer.from_merges(vocab, [])
+    found = evaluate_files(tok, [("a.txt", [b"b", b"a" * 20_000, b"b"])])
+    assert found.longest_match is None
+    assert found.to_dict()["longest_match"] is None
+    words = "not compared: the tokens are too long and too similar"
+    assert f"  longest match     {words}" in found.lines()
+
+
 def test_equal_shares_of_the_whole_vocabulary_are_fully_efficient():
     tok = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [], pattern=None)
     found = evaluate_files(tok, [("every byte", [bytes(range(256)) * 3])])
@@ -109,6 +150,8 @@ def test_an_empty_corpus_has_no_rates(tok):
         assert found.total.bytes_per_token is found.efficiency() is None
         assert found.total.words.fertility is found.total.words.whole_share is None
         assert "bytes per token   -" in str(found)
+        assert found.longest_match == (0, 0)
+        assert "longest match     -" in str(found)
         json.dumps(found.to_dict(), allow_nan=False)
         found.to_html()
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byteweld
-from byteweld.explanation import MAX_ROWS, explain, explain_training, merge_tree
+from byteweld.explanation import MAX_PARTS, MAX_ROWS, explain, explain_training, merge_tree
 from byteweld.recipes import RECIPES
 from byteweld.reference import encode, pretokenize, train
+from byteweld.reference.train import count_pairs, merge
 from byteweld.vocab import Vocabulary
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
@@ -445,6 +450,128 @@ def test_the_explained_training_is_the_training(texts, name):
         winner = step.rows[0]
         assert (winner.left, winner.right, winner.count) == (*step.merge[:2], step.merge.pair_count)
     assert str(training)
+
+
+def whole_table(corpus: dict[bytes, int], merges: list[tuple[int, int, int]]) -> Counter:
+    """Count the pairs of a corpus after some merges, by the reference."""
+    ids = {tuple(pretoken): count for pretoken, count in corpus.items()}
+    for left, right, new in merges:
+        ids = {merge(parts, (left, right), new): count for parts, count in ids.items()}
+    return Counter(count_pairs(ids))
+
+
+def test_every_row_of_a_longer_corpus_is_that_of_the_reference(data):
+    documents = [(data / name).read_bytes() for name in ("prose.txt", "code.txt", "many.txt")]
+    counts = byteweld.count(iter(documents), recipe="from-scratch")
+    training = explain_training(counts, 276, "from-scratch", num_threads=2)
+    assert training == explain_training(documents, 276, "from-scratch", num_threads=1)
+    assert training.total_pretokens == len(counts) > 400
+    assert len(training.steps) == 20
+    corpus = dict(counts.items())
+    merges: list[tuple[int, int, int]] = []
+    for step in training.steps:
+        table = whole_table(corpus, merges)
+        best = max(table.values())
+        assert step.total_pairs == len(table)
+        assert step.total_tied == sum(count == best for count in table.values()) - 1
+        assert [row.count for row in step.rows] == sorted(table.values(), reverse=True)[:MAX_ROWS]
+        assert all(table[row.left, row.right] == row.count for row in step.rows)
+        assert (step.merge.left, step.merge.right) == (step.rows[0].left, step.rows[0].right)
+        merges.append(step.merge[:3])
+    top = sorted(corpus.items(), key=lambda item: (-item[1], item[0]))[:MAX_ROWS]
+    assert [row.count for row in training.corpus] == [count for _, count in top]
+    for index, (pretoken, count) in enumerate(top):
+        parts = tuple(pretoken)
+        for step in training.steps:
+            parts = merge(parts, step.merge[:2], step.merge.new)
+            row = step.corpus[index]
+            assert (row.parts, row.total_parts, row.count) == (parts, len(parts), count)
+
+
+def test_an_example_shows_a_merge_that_is_not_in_the_most_frequent_pretokens():
+    frequent = {bytes([letter]): 100 for letter in b"abcdefghijkl"}
+    training = explain_training(frequent | {b"xyzxy": 3, b"wxy": 7, b"vxy": 7}, 257)
+    (step,) = training.steps
+    assert (step.merge.left, step.merge.right, step.merge.pair_count) == (*b"xy", 20)
+    assert not step.is_in_corpus
+    # Of the two most frequent, the one with the smaller tokens before the pair.
+    assert (step.example.before, step.example.after) == ((*b"vxy",), (ord("v"), 256))
+    assert (step.example.is_start, step.example.is_end, step.example.count) == (True, True, 7)
+    lines = training.lines()
+    assert "  before: 7 x v x y" in lines
+    assert "  after:  7 x v xy" in lines
+    assert "for example, 7 ×" in str(training.to_html())
+    assert training.to_dict()["steps"][0]["example"]["after"] == (ord("v"), 256)
+
+
+def test_the_example_of_a_long_pretoken_is_a_window():
+    training = explain_training(["." * 100 + "ab" + "," * 100 + "ab"], 258)
+    step = training.steps[-1]
+    assert len(step.example.after) == MAX_PARTS
+    assert (step.example.is_start, step.example.is_end) == (False, False)
+
+
+def test_a_corpus_without_a_pattern_is_one_long_pretoken(data):
+    text = (data / "prose.txt").read_bytes()
+    training = explain_training([text], 280)
+    expected = train([text], 280, RECIPES["plain"])
+    assert training.vocab == expected.vocab
+    parts = tuple(text)
+    for step, learned in zip(training.steps, expected.merges, strict=True):
+        parts = merge(parts, learned[:2], learned.new)
+        (row,) = step.corpus
+        assert (row.parts, row.total_parts) == (parts[:MAX_PARTS], len(parts))
+
+
+def test_a_memory_budget_that_training_may_exceed_is_refused():
+    with pytest.raises(byteweld.BudgetError, match="the budget is 500MB"):
+        explain_training(["low low lower"], 100_000, memory="500MB")
+    assert explain_training(["low low lower"], 257, memory="500MB").steps
+
+
+def test_counts_made_with_another_pattern_are_refused():
+    counts = byteweld.count(documents=["low lower"], recipe="from-scratch")
+    with pytest.raises(ValueError, match="the counts were made with pattern"):
+        explain_training(counts, 257, "plain")
+
+
+def test_progress_is_the_number_of_merges():
+    seen: list[int] = []
+    text = " ".join(f"{n}" for n in range(2000))
+    training = explain_training([text], 256 + 250, progress=seen.append)
+    assert seen == sorted(seen)
+    assert 0 < seen[-1] <= len(training.steps) == 250
+
+
+# U+1C8A is a letter since Unicode 16, U+A7D2 since 17; the engine's tables are Unicode 16.
+_UNICODE = """
+import sys
+{hide}
+import byteweld
+explained = byteweld.explain_training(["a\u1c8ab a\u1c8ab a\ua7d2b"], 262, "bpetite")
+print(ascii(str(explained)))
+print([bytes(row.parts) for row in explained.corpus])
+"""
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        "",
+        "sys.modules['regex'] = None",  # the import fails
+        "import re; sys.modules['regex'] = re",  # another version: it knows no \\p
+    ],
+)
+def test_the_engine_cuts_whatever_version_of_regex_is_there(hide):
+    done = subprocess.run(
+        [sys.executable, "-c", _UNICODE.format(hide=hide)], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    shown, corpus = done.stdout.splitlines()
+    here = explain_training(["a\u1c8ab a\u1c8ab a\ua7d2b"], 262, "bpetite")
+    assert shown == ascii(str(here))
+    pretokens = ["b", " a", "a\u1c8ab", " a\u1c8ab", "\ua7d2"]
+    assert sorted(ast.literal_eval(corpus)) == sorted(text.encode() for text in pretokens)
 
 
 def test_special_tokens_are_treated_as_in_encode():

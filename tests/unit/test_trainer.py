@@ -84,6 +84,7 @@ def test_training_says_what_it_learned():
     assert training.total_pretokens == training.distinct_pretokens == 2
     assert training.vocab_size == 300
     assert training.count_seconds >= 0 and training.merge_seconds >= 0
+    assert training.layout_seconds > 0
     assert list(training.merge_counts) == sorted(training.merge_counts, reverse=True)
     assert f"learned {training.merges_learned} of 44 merges" in str(training)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 
@@ -93,6 +94,7 @@ def test_without_a_report_training_is_none(tok, tmp_path):
 BROKEN = {
     "merges_learned": [-1, 1.5, True, "1", None, 10**40],
     "count_seconds": [-1, "now", None, True],
+    "layout_seconds": [-1, "now", None, True],
     "stop": ["tired", None, 3],
     "recipe": [None, {"name": 5}, {"color": "red"}, {"min_frequency": "2"}, []],
     "merge_counts": [None, [1], ["1"], {}, 3],
@@ -116,11 +118,20 @@ def test_a_broken_report_is_an_error_and_ignored_by_load(saved, tok, key):
             Training.load(path, tok.vocab)
         assert str(path) in str(caught.value)
         assert byteweld.load(saved).training is None
-    if key in whole:
+    if key in whole and key != "layout_seconds":
         del whole[key]
         path.write_text(json.dumps(whole))
         with pytest.raises(FormatError, match=key):
             Training.load(path, tok.vocab)
+
+
+def test_a_report_of_an_earlier_version_has_no_time_of_the_layout(saved, tok):
+    path = report_path(saved)
+    whole = json.loads(path.read_text())
+    assert whole["layout_seconds"] == tok.training.layout_seconds
+    del whole["layout_seconds"]
+    path.write_text(json.dumps(whole))
+    assert byteweld.load(saved).training == dataclasses.replace(tok.training, layout_seconds=0.0)
 
 
 def test_a_truncated_report_is_refused(saved, tok):

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod byte_counts;
 mod change_detector;
 mod decompress;
 mod error;
@@ -17,6 +18,7 @@ mod memory;
 mod reader;
 mod utf8;
 
+pub use byte_counts::{ByteCounts, Outside};
 pub use decompress::{decompress, decompress_head, is_compressed};
 pub use error::{Error, Result};
 pub use memory::Limits;

@@ -6,7 +6,9 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use byteweld_corpus::{Error, Limits, OnError, Options, ReadStatus, Reader, Unit};
+use byteweld_corpus::{
+    ByteCounts, Error, Limits, OnError, Options, Outside, ReadStatus, Reader, Unit,
+};
 
 fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -232,4 +234,40 @@ fn an_xz_file_with_a_header_that_is_too_short_is_an_error() {
         let read = documents(&path, Unit::File, OnError::Fail);
         assert!(length < 5 || read.is_err(), "{length}");
     }
+}
+
+fn bytes_of(paths: &[PathBuf], unit: Unit, on_error: OnError) -> ByteCounts {
+    let mut alphabet = [false; 256];
+    alphabet[b' '.into()..=b'~'.into()].fill(true);
+    let mut reader = Reader::new(paths.to_vec(), options(unit, on_error));
+    ByteCounts::of(&mut reader, &alphabet).unwrap()
+}
+
+#[test]
+fn the_bytes_of_all_documents_are_counted() {
+    // Longer than a piece, and an odd length.
+    let long: Vec<u8> = (0..1_000_003u32).map(|n| if n % 7 == 0 { b'x' } else { b'y' }).collect();
+    let paths = [
+        file("bytes", "a.txt", &long),
+        file("bytes", "b.jsonl", b"{\"text\": \"xy\"}\n{\"text\": \"\xC3\xA9\"}\n"),
+        file("bytes", "c.txt", b"x\x00x\x00"),
+        file("bytes", "d.txt", b""),
+    ];
+    let found = bytes_of(&paths, Unit::File, OnError::Fail);
+    let mut expected = [0; 256];
+    for byte in long.iter().chain(b"xy\xC3\xA9x\x00x\x00") {
+        expected[usize::from(*byte)] += 1;
+    }
+    assert_eq!(found.counts, expected);
+    assert_eq!(found.files_outside, 2);
+    let outside = Outside { path: paths[1].clone(), offset: None, byte: 0xC3 };
+    assert_eq!(found.first_outside, Some(outside));
+    // Separators and line units: the first is not counted, the second changes nothing.
+    let found = bytes_of(&paths[2..3], separator("x"), OnError::Fail);
+    assert_eq!((found.counts[0], found.counts[usize::from(b'x')]), (2, 0));
+    let outside = Outside { path: paths[2].clone(), offset: Some(1), byte: 0 };
+    assert_eq!(found.first_outside, Some(outside));
+    let lines = bytes_of(&paths[..1], Unit::Line, OnError::Fail);
+    assert_eq!(lines, bytes_of(&paths[..1], Unit::File, OnError::Fail));
+    assert_eq!((lines.first_outside, lines.files_outside), (None, 0));
 }

@@ -1,10 +1,11 @@
 //! `Documents`: reads documents from files, for Python and for counting.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use byteweld_core::counts::{DocumentSource, ReadStatus};
-use byteweld_corpus::{Limits, OnError, Options, Reader, Unit};
+use byteweld_corpus::{ByteCounts, Limits, OnError, Options, Reader, Unit};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -44,6 +45,49 @@ pub(crate) fn decompress_head<'py>(
         Ok(head) => new_bytes(py, &head),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
     }
+}
+
+/// (file, offset, byte)
+type Outside = (OsString, Option<u64>, u8);
+
+/// Counts the byte values of all documents. Returns the 256 counts, the first byte that is not in
+/// `alphabet`, the number of files with such bytes, and the number of skipped documents. `progress`
+/// is called with the bytes read.
+#[pyfunction]
+#[pyo3(signature = (files, *, unit, separator, field, on_error, alphabet, progress))]
+#[expect(clippy::too_many_arguments, reason = "keyword-only in Python")]
+pub(crate) fn count_bytes(
+    py: Python<'_>,
+    files: Vec<PathBuf>,
+    unit: ByName<Unit>,
+    separator: Option<Vec<u8>>,
+    field: String,
+    on_error: ByName<OnError>,
+    alphabet: Vec<u8>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Vec<u64>, Option<Outside>, u64, u64)> {
+    let options = options(unit, separator, field, on_error, Limits::default())?;
+    let mut known = [false; 256];
+    for byte in alphabet {
+        known[usize::from(byte)] = true;
+    }
+    let mut reader = Reader::new(files, options);
+    let consumed = reader.consumed();
+    let signals = Signals::new();
+    let watched = Arc::clone(&signals);
+    reader.set_interrupt(move || {
+        let bytes = consumed.load(std::sync::atomic::Ordering::Relaxed);
+        let report = |py: Python<'_>| match &progress {
+            Some(call) => call.call1(py, (bytes,)).map(drop),
+            None => Ok(()),
+        };
+        watched.go_on(report).is_break()
+    });
+    let found = py
+        .detach(|| ByteCounts::of(&mut reader, &known))
+        .map_err(|error| signals.cause(raise_corpus(py, error)))?;
+    let outside = found.first_outside.map(|at| (at.path.into(), at.offset, at.byte));
+    Ok((found.counts.to_vec(), outside, found.files_outside, reader.skipped()))
 }
 
 /// How to read files. A separator overrides the unit.

@@ -243,6 +243,32 @@ impl Encoder {
         lists::list(py, ends.lengths.len(), ends.iter().map(|piece| bytes_object(py, piece)))
     }
 
+    /// The number of pre-tokens that longest match cuts into the same tokens, and of all pre-tokens;
+    /// `None` if the vocabulary would take too many steps.
+    fn longest_match_agreement(
+        &self,
+        py: Python<'_>,
+        texts: &Bound<'_, PyAny>,
+        allowed: &Bound<'_, PyAny>,
+        disallowed: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<(u64, u64)>> {
+        let engine = self.engine(py)?;
+        let specials = engine.specials(allowed, disallowed)?;
+        let texts = self::texts(texts)?;
+        let bytes = texts.iter().map(|text| text.as_ref().len()).sum();
+        engine.run(py, bytes, |encoder, watch| {
+            let mut sums = (0, 0);
+            for text in &texts {
+                let text = text.as_ref();
+                specials.check(encoder, text, &watch)?;
+                let found = encoder.longest_match_agreement(text, &specials.allowed(), &watch)?;
+                let Some(found) = found else { return Ok(None) };
+                sums = (sums.0 + found.agreeing, sums.1 + found.pretokens);
+            }
+            Ok(Some(sums))
+        })
+    }
+
     /// The offset up to which the ids are final, whatever text follows.
     fn certain_end(
         &self,

@@ -25,7 +25,7 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
-    use super::corpus::{Documents, decompress, decompress_head, is_compressed};
+    use super::corpus::{Documents, count_bytes, decompress, decompress_head, is_compressed};
     #[pymodule_export]
     use super::counts::{CountBuilder, CountLoader, Counts};
     #[pymodule_export]

@@ -1,19 +1,25 @@
-"""The byte heat map of a file, as text, JSON or HTML, and whether --ascii-only suits the file."""
+"""The byte heat map of a corpus, as text, JSON or HTML, and whether --ascii-only suits it."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from byteweld.cli import _input, _output
+from byteweld.cli._documents import check_stdin, has_compressed, say_skipped_files
+from byteweld.cli._options import Reading
+from byteweld.corpus import ByteCounts as Found
+from byteweld.corpus import Outside, open_corpus
+from byteweld.corpus import Reading as CorpusReading
 from byteweld.evaluation import byte_counts
 from byteweld.markup import Html, element, joined, wide
+from byteweld.render import visible_name
 from byteweld.vocab import ASCII_BYTES
 
-_OUTSIDE = re.compile(b"[^" + re.escape(bytes(sorted(ASCII_BYTES))) + b"]")
-_BLOCK_BYTES = 1 << 24
+_ALPHABET = bytes(sorted(ASCII_BYTES))
+_OUTSIDE = re.compile(b"[^" + re.escape(_ALPHABET) + b"]")
 _LEVELS = (".", "░", "▒", "▓", "█")
 _LEVEL_NAMES = ("unused", "cold", "warm", "hot", "very hot")
 _COLORS = (238, 24, 37, 214, 196)
@@ -34,19 +40,28 @@ _ROWS = (
 
 
 class ByteCounts:
-    """How often each byte value occurs in a file."""
+    """How often each byte value occurs in files, folders or globs, or in standard input (`-`)."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, reading: Reading) -> None:
         self.source = source
-        self.counts = [0] * 256
-        self.first_outside: int | None = None  # offset of the first byte that --ascii-only rejects
-        offset = 0
-        for block in _blocks(source):
-            self.counts = [sum(pair) for pair in zip(self.counts, byte_counts(block), strict=True)]
-            if self.first_outside is None and (match := _OUTSIDE.search(block)):
-                self.first_outside = offset + match.start()
-                self.byte_outside = match[0][0]
-            offset += len(block)
+        self.files = 1
+        check_stdin([source], reading)
+        if source == _input.STDIN:
+            self._found = _count_stdin(reading)
+            return
+        corpus = open_corpus(source, CorpusReading.of(reading.options()))
+        self.files = len(corpus.files)
+        with _output.progress(
+            "counting", corpus.total_bytes, "bytes", is_compressed=has_compressed(corpus)
+        ) as advance:
+            self._found = corpus.count_bytes(_ALPHABET, advance)
+        say_skipped_files(Counter(corpus.skipped_files))
+        if self._found.skipped_documents:
+            _output.say(f"skipped {_output.amount(self._found.skipped_documents, 'document')}")
+
+    @property
+    def counts(self) -> list[int]:
+        return self._found.counts
 
     @property
     def total(self) -> int:
@@ -62,22 +77,27 @@ class ByteCounts:
         return self.total - sum(self.counts[byte] for byte in ASCII_BYTES)
 
     def to_dict(self) -> dict[str, Any]:
+        first = self._found.first_outside
         return {
             "file": self.source,
+            "files": self.files,
+            "skipped_documents": self._found.skipped_documents,
             "bytes": self.total,
             "counts": self.counts,
             "distinct": self.distinct,
             "ascii_only": {
                 "fits": self.outside == 0,
                 "bytes_outside": self.outside,
-                "first_outside": self.first_outside,
+                "files_outside": self._found.files_outside,
+                "first_outside": None if first is None else first.offset,
+                "first_outside_file": None if first is None else first.file,
                 "base_tokens_saved": 256 - len(ASCII_BYTES),
             },
         }
 
     def lines(self) -> Iterator[str]:
-        """The heat map, and whether --ascii-only suits the file, as text."""
-        yield f"{self.source}: {self._summary()}"
+        """The heat map, and whether --ascii-only suits the corpus, as text."""
+        yield f"{visible_name(self.source)}: {self._summary()}"
         yield ""
         yield "       " + " ".join(f"_{n:X}" for n in range(16))
         for row in range(16):
@@ -121,7 +141,8 @@ class ByteCounts:
         )
 
     def _summary(self) -> str:
-        return f"{_output.size(self.total)}, {self.distinct} of 256 byte values used"
+        files = f"{_output.amount(self.files, 'file')}, " if self.files > 1 else ""
+        return f"{files}{_output.size(self.total)}, {self.distinct} of 256 byte values used"
 
     def _level(self, count: int) -> int:
         if count == 0:
@@ -135,14 +156,21 @@ class ByteCounts:
             f"--ascii-only starts from {base} base tokens instead of 256, which leaves "
             f"{256 - base} more for merges"
         )
-        if self.first_outside is None:
-            yield "this file qualifies: every byte is a tab, a line end or in 0x20 to 0x7E"
-        else:
-            yield (
-                f"this file does not qualify: {_output.amount(self.outside, 'byte')} other than "
-                f"tabs, line ends and 0x20 to 0x7E, the first of them 0x{self.byte_outside:02X} "
-                f"at offset {self.first_outside:,}"
-            )
+        first = self._found.first_outside
+        what = "this file" if self.files == 1 else "this corpus"
+        if first is None:
+            yield f"{what} qualifies: every byte is a tab, a line end or in 0x20 to 0x7E"
+            return
+        where = "" if first.offset is None else f" at offset {first.offset:,}"
+        in_files = ""
+        if self.files > 1:
+            where += f" in {visible_name(first.file)}"
+            in_files = f" in {self._found.files_outside:,} of {self.files:,} files"
+        yield (
+            f"{what} does not qualify: {_output.amount(self.outside, 'byte')} other than "
+            f"tabs, line ends and 0x20 to 0x7E{in_files}, the first of them "
+            f"0x{first.byte:02X}{where}"
+        )
 
 
 def _compact(count: int) -> str:
@@ -153,13 +181,17 @@ def _compact(count: int) -> str:
     return str(count) if count else "·"
 
 
-def _blocks(source: str) -> Iterator[bytes]:
-    if source == _input.STDIN:
-        yield _input.read(source)
-        return
-    with Path(source).open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            yield block
+def _count_stdin(reading: Reading) -> Found:
+    counts = [0] * 256
+    first: Outside | None = None
+    offset = 0
+    for block in _input.blocks(separator=reading.separator):
+        counts = [sum(pair) for pair in zip(counts, byte_counts(block), strict=True)]
+        if first is None and (match := _OUTSIDE.search(block)):
+            at = None if reading.separator is not None else offset + match.start()
+            first = Outside(_input.STDIN, at, match[0][0])
+        offset += len(block)
+    return Found(counts, first, int(first is not None), 0)
 
 
 def _cell(level: int) -> str:

@@ -99,6 +99,16 @@ def stdin_documents(*, lines: bool, separator: str | None) -> Iterator[bytes]:
     yield from _documents(_output.stdin(), lines=lines, separator=separator)
 
 
+def blocks(*, separator: str | None) -> Iterator[bytes]:
+    """Read standard input block by block or, if there is a separator, document by document."""
+    stream = _output.stdin()
+    if separator is not None:
+        yield from _documents(stream, lines=False, separator=separator)
+        return
+    while block := stream.read(_BLOCK_BYTES):
+        yield block
+
+
 def split(content: bytes, *, lines: bool, separator: str | None) -> Iterator[bytes]:
     """Split text given as an argument, in the same way as standard input."""
     yield from _documents(io.BytesIO(content), lines=lines, separator=separator)

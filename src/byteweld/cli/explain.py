@@ -1,41 +1,44 @@
-"""`byteweld explain`: shows every step of encoding text, or of training on a tiny corpus."""
+"""`byteweld explain`: shows every step of encoding text, or of training on a corpus."""
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import byteweld
-from byteweld.cli import _errors, _input, _output
+from byteweld.cli import _corpus, _errors, _input, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._page import Shown
+from byteweld.sources import Sources
 
 EXAMPLES = """
 byteweld explain --tokenizer tokenizer.json 'lowest of all'
 byteweld explain --train 'low low low low low lower lower' --recipe from-scratch
 byteweld explain --tokenizer tokenizer.json --text 'lowest of all' --html why.html
 byteweld explain --train --vocab-size 262 notes.txt
+byteweld explain --train --recipe modern books/ --memory 2GB --html merges.html
 byteweld explain --train --pattern gpt2 --special '<|x|>' 'she eats<|x|>he eats' --json
 """
 
-# The reference implementation recounts every pair at every step, which suits only small inputs.
-_MAX_CORPUS_BYTES = 100_000
 _MAX_PRETOKEN_BYTES = 1024
 _MERGES = 8
 
-Sources = Annotated[
+SourceNames = Annotated[
     list[str] | None,
     Argument(
         metavar="SOURCE...",
-        help="Files, or - for standard input (the default). A SOURCE that is not a file "
-        "is taken as text, unless it looks like a path.",
+        help="Files, or - for standard input (the default); with --train, also folders, globs and "
+        "saved counts. A SOURCE that is not a file is taken as text, unless it looks like a path.",
     ),
 ]
 Train = Annotated[
     bool,
     Option(
-        "--train", help="Explain how training on the text works instead; each SOURCE is a document."
+        "--train",
+        help="Explain how training on a corpus of any size works instead; files are read as by "
+        "`byteweld train`, and each text is a document.",
     ),
 ]
 VocabSize = Annotated[
@@ -101,7 +104,7 @@ MaxPretokenBytes = Annotated[
 
 
 def run(
-    source: Sources = None,
+    source: SourceNames = None,
     text: options.Text = None,
     train: Train = False,
     specials: options.SpecialsOrFail = options.SpecialsOrFail(),
@@ -116,6 +119,9 @@ def run(
     no_special: options.NoSpecial = False,
     recipe: RecipeName = None,
     vocab_size: VocabSize = None,
+    reading: options.Reading = options.Reading(),
+    threads: options.Threads = None,
+    memory: options.Memory = None,
 ) -> None:
     """Show step by step how text becomes tokens, or how training finds merges.
 
@@ -147,14 +153,14 @@ def run(
             specials_file=None,
             ascii_only=False,
         )
-        files = [source for source in sources if _input.is_file(source, is_strict=True)]
-        if files and len(files) < len(sources):
-            missing = next(source for source in sources if source not in files)
-            raise _errors.UsageError(f"{missing}: no such file; pass either files or text")
-        explained = _explain_training(_documents(sources, text), chosen, vocab_size)
+        explained = _explain_training(
+            _open(sources, text, chosen, reading), chosen, vocab_size, threads, memory
+        )
     else:
         if recipe is not None or vocab_size is not None:
             raise _errors.UsageError("--recipe and --vocab-size need --train")
+        if threads or memory or reading != options.Reading():
+            raise _errors.UsageError("--threads, --memory and the reading options need --train")
         if len(sources) > 1:
             raise _errors.UsageError(
                 "explain takes one SOURCE; put text that contains spaces in quotes"
@@ -194,18 +200,52 @@ def _document(source: str) -> bytes:
     return _input.read(source)
 
 
+def _open(
+    given: Sequence[str], text: str | None, recipe: byteweld.Recipe, reading: options.Reading
+) -> Sources:
+    """Open the sources of a training: files and folders to read, or the text itself."""
+    files = [
+        source for source in given if _is_glob(source) or _input.is_file(source, is_strict=True)
+    ]
+    if files and len(files) < len(given):
+        missing = next(source for source in given if source not in files)
+        raise _errors.UsageError(f"{missing}: no such file; pass either files or text")
+    if not files:
+        if reading != options.Reading():
+            raise _errors.UsageError("the reading options are for files; the SOURCE is text")
+        return Sources(documents=_documents(given, text))
+    for source in files:
+        if source != _input.STDIN:
+            _output.say(f"reading {source}")
+    return _corpus.open_all(files, recipe, reading)
+
+
+def _is_glob(source: str) -> bool:
+    """Whether a source is a glob that matches something, rather than text with an asterisk."""
+    return len(source.split()) == 1 and glob.has_magic(source) and bool(glob.glob(source))  # noqa: PTH207
+
+
 def _explain_training(
-    documents: list[bytes], recipe: byteweld.Recipe, vocab_size: int | None
+    sources: Sources,
+    recipe: byteweld.Recipe,
+    vocab_size: int | None,
+    threads: int | None,
+    memory: str | None,
 ) -> Any:
     if vocab_size is None:
         vocab_size = recipe.minimum_size + _MERGES
     options.check_size(vocab_size, recipe)
-    size = sum(map(len, documents))
-    if size > _MAX_CORPUS_BYTES:
-        raise _errors.UsageError(
-            f"the corpus has {size:,} bytes, too many to show every step of training "
-            f"(at most {_MAX_CORPUS_BYTES:,}); use a part of it, or run `byteweld train`"
+    with _corpus.Bars(sources) as bars:
+        counted = sources.count(recipe, num_threads=threads, memory=memory, progress=bars.count)
+        bars.close()
+        if (counted.files or 0) > 1 or counted.tables:
+            _output.say(_corpus.count_sentence(counted, is_compressed=bars.is_compressed))
+        planned = vocab_size - recipe.minimum_size
+        return byteweld.explain_training(
+            counted.counts,
+            vocab_size,
+            recipe,
+            num_threads=threads,
+            memory=memory,
+            progress=lambda merges: bars.show("merging", merges, planned, "merges"),
         )
-    # The engine splits the text: for a pattern, the reference would need the package `regex`.
-    counts = byteweld.count(iter(documents), recipe=recipe)
-    return byteweld.explain_training(dict(counts.items()), vocab_size, recipe)

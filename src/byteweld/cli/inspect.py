@@ -1,4 +1,4 @@
-"""`byteweld inspect`: shows a tokenizer, measures it on a corpus, or shows the bytes of a file."""
+"""`byteweld inspect`: shows a tokenizer, measures it on a corpus, or shows a corpus's bytes."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ byteweld inspect cl100k.tiktoken --pattern cl100k --no-special --json
 byteweld inspect tokenizer.json --corpus books/ --corpus code/ --ext .txt,.py
 byteweld inspect tokenizer.json --corpus books/ --special-text text --html report.html
 byteweld inspect --bytes drawing.svg
+byteweld inspect --bytes drawings/ --ext .svg
 """
 
 _ALL = "all"
@@ -51,9 +52,9 @@ Bytes = Annotated[
     str | None,
     Option(
         "--bytes",
-        metavar="FILE",
-        help="Show which byte values a file uses, and whether `train --ascii-only` would accept "
-        "it. Takes no TOKENIZER.",
+        metavar="SOURCE",
+        help="Show which byte values a file, folder or glob uses (- for standard input), and "
+        "whether `train --ascii-only` would accept it. Takes no TOKENIZER.",
     ),
 ]
 Corpus = Annotated[
@@ -92,12 +93,14 @@ def run(
     if sum(asked is not None for asked in (merges, tree, bytes_of, corpus)) > 1:
         raise _errors.UsageError("inspect takes one of --merges, --tree, --bytes and --corpus")
     if tokenizer is None and bytes_of is None:
-        raise _errors.UsageError("inspect needs a TOKENIZER, or --bytes FILE")
-    if corpus is None and (any(specials) or threads or reading != options.Reading()):
-        raise _errors.UsageError("--special-text, --threads and the reading options need --corpus")
+        raise _errors.UsageError("inspect needs a TOKENIZER, or --bytes SOURCE")
+    if corpus is None and (any(specials) or threads):
+        raise _errors.UsageError("--special-text and --threads need --corpus")
+    if corpus is None and bytes_of is None and reading != options.Reading():
+        raise _errors.UsageError("the reading options need --corpus or --bytes")
     shown = Shown(html, json=json, force=force)
     if bytes_of is not None:
-        found = _bytes.ByteCounts(bytes_of)
+        found = _bytes.ByteCounts(bytes_of, reading)
         shown.show(f"Bytes of {bytes_of}", lines=found.lines, value=found.to_dict, page=found.page)
         return
     assert tokenizer is not None  # checked above

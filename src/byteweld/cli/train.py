@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -243,16 +243,18 @@ def run(
         counted = result.counted
         tok = byteweld.Tokenizer._trained(result.vocab, result.training)
         made = [_cut(tok, size, counted.counts, threads) for size in plan]
+        writing_started = time.perf_counter()
         with _output.progress("writing", len(files), "files") as advance:
             _targets.save_all(
                 ((m.tok, m.size.targets) for m in made), files=files, force=writing.force
             )
             advance(len(files))
+        seconds = _seconds(result.training, time.perf_counter() - writing_started)
     if checkpoint is not None:
         remove_checkpoint(checkpoint)
-    _conclude(made, counted, time.perf_counter() - started)
+    _conclude(made, counted, seconds, time.perf_counter() - started)
     if json:
-        _output.report(_report(made, counted))
+        _output.report(_report(made, counted, seconds))
 
 
 # ---------------------------------------------------------------------------- before the work
@@ -406,7 +408,19 @@ def _cut(
 # ---------------------------------------------------------------------------- after the work
 
 
-def _conclude(made: list[_Made], counted: Counted, elapsed: float) -> None:
+def _seconds(training: byteweld.Training, write: float) -> dict[str, float]:
+    """Return the time of each phase."""
+    return {
+        "count": training.count_seconds,
+        "layout": training.layout_seconds,
+        "merge": training.merge_seconds,
+        "write": write,
+    }
+
+
+def _conclude(
+    made: list[_Made], counted: Counted, seconds: Mapping[str, float], elapsed: float
+) -> None:
     largest = max(made, key=lambda one: one.size.vocab_size)
     training, vocab = largest.training, largest.tok.vocab
     if training.stop == "size":
@@ -422,7 +436,8 @@ def _conclude(made: list[_Made], counted: Counted, elapsed: float) -> None:
     pace = f", {_output.size(round(counted.file_bytes / elapsed))}/s" if counted.file_bytes else ""
     memory = training.peak_memory_bytes
     peak = "" if memory is None else f", peak memory {_output.size(memory)}"
-    _output.say(f"total {_output.seconds(elapsed)}{pace}{peak}")
+    phases = ", ".join(f"{name} {_output.seconds(spent)}" for name, spent in seconds.items())
+    _output.say(f"total {_output.seconds(elapsed)} ({phases}){pace}{peak}")
     if len(made) > 1:
         _say_table(made)
     how = ""
@@ -444,7 +459,7 @@ def _say_table(made: list[_Made]) -> None:
         _output.say(f"  {one.size.label:>{width}}  {len(one.tok):>9,}  {merges:>9,}  {rate:>15}")
 
 
-def _report(made: list[_Made], counted: Counted) -> dict[str, Any]:
+def _report(made: list[_Made], counted: Counted, seconds: Mapping[str, float]) -> dict[str, Any]:
     training = made[0].training
     common = {
         "recipe": training.recipe.name,
@@ -456,7 +471,7 @@ def _report(made: list[_Made], counted: Counted) -> dict[str, Any]:
             "skipped_documents": counted.counts.skipped_documents,
             "pruned_pretokens": training.pruned_pretokens,
         },
-        "seconds": {"count": counted.seconds, "merge": training.merge_seconds},
+        "seconds": dict(seconds),
         "peak_memory_bytes": training.peak_memory_bytes,
     }
     results = [_result(one) for one in made]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
-from byteweld._native import Documents
+from byteweld._native import Documents, count_bytes
 from byteweld.corpus._files import (
     DICTIONARY_SUFFIXES,
     FOLDER_EXTENSIONS,
@@ -29,8 +29,10 @@ from byteweld.errors import CorpusError, check_text
 
 __all__ = [
     "FOLDER_EXTENSIONS",
+    "ByteCounts",
     "Corpus",
     "OnError",
+    "Outside",
     "Reading",
     "ReadingOptions",
     "Source",
@@ -97,6 +99,26 @@ class Reading:
         return cls(**defaults | given)
 
 
+class Outside(NamedTuple):
+    """A byte that is not in an alphabet, its file, and its offset in it.
+
+    The offset is None in JSON lines and replaced text, whose bytes are not those of the file.
+    """
+
+    file: str
+    offset: int | None
+    byte: int
+
+
+class ByteCounts(NamedTuple):
+    """How often each of the 256 byte values occurs, and which are not in an alphabet."""
+
+    counts: list[int]
+    first_outside: Outside | None
+    files_outside: int  # with such bytes
+    skipped_documents: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
     """Files, and how to read documents from them."""
@@ -136,6 +158,20 @@ class Corpus:
         """Yield each file's name and its documents."""
         for file in self.files:
             yield str(file), dataclasses.replace(self, files=(file,)).documents()
+
+    def count_bytes(
+        self, alphabet: bytes = b"", progress: Callable[[int], object] | None = None
+    ) -> ByteCounts:
+        """Count the byte values of all documents; find those that are not in `alphabet`.
+
+        Nothing is held in memory but a block and, of JSON lines, a record. `progress` is called
+        with the bytes read.
+        """
+        counts, outside, files, skipped = count_bytes(
+            self.files, **self.engine_arguments(), alphabet=alphabet, progress=progress
+        )
+        first = None if outside is None else Outside(*outside)
+        return ByteCounts(counts, first, files, skipped)
 
     def engine_arguments(self) -> dict[str, Any]:
         """Return the reading as arguments of the engine."""

@@ -33,6 +33,10 @@ def _figures(found: Evaluation) -> Html:
         (text.percent(total.words.whole_share), "of words are a single token"),
         (text.percent(found.used / len(found.tokens)), "of the vocabulary is used"),
         (decimal(found.efficiency(), 3), "Rényi efficiency"),
+        (
+            text.percent(None if found.longest_match is None else found.longest_match.share),
+            "of pre-tokens: longest match agrees",
+        ),
     ]
     is_same = found.changed_documents == 0
     return joined(

@@ -90,8 +90,19 @@ def facts(found: Evaluation) -> list[tuple[str, str]]:
         ("whole words", percent(total.words.whole_share)),
         ("vocabulary used", used),
         ("Rényi efficiency", efficiency),
+        ("longest match", longest_match_words(found)),
         ("round trip", round_trip_words(found)),
     ]
+
+
+def longest_match_words(found: Evaluation) -> str:
+    """Say how often greedy longest match gives the same tokens."""
+    match = found.longest_match
+    if match is None:
+        return "not compared: the tokens are too long and too similar"
+    if match.share is None:
+        return "-"
+    return f"agrees on {percent(match.share)} of {amount(match.pretokens, 'pre-token')}"
 
 
 def round_trip_words(found: Evaluation) -> str:

@@ -6,6 +6,7 @@ Documents are encoded in batches, and only one batch is in memory. Pure: nothing
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
@@ -83,6 +84,11 @@ class CorpusEncoder:
         except SpecialTokenError as error:
             raise SpecialTokenError(f"{source}: {error}") from None
 
+    def agreement(self, documents: Sequence[bytes]) -> LongestMatch | None:
+        """Compare the encoding with longest match, pre-token by pre-token."""
+        found = self.tok.longest_match_agreement(documents, **self._specials)
+        return None if found is None else LongestMatch(*found)
+
     def ends(self, document: bytes, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the byte offset at which each token of a document ends."""
         if self._lengths is not None:
@@ -124,6 +130,18 @@ class FileRate(NamedTuple):
         return self.bytes / self.tokens if self.tokens else None
 
 
+class LongestMatch(NamedTuple):
+    """On how many pre-tokens greedy longest match gives the same tokens, and of how many."""
+
+    agreeing: int = 0
+    pretokens: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """The share of pre-tokens on which it agrees; None if there are none."""
+        return self.agreeing / self.pretokens if self.pretokens else None
+
+
 class Changed(NamedTuple):
     """A document that decoding does not restore: its file, and its number in the file, from 1."""
 
@@ -143,6 +161,7 @@ class Evaluation(Displayable):
     counts: NDArray[np.int64]  # by id
     changed_documents: int
     changed: tuple[Changed, ...]  # the first few of them
+    longest_match: LongestMatch | None  # None if it takes too many steps to tell
     probes: Probes
 
     @cached_property
@@ -230,6 +249,9 @@ class Evaluation(Displayable):
                 "changed": self.changed_documents,
                 "first_changed": [changed._asdict() for changed in self.changed],
             },
+            "longest_match": None
+            if self.longest_match is None
+            else {**self.longest_match._asdict(), "share": self.longest_match.share},
             "digits": {
                 "whole_numbers": [found._asdict() for found in probes.whole_numbers],
                 "numbers": {cut.name: [t.hex() for t in cut.tokens] for cut in probes.numbers},
@@ -304,6 +326,7 @@ def evaluate_files(
         counts=sums.counts,
         changed_documents=sums.changed_documents,
         changed=tuple(sums.changed),
+        longest_match=sums.longest_match,
         probes=probe(tok),
     )
 
@@ -318,6 +341,7 @@ class _Sums:
         self.scripts: dict[str, WordRate] = {}
         self.changed_documents = 0
         self.changed: list[Changed] = []
+        self.longest_match: LongestMatch | None = LongestMatch()
 
     def add_file(self, name: str, documents: Iterable[bytes]) -> FileRate:
         """Add one file."""
@@ -327,6 +351,7 @@ class _Sums:
             ids, starts = self._encoder.encode(name, batch)
             self.counts += np.bincount(ids, minlength=len(self.counts))
             tokens += len(ids)
+            self._compare_with_longest_match(batch)
             for document, start, end in zip(batch, starts, starts[1:], strict=False):
                 number += 1
                 self._check_round_trip(Changed(name, number), document, ids[start:end])
@@ -338,6 +363,14 @@ class _Sums:
         for script, rate in by_script.items():
             self.scripts[script] = self.scripts.get(script, WordRate()) + rate
         return FileRate(name, number, size, tokens, total_rate(by_script))
+
+    def _compare_with_longest_match(self, documents: Sequence[bytes]) -> None:
+        if self.longest_match is None:
+            return
+        found = self._encoder.agreement(documents)
+        if found is not None:
+            found = LongestMatch(*map(operator.add, self.longest_match, found))
+        self.longest_match = found
 
     def _check_round_trip(self, which: Changed, document: bytes, ids: NDArray[np.uint32]) -> None:
         if self._encoder.tok.decode_bytes(ids) == document:

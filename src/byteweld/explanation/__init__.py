@@ -1,9 +1,10 @@
-"""Explain encoding and training step by step, with the reference implementation.
+"""Explain encoding and training step by step.
 
 `explain` shows how a text is encoded, `explain_training` how merges are learned, and `merge_tree`
-how a token is built. The results render as JSON, text or HTML. Pre-tokens come from the caller's
-tokenizer. `train_in_buffers` is ck's own training method; `match_by_hash`, `match_by_trie` and
-`merge_by_rank` encode in three ways. The studio draws these four.
+how a token is built. The results render as JSON, text or HTML. Encoding and trees are shown with
+the reference, on pre-tokens from the caller's tokenizer; training with the engine, so that it works
+for a corpus of any size. `train_in_buffers` is ck's own training method; `match_by_hash`,
+`match_by_trie` and `merge_by_rank` encode in three ways. The studio draws these four.
 """
 
 from byteweld.explanation._buffers import Iteration, shards, train_in_buffers
@@ -21,13 +22,14 @@ from byteweld.explanation._matching import (
 )
 from byteweld.explanation._text import MAX_PARTS, MAX_ROWS
 from byteweld.explanation._training import (
-    CountRow,
-    PretokenRow,
+    ExampleRow,
+    LearnedMerge,
     TrainingExplanation,
     TrainingStep,
     explain_training,
 )
 from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, DrawnNode, Tree, TreeNode, merge_tree
+from byteweld.training.steps import CountRow, PretokenRow
 
 __all__ = [
     "MAX_PARTS",
@@ -35,9 +37,11 @@ __all__ = [
     "MAX_ROWS",
     "CountRow",
     "DrawnNode",
+    "ExampleRow",
     "Explanation",
     "HashMatch",
     "Iteration",
+    "LearnedMerge",
     "PairRow",
     "PretokenExplanation",
     "PretokenRow",

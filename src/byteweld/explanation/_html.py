@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from byteweld.explanation import (
+    ExampleRow,
     Explanation,
     PretokenExplanation,
     PretokenRow,
@@ -203,10 +204,18 @@ def _training_step(number: int, step: TrainingStep, explained: TrainingExplanati
         bars(("pair", "count"), rows),
         more(step.total_pairs - len(step.rows), "pair"),
         element("p", f"why: {step.why}") if step.total_tied else None,
+        None if step.is_in_corpus else _example(step.example, tokens),
         folded(
             "the corpus after this merge", _corpus(step.corpus, explained.total_pretokens, tokens)
         ),
     )
+
+
+def _example(example: ExampleRow, tokens: Mapping[int, bytes]) -> Html:
+    start, end = ("" if example.is_start else "… "), ("" if example.is_end else " …")
+    before, after = _tiles(example.before, tokens), _tiles(example.after, tokens)
+    count = f"for example, {example.count:,} × "
+    return element("p", [count, start, before, end, " → ", start, after, end])
 
 
 def _mark(index: int, has_best_count: bool) -> str:

@@ -1,13 +1,13 @@
-"""Explain how merges are learned: every step of a training run."""
+"""Explain how merges are learned: every step of a training run, as the engine takes it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from byteweld.counts import Counts, Memory
 from byteweld.explanation._text import (
     MAX_PARTS,
     MAX_ROWS,
@@ -16,24 +16,26 @@ from byteweld.explanation._text import (
     tokens_to_dict,
 )
 from byteweld.recipes import Recipe, TieBreak, find_recipe
-from byteweld.reference.encode import utf8
-from byteweld.reference.train import (
-    Ids,
-    LearnedMerge,
-    Pair,
-    TrainStep,
-    count_pretokens,
-    in_tie_order,
-    train,
-)
 from byteweld.render import Displayable, amount, more_line, namer, visible
+from byteweld.sources import open_sources
 from byteweld.training import Stop
+from byteweld.training.steps import (
+    CountRow,
+    Example,
+    Limits,
+    PretokenRow,
+    Step,
+    train_step_by_step,
+)
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
     from byteweld.markup import Html  # only HTML needs it
 
 _BAR = 20  # characters in the longest bar
+
+# The first of the pairs is the winner; as many others may be tied with it.
+_LIMITS = Limits(pairs=MAX_ROWS + 1, pretokens=MAX_ROWS, parts=MAX_PARTS)
 
 _RULES: dict[TieBreak, str] = {
     "smallest-ids": "the smallest left id wins, then the smallest right id",
@@ -48,21 +50,27 @@ _STOPS: dict[Stop, str] = {
 }
 
 
-@dataclass(frozen=True)
-class CountRow:
-    """A pair and its count."""
+class LearnedMerge(NamedTuple):
+    """A merge, with the count of its pair at the time it was picked."""
 
     left: int
     right: int
-    count: int
+    new: int
+    pair_count: int
 
 
 @dataclass(frozen=True)
-class PretokenRow:
-    """A pre-token of the corpus: its first parts, how many parts it has, and its count."""
+class ExampleRow:
+    """A place where a pair was merged: the parts around it, before and after.
 
-    parts: Ids
-    total_parts: int
+    It is in the most frequent pre-token that has the pair; `count` is how often that occurs.
+    `is_start` and `is_end` say whether the parts reach its start and its end.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    is_start: bool
+    is_end: bool
     count: int
 
 
@@ -71,7 +79,8 @@ class TrainingStep:
     """One merge: the pair counts before it, the winner, the ties, why it won, the corpus after it.
 
     `rows` holds the highest counts, ties in tie order, so the winner is first. `tied` holds the
-    first of the `total_tied` pairs that had the same count and lost.
+    first of the `total_tied` pairs that had the same count and lost. `corpus` holds the most
+    frequent pre-tokens, in which the pair need not occur; in `example` it does.
     """
 
     rows: tuple[CountRow, ...]
@@ -80,7 +89,13 @@ class TrainingStep:
     tied: tuple[CountRow, ...]
     total_tied: int
     why: str
+    example: ExampleRow
     corpus: tuple[PretokenRow, ...]
+
+    @property
+    def is_in_corpus(self) -> bool:
+        """Whether the new token is among the parts in `corpus`."""
+        return any(self.merge.new in row.parts for row in self.corpus)
 
 
 @dataclass(frozen=True)
@@ -136,6 +151,7 @@ class TrainingExplanation(Displayable):
                     "tied": [asdict(row) for row in step.tied],
                     "total_tied": step.total_tied,
                     "why": step.why,
+                    "example": asdict(step.example),
                     "corpus": [asdict(row) for row in step.corpus],
                 }
                 for step in self.steps
@@ -146,16 +162,25 @@ class TrainingExplanation(Displayable):
 
 
 def explain_training(
-    documents: Iterable[str | bytes] | Mapping[bytes, int],
+    documents: Iterable[str | bytes] | Mapping[bytes, int] | Counts,
     vocab_size: int,
     recipe: str | Recipe = "plain",
+    *,
+    num_threads: int | None = None,
+    memory: Memory | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> TrainingExplanation:
-    """Train with the reference and show every step; for a page of text, not for a large corpus.
+    """Train with the engine and show every step.
+
+    For a large corpus, count it first, in whatever way `byteweld.count` offers, and pass the
+    Counts. A step shows the top of the pair table of the whole corpus.
 
     Args:
         documents: the documents themselves (never paths), or counts of pre-tokens.
         vocab_size: as in `train`.
         recipe: a preset's name or a Recipe.
+        num_threads, memory: as in `train`.
+        progress: called with the number of merges so far.
 
     >>> explain_training(documents=["low low lower"], vocab_size=257).vocab.merges
     [(b'l', b'o')]
@@ -166,77 +191,71 @@ def explain_training(
             f"explain_training takes a list of documents, not {type(documents).__name__}; "
             "pass documents=[...] with the documents themselves"
         )
-    counts = (
-        documents
-        if isinstance(documents, Mapping)
-        else count_pretokens((utf8(document) for document in documents), recipe)
+    if isinstance(documents, Counts):
+        sources = open_sources(documents)
+    elif isinstance(documents, Mapping):
+        sources = open_sources(Counts(documents))
+    else:
+        sources = open_sources(None, documents=documents)
+    counts = sources.count(recipe, num_threads=num_threads, memory=memory).counts
+    found = train_step_by_step(
+        counts,
+        vocab_size,
+        recipe,
+        _LIMITS,
+        num_threads=num_threads,
+        memory=memory,
+        progress=progress,
     )
-    steps: list[TrainingStep] = []
-    result = train(counts, vocab_size, recipe, lambda step: steps.append(_watch(step, recipe)))
-    byte_ids = result.vocab.ids
-    before = {
-        tuple(byte_ids[bytes([byte])] for byte in pretoken): count
-        for pretoken, count in counts.items()
-        if count
-    }
     return TrainingExplanation(
         recipe=recipe,
-        vocab=result.vocab,
-        corpus=_top_pretokens(before),
-        total_pretokens=len(before),
-        steps=tuple(steps),
-        stopped=result.stopped,
+        vocab=found.vocab,
+        corpus=found.before,
+        total_pretokens=len(counts),
+        steps=tuple(_explain_step(step, found.vocab.tokens, recipe) for step in found.steps),
+        stopped=found.stop,
     )
 
 
-def _watch(step: TrainStep, recipe: Recipe) -> TrainingStep:
-    """Reduce a step to what is displayed: all pairs and pre-tokens of all steps would be large."""
-    counts, merge = step.pair_counts, step.merge
-    winner = (merge.left, merge.right)
-    tied = [pair for pair, count in counts.items() if count == merge.pair_count and pair != winner]
-    losers = in_tie_order(tied, step.tokens, recipe.tie_break)
+def _explain_step(step: Step, tokens: Mapping[int, bytes], recipe: Recipe) -> TrainingStep:
+    winner, *others = step.pairs
+    losers = [row for row in others if row.count == winner.count]
+    merge = LearnedMerge(winner.left, winner.right, step.new, winner.count)
     return TrainingStep(
-        rows=tuple(CountRow(*pair, counts[pair]) for pair in _top_pairs(step, recipe.tie_break)),
-        total_pairs=len(counts),
+        rows=(winner, *others)[:MAX_ROWS],
+        total_pairs=step.total_pairs,
         merge=merge,
-        tied=tuple(CountRow(*pair, counts[pair]) for pair in losers[:MAX_ROWS]),
-        total_tied=len(losers),
-        why=_why(winner, losers, step.tokens, recipe.tie_break),
-        corpus=_top_pretokens(step.corpus),
+        tied=tuple(losers),
+        total_tied=step.total_tied,
+        why=_why(winner, losers, tokens, recipe.tie_break),
+        example=_example_row(step.example, merge),
+        corpus=step.pretokens,
     )
 
 
-def _top_pairs(step: TrainStep, tie_break: TieBreak) -> list[Pair]:
-    by_count: dict[int, list[Pair]] = {}
-    for pair, count in step.pair_counts.items():
-        by_count.setdefault(count, []).append(pair)
-    ordered = (
-        pair
-        for count in sorted(by_count, reverse=True)
-        for pair in in_tie_order(by_count[count], step.tokens, tie_break)
-    )
-    return list(islice(ordered, MAX_ROWS))
-
-
-def _top_pretokens(corpus: Mapping[Ids, int]) -> tuple[PretokenRow, ...]:
-    most = sorted(corpus.items(), key=lambda item: -item[1])[:MAX_ROWS]  # stable: first seen first
-    return tuple(PretokenRow(ids[:MAX_PARTS], len(ids), count) for ids, count in most)
+def _example_row(example: Example, merge: LearnedMerge) -> ExampleRow:
+    """Undo the merge to show what was there before: no other merge has made the token yet."""
+    before: list[int] = []
+    for part in example.parts:
+        before += (merge.left, merge.right) if part == merge.new else (part,)
+    return ExampleRow(tuple(before), example.parts, example.is_start, example.is_end, example.count)
 
 
 def _why(
-    winner: Pair, losers: Sequence[Pair], tokens: Mapping[int, bytes], tie_break: TieBreak
+    winner: CountRow, losers: Sequence[CountRow], tokens: Mapping[int, bytes], tie_break: TieBreak
 ) -> str:
     """Explain why the winner won over the next pair in tie order."""
     if not losers:
         return "it has the highest count"
     loser = losers[0]
-    side = 0 if winner[0] != loser[0] else 1
-    which = ("left", "right")[side]
+    which, ours_id, theirs_id = "left", winner.left, loser.left
+    if ours_id == theirs_id:
+        which, ours_id, theirs_id = "right", winner.right, loser.right
     if tie_break == "smallest-ids":
-        against = f"{which} id {winner[side]} is smaller than {loser[side]}"
+        against = f"{which} id {ours_id} is smaller than {theirs_id}"
     else:
         word = "greater" if tie_break == "greatest-bytes" else "smaller"
-        ours, theirs = tokens[winner[side]], tokens[loser[side]]
+        ours, theirs = tokens[ours_id], tokens[theirs_id]
         against = f"{which} {ours!r} is {word} than {theirs!r}"
     return f"{tie_break}: {_RULES[tie_break]}; {against}"
 
@@ -251,7 +270,7 @@ def _training_step_lines(
         [
             f"{show(row.left)} {show(row.right)}",
             f"{row.left} {row.right}",
-            str(row.count),
+            f"{row.count:,}",
             "#" * max(1, _BAR * row.count // best),
         ]
         for row in step.rows
@@ -264,20 +283,30 @@ def _training_step_lines(
     if step.total_tied:
         others = ", ".join(f"({show(row.left)}, {show(row.right)})" for row in step.tied)
         more = step.total_tied - len(step.tied)
-        others += f" and {more} more" if more else ""
-        yield f"  tie at {merge.pair_count} with {others}"
+        others += f" and {more:,} more" if more else ""
+        yield f"  tie at {merge.pair_count:,} with {others}"
         yield f"  why: {step.why}"
+    if not step.is_in_corpus:
+        yield from _example_lines(step, show)
     yield "  corpus:"
     yield from (f"  {line}" for line in _corpus_lines(step.corpus, total_pretokens, show))
 
 
+def _example_lines(step: TrainingStep, show: Show) -> Iterator[str]:
+    """Show a place where the pair was merged."""
+    example = step.example
+    start, end = ("" if example.is_start else "... "), ("" if example.is_end else " ...")
+    for name, parts in (("before", example.before), ("after", example.after)):
+        yield f"  {name + ':':<8}{example.count:,} x {start}{' '.join(map(show, parts))}{end}"
+
+
 def _corpus_lines(rows: Sequence[PretokenRow], total: int, show: Show) -> Iterator[str]:
-    width = max((len(str(row.count)) for row in rows), default=0)
+    width = max((len(f"{row.count:,}") for row in rows), default=0)
     for row in rows:
         rest = row.total_parts - len(row.parts)
-        more = f" ... {rest} more" if rest else ""
+        more = f" ... {rest:,} more" if rest else ""
         parts = " ".join(map(show, row.parts))
-        yield f"  {row.count:>{width}} x {parts}{more}"
+        yield f"  {row.count:>{width},} x {parts}{more}"
     yield from more_line(total - len(rows), "pre-token", indent=2)
 
 
@@ -286,7 +315,7 @@ def _merge_log_lines(merges: Sequence[LearnedMerge], show: Show) -> Iterator[str
     rows = [
         [
             f"rank {rank}",
-            f"count {merge.pair_count}",
+            f"count {merge.pair_count:,}",
             f"({show(merge.left)}, {show(merge.right)})",
             f"-> {merge.new} {show(merge.new)}",
         ]

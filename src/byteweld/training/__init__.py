@@ -2,6 +2,7 @@
 
 plan        the size, the id layout and the vocabulary before the first merge
 run         count, merge, resume: what `byteweld.train` and the command both call
+steps       the same training, with a record of every step, for people to look at
 cut         the result of the same run at a smaller size
 extend      which vocabularies can learn further merges, and with which recipe
 checkpoint  what an interrupted run resumes from

@@ -85,6 +85,7 @@ class Training:
     skipped_documents: int
     count_seconds: float
     merge_seconds: float
+    layout_seconds: float = 0.0  # between the two: laying out the pre-tokens in memory
     pruned_pretokens: int = 0  # rare pre-tokens that were left out of the counts
     pair_error: int = 0  # so pair counts are too small by at most this
     files: int | None = None
@@ -201,7 +202,9 @@ _NUMBERS = (
 # Keys that are not fields of a Training: they identify the vocabulary or derive from other fields.
 _NOT_FIELDS = {"format", "fingerprint", "tokens", "bytes_per_token"}
 _LISTS = ("merge_counts", "removed_tokens")
-_SECONDS = ("count_seconds", "merge_seconds")
+_SECONDS = ("count_seconds", "layout_seconds", "merge_seconds")
+# Reports of earlier versions do not have these, or have them in `merge_seconds`.
+_LATER: dict[str, object] = {"layout_seconds": 0.0}
 _NUMBERS_OR_NONE = ("files", "file_bytes", "peak_memory_bytes")
 # The types of the recipe fields that may be null; other fields have the type of their default.
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -219,7 +222,7 @@ def _read(report: dict[str, object], merges: int, file: Path) -> Training:
     if unknown:
         raise FormatError(f"unknown key {min(unknown)!r} in the report", path=file)
     given: dict[str, Any] = {
-        name: _json.require(report, name, file, "the report") for name in sorted(names)
+        name: _json.require(_LATER | report, name, file, "the report") for name in sorted(names)
     }
     for name in _NUMBERS:
         given[name] = _whole(given[name], name, file)

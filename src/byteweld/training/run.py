@@ -6,8 +6,8 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from byteweld import _native
 from byteweld.counts import Counts, Memory
@@ -36,6 +36,16 @@ class Result(NamedTuple):
     vocab: Vocabulary
     training: Training
     counted: Counted
+
+
+class Learned(NamedTuple):
+    """What the engine learned."""
+
+    merges: list[LearnedMerge]
+    stop: Stop
+    first_tokens: int  # before the first merge
+    layout_seconds: float
+    steps: tuple[list[Any], list[Any]] = ([], [])  # see `steps.py`
 
 
 def run(
@@ -131,21 +141,22 @@ def _merge(
 ) -> tuple[Vocabulary, Training]:
     counts = counted.counts
     if start is None:
-        recipe = _with_letters_of(counts, recipe)
+        recipe = with_letters_of(counts, recipe)
     plan = make_plan(vocab_size, recipe, start)
     resumed = 0 if checkpoint is None else len(checkpoint.merges)
     if progress is not None:
         progress(TrainingEvent("start", resumed, plan.max_new_ids))
     started = time.perf_counter()
-    learned, stop, first_tokens = _learn(counts, plan, checkpoint, num_threads, progress)
+    found = _learn(counts, plan, checkpoint, num_threads, progress)
     seconds = time.perf_counter() - started
+    learned, first_tokens = found.merges, found.first_tokens
     vocab = plan.vocabulary([merge[:3] for merge in learned])
     training = Training(
         recipe=recipe,
         vocab_size=vocab_size,
         merges_learned=len(learned),
         merges_planned=plan.max_new_ids,
-        stop=stop,
+        stop=found.stop,
         merge_counts=tuple([count for _, _, _, count, _ in learned]),
         removed_tokens=tuple([removed for *_, removed in learned]),
         first_tokens=first_tokens,
@@ -157,7 +168,8 @@ def _merge(
         pruned_pretokens=counts.pruning.occurrences if counts.pruning else 0,
         pair_error=counts.pruning.pair_error if counts.pruning else 0,
         count_seconds=counted.seconds,
-        merge_seconds=seconds,
+        layout_seconds=found.layout_seconds,
+        merge_seconds=seconds - found.layout_seconds,
         files=counted.files,
         file_bytes=counted.file_bytes,
         peak_memory_bytes=_peak_memory(),
@@ -200,38 +212,67 @@ def _learn(
     checkpoint: Checkpoint | None,
     num_threads: int | None,
     progress: Progress | None,
-) -> tuple[list[LearnedMerge], Stop, int]:
-    """Return the merges, why training stopped, and the number of tokens before the first merge."""
+) -> Learned:
+    """Learn the merges, resuming and extending the checkpoint's."""
     resumed: list[LearnedMerge] = []
     used_ids = 0
     if checkpoint is not None:
         resumed = checkpoint.merges
         used_ids = _check_resumed(checkpoint, plan)
         if checkpoint.stop is not None:
-            return resumed, checkpoint.stop, checkpoint.first_tokens
-    recipe = plan.recipe
-    limit = plan.token_limit
+            return Learned(resumed, checkpoint.stop, checkpoint.first_tokens, 0.0)
     listener = _Listener(len(resumed), plan.max_new_ids, checkpoint, progress)
-    found, stop, first_tokens = _native.train(
-        counts._table,
-        base_ids=[plan.base.ids.get(bytes([byte])) for byte in range(256)],
+    found = learn(
+        counts,
+        plan,
         first_id=plan.first_id + used_ids,
         max_new_ids=plan.max_new_ids - used_ids,
-        reserved=list(plan.reserved.items()),
-        forbidden=list(plan.forbidden),
         known=[*plan.base._merges, *(merge[:3] for merge in resumed)],
-        tie_break=recipe.tie_break,
-        min_frequency=min(recipe.min_frequency, _U64_MAX),
-        max_token_bytes=None if limit is None else min(limit, _U32_MAX),
         num_threads=num_threads,
         progress=listener.on_merges,
     )
-    learned = [*resumed, *found]
-    first_tokens += sum(removed for *_, removed in resumed)
+    learned = [*resumed, *found.merges]
+    first_tokens = found.first_tokens + sum(removed for *_, removed in resumed)
     if checkpoint is not None:
         checkpoint.append(learned[listener.completed :])
-        checkpoint.finish(stop, first_tokens)
-    return learned, stop, first_tokens
+        checkpoint.finish(found.stop, first_tokens)
+    return found._replace(merges=learned, first_tokens=first_tokens)
+
+
+def learn(
+    counts: Counts,
+    plan: Plan,
+    *,
+    first_id: int,
+    max_new_ids: int,
+    known: Sequence[tuple[int, int, int]],
+    num_threads: int | None,
+    steps: tuple[int, int, int] | None = None,
+    progress: Callable[[list[LearnedMerge]], object],
+) -> Learned:
+    """Let the engine learn merges as planned, after those that are known.
+
+    `steps` is how many pairs, pre-tokens and parts of each to record at every step.
+    """
+    recipe = plan.recipe
+    limit = plan.token_limit
+    return Learned(
+        *_native.train(
+            counts._table,
+            base_ids=[plan.base.ids.get(bytes([byte])) for byte in range(256)],
+            first_id=first_id,
+            max_new_ids=max_new_ids,
+            reserved=list(plan.reserved.items()),
+            forbidden=list(plan.forbidden),
+            known=list(known),
+            tie_break=recipe.tie_break,
+            min_frequency=min(recipe.min_frequency, _U64_MAX),
+            max_token_bytes=None if limit is None else min(limit, _U32_MAX),
+            num_threads=num_threads,
+            steps=steps,
+            progress=progress,
+        )
+    )
 
 
 class _Listener:
@@ -262,7 +303,7 @@ class _Listener:
                 self._progress(TrainingEvent("merge", number, self._planned))
 
 
-def _with_letters_of(counts: Counts, recipe: Recipe) -> Recipe:
+def with_letters_of(counts: Counts, recipe: Recipe) -> Recipe:
     """Add the bytes of the corpus to Hugging Face's `initial_alphabet`, if the recipe has one."""
     if recipe.initial_alphabet is None:
         return recipe

@@ -7,6 +7,7 @@
 //! which tokens may be looked up whole. A vocabulary that changes text on the way (a normalizer, added tokens with
 //! flags, a chain of steps) goes by `rewritten`.
 
+mod agreement;
 mod ambiguous;
 mod apart;
 mod arena;
@@ -49,10 +50,12 @@ use pairs::{NONE, Pairs};
 use rewritten::Rewrites;
 use short::SHORT;
 use sink::{give, give_one};
+use trie::Trie;
 use turns::{TURNS, Turns};
 use whole::WholeTokens;
 use windows::{WINDOW, is_run};
 
+pub use agreement::Agreement;
 pub use batch::Ragged;
 pub use recover::recover_merges;
 pub(crate) use recover::{all_are_made, merges_of_ranks};
@@ -137,6 +140,8 @@ pub struct Encoder {
     /// All ordinary ids, and, once that was asked for, in order of their bytes.
     ordinary: Vec<u32>,
     by_bytes: Lazy<Vec<u32>>,
+    /// All ordinary tokens, for longest matches that do not merge; made when that is asked for.
+    trie: Lazy<Option<Trie>>,
     /// Special tokens, as (text, id), in order of their texts.
     specials: Vec<(String, u32)>,
     finder: Specials,
@@ -229,6 +234,7 @@ impl Encoder {
             whole,
             ordinary,
             by_bytes: Lazy::new(),
+            trie: Lazy::new(),
             specials,
             finder,
             special_ids,

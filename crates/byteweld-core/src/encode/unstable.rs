@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::merge::Scratch;
 use super::{Allowed, Encoder};
@@ -98,14 +99,20 @@ impl Encoder {
     /// Ordinary ids whose tokens start with `prefix`.
     fn tokens_with_prefix(&self, prefix: &[u8]) -> Vec<u32> {
         let bytes_of = |id: u32| self.tokens.get(id).unwrap_or_default();
-        let ids = self.by_bytes.get_or_make(|| {
-            let mut ids = self.ordinary.clone();
-            ids.sort_unstable_by(|&a, &b| bytes_of(a).cmp(bytes_of(b)));
-            ids
-        });
+        let ids = self.ids_by_bytes();
         let first = ids.partition_point(|&id| bytes_of(id) < prefix);
         let count = ids[first..].partition_point(|&id| bytes_of(id).starts_with(prefix));
         ids[first..first + count].to_vec()
+    }
+
+    /// All ordinary ids, in order of their bytes.
+    pub(super) fn ids_by_bytes(&self) -> Arc<Vec<u32>> {
+        let bytes_of = |id: u32| self.tokens.get(id).unwrap_or_default();
+        self.by_bytes.get_or_make(|| {
+            let mut ids = self.ordinary.clone();
+            ids.sort_unstable_by(|&a, &b| bytes_of(a).cmp(bytes_of(b)));
+            ids
+        })
     }
 
     /// Merges bytes as one pre-token.

@@ -11,6 +11,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::pretokens::PretokenCounts;
 use super::slots::{Slots, Symbol};
+use super::steps::ShownPretokens;
 use crate::error::{Error, Result};
 use crate::reserve::{collect, failed, reserve_exact};
 
@@ -72,10 +73,12 @@ impl Layout {
         Ok(())
     }
 
-    /// Reads the pre-tokens for the second time and writes them into slots.
+    /// Reads the pre-tokens for the second time and writes them into slots. Those to show, if any,
+    /// are noted in `shown`.
     pub(super) fn lay_out<S: Symbol>(
         self,
         pretokens: &dyn PretokenCounts,
+        mut shown: Option<&mut ShownPretokens>,
         check_interrupt: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Slots<S>> {
         let mut regions: Vec<(u64, u64)> = collect(self.region_sizes.into_iter())?;
@@ -107,17 +110,24 @@ impl Layout {
         let mut slots = Slots::new(size as usize, counts, shift)?;
         let mut is_same = true;
         for_each(pretokens, check_interrupt, |pretoken, count| {
-            if count == 0 || pretoken.len() < 2 {
+            if count == 0 {
                 return Ok(());
             }
-            match free.get_mut(&count).filter(|region| region.len() > pretoken.len()) {
-                Some(region) => {
-                    slots.write_pretoken(region.start + 1, pretoken);
-                    region.start += pretoken.len() + 1;
+            let mut start = 0;
+            if pretoken.len() > 1 {
+                match free.get_mut(&count).filter(|region| region.len() > pretoken.len()) {
+                    Some(region) => {
+                        start = region.start + 1;
+                        slots.write_pretoken(start, pretoken);
+                        region.start += pretoken.len() + 1;
+                    }
+                    None => is_same = false,
                 }
-                None => is_same = false,
             }
-            Ok(())
+            match &mut shown {
+                Some(shown) if is_same => shown.add(&slots, pretoken, count, start),
+                _ => Ok(()),
+            }
         })?;
         if is_same && free.values().all(Range::is_empty) {
             return Ok(slots);

@@ -43,6 +43,7 @@ mod pretokens;
 mod progress;
 mod queue;
 mod slots;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -63,6 +64,8 @@ pub use pretokens::PretokenCounts;
 use progress::ProgressReporter;
 use queue::{Entry, Queue};
 use slots::{Merge, Slots, Symbol};
+use steps::ShownPretokens;
+pub use steps::{Example, PairCount, PretokenParts, Step, StepLimits, Steps};
 use tokens::{EDGE, Token, Tokens};
 use workers::{Merged, Workers};
 
@@ -177,6 +180,32 @@ pub fn train(
     options: &Options,
     progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
 ) -> Result<Trained> {
+    choose_symbol(pretokens, options, None, progress)
+}
+
+/// The same, with a record of every step. It takes more memory than [`train`], because every pair is
+/// tracked, and every step reads the whole pair table.
+///
+/// # Errors
+///
+/// Those of [`train`].
+pub fn train_step_by_step(
+    pretokens: &dyn PretokenCounts,
+    options: &Options,
+    limits: StepLimits,
+    progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
+) -> Result<(Trained, Steps)> {
+    let mut steps = Steps::default();
+    let trained = choose_symbol(pretokens, options, Some((limits, &mut steps)), progress)?;
+    Ok((trained, steps))
+}
+
+fn choose_symbol(
+    pretokens: &dyn PretokenCounts,
+    options: &Options,
+    steps: Option<(StepLimits, &mut Steps)>,
+    progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
+) -> Result<Trained> {
     check_memory()?;
     // A learned token with a reserved id does not use up a new id, but still needs a number.
     let tokens = (EDGE as usize + 1)
@@ -185,15 +214,16 @@ pub fn train(
         .saturating_add(options.max_new_ids);
     // The largest value is the tombstone.
     if tokens < usize::from(u16::MAX) {
-        run::<u16>(pretokens, options, progress)
+        run::<u16>(pretokens, options, steps, progress)
     } else {
-        run::<u32>(pretokens, options, progress)
+        run::<u32>(pretokens, options, steps, progress)
     }
 }
 
 fn run<S: Symbol>(
     pretokens: &dyn PretokenCounts,
     options: &Options,
+    mut steps: Option<(StepLimits, &mut Steps)>,
     progress: &mut dyn FnMut(&[LearnedMerge]) -> ControlFlow<()>,
 ) -> Result<Trained> {
     let mut ids = Ids::new(options)?;
@@ -203,12 +233,16 @@ fn run<S: Symbol>(
     layout.check_bytes(&options.base_ids)?;
     let bytes = layout.bytes;
     reporter.check(&merges)?;
-    let slots = layout.lay_out::<S>(pretokens, &mut || reporter.check(&merges))?;
-    let mut trainer = Trainer::new(slots, bytes, options)?;
+    let mut shown = steps.as_ref().map(|(limits, _)| ShownPretokens::new(*limits));
+    let slots = layout.lay_out::<S>(pretokens, shown.as_mut(), &mut || reporter.check(&merges))?;
+    let mut trainer = Trainer::new(slots, bytes, shown, options)?;
     reporter.check(&merges)?;
     trainer.replay(options, &mut || reporter.check(&merges))?;
     let first_tokens = trainer.tokens_left;
     trainer.find_pairs(&mut || reporter.check(&merges))?;
+    if let Some((_, steps)) = &mut steps {
+        steps.before = trainer.shown_pretokens()?;
+    }
     let stop = loop {
         reporter.check(&merges)?;
         if ids.assigned() == options.max_new_ids {
@@ -218,8 +252,19 @@ fn run<S: Symbol>(
         let Some(best) = trainer.pop_best(&mut check_interrupt)? else {
             break trainer.stop_without_pairs();
         };
+        if best.count < options.min_frequency {
+            break Stop::MinFrequency; // tracked only to be shown
+        }
+        let Some((limits, steps)) = &mut steps else {
+            let merge = trainer.merge(best, &mut ids, &mut check_interrupt)?;
+            push(&mut merges, merge)?;
+            continue;
+        };
+        let (pairs, total_pairs, tied) = trainer.pair_table(limits.pairs)?;
         let merge = trainer.merge(best, &mut ids, &mut check_interrupt)?;
         push(&mut merges, merge)?;
+        let (pretokens, example) = (trainer.shown_pretokens()?, trainer.take_example());
+        push(&mut steps.steps, Step { pairs, total_pairs, tied, example, pretokens })?;
     };
     Ok(Trained { merges, stop, first_tokens })
 }
@@ -236,23 +281,30 @@ struct Trainer<S> {
     floor: u64,
     /// Set while known merges are replayed, when only their pairs are tracked.
     known: Option<KnownMerges>,
-    /// The minimum frequency, at least 1.
+    /// The lowest floor: the minimum frequency, at least 1.
     min_count: u64,
     max_token_bytes: u64,
     forbidden: Forbidden,
     workers: Workers,
     /// Empty between merges.
     new_pairs: Vec<NewPair>,
+    /// If every step is recorded. Then all pairs are tracked.
+    shown: Option<ShownPretokens>,
 }
 
 impl<S: Symbol> Trainer<S> {
     /// `bytes` is the length of the text, weighted by the counts of its pre-tokens.
-    fn new(slots: Slots<S>, bytes: u64, options: &Options) -> Result<Self> {
+    fn new(
+        slots: Slots<S>,
+        bytes: u64,
+        shown: Option<ShownPretokens>,
+        options: &Options,
+    ) -> Result<Self> {
         let reads_bytes = options.tie_break != TieBreak::SmallestIds
             || !options.reserved.is_empty()
             || !options.forbidden.is_empty();
         let text = if reads_bytes { slots.text()? } else { Vec::new() };
-        let min_count = options.min_frequency.max(1);
+        let min_count = if shown.is_some() { 1 } else { options.min_frequency.max(1) };
         Ok(Trainer {
             slots,
             tokens: Tokens::new(&options.base_ids, text),
@@ -266,6 +318,7 @@ impl<S: Symbol> Trainer<S> {
             forbidden: Forbidden::new(&options.forbidden),
             workers: Workers::new(options.threads),
             new_pairs: Vec::new(),
+            shown,
         })
     }
 
@@ -296,7 +349,7 @@ impl<S: Symbol> Trainer<S> {
             self.known = None;
         }
         let expected = self.tokens_left / FLOOR_SHARE / (options.max_new_ids as u64).max(1);
-        self.floor = expected.max(self.min_count);
+        self.floor = if self.shown.is_some() { 1 } else { expected.max(self.min_count) };
         Ok(())
     }
 
@@ -377,6 +430,10 @@ impl<S: Symbol> Trainer<S> {
         let length = merge.left_length + merge.right_length;
         let new = ids.assign(self.tokens.text_at(start, length))?;
         self.tokens.push(new, start, length)?;
+        if let Some(shown) = &mut self.shown {
+            shown.merged(merged.positions(&positions));
+            shown.find_example(&self.slots, &self.tokens, merged.positions(&positions))?;
+        }
 
         let removed = self.finish(workers, &merge, &merged, &positions, check_interrupt)?;
         let (left, right) = self.tokens.ids(best.pair);

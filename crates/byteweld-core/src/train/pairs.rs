@@ -18,9 +18,9 @@ impl Pair {
         Pair { left, right }
     }
 
-    /// Multiplies and folds, so that the low and high bits depend on both tokens. The hash tables
-    /// are never iterated over and the keys are internal token numbers, so neither iteration order
-    /// nor hash flooding matters.
+    /// Multiplies and folds, so that the low and high bits depend on both tokens. No result depends
+    /// on the iteration order of a hash table, and the keys are internal token numbers, so hash
+    /// flooding does not matter either.
     pub(super) fn hash(self) -> u64 {
         let key = u64::from(self.left) << 32 | u64::from(self.right);
         let product = u128::from(key) * 0x9E37_79B9_7F4A_7C15;
@@ -46,6 +46,16 @@ impl PairTable {
     /// The count of a pair; 0 if it is not tracked.
     pub(super) fn count(&self, pair: Pair) -> u64 {
         self.entries.find(pair.hash(), |entry| entry.pair == pair).map_or(0, |entry| entry.count)
+    }
+
+    /// The number of tracked pairs.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// All tracked pairs and their counts, in no particular order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Pair, u64)> {
+        self.entries.iter().map(|entry| (entry.pair, entry.count))
     }
 
     /// Adds a pair that is not tracked yet.

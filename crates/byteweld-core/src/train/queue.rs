@@ -92,7 +92,7 @@ impl Queue {
     }
 
     /// Whether `a` is merged before `b`: the larger count first, then the tie-break.
-    fn is_before(&self, a: &Entry, b: &Entry, tokens: &Tokens) -> bool {
+    pub(super) fn is_before(&self, a: &Entry, b: &Entry, tokens: &Tokens) -> bool {
         if a.count != b.count {
             return a.count > b.count;
         }

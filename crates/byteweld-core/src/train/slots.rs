@@ -116,6 +116,42 @@ impl<S: Symbol> Slots<S> {
         collect(self.slots.iter().map(|slot| slot.token() as u8))
     }
 
+    /// The bytes of a range of slots, before the first merge.
+    pub(super) fn bytes(&self, range: Range<usize>) -> impl Iterator<Item = u8> {
+        self.slots[range].iter().map(|slot| slot.token() as u8)
+    }
+
+    /// The tokens of the pre-token at `start`, from left to right.
+    pub(super) fn tokens_from(&self, tokens: &Tokens, start: usize) -> impl Iterator<Item = Token> {
+        let mut at = start;
+        std::iter::from_fn(move || {
+            let token = self.slots.get(at)?.token();
+            at += tokens.length(token) as usize;
+            (token != EDGE).then_some(token)
+        })
+        .fuse()
+    }
+
+    /// The tokens of the same pre-token before `start`, from right to left.
+    pub(super) fn tokens_before(
+        &self,
+        tokens: &Tokens,
+        start: usize,
+    ) -> impl Iterator<Item = Token> {
+        let mut at = start;
+        std::iter::from_fn(move || {
+            let token = self.slots.get(at.checked_sub(1)?)?.token();
+            at = at.checked_sub(tokens.length(token) as usize)?;
+            (token != EDGE).then_some(token)
+        })
+        .fuse()
+    }
+
+    /// The count of the pre-token at a position.
+    pub(super) fn count_at(&self, position: usize) -> u64 {
+        self.counts[position >> self.shift]
+    }
+
     /// Divides the slots into `parts` ranges of about equal size, each starting with a token or an
     /// edge. Returns fewer if there is no edge nearby, unless nothing is merged yet, when every
     /// slot starts a token.
@@ -154,7 +190,7 @@ impl<S: Symbol> Slots<S> {
                 start += tokens.length(left) as usize;
                 let right = self.slots.get(start)?.token();
                 if left != EDGE && right != EDGE {
-                    let count = self.counts[position >> self.shift];
+                    let count = self.count_at(position);
                     return Some((Pair { left, right }, position as u32, count));
                 }
             }

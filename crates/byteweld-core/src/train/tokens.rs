@@ -86,6 +86,11 @@ impl Tokens {
         Ok(Some(token))
     }
 
+    /// The id of a token.
+    pub(super) fn id(&self, token: Token) -> u32 {
+        self.ids[token as usize]
+    }
+
     /// The ids of the left and the right token.
     pub(super) fn ids(&self, pair: Pair) -> (u32, u32) {
         (self.ids[pair.left as usize], self.ids[pair.right as usize])

@@ -1,9 +1,12 @@
 //! The trainer against a recount of everything at every step, on random texts: runs, overlaps,
 //! ties, counts of every size, floors that sink, known merges, narrow and wide symbols.
 
-use byteweld_core::train::{Options, Stop, Trained};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
-use crate::recount::recount;
+use byteweld_core::train::{LearnedMerge, Options, StepLimits, Stop, Trained, train_step_by_step};
+
+use crate::recount::{recount, recount_step_by_step};
 use crate::testing::{Random, examples};
 use crate::{TIES, borrow, resume};
 
@@ -107,6 +110,36 @@ fn random_texts_train_as_a_recount_does() {
         merges += expected.len();
     }
     assert!(merges > 4 * texts as usize, "only {merges} merges: the texts have too few pairs");
+}
+
+#[test]
+fn every_step_is_recorded_as_a_recount_finds_it() {
+    let mut seen = 0;
+    let texts = examples(1_000);
+    for seed in 0..u64::from(texts) {
+        let random = &mut Random(seed);
+        let (pretokens, options) = (text(random), options(random));
+        let distinct: BTreeMap<Vec<u8>, u64> = pretokens.into_iter().collect();
+        let pretokens: Pretokens = distinct.into_iter().collect();
+        // Two ways to make a reserved token would share its id, and so would their pairs. And ids
+        // must be in order of creation, by which examples are chosen.
+        let base_ids = std::array::from_fn(|byte| Some(byte as u32));
+        let options = Options { reserved: Vec::new(), base_ids, ..options };
+        let limits = StepLimits {
+            pairs: random.pick(&[1, 2, 5, 13]),
+            pretokens: random.pick(&[0, 1, 3, 12]),
+            parts: random.pick(&[1, 4, 40]),
+        };
+        let expected = recount_step_by_step(&borrow(&pretokens), &options, limits);
+        let mut go_on = |_: &[LearnedMerge]| ControlFlow::Continue(());
+        let found =
+            train_step_by_step(&borrow(&pretokens).as_slice(), &options, limits, &mut go_on)
+                .unwrap();
+        assert_eq!(found, expected, "seed {seed}");
+        assert_eq!(found.0, run(&pretokens, &options), "seed {seed}");
+        seen += found.1.steps.len();
+    }
+    assert!(seen > 4 * texts as usize, "only {seen} steps: the texts have too few pairs");
 }
 
 #[test]
