@@ -191,6 +191,22 @@ def test_the_header_is_cpp_too(tmp_path: Path, source: Path) -> None:
     assert made.returncode == 0, made.stderr
 
 
+def test_the_code_in_its_readme_compiles(tmp_path: Path) -> None:
+    assert CC is not None
+    readme = (ROOT / "c" / "README.md").read_text("utf-8")
+    define, include, body = readme.split("```c\n")[1].split("```")[0].split("\n", 2)
+    head = (
+        "int use(const uint8_t *section, size_t section_size, const uint8_t *text,"
+        " size_t text_size, uint32_t *ids, size_t capacity)"
+    )
+    (tmp_path / "readme.c").write_text(
+        f"#include <stdio.h>\n#include <stdlib.h>\n{define}\n{include}\n"
+        f"{head};\n{head}\n{{\n{body}\nreturn count == 0;\n}}\n"
+    )
+    made = compile_program(CC, *C_FLAGS, "-c", tmp_path / "readme.c", "-o", tmp_path / "readme.o")
+    assert made.returncode == 0, made.stderr
+
+
 def test_it_neither_allocates_nor_reads_files() -> None:
     text = HEADER.read_text("utf-8")
     assert set(re.findall(r"#include <(.*?)>", text)) == {"stddef.h", "stdint.h", "string.h"}
@@ -357,6 +373,8 @@ def test_an_unknown_id_is_refused_with_its_index(reader: Reader) -> None:
 
 # ---------------------------------------------------------------------- hostile files
 
+LOOSE = section([(260, b"loose")], [], vocab_size=261)  # ends with a token
+
 REFUSED: dict[str, tuple[bytes, str, int]] = {
     "nothing": (b"", "BAD_MAGIC", 0),
     "wrong magic": (section(magic=b"BPE2"), "BAD_MAGIC", 0),
@@ -372,6 +390,14 @@ REFUSED: dict[str, tuple[bytes, str, int]] = {
     "an id listed twice": (section([*TOKENS, (260, b"th")]), "BAD_ID", 57),
     "an empty token": (section([(260, b""), (261, b"the")]), "BAD_LENGTH", 40),
     "a token of 4 GiB": (section()[:40] + b"\xff" * 4 + section()[44:], "BAD_LENGTH", 40),
+    "a token record cut short": (
+        section(
+            [(260, b"long token")], [], counts=(2, 0), more=struct.pack("<I3s", 261, b"\1\0\0")
+        ),
+        "TRUNCATED",
+        54,
+    ),
+    "a token one byte too long": (LOOSE[:40] + b"\6" + LOOSE[41:], "BAD_LENGTH", 40),
     "a byte listed as another": (section([*TOKENS, (97, b"b")]), "BAD_TOKEN", 57),
     "a special listed as another": (section([*TOKENS, (256, b"<s>")]), "BAD_TOKEN", 57),
     "two ids of one token": (section([(260, b"th"), (261, b"th")]), "DUPLICATE_TOKEN", 46),
@@ -415,7 +441,7 @@ def test_forged_counts_ask_for_no_memory(reader: Reader, name: str) -> None:
 
 
 def test_a_section_cut_at_any_byte_is_refused(reader: Reader) -> None:
-    for data in (section(), section(version=2, pattern=b"ck-runtime")):
+    for data in (section(), LOOSE, section(version=2, pattern=b"ck-runtime")):
         assert reader.load_section(data).is_ok
         for length in range(len(data)):
             assert not reader.load_section(data[:length]).is_ok
@@ -461,7 +487,7 @@ def test_a_mutated_section_is_read_as_the_engine_reads_it(reader: Reader) -> Non
     good = bpe1.to_bytes(tok.vocab)
     accepted = 0
     for _ in range(3000):
-        data = mutated(rng, good if rng.randrange(3) else section())
+        data = mutated(rng, rng.choice([good, good, section(), LOOSE]))
         loaded = reader.load_section(data)
         try:
             vocab = bpe1.read(data)
