@@ -113,7 +113,7 @@ typedef struct byteweld_vocab {
     size_t pattern_size;
     const uint8_t *fingerprint;     /* 32 bytes; NULL if the file has none. It is not checked. */
     const byteweld_token *tokens;   /* by id */
-    const uint32_t *first;          /* by left id: the first of its merges; vocab_size + 1 entries */
+    const uint32_t *first;          /* by left id, and one more: the first of its merges */
     const byteweld_merge *merges;   /* by left id, then right id */
     uint32_t byte_ids[256];         /* BYTEWELD_NO_ID for a byte outside the ASCII alphabet */
 } byteweld_vocab;
@@ -188,32 +188,56 @@ extern "C" {
 const char *byteweld_message(byteweld_status status)
 {
     switch (status) {
-    case BYTEWELD_OK: return "no error";
-    case BYTEWELD_MEMORY: return "the memory is smaller than needed";
-    case BYTEWELD_CAPACITY: return "the output does not fit";
-    case BYTEWELD_TOO_LARGE: return "the input is too large";
-    case BYTEWELD_DECODE_ONLY: return "the vocabulary has a pattern that this reader cannot run; "
-                                      "it can only decode";
-    case BYTEWELD_UNKNOWN_ID: return "no token has this id";
-    case BYTEWELD_BAD_MAGIC: return "expected the magic BPE1";
-    case BYTEWELD_BAD_VERSION: return "the version is not 1 or 2";
-    case BYTEWELD_TRUNCATED: return "the section ends inside its header or a token record";
-    case BYTEWELD_BAD_CHECKSUM: return "the checksum is wrong: the section is damaged or not complete";
-    case BYTEWELD_BAD_PATTERN: return "the pattern is longer than the section, or not UTF-8";
-    case BYTEWELD_BAD_COUNTS: return "the header claims more tokens or merges than the section holds";
-    case BYTEWELD_BAD_VOCAB_SIZE: return "vocab_size is not the number of ids";
-    case BYTEWELD_BAD_SPECIAL: return "bos, eos, pad or unk is not an id of its own after the bytes";
-    case BYTEWELD_BAD_ID: return "a token record has an id that is too large or was listed before";
-    case BYTEWELD_BAD_LENGTH: return "a token is empty or longer than the rest of the section";
-    case BYTEWELD_BAD_TOKEN: return "a byte or special token has other bytes than it must have";
-    case BYTEWELD_DUPLICATE_TOKEN: return "two ids have the same bytes";
-    case BYTEWELD_BAD_MERGE: return "a merge does not join two tokens to the one it makes";
-    case BYTEWELD_DUPLICATE_MERGE: return "two merges have the same rank or the same pair";
-    case BYTEWELD_TRAILING_BYTES: return "bytes follow the last record";
-    case BYTEWELD_BAD_META: return "expected the JSON object of ck.bpe.binary.v1 with its nine keys";
-    case BYTEWELD_BAD_SIZE: return "the table does not have the size that the JSON file says";
-    case BYTEWELD_BAD_OFFSET: return "the offset is not the end of the previous string";
-    case BYTEWELD_BAD_STRING: return "the string is empty, has no end or is not in ck's letters";
+    case BYTEWELD_OK:
+        return "no error";
+    case BYTEWELD_MEMORY:
+        return "the memory is smaller than needed";
+    case BYTEWELD_CAPACITY:
+        return "the output does not fit";
+    case BYTEWELD_TOO_LARGE:
+        return "the input is too large";
+    case BYTEWELD_DECODE_ONLY:
+        return "the vocabulary has a pattern that this reader cannot run; it can only decode";
+    case BYTEWELD_UNKNOWN_ID:
+        return "no token has this id";
+    case BYTEWELD_BAD_MAGIC:
+        return "expected the magic BPE1";
+    case BYTEWELD_BAD_VERSION:
+        return "the version is not 1 or 2";
+    case BYTEWELD_TRUNCATED:
+        return "the section ends inside its header or a token record";
+    case BYTEWELD_BAD_CHECKSUM:
+        return "the checksum is wrong: the section is damaged or not complete";
+    case BYTEWELD_BAD_PATTERN:
+        return "the pattern is longer than the section, or not UTF-8";
+    case BYTEWELD_BAD_COUNTS:
+        return "the header claims more tokens or merges than the section holds";
+    case BYTEWELD_BAD_VOCAB_SIZE:
+        return "vocab_size is not the number of ids";
+    case BYTEWELD_BAD_SPECIAL:
+        return "bos, eos, pad or unk is not an id of its own after the bytes";
+    case BYTEWELD_BAD_ID:
+        return "a token record has an id that is too large or was listed before";
+    case BYTEWELD_BAD_LENGTH:
+        return "a token is empty or longer than the rest of the section";
+    case BYTEWELD_BAD_TOKEN:
+        return "a byte or special token has other bytes than it must have";
+    case BYTEWELD_DUPLICATE_TOKEN:
+        return "two ids have the same bytes";
+    case BYTEWELD_BAD_MERGE:
+        return "a merge does not join two tokens to the one it makes";
+    case BYTEWELD_DUPLICATE_MERGE:
+        return "two merges have the same rank or the same pair";
+    case BYTEWELD_TRAILING_BYTES:
+        return "bytes follow the last record";
+    case BYTEWELD_BAD_META:
+        return "expected the JSON object of ck.bpe.binary.v1 with its nine keys";
+    case BYTEWELD_BAD_SIZE:
+        return "the table does not have the size that the JSON file says";
+    case BYTEWELD_BAD_OFFSET:
+        return "the offset is not the end of the previous string";
+    case BYTEWELD_BAD_STRING:
+        return "the string is empty, has no end or is not in ck's letters";
     }
     return "unknown status";
 }
@@ -221,11 +245,16 @@ const char *byteweld_message(byteweld_status status)
 const char *byteweld_file_name(byteweld_file file)
 {
     switch (file) {
-    case BYTEWELD_SECTION: return "section";
-    case BYTEWELD_META: return "tokenizer_meta.json";
-    case BYTEWELD_OFFSETS: return "vocab_offsets.bin";
-    case BYTEWELD_STRINGS: return "vocab_strings.bin";
-    case BYTEWELD_MERGES: return "vocab_merges.bin";
+    case BYTEWELD_SECTION:
+        return "section";
+    case BYTEWELD_META:
+        return "tokenizer_meta.json";
+    case BYTEWELD_OFFSETS:
+        return "vocab_offsets.bin";
+    case BYTEWELD_STRINGS:
+        return "vocab_strings.bin";
+    case BYTEWELD_MERGES:
+        return "vocab_merges.bin";
     }
     return "unknown file";
 }
@@ -492,7 +521,8 @@ static uint32_t byteweld__field(const byteweld__records *records, uint32_t numbe
 static int byteweld__compare_pairs(const void *context, uint32_t a, uint32_t b)
 {
     const byteweld__records *records = (const byteweld__records *)context;
-    int order = byteweld__compare_u32(byteweld__field(records, a, 0), byteweld__field(records, b, 0));
+    int order =
+        byteweld__compare_u32(byteweld__field(records, a, 0), byteweld__field(records, b, 0));
     if (order != 0)
         return order;
     return byteweld__compare_u32(byteweld__field(records, a, 1), byteweld__field(records, b, 1));
@@ -763,8 +793,8 @@ byteweld_status byteweld_bpe1_load(byteweld_vocab *vocab, const uint8_t *section
     status = byteweld__read_header(&header, section, section_size, error);
     if (status != BYTEWELD_OK)
         return status;
-    status = byteweld__divide(&arrays, memory, memory_size, header.vocab_size, header.merge_count, 0,
-                              error);
+    status = byteweld__divide(&arrays, memory, memory_size, header.vocab_size, header.merge_count,
+                              0, error);
     if (status != BYTEWELD_OK)
         return status;
     at = header.records;
@@ -1075,7 +1105,8 @@ static byteweld_status byteweld__read_texts(const byteweld__meta *meta, byteweld
         order = arrays->order;
         for (id = start; id < end; id++)
             order[count++] = id;
-        equal = byteweld__find_equal(&order, arrays->spare, count, byteweld__compare_tokens, tokens);
+        equal =
+            byteweld__find_equal(&order, arrays->spare, count, byteweld__compare_tokens, tokens);
         if (equal != 0)
             return byteweld__bad_string(files, BYTEWELD_DUPLICATE_TOKEN, order[equal], error);
     }
@@ -1187,7 +1218,8 @@ static size_t byteweld__ck_runtime(const uint8_t *text, size_t size)
 {
     uint8_t c = text[0];
     size_t end;
-    if (byteweld__is_letter(c) || (byteweld__is_other(c) && size > 1 && byteweld__is_letter(text[1])))
+    if (byteweld__is_letter(c)
+        || (byteweld__is_other(c) && size > 1 && byteweld__is_letter(text[1])))
         return byteweld__run(text, size, 1, byteweld__is_letter);
     if (byteweld__is_other(c) || (c == ' ' && size > 1 && byteweld__is_other(text[1]))) {
         end = byteweld__run(text, size, 1, byteweld__is_other);
@@ -1407,7 +1439,7 @@ byteweld_status byteweld_encode(const byteweld_vocab *vocab, const uint8_t *text
         }
         if (length >= UINT32_MAX)
             return byteweld__fail(error, BYTEWELD_TOO_LARGE, BYTEWELD_SECTION, at);
-        if (length > most)
+        if (arrays == NULL || length > most)
             return byteweld__fail(error, BYTEWELD_MEMORY, BYTEWELD_SECTION, at);
         work.ids = arrays;
         work.previous = arrays + length;

@@ -117,8 +117,10 @@ static void load(byteweld_vocab *vocab, const char *path, size_t offset, size_t 
     byteweld_error error;
     size_t needed = 0;
     if (is_export(path)) {
-        buffer meta = read_part(path, BYTEWELD_META), offsets = read_part(path, BYTEWELD_OFFSETS);
-        buffer strings = read_part(path, BYTEWELD_STRINGS), merges = read_part(path, BYTEWELD_MERGES);
+        buffer meta = read_part(path, BYTEWELD_META);
+        buffer offsets = read_part(path, BYTEWELD_OFFSETS);
+        buffer strings = read_part(path, BYTEWELD_STRINGS);
+        buffer merges = read_part(path, BYTEWELD_MERGES);
         byteweld_export files;
         files.meta = meta.data;
         files.meta_size = meta.size;
@@ -133,7 +135,8 @@ static void load(byteweld_vocab *vocab, const char *path, size_t offset, size_t 
     } else {
         buffer section = read_file(path, offset, length);
         check(byteweld_bpe1_memory(section.data, section.size, &needed, &error), &error, path);
-        check(byteweld_bpe1_load(vocab, section.data, section.size, allocate(needed), needed, &error),
+        check(byteweld_bpe1_load(vocab, section.data, section.size, allocate(needed), needed,
+                                 &error),
               &error, path);
     }
 }

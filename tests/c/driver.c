@@ -115,7 +115,8 @@ static void load(int kind)
                 exit(5);
             byteweld_ck_load(&vocab, &files, start, needed, &error);
         } else {
-            if (byteweld_bpe1_load(&vocab, buffers[0].data, buffers[0].size, start, needed - 1, NULL)
+            if (byteweld_bpe1_load(&vocab, buffers[0].data, buffers[0].size, start, needed - 1,
+                                   NULL)
                 != BYTEWELD_MEMORY)
                 exit(5);
             byteweld_bpe1_load(&vocab, buffers[0].data, buffers[0].size, start, needed, &error);
@@ -140,7 +141,8 @@ static void encode(void)
     uint8_t *start, *scratch = misaligned(needed, &start);
     uint32_t *ids = NULL;
     byteweld_status status;
-    status = byteweld_encode(&vocab, text.data, text.size, NULL, 0, &total, scratch, needed, &error);
+    status =
+        byteweld_encode(&vocab, text.data, text.size, NULL, 0, &total, scratch, needed, &error);
     if (status == BYTEWELD_CAPACITY) {
         ids = (uint32_t *)allocate(total * sizeof(uint32_t));
         steps = 0;
