@@ -88,6 +88,19 @@ def read_start(path: str | os.PathLike[str], size: int) -> bytes:
         os.close(descriptor)
 
 
+def read_part(path: str | os.PathLike[str], offset: int, limit: int) -> bytes:
+    """Read a regular file from an offset to its end, or at most `limit` bytes."""
+    descriptor = open_regular(path)
+    try:
+        rest = os.fstat(descriptor).st_size - offset
+        if rest <= 0 or limit == 0:
+            return b""
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return read_descriptor(descriptor, rest, limit)
+    finally:
+        os.close(descriptor)
+
+
 def read_descriptor(descriptor: int, size: int, limit: int) -> bytes:
     """Read a regular file to its end, or at most `limit` bytes; `size` is what it reports."""
     wanted = min(size + 1, limit)  # if all but the last byte come, that is the end

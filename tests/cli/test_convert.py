@@ -87,7 +87,7 @@ def test_what_a_format_cannot_hold_is_refused_by_name(run, recipe_file, tmp_path
     result = run("convert", "in.json", "model.bpe1")
     assert result.code == 2
     assert result.err.startswith(
-        "byteweld: BPE1 cannot hold this vocabulary: its pattern is 'o200k'"
+        "byteweld: BPE1 cannot hold this vocabulary: its special tokens are []"
     )
     assert names(tmp_path) == {"in.json", "in.training.json"}
 
@@ -175,13 +175,14 @@ def test_the_current_folder_can_be_the_target(run, saved, tmp_path):
 
 def test_the_error_names_what_to_drop_and_dropping_it_is_reported(run, recipe_file, tmp_path):
     _, tok = recipe_file("bpe1", pattern="gpt2")
+    different(tok, ignore_merges=True).save(tmp_path / "in.json", overwrite=True)
     result = run("convert", "in.json", "model.bpe1")
     assert result.code == 2
-    assert result.err.endswith("; to convert without it, pass --drop pattern\n")
-    result = run("convert", "in.json", "model.bpe1", "--drop", "pattern", "--json")
+    assert result.err.endswith("; to convert without it, pass --drop ignore-merges\n")
+    result = run("convert", "in.json", "model.bpe1", "--drop", "ignore-merges", "--json")
     assert result.code == 0, result.err
-    assert result.err.startswith("dropped: pattern; some text may get different ids\n")
-    assert json.loads(result.out)["dropped"] == ["pattern"]
+    assert result.err.startswith("dropped: ignore-merges; some text may get different ids\n")
+    assert json.loads(result.out)["dropped"] == ["ignore-merges"]
     assert byteweld.load(tmp_path / "model.bpe1").vocab.tokens == tok.vocab.tokens
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld import Counts, FormatError, Tokenizer, UnsupportedError
+from byteweld.formats import bpe1
 
 FIXTURE_SHA256 = "7ce88cf0a77b625e8425dc16e9eb334568f4bd82dc0bebb15af5a01f363b09b8"
 THE = Counts({b"the": 3, b"th": 1})
@@ -132,7 +133,7 @@ def test_every_byte_has_an_id_so_nothing_is_unknown():
 
 # From the seed, then from the specification: (file, offset, a word of the message).
 REFUSED: dict[str, tuple[bytes, int | None, str]] = {
-    "unsupported versions": (section(version=2), 4, "version is 2"),
+    "unsupported versions": (section(version=3), 4, "version is 3"),
     "version 0": (section(version=0), 4, "version is 0"),
     "header/vocabulary drift, too large": (section(vocab_size=263), 8, "vocab_size is 263"),
     "header/vocabulary drift, too small": (section(vocab_size=261), 46, "last id is 260"),
@@ -227,6 +228,36 @@ def test_the_fingerprint_is_the_identity_of_a_section_and_sees_every_change(tmp_
     assert fewer.vocab.fingerprint != FIXTURE.vocab.fingerprint
 
 
+def test_version_2_has_a_checksum_that_finds_every_flipped_bit_and_the_fingerprint():
+    section = bpe1.to_bytes(FIXTURE.vocab, version=2)
+    assert bpe1.read(section) == FIXTURE.vocab
+    assert section[40:72].hex() == FIXTURE.vocab.fingerprint
+    for bit in range(8 * len(section)):
+        damaged = bytearray(section)
+        damaged[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(FormatError):
+            bpe1.read(damaged)
+
+
+def test_version_2_holds_a_pattern(tmp_path):
+    tok = byteweld.train(THE, vocab_size=262, recipe="bpe1", encode_pattern="gpt2")
+    tok.save(tmp_path / "x.bpe1")
+    assert byteweld.load(tmp_path / "x.bpe1") == tok
+    assert byteweld.load(tmp_path / "x.bpe1").vocab.pattern == byteweld.PATTERNS["gpt2"]
+
+
+def test_a_section_embedded_in_a_larger_file_is_read_where_it_is(tmp_path):
+    container = tmp_path / "model.bin"
+    container.write_bytes(b"weights" + section() + b"more weights")
+    assert byteweld.load(container, format="bpe1", offset=7, length=89) == FIXTURE
+    with container.open("rb") as file:
+        assert bpe1.read(file, offset=7, length=89) == FIXTURE.vocab
+    assert bpe1.read(section()) == FIXTURE.vocab
+    with pytest.raises(FormatError) as caught:
+        byteweld.load(container, format="bpe1", offset=7)
+    assert caught.value.offset == 7 + 89
+
+
 def test_a_text_of_a_megabyte_is_encoded_in_seconds_not_by_repeated_scans():
     text = "the " * 250_000
     started = time.perf_counter()
@@ -246,8 +277,8 @@ def test_a_section_of_a_real_training_loads_equal_and_encodes_the_same(tmp_path)
 
 def test_what_a_section_cannot_hold_is_rejected_by_name(tmp_path):
     tok = byteweld.train(THE, vocab_size=262, recipe="bpe1", encode_pattern="gpt2")
-    with pytest.raises(UnsupportedError, match="pattern"):
-        tok.save(tmp_path / "x.bpe1")
+    with pytest.raises(UnsupportedError, match=r"version 1 .* pattern"):
+        tok.save(tmp_path / "x.bpe1", version=1)
     tok = byteweld.train(THE, vocab_size=262, recipe="bpe1", special_tokens=["<|sep|>"])
     with pytest.raises(UnsupportedError, match="special tokens"):
         tok.save(tmp_path / "x.bpe1")

@@ -33,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use super::limit::MemoryLimit;
     #[pymodule_export]
-    use super::table::{LetterModel, Table};
+    use super::table::{LetterModel, Table, crc32c};
     #[pymodule_export]
     use super::trainer::train;
 

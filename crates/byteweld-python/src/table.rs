@@ -4,6 +4,12 @@ use byteweld_core::table as core;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+/// Returns the CRC-32C of some data.
+#[pyfunction]
+pub(crate) fn crc32c(py: Python<'_>, data: &[u8]) -> u32 {
+    py.detach(|| core::crc32c(data))
+}
+
 /// Tokens by id and merges in rank order. Immutable.
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct Table {

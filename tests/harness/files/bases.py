@@ -89,6 +89,7 @@ def tokenizers() -> tuple[Tokenizer, ...]:
         trained("ck", 300),
         trained("ck-ascii", 130),
         trained("bpe1", 290),
+        trained("bpe1", 290, encode_pattern="gpt2"),
         trained("bpetite", 280),
         trained(
             "modern", 300, special_ids="first", pattern=r"\s+|\S+", special_tokens=("<s>", "</s>")

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 import byteweld
+from byteweld._native import crc32c
 from byteweld.formats._sidecar import digest
 from tests.harness import draw
 from tests.harness.files import bases, mutate
@@ -170,18 +171,21 @@ def edit_config(rng: Random, value: Any) -> Any:
 
 
 def change_bpe1(rng: Random, files: Files, other: Files) -> Files:
-    """Change a field of the header, a token record or a merge record."""
+    """Change a field of the header, a token record or a merge record; sign version 2 again."""
     data = files["v.bpe1"]
-    if len(data) < 36:
+    if len(data) < 76:
         return change_bytes(rng, files, other)
-    tokens, merges = struct.unpack_from("<2I", data, 28)
+    version, *_, tokens, merges = struct.unpack_from("<8I", data, 4)
     at, starts = 36, []
+    if version == 2:
+        data = data[:-4]
+        at = 72 + struct.unpack_from("<I", data, 36)[0]
     while at + 8 <= len(data) and len(starts) < min(tokens, 5000):
         starts.append(at)
         at += 8 + struct.unpack_from("<I", data, at + 4)[0]
     number = rng.randrange(6)
     if number == 0:
-        data = mutate.change_u32(rng, data, 4, 36)
+        data = mutate.change_u32(rng, data, 4, 72 if version == 2 else 36)
     elif number == 1 and starts:
         start = rng.choice(starts)
         data = mutate.change_u32(rng, data, start, start + 8)
@@ -200,6 +204,8 @@ def change_bpe1(rng: Random, files: Files, other: Files) -> Files:
     else:  # drop the last merge
         head = struct.pack("<I", max(0, merges - 1) % 2**32)
         data = data[:32] + head + data[36 : max(36, len(data) - 16)]
+    if version == 2:
+        data += struct.pack("<I", crc32c(data))
     return files | {"v.bpe1": data}
 
 

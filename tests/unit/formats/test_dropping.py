@@ -102,7 +102,7 @@ def test_unknown_names_and_names_of_absent_things_are_errors() -> None:
     [
         (Vocabulary(BYTES, normalizer=["nfc"]), "a.tiktoken", ("normalizer",)),
         (Vocabulary(BYTES | {256: b"ab", 257: b"<s>"}, [(97, 98, 256)], special_tokens={"<s>": 257}, pattern="gpt2"), "tekken.json", ("special tokens",)),  # noqa: E501
-        (Vocabulary(holder("bpe1").tokens, special_tokens=holder("bpe1").special_tokens, roles=holder("bpe1").roles, pattern="gpt2", ignore_merges=True), "a.bpe1", ("pattern", "ignore merges")),  # noqa: E501
+        (Vocabulary(holder("bpe1").tokens, special_tokens=holder("bpe1").special_tokens, roles=holder("bpe1").roles, pattern="gpt2", ignore_merges=True), "a.bpe1", ("ignore merges",)),  # noqa: E501
         (Vocabulary(BYTES), "a.bpe1", None),
         (holder("bpe1"), "a.bpe1", ()),
     ],

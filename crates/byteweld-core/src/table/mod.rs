@@ -4,11 +4,13 @@
 //! For anything unusual these return `None` or `false`; the plain ones then repeat the work and
 //! report what is wrong.
 
+mod crc32c;
 mod json;
 mod ranks;
 mod serialize;
 mod tokenizer_json;
 
+pub use crc32c::crc32c;
 pub use tokenizer_json::JsonModel;
 
 use std::hash::BuildHasher;

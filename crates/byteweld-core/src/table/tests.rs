@@ -1,6 +1,6 @@
 //! The fast readers and checks, on valid and malformed files.
 
-use super::{JsonModel, VocabTable};
+use super::{JsonModel, VocabTable, crc32c};
 
 const RANKS: &[u8] = b"YQ== 0\nYg== 1\nYWI= 2\nYWJh 5\n";
 
@@ -164,4 +164,36 @@ fn lines_are_unambiguous() {
     let table = VocabTable::from_ranks(RANKS).unwrap().with_recovered_merges().unwrap();
     let lines = b"\nt 0 1 a\nt 1 1 b\nt 2 2 ab\nt 5 3 aba\nm 0 1 2\nm 2 0 5";
     assert_eq!(table.lines(), lines);
+}
+
+#[test]
+fn crc32c_has_its_known_values() {
+    // RFC 3720, appendix B.4, and the check value of the CRC catalogs.
+    let ascending: Vec<u8> = (0..32).collect();
+    let descending: Vec<u8> = (0..32).rev().collect();
+    for (data, expected) in [
+        (&b""[..], 0),
+        (b"123456789", 0xE306_9283),
+        (&[0; 32], 0x8A91_36AA),
+        (&[0xFF; 32], 0x62A8_AB43),
+        (&ascending, 0x46DD_794E),
+        (&descending, 0x113F_DB5C),
+    ] {
+        assert_eq!(crc32c(data), expected);
+    }
+}
+
+#[test]
+fn crc32c_of_any_length_is_that_of_single_bits() {
+    let data: Vec<u8> = (0_u32..100).map(|n| (n * n * 37 + 11).to_le_bytes()[0]).collect();
+    for length in 0..data.len() {
+        let mut crc = u32::MAX;
+        for byte in &data[..length] {
+            crc ^= u32::from(*byte);
+            for _ in 0..8 {
+                crc = (crc >> 1) ^ (0x82F6_3B78 * (crc & 1));
+            }
+        }
+        assert_eq!(crc32c(&data[..length]), !crc, "{length} bytes");
+    }
 }
