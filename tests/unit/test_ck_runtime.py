@@ -275,3 +275,11 @@ def test_a_recipe_can_train_for_the_runtime(tmp_path: Path) -> None:
     loaded = byteweld.load(tmp_path / "out")
     assert loaded.vocab == made.vocab
     assert loaded.training.recipe == made.training.recipe
+
+
+def test_what_an_export_cannot_hold_has_no_held_form() -> None:
+    tokens = {byte: bytes([byte]) for byte in range(256)}
+    steps = (byteweld.Split("a", "removed"), byteweld.Split("b"))
+    for vocab in (Vocabulary(tokens, steps=steps), Vocabulary(tokens, pattern="gpt2")):
+        with pytest.raises(UnsupportedError, match="cannot hold"):
+            formats.held(vocab, "out", "ck")

@@ -148,10 +148,13 @@ def not_held(
 def held(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None) -> Vocabulary:
     """Return what `load` returns after `save`: the vocabulary itself, unless a pattern is lost.
 
-    Only ck's binary export loses one: it has no field for the pattern, and implies one.
+    Only ck's binary export loses one: it has no field for the pattern, and implies one. Raises
+    UnsupportedError as `save` does.
     """
     module = _module(_format_to_write(path, format))
-    vocab = module.held(vocab) if hasattr(module, "held") else vocab
+    if hasattr(module, "held"):
+        check(vocab, path, format)
+        vocab = module.held(vocab)
     return vocab
 
 
