@@ -9,11 +9,18 @@ use fancy_regex::{Regex, RegexBuilder};
 /// A byte that is not part of valid UTF-8 stands for this character.
 const STAND_IN: &str = "\u{FFFF}";
 
-pub(crate) struct Oracle(Regex);
+pub(crate) struct Oracle {
+    regex: Regex,
+    /// It gets a character for each byte.
+    is_over_bytes: bool,
+}
 
 impl Oracle {
     pub(crate) fn new(pattern: &str) -> Self {
-        Self(RegexBuilder::new(pattern).backtrack_limit(50_000_000).build().unwrap())
+        let over_bytes = pattern.strip_prefix("(?-u)");
+        let source = over_bytes.unwrap_or(pattern);
+        let regex = RegexBuilder::new(source).backtrack_limit(50_000_000).build().unwrap();
+        Self { regex, is_over_bytes: over_bytes.is_some() }
     }
 
     /// The same, compiled once in each thread; for few patterns.
@@ -28,6 +35,11 @@ impl Oracle {
     /// The pre-tokens of a text: where each ends, and whether it is a match. `None` if the regex engine
     /// gives up.
     pub(crate) fn tiles(&self, text: &[u8]) -> Option<Vec<(usize, bool)>> {
+        if self.is_over_bytes {
+            let letters: String = text.iter().map(|&byte| char::from(byte)).collect();
+            let tiles = self.tiles_of(&letters)?.into_iter();
+            return Some(tiles.map(|(end, it)| (letters[..end].chars().count(), it)).collect());
+        }
         match std::str::from_utf8(text) {
             Ok(valid) => self.tiles_of(valid),
             Err(_) => {
@@ -42,7 +54,7 @@ impl Oracle {
         let mut tiles = Vec::new();
         let (mut from, mut covered) = (0, 0);
         while from < text.len() {
-            let Some(found) = self.0.find_from_pos(text, from).ok()? else { break };
+            let Some(found) = self.regex.find_from_pos(text, from).ok()? else { break };
             if found.start() == found.end() {
                 // An empty match is not a pre-token.
                 from = found.end() + text[found.end()..].chars().next().map_or(1, char::len_utf8);

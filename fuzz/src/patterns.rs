@@ -67,7 +67,7 @@ const KNOWN: [&str; 56] = [
 
 /// Patterns that run on an automaton or on the backtracking engine.
 #[rustfmt::skip]
-const OTHERS: [&str; 27] = [
+const OTHERS: [&str; 28] = [
     r"[a-c]?[a-c]*[b-d]+x?|[a-c]?[a-c]+[b-d]*x?",
     r" ?\p{L}+?|.",
     r"\p{L}+(?!\p{N})|.",
@@ -95,6 +95,8 @@ const OTHERS: [&str; 27] = [
     r"\bfoo\b|.",
     r"(?:ab)++a|.",
     r"[\s\S]{1,3}+",
+    // Over bytes.
+    r"(?-u)[^A-Za-z0-9 \n\t\r]?[A-Za-z]+|[0-9]| ?[^A-Za-z0-9 \n\t\r]+\n*| +\n+| +(?= [A-Za-z0-9])| [A-Za-z]+| [0-9]| +|\n+|(?s:.)",
 ];
 
 /// The pattern of a number.

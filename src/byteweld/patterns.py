@@ -2,7 +2,8 @@
 
 A pattern splits text into pre-tokens: each match is one, and so is the text between two matches, so
 that nothing is lost. The patterns are written in a dialect that Python's `regex`, Rust's fancy-regex
-and Oniguruma (Hugging Face) read the same way: no possessive `{m,n}+`, no `$`.
+and Oniguruma (Hugging Face) read the same way: no possessive `{m,n}+`, no `$`. One matches bytes,
+which no other library can do to a str.
 """
 
 from __future__ import annotations
@@ -38,6 +39,23 @@ CK = (
     r"""|\s*[\r\n]+|\s+(?!\S)|\s+"""
 )
 
+# ck's C runtime (2025) with a vocabulary of bytes. It matches bytes: each byte of a non-ASCII
+# character is a mark. `(?-u)` is how Rust's regex crate says so.
+CK_RUNTIME = "(?-u)" + "|".join(
+    [
+        r"""[^A-Za-z0-9 \n\t\r]?[A-Za-z]+""",
+        r"""[0-9]""",
+        r""" ?[^A-Za-z0-9 \n\t\r]+\n*""",
+        r""" +\n+""",
+        r""" +(?= [A-Za-z0-9])""",
+        r""" [A-Za-z]+""",
+        r""" [0-9]""",
+        r""" +""",
+        r"""\n+""",
+        r"""(?s:.)""",
+    ]
+)
+
 # Llama 3 (2024), and cl100k's first spelling (2023).
 LLAMA3 = CK.replace(r"|\p{N}+|", r"|\p{N}{1,3}|")
 
@@ -68,6 +86,7 @@ PATTERNS: dict[str, str] = {
     "tekken": TEKKEN,
     "nanochat": NANOCHAT,
     "ck": CK,
+    "ck-runtime": CK_RUNTIME,
 }
 
 # Other spellings of these patterns: they split every text in the same way, so they have the same
@@ -102,12 +121,34 @@ def resolve_pattern(pattern: str | None) -> str | None:
     check_text("pattern", pattern, PatternError)
     if pattern in _SPELLINGS:
         return PATTERNS[_SPELLINGS[pattern]]
-    if pattern.isidentifier():  # a bare word is useless as a pattern; probably a misspelled name
+    if _is_word(pattern):  # useless as a pattern; probably a misspelled name
         hint = nearest(pattern, PATTERNS)
         raise PatternError(
             f"unknown pattern {pattern!r}; expected one of {', '.join(PATTERNS)}{hint}"
         )
     return pattern
+
+
+def as_expression(pattern: str) -> str:
+    """Put a bare word into a group, so that it is not taken for the name of a pattern.
+
+    >>> as_expression("gpt2"), as_expression("[a-z]+")
+    ('(?:gpt2)', '[a-z]+')
+    """
+    return f"(?:{pattern})" if _is_word(pattern) else pattern
+
+
+def _is_word(pattern: str) -> bool:
+    return pattern.strip("-") == pattern and pattern.replace("-", "_").isidentifier()
+
+
+def is_over_bytes(pattern: str | None) -> bool:
+    """Whether a pattern matches bytes instead of characters.
+
+    >>> is_over_bytes("ck-runtime"), is_over_bytes("ck")
+    (True, False)
+    """
+    return pattern is not None and resolve_pattern(pattern) == CK_RUNTIME
 
 
 def pattern_name(pattern: str | None) -> str | None:

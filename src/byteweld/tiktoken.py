@@ -15,6 +15,7 @@ from byteweld._cached import cached_property
 from byteweld._text import Text
 from byteweld.encodings import encoding_name_for_model, list_encoding_names
 from byteweld.errors import ByteweldError, IdRangeError, UnknownIdError, VocabularyError
+from byteweld.patterns import as_expression
 from byteweld.tokenizer import Specials, Tokenizer
 from byteweld.vocab import Vocabulary
 
@@ -70,7 +71,7 @@ class Encoding(Tokenizer):
         made = Tokenizer.from_ranks(
             mergeable_ranks,
             # A bare word is a regular expression here, never the name of a pattern.
-            pattern=f"(?:{pat_str})" if pat_str.isidentifier() else pat_str,
+            pattern=as_expression(pat_str),
             special_tokens=special_tokens,
             name=name,
         )

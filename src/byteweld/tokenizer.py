@@ -668,6 +668,10 @@ class Tokenizer:
 
         If the training is known, its report is written next to the vocabulary (`report_path`),
         where `byteweld.load` finds it. Existing files are replaced only if `overwrite` is True.
+
+        A format that cannot hold the vocabulary is an UnsupportedError. The format "ck" has no
+        field for a pattern: it accepts "gpt2", "ck" and "ck-runtime", and loads with the last, the
+        one of ck's runtime.
         """
         from byteweld import formats
 
@@ -682,10 +686,11 @@ class Tokenizer:
         target = f"{os.fspath(path)}{os.sep}" if is_folder else path
         report = report_path(target)
         # The same vocabulary in another format shares its report.
-        has_report = not overwrite and load_report(target, self._vocab) is not None
+        held = formats.held(self._vocab, path, format)
+        has_report = not overwrite and load_report(target, held) is not None
         if not has_report and not Path(path).is_file():  # formats.save refuses an existing file
             check_file(report, overwrite=overwrite)
-        beside = {} if has_report else {report: training.render(self._vocab)}
+        beside = {} if has_report else {report: training.encoding_with(held.pattern).render(held)}
         formats.save(
             self._vocab, path, format=format, overwrite=overwrite, beside=beside, **options
         )

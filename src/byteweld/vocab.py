@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from byteweld._cached import cached_property
 from byteweld.errors import VocabularyError, check_text
-from byteweld.patterns import resolve_pattern
+from byteweld.patterns import as_expression, resolve_pattern
 
 if TYPE_CHECKING:
     from byteweld import _native
@@ -630,10 +630,9 @@ def _normalizer_step(step: NormalizerStep) -> NormalizerStep:
 
 
 def _expression(pattern: str) -> str:
-    """Put a bare word into a group, so that it is not taken for the name of a pattern."""
     if not isinstance(pattern, str):
         raise TypeError(f"the pattern of a Split is {pattern!r}; it must be a string")
-    return f"(?:{pattern})" if pattern.isidentifier() else pattern
+    return as_expression(pattern)
 
 
 def _check_choice(what: str, value: object, kind: object) -> None:

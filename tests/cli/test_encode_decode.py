@@ -229,7 +229,7 @@ def test_options_give_the_pattern_and_special_tokens(run, ranks):
     [
         (("--special", "x"), "--special is 'x'; expected TEXT=ID, such as '<|endoftext|>=50256'"),
         (("--special", "x=1", "--no-special"), "--special and --no-special cannot be combined; pass one of them"),  # noqa: E501
-        (("--no-special", "--pattern", "o200"), "unknown pattern 'o200'; expected one of gpt2, cl100k, o200k, llama3, qwen2, qwen3_5, tekken, nanochat, ck; did you mean 'o200k'?"),  # noqa: E501
+        (("--no-special", "--pattern", "o200"), "unknown pattern 'o200'; expected one of gpt2, cl100k, o200k, llama3, qwen2, qwen3_5, tekken, nanochat, ck, ck-runtime; did you mean 'o200k'?"),  # noqa: E501
     ],
 )  # fmt: skip
 def test_wrong_loading_options_are_refused(run, ranks, flags, message):

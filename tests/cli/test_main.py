@@ -68,9 +68,9 @@ Tokenizer:
   --format NAME           The tokenizer's format: bpe1, ck, bpetite, huggingface,
                           tekken, gpt2, tiktoken. Default: detected from its content.
   --pattern P             The pattern, for files that do not have one (.tiktoken,
-                          vocab.json with merges.txt): gpt2, cl100k, o200k, llama3,
-                          qwen2, qwen3_5, tekken, nanochat, ck, none, or a regular
-                          expression.
+                          vocab.json with merges.txt, ck's export): gpt2, cl100k, o200k,
+                          llama3, qwen2, qwen3_5, tekken, nanochat, ck, ck-runtime,
+                          none, or a regular expression.
   --special TEXT=ID       A special token, for files that do not list them. May be
                           repeated.
   --no-special            Load without special tokens, for files that do not list them.

@@ -174,13 +174,28 @@ def test_a_peer_that_cannot_read_the_format_gets_a_copy(
     text = "low low low lower lowest, the newest; widest 1234\n  rivers"
     tok = byteweld.train(iter([text]), vocab_size=300, recipe=recipe, min_frequency=1)
     tok.save(tmp_path / name, format=format)
-    result = run("prove", name, "texts", "--peer", peer, "--json")
+    lacking = ("--pattern", "gpt2") if recipe == "ck" else ()  # its export has no pattern
+    result = run("prove", name, "texts", "--peer", peer, "--json", *lacking)
     assert result.code == 0, result.err
     readers = {"tiktoken": "tiktoken", "gpt2": "tokenizers"}
     kind = format or byteweld.recognize(tmp_path / name)
     assert json.loads(result.out)["peer"]["with_copy"] is (readers.get(kind) != peer)
-    told = run("prove", name, "texts", "--peer", peer).text
+    told = run("prove", name, "texts", "--peer", peer, *lacking).text
     assert ("(using a copy in its own format)" in told) is (readers.get(kind) != peer)
+
+
+@pytest.mark.parametrize("peer", ["tiktoken", "tokenizers"])
+def test_a_pattern_over_bytes_is_beyond_the_peers(run, corpus, tmp_path, peer):
+    tok = byteweld.train(iter(["low lower"]), vocab_size=270, recipe="ck", min_frequency=1)
+    tok.save(tmp_path / "folder", format="ck")
+    result = run("prove", "folder", "texts", "--peer", peer)
+    assert result == (
+        2,
+        b"",
+        "byteweld: the real tiktoken and tokenizers cannot run this vocabulary: its pattern "
+        "'ck-runtime' matches bytes, and other libraries cannot; load it with a pattern over "
+        "characters, such as --pattern gpt2, to compare that\n",
+    )
 
 
 def test_a_compressed_tokenizer_is_proved_with_a_copy(run, saved, ranks, corpus, tmp_path):

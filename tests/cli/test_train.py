@@ -46,6 +46,8 @@ def test_the_ck_seeds_command_line_writes_tokenizer_json_and_four_files(
         "learned 3 of 4 merges; stopped because the best pair occurred fewer than 2 times (TIME)\n"
         "longest tokens: ·ab  ab  aa\n"
         "total TIME\n"
+        "lost: export has no field for the pattern gpt2: ck's runtime, and byteweld when it loads "
+        "the export, split text with ck-runtime, so some text gets different ids\n"
         "wrote tokenizer.json and export: 263 tokens, "
         "1.55 bytes per token when encoded with pattern gpt2\n",
     )
@@ -53,7 +55,7 @@ def test_the_ck_seeds_command_line_writes_tokenizer_json_and_four_files(
     assert sha256(tmp_path / "export" / "vocab_merges.bin") == CK_MERGES_SHA256
     tok = byteweld.load("tokenizer.json")
     assert tok.vocab.merge_ids == ((101, 102, 260), (36, 260, 261), (101, 101, 262))
-    assert byteweld.load("export").vocab.fingerprint == tok.vocab.fingerprint
+    assert byteweld.load("export", pattern="gpt2").vocab.fingerprint == tok.vocab.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -309,7 +311,7 @@ def test_the_pattern_can_be_none(run, tmp_path):
         (("--recipe", "modren"), "--recipe is 'modren'; it must be one of modern, from-scratch, ck, ck-ascii, bpetite, plain, bpe1, huggingface, rustbpe; did you mean 'modern'?"),  # noqa: E501
         (("--tie-break", "x"), "--tie-break is 'x'; it must be one of smallest-ids, greatest-bytes, smallest-bytes"),  # noqa: E501
         (("--on-error", "ignore"), "--on-error is 'ignore'; it must be one of fail, skip, replace"),
-        (("--pattern", "gpt3"), "unknown pattern 'gpt3'; expected one of gpt2, cl100k, o200k, llama3, qwen2, qwen3_5, tekken, nanochat, ck; did you mean 'gpt2'?"),  # noqa: E501
+        (("--pattern", "gpt3"), "unknown pattern 'gpt3'; expected one of gpt2, cl100k, o200k, llama3, qwen2, qwen3_5, tekken, nanochat, ck, ck-runtime; did you mean 'gpt2'?"),  # noqa: E501
         (("--out", "t.xyz"), "the name 't.xyz' does not imply a format; pass --format, or use *.bpe1 (bpe1), *.json (huggingface), *tekken.json (tekken), *.tiktoken (tiktoken)"),  # noqa: E501
         (("--out", "folder/"), "'folder/' is a folder; pass --format 'ck' or 'gpt2', which write folders, or the path of a file"),  # noqa: E501
         (("--special", "<a>", "--special", "<a>"), "special token '<a>' is given twice"),

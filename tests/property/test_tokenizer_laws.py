@@ -309,8 +309,13 @@ def test_what_a_format_can_hold_survives_saving_and_loading(format, toks, tmp_pa
         held.append(name)
         assert formats.recognize(path) == format
         loaded = byteweld.load(path)
+        expected = formats.held(tok.vocab, path, format)
+        assert loaded.vocab == expected, name
+        assert loaded.vocab.fingerprint == expected.fingerprint
+        # Only ck's export loses anything, and only the pattern.
+        if format == "ck" and tok.vocab.pattern is not None:
+            loaded = byteweld.load(path, pattern=tok.vocab.pattern)
         assert loaded.vocab == tok.vocab, name
-        assert loaded.vocab.fingerprint == tok.vocab.fingerprint
     assert held, "no recipe's vocabulary could be saved"
 
 

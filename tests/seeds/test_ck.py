@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import itertools
 import json
 import random
+import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,10 @@ from byteweld.corpus import open_corpus
 WORKED = {"a.txt": b"ab ab ab\n", "sub/b.md": "aaa bà\n".encode()}
 WORKED_SHA256 = "eb7e6040c6ceee165f10bbde7f3f308491d2398250c36dc22a9c29b46a3a1c5d"
 SVG = b'<svg viewBox="0 0 24 24">\n  <path d="M12 2L2 22h20z"/>\n</svg>\n'
-ICONS = Path(__file__).parents[3] / "shared" / "data" / "corpora" / "svg"
+DATA = Path(__file__).parents[3] / "shared" / "data"
+ICONS = DATA / "corpora" / "svg"
+REAL = DATA / "ck"
+needs_real = pytest.mark.skipif(not REAL.is_dir(), reason=f"what ck's programs made: no {REAL}")
 BINARY = ["vocab_offsets.bin", "vocab_strings.bin", "vocab_merges.bin", "tokenizer_meta.json"]
 TEXTS = [
     "",
@@ -235,6 +241,68 @@ def test_a_folder_of_real_icons_trains_in_both_modes_as_the_seed_says():
         text = file.read_bytes()
         assert in_bytes.decode_bytes(in_bytes.encode(text)) == text
         assert len(in_ascii.encode(text)) < len(in_bytes.encode(text))
+
+
+# ---------------------------------------------------------------------- its own corpus
+
+
+@pytest.fixture(scope="module")
+def drawings(tmp_path_factory):
+    """The seed's corpus, unpacked; and in another folder those of its files that are ASCII."""
+    root = tmp_path_factory.mktemp("drawings")
+    with tarfile.open(REAL / "assets.tar.xz") as archive:
+        archive.extractall(root / "all", filter="data")
+    files = sorted(path for path in (root / "all").rglob("*.svg") if path.is_file())
+    (root / "ascii").mkdir()
+    for path in files:
+        if path.read_bytes().isascii():
+            shutil.copy(path, root / "ascii")
+    assert (len(files), len(list((root / "ascii").iterdir()))) == (97, 29)
+    return root
+
+
+@needs_real
+@pytest.mark.parametrize("mode", ["bytes", "ascii"])
+def test_its_drawings_give_the_three_tables_of_the_real_trainer(drawings, tmp_path, mode):
+    recipe, source = ("ck", "all") if mode == "bytes" else ("ck-ascii", "ascii")
+    train(drawings / source, 320, recipe).save(tmp_path / "out", format="ck")
+    for name in BINARY:
+        assert (tmp_path / "out" / name).read_bytes() == (
+            REAL / f"export_{mode}" / name
+        ).read_bytes(), name
+
+
+@needs_real
+@pytest.mark.parametrize(("mode", "texts"), [("bytes", 2884), ("ascii", 2138)])
+def test_an_export_gives_the_ids_of_the_real_runtime(mode, texts):
+    tok = byteweld.load(REAL / f"export_{mode}")
+    with gzip.open(REAL / f"runtime_{mode}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    assert len(rows) == texts
+    assert [row for row in rows if tok.encode_ordinary(row["text"]) != row["ids"]] == []
+    for row in rows[::50]:
+        assert byteweld.reference.encode(tok.vocab, row["text"]) == row["ids"]
+
+
+@needs_real
+@pytest.mark.parametrize("mode", ["bytes", "ascii"])
+def test_its_tokenizer_json_is_the_vocabulary_of_its_export(mode):
+    pattern = byteweld.PATTERNS["ck"] if mode == "bytes" else None
+    tok = byteweld.load(REAL / f"tokenizer_{mode}.json")
+    assert tok.vocab.pattern == pattern
+    assert tok == byteweld.load(REAL / f"export_{mode}", pattern=pattern)
+
+
+def test_an_export_is_split_as_the_runtime_splits(tmp_path):
+    train(b"", 260).save(tmp_path / "bytes", format="ck")
+    loaded = byteweld.load(tmp_path / "bytes")
+    assert loaded.vocab.pattern == byteweld.PATTERNS["ck-runtime"]
+    text = ' <path d="M12"/>  é\n'.encode()
+    assert loaded.pretokenize(text) == [
+        *(b" <", b"path", b" d", b'="', b"M", b"1", b"2", b'"/>', b"  ", b"\xc3\xa9\n"),
+    ]
+    train(b"", 102, "ck-ascii").save(tmp_path / "ascii", format="ck")
+    assert byteweld.load(tmp_path / "ascii").vocab.pattern is None
 
 
 # ---------------------------------------------------------------------- choosing a pair
@@ -453,7 +521,7 @@ def test_one_training_gives_tokenizer_json_and_the_four_binary_files(
     file, binary = save_both(tok, tmp_path)
     assert {p.name for p in binary.iterdir()} == {*BINARY, "training.json"}
     assert byteweld.load(file).vocab == tok.vocab
-    assert byteweld.load(binary).vocab == tok.vocab
+    assert byteweld.load(binary, pattern=tok.vocab.pattern).vocab == tok.vocab
     meta = json.loads((binary / "tokenizer_meta.json").read_text())
     assert meta == {
         "schema": "ck.bpe.binary.v1",
@@ -558,7 +626,7 @@ def test_the_seeds_command_writes_both_outputs_in_one_run(tmp_path):
     merges = (tmp_path / "binary" / "vocab_merges.bin").read_bytes()
     assert hashlib.sha256(merges).hexdigest() == WORKED_SHA256
     from_json = byteweld.load(tmp_path / "tokenizer.json")
-    assert from_json == byteweld.load(tmp_path / "binary")
+    assert from_json == byteweld.load(tmp_path / "binary", pattern="gpt2")
     assert from_json == train(tmp_path / "assets", 264)
 
 

@@ -22,7 +22,7 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"special_tokens=\{('.*?'): (\d+), \.\.\.\}", r"--special \1=\2"),
     (r"\bformat=", "--format"),
     (r"\badd_(bos|eos)\b", r"--add-\1"),
-    (r"\bpattern='(\w+)'", r"--pattern \1"),
+    (r"\bpattern='([\w-]+)'", r"--pattern \1"),
     (r"\bmax_pretoken_bytes\b", "--max-pretoken-bytes"),
     (r"^vocab_size is\b", "--vocab-size is"),
     (r"^memory is\b", "--memory is"),

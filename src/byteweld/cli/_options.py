@@ -318,7 +318,8 @@ LoadPattern = Annotated[
     Option(
         "--pattern",
         metavar="P",
-        help="The pattern, for files that do not have one (.tiktoken, vocab.json with merges.txt): "
+        help="The pattern, for files that do not have one (.tiktoken, vocab.json with merges.txt, "
+        "ck's export): "
         f"{', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
         group=_TOKENIZER,
     ),

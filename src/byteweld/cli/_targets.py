@@ -12,6 +12,7 @@ from byteweld import formats
 from byteweld._files import check_file
 from byteweld._saves import NO_FILES
 from byteweld.cli import _errors
+from byteweld.cli import _options as options
 from byteweld.formats._sidecar import sidecar_path
 from byteweld.training import report_path
 from byteweld.vocab import Vocabulary
@@ -51,6 +52,18 @@ def report_file(target: Target) -> Path:
     return report_path(f"{target.path}/" if is_folder else target.path)
 
 
+def lost_pattern(vocab: Vocabulary, target: Target) -> str | None:
+    """Return a sentence on the pattern that the target does not keep, or None."""
+    held = formats.held(vocab, *target)
+    if held.pattern == vocab.pattern:
+        return None
+    before, after = map(options.pattern_words, (vocab.pattern, held.pattern))
+    return (
+        f"{target.path} has no field for the pattern {before}: ck's runtime, and byteweld when it "
+        f"loads the export, split text with {after}, so some text gets different ids"
+    )
+
+
 def check_free(files: Iterable[Path], *, force: bool) -> None:
     """Raise if a file cannot be written or, unless `force`, if it exists."""
     for file in files:
@@ -84,7 +97,9 @@ def save_all(
         for tok, targets in made:
             reports = {}
             if tok.training is not None:
-                reports[report_file(targets[0])] = tok.training.render(tok.vocab)
+                held = formats.held(tok.vocab, *targets[0])
+                training = tok.training.encoding_with(held.pattern)
+                reports[report_file(targets[0])] = training.render(held)
             save(tok, targets[0], force=force, beside=reports)
             for target in targets[1:]:
                 save(tok, target, force=force)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import byteweld
+from byteweld import formats
 from byteweld.cli import DONE, NO, _errors, _output, _probe, _targets
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
@@ -86,7 +87,8 @@ def run(
     The new file is read back and compared with the original: tokens, merges, special tokens,
     pattern and roles, and the ids of every token, of a list of difficult strings and of your
     corpus. If anything differs, nothing is written and the exit code is 1. A feature that the new
-    format cannot represent is an error, unless you --drop it.
+    format cannot represent is an error, unless you --drop it. ck's binary export has no pattern and
+    implies that of ck's runtime; if the original has another one, a message says so.
     """
     original = options.load_tokenizer(
         in_path, format=from_format, pattern=pattern, special=special, no_special=no_special
@@ -94,9 +96,11 @@ def run(
     target = _targets.Target(out, format)
     tok = original if not drop else byteweld.Tokenizer(dropping.drop(original.vocab, drop))
     _check(tok, target, force=force)
+    held = formats.held(tok.vocab, target.path, target.format)
+    expected = tok if held is tok.vocab else byteweld.Tokenizer(held)
     # A temporary copy is verified first, so a bad file never replaces a good one.
     with _saved_aside(tok, target, force=force) as copy:
-        outcome = _probe.prove(tok, _reload(copy), _documents(corpus or [], reading))
+        outcome = _probe.prove(expected, _reload(copy), _documents(corpus or [], reading))
         if isinstance(outcome, _probe.Difference):
             _output.say(f"byteweld: {out} would not be the same tokenizer: {outcome.what}")
             _output.say("nothing was written")
@@ -108,14 +112,18 @@ def run(
     if drop:
         changes = original.vocab.fingerprint != tok.vocab.fingerprint
         _output.say(f"dropped: {', '.join(drop)}{'; some text may get different ids' * changes}")
+    lost = _targets.lost_pattern(tok.vocab, target)
+    if lost is not None:
+        _output.say(f"lost: {lost}")
+    traits = "special tokens, pattern and roles" if lost is None else "special tokens and roles"
     _output.say(
-        f"verified: the same {outcome.tokens:,} tokens, merges, special tokens, pattern and roles; "
+        f"verified: the same {outcome.tokens:,} tokens, merges, {traits}; "
         f"the same ids for {_output.amount(outcome.texts, 'string')}, {_output.size(outcome.bytes)}"
         + ("" if corpus else " (use --corpus to add your own)")
     )
     _output.say(f"wrote {out}: {_output.amount(len(tok), 'token')}")
     if json:
-        _output.report(_report(tok, out, outcome) | {"dropped": drop or []})
+        _output.report(_report(expected, out, outcome) | {"dropped": drop or [], "lost": lost})
     return DONE
 
 

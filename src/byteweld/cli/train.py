@@ -447,6 +447,10 @@ def _conclude(
         rate = one.bytes_per_token
         words = "" if rate is None else f", {rate:.2f} bytes per token{how}"
         paths = " and ".join(target.path for target in one.size.targets)
+        for target in one.size.targets:
+            lost = _targets.lost_pattern(one.tok.vocab, target)
+            if lost is not None:
+                _output.say(f"lost: {lost}")
         _output.say(f"wrote {paths}: {_output.amount(len(one.tok), 'token')}{words}")
 
 

@@ -2,7 +2,8 @@
 
 Each format is one module, imported when it is used. It has the functions `recognize(path, head)`,
 `load(path, **options)`, `check(vocab)`, `save(vocab, path, overwrite=)` and, if it writes more than
-one file, `files(vocab, path)`. No format module imports another.
+one file, `files(vocab, path)`. A format that may lose a pattern has `held(vocab)`. No format module
+imports another.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def save(
     The files `beside` it, in the same folder, are written together with it: all or none, and if
     the process is killed, `load` reads all of the old files or all of the new ones.
     Raises UnsupportedError if the format cannot represent the vocabulary, and FileExistsError if a
-    file exists, unless `overwrite`.
+    file exists, unless `overwrite`. `held` tells whether the format implies another pattern.
     """
     name = _format_to_write(path, format)
     module = _module(name)
@@ -142,6 +143,19 @@ def not_held(
     """Return those of `vocab.extras` that the format cannot represent."""
     holds = FORMATS[_format_to_write(path, format)].holds
     return [extra for extra in vocab.extras if extra not in holds]
+
+
+def held(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None) -> Vocabulary:
+    """Return what `load` returns after `save`: the vocabulary itself, unless a pattern is lost.
+
+    Only ck's binary export loses one: it has no field for the pattern, and implies one. Raises
+    UnsupportedError as `save` does.
+    """
+    module = _module(_format_to_write(path, format))
+    if hasattr(module, "held"):
+        check(vocab, path, format)
+        vocab = module.held(vocab)
+    return vocab
 
 
 def files_beside(path: Path) -> list[Path]:

@@ -13,7 +13,8 @@ from typing import Final
 
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats._json import check_keys, read_list, read_object, require, show, unreadable
-from byteweld.patterns import PATTERNS
+from byteweld.formats._limits import find_pattern_obstacle
+from byteweld.patterns import PATTERNS, is_over_bytes
 
 BYTE_LEVEL_KEYS: Final = ("type", "add_prefix_space", "trim_offsets", "use_regex")
 
@@ -97,7 +98,7 @@ def read_pattern(step: Mapping[str, object], what: str, path: Path) -> str:
 
 def _dialect_problem(pattern: str) -> str | None:
     """Return a construct that Oniguruma reads differently, or None, as for built-in patterns."""
-    if pattern in PATTERNS.values():
+    if pattern in PATTERNS.values() and not is_over_bytes(pattern):
         return None
     from byteweld.formats._oniguruma import find_dialect_problem  # slow to import
 
@@ -106,6 +107,9 @@ def _dialect_problem(pattern: str) -> str | None:
 
 def write_pattern(pattern: str) -> dict[str, object]:
     """Return a regular expression as the `pattern` of a step, unless Oniguruma would misread it."""
+    obstacle = find_pattern_obstacle(pattern)
+    if obstacle is not None:
+        raise unsupported(obstacle)
     problem = _dialect_problem(pattern)
     if problem is not None:
         raise unsupported(

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from byteweld._byte_letters import BYTE_TO_CHAR, CK_BYTE_TO_CHAR, chars_to_bytes
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats._hf_fields import read_flag
+from byteweld.formats._hf_spaced import read_spaced_merges
 from byteweld.formats._json import (
     check_keys,
     read_ids,
@@ -105,16 +106,20 @@ def read_model(value: object, path: Path) -> Model:
         key: read_flag(model, key, "the model", path) if key in model else False
         for key in ("fuse_unk", "byte_fallback", "ignore_merges")
     }
-    merges = _read_merges(require(model, "merges", path, "the model"), path)
+    merges = _read_merges(require(model, "merges", path, "the model"), ids, path)
     _check_merges(merges, ids, path)
     return Model(ids, merges, unk_token, **flags)
 
 
-def _read_merges(value: object, path: Path) -> list[tuple[str, str]]:
+def _read_merges(value: object, ids: Mapping[str, int], path: Path) -> list[tuple[str, str]]:
     """Read merges, all as "left right" or all as [left, right]."""
     items = read_list(value, "'merges'", path)
     merges: list[tuple[str, str]] = []
     are_strings = bool(items) and type(items[0]) is str
+    if are_strings and " " in ids:
+        strings = [item for item in items if isinstance(item, str)]
+        if len(strings) == len(items) and any(item.count(" ") > 1 for item in strings):
+            return read_spaced_merges(strings, ids, path)
     for rank, item in enumerate(items):
         pair: object = item
         if are_strings and isinstance(item, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from byteweld.errors import UnsupportedError
+from byteweld.patterns import is_over_bytes, pattern_name
 from byteweld.vocab import Vocabulary
 
 
@@ -27,6 +28,13 @@ def find_alphabet_obstacle(vocab: Vocabulary) -> str | None:
     """Return why a vocabulary does not have every byte as a token, or None."""
     if vocab.alphabet != "bytes":
         return f"its alphabet is {vocab.alphabet!r}, not 'bytes'"
+    return None
+
+
+def find_pattern_obstacle(pattern: str | None) -> str | None:
+    """Return why no other library can run a pattern, or None."""
+    if is_over_bytes(pattern):
+        return f"its pattern {pattern_name(pattern)!r} matches bytes, and other libraries cannot"
     return None
 
 

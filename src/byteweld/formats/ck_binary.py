@@ -24,6 +24,7 @@ from byteweld.formats._limits import (
     is_join,
     refuse,
 )
+from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import ASCII_BYTES, Merge, VocabAlphabet, Vocabulary
 
 ByteMap = Literal["ck", "gpt2"]
@@ -36,6 +37,9 @@ FILES: Final[Mapping[str, str]] = {  # key of the JSON -> file; ck's loader acce
 }
 BUILT_IN: Final = ("<|unk|>", "<|bos|>", "<|eos|>", "<|pad|>")  # ids 0 to 3
 _ROLES: Final = {"unk": 0, "bos": 1, "eos": 2, "pad": 3}
+
+# What a vocabulary of bytes may have: the patterns of ck's two tokenizer.json and its runtime's.
+_PATTERNS: Final = (patterns.GPT2, patterns.CK, patterns.CK_RUNTIME)
 
 _SCHEMA: Final = "ck.bpe.binary.v1"
 _COUNTS: Final = ("vocab_size", "num_merges", "num_reserved_special_tokens", "max_piece_bytes")
@@ -95,12 +99,16 @@ def recognize(path: Path, head: bytes) -> bool:
 # ---------------------------------------------------------------------- reading
 
 
-def load(path: Path) -> Vocabulary:
-    """Read an export; anything that the schema does not allow is a FormatError."""
-    return load_with_map(path)[0]
+def load(path: Path, *, pattern: str | Unset | None = UNSET) -> Vocabulary:
+    """Read an export; anything that the schema does not allow is a FormatError.
+
+    The export has no pattern. By default the vocabulary gets that of ck's runtime; pass `pattern`
+    for another, such as the one that the vocabulary had before it was saved.
+    """
+    return load_with_map(path, pattern=pattern)[0]
 
 
-def load_with_map(path: Path) -> tuple[Vocabulary, ByteMap]:
+def load_with_map(path: Path, *, pattern: str | Unset | None = UNSET) -> tuple[Vocabulary, ByteMap]:
     """Read an export and how it writes bytes as letters ("ck" for ASCII, which needs none)."""
     meta = _read_meta(path / META)
     offsets = _read_table(path / FILES["offsets"], "<i", meta.vocab_size, "vocab_size")
@@ -117,7 +125,7 @@ def load_with_map(path: Path) -> tuple[Vocabulary, ByteMap]:
             tokens,
             merge_ids,
             special_tokens=special_tokens,
-            pattern=_pattern_of(meta.alphabet),
+            pattern=_pattern_of(meta.alphabet) if isinstance(pattern, Unset) else pattern,
             roles=_ROLES,
             alphabet=meta.alphabet,
         )
@@ -127,8 +135,8 @@ def load_with_map(path: Path) -> tuple[Vocabulary, ByteMap]:
 
 
 def _pattern_of(alphabet: VocabAlphabet) -> str | None:
-    """Return the pattern of ck's runtime, which is not in the export: GPT-2's, or none."""
-    return patterns.GPT2 if alphabet == "bytes" else None
+    """Return the pattern of ck's runtime, which is not in the export."""
+    return patterns.CK_RUNTIME if alphabet == "bytes" else None
 
 
 def _read_meta(path: Path) -> _Meta:
@@ -349,6 +357,14 @@ def check(vocab: Vocabulary) -> None:
     refuse("ck's binary export", _find_obstacle(vocab))
 
 
+def held(vocab: Vocabulary) -> Vocabulary:
+    """Return the vocabulary with the pattern of ck's runtime, as `load` gives it."""
+    pattern = _pattern_of(vocab.alphabet)
+    if vocab.pattern == pattern:
+        return vocab
+    return Vocabulary(vocab.tokens, vocab.merge_ids, **vocab.traits() | {"pattern": pattern})
+
+
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
     """Return the files that `save` writes."""
     return files_in(path)
@@ -369,6 +385,7 @@ def save(
 ) -> None:
     """Write an export into the folder `path`, which is created if missing.
 
+    The pattern is lost: ck's runtime, and `load`, split text in the runtime's own way (`held`).
     `max_piece_bytes` is recorded for readers: ck's limit on a token's bytes in letters, 0 for none.
     """
     if type(max_piece_bytes) is not int or not 0 <= max_piece_bytes <= _INT32_MAX:
@@ -383,11 +400,12 @@ def _find_obstacle(vocab: Vocabulary) -> str | None:
     obstacle = find_merge_list_obstacle(vocab)
     if obstacle is not None:
         return obstacle
-    if vocab.pattern != _pattern_of(vocab.alphabet):
-        implied = "GPT-2's" if vocab.alphabet == "bytes" else "none"
+    known = _PATTERNS if vocab.alphabet == "bytes" else [None]
+    if vocab.pattern not in known:
+        names = ", ".join(repr(patterns.pattern_name(pattern)) for pattern in known)
         return (
             f"its pattern is {vocab.pattern!r}; the export has no field for one, and for the "
-            f"alphabet {vocab.alphabet!r} implies {implied}"
+            f"alphabet {vocab.alphabet!r} it may only be {names}"
         )
     for token_id, text in enumerate(BUILT_IN):
         if vocab.special_tokens.get(text) != token_id:

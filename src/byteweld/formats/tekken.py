@@ -24,7 +24,7 @@ from byteweld.formats._json import (
     require,
     show,
 )
-from byteweld.formats._limits import refuse
+from byteweld.formats._limits import find_pattern_obstacle, refuse
 from byteweld.formats._ranks import find_rank_obstacle, from_base64, recover_merges, to_base64
 from byteweld.vocab import MAX_ID, Split, Vocabulary
 
@@ -245,6 +245,9 @@ def _find_obstacle(vocab: Vocabulary) -> str | None:
     """Return why a tekken.json cannot represent a vocabulary, or None."""
     if vocab.pattern is None:
         return "it has no pattern"
+    obstacle = find_pattern_obstacle(vocab.pattern)
+    if obstacle is not None:
+        return obstacle
     num_specials = len(vocab.special_tokens)
     if list(vocab.special_tokens.values()) != list(range(num_specials)):
         return "its special tokens do not have the first ids"

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from byteweld.errors import PatternError
-from byteweld.patterns import resolve_pattern
+from byteweld.patterns import is_over_bytes, resolve_pattern
 
 
 def split_specials(text: bytes, specials: Iterable[str]) -> Iterator[bytes | str]:
@@ -46,6 +46,8 @@ def pretokenize(text: bytes, pattern: str | None) -> list[bytes]:
     """
     if pattern is None:
         return [text] if text else []
+    if is_over_bytes(pattern):
+        return _split_bytes(text, pattern)
     # An invalid byte becomes a lone surrogate, which is neither a letter, a digit nor a space.
     characters = text.decode("utf-8", "surrogateescape")
     pretokens, end = [], 0
@@ -55,6 +57,12 @@ def pretokenize(text: bytes, pattern: str | None) -> list[bytes]:
             end = match.end()
     pretokens.append(characters[end:])
     return [p.encode("utf-8", "surrogateescape") for p in pretokens if p]
+
+
+def _split_bytes(text: bytes, pattern: str) -> list[bytes]:
+    """Split text with a pattern that matches every byte."""
+    source = (resolve_pattern(pattern) or "").removeprefix("(?-u)")
+    return [match.group() for match in re.finditer(source.encode(), text)]
 
 
 @lru_cache(maxsize=32)

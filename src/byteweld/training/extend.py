@@ -82,7 +82,9 @@ def fit_recipe(recipe: Recipe, start: Vocabulary, changes: Collection[str] = ())
                 f"the tokenizer to start from has pattern {start.pattern!r}, but the recipe has "
                 f"{encode_pattern!r}; leave pattern out to keep the tokenizer's"
             )
-        pattern = encode_pattern = start.pattern
+        # A recipe that trains with another pattern than it encodes with keeps that one.
+        pattern = start.pattern if pattern == encode_pattern else pattern
+        encode_pattern = start.pattern
     unknown = [text for text in recipe.special_tokens if text not in start.special_tokens]
     if unknown:
         raise ValueError(

@@ -116,6 +116,13 @@ class Training:
         tokens = self.total_tokens
         return self.total_bytes / tokens if tokens else None
 
+    def encoding_with(self, pattern: str | None) -> Training:
+        """Return the same run of a recipe whose vocabulary has this pattern."""
+        if self.recipe.encode_pattern == pattern:
+            return self
+        recipe = dataclasses.replace(self.recipe, encode_pattern=pattern)
+        return dataclasses.replace(self, recipe=recipe)
+
     # ------------------------------------------------------------------ the report
 
     def save(

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from byteweld import patterns
 from byteweld._byte_letters import BYTE_TO_CHAR
-from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
+from byteweld.errors import FormatError, MissingKeyError, PatternError, UnsupportedError
 from byteweld.formats import ck_binary
 from byteweld.vocab import Vocabulary
 from tests.helpers.strategies import examples
@@ -55,7 +55,7 @@ def make(
     options: dict[str, Any] = {
         "special_tokens": {text: token_id for token_id, text in enumerate(texts)},
         "roles": ROLES,
-        "pattern": None if ascii_only else patterns.GPT2,
+        "pattern": None if ascii_only else patterns.CK_RUNTIME,
         "alphabet": "ascii" if ascii_only else "bytes",
     }
     return Vocabulary(tokens, merges, **(options | changes))
@@ -172,7 +172,25 @@ def test_a_saved_export_loads_as_the_vocabulary_that_made_it(export: Path) -> No
     assert vocab.fingerprint == AB.fingerprint
     assert byte_map == "ck"
     assert dict(vocab.roles) == ROLES
-    assert vocab.pattern == patterns.GPT2
+    assert vocab.pattern == patterns.CK_RUNTIME
+
+
+@pytest.mark.parametrize("name", ["gpt2", "ck"])
+def test_the_patterns_of_the_recipe_are_accepted_and_lost(tmp_path: Path, name: str) -> None:
+    vocab = make([(101, 102)], pattern=name)
+    ck_binary.save(vocab, tmp_path / "x")
+    loaded = ck_binary.load(tmp_path / "x")
+    assert loaded == ck_binary.held(vocab) == make([(101, 102)])
+    assert loaded != vocab
+    assert ck_binary.load(tmp_path / "x", pattern=name) == vocab
+    assert ck_binary.held(loaded) is loaded
+
+
+def test_another_pattern_can_be_given_when_loading(export: Path) -> None:
+    assert ck_binary.load(export, pattern=None).pattern is None
+    assert ck_binary.load(export, pattern="[a-z]+").pattern == "[a-z]+"
+    with pytest.raises(PatternError, match="did you mean 'ck-runtime'"):
+        ck_binary.load(export, pattern="ck-runtim")
 
 
 def test_an_export_in_gpt2s_letters_loads_the_same_and_is_distinguished(tmp_path: Path) -> None:
@@ -679,8 +697,9 @@ OPTIONS: dict[str, Any] = {
 }
 UNSUPPORTED = {
     "its pattern is None; the export has no field": make(pattern=None),
-    'its pattern is "(?i:': make(pattern=patterns.CK),
-    "for the alphabet 'ascii' implies none": make(ascii_only=True, pattern=patterns.GPT2),
+    "its pattern is '[a-z]+'; the export has no field": make(pattern="[a-z]+"),
+    "it may only be 'gpt2', 'ck', 'ck-runtime'": make(pattern=patterns.O200K),
+    "for the alphabet 'ascii' it may only be None": make(ascii_only=True, pattern=patterns.GPT2),
     "it has ignore_merges": make(ignore_merges=True),
     "it is ranked by id": make(ranking="ranks"),
     "its roles are {}": make(roles={}),

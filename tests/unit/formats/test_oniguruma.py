@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from byteweld import patterns, reference
 from byteweld.formats import _oniguruma
 from byteweld.formats._oniguruma import find_dialect_problem, matches_everywhere
+from byteweld.patterns import as_expression
 from tests.helpers.strategies import examples
 
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
@@ -42,7 +43,7 @@ FIELD = [
     r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+",
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
     r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-    *patterns.PATTERNS.values(),
+    *(pattern for pattern in patterns.PATTERNS.values() if not patterns.is_over_bytes(pattern)),
 ]
 
 
@@ -89,13 +90,14 @@ def test_the_check_takes_linear_time() -> None:
     text=st.text("ab 1L\n<&-", max_size=20),
 )
 def test_patterns_that_pass_the_check_split_the_same_in_oniguruma(pattern: str, text: str) -> None:
-    if find_dialect_problem(pattern) is not None or "&&" in pattern or pattern.isidentifier():
+    if find_dialect_problem(pattern) is not None or "&&" in pattern:
         return  # `regex` reads && differently from both engines
     try:
         cut = tokenizers.pre_tokenizers.Split(tokenizers.Regex(pattern), "isolated")
     except Exception:  # a reversed range, say: both refuse
         return
-    ours = [piece.decode() for piece in reference.pretokenize(text.encode(), pattern)]
+    raw = text.encode()
+    ours = [piece.decode() for piece in reference.pretokenize(raw, as_expression(pattern))]
     assert [piece for piece, _ in cut.pre_tokenize_str(text)] == ours
 
 

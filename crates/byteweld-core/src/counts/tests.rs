@@ -17,6 +17,8 @@ use crate::pretoken::Pretokenizer;
 use crate::specials::Specials;
 use crate::testing::Random;
 
+/// The pattern over bytes.
+const CK_RUNTIME: &str = r"(?-u)[^A-Za-z0-9 \n\t\r]?[A-Za-z]+|[0-9]| ?[^A-Za-z0-9 \n\t\r]+\n*| +\n+| +(?= [A-Za-z0-9])| [A-Za-z]+| [0-9]| +|\n+|(?s:.)";
 const GPT2: &str = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
 
 /// Up to 40 bytes with few values, so that many are equal, prefixes of each other, or differ only
@@ -286,7 +288,7 @@ fn proceed() -> ControlFlow<()> {
 fn documents_and_sources_give_the_same_counts_on_any_number_of_threads() {
     let mut documents = vec![prose(2_500_000, 4), Vec::new(), b"x".to_vec(), prose(1 << 18, 5)];
     documents.extend((0..300).map(|n| prose(n * 7, n as u64)));
-    for pattern in [Some(GPT2), None] {
+    for pattern in [Some(GPT2), Some(CK_RUNTIME), None] {
         for boundary in [None, Some("<|end|>")] {
             let pretokenizer = Pretokenizer::new(pattern).unwrap();
             let boundaries = Specials::new(boundary.as_slice()).unwrap();

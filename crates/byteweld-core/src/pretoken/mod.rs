@@ -10,6 +10,8 @@
 //!   and possessive repeats: shared by threads, no scratch space, and a limit on how far it looks ahead;
 //! - a backtracking engine (`backtrack.rs`) for every other pattern, with a limit on its work (`budget.rs`).
 //!
+//! One pattern matches bytes instead of characters, and has a scanner of its own (`ck_runtime.rs`).
+//!
 //! An automaton also proves where a text may be cut into blocks without changing a pre-token
 //! (`Pretokenizer::last_cut`); for a scanner's pattern it is built when that is first asked.
 
@@ -19,6 +21,7 @@ mod backtrack;
 mod blocks;
 mod budget;
 mod canonical;
+mod ck_runtime;
 mod classes;
 mod family;
 mod lanes;
@@ -82,6 +85,7 @@ impl Engine {
 
 enum Kind {
     Whole,
+    CkRuntime,
     Scanner(Box<Scanned>),
     Automaton(Arc<Automaton>),
     Backtracking(Box<Backtracker>),
@@ -140,7 +144,7 @@ impl Pretokenizer {
     pub fn engine(&self) -> Engine {
         match *self.kind {
             Kind::Whole => Engine::Whole,
-            Kind::Scanner(_) => Engine::Scanner,
+            Kind::Scanner(_) | Kind::CkRuntime => Engine::Scanner,
             Kind::Automaton(_) => Engine::Automaton,
             Kind::Backtracking(_) => Engine::Backtracking,
         }
@@ -149,7 +153,7 @@ impl Pretokenizer {
     /// Calls `each` with every pre-token in order, until it breaks.
     ///
     /// A byte that is not part of valid UTF-8 is, for the pattern, a character that is no letter, digit,
-    /// mark or space.
+    /// mark or space. (For the pattern over bytes, nothing is a character.)
     #[inline]
     pub fn for_each(
         &self,
@@ -166,9 +170,16 @@ impl Pretokenizer {
         budget: &mut Budget,
         pieces: &mut impl Pieces,
     ) -> Result<()> {
-        if let Kind::Scanner(scanned) = &*self.kind {
-            scanned.scanner.for_each(text, pieces);
-            return Ok(());
+        match &*self.kind {
+            Kind::Scanner(scanned) => {
+                scanned.scanner.for_each(text, pieces);
+                return Ok(());
+            }
+            Kind::CkRuntime => {
+                ck_runtime::for_each(text, pieces);
+                return Ok(());
+            }
+            Kind::Whole | Kind::Automaton(_) | Kind::Backtracking(_) => {}
         }
         let mut start = 0;
         self.for_each_tile_within(text, budget, &mut |tile, is_match| {
@@ -209,6 +220,12 @@ impl Pretokenizer {
                     .for_each(text, &mut |start, end, is_match| each(&text[start..end], is_match));
                 Ok(())
             }
+            Kind::CkRuntime => {
+                ck_runtime::for_each(text, &mut |start, end, is_match| {
+                    each(&text[start..end], is_match)
+                });
+                Ok(())
+            }
             Kind::Automaton(automaton) => for_each_by_regex(text, each, |text, each| {
                 budget.add(text.len());
                 tile(text, |position| automaton.find(text, position, budget), each)
@@ -227,6 +244,9 @@ impl Pretokenizer {
     /// The place is a character boundary, greater than 0 and at most `limit` (and less than the length). `text` may
     /// end inside a character.
     pub fn last_cut(&self, text: &[u8], limit: usize) -> Option<usize> {
+        if let Kind::CkRuntime = *self.kind {
+            return ck_runtime::last_cut(text, limit.min(text.len().checked_sub(1)?));
+        }
         let text = without_open_character(text);
         let limit = limit.min(text.len().checked_sub(1)?);
         if let Kind::Scanner(scanned) = &*self.kind
@@ -243,6 +263,9 @@ impl Pretokenizer {
     /// `text`; it may be after any character, but is found by walking the text. 0 if there is none, or none
     /// can be told.
     pub fn certain_end(&self, text: &[u8]) -> usize {
+        if let Kind::CkRuntime = *self.kind {
+            return ck_runtime::certain_end(text);
+        }
         let Some(automaton) = self.automaton() else { return 0 };
         let text = without_open_character(text);
         let mut budget = Budget::new(Watch::default());
@@ -263,7 +286,7 @@ impl Pretokenizer {
                 let make = || Automaton::new(&scanned.alternatives).map(Arc::new);
                 scanned.automaton.get_or_make(make).as_ref().clone()
             }
-            Kind::Whole | Kind::Backtracking(_) => None,
+            Kind::Whole | Kind::CkRuntime | Kind::Backtracking(_) => None,
         }
     }
 }
@@ -280,6 +303,9 @@ pub fn canonical_pattern(pattern: &str) -> Option<String> {
 /// The fastest engine that gives what the backtracking engine gives, which is the authority on what a pattern
 /// means and whether it is one.
 fn compile(pattern: &str) -> Result<Kind> {
+    if pattern == ck_runtime::SOURCE {
+        return Ok(Kind::CkRuntime);
+    }
     let backtracker = Backtracker::new(pattern)?;
     let Some(alternatives) = normalise::alternatives(pattern) else {
         return Ok(Kind::Backtracking(Box::new(backtracker)));
