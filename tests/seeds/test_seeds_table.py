@@ -100,6 +100,18 @@ def test_every_erratum_is_named():
         "218 merges instead of 60",
         "called GPT-2's map",
         "reserved ids overlap",
+        "match no state of it",
+        "cannot be reached",
+        "68 of the 97 drawings are not ASCII",
+        "`trim_offsets` is missing",
+        "179 of 1,200",
+        "100 MB of books already have 160,712",
+        "140 times as long",
+        "leaves no pairs",
+        "a space is 0x20",
+        "GPT-2, Hugging Face and tiktoken do the same",
+        "merges with spaces cannot be written as strings",
+        "its diagnostics have no EOS",
     ):
         assert words in errata, words
 
