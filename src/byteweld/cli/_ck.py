@@ -16,7 +16,7 @@ _Value = TypeVar("_Value")
 
 
 def _option(name: str, same_as: str, **declared: Any) -> Option:
-    return Option(name, help=f"ck's name for {same_as}.", is_hidden=True, **declared)
+    return Option(name, help=f"The name of {same_as} in ck-bpe-train.", is_hidden=True, **declared)
 
 
 class CkOptions(NamedTuple):
