@@ -182,6 +182,21 @@ REFUSED: dict[str, tuple[bytes, int | None, str]] = {
         74,
         "merge records need 32 bytes",
     ),
+    "a record that ends with its length": (
+        section(TOKENS[:1], [], counts=(2, 0)) + struct.pack("<2I", 261, 3),
+        50,
+        "a token of 3 bytes",
+    ),
+    "a part that does not exist and a rank that is taken": (
+        section(merges=[MERGES[0], (999, 101, 261, 0)]),
+        73,
+        "999 is not a token",
+    ),
+    "a record that stands there twice": (
+        section(merges=[MERGES[0], MERGES[0]]),
+        73,
+        "the same rank 0",
+    ),
     "a count of tokens too high": (section(counts=(9, 2)), 36, "claims 9 tokens"),
     "a count of merges too high": (section(counts=(2, 3)), 36, "3 merges"),
     "a count of merges too low": (section(counts=(2, 1)), 73, "16 bytes follow"),

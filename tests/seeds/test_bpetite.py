@@ -420,6 +420,15 @@ def test_a_wrong_artifact_is_rejected_on_loading(artifact, name):
     assert caught.value.path == str(artifact)
 
 
+@pytest.mark.parametrize("pair", [[257, 98], [32, 257], [257, 257], [-1, 98], [98, -1]])
+def test_a_merge_takes_ids_that_exist_before_it(artifact, pair):
+    value = json.loads(artifact.read_text())
+    value["merges"][1] = pair
+    artifact.write_text(json.dumps(value))
+    with pytest.raises(FormatError, match=r"makes id 257; expected ids in 0\.\.256"):
+        byteweld.load(artifact)
+
+
 @pytest.mark.parametrize(
     "key",
     [
