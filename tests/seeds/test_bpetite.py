@@ -18,7 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byteweld
-from byteweld import FormatError, MissingKeyError, Tokenizer, TrainingEvent, UnsupportedError
+from byteweld import (
+    FormatError,
+    MissingKeyError,
+    Tokenizer,
+    TrainingEvent,
+    UnsupportedError,
+    Vocabulary,
+)
 
 # The seed's own string and not our name for it, since FR-4 is about the string itself.
 PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
@@ -472,6 +479,20 @@ def test_an_artifact_cannot_hold_what_the_seed_does_not_have(tmp_path):
     with pytest.raises(UnsupportedError, match="bpetite"):
         tok.save(tmp_path / "ck.json", format="bpetite")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("left", "right"), [(257, 99), (99, 257)])
+def test_an_artifact_cannot_hold_a_merge_of_a_later_id(tmp_path, left, right):
+    tokens = {byte: bytes([byte]) for byte in range(256)} | {257: b"ab", 258: END.encode()}
+    tokens[256] = tokens[left] + tokens[right]
+    vocab = Vocabulary(
+        tokens,
+        [(left, right, 256), (97, 98, 257)],
+        special_tokens={END: 258},
+        pattern=PATTERN,
+    )
+    with pytest.raises(UnsupportedError, match=r"merge 0 makes id 256 .*, not from earlier ids"):
+        Tokenizer(vocab).save(tmp_path / "x.json", format="bpetite")
 
 
 def test_the_commands_train_encode_and_decode_map_one_to_one(tmp_path):
