@@ -189,6 +189,14 @@ def test_fr10_ties_compare_the_right_part_after_the_left():
     assert pairs(train("ac\nab", vocab_size=257)) == [(97, 98)]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_fr10_many_ties_are_merged_in_order_whatever_their_order_in_the_corpus(seed):
+    words = [f"a{right}" for right in "bcdefghijklm"] + [f"{left}z" for left in "bcdefghijklm"]
+    expected = sorted((ord(left), ord(right)) for left, right in words)
+    random.Random(seed).shuffle(words)
+    assert pairs(train("\n".join(words), vocab_size=256 + len(words))) == expected
+
+
 def test_fr10_a_triple_becomes_the_merged_pair_and_the_trailing_one():
     tok = train("xxx", vocab_size=258)
     assert pairs(tok) == [(120, 120), (256, 120)]

@@ -132,6 +132,14 @@ def test_greater_means_greater_bytes_left_first_and_not_greater_ids():
     assert tok.vocab.merges == [(b"b", b"a"), (b"c", b"x")]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_many_ties_are_merged_greatest_first_whatever_their_order_in_the_corpus(seed):
+    words = [f"y{right}" for right in "bcdefghijklm"] + [f"{left}a" for left in "bcdefghijklm"]
+    expected = sorted(((left.encode(), right.encode()) for left, right in words), reverse=True)
+    random.Random(seed).shuffle(words)
+    assert train(*words, vocab_size=256 + len(words)).vocab.merges == expected
+
+
 def test_both_occurrences_of_a_pair_in_one_pretoken_merge_in_one_pass():
     tok = byteweld.train(Counts({b"abab": 1}), vocab_size=258, recipe="from-scratch")
     assert tok.vocab.merges == [(b"a", b"b"), (b"ab", b"ab")]

@@ -145,6 +145,29 @@ def test_ties_go_to_the_smallest_pair_of_byte_strings_left_first():
     assert train(Counts({b"ab": 1, b"ac": 1}), 257).vocab.merges == [(b"a", b"b")]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_many_ties_are_merged_in_order_whatever_their_order_in_the_corpus(seed):
+    words = [f"a{right}" for right in "bcdefghijklm"] + [f"{left}z" for left in "bcdefghijklm"]
+    expected = sorted((left.encode(), right.encode()) for left, right in words)
+    random.Random(seed).shuffle(words)
+    assert train(words, 256 + len(words)).vocab.merges == expected
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [[b"abcdefgh" + bytes([end]) for end in b"ijklmnop"], [b"ab", b"ab\0", b"ab\0\0"]],
+    ids=["the same eight bytes", "zeros at the end"],
+)
+def test_ties_of_long_tokens_are_decided_by_all_of_their_bytes(tokens):
+    counts = Counts(dict.fromkeys(tokens, 9) | {token + b"z": 2 for token in tokens})
+    for tie_break, expected in (
+        ("smallest-bytes", sorted(tokens)),
+        ("greatest-bytes", sorted(tokens, reverse=True)),
+    ):
+        merges = train(counts, 300, tie_break=tie_break).vocab.merges
+        assert [left for left, right in merges if right == b"z"] == expected
+
+
 def test_bytes_are_compared_and_not_ids():
     # "b" + "a" is id 256; as bytes it is smaller than "c", as an id greater.
     counts = Counts({b"ba": 9, b"bax": 2, b"cx": 2})
