@@ -13,7 +13,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-browser test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust kill hostile-fs memory soak lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-browser test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ kill: ## kill every writer before each of its file-system calls
 hostile-fs: ## FIFOs, devices, links, full disks, closed descriptors
 memory: ## measure peak memory by format, compression and policy, within a budget
 soak: ## 64 threads, forks, and the memory of millions of calls
+
+mutate-seeds: $(VENV)/.built $(VENV)/.test ## break the readers of the seeds' formats, one check at a time, and see that a test notices
+	$(BIN)/python -m tests.harness.mutants $(ARGS)
 
 fuzz-rust: ## fuzz the scanners, SIMD tiers, encoder, trainer and readers of the engine
 	cargo run --quiet --release --locked --manifest-path fuzz/Cargo.toml --target-dir target/fuzz -- $(ARGS)

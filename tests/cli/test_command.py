@@ -18,6 +18,7 @@ Flag = Annotated[bool, Option("--flag", help="A flag.")]
 Number = Annotated[int | None, Option("--number", metavar="N", read=int, help="A number.")]
 Maybe = Annotated[str | None, Option("--maybe", metavar="[N]", bare="all", help="All, or N.")]
 Kind = Annotated[str, Option("--kind", choices=("one", "two"), metavar="K", help="A kind.")]
+Replaceable = Annotated[list[str] | None, Argument(metavar="FOLDER...", help="X.", unless="path")]
 Old = Annotated[bool, Option("--old", help="An older spelling.", is_hidden=True)]
 
 
@@ -138,3 +139,15 @@ def test_the_help_page_shows_what_is_not_hidden(command):
         "Examples:\n"
         "  byteweld verb"
     )
+
+
+def test_an_argument_is_required_unless_the_option_that_replaces_it_is_given():
+    def run(folder: Replaceable = None, path: Path = "") -> None:
+        """Do it."""
+
+    command = Command("verb", SimpleNamespace(run=run, EXAMPLES=""))
+    assert command.parse(["--path", "x"]) == {"path": "x"}
+    assert command.parse(["a", "b"]) == {"folder": ["a", "b"]}
+    with pytest.raises(UsageError, match="missing argument FOLDER"):
+        command.parse([])
+    assert "[OPTIONS] FOLDER...\n" in command.help_page(60)

@@ -18,7 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byteweld
-from byteweld import FormatError, MissingKeyError, Tokenizer, TrainingEvent, UnsupportedError
+from byteweld import (
+    FormatError,
+    MissingKeyError,
+    Tokenizer,
+    TrainingEvent,
+    UnsupportedError,
+    Vocabulary,
+)
 
 # The seed's own string and not our name for it, since FR-4 is about the string itself.
 PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
@@ -180,6 +187,14 @@ def test_fr10_a_higher_count_beats_a_smaller_pair():
 def test_fr10_ties_compare_the_right_part_after_the_left():
     assert pairs(train("ac ab", vocab_size=257)) == [(32, 97)]
     assert pairs(train("ac\nab", vocab_size=257)) == [(97, 98)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fr10_many_ties_are_merged_in_order_whatever_their_order_in_the_corpus(seed):
+    words = [f"a{right}" for right in "bcdefghijklm"] + [f"{left}z" for left in "bcdefghijklm"]
+    expected = sorted((ord(left), ord(right)) for left, right in words)
+    random.Random(seed).shuffle(words)
+    assert pairs(train("\n".join(words), vocab_size=256 + len(words))) == expected
 
 
 def test_fr10_a_triple_becomes_the_merged_pair_and_the_trailing_one():
@@ -420,6 +435,15 @@ def test_a_wrong_artifact_is_rejected_on_loading(artifact, name):
     assert caught.value.path == str(artifact)
 
 
+@pytest.mark.parametrize("pair", [[257, 98], [32, 257], [257, 257], [-1, 98], [98, -1]])
+def test_a_merge_takes_ids_that_exist_before_it(artifact, pair):
+    value = json.loads(artifact.read_text())
+    value["merges"][1] = pair
+    artifact.write_text(json.dumps(value))
+    with pytest.raises(FormatError, match=r"makes id 257; expected ids in 0\.\.256"):
+        byteweld.load(artifact)
+
+
 @pytest.mark.parametrize(
     "key",
     [
@@ -463,6 +487,20 @@ def test_an_artifact_cannot_hold_what_the_seed_does_not_have(tmp_path):
     with pytest.raises(UnsupportedError, match="bpetite"):
         tok.save(tmp_path / "ck.json", format="bpetite")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("left", "right"), [(257, 99), (99, 257)])
+def test_an_artifact_cannot_hold_a_merge_of_a_later_id(tmp_path, left, right):
+    tokens = {byte: bytes([byte]) for byte in range(256)} | {257: b"ab", 258: END.encode()}
+    tokens[256] = tokens[left] + tokens[right]
+    vocab = Vocabulary(
+        tokens,
+        [(left, right, 256), (97, 98, 257)],
+        special_tokens={END: 258},
+        pattern=PATTERN,
+    )
+    with pytest.raises(UnsupportedError, match=r"merge 0 makes id 256 .*, not from earlier ids"):
+        Tokenizer(vocab).save(tmp_path / "x.json", format="bpetite")
 
 
 def test_the_commands_train_encode_and_decode_map_one_to_one(tmp_path):

@@ -655,7 +655,7 @@ def test_ascii_only_is_a_flag_and_its_error_is_one_line_that_names_file_and_byte
     folder(tmp_path / "assets", WORKED)
     arguments = ["train", "assets", "--recipe", "ck", "--ascii-only", "--vocab-size", "120"]
     refused = command(*arguments, cwd=tmp_path)
-    assert refused.returncode != 0
+    assert refused.returncode == 2
     assert refused.stdout == ""
     assert refused.stderr.count("\n") == 1
     assert str(Path("assets", "sub", "b.md")) in refused.stderr

@@ -8,8 +8,10 @@ import json
 import random
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +132,14 @@ def test_greater_means_greater_bytes_left_first_and_not_greater_ids():
     assert tok.vocab.merges == [(b"b", b"a"), (b"c", b"x")]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_many_ties_are_merged_greatest_first_whatever_their_order_in_the_corpus(seed):
+    words = [f"y{right}" for right in "bcdefghijklm"] + [f"{left}a" for left in "bcdefghijklm"]
+    expected = sorted(((left.encode(), right.encode()) for left, right in words), reverse=True)
+    random.Random(seed).shuffle(words)
+    assert train(*words, vocab_size=256 + len(words)).vocab.merges == expected
+
+
 def test_both_occurrences_of_a_pair_in_one_pretoken_merge_in_one_pass():
     tok = byteweld.train(Counts({b"abab": 1}), vocab_size=258, recipe="from-scratch")
     assert tok.vocab.merges == [(b"a", b"b"), (b"ab", b"ab")]
@@ -155,8 +165,34 @@ def test_ids_are_the_bytes_then_the_special_tokens_then_the_merges():
 
 
 def test_ten_thousand_tokens_are_256_bytes_one_special_and_9743_merges():
-    tok = train("ab", vocab_size=10_000, special_tokens=[END])
-    assert tok.training.merges_planned == 9_743
+    rng = random.Random(1)
+    words = ("".join(rng.choices("etaoinshrdlu", k=rng.randint(3, 9))) for _ in range(12_000))
+    tok = train(" ".join(words), vocab_size=10_000, special_tokens=[END])
+    assert (len(tok), tok.training.stop) == (10_000, "size")
+    assert len(tok.vocab.merges) == tok.training.merges_learned == 9_743
+    made = {new for *_, new in tok.vocab.merge_ids}
+    assert made == set(range(257, 10_000))
+
+
+def test_counts_and_pairs_may_exceed_32_bits():
+    # Each of (a, b) fits into 32 bits, but not their sum, which would wrap to 2^31.
+    counts = Counts({b"xab": 2**31, b"yab": 2**31, b"zab": 2**31, b"cd": 2**32 + 5, b"ef": 2**40})
+    tok = byteweld.train(counts, vocab_size=259, recipe="from-scratch")
+    assert tok.vocab.merges == [(b"e", b"f"), (b"a", b"b"), (b"c", b"d")]
+    assert tok.training.merge_counts == (2**40, 3 * 2**31, 2**32 + 5)
+    assert tok.training.total_pretokens == counts.total == 2**40 + 3 * 2**31 + 2**32 + 5
+    # Every adjacent position counts, so one pre-token alone can pass 32 bits.
+    run = byteweld.train(Counts({b"a" * 5: 2**30, b"bc": 2**32 - 1}), vocab_size=257)
+    assert run.training.merge_counts == (2**32,)
+
+
+def test_a_table_of_counts_has_each_pretoken_once_and_tables_add_up():
+    text = story(300_000)
+    counts = byteweld.count(documents=[text], recipe="from-scratch")
+    assert dict(counts.items()) == count_plainly(text)
+    assert counts.total == sum(count_plainly(text).values()) > 10 * len(counts)
+    many = Counts.merge([Counts({b"ab": 2**62, b"c": 1}), Counts({b"ab": 2**61, b"d": 2})])
+    assert dict(many.items()) == {b"ab": 2**62 + 2**61, b"c": 1, b"d": 2}
 
 
 def test_a_size_below_bytes_and_specials_is_a_value_error_that_names_the_minimum():
@@ -260,6 +296,47 @@ def test_a_single_word_and_a_run_of_spaces_longer_than_any_block_stay_whole(tmp_
     file.write_text(f"a {word}{spaces}b", newline="")
     expected = {b"a": 1, f" {word}".encode(): 1, spaces[1:].encode(): 1, b" b": 1}
     assert count(file, num_threads=2) == expected
+
+
+def test_python_runs_while_the_engine_counts(tmp_path):
+    """The engine works without the lock: another thread gets ahead in the middle of a call."""
+    file = tmp_path / "story.txt"
+    for attempt in range(1, 4):  # on a busy machine, the other thread may have to wait
+        file.write_text(story(2_000_000) * 20 * attempt, newline="")
+        if _runs_meanwhile(lambda: count(file, num_threads=1)):
+            return
+    pytest.fail("no other thread ran while a file was counted")
+
+
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no lock")
+def test_the_measure_of_the_lock_notices_work_that_holds_it():
+    text = "ab" * 2_000_000
+    assert not _runs_meanwhile(lambda: sorted(text))
+
+
+def _runs_meanwhile(work: Callable[[], object]) -> bool:
+    """Whether a thread runs in the middle half of a call."""
+    ticks: list[float] = []
+    stop = threading.Event()
+
+    def tick() -> None:
+        while not stop.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.0005)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        while not ticks:
+            time.sleep(0.001)
+        started = time.perf_counter()
+        work()
+        ended = time.perf_counter()
+    finally:
+        stop.set()
+        thread.join()
+    quarter = (ended - started) / 4
+    return any(started + quarter < tick < ended - quarter for tick in ticks)
 
 
 # ---------------------------------------------------------------------- the window trap
@@ -591,6 +668,32 @@ def test_the_texts_of_the_course_have_the_ids_of_tiktoken(r50k, text):
     assert ours.decode(ids) == text
 
 
+def test_ranks_that_were_learned_here_have_the_ids_of_tiktoken():
+    tiktoken = pytest.importorskip("tiktoken")
+    learned = train(story(100_000), vocab_size=2000)
+    ranks = {token: token_id for token_id, token in learned.vocab.tokens.items()}
+    specials = {END: 2000, DOUBLE: 2001}
+    theirs = tiktoken.Encoding(
+        "story", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=specials
+    )
+    ours = Tokenizer.from_ranks(ranks, pattern=PATTERN, special_tokens=specials)
+    merges = Tokenizer.from_merges(
+        learned.vocab.tokens, learned.vocab.merges, special_tokens=[END, DOUBLE], pattern=PATTERN
+    )
+    for text in (
+        story(50_000, seed=2),
+        f"Héllò hôw {DOUBLE} are ü? 🙃{END}",
+        f"{END}\n\n a\n\n\n",
+        "",
+    ):
+        expected = theirs.encode(text, allowed_special="all")
+        assert ours.encode(text, allowed_special="all") == expected
+        assert merges.encode(text, allowed_special="all") == expected
+        lines = text.splitlines(keepends=True)
+        assert list(ours.encode_iterable(lines, allowed_special="all")) == expected
+        assert ours.decode(expected) == text
+
+
 @needs_course
 def test_a_merge_list_of_gpt2_is_gpt2(r50k):
     ours, theirs = r50k
@@ -611,3 +714,12 @@ def test_a_longest_token_keeps_its_leading_space():
     longest = max(tok.vocab.ids, key=len)
     assert longest.startswith(b" ")
     assert longest[1:].decode().isalpha()
+
+
+def test_the_longest_tokens_of_a_story_keep_their_leading_space():
+    text = "".join(letter for letter in story(200_000) if letter.isascii())
+    tok = train(text, vocab_size=3000)
+    longest = max(map(len, tok.vocab.ids))
+    for token in (token for token in tok.vocab.ids if len(token) >= longest - 1):
+        assert token.startswith(b" ")
+        assert token[1:].isalpha()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from typing import Any
 
 import pytest
@@ -12,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byteweld
-from byteweld import Counts, SpecialTokenError, Tokenizer
+from byteweld import RECIPES, Counts, SpecialTokenError, Tokenizer, reference
+from tests.helpers import growth
 
 STRINGS = ["I work", "I work", "I worked", "he works", "he worked"]
 WORDS = Counts({b"work": 2, b"worked": 2, b"works": 1})
@@ -55,6 +55,7 @@ def test_erratum_on_its_own_strings_the_space_wins_the_first_tie():
     expected = [(b" ", b"w"), (b" w", b"o"), (b" wo", b"r"), (b" wor", b"k")]
     assert WORK.vocab.merges == expected
     assert WORK.training.merge_counts == (5, 5, 5, 5)
+    assert WORK.training.stop == "size"
 
 
 def test_erratum_space_w_occurs_five_times_and_not_three():
@@ -144,6 +145,29 @@ def test_ties_go_to_the_smallest_pair_of_byte_strings_left_first():
     assert train(Counts({b"ab": 1, b"ac": 1}), 257).vocab.merges == [(b"a", b"b")]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_many_ties_are_merged_in_order_whatever_their_order_in_the_corpus(seed):
+    words = [f"a{right}" for right in "bcdefghijklm"] + [f"{left}z" for left in "bcdefghijklm"]
+    expected = sorted((left.encode(), right.encode()) for left, right in words)
+    random.Random(seed).shuffle(words)
+    assert train(words, 256 + len(words)).vocab.merges == expected
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [[b"abcdefgh" + bytes([end]) for end in b"ijklmnop"], [b"ab", b"ab\0", b"ab\0\0"]],
+    ids=["the same eight bytes", "zeros at the end"],
+)
+def test_ties_of_long_tokens_are_decided_by_all_of_their_bytes(tokens):
+    counts = Counts(dict.fromkeys(tokens, 9) | {token + b"z": 2 for token in tokens})
+    for tie_break, expected in (
+        ("smallest-bytes", sorted(tokens)),
+        ("greatest-bytes", sorted(tokens, reverse=True)),
+    ):
+        merges = train(counts, 300, tie_break=tie_break).vocab.merges
+        assert [left for left, right in merges if right == b"z"] == expected
+
+
 def test_bytes_are_compared_and_not_ids():
     # "b" + "a" is id 256; as bytes it is smaller than "c", as an id greater.
     counts = Counts({b"ba": 9, b"bax": 2, b"cx": 2})
@@ -230,15 +254,57 @@ def test_encoding_applies_merges_in_training_order():
     assert tok.encode("or") == [256]
 
 
-def test_one_text_of_a_megabyte_is_trained_on_and_encoded_in_seconds():
-    text = "a" * 1_000_000
-    started = time.perf_counter()
-    tok = train([text, "work " * 200_000], 300)
-    ids = tok.encode(text)
-    assert tok.decode(ids) == text
-    assert len(ids) < 100
-    # A recount at every step, or a scan for every merge, would take minutes to hours.
-    assert time.perf_counter() - started < 30
+# ---------------------------------------------------------------------- how the work grows
+
+PROSE = growth.prose(1_001_000)
+LEARNED = train([PROSE], 256 + 1600)
+
+
+def test_sixteen_times_the_merges_take_a_few_times_as_long_to_learn():
+    def learn(merges: int) -> Tokenizer:
+        return train([PROSE], 256 + merges, num_threads=1)
+
+    assert len(learn(4000).vocab.merges) == 4000
+    # A trainer that counts again after every merge, as the reference does, takes 16 times as long.
+    assert growth.least_growth(learn, 250, 4000, limit=7) < 7
+    small = [PROSE[:4000].encode()]
+    recounting = growth.growth(
+        lambda merges: reference.train(small, 256 + merges, RECIPES["plain"]), 20, 320, repeats=1
+    )
+    assert recounting > 8
+
+
+def test_sixteen_times_the_merges_take_no_longer_to_encode():
+    cut = {merges: LEARNED.cut(256 + merges) for merges in (100, 1600)}
+    piece = growth.pieces(PROSE)
+    grown = growth.least_growth(
+        lambda merges: cut[merges].encode(piece(1_000_000)), 100, 1600, limit=4
+    )
+    assert grown < 4
+    merges, text = LEARNED.vocab.merges, PROSE[:1000].encode()
+    scans = growth.growth(
+        lambda number: growth.encode_by_a_scan_per_merge(text, merges[:number]), 100, 1600
+    )
+    assert scans > 5
+    parts = LEARNED.decode_tokens_bytes(LEARNED.encode(text))
+    assert growth.encode_by_a_scan_per_merge(text, merges) == parts
+
+
+@pytest.mark.parametrize("text", [PROSE, "a" * 1_001_000], ids=["prose", "one letter"])
+def test_four_times_the_text_takes_about_four_times_as_long(text):
+    piece = growth.pieces(text)
+    sizes = (250_000, 1_000_000)
+    repeated = train(["a" * 1_000_000], 256 + 18)
+    for tok in (LEARNED, repeated):
+        # Repeated scans of the whole text take 16 times as long.
+        grown = growth.least_growth(
+            lambda size, tok=tok: tok.encode(piece(size) + "b" * size), *sizes, limit=9
+        )
+        assert grown < 9
+    learned = growth.least_growth(
+        lambda size: train([piece(size)], 300, num_threads=1), *sizes, limit=9
+    )
+    assert learned < 9
 
 
 # ---------------------------------------------------------------------- special tokens

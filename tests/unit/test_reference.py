@@ -650,3 +650,17 @@ def test_merges_equal_those_of_rustbpe():
     peer.train_from_iterator(iter(documents), 290, pattern=RECIPES["rustbpe"].pattern)
     ours = train([document.encode() for document in documents], 290, RECIPES["rustbpe"]).vocab
     assert {bytes(token): rank for token, rank in peer.get_mergeable_ranks()} == dict(ours.ids)
+
+
+def test_no_merge_spells_a_special_token():
+    trained = train([b"<|bos|><|bos|><|bos|>"], 300, RECIPES["ck"])
+    assert b"<|bo" in trained.vocab.ids
+    assert b"<|bos|>" not in trained.vocab.ids
+    assert (b"<|bo", b"s|>") not in trained.vocab.merges
+
+
+def test_a_pretoken_that_never_occurs_changes_nothing():
+    recipe = RECIPES["huggingface"].replace(initial_alphabet=())
+    trained = train({b"ab": 3, b"xyz": 0}, 10, recipe)
+    assert trained == train({b"ab": 3}, 10, recipe)
+    assert b"x" not in trained.vocab.ids

@@ -47,9 +47,10 @@ class Option:
 class Argument:
     """A positional argument of a verb; a list takes several, a default makes it optional."""
 
-    def __init__(self, *, metavar: str, help: str) -> None:
+    def __init__(self, *, metavar: str, help: str, unless: str = "") -> None:
         self.metavar = metavar
         self.help = help
+        self.unless = unless  # required unless the option of this parameter is given
 
 
 class Parameter(typing.NamedTuple):
@@ -148,15 +149,15 @@ class Command:
 
     def _assign(self, positional: list[str], values: dict[str, Any]) -> None:
         """Assign positional arguments; a list takes all that the arguments after it do not need."""
-        arguments = [p for p in self.params if isinstance(p.declared, Argument)]
-        for index, parameter in enumerate(arguments):
+        arguments = [(p, p.declared) for p in self.params if isinstance(p.declared, Argument)]
+        for index, (parameter, argument) in enumerate(arguments):
             after = len(arguments) - index - 1
             count = max(0, len(positional) - after) if parameter.is_list else 1
             taken, positional = positional[:count], positional[count:]
             if taken:
                 values[parameter.name] = taken if parameter.is_list else taken[0]
-            elif parameter.is_required:
-                raise self._wrong(f"missing argument {parameter.declared.metavar}")
+            elif parameter.is_required and argument.unless not in values:
+                raise self._wrong(f"missing argument {argument.metavar}")
         if positional:
             raise self._wrong(f"unexpected argument {positional[0]!r}")
 
@@ -226,7 +227,9 @@ def _parameters(run: Callable[..., Any]) -> Iterator[Parameter]:
             for field, hint in typing.get_type_hints(hints[name], include_extras=True).items():
                 yield _parameter(field, hint, is_required=False, bundle=name)
         else:
-            yield _parameter(name, hints[name], is_required=index < required)
+            parameter = _parameter(name, hints[name], is_required=index < required)
+            may_be_replaced = isinstance(parameter.declared, Argument) and parameter.declared.unless
+            yield parameter._replace(is_required=True) if may_be_replaced else parameter
 
 
 def _parameter(name: str, hint: Any, *, is_required: bool, bundle: str | None = None) -> Parameter:

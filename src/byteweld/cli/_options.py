@@ -217,14 +217,11 @@ def _read_specials(file: str, known: set[str]) -> list[str]:
 
 # ---------------------------------------------------------------------------- reading
 
-Sources = Annotated[
-    list[str],
-    Argument(
-        metavar="SOURCE...",
-        help="Files, folders or globs, or - for standard input, which is plain, uncompressed text: "
-        "one document unless --lines or --separator splits it.",
-    ),
-]
+SOURCES_HELP = (
+    "Files, folders or globs, or - for standard input, which is plain, uncompressed text: "
+    "one document unless --lines or --separator splits it."
+)
+Sources = Annotated[list[str], Argument(metavar="SOURCE...", help=SOURCES_HELP)]
 Ext = Annotated[
     str | None,
     Option(

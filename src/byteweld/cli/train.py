@@ -14,9 +14,11 @@ import byteweld
 from byteweld.api import choose_recipe
 from byteweld.cli import _corpus, _errors, _input, _output, _targets
 from byteweld.cli import _options as options
-from byteweld.cli._command import Option
+from byteweld.cli._ck import CkOptions
+from byteweld.cli._command import Argument, Option
 from byteweld.render import visible
-from byteweld.sources import Counted, Sources
+from byteweld.sources import Counted
+from byteweld.sources import Sources as OpenSources
 from byteweld.training.checkpoint import remove_checkpoint
 from byteweld.training.plan import check_size, make_plan
 from byteweld.training.run import run as run_training
@@ -35,6 +37,10 @@ cat corpus.txt | byteweld train - --vocab-size 8192 --out corpus.tiktoken
 _CK_VOCAB_SIZE = 1024  # the default of ck-bpe-train, which its users rely on
 _LONGEST = 5  # tokens shown
 
+Sources = Annotated[
+    list[str] | None,
+    Argument(metavar="SOURCE...", help=options.SOURCES_HELP, unless="corpus_dir"),
+]
 VocabSize = Annotated[
     int | None,
     Option(
@@ -185,7 +191,7 @@ def prepare(arguments: list[str]) -> list[str]:
 
 
 def run(
-    source: options.Sources,
+    source: Sources = None,
     vocab_size: VocabSize = None,
     sizes: Sizes = None,
     recipe: RecipeName = None,
@@ -200,6 +206,7 @@ def run(
     memory: options.Memory = None,
     progress: ProgressKind = None,
     json: options.Json = False,
+    ck: CkOptions = CkOptions(),
 ) -> None:
     """Learn a vocabulary from a corpus and write it, with a training report next to it.
 
@@ -210,6 +217,10 @@ def run(
     """
     started = time.perf_counter()
     _output.progress_as_json(progress == "json")
+    source = ck.source(source or [])
+    recipe = ck.recipe(recipe, start, ascii_only=changes.ascii_only)
+    changes = ck.changes(changes)
+    writing = writing._replace(binary_out=ck.binary_out(writing.binary_out))
     start_tok = _load_start(start, ascii_only=changes.ascii_only)
     base = _base_recipe(recipe, start_tok, ascii_only=changes.ascii_only)
     changed = options.recipe_changes(base, **changes._asdict())
@@ -373,7 +384,7 @@ def _resumable(checkpoint: str | None) -> Iterator[None]:
 class _Display(_corpus.Bars):
     """Shows the progress of training, one bar per stage."""
 
-    def __init__(self, sources: Sources, checkpoint: str | None) -> None:
+    def __init__(self, sources: OpenSources, checkpoint: str | None) -> None:
         super().__init__(sources)
         self._checkpoint = checkpoint
 

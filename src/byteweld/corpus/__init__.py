@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from byteweld._native import Documents, count_bytes
+from byteweld.corpus._chunks import find_chunk_boundaries
 from byteweld.corpus._files import (
     DICTIONARY_SUFFIXES,
     FOLDER_EXTENSIONS,
@@ -37,6 +38,7 @@ __all__ = [
     "ReadingOptions",
     "Source",
     "Unit",
+    "find_chunk_boundaries",
     "open_corpus",
 ]
 

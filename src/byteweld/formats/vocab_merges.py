@@ -131,8 +131,8 @@ def _read_pairs(data: bytes, path: Path) -> list[tuple[str, str]]:
         )
     pairs: list[tuple[str, str]] = []
     for number, line in enumerate(lines[1:], start=2):
-        left, space, right = line.partition(" ")
-        if not (left and space and right) or " " in right:
+        left, _, right = line.partition(" ")
+        if not (left and right) or " " in right:
             raise FormatError(
                 f"expected two tokens and a space between them, found {show(line)}",
                 path=f"{path}:{number}",

@@ -282,3 +282,55 @@ def test_the_original_files_of_gpt2_are_the_same_vocabulary(tmp_path: Path, shar
     gpt2.save(vocab, tmp_path / "out")
     assert (tmp_path / "out/merges.txt").read_bytes() == (tmp_path / "vocab.bpe").read_bytes()
     assert gpt2.load(tmp_path / "out") == vocab
+
+
+# ---------------------------------------------------------------------- what only one check notices
+
+
+@pytest.mark.parametrize("name", ["merges.txt", "vocab.json", "vocab.bpe", "encoder.json"])
+def test_a_folder_with_one_of_the_two_files_is_not_the_format(tmp_path: Path, name: str) -> None:
+    gpt2.save(sound(), tmp_path / "out")
+    other = {"merges.txt": "vocab.json", "vocab.json": "merges.txt"}.get(name)
+    if other is not None:
+        (tmp_path / "out" / other).unlink()
+    else:
+        for file in ("merges.txt", "vocab.json"):
+            (tmp_path / "out" / file).unlink()
+        (tmp_path / "out" / name).write_text("{}")
+    with pytest.raises(FormatError, match=r"expected a folder with vocab\.json and merges\.txt"):
+        gpt2.load(tmp_path / "out")
+
+
+def test_another_alphabet_beside_the_files_is_refused(tmp_path: Path) -> None:
+    gpt2.save(sound(), tmp_path / "out")
+    sidecar = tmp_path / "out" / "byteweld.json"
+    sidecar.write_text(sidecar.read_text().replace('"alphabet": "bytes"', '"alphabet": "ascii"'))
+    with pytest.raises(UnsupportedError, match="byte letters cannot have the alphabet 'ascii'"):
+        gpt2.load(tmp_path / "out")
+
+
+def test_the_last_line_needs_no_line_end(tmp_path: Path) -> None:
+    ids = LETTERS | {"ab": 256, "abc": 257}
+    with_end = gpt2.load(put(tmp_path, ids, "#version: 0.2\na b\nab c\n"), **NONE)
+    without = gpt2.load(put(tmp_path, ids, "#version: 0.2\na b\nab c"), **NONE)
+    assert len(without.merges) == 2
+    assert without == with_end
+
+
+@pytest.mark.parametrize("line", [" b", "b ", "ab", " ", "", "a b c", "a  b", " a b"])
+def test_a_line_that_is_not_two_tokens_and_a_space_is_named(tmp_path: Path, line: str) -> None:
+    put(tmp_path, LETTERS | {"ab": 256}, f"#version: 0.2\n{line}\na b\n")
+    with pytest.raises(FormatError, match="expected two tokens and a space between them") as caught:
+        gpt2.load(tmp_path, **NONE)
+    assert f"{line!r}" in str(caught.value)
+    assert caught.value.path == f"{tmp_path / 'merges.txt'}:2"
+
+
+def test_a_token_that_a_merge_makes_is_in_byte_letters_even_if_it_is_special(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, LETTERS | {"ab": 256, "Ġa": 257}, "#version: 0.2\na b\nĠ a\n")
+    loaded = gpt2.load(tmp_path, pattern=None, special_tokens={"ab": 256})
+    assert loaded.tokens[256] == b"ab"
+    with pytest.raises(FormatError, match=r"'Ġa' has id 257, whose bytes are b' a'"):
+        gpt2.load(tmp_path, pattern=None, special_tokens={"Ġa": 257})

@@ -1,0 +1,135 @@
+"""The tool that breaks readers: which changes it makes, and that it tells survivors from killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness import mutants
+
+SOURCE = """\
+def check(left, right):
+    if left < right and not left:
+        raise ValueError
+    return 1 if left == right else [x for x in (1, 2) if x in (left, right)]
+
+
+class Box:
+    @property
+    def size(self):
+        while self.x is None:
+            break
+        return 0 <= self.x <= 9
+"""
+
+
+def test_every_condition_is_changed_in_each_way():
+    changes = [(m.function, m.before, m.after) for m in mutants.mutants(SOURCE)]
+    both = "left < right and not left"
+    assert changes == [
+        ("check", both, "False"),
+        ("check", both, "True"),
+        ("check", both, "(left < right) or (not left)"),
+        ("check", both, "(not left)"),
+        ("check", both, "(left < right)"),
+        ("check", "left < right", "left <= right"),
+        ("check", "not left", "(left)"),
+        ("check", "left == right", "False"),
+        ("check", "left == right", "True"),
+        ("check", "left == right", "left != right"),
+        ("check", "x in (left, right)", "True"),
+        ("check", "x in (left, right)", "x not in (left, right)"),
+        ("size", "self.x is None", "False"),
+        ("size", "self.x is None", "self.x is not None"),
+        ("size", "0 <= self.x <= 9", "0 < self.x <= 9"),
+        ("size", "0 <= self.x <= 9", "0 <= self.x < 9"),
+    ]
+    assert {m.line for m in mutants.mutants(SOURCE)} == {2, 4, 10, 12}
+    for change in mutants.mutants(SOURCE):
+        compile(change.source, "changed", "exec")
+        assert change.source != SOURCE
+    assert mutants.mutants(SOURCE, ["size"]) == mutants.mutants(SOURCE)[-4:]
+
+
+def test_the_targets_exist():
+    for target in mutants.TARGETS.values():
+        for name in (target.source, *target.tests):
+            assert (mutants.ROOT / name).is_file(), name
+
+
+PLANTED = """
+def is_small(number):
+    if number < 0:
+        raise ValueError(number)
+    return number <= 9
+"""
+WEAK = """
+import pytest
+from planted.module import is_small
+
+def test_small():
+    assert is_small(3)
+    assert not is_small(30)
+
+def test_negative():
+    with pytest.raises(ValueError):
+        is_small(-1)
+"""
+PROGRAM = """
+import sys
+from pathlib import Path
+from tests.harness import mutants
+
+mutants.ROOT = Path(sys.argv[1])
+target = mutants.Target("src/planted/module.py", ("test_planted.py",))
+changes = mutants.mutants((mutants.ROOT / target.source).read_text())
+judged = mutants.judge(target, changes)
+assert judged.passes
+print(len(changes), judged.num_tests)
+for change in judged.survivors:
+    print(change.before, "->", change.after)
+"""
+
+
+def test_a_change_that_no_test_notices_survives(tmp_path: Path):
+    (tmp_path / "src" / "planted").mkdir(parents=True)
+    (tmp_path / "src" / "planted" / "module.py").write_text(PLANTED)
+    (tmp_path / "test_planted.py").write_text(WEAK)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow: x\n    browser: x\n")
+    paths = f"sys.path[:0] = {[str(tmp_path / 'src'), str(mutants.ROOT)]!r}"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {paths}\n{PROGRAM}", str(tmp_path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "4 2",
+        "number < 0 -> number <= 0",
+        "number <= 9 -> number < 9",
+    ]
+
+
+def test_the_page_explains_survivors_by_their_change(tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "| file | function | change | why |\n|---|---|---|---|\n"
+        "| `bpe1` | `load` | `a < b → a <= b` | the two are never equal |\n"
+        "| `bpe1` | `load` | `a \\| b → False` | |\n"
+    )
+    assert mutants.explained(page) == {("bpe1", "load", "a < b → a <= b")}
+    assert mutants.explained(tmp_path / "missing.md") == set()
+
+
+@pytest.mark.parametrize("name", mutants.TARGETS)
+def test_the_page_explains_only_changes_that_the_tool_makes(name):
+    target = mutants.TARGETS[name]
+    source = (mutants.ROOT / target.source).read_text("utf-8")
+    made = {change.key(name) for change in mutants.mutants(source, target.functions)}
+    assert {key for key in mutants.explained() if key[0] == name} <= made
