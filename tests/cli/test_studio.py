@@ -73,6 +73,20 @@ def test_the_studio_opens_a_tokenizer_and_ends_with_ctrl_c(saved: Path, tiny, tm
     assert err == "serving the studio; press Ctrl-C to stop\n"
 
 
+def test_a_corpus_of_files_is_trained_on(saved: Path, tmp_path: Path):
+    books = tmp_path / "books"
+    books.mkdir()
+    (books / "a.txt").write_text("low low lower\n" * 20_000)
+    process, port, token = start("tokenizer.json", "--corpus", "books/", folder=tmp_path)
+    try:
+        assert ask(port, token, "start")["given_corpus"] == "books/"
+        answer = ask(port, token, "training", source="given", recipe="ck", merges=2)
+    finally:
+        end(process)
+    assert answer["total_bytes"] == 280_000
+    assert [merge["pair_count"] for merge in answer["merges"]] == [60_000, 60_000]
+
+
 def test_without_an_argument_the_quickstart_tokenizer_is_trained(tmp_path: Path):
     process, port, token = start(folder=tmp_path)
     try:
@@ -108,6 +122,11 @@ def test_wrong_use_is_one_line_on_stderr(run, tmp_path: Path):
     assert run("studio", *["x.json"] * 17).err == (
         "byteweld: the studio opens at most 16 tokenizers at once\n"
     )
+    assert run("studio", "--corpus", "none/").err.startswith("byteweld: none/: no such file")
+    assert run("studio", "--corpus", "-").err == (
+        "byteweld: --corpus of the studio is read again for each recipe; pass a file\n"
+    )
+    assert run("studio", "--lines").err == "byteweld: the reading options need --corpus\n"
 
 
 # Stands in for a browser: keeps what other users can see of it and the page that it was given, then

@@ -12,7 +12,7 @@ import pytest
 
 import byteweld
 from byteweld.studio.server import StudioServer
-from byteweld.studio.session import Session
+from byteweld.studio.session import GivenCorpus, Session
 
 SPECIAL = "<|endoftext|>"
 CORPUS = (
@@ -55,8 +55,10 @@ def without_pattern() -> byteweld.Tokenizer:
 def server(
     trained: byteweld.Tokenizer, without_pattern: byteweld.Tokenizer
 ) -> Iterator[StudioServer]:
-    """A running studio with two tokenizers."""
-    with StudioServer(Session([("small", trained), ("ck", without_pattern)])) as running:
+    """A running studio with two tokenizers and a corpus."""
+    corpus = GivenCorpus("my books", lambda recipe: byteweld.count(iter([CORPUS]), recipe=recipe))
+    tokenizers = [("small", trained), ("ck", without_pattern)]
+    with StudioServer(Session(tokenizers, corpus=corpus)) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         yield running

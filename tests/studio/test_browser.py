@@ -218,6 +218,16 @@ def sequences(page: Any, buffer: int) -> list[str]:
     )
 
 
+def test_the_corpus_that_the_studio_was_started_with_is_trained_on(page, trained):
+    go(page, "training")
+    page.locator("#given-corpus").click()
+    expect(page.locator(".note")).to_contain_text("bytes of my books")
+    first = trained.training.total_bytes
+    expect(page.locator(".note")).to_contain_text(f"{first:,}")
+    page.get_by_role("button", name="Who eats?").click()
+    expect(page.locator(".note")).not_to_contain_text("my books")
+
+
 def test_somebody_without_a_tokenizer_starts_with_how_it_works(browser, trained):
     import threading
 

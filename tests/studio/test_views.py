@@ -11,6 +11,9 @@ import pytest
 import byteweld
 from byteweld.samples import SENTENCES
 from byteweld.studio.examples import CORPORA, FILES, SURPRISING_WORDS, TEXTS
+from byteweld.studio.request import Fields, Refused
+from byteweld.studio.session import GivenCorpus, Session
+from byteweld.studio.views import training
 from byteweld.studio.views.tokens import _packed
 
 SPECIAL = "<|endoftext|>"
@@ -455,12 +458,49 @@ def test_a_character_outside_ascii_is_refused_with_its_line_and_a_way_out(ask, p
     assert ask("training", corpus="na\u00efve", recipe="ck", merges=1)["stopped"] == "min frequency"
 
 
-def test_a_training_is_bounded(post):
-    assert post("/api/training", {"corpus": "x" * 50_001}).status == 413
+def test_a_training_is_bounded(ask, post):
+    assert post("/api/training", {"corpus": "x" * (1 << 20 | 1)}).status == 413
     assert post("/api/training", {"corpus": "low", "merges": 501}).status == 400
-    work = {"corpus": "".join(map(chr, range(0x4E00, 0x4E00 + 8000))), "merges": 500}
-    assert "too many to show" in post("/api/training", {**work, "recipe": "plain"}).json["error"]
     assert post("/api/training", {"recipe": "no-such"}).status == 400
+    # 24 kB in one pre-token, every merge shown.
+    han = "".join(map(chr, range(0x4E00, 0x4E00 + 8000)))
+    answer = ask("training", corpus=han, merges=500, recipe="plain")
+    assert len(answer["steps"]) == 500
+    used = {i for step in answer["steps"] for i in step["example"]["before"]}
+    assert used <= {int(i) for i in answer["tokens"]}
+
+
+def test_a_given_corpus_is_counted_once_per_recipe_and_trains_as_the_engine_does(tmp_path):
+    for number, text in enumerate(["low low lower", "newest newest", "the widest"]):
+        (tmp_path / f"{number}.txt").write_text(text)
+    counted = []
+
+    def count(recipe: byteweld.Recipe) -> byteweld.Counts:
+        counted.append(recipe.name)
+        return byteweld.count(tmp_path, recipe=recipe)
+
+    session = Session([], corpus=GivenCorpus("books", count))
+    for recipe in ["ck", "modern", "ck"]:
+        fields = Fields({"source": "given", "recipe": recipe, "merges": 4})
+        answer = training.answer(session, fields)
+        size = byteweld.RECIPES[recipe].minimum_size + 4
+        tok = byteweld.train(tmp_path, vocab_size=size, recipe=recipe)
+        learned = [(m["left"], m["right"], m["new"]) for m in answer["merges"]]
+        assert learned == [tuple(merge) for merge in tok.vocab.merge_ids]
+        assert answer["total_bytes"] == 36
+    assert counted == ["ck", "modern"]
+
+
+def test_a_given_corpus_that_is_missing_or_fails_is_refused_with_the_reason(tmp_path):
+    with pytest.raises(Refused, match="started without --corpus"):
+        training.answer(Session([]), Fields({"source": "given"}))
+
+    def count(recipe: byteweld.Recipe) -> byteweld.Counts:
+        return byteweld.count(tmp_path / "gone.txt", recipe=recipe)
+
+    session = Session([], corpus=GivenCorpus("gone.txt", count))
+    with pytest.raises(Refused, match=r"gone\.txt: no such file"):
+        training.answer(session, Fields({"source": "given"}))
 
 
 def test_an_empty_corpus_has_nothing_to_learn(ask):

@@ -315,9 +315,6 @@ def test_random_texts_in_ascii_mode_have_the_ids_of_the_engine(
             assert reader.decode(ids) == tok.decode_bytes(ids)
 
 
-@pytest.mark.skipif(
-    "ck-runtime" not in byteweld.PATTERNS, reason="the engine has no pattern ck-runtime yet"
-)
 def test_the_engine_splits_as_this_reader_does(reader: Reader, tmp_path: Path) -> None:
     for seed in range(10):
         plain = trained("bpe1", seed)

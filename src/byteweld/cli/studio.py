@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import byteweld
-from byteweld.cli import DONE, INTERRUPTED, _errors, _output
+from byteweld.cli import DONE, INTERRUPTED, _corpus, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli.quickstart import SPECIAL, find_sources
@@ -16,6 +16,7 @@ from byteweld.cli.quickstart import SPECIAL, find_sources
 EXAMPLES = """
 byteweld studio
 byteweld studio tokenizer.json
+byteweld studio tokenizer.json --corpus books/
 byteweld studio mine.json theirs.tiktoken --no-browser --port 8765
 """
 
@@ -39,14 +40,25 @@ Port = Annotated[
         help="The port to listen on; only this machine can connect. Default: any free port.",
     ),
 ]
+Corpus = Annotated[
+    list[str] | None,
+    Option(
+        "--corpus",
+        metavar="SOURCE",
+        help="Files, folders or globs of any size, for the Training view to show their pairs and "
+        "merges. May be repeated.",
+    ),
+]
 NoBrowser = Annotated[bool, Option("--no-browser", help="Print the URL without opening a browser.")]
 
 
 def run(
     tokenizers: Tokenizers = None,
+    corpus: Corpus = None,
     port: Port = 0,
     no_browser: NoBrowser = False,
     loading: options.Loading = options.Loading(),
+    reading: options.Reading = options.Reading(),
 ) -> int:
     """Explore tokenizers in a web page: tokens, merges, training, bytes and vocabularies.
 
@@ -54,7 +66,7 @@ def run(
     """
     from byteweld.studio.redirect import Redirect
     from byteweld.studio.server import StudioServer  # slow to import, and not needed for --help
-    from byteweld.studio.session import MAX_OPEN, Session
+    from byteweld.studio.session import MAX_OPEN, GivenCorpus, Session
 
     if port > 65535:
         raise _errors.UsageError(f"--port is {port}; it must be at most 65535")
@@ -67,8 +79,22 @@ def run(
         )
         for path in tokenizers or ()
     ]
+    given = None
+    if "-" in (corpus or ()):
+        raise _errors.UsageError(
+            "--corpus of the studio is read again for each recipe; pass a file"
+        )
+    if corpus is not None:
+        _corpus.open_all(corpus, byteweld.RECIPES["modern"], reading)  # errors show now, not later
+        name = corpus[0] if len(corpus) == 1 else _output.amount(len(corpus), "source")
+        given = GivenCorpus(
+            name, lambda recipe: byteweld.count(corpus, recipe=recipe, **reading.options())
+        )
+    elif reading != options.Reading():
+        raise _errors.UsageError("the reading options need --corpus")
     # Somebody who names no tokenizer may be new here.
-    session = Session(opened) if opened else Session([_quickstart()], first_view="how")
+    first_view = "tokens" if opened else "how"
+    session = Session(opened or [_quickstart()], first_view, given)
     with (
         StudioServer(session, port) as server,
         contextlib.ExitStack() as stack,

@@ -24,6 +24,7 @@ def start(session: Session, fields: Fields) -> dict[str, Any]:
         "names": byteweld.list_encoding_names(),
         "examples": [example._asdict() for example in TEXTS],
         "corpora": [corpus._asdict() for corpus in CORPORA],
+        "given_corpus": session.corpus.name if session.corpus else None,
         "files": [corpus._asdict() for corpus in FILES],
         "first_view": session.first_view,
         "recipes": recipes(),

@@ -103,17 +103,42 @@ class Opened:
         return {merges[rank].new: rank for rank in reversed(range(len(merges)))}
 
 
+class GivenCorpus:
+    """The user's own corpus, of any size, which is counted when a recipe is first used."""
+
+    def __init__(self, name: str, count: Callable[[byteweld.Recipe], byteweld.Counts]) -> None:
+        self.name = name
+        self._count = count
+        self._lock = threading.Lock()
+        self._counted: dict[str, byteweld.Counts] = {}
+
+    def counts(self, recipe: byteweld.Recipe) -> byteweld.Counts:
+        """Return the counts for a preset, from the files or from memory."""
+        with self._lock:
+            if recipe.name not in self._counted:
+                try:
+                    self._counted[recipe.name] = self._count(recipe)
+                except (ValueError, OSError, MemoryError) as error:
+                    raise Refused(400, str(error) or "out of memory") from None
+            return self._counted[recipe.name]
+
+
 class Session:
     """The open tokenizers, in the order in which they were opened; none is ever closed.
 
-    `first_view` is the view that opens if the address names none.
+    `first_view` is the view that opens if the address names none, `corpus` what the Training view
+    may train on beside text.
     """
 
     def __init__(
-        self, tokenizers: Iterable[tuple[str, byteweld.Tokenizer]], first_view: str = "tokens"
+        self,
+        tokenizers: Iterable[tuple[str, byteweld.Tokenizer]],
+        first_view: str = "tokens",
+        corpus: GivenCorpus | None = None,
     ) -> None:
         self.opened = [Opened(tok, name) for name, tok in tokenizers]
         self.first_view = first_view
+        self.corpus = corpus
         self._lock = threading.Lock()
 
     def tokenizer(self, fields: Fields) -> Opened:

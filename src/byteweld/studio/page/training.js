@@ -1,4 +1,4 @@
-// Training: merges being learned on a small corpus, and the merge log of the open tokenizer.
+// Training: merges being learned on a corpus, and the merge log of the open tokenizer.
 
 import { ask, saved } from "./api.js";
 import {
@@ -16,7 +16,7 @@ import {
   select,
 } from "./dom.js";
 import { bar, curve } from "./chart.js";
-import { glyphs, spoken, tile, tint, tokenLabel, tokenMap } from "./glyphs.js";
+import { fileName, glyphs, spoken, tile, tint, tokenLabel, tokenMap } from "./glyphs.js";
 import { Log } from "./log.js";
 import { Player } from "./player.js";
 
@@ -28,7 +28,8 @@ export const view = { title: "Training", open: (root, app) => new Training(root,
 class Training {
   constructor(root, app) {
     this.app = app;
-    const { corpora } = app.start;
+    const { corpora, given_corpus: given } = app.start;
+    this.given = given;
     const first = corpora[0];
     this.corpus = h("textarea", {
       id: "corpus",
@@ -37,7 +38,8 @@ class Training {
       spellcheck: "false",
       readonly: Boolean(saved),
       value: app.state.corpus ?? first.text,
-      oninput: debounced(300, () => this.train({ corpus: this.corpus.value, step: undefined })),
+      oninput: debounced(300, () =>
+        this.train({ corpus: this.corpus.value, source: undefined, step: undefined })),
     });
     this.merges = h("input", {
       type: "number",
@@ -71,6 +73,11 @@ class Training {
         corpora.map((corpus) =>
           h("button", { type: "button", onclick: () => this.choose(corpus) }, corpus.name)
         ),
+        given === null ? null : h("button", {
+          type: "button",
+          id: "given-corpus",
+          onclick: () => this.train({ source: "given", step: undefined }),
+        }, fileName(given)),
       ),
       h(
         "details",
@@ -92,6 +99,7 @@ class Training {
     this.recipe.querySelector("select").value = corpus.recipe;
     this.train({
       corpus: corpus.text,
+      source: undefined,
       merges: corpus.merges,
       recipe: corpus.recipe,
       step: undefined,
@@ -107,15 +115,19 @@ class Training {
     await this.app.attempt(async () => {
       const corpus = this.corpus.value;
       const merges = Math.max(1, Math.min(MAX_MERGES, Math.round(Number(this.merges.value)) || 1));
+      const isGiven = this.given !== null && this.app.state.source === "given";
+      const name = isGiven ? fileName(this.given) : null;
+      if (isGiven) this.note.textContent = `Counting ${name}…`;
       const answer = await ask("training", {
-        corpus,
+        ...(isGiven ? { source: "given" } : { corpus }),
         merges,
         recipe: this.recipe.querySelector("select").value,
       });
       if (!this.body.isConnected) return; // another view has been opened
       this.app.clearError();
-      this.note.textContent = this.app.start.corpora.find((known) => known.text === corpus)?.note ??
-        "";
+      this.note.textContent = isGiven
+        ? `${capital(amount(answer.total_bytes, "byte"))} of ${name}`
+        : this.app.start.corpora.find((known) => known.text === corpus)?.note ?? "";
       this.draw(answer);
     });
   }

@@ -1,4 +1,4 @@
-"""The Training view: training on a small corpus step by step, and a tokenizer's merge log."""
+"""The Training view: training on a corpus step by step, and a tokenizer's merge log."""
 
 from __future__ import annotations
 
@@ -11,32 +11,17 @@ from byteweld.studio.examples import CORPORA
 from byteweld.studio.request import Fields, Refused
 from byteweld.studio.session import Session
 
-_MAX_CORPUS_BYTES = 50_000
 _MAX_MERGES = 500
-# Bytes of distinct pre-tokens times merges, all of which the reference visits: about two seconds.
-_MAX_WORK = 3_000_000
 _MAX_ROWS = 500
 
 
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
-    """Return every step of training, by the reference, and the corpus sizes, by the engine."""
-    text = fields.text("corpus", "", _MAX_CORPUS_BYTES) or CORPORA[0].text
+    """Return every step of training, and the size of the corpus after each."""
     recipe = byteweld.RECIPES[fields.choice("recipe", CORPORA[0].recipe, tuple(byteweld.RECIPES))]
     merges = fields.number("merges", CORPORA[0].merges, 1, _MAX_MERGES)
-    # Each line is a document, so that nothing merges across lines even without a pattern.
-    documents = lines(text)
-    check_alphabet(documents, recipe)
-    counts = byteweld.count((line for _, line in documents), recipe=recipe)
-    table = dict(counts.items())
-    distinct = sum(map(len, table))
-    if distinct * merges > _MAX_WORK:
-        raise Refused(
-            413,
-            f"{merges} merges on {distinct:,} bytes of distinct pre-tokens are too many to show "
-            f"step by step; use a shorter corpus, or {max(1, _MAX_WORK // distinct)} merges",
-        )
+    counts = _counts(session, fields, recipe)
     size = recipe.minimum_size + merges
-    explained = byteweld.explain_training(table, size, recipe)
+    explained = byteweld.explain_training(counts, size, recipe)
     training = byteweld.train(counts, vocab_size=size, recipe=recipe).training
     assert training is not None  # it was just trained
     # Only the bytes that occur are sent, not all 256.
@@ -44,6 +29,7 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     seen |= {i for row in explained.corpus for i in row.parts}
     for step in explained.steps:
         seen |= {i for row in (*step.rows, *step.tied) for i in (row.left, row.right)}
+        seen |= {*step.example.before, *step.example.after}
     found = explained.to_dict()
     return found | {
         "tokens": {i: token for i, token in found["tokens"].items() if int(i) in seen},
@@ -52,6 +38,18 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
         "first_size": recipe.minimum_size,
         "min_frequency": recipe.min_frequency,
     }
+
+
+def _counts(session: Session, fields: Fields, recipe: byteweld.Recipe) -> byteweld.Counts:
+    """Count the text of a request, or the user's own corpus."""
+    if fields.choice("source", "text", ("text", "given")) == "given":
+        if session.corpus is None:
+            raise Refused(404, "the studio was started without --corpus")
+        return session.corpus.counts(recipe)
+    # Each line is a document, so that nothing merges across lines even without a pattern.
+    documents = lines(fields.text("corpus", "") or CORPORA[0].text)
+    check_alphabet(documents, recipe)
+    return byteweld.count((line for _, line in documents), recipe=recipe)
 
 
 def log(session: Session, fields: Fields) -> dict[str, Any]:
