@@ -16,7 +16,10 @@ import importlib
 import os
 import re
 import resource
+import subprocess
 import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -202,6 +205,7 @@ class Judge:
         self._module = module
         self._changes = changes
         self.survivors: list[Mutant] = []
+        self.killers: Counter[str] = Counter()  # the test that noticed -> how often
         self.passes = False  # without a change
         self.num_tests = 0
 
@@ -220,29 +224,39 @@ class Judge:
 
     def _run(self, session: pytest.Session, module: ModuleType, source: str) -> bool:
         """Whether all tests pass in a child process with another source of a module."""
+        reader, writer = os.pipe()
         child = os.fork()
         if child:
+            os.close(writer)
+            with open(reader, "rb") as pipe:  # noqa: PTH123 (a descriptor)
+                killer = pipe.read().decode()
             _, status = os.waitpid(child, 0)
+            if status:
+                self.killers[killer or f"the change itself, status {status}"] += 1
             return status == 0
         code = 1
         try:
+            os.set_inheritable(writer, False)
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
             sink = os.open(os.devnull, os.O_WRONLY)
             os.dup2(sink, 1)
             os.dup2(sink, 2)
             patch(module, source)
-            code = 0 if _all_pass(session) else 1
+            failed = _first_failure(session)
+            os.write(writer, failed.encode())
+            code = 1 if failed else 0
         finally:
             os._exit(code)
 
 
-def _all_pass(session: pytest.Session) -> bool:
+def _first_failure(session: pytest.Session) -> str:
+    """Run the tests up to the first that fails; returns its name, or nothing."""
     items = session.items
     for item, following in zip(items, [*items[1:], None], strict=True):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         if session.testsfailed:
-            return False
-    return True
+            return item.nodeid
+    return ""
 
 
 def judge(target: Target, changes: Sequence[Mutant]) -> Judge:
@@ -252,7 +266,10 @@ def judge(target: Target, changes: Sequence[Mutant]) -> Judge:
     tests = [str(ROOT / test) for test in target.tests]
     options = ["-x", "-m", "not slow and not browser", "--import-mode=importlib", "-oaddopts="]
     options += [f"-pno:{name}" for name in ("terminal", "cacheprovider", "xdist")]
-    pytest.main([*options, f"--rootdir={ROOT}", *tests], plugins=[plugin])
+    with tempfile.TemporaryDirectory() as folder:
+        # What hypothesis finds on one change is not tried first on the next, nor by other runs.
+        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
+        pytest.main([*options, f"--rootdir={ROOT}", *tests], plugins=[plugin])
     return plugin
 
 
@@ -268,37 +285,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Break readers, and see that a test notices.")
     parser.add_argument("targets", nargs="*", help=f"default: all of {', '.join(TARGETS)}")
     parser.add_argument("--list", action="store_true", help="show the changes; run nothing")
+    parser.add_argument("--killers", action="store_true", help="show which tests notice how much")
     parser.add_argument("--function", action="append", help="only changes in this function")
     options = parser.parse_args(arguments)
+    names = options.targets or list(TARGETS)
+    if len(names) > 1:  # pytest wants to be the first to import hypothesis, so one at a time
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        flags = [word for word in given if word not in names]
+        program = [sys.executable, "-m", "tests.harness.mutants"]
+        return max([subprocess.call([*program, name, *flags]) for name in names])
+    return break_target(names[0], options)
+
+
+def break_target(name: str, options: argparse.Namespace) -> int:
+    """Break one target; returns 1 if a change survives without an explanation."""
+    target = TARGETS[name]
+    functions = options.function or target.functions
+    changes = mutants((ROOT / target.source).read_text("utf-8"), functions)
+    if options.list:
+        for change in changes:
+            print(f"{target.source}:{change.line} {change.before}  →  {change.after}")
+        return 0
+    judged = judge(target, changes)
+    if not judged.passes:
+        print(f"{name}: without a change, {dict(judged.killers)} fails; nothing was measured")
+        return 2
     known = explained()
-    code = 0
-    for name in options.targets or TARGETS:
-        target = TARGETS[name]
-        functions = options.function or target.functions
-        changes = mutants((ROOT / target.source).read_text("utf-8"), functions)
-        if options.list:
-            for change in changes:
-                print(f"{target.source}:{change.line} {change.before}  →  {change.after}")
-            continue
-        judged = judge(target, changes)
-        if not judged.passes:
-            print(f"{name}: the tests fail without a change, so nothing was measured")
-            return 2
-        survivors = {change.key(name): change for change in judged.survivors}
-        for key, change in survivors.items():
-            if key not in known:
-                code = 1
-                print(f"SURVIVES {target.source}:{change.line} {change.function}")
-                print(f"    {change.before}  →  {change.after}")
-        for key in known - survivors.keys():
-            if key[0] == name and not options.function:
-                print(f"killed, or gone, though the page explains it: {' '.join(key)}")
-        print(
-            f"{name}: {len(changes)} changes, {len(changes) - len(judged.survivors)} killed by "
-            f"{judged.num_tests} tests, {len(survivors.keys() & known)} explained",
-            flush=True,
-        )
-    return code
+    survivors = {change.key(name): change for change in judged.survivors}
+    for key in survivors.keys() - known:
+        change = survivors[key]
+        print(f"SURVIVES {target.source}:{change.line} {change.function}")
+        print(f"    {change.before}  →  {change.after}")
+    for key in known - survivors.keys():
+        if key[0] == name and (not functions or key[1] in functions):
+            print(f"killed, or gone, though the page explains it: {' '.join(key)}")
+    for test, number in judged.killers.most_common() if options.killers else ():
+        print(f"{number:5} {test}")
+    print(
+        f"{name}: {len(changes)} changes, {len(changes) - len(judged.survivors)} killed by "
+        f"{judged.num_tests} tests, {len(survivors.keys() & known)} explained",
+        flush=True,
+    )
+    return 1 if survivors.keys() - known else 0
 
 
 if __name__ == "__main__":

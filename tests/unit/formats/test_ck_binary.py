@@ -226,7 +226,8 @@ def test_reserved_specials_come_before_the_bytes(tmp_path: Path) -> None:
 def vocabularies(draw: st.DrawFn) -> Vocabulary:
     ascii_only = draw(st.booleans())
     letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
-    reserved = draw(st.lists(st.text(letters, min_size=1), max_size=3, unique=True))
+    names = st.text(letters, min_size=1).filter(lambda text: text not in BUILT_IN)
+    reserved = draw(st.lists(names, max_size=3, unique=True))
     base = make(reserved=reserved, ascii_only=ascii_only)
     first = len(base.special_tokens)
     # Not `ordinary()`: a special token of one byte outside ASCII is one of those, too.
@@ -736,3 +737,60 @@ def test_what_an_export_cannot_hold_is_refused_by_name(tmp_path: Path, reason: s
     with pytest.raises(UnsupportedError, match=re.escape(reason)):
         ck_binary.save(UNSUPPORTED[reason], tmp_path / "x")
     assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------------- what only one check notices
+
+
+def test_a_table_that_is_too_long_is_refused_with_both_sizes(tmp_path: Path) -> None:
+    ck_binary.save(make([(101, 102)]), tmp_path / "x")
+    with (tmp_path / "x" / MERGES).open("ab") as file:
+        file.write(bytes(12))
+    with pytest.raises(FormatError, match="24 bytes; expected 12 bytes, for num_merges 1"):
+        ck_binary.load(tmp_path / "x")
+
+
+@pytest.mark.parametrize("pairs", [[(4, 101)], [(101, 4)], [(4, 4)]])
+def test_the_first_byte_can_be_merged(tmp_path: Path, pairs: list[tuple[int, int]]) -> None:
+    vocab = make(pairs)
+    ck_binary.save(vocab, tmp_path / "x")
+    assert ck_binary.load(tmp_path / "x") == vocab
+
+
+@pytest.mark.parametrize("parts", [(260, 101), (101, 260), (3, 101), (101, 3), (261, 101)])
+def test_the_parts_of_a_merge_are_bytes_and_earlier_merges(
+    tmp_path: Path, parts: tuple[int, int]
+) -> None:
+    ck_binary.save(make([(101, 102)]), tmp_path / "x")
+    (tmp_path / "x" / MERGES).write_bytes(struct.pack("<3i", *parts, 260))
+    with pytest.raises(FormatError, match=r"expected both parts in 4\.\.259"):
+        ck_binary.load(tmp_path / "x")
+
+
+def test_the_largest_limit_on_piece_bytes_can_be_written(tmp_path: Path) -> None:
+    ck_binary.save(make(), tmp_path / "x", max_piece_bytes=2**31 - 1)
+    assert json.loads((tmp_path / "x" / META).read_text())["max_piece_bytes"] == 2**31 - 1
+    with pytest.raises(ValueError, match="max_piece_bytes is 2147483648"):
+        ck_binary.save(make(), tmp_path / "y", max_piece_bytes=2**31)
+
+
+def test_a_pattern_of_the_other_alphabet_is_not_named(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        ck_binary.save(make(pattern=r"\w+"), tmp_path / "x")
+    assert "implies none" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("left", "right"), [(261, 103), (103, 261)])
+def test_a_merge_of_a_later_id_cannot_be_written(tmp_path: Path, left: int, right: int) -> None:
+    base = make()
+    tokens = dict(base.tokens) | {261: b"ab"}
+    tokens[260] = tokens[left] + tokens[right]
+    vocab = Vocabulary(
+        tokens,
+        [(left, right, 260), (101, 102, 261)],
+        special_tokens=base.special_tokens,
+        pattern=base.pattern,
+        roles=base.roles,
+    )
+    with pytest.raises(UnsupportedError, match=r"merge 0 makes id 260 .*, not from earlier ids"):
+        ck_binary.save(vocab, tmp_path / "x")

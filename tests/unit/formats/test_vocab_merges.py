@@ -301,6 +301,12 @@ def test_a_folder_with_one_of_the_two_files_is_not_the_format(tmp_path: Path, na
         gpt2.load(tmp_path / "out")
 
 
+def test_a_folder_may_have_the_name_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").mkdir()
+    put(tmp_path / "vocab.json", LETTERS | {"ab": 256}, "#version: 0.2\na b\n")
+    assert gpt2.load(tmp_path / "vocab.json", **NONE).merges == [(b"a", b"b")]
+
+
 def test_another_alphabet_beside_the_files_is_refused(tmp_path: Path) -> None:
     gpt2.save(sound(), tmp_path / "out")
     sidecar = tmp_path / "out" / "byteweld.json"
