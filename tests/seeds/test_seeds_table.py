@@ -55,7 +55,7 @@ def functions_of(path: str) -> frozenset[str]:
 
 
 # What a test that reads ../shared has: one of these marks or fixtures.
-SHARED_MARKS = re.compile(r"needs_(course|ck|seeds|books)|ICONS|SHARED")
+SHARED_MARKS = re.compile(r"needs_(course|ck|seeds|books|real)|ICONS|SHARED")
 SHARED_FIXTURES = {"shared", "r50k", "drawings"}
 
 
