@@ -53,15 +53,15 @@ class Target(NamedTuple):
     functions: tuple[str, ...] = ()  # only these; all if empty
 
 
-def _format(name: str, seed: str) -> Target:
-    tests = (f"tests/unit/formats/test_{name}.py", f"tests/seeds/test_{seed}.py")
+def _format(name: str, seed: str, *more: str) -> Target:
+    tests = (f"tests/unit/formats/test_{name}.py", f"tests/seeds/test_{seed}.py", *more)
     return Target(f"src/byteweld/formats/{name}.py", tests)
 
 
 TARGETS = {
     "bpetite": _format("bpetite", "bpetite"),
-    "bpe1": _format("bpe1", "bpe1"),
-    "ck_binary": _format("ck_binary", "ck"),
+    "bpe1": _format("bpe1", "bpe1", "tests/unit/formats/test_bpe1_v2.py"),
+    "ck_binary": _format("ck_binary", "ck", "tests/unit/test_ck_runtime.py"),
     "vocab_merges": _format("vocab_merges", "theory"),
     "reference": Target(
         "src/byteweld/reference/train.py",

@@ -7,7 +7,8 @@ the merge list that gives the same ids.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import AnyStr
 
 from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
 from byteweld.formats._hf_fields import unsupported
@@ -133,23 +134,26 @@ def write_merges(vocab: Vocabulary) -> list[tuple[str, str]]:
         return [(texts[left], texts[right]) for left, right, _ in vocab.merge_ids]
     merges = []
     for _, token in vocab.ordinary():
-        middle = _last_split(token, vocab.ids)
+        middle = split_in_two(token, lambda left, right: vocab.ids.get(left + right))
         if middle is not None:
             merges.append((spell(token[:middle]), spell(token[middle:])))
     return merges
 
 
-def _last_split(token: bytes, ids: Mapping[bytes, int]) -> int | None:
-    """Merge a token's bytes by rank; return where its last two parts meet, or None."""
+def split_in_two(token: AnyStr, rank_of: Callable[[AnyStr, AnyStr], int | None]) -> int | None:
+    """Merge the parts of a token by rank, except the last two; return where these meet, or None.
+
+    The lowest rank goes first, and of equal ranks the leftmost.
+    """
     size = len(token)
-    if size < 3:
-        return 1 if size == 2 else None
     ends = list(range(1, size + 1))  # start of a part -> its end; 0 once it is merged into another
     starts = list(range(-1, size))  # end of a part -> its start
     heap: list[tuple[int, int, int, int]] = []  # rank, start, middle, end
 
     def consider(start: int, middle: int, end: int) -> None:
-        rank = ids.get(token[start:end])
+        if end - start == size:
+            return
+        rank = rank_of(token[start:middle], token[middle:end])
         if rank is not None:
             heapq.heappush(heap, (rank, start, middle, end))
 
@@ -159,11 +163,9 @@ def _last_split(token: bytes, ids: Mapping[bytes, int]) -> int | None:
         _, start, middle, end = heapq.heappop(heap)
         if ends[start] != middle or ends[middle] != end:
             continue  # one of its parts was merged
-        if end - start == size:
-            return middle
         ends[start], ends[middle], starts[end] = end, 0, start
         if start > 0:
             consider(starts[start], start, end)
         if end < size:
             consider(start, end, ends[end])
-    return None
+    return ends[0] if size > 1 and ends[0] < size and ends[ends[0]] == size else None

@@ -7,11 +7,11 @@ known, and the earlier merges leave only one way to make it.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from byteweld.errors import FormatError
+from byteweld.formats._hf_letters import split_in_two
 from byteweld.formats._json import show
 
 
@@ -45,36 +45,7 @@ def _split(merge: str, token: str, ranks: Mapping[tuple[str, str], int]) -> tupl
         left, _, right = merge.partition(" ")
         middle = len(left) if left + right == token else None
     else:
-        middle = _boundary(token, ranks)
+        middle = split_in_two(token, lambda left, right: ranks.get((left, right)))
     if not middle or middle == len(token) or merge != f"{token[:middle]} {token[middle:]}":
         return None
     return token[:middle], token[middle:]
-
-
-def _boundary(token: str, ranks: Mapping[tuple[str, str], int]) -> int | None:
-    """Merge the characters of a token; return where the two parts meet, or None if not two remain.
-
-    The lowest rank goes first, and of equal ranks the leftmost.
-    """
-    size = len(token)
-    ends = list(range(1, size + 1))  # start of a part -> its end; 0 once it is merged into another
-    starts = list(range(-1, size))  # end of a part -> its start
-    heap: list[tuple[int, int, int, int]] = []  # rank, start, middle, end
-
-    def consider(start: int, middle: int, end: int) -> None:
-        rank = ranks.get((token[start:middle], token[middle:end]))
-        if rank is not None:
-            heapq.heappush(heap, (rank, start, middle, end))
-
-    for start in range(size - 1):
-        consider(start, start + 1, start + 2)
-    while heap:
-        _, start, middle, end = heapq.heappop(heap)
-        if ends[start] != middle or ends[middle] != end:
-            continue  # one of its parts was merged
-        ends[start], ends[middle], starts[end] = end, 0, start
-        if start > 0:
-            consider(starts[start], start, end)
-        if end < size:
-            consider(start, end, ends[end])
-    return ends[0] if size > 1 and ends[0] < size and ends[ends[0]] == size else None
