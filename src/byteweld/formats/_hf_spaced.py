@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from byteweld.errors import FormatError
-from byteweld.formats._hf_letters import split_in_two
+from byteweld.formats._hf_merging import split_in_two
 from byteweld.formats._json import show
 
 
