@@ -524,9 +524,9 @@ def test_a_corpus_without_a_pattern_is_one_long_pretoken(data):
 
 
 def test_a_memory_budget_that_training_may_exceed_is_refused():
-    with pytest.raises(byteweld.BudgetError, match="the budget is 500MB"):
-        explain_training(["low low lower"], 100_000, memory="500MB")
-    assert explain_training(["low low lower"], 257, memory="500MB").steps
+    with pytest.raises(byteweld.BudgetError, match="the budget is 5GB"):
+        explain_training(["low low lower"], 100_000, memory="5GB")
+    assert explain_training(["low low lower"], 257, memory="5GB").steps
 
 
 def test_counts_made_with_another_pattern_are_refused():
