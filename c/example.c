@@ -117,6 +117,8 @@ static void load(byteweld_vocab *vocab, const char *path, size_t offset, size_t 
     byteweld_error error;
     size_t needed = 0;
     if (is_export(path)) {
+        if (length != SIZE_MAX)
+            fail(path, "is a folder, which has no OFFSET and LENGTH");
         buffer meta = read_part(path, BYTEWELD_META);
         buffer offsets = read_part(path, BYTEWELD_OFFSETS);
         buffer strings = read_part(path, BYTEWELD_STRINGS);
@@ -134,6 +136,8 @@ static void load(byteweld_vocab *vocab, const char *path, size_t offset, size_t 
         check(byteweld_ck_load(vocab, &files, allocate(needed), needed, &error), &error, path);
     } else {
         buffer section = read_file(path, offset, length);
+        if (length != SIZE_MAX && section.size < length)
+            fail(path, "has fewer bytes than OFFSET and LENGTH say");
         check(byteweld_bpe1_memory(section.data, section.size, &needed, &error), &error, path);
         check(byteweld_bpe1_load(vocab, section.data, section.size, allocate(needed), needed,
                                  &error),
@@ -157,7 +161,7 @@ static void encode(const byteweld_vocab *vocab, const char *path)
         printf("%" PRIu32 "\n", ids[i]);
 }
 
-static void decode(const byteweld_vocab *vocab, const char *path)
+static void decode(const byteweld_vocab *vocab)
 {
     byteweld_error error;
     uint32_t *ids = NULL;
@@ -178,19 +182,32 @@ static void decode(const byteweld_vocab *vocab, const char *path)
     if (!feof(stdin))
         fail("standard input", "expected ids");
     /* Without room for it, the size of the text is all that comes back. */
-    if (byteweld_decode(vocab, ids, count, NULL, 0, &size, &error) != BYTEWELD_CAPACITY)
-        check(error.status, &error, path);
+    if (byteweld_decode(vocab, ids, count, NULL, 0, &size, &error) == BYTEWELD_UNKNOWN_ID) {
+        fprintf(stderr, "example: standard input: id number %lu is %" PRIu32 ": %s\n",
+                (unsigned long)error.offset + 1, ids[error.offset],
+                byteweld_message(BYTEWELD_UNKNOWN_ID));
+        exit(2);
+    }
     text = (uint8_t *)allocate(size);
-    check(byteweld_decode(vocab, ids, count, text, size, &size, &error), &error, path);
+    check(byteweld_decode(vocab, ids, count, text, size, &size, &error), &error, "standard input");
     if (fwrite(text, 1, size, stdout) != size)
         fail("standard output", "cannot be written");
+}
+
+static size_t number(const char *text)
+{
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value >= SIZE_MAX)
+        fail(text, "expected a number of bytes");
+    return (size_t)value;
 }
 
 int main(int argc, char **argv)
 {
     byteweld_vocab vocab;
-    size_t offset = argc == 5 ? (size_t)strtoull(argv[3], NULL, 10) : 0;
-    size_t length = argc == 5 ? (size_t)strtoull(argv[4], NULL, 10) : SIZE_MAX;
+    size_t offset = argc == 5 ? number(argv[3]) : 0;
+    size_t length = argc == 5 ? number(argv[4]) : SIZE_MAX;
     if ((argc != 3 && argc != 5)
         || (strcmp(argv[1], "encode") != 0 && strcmp(argv[1], "decode") != 0)) {
         fprintf(stderr, "usage: example encode|decode FILE-OR-FOLDER [OFFSET LENGTH]\n");
@@ -200,7 +217,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "encode") == 0)
         encode(&vocab, argv[2]);
     else
-        decode(&vocab, argv[2]);
+        decode(&vocab);
     if (fflush(stdout) != 0)
         fail("standard output", "cannot be written");
     return 0;

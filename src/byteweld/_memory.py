@@ -122,6 +122,7 @@ def training_bytes(
     to 1 kB, and a rare pair up to 80 bytes; their number grows with the number of tokens.
     """
     text = distinct + distinct_bytes
+    new_ids = min(new_ids, distinct_bytes)  # each merge shortens at least one pre-token
     pairs = 8 * new_ids
     needed = (8 << 20) + 14 * text + 1024 * new_ids
     if step_by_step:
@@ -144,11 +145,16 @@ def check_training(
     resident = resident_bytes()
     needed = resident + training_bytes(distinct, distinct_bytes, new_ids, step_by_step=step_by_step)
     if needed > budget:
+        less = (
+            "show fewer merges"
+            if step_by_step
+            else "leave out rare pre-tokens (prune=2, --prune 2)"
+        )
         raise BudgetError(
             f"training {new_ids} new tokens on {distinct} distinct pre-tokens of {distinct_bytes} "
             f"bytes may need {amount(needed)}, including {amount(resident)} that the process "
-            f"already uses; the budget is {amount(budget)}; raise it, leave out rare pre-tokens "
-            "(prune=2, --prune 2), or save the counts and train from them on a larger machine",
+            f"already uses; the budget is {amount(budget)}; raise it, {less}, "
+            "or save the counts and train from them on a larger machine",
             needed=needed,
         )
 

@@ -111,8 +111,9 @@ def open_peer(
     obstacle = find_pattern_obstacle(vocab.pattern)
     if obstacle is not None:
         raise UnsupportedError(
-            f"the real tiktoken and tokenizers cannot run this vocabulary: {obstacle}; load it "
-            "with a pattern over characters, such as pattern='gpt2', to compare that"
+            f"the real tiktoken and tokenizers cannot run this vocabulary: {obstacle}. A "
+            "file that has no pattern of its own, such as ck's export, can be loaded with another "
+            "one, such as pattern='gpt2', to compare that"
         )
     reader = None if format is None else _READERS.get(format)
     chosen = library or reader or "tokenizers"

@@ -193,8 +193,9 @@ def test_a_pattern_over_bytes_is_beyond_the_peers(run, corpus, tmp_path, peer):
         2,
         b"",
         "byteweld: the real tiktoken and tokenizers cannot run this vocabulary: its pattern "
-        "'ck-runtime' matches bytes, and other libraries cannot; load it with a pattern over "
-        "characters, such as --pattern gpt2, to compare that\n",
+        "'ck-runtime' matches bytes, and other libraries cannot. A file that has no pattern of "
+        "its own, such as ck's export, can be loaded with another one, such as --pattern gpt2, to "
+        "compare that\n",
     )
 
 

@@ -289,6 +289,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--function", action="append", help="only changes in this function")
     options = parser.parse_args(arguments)
     names = options.targets or list(TARGETS)
+    unknown = [name for name in names if name not in TARGETS]
+    if unknown:
+        parser.error(f"unknown target {unknown[0]!r}; expected one of {', '.join(TARGETS)}")
     if len(names) > 1:  # pytest wants to be the first to import hypothesis, so one at a time
         given = sys.argv[1:] if arguments is None else list(arguments)
         flags = [word for word in given if word not in names]

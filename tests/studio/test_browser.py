@@ -375,6 +375,8 @@ def test_a_walk_through_the_trie_takes_the_tokens(page):
 
 def test_keys_step_through_the_loop_and_the_walk(page):
     go(page, "how")
+    expect(page.locator(f"{LOOP} .step-label")).to_have_text("phase 0 of 50")
+    expect(page.locator(f"{WALK} .step-label")).to_have_text("step 0 of 8")
     page.locator("#stage-3").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator(f"{LOOP} .step-label")).to_have_text("phase 1 of 50")

@@ -142,3 +142,17 @@ def test_a_large_file_of_tokens_that_overlap_is_searched_in_linear_time(tmp_path
     # Every offset is an occurrence of "aa", and none is free of an earlier one.
     (tmp_path / "a").write_bytes(b"a" * 1_000_000)
     assert find_chunk_boundaries(tmp_path / "a", 64, "aa") == [0, 1_000_000]
+
+
+def test_more_chunks_than_bytes_are_as_many_as_there_are_bytes():
+    data = b"one<|end|>two<|end|>three"
+    expected = find_chunk_boundaries(io.BytesIO(data), len(data), "<|end|>")
+    assert expected == [0, 3, 13, 25]
+    assert find_chunk_boundaries(io.BytesIO(data), 10**18, "<|end|>") == expected
+    assert find_chunk_boundaries(io.BytesIO(b""), 5, "<|end|>") == [0]
+
+
+@pytest.mark.parametrize("file", [io.StringIO("abc"), b"path", 7])
+def test_what_is_not_a_binary_file_is_a_type_error(file: Any):
+    with pytest.raises(TypeError, match="binary mode"):
+        find_chunk_boundaries(file, 2, "a")

@@ -283,3 +283,11 @@ def test_what_an_export_cannot_hold_has_no_held_form() -> None:
     for vocab in (Vocabulary(tokens, steps=steps), Vocabulary(tokens, pattern="gpt2")):
         with pytest.raises(UnsupportedError, match="cannot hold"):
             formats.held(vocab, "out", "ck")
+
+
+def test_unstable_encoding_is_refused_because_it_follows_tiktoken():
+    tok = byteweld.train(
+        documents=["ab ab"], vocab_size=262, recipe="ck", encode_pattern="ck-runtime"
+    )
+    with pytest.raises(byteweld.VocabularyError, match="whose patterns match characters"):
+        tok.encode_with_unstable("ab")

@@ -524,9 +524,13 @@ def test_a_corpus_without_a_pattern_is_one_long_pretoken(data):
 
 
 def test_a_memory_budget_that_training_may_exceed_is_refused():
-    with pytest.raises(byteweld.BudgetError, match="the budget is 5GB"):
-        explain_training(["low low lower"], 100_000, memory="5GB")
-    assert explain_training(["low low lower"], 257, memory="5GB").steps
+    text = " ".join(f"{n:x}" for n in range(30_000))
+    with pytest.raises(
+        byteweld.BudgetError, match="the budget is 5GB; raise it, show fewer merges"
+    ):
+        explain_training([text], 100_000, memory="5GB")
+    # A short text has few merges, whatever the size.
+    assert explain_training(["low low lower"], 10**9, memory="5GB").stopped == "no pairs"
 
 
 def test_counts_made_with_another_pattern_are_refused():
@@ -541,6 +545,8 @@ def test_progress_is_the_number_of_merges():
     training = explain_training([text], 256 + 250, progress=seen.append)
     assert seen == sorted(seen)
     assert 0 < seen[-1] <= len(training.steps) == 250
+    few: list[int] = []
+    assert len(explain_training(["low low"], 258, progress=few.append).steps) == few[-1] == 2
 
 
 # U+1C8A is a letter since Unicode 16, U+A7D2 since 17; the engine's tables are Unicode 16.

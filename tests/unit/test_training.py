@@ -207,3 +207,20 @@ def test_a_report_with_another_recipe_cannot_be_used_for_a_cut(tmp_path, wrong):
     path.write_text(json.dumps(whole | {"recipe": whole["recipe"] | wrong}))
     with pytest.raises(byteweld.UnsupportedError, match="cannot be cut"):
         byteweld.load(tmp_path / "tok.json").cut(259)
+
+
+def test_the_report_of_a_file_without_a_pattern_is_found_whatever_the_pattern(tmp_path):
+    tok = byteweld.train(documents=["hello hello low lower"] * 3, vocab_size=275, recipe="ck")
+    tok.save(tmp_path / "ck", format="ck")
+    for pattern in ("ck-runtime", "gpt2"):
+        loaded = byteweld.load(tmp_path / "ck", pattern=pattern)
+        assert loaded.training is not None
+        assert loaded.training.recipe.encode_pattern == byteweld.PATTERNS[pattern]
+        assert loaded.cut(270).vocab.merges == tok.vocab.merges[:10]
+    # As earlier versions wrote it: about the vocabulary with GPT-2's pattern.
+    (tmp_path / "ck" / "training.json").write_bytes(tok.training.render(tok.vocab))
+    assert byteweld.load(tmp_path / "ck").training.recipe.name == "ck"
+    # That of other merges is still refused.
+    other = byteweld.train(documents=["abc abc abd"] * 3, vocab_size=275, recipe="ck")
+    (tmp_path / "ck" / "training.json").write_bytes(other.training.render(other.vocab))
+    assert byteweld.load(tmp_path / "ck").training is None

@@ -116,9 +116,11 @@ def run(
     if lost is not None:
         _output.say(f"lost: {lost}")
     traits = "special tokens, pattern and roles" if lost is None else "special tokens and roles"
+    how = "" if lost is None else f" with pattern {options.pattern_words(held.pattern)}"
     _output.say(
         f"verified: the same {outcome.tokens:,} tokens, merges, {traits}; "
-        f"the same ids for {_output.amount(outcome.texts, 'string')}, {_output.size(outcome.bytes)}"
+        f"the same ids{how} for {_output.amount(outcome.texts, 'string')}, "
+        + _output.size(outcome.bytes)
         + ("" if corpus else " (use --corpus to add your own)")
     )
     _output.say(f"wrote {out}: {_output.amount(len(tok), 'token')}")

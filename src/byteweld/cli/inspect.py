@@ -94,6 +94,8 @@ def run(
         raise _errors.UsageError("inspect takes one of --merges, --tree, --bytes and --corpus")
     if tokenizer is None and bytes_of is None:
         raise _errors.UsageError("inspect needs a TOKENIZER, or --bytes SOURCE")
+    if bytes_of is not None and (tokenizer is not None or loading != options.Loading()):
+        raise _errors.UsageError("inspect --bytes takes no TOKENIZER, and no options of one")
     if corpus is None and (any(specials) or threads):
         raise _errors.UsageError("--special-text and --threads need --corpus")
     if corpus is None and bytes_of is None and reading != options.Reading():

@@ -12,6 +12,7 @@ from byteweld.cli import DONE, INTERRUPTED, _corpus, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli.quickstart import SPECIAL, find_sources
+from byteweld.sources import open_sources
 
 EXAMPLES = """
 byteweld studio
@@ -87,9 +88,12 @@ def run(
     if corpus is not None:
         _corpus.open_all(corpus, byteweld.RECIPES["modern"], reading)  # errors show now, not later
         name = corpus[0] if len(corpus) == 1 else _output.amount(len(corpus), "source")
-        given = GivenCorpus(
-            name, lambda recipe: byteweld.count(corpus, recipe=recipe, **reading.options())
-        )
+
+        def count(recipe: byteweld.Recipe) -> byteweld.Counts:
+            found = open_sources(corpus, recipe=recipe, options=reading.options())
+            return found.count(recipe).counts
+
+        given = GivenCorpus(name, count)
     elif reading != options.Reading():
         raise _errors.UsageError("the reading options need --corpus")
     # Somebody who names no tokenizer may be new here.

@@ -44,6 +44,8 @@ def find_chunk_boundaries(
     if isinstance(file, str | os.PathLike):
         with open(file, "rb") as opened:  # noqa: PTH123 (a str or a PathLike)
             return _find(opened, desired_num_chunks, split_special_token)
+    if not all(hasattr(file, name) for name in ("seek", "tell", "read")):
+        raise TypeError(f"file is {file!r}; expected a path or a file opened in binary mode")
     before = file.tell()
     try:
         return _find(file, desired_num_chunks, split_special_token)
@@ -54,6 +56,7 @@ def find_chunk_boundaries(
 def _find(file: BinaryIO, num_chunks: int, delimiter: bytes) -> list[int]:
     size = file.seek(0, os.SEEK_END)
     boundaries = [0]
+    num_chunks = min(num_chunks, max(1, size))
     for number in range(1, num_chunks):
         even = size // num_chunks * number
         if even > boundaries[-1]:
@@ -80,6 +83,8 @@ def _occurrences(file: BinaryIO, start: int, delimiter: bytes) -> Iterator[int]:
     file.seek(start)
     window = b""
     while block := file.read(_WINDOW_BYTES):
+        if not isinstance(block, bytes):
+            raise TypeError("file is opened as text; open it in binary mode")
         window += block
         found = window.find(delimiter)
         while found != -1:

@@ -140,7 +140,7 @@ def _read_open(file: BinaryIO, offset: int | None, length: int | None) -> Vocabu
         )
     if offset is not None:
         file.seek(offset)
-    start = _position(file) if offset is None else offset
+    start = _position(file)
     name = getattr(file, "name", None)
     path = name if isinstance(name, (str, os.PathLike)) else None
     blocks: list[bytes] = []

@@ -7,6 +7,7 @@ ties the two together.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -166,13 +167,22 @@ def _load(file: Path, vocab: Vocabulary) -> Training:
     if found != _FORMAT:
         raise FormatError(f"the format is {_json.show(found)}; expected {_FORMAT!r}", path=file)
     fingerprint = _json.require(report, "fingerprint", file, "the report")
-    if fingerprint != vocab.fingerprint:
-        raise FormatError(
-            f"this report is about the vocabulary {_json.show(fingerprint)}; "
-            f"expected {vocab.fingerprint!r}",
-            path=file,
-        )
-    return _read(report, len(vocab.merge_ids), file)
+    if fingerprint == vocab.fingerprint:
+        return _read(report, len(vocab.merge_ids), file)
+    # A file without a pattern may be loaded with another one than its training was reported with.
+    with contextlib.suppress(FormatError):
+        training = _read(report, len(vocab.merge_ids), file)
+        if fingerprint == _with_pattern(vocab, training.recipe.encode_pattern).fingerprint:
+            return training.encoding_with(vocab.pattern)
+    raise FormatError(
+        f"this report is about the vocabulary {_json.show(fingerprint)}; "
+        f"expected {vocab.fingerprint!r}",
+        path=file,
+    )
+
+
+def _with_pattern(vocab: Vocabulary, pattern: str | None) -> Vocabulary:
+    return Vocabulary(vocab.tokens, vocab.merge_ids, **vocab.traits() | {"pattern": pattern})
 
 
 def _check_vocab(vocab: Vocabulary) -> None:

@@ -115,6 +115,8 @@ def train_step_by_step(
         steps=limits,
         progress=report,
     )
+    if progress is not None and done < len(learned.merges):
+        progress(len(learned.merges))
     before, steps = learned.steps
     return Steps(
         recipe=recipe,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import mmap
@@ -132,7 +133,7 @@ def test_every_pattern_is_kept(pattern: str | None) -> None:
 
 
 def test_a_known_pattern_is_stored_by_name_and_accepted_in_full() -> None:
-    assert SECTION[72:76] == b"gpt2"
+    assert bpe1.to_bytes(GPT2)[72:76] == b"gpt2"
     assert bpe1.read(written_by_hand(patterns.GPT2.encode())) == GPT2
 
 
@@ -331,6 +332,42 @@ def test_a_wrong_length_is_refused() -> None:
         bpe1.read(BEFORE + bpe1.to_bytes(PLAIN) + AFTER, offset=AT)
     with pytest.raises(FormatError, match="found b''"):
         bpe1.read(CONTAINER, offset=AT, length=0)
+
+
+@pytest.mark.parametrize("pattern", [None, "gpt2"])
+def test_a_section_without_records_is_read(pattern: str | None) -> None:
+    tokens = {token_id: token for token_id, token in TOKENS.items() if token_id < 260}
+    bare = Vocabulary(tokens, special_tokens=SPECIALS, roles=ROLES, pattern=pattern)
+    assert bpe1.read(bpe1.to_bytes(bare, version=2)) == bare
+
+
+def test_a_length_without_an_offset_counts_from_the_start(tmp_path: Path) -> None:
+    assert bpe1.read(SECTION + b"more", length=len(SECTION)) == GPT2
+    path = tmp_path / "model.bin"
+    path.write_bytes(SECTION + b"more")
+    assert bpe1.read(path, length=len(SECTION)) == GPT2
+    assert byteweld.load(path, format="bpe1", length=len(SECTION)).vocab == GPT2
+
+
+def test_a_compressed_section_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "x.bpe1.gz").write_bytes(gzip.compress(SECTION))
+    assert bpe1.load(tmp_path / "x.bpe1.gz") == GPT2
+
+
+def test_the_number_of_a_file_is_not_its_path(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"BPE2")
+    with open(os.open(tmp_path / "x", os.O_RDONLY), "rb") as file:  # noqa: PTH123
+        with pytest.raises(FormatError, match="expected b'BPE1'") as caught:
+            bpe1.read(file)
+    assert caught.value.path is None
+
+
+def test_the_largest_section_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bpe1, "MAX_FILE_BYTES", len(SECTION))
+    assert bpe1.read(SECTION) == GPT2
+    monkeypatch.setattr(bpe1, "MAX_FILE_BYTES", len(SECTION) - 1)
+    with pytest.raises(FormatError, match="the most that is read"):
+        bpe1.read(SECTION)
 
 
 def test_a_source_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

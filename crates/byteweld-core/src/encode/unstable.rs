@@ -26,6 +26,13 @@ impl Encoder {
                     .to_owned(),
             ));
         }
+        if self.pretokenizer.is_over_bytes() {
+            return Err(Error::Vocabulary(
+                "encode_with_unstable follows tiktoken, whose patterns match characters, and the pattern of \
+                 this vocabulary matches bytes"
+                    .to_owned(),
+            ));
+        }
         let (mut ids, mut stable) = self.last_pretoken(text.as_bytes(), allowed)?;
         if stable == ids.len() {
             return Ok((ids, Vec::new()));

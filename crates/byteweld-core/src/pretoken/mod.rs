@@ -150,6 +150,11 @@ impl Pretokenizer {
         }
     }
 
+    /// Whether the pattern matches bytes instead of characters.
+    pub(crate) fn is_over_bytes(&self) -> bool {
+        matches!(*self.kind, Kind::CkRuntime)
+    }
+
     /// Calls `each` with every pre-token in order, until it breaks.
     ///
     /// A byte that is not part of valid UTF-8 is, for the pattern, a character that is no letter, digit,
