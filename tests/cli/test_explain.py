@@ -360,3 +360,9 @@ def test_color_changes_nothing_but_color(run, saved, monkeypatch):
         assert re.sub("\x1b\\[[0-9;]*m", "", colored) == expected
     monkeypatch.setenv("NO_COLOR", "1")
     assert [run(*line).text for line in lines] == plain
+
+
+def test_a_vocabulary_size_in_thousands_is_read_as_by_train(run):
+    written = run("explain", "--train", "low low lower", "--vocab-size", "1k", "--json")
+    plain = run("explain", "--train", "low low lower", "--vocab-size", "1024", "--json")
+    assert (written.code, written.out) == (0, plain.out)

@@ -46,8 +46,8 @@ VocabSize = Annotated[
     Option(
         "--vocab-size",
         metavar="N",
-        read=options.whole_number("--vocab-size"),
-        help=f"The size of the vocabulary. Default: enough for {_MERGES} merges.",
+        read=options.vocab_size("--vocab-size"),
+        help=f"The size of the vocabulary; 4k is 4 x 1024. Default: enough for {_MERGES} merges.",
         group="With --train",
     ),
 ]
