@@ -53,9 +53,10 @@ class Subject:
         own_ids = "shared ids" not in self.vocab.extras
         self.is_lossless = self.is_plain and own_ids and self.vocab.alphabet == "bytes"
         # Which engine runs the pattern does not depend on size, and large vocabularies copy slowly.
-        if self.is_small and self.is_plain and self.vocab.pattern is not None:
+        pattern = self.vocab.pattern
+        if self.is_small and self.is_plain and pattern is not None and not is_over_bytes(pattern):
             for engine, tail in OTHER_ENGINES.items():
-                vocab = with_pattern(self.vocab, self.vocab.pattern + tail)
+                vocab = with_pattern(self.vocab, pattern + tail)
                 if Tokenizer(vocab).pattern_engine == engine:
                     self.others[engine] = vocab
 
