@@ -208,7 +208,7 @@ export class Loop {
   drawBuffers(round, phase, moved) {
     const written = phase === REPLACE || phase === FLIP;
     const flipped = phase === FLIP;
-    // What each buffer holds: after how many merges its sequences are; null if it is empty.
+    // `at`: how many merges the sequences of a buffer have been through; null if it is empty.
     const reading = { at: round, mark: phase === SELECT || phase === REPLACE };
     const writing = written
       ? { at: round + 1, fresh: this.merge.new }
