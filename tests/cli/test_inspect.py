@@ -626,3 +626,14 @@ def test_a_page_of_merges_has_no_more_than_it_can_hold(run, saved, tmp_path, mon
     assert page.count("<tr>") == 5 and "and 11 more" in page
     run("inspect", "tokenizer.json", "--merges", "3", "--html", "some.html")
     assert "more" not in (tmp_path / "some.html").read_text().partition("</style>")[2]
+
+
+def test_bytes_with_a_tokenizer_is_wrong_use(run, tmp_path):
+    (tmp_path / "a.txt").write_text("abc")
+    for extra in (["none.json"], ["--format", "ck"], ["--pattern", "gpt2"]):
+        result = run("inspect", *extra, "--bytes", "a.txt")
+        assert result == (
+            2,
+            b"",
+            "byteweld: inspect --bytes takes no TOKENIZER, and no options of one\n",
+        )
