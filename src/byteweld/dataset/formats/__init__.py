@@ -1,0 +1,13 @@
+"""The formats of token datasets, one module each: names, default options, how files are written.
+
+A format gets a complete `Shard` and writes its files. Only `FORMATS` knows them all.
+"""
+
+from __future__ import annotations
+
+from byteweld.dataset.formats._format import Format
+from byteweld.dataset.formats.flat import FLAT
+
+FORMATS: dict[str, Format] = {format.name: format for format in (FLAT,)}
+
+__all__ = ["FORMATS", "Format"]
