@@ -204,6 +204,12 @@ class Encoder:
         disallowed: _Specials,
         num_threads: int | None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
+    def encode_corpus(
+        self,
+        arguments: dict[str, object],
+        receive: Callable[..., object],
+        progress: Callable[[int], object] | None,
+    ) -> None: ...
     def encode_with_ends(
         self, text: _Text, allowed: _Specials, disallowed: _Specials
     ) -> tuple[list[int], list[int]]: ...

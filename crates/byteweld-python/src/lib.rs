@@ -12,6 +12,7 @@ mod lists;
 mod names;
 mod output;
 mod specials;
+mod stream;
 mod table;
 mod text;
 mod trainer;
