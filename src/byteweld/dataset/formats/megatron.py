@@ -1,4 +1,4 @@
-"""Megatron-LM's indexed datasets: `X_text_document.bin` has the ids, `X_text_document.idx` the index.
+"""Megatron-LM's indexed datasets: ids in `X_text_document.bin`, an index in `X_text_document.idx`.
 
 | offset in .idx | type     | content                                                     |
 |----------------|----------|-------------------------------------------------------------|
@@ -117,7 +117,7 @@ def _sequence_lengths(shard: Shard) -> Iterator[NDArray[np.int64]]:
 class _MegatronDocuments:
     """Documents in a .bin file, by the .idx file.
 
-    Opening reads the header only: there may be 10^8 documents. They are checked where they are used.
+    Opening does not read all of it: there may be 10^8 documents. They are checked where used.
     """
 
     def __init__(self, ids: NDArray[Any], index: Path, documents: int) -> None:
@@ -168,7 +168,8 @@ class _MegatronDocuments:
         decreases = self._firsts[1:] < self._firsts[:-1]
         if decreases.any():
             raise self._wrong(int(np.argmax(decreases)))
-        return np.diff(starts[self._firsts]) // self._ids.dtype.itemsize
+        lengths: NDArray[np.int64] = np.diff(starts[self._firsts]) // self._ids.dtype.itemsize
+        return lengths
 
     def __getitem__(self, number: int) -> NDArray[Any]:
         if not 0 <= number < len(self._firsts) - 1:
