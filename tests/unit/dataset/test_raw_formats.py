@@ -494,7 +494,7 @@ def test_sizes_that_do_not_fit_are_named(dataset):
         if file.name.endswith(".csv.gz"):  # only for OLMo-core; `verify` checks its hash
             continue
         data = file.read_bytes()
-        for changed in (data[:-1], data + b"\0", b"", data[:10]):
+        for changed in (data[:-1], data + b"\0", b"", data[:5]):
             file.write_bytes(changed)
             with pytest.raises(FormatError, match="expected") as error:
                 format.open(folder, entry, manifest)
