@@ -240,6 +240,7 @@ class SplitWriter:
             num_tokens=self._tokens,
             num_documents=self._documents,
             continues=continues,
+            pack=self._place.pack,
         )
         names = self._place.format.file_names(name)
         with scratch_folder(self._place.work, names) as scratch:

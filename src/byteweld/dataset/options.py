@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from byteweld.dataset.formats import DATASET_FORMATS, Format
+from byteweld.dataset.formats import FORMATS, Format
 from byteweld.dataset.formats._format import Eot
 from byteweld.errors import check_text
 from byteweld.tokenizer import Tokenizer
@@ -26,7 +26,7 @@ class Options:
     """What the bytes of a dataset depend on, apart from the tokenizer and the sources.
 
     Attributes:
-        format: one of `DATASET_FORMATS`.
+        format: one of `FORMATS`.
         eot: where the end-of-text token goes: "append", "prepend" or "none". Default: where the
             format's users expect it.
         eot_token: the end-of-text token. Default: the tokenizer's eos, else its `eot_token`.
@@ -56,9 +56,9 @@ class Options:
     prefix: str | None = None
 
     def __post_init__(self) -> None:
-        if self.format not in DATASET_FORMATS:
+        if self.format not in FORMATS:
             raise ValueError(
-                f"format is {self.format!r}; expected one of {', '.join(DATASET_FORMATS)}"
+                f"format is {self.format!r}; expected one of {', '.join(FORMATS)}"
             )
         if self.eot is not None and self.eot not in get_args(Eot):
             raise ValueError(
@@ -85,7 +85,7 @@ class Options:
 
     def complete(self, tok: Tokenizer) -> Plan:
         """Fill in the defaults of the format for a tokenizer; raise if they do not fit."""
-        format = DATASET_FORMATS[self.format]
+        format = FORMATS[self.format]
         dtype = self._dtype(format, tok.n_vocab)
         if self.pack is not None and not format.has_rows:
             raise ValueError(

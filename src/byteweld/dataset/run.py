@@ -146,6 +146,7 @@ class _Run:
             is_only=options.shard_tokens is None,
             has_validation=bool(options.validation),
             prefix=options.prefix,
+            is_shuffled=options.shuffle,
         )
         published = [shard for shard in self._manifest.shards if shard.split == split]
         return SplitWriter(place, name, published, self._publish)
