@@ -1,18 +1,21 @@
 //! `byteweld._native`: the list of everything exported to Python. `src/byteweld/_native.pyi`
 //! documents it.
 
+mod arrow;
 mod convert;
 mod corpus;
 mod counts;
 mod encoder;
 mod engine;
 mod error;
+mod inputs;
 mod limit;
 mod lists;
 mod names;
 mod output;
 mod specials;
 mod table;
+mod table_reader;
 mod text;
 mod trainer;
 mod utf8;
