@@ -105,7 +105,9 @@ pub(crate) fn options(
         Some(separator) => Unit::Separator(separator),
         None => unit.0,
     };
-    Ok(Options { unit, field, on_error: on_error.0, limits })
+    // Counting takes the bytes as they are, and needs no digest.
+    let (require_utf8, digest) = (false, false);
+    Ok(Options { unit, field, on_error: on_error.0, require_utf8, digest, limits })
 }
 
 /// Adapts a reader to the engine's source of documents.

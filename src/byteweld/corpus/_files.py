@@ -12,7 +12,10 @@ from pathlib import Path
 from byteweld._files import COMPRESSED_SUFFIXES
 
 # The files that are read in a folder, unless `ext` or the recipe says otherwise.
-FOLDER_EXTENSIONS = (".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson")
+FOLDER_EXTENSIONS = (
+    *(".svg", ".txt", ".xml", ".html", ".md"),
+    *(".json", ".jsonl", ".ndjson", ".warc", ".wet"),
+)
 # JSON lines, and compressed files that are read with a dictionary of up to hundreds of megabytes.
 RECORD_EXTENSIONS = (".jsonl", ".ndjson")
 DICTIONARY_SUFFIXES = (".zst", ".xz")
