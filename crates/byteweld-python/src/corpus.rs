@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use byteweld_corpus::{ByteCounts, Limits};
+use byteweld_corpus::{ByteCounts, Limits, Position};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::new_bytes;
 use crate::error::raise_input;
-use crate::inputs::{Arguments, InputError, Inputs, Open, Position};
+use crate::inputs::{Arguments, InputError, Inputs, Open};
 use crate::limit::Signals;
 
 /// Whether a file that starts with these bytes is compressed.
@@ -136,13 +136,8 @@ impl Documents {
 #[pymethods]
 impl Documents {
     #[new]
-    #[pyo3(signature = (arguments, *, hashing=false))]
-    fn new(arguments: Arguments, hashing: bool) -> Self {
-        let mut inputs = Inputs::new(arguments, Limits::default());
-        if hashing {
-            inputs.set_hashing();
-        }
-        Self { inputs: Mutex::new(inputs) }
+    fn new(arguments: Arguments) -> Self {
+        Self { inputs: Mutex::new(Inputs::new(arguments, Limits::default())) }
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -196,8 +191,8 @@ impl Documents {
         skips.into_iter().map(|s| (s.file, s.line, s.row, s.offset, s.reason)).collect()
     }
 
-    /// The files read to their end since the last call, if they are hashed: file, bytes, XXH3-128
-    /// of them, documents.
+    /// The files read to their end since the last call, with the argument `digest`: file, bytes,
+    /// XXH3-128 of them, documents.
     fn take_finished(&self, py: Python<'_>) -> Vec<(u64, u64, Option<u128>, u64)> {
         let finished = py.detach(|| self.inputs().take_finished());
         finished.into_iter().map(|f| (f.file, f.bytes, f.digest, f.documents)).collect()

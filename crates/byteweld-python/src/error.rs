@@ -102,19 +102,22 @@ fn interrupted(py: Python<'_>) -> PyErr {
 
 fn corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyResult<PyErr> {
     match error {
-        byteweld_corpus::Error::Io { path, error } => system(py, &path, &error),
+        byteweld_corpus::Error::Io { path, error } => match error.downcast::<PyErr>() {
+            Ok(error) => Ok(error), // of a remote file
+            Err(error) => system(py, &path, &error),
+        },
         byteweld_corpus::Error::TooLarge { is_budget: true, .. } => {
             with_message(py, "BudgetError", &error.to_string())
         }
         byteweld_corpus::Error::OutOfMemory => Ok(PyMemoryError::new_err(error.to_string())),
         byteweld_corpus::Error::Interrupted => Ok(interrupted(py)),
-        byteweld_corpus::Error::Content { path, line, message }
-        | byteweld_corpus::Error::TooLarge { path, line, message, .. } => {
+        byteweld_corpus::Error::Content { path, line, offset, message }
+        | byteweld_corpus::Error::TooLarge { path, line, offset, message, .. } => {
             let position = match line {
                 Some(line) => format!("{}:{line}", path.display()),
                 None => path.display().to_string(),
             };
-            with_position(py, "CorpusError", &message, Some(position), None)
+            with_position(py, "CorpusError", &message, Some(position), offset)
         }
     }
 }

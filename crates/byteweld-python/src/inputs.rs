@@ -1,13 +1,13 @@
 //! `Inputs`: the documents of files and tables, in order. Every binding that reads a corpus uses it.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use byteweld_core::counts::{DocumentSource, ReadStatus};
-use byteweld_corpus::{Limits, OnError, Options, Reader, Unit};
+use byteweld_corpus::{Limits, OnError, Options, Position, Reader, Unit};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -15,6 +15,7 @@ use twox_hash::xxhash3_128;
 
 use crate::error::NoMemory;
 use crate::names::ByName;
+use crate::remote::{RemoteReader, is_remote};
 use crate::table_reader::{Step, TableReader};
 
 /// Skipped documents are listed up to this number between two calls, and counted beyond it.
@@ -28,9 +29,13 @@ const HASH_BYTES: usize = 1 << 20;
 /// The dict of `Corpus.engine_arguments()`.
 pub(crate) struct Arguments {
     inputs: Vec<Input>,
+    /// Opens the URL of a remote file.
+    open_remote: Py<PyAny>,
     unit: Unit,
     field: String,
     on_error: OnError,
+    require_utf8: bool,
+    digest: bool,
 }
 
 /// A file that the engine reads, or a table that Python opens (`corpus/_tables.py`).
@@ -56,36 +61,31 @@ impl<'py> FromPyObject<'_, 'py> for Arguments {
             Some(separator) => Unit::Separator(separator), // overrides the unit
             None => get("unit")?.extract::<ByName<Unit>>()?.0,
         };
+        // Only some callers set these.
+        let flag = |key: &'static str| match dict.get_item(key)? {
+            Some(value) => value.extract::<bool>(),
+            None => Ok(false),
+        };
         let inputs = get("inputs")?.try_iter()?.map(|item| {
             let item = item?;
-            if item.hasattr("open_table")? {
-                return Ok(Input::Table(item.unbind()));
+            match item.extract() {
+                Err(_) if item.hasattr("open_table")? => Ok(Input::Table(item.unbind())),
+                path => path.map(Input::File),
             }
-            item.extract().map(Input::File)
         });
         Ok(Self {
             inputs: inputs.collect::<PyResult<_>>()?,
+            open_remote: get("open_remote")?.unbind(),
             unit,
             field: get("field")?.extract()?,
             on_error: get("on_error")?.extract::<ByName<OnError>>()?.0,
+            require_utf8: flag("require_utf8")?,
+            digest: flag("digest")?,
         })
     }
 }
 
 // ---------------------------------------------------------------------- what was read
-
-/// A place between two documents, where reading can start again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Position {
-    /// The index of the file in the list.
-    pub(crate) file: u64,
-    /// The (decompressed) bytes consumed in that file; of a table, the rows.
-    pub(crate) offset: u64,
-    /// The documents returned of that file.
-    pub(crate) documents: u64,
-    /// The lines before it, for JSON.
-    pub(crate) line: u64,
-}
 
 /// A document that was skipped.
 #[derive(Clone, Debug)]
@@ -153,15 +153,20 @@ pub(crate) type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
 // ---------------------------------------------------------------------- the inputs
 
-/// Consecutive files for one reader, or a table; `first` is the index of its first file.
-struct Part {
-    first: u64,
-    what: PartKind,
-}
-
-enum PartKind {
+/// Consecutive files for one reader, or a table.
+enum Part {
     Files(Vec<PathBuf>),
     Table(Py<PyAny>),
+}
+
+impl Part {
+    /// The number of files.
+    fn len(&self) -> u64 {
+        match self {
+            Self::Files(paths) => paths.len() as u64,
+            Self::Table(_) => 1,
+        }
+    }
 }
 
 /// The part that is being read.
@@ -176,49 +181,46 @@ pub(crate) enum Open {
 pub(crate) struct Inputs {
     parts: std::vec::IntoIter<Part>,
     open: Option<Open>,
-    /// The index of the first file of the open part, or of the next one.
+    /// The index of the first file of the open part, and of the next part.
     first: u64,
+    next: u64,
+    open_remote: Arc<Py<PyAny>>,
     options: Options,
-    /// Where the next part starts, if not at its beginning.
-    start: Option<Position>,
+    /// Where reading starts; later, the beginning of the open part.
+    start: Position,
     consumed: Arc<Consumed>,
     interrupt: Interrupt,
     /// Those of finished parts, and of the open table.
     skipped: u64,
     skips: Vec<Skip>,
-    is_hashing: bool,
     finished: Vec<FinishedFile>,
 }
 
 impl Inputs {
     /// Inputs that are opened one after another.
     pub(crate) fn new(arguments: Arguments, limits: Limits) -> Self {
-        let Arguments { inputs, unit, field, on_error } = arguments;
+        let Arguments { inputs, open_remote, unit, field, on_error, require_utf8, digest } =
+            arguments;
         let mut parts: Vec<Part> = Vec::new();
-        for (index, input) in inputs.into_iter().enumerate() {
+        for input in inputs {
             match (input, parts.last_mut()) {
-                (Input::File(path), Some(Part { what: PartKind::Files(paths), .. })) => {
-                    paths.push(path);
-                }
-                (Input::File(path), _) => {
-                    parts.push(Part { first: index as u64, what: PartKind::Files(vec![path]) });
-                }
-                (Input::Table(table), _) => {
-                    parts.push(Part { first: index as u64, what: PartKind::Table(table) });
-                }
+                (Input::File(path), Some(Part::Files(paths))) => paths.push(path),
+                (Input::File(path), _) => parts.push(Part::Files(vec![path])),
+                (Input::Table(table), _) => parts.push(Part::Table(table)),
             }
         }
         Self {
             parts: parts.into_iter(),
             open: None,
             first: 0,
-            options: Options { unit, field, on_error, limits },
-            start: None,
+            next: 0,
+            open_remote: Arc::new(open_remote),
+            options: Options { unit, field, on_error, require_utf8, digest, limits },
+            start: Position::default(),
             consumed: Arc::default(),
             interrupt: Arc::new(|| false),
             skipped: 0,
             skips: Vec::new(),
-            is_hashing: false,
             finished: Vec::new(),
         }
     }
@@ -236,11 +238,6 @@ impl Inputs {
         }
     }
 
-    /// Hashes what is read, for [`Inputs::take_finished`].
-    pub(crate) fn set_hashing(&mut self) {
-        self.is_hashing = true;
-    }
-
     /// A counter of the stored bytes read.
     pub(crate) fn consumed(&self) -> Arc<Consumed> {
         Arc::clone(&self.consumed)
@@ -256,17 +253,33 @@ impl Inputs {
 
     /// The documents skipped since the last call, the first ones if there are many.
     pub(crate) fn take_skips(&mut self) -> Vec<Skip> {
-        // Of files: `Reader::take_skips`, with `self.first` added to the index.
+        self.collect();
         std::mem::take(&mut self.skips)
     }
 
-    /// The files read to their end since the last call.
+    /// The files read to their end since the last call, with the argument `digest`.
     pub(crate) fn take_finished(&mut self) -> Vec<FinishedFile> {
-        // Of files: `Reader::take_finished`, with `self.first` added to the index.
+        self.collect();
         std::mem::take(&mut self.finished)
     }
 
-    /// The position after the last complete document.
+    /// Takes over what the open reader has to tell.
+    fn collect(&mut self) {
+        let Some(Open::Files(reader)) = &mut self.open else { return };
+        for skip in reader.take_skips() {
+            if self.skips.len() < MAX_LISTED_SKIPS {
+                let byteweld_corpus::Skip { file, line, offset, reason } = skip;
+                self.skips.push(Skip { file: self.first + file, line, row: None, offset, reason });
+            }
+        }
+        for done in reader.take_finished() {
+            let byteweld_corpus::FinishedFile { file, bytes, digest, documents } = done;
+            let (file, digest) = (self.first + file, Some(digest));
+            self.finished.push(FinishedFile { file, bytes, digest, documents });
+        }
+    }
+
+    /// The position after the last complete document; `offset` counts the rows of a table.
     pub(crate) fn position(&self) -> Position {
         match &self.open {
             Some(Open::Table(table)) => Position {
@@ -275,16 +288,17 @@ impl Inputs {
                 documents: table.documents(),
                 line: 0,
             },
-            // Of files: `Reader::position`, with `self.first` added to the index.
-            Some(Open::Files(_)) => Position { file: self.first, ..Position::default() },
-            None => self.start.unwrap_or(Position { file: self.first, ..Position::default() }),
+            Some(Open::Files(reader)) => {
+                let position = reader.position();
+                Position { file: self.first + position.file, ..position }
+            }
+            None => self.start,
         }
     }
 
     /// Starts reading at a position; called before the first read.
     pub(crate) fn start_at(&mut self, position: Position) {
-        self.first = position.file;
-        self.start = Some(position);
+        self.start = position;
     }
 
     /// The file of the last bytes read, and their offset in it, if the bytes are those of the file.
@@ -300,67 +314,82 @@ impl Inputs {
     pub(crate) fn part(&mut self) -> Result<Option<&mut Open>> {
         while self.open.is_none() {
             let Some(part) = self.parts.next() else { return Ok(None) };
-            let start = self.start.filter(|start| start.file >= part.first);
-            match part.what {
-                PartKind::Files(mut paths) => {
-                    let skip = start.map_or(0, |start| start.file - part.first);
-                    if skip >= paths.len() as u64 {
-                        continue;
-                    }
-                    // Here: `Reader::start_at`, with `part.first` subtracted from the index.
-                    paths.drain(..skip as usize);
-                    let mut reader = Reader::new(paths, self.options.clone());
-                    let interrupt = Arc::clone(&self.interrupt);
-                    reader.set_interrupt(move || interrupt());
+            self.first = self.next;
+            self.next += part.len();
+            if self.start.file >= self.next {
+                continue;
+            }
+            // In the part, its first file is number 0.
+            let start = Position { file: self.start.file - self.first, ..self.start };
+            match part {
+                Part::Files(paths) => {
+                    let reader = self.reader(paths, start);
                     self.consumed.start(reader.consumed());
-                    self.first = part.first + skip;
                     self.open = Some(Open::Files(reader));
                 }
-                PartKind::Table(source) => {
-                    if start.is_some_and(|start| start.file > part.first) {
-                        continue;
-                    }
-                    self.first = part.first;
-                    let (rows, documents) =
-                        start.map_or((0, 0), |start| (start.offset, start.documents));
+                Part::Table(source) => {
                     let interrupt = Arc::clone(&self.interrupt);
-                    let opened =
-                        TableReader::open(source, &self.options, rows, documents, interrupt);
-                    match opened? {
+                    match TableReader::open(source, &self.options, start, interrupt)? {
                         Ok(table) => {
                             self.consumed.start(table.consumed());
                             self.open = Some(Open::Table(table));
                         }
-                        Err(reason) => self.skip(None, reason),
+                        Err(reason) => {
+                            self.skip(None, reason);
+                            self.start = Position { file: self.next, ..Position::default() };
+                        }
                     }
                 }
             }
-            self.start = None;
         }
         Ok(self.open.as_mut())
     }
 
+    fn reader(&self, paths: Vec<PathBuf>, start: Position) -> Reader {
+        let has_remote = paths.iter().any(|path| is_remote(path));
+        let mut reader = Reader::new(paths, self.options.clone());
+        let interrupt = Arc::clone(&self.interrupt);
+        reader.set_interrupt(move || interrupt());
+        if has_remote {
+            let open_remote = Arc::clone(&self.open_remote);
+            reader.set_opener(move |path| {
+                if !is_remote(path) {
+                    return Ok(None);
+                }
+                let stream = RemoteReader::open(&open_remote, path)?;
+                Ok(Some(Box::new(stream) as Box<dyn Read + Send>))
+            });
+        }
+        reader.start_at(start);
+        reader
+    }
+
     /// Ends the open part.
     pub(crate) fn finish_part(&mut self) -> Result<()> {
+        self.collect();
         match self.open.take() {
             Some(Open::Files(reader)) => self.skipped += reader.skipped(),
-            Some(Open::Table(table)) if self.is_hashing => {
+            Some(Open::Table(table)) if self.options.digest => {
                 let (bytes, digest) = self.hash(&table)?;
                 let (file, documents) = (self.first, table.documents());
                 self.finished.push(FinishedFile { file, bytes, digest, documents });
             }
             _ => {}
         }
-        // The next part sets it again; at the end, it is the number of files.
-        self.first += 1;
+        self.start = Position { file: self.next, ..Position::default() };
         Ok(())
     }
 
     /// Reads a table's file once more, since only some of its bytes were needed.
     fn hash(&self, table: &TableReader) -> Result<(u64, Option<u128>)> {
-        let Some(path) = table.file() else { return Ok((0, None)) };
         let system = |error| byteweld_corpus::Error::Io { path: table.path().to_path_buf(), error };
-        let mut file = File::open(path).map_err(system)?;
+        let mut file: Box<dyn Read> = if table.is_in_memory() {
+            return Ok((0, None));
+        } else if is_remote(table.path()) {
+            Box::new(RemoteReader::open(&self.open_remote, table.path()).map_err(system)?)
+        } else {
+            Box::new(File::open(table.path()).map_err(system)?)
+        };
         let mut hasher = xxhash3_128::Hasher::new();
         let mut block = vec![0; HASH_BYTES];
         let mut bytes = 0;

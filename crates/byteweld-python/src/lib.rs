@@ -13,6 +13,7 @@ mod limit;
 mod lists;
 mod names;
 mod output;
+mod remote;
 mod specials;
 mod table;
 mod table_reader;

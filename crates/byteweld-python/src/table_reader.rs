@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use byteweld_corpus::{OnError, Options};
+use byteweld_corpus::{OnError, Options, Position};
 use pyo3::exceptions::{PyFileNotFoundError, PyIsADirectoryError, PyPermissionError};
 use pyo3::prelude::*;
 
@@ -37,8 +37,6 @@ pub(crate) enum Step {
 pub(crate) struct TableReader {
     source: Py<PyAny>,
     path: PathBuf,
-    /// The file on disk, if it is one.
-    file: Option<PathBuf>,
     /// Whether it has no stored bytes, so that those of its text are counted.
     is_in_memory: bool,
     stream: Stream,
@@ -63,22 +61,20 @@ impl TableReader {
     pub(crate) fn open(
         source: Py<PyAny>,
         options: &Options,
-        start: u64,
-        documents: u64,
+        start: Position,
         interrupt: Interrupt,
     ) -> Result<std::result::Result<Self, String>> {
         let batch_bytes = BATCH_BYTES.min(options.limits.record_bytes);
         let opened = Python::attach(|py| {
             let table = source.bind(py);
             let name: PathBuf = table.getattr("name")?.extract()?;
-            let file: Option<PathBuf> = table.getattr("file")?.extract()?;
-            let stream = table.call_method1("open_table", (start, batch_bytes))?;
+            let stream = table.call_method1("open_table", (start.offset, batch_bytes))?;
             let first: u64 = table.getattr("first_row")?.extract()?;
             let columns: Option<Vec<String>> = table.getattr("columns")?.extract()?;
             let is_in_memory = table.getattr("bytes_read")?.is_none();
-            Ok((name, file, Stream::of(&stream)?, first, columns, is_in_memory))
+            Ok((name, Stream::of(&stream)?, first, columns, is_in_memory))
         });
-        let (path, file, mut stream, first, columns, is_in_memory) = match opened {
+        let (path, mut stream, first, columns, is_in_memory) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 let is_skipped = options.on_error == OnError::Skip
@@ -112,15 +108,14 @@ impl TableReader {
         Ok(Ok(Self {
             source,
             path,
-            file,
             is_in_memory,
             stream,
             column,
             batch: None,
             next: 0,
-            rows: start,
-            documents,
-            passed: start.saturating_sub(first),
+            rows: start.offset,
+            documents: start.documents,
+            passed: start.offset.saturating_sub(first),
             taken: 0,
             is_replaced: false,
             options: options.clone(),
@@ -143,9 +138,9 @@ impl TableReader {
         &self.path
     }
 
-    /// The file on disk, if it is one.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
+    /// Whether it has no stored bytes.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.is_in_memory
     }
 
     /// The number of rows before the current document.
@@ -260,7 +255,8 @@ impl TableReader {
             self.rows
         );
         let path = self.path.clone();
-        Err(byteweld_corpus::Error::TooLarge { path, line: None, message, is_budget }.into())
+        Err(byteweld_corpus::Error::TooLarge { path, line: None, offset: None, message, is_budget }
+            .into())
     }
 
     /// Reads the next batch; false at the end.
@@ -303,7 +299,7 @@ impl TableReader {
 /// The error of a table's content.
 fn content(path: &Path, message: &str) -> InputError {
     let (path, message) = (path.to_path_buf(), message.to_owned());
-    byteweld_corpus::Error::Content { path, line: None, message }.into()
+    byteweld_corpus::Error::Content { path, line: None, offset: None, message }.into()
 }
 
 fn no_column(field: &str, columns: &[String]) -> String {

@@ -30,7 +30,7 @@ from byteweld.corpus._files import (
     file_size,
     find_files,
 )
-from byteweld.corpus._remote import RemoteStream, describe, open_remote
+from byteweld.corpus._remote import RemoteStream, describe, engine_path, open_remote
 from byteweld.corpus._tables import TableFile, TableObject, arrow
 from byteweld.errors import CorpusError, check_text
 
@@ -225,15 +225,14 @@ class Corpus:
     def _inputs(self) -> Sequence[File | TableFile | TableObject]:
         if self.table is not None:
             return [TableObject(self.table)]
-        if not self.has_tables:
-            return self.files
-        extensions = map(extension_of, self._names())
-        return [
-            TableFile(file, extension, self.reading.field)
-            if extension in TABLE_EXTENSIONS
-            else file
-            for file, extension in zip(self.files, extensions, strict=True)
-        ]
+        inputs: list[File | TableFile | TableObject] = []
+        for file, name in zip(self.files, self._names(), strict=True):
+            extension = extension_of(name)
+            if extension in TABLE_EXTENSIONS:
+                inputs.append(TableFile(file, extension, self.reading.field))
+            else:
+                inputs.append(engine_path(file) if isinstance(file, str) else file)
+        return inputs
 
 
 def is_table(source: object) -> bool:

@@ -17,7 +17,8 @@ from byteweld.corpus._remote import RemoteFile, base_name, describe, find_remote
 TABLE_EXTENSIONS = (".parquet", ".arrow", ".feather", ".ipc")
 # The files that are read in a folder, unless `ext` or the recipe says otherwise.
 FOLDER_EXTENSIONS = (
-    *(".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson"),
+    *(".svg", ".txt", ".xml", ".html", ".md"),
+    *(".json", ".jsonl", ".ndjson", ".warc", ".wet"),
     *TABLE_EXTENSIONS,
 )
 # JSON lines, and compressed files that are read with a dictionary of up to hundreds of megabytes.

@@ -56,6 +56,15 @@ def base_name(url: str) -> str:
     return url.rsplit("/", 1)[-1]
 
 
+def engine_path(url: str) -> str:
+    """Return a URL that ends in the name of its file, which tells the engine what is in it.
+
+    A fragment is not sent to the server.
+    """
+    name = base_name(url)
+    return url if url.endswith("/" + name) else f"{url}#/{name}"
+
+
 def find_remote(
     url: str, wanted: Callable[[str], bool], skipped: Counter[str], extension: Callable[[str], str]
 ) -> list[RemoteFile]:

@@ -33,7 +33,6 @@ class TableSource(Protocol):
     """What the engine asks of a table."""
 
     name: str  # in errors
-    file: Path | None  # on disk
     columns: list[str] | None  # all of them; None: those of the stream
     first_row: int  # of the stream
     bytes_read: int | None  # of the file; None: the engine counts the text
@@ -48,7 +47,6 @@ class TableObject:
 
     def __init__(self, table: object) -> None:
         self.name = type(table).__name__
-        self.file = None
         self.columns = None
         self.first_row = 0
         self.bytes_read = None
@@ -65,7 +63,7 @@ class TableFile:
 
     def __init__(self, file: Path | str, extension: str, field: str) -> None:
         self.name = os.fspath(file)
-        self.file = file if isinstance(file, Path) else None
+        self._local = file if isinstance(file, Path) else None
         self.columns: list[str] | None = None
         self.first_row = 0
         self.bytes_read = 0
@@ -109,14 +107,14 @@ class TableFile:
     @contextlib.contextmanager
     def _opened(self) -> Iterator[tuple[Any, int, Any]]:
         """Open the file: itself, its size, and whether it has changed since."""
-        if self.file is None:
+        if self._local is None:
             with open_remote(self.name) as remote:
                 size = remote.seek(0, os.SEEK_END)
                 remote.seek(0)
                 yield remote, size, lambda: False
             return
         try:
-            descriptor = open_regular(self.file)
+            descriptor = open_regular(self._local)
         except ByteweldError as error:
             raise CorpusError(f"{error.args[0]}; copy it to a file", path=self.name) from None
         with os.fdopen(descriptor, "rb", buffering=0) as file:
