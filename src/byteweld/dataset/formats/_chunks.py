@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from byteweld.dataset._manifest import ShardEntry
-from byteweld.dataset._shard import LENGTH_BYTES, Shard
+from byteweld.dataset._shard import Shard
 from byteweld.dataset.formats._opening import check_number
 from byteweld.errors import FormatError, UnsupportedError
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 CHUNK_TOKENS: Final = 16_000_000  # of 4 bytes: 64 MB, the frameworks' own default
 FOLDERS: Final = {"train": "train/", "validation": "val/"}  # if there are two splits
 _MAX_BYTES: Final = (1 << 32) - 1
-_BATCH_DOCUMENTS: Final = 1 << 16
 
 
 def write_offsets(
@@ -39,9 +38,7 @@ def write_offsets(
     end = 4 * (shard.num_documents + 2) + len(config)
     _check_end(end, shard)
     file.write(np.array([shard.num_documents, end], "<u4").tobytes())
-    for start in range(0, shard.num_documents, _BATCH_DOCUMENTS):
-        count = min(_BATCH_DOCUMENTS, shard.num_documents - start)
-        lengths = np.fromfile(shard.lengths, "<i8", count, offset=LENGTH_BYTES * start)
+    for lengths in shard.length_batches():
         ends = np.cumsum(sizes(lengths)) + end
         end = int(ends[-1])
         _check_end(end, shard)
@@ -75,7 +72,7 @@ class Chunk:
                 f"{self.items} documents",
                 path=path,
             )
-        self._bytes = np.memmap(path, np.uint8, "r")
+        self._bytes = np.asarray(np.memmap(path, np.uint8, "r"))  # slices of a memmap are slow
         self._offsets = self._bytes[4 : self._start - len(config)].view("<u4")
         found = int(self._bytes[:4].view("<u4")[0])
         if found != self.items:

@@ -36,7 +36,7 @@ def _write(shard: Shard, folder: Path) -> None:
 
 
 def _open(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
-    path = file_of(folder, entry.files[0])
+    path = file_of(folder, entry)
     pyarrow = arrow()
     with reading(path):
         reader = pyarrow.ipc.open_file(pyarrow.memory_map(str(path)))

@@ -87,7 +87,7 @@ def _state(manifest: Manifest, entries: Sequence[ShardEntry]) -> dict[str, objec
 
 
 def _open(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
-    path = file_of(folder, entry.files[0])
+    path = file_of(folder, entry)
     pyarrow = arrow()
     with reading(path):
         reader = pyarrow.ipc.open_stream(pyarrow.memory_map(str(path)))

@@ -128,7 +128,7 @@ class _LitdataDocuments:
 
 
 def _open(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
-    return _LitdataDocuments(Chunk(file_of(folder, entry.files[0]), entry), manifest.dtype)
+    return _LitdataDocuments(Chunk(file_of(folder, entry), entry), manifest.dtype)
 
 
 LITDATA: Final = Format(

@@ -183,7 +183,7 @@ class _MdsDocuments:
 
 
 def _open(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
-    path = file_of(folder, entry.files[0])
+    path = file_of(folder, entry)
     return _MdsDocuments(Chunk(path, entry, _config_bytes(manifest.dtype)), manifest.dtype)
 
 

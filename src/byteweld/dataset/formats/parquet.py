@@ -140,7 +140,7 @@ class _ParquetDocuments:
 
 
 def _open(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
-    return _ParquetDocuments(file_of(folder, entry.files[0]), manifest.dtype, entry)
+    return _ParquetDocuments(file_of(folder, entry), manifest.dtype, entry)
 
 
 PARQUET: Final = Format(
