@@ -23,9 +23,7 @@ def write_mds(folder: Path, documents: Documents) -> None:
     from streaming import MDSWriter
 
     columns = {"tokens": "ndarray:int32"}
-    with MDSWriter(
-        columns=columns, out=str(folder), hashes=["sha256"], size_limit=None
-    ) as writer:
+    with MDSWriter(columns=columns, out=str(folder), hashes=["sha256"], size_limit=None) as writer:
         for document in documents:
             writer.write({"tokens": np.array(document, np.int32)})
 
