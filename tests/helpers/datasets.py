@@ -1,66 +1,68 @@
-"""A corpus, a tokenizer, and what a dataset of them must be, computed document by document."""
+"""Datasets of several shards and splits, written as a run writes them."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-import json
-import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
+from byteweld.dataset._manifest import FileEntry, Manifest, ShardEntry
+from byteweld.dataset._shard import ShardName, Split
+from byteweld.dataset.formats import Format
+from tests.helpers.shards import Documents, make_manifest, make_shard
 
-import byteweld
-
-EOT = "<|endoftext|>"
-WORDS = ["the", "cat", "sat", "naïve", "mat", "日本語", "12345", "don't", "\n\n", "  ", EOT, "zzz"]
-
-
-def make_tokenizer() -> byteweld.Tokenizer:
-    """Train a small tokenizer with an end-of-text and a bos token."""
-    text = " ".join(WORDS[:8]) * 50
-    return byteweld.train(documents=[text], vocab_size=320, eos=EOT, bos="<|start|>")
+Splits = Mapping[Split, Sequence[Documents]]
 
 
-def make_documents(count: int, seed: int = 0, max_words: int = 60) -> list[str]:
-    """Return documents of random words, some of them empty."""
-    draw = random.Random(seed)
-    return [
-        " ".join(draw.choice(WORDS) for _ in range(draw.randrange(max_words))) for _ in range(count)
-    ]
+def write_dataset(
+    format: Format,
+    folder: Path,
+    splits: Splits,
+    *,
+    dtype: str | None = None,
+    n_vocab: int = 256,
+    pack: int | None = None,
+) -> Manifest:
+    """Write shards, given as the documents of each, and return the manifest."""
+    folder.mkdir(parents=True, exist_ok=True)
+    dtype = dtype or format.dtype(n_vocab)
+    entries = []
+    for split, shards in splits.items():
+        for number, documents in enumerate(shards):
+            name = ShardName(split, number, len(shards) == 1, len(splits) > 1)
+            entries.append(_write(format, folder, documents, name, dtype))
+    manifest = make_manifest(format, entries, dtype=dtype, n_vocab=n_vocab, pack=pack)
+    scratch = folder / "scratch"
+    if format.finish is not None:
+        names = format.finish(folder, manifest, scratch)
+        files = tuple(_move(scratch, folder, file) for file in names)
+        manifest = dataclasses.replace(manifest, files=files)
+    for left in sorted(scratch.rglob("*"), reverse=True):
+        left.rmdir()
+    scratch.rmdir()
+    return manifest
 
 
-def write_jsonl(path: Path, documents: Iterable[str]) -> Path:
-    """Write documents as JSON lines."""
-    lines = (json.dumps({"text": text}, ensure_ascii=False) for text in documents)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
+def _write(
+    format: Format, folder: Path, documents: Documents, name: ShardName, dtype: str
+) -> ShardEntry:
+    scratch = folder / "scratch"
+    shard = make_shard(scratch, documents, dtype=dtype, name=name)
+    format.write(shard, scratch)
+    for left in ("tokens", "lengths"):
+        (scratch / left).unlink()
+    return ShardEntry(
+        split=name.split,
+        number=name.number,
+        documents=shard.num_documents,
+        tokens=shard.num_tokens,
+        files=tuple(_move(scratch, folder, file) for file in format.file_names(name)),
+    )
 
 
-def encoded(
-    tok: byteweld.Tokenizer, documents: Sequence[str], eot: str = "append", *, bos: bool = False
-) -> list[list[int]]:
-    """Return the ids of each document, special tokens as text, with eot and bos."""
-    mark = [tok.eot_token]
-    start = [tok.vocab.roles["bos"]] if bos else []
-    return [
-        (mark if eot == "prepend" else [])
-        + start
-        + tok.encode_ordinary(text)
-        + (mark if eot == "append" else [])
-        for text in documents
-    ]
-
-
-def flat(path: Path, dtype: str = "uint16", header_bytes: int = 0) -> list[int]:
-    """Read a file of ids."""
-    return np.frombuffer(path.read_bytes()[header_bytes:], np.dtype(dtype)).tolist()
-
-
-def digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of every file of a folder, by its relative name."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+def _move(scratch: Path, folder: Path, name: str) -> FileEntry:
+    data = (scratch / name).read_bytes()
+    (folder / name).parent.mkdir(exist_ok=True)
+    (scratch / name).rename(folder / name)
+    return FileEntry(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())

@@ -15,7 +15,7 @@ import pytest
 import byteweld
 from byteweld.dataset import run
 from byteweld.dataset._manifest import load_manifest
-from tests.helpers.datasets import (
+from tests.helpers.tokenized import (
     EOT,
     digests,
     encoded,
