@@ -30,6 +30,7 @@ if _typing.TYPE_CHECKING:
     from byteweld.api import compare, count, evaluate, train
     from byteweld.comparison.corpora import Comparison
     from byteweld.counts import Counts
+    from byteweld.dataset.reading import Dataset, open_dataset
     from byteweld.encodings import (
         encoding_for_model,
         encoding_name_for_model,
@@ -51,6 +52,7 @@ __all__ = [
     "Comparison",
     "CorpusError",
     "Counts",
+    "Dataset",
     "DecodeStream",
     "EncodeStream",
     "Evaluation",
@@ -80,6 +82,7 @@ __all__ = [
     "list_encoding_names",
     "load",
     "merge_tree",
+    "open_dataset",
     "recognize",
     "train",
 ]
@@ -89,6 +92,7 @@ _LAZY = {
     "api": ("compare", "count", "evaluate", "train"),
     "comparison.corpora": ("Comparison",),
     "counts": ("Counts",),
+    "dataset.reading": ("Dataset", "open_dataset"),
     "encodings": (
         *("encoding_for_model", "encoding_name_for_model", "get_encoding", "list_encoding_names"),
     ),

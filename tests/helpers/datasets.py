@@ -39,6 +39,7 @@ def make_dataset(
 
     `changes` replace fields of the manifest.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     pack = dict(changes.get("options", ())).get("pack")
     entries: list[ShardEntry] = []
     files: tuple[FileEntry, ...] = ()
@@ -62,6 +63,8 @@ def make_dataset(
             )
             entries.append(entry)
             files = one.files
+    if (folder / "scratch").is_dir():
+        (folder / "scratch").rmdir()
     totals = {
         split: {
             "documents": sum(e.documents - e.continues for e in entries if e.split == split),

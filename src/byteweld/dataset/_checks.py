@@ -252,7 +252,8 @@ def _check_shards(manifest: Manifest) -> None:
             raise WrongError(
                 "its last document continues in a shard that does not exist", f".shards[{at - 1}]"
             )
-        if shard.continues and shard.documents == 0:
+        has_piece = shard.continues or (previous is not None and previous.continues)
+        if has_piece and shard.documents == 0:
             raise WrongError("it has no document that could continue", place)
         if not shard.files:
             raise WrongError("expected at least one file", place)
