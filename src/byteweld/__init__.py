@@ -31,6 +31,7 @@ if _typing.TYPE_CHECKING:
     from byteweld.comparison.corpora import Comparison
     from byteweld.counts import Counts
     from byteweld.dataset.reading import Dataset, open_dataset
+    from byteweld.dataset.verification import Verification, verify
     from byteweld.encodings import (
         encoding_for_model,
         encoding_name_for_model,
@@ -69,6 +70,7 @@ __all__ = [
     "TrainingEvent",
     "UnknownIdError",
     "UnsupportedError",
+    "Verification",
     "Vocabulary",
     "VocabularyError",
     "compare",
@@ -85,6 +87,7 @@ __all__ = [
     "open_dataset",
     "recognize",
     "train",
+    "verify",
 ]
 
 # Module -> the names imported from it on first use.
@@ -93,6 +96,7 @@ _LAZY = {
     "comparison.corpora": ("Comparison",),
     "counts": ("Counts",),
     "dataset.reading": ("Dataset", "open_dataset"),
+    "dataset.verification": ("Verification", "verify"),
     "encodings": (
         *("encoding_for_model", "encoding_name_for_model", "get_encoding", "list_encoding_names"),
     ),

@@ -44,19 +44,29 @@ class OpenShard:
             )
         return lengths
 
+    @cached_property
+    def ends(self) -> NDArray[Any]:
+        """The end of each document in the shard, in ids; mapped if the format has it in a file."""
+        import numpy as np
+
+        mapped: NDArray[Any] | None = getattr(self._documents, "ends", None)
+        return np.cumsum(self.lengths) if mapped is None else mapped
+
+    @property
+    def _whole(self) -> NDArray[Any] | None:
+        """All ids, one after another, if the format has them so."""
+        return getattr(self._documents, "ids", None)
+
     def ids(self, start: int, stop: int) -> NDArray[Any]:
         """Return ids `start` to `stop` of the shard, without copying if its format has no rows."""
         import numpy as np
 
-        whole = getattr(self._documents, "ids", None)
-        if whole is not None:
-            found: NDArray[Any] = whole[start:stop]
-            return found
-        ends = self._ends
-        number = int(np.searchsorted(ends, start, side="right"))
+        if self._whole is not None:
+            return self._whole[start:stop]
+        number = int(np.searchsorted(self.ends, start, side="right"))
         parts: list[NDArray[Any]] = []
-        while start < stop and number < len(ends):
-            document, end = self._documents[number], int(ends[number])
+        while start < stop and number < len(self.ends):
+            document, end = self._documents[number], int(self.ends[number])
             first = start - (end - len(document))
             parts.append(document[first : first + stop - start])
             start, number = end, number + 1
@@ -64,8 +74,23 @@ class OpenShard:
             return parts[0]
         return np.concatenate(parts) if parts else np.empty(0, self._dtype)
 
-    @cached_property
-    def _ends(self) -> NDArray[np.int64]:
+    def edges(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the last id of some documents, -1 for those that are empty."""
         import numpy as np
 
-        return np.cumsum(self.lengths)
+        ends = np.asarray(self.ends[start:stop]).astype(np.int64)
+        starts = np.empty_like(ends)
+        starts[1:] = ends[:-1]
+        starts[:1] = self.ends[start - 1] if start else 0
+        filled = np.flatnonzero(ends > starts)
+        firsts, lasts = np.full((2, len(ends)), -1, np.int64)
+        if self._whole is not None:
+            firsts[filled], lasts[filled] = (
+                self._whole[starts[filled]],
+                self._whole[ends[filled] - 1],
+            )
+        else:
+            for number in filled:
+                document = self._documents[start + int(number)]
+                firsts[number], lasts[number] = document[0], document[-1]
+        return firsts, lasts

@@ -175,6 +175,10 @@ class Dataset:
             return self._piece(shard, number)
         return np.concatenate([self._piece(n, number) for n in range(shard, last + 1)])
 
+    def shard_of(self, number: int) -> ShardEntry:
+        """Return the shard in which a document ends."""
+        return self._shards[bisect_right(self._first_documents, number) - 1]
+
     def _is_piece_before(self, shard: int, number: int) -> bool:
         """Whether the first piece of a shard continues a document of the shard before it."""
         return self._first_documents[shard] == number and self._shards[shard - 1].continues
