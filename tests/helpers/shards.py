@@ -25,6 +25,7 @@ def make_shard(
     header_bytes: int = 0,
     name: ShardName = TRAIN,
     continues: bool = False,
+    pack: int | None = None,
 ) -> Shard:
     """Write what a run leaves behind when a shard is complete: its tokens and lengths files."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,6 +44,7 @@ def make_shard(
         num_tokens=len(tokens),
         num_documents=len(documents),
         continues=continues,
+        pack=pack,
     )
 
 
@@ -71,6 +73,7 @@ def write_shard(
         header_bytes=format.header_bytes,
         name=name,
         continues=continues,
+        pack=pack,
     )
     format.write(shard, scratch)
     entry = ShardEntry(

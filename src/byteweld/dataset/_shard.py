@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from byteweld.errors import FormatError
+
 if TYPE_CHECKING:
     import numpy as np  # slow to import
     from numpy.typing import NDArray
@@ -30,6 +32,7 @@ class ShardName(NamedTuple):
     is_only: bool = True  # the split has one shard, whatever its size
     has_validation: bool = False  # the dataset has both splits
     prefix: str | None = None  # for formats whose file names start with one
+    is_shuffled: bool = False  # for formats whose file names say so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,7 @@ class Shard:
         lengths: the file with the number of ids of each document, or of each row if packed.
         dtype: of the ids: "uint16", "uint32" or another integer type, little-endian.
         continues: whether the last document goes on in the next shard.
+        pack: the length of every row, if packed.
     """
 
     name: ShardName
@@ -52,6 +56,7 @@ class Shard:
     num_tokens: int
     num_documents: int
     continues: bool = False
+    pack: int | None = None
 
     def ids(self) -> NDArray[Any]:
         """Return all ids, mapped from the file."""
@@ -60,6 +65,29 @@ class Shard:
     def document_lengths(self) -> NDArray[np.int64]:
         """Return the number of ids of each document, mapped from the file."""
         return _mapped(self.lengths, "int64", self.num_documents, 0)
+
+    def length_batches(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the number of ids of each document, some documents at a time.
+
+        Read, not mapped: the lengths of 10^8 documents would stay resident.
+        """
+        import numpy as np
+
+        left, tokens = self.num_documents, 0
+        with self.lengths.open("rb") as file:
+            while left:
+                batch = np.fromfile(file, "<i8", min(left, _BATCH_DOCUMENTS))
+                if not len(batch):
+                    break
+                left -= len(batch)
+                tokens += int(batch.sum())
+                yield batch
+        if left or tokens != self.num_tokens:
+            raise FormatError(
+                f"has {self.num_documents - left} documents with {tokens} tokens; expected "
+                f"{self.num_documents} with {self.num_tokens}",
+                path=self.lengths,
+            )
 
     def batches(
         self, max_tokens: int = _BATCH_TOKENS

@@ -6,8 +6,15 @@ A format gets a complete `Shard` and writes its files. Only `FORMATS` knows them
 from __future__ import annotations
 
 from byteweld.dataset.formats._format import Format
+from byteweld.dataset.formats.datatrove import DATATROVE
 from byteweld.dataset.formats.flat import FLAT
+from byteweld.dataset.formats.llmc import LLMC
+from byteweld.dataset.formats.megatron import MEGATRON
+from byteweld.dataset.formats.npy import NPY
+from byteweld.dataset.formats.olmo import OLMO
 
-FORMATS: dict[str, Format] = {format.name: format for format in (FLAT,)}
+FORMATS: dict[str, Format] = {
+    format.name: format for format in (FLAT, LLMC, MEGATRON, OLMO, DATATROVE, NPY)
+}
 
 __all__ = ["FORMATS", "Format"]

@@ -8,30 +8,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset._shard import Shard, ShardName
-from byteweld.dataset.formats._format import Documents, Format
-from byteweld.dataset.formats._raw import RawDocuments, smallest, write_ends
-
-_STEMS: Final = {"train": "train", "validation": "val"}
+from byteweld.dataset.formats._format import Format
+from byteweld.dataset.formats._raw import open_raw, publish, smallest, train_or_val, write_index
 
 
 def _file_names(name: ShardName) -> tuple[str, ...]:
-    stem = _STEMS[name.split]
-    if not name.is_only:
-        stem = f"{stem}_{name.number:06d}"
+    stem = train_or_val(name)
     return f"{stem}.bin", f"{stem}.bin.index"
 
 
 def _write(shard: Shard, folder: Path) -> None:
     tokens, index = _file_names(shard.name)
-    write_ends(shard, folder / index)
-    shard.tokens.rename(folder / tokens)
-
-
-def _open(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
-    tokens, index = (folder / file.name for file in entry.files)
-    return RawDocuments(tokens, index, manifest.dtype)
+    write_index(shard, folder / index)
+    publish(shard, folder / tokens)
 
 
 FLAT: Final = Format(
@@ -42,6 +32,6 @@ FLAT: Final = Format(
     dtypes=("uint16", "uint32"),
     file_names=_file_names,
     write=_write,
-    open=_open,
+    open=open_raw,
     has_rows=False,
 )
