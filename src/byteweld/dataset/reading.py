@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_BATCH_DOCUMENTS: Final = 1 << 20
 _MAX_OPEN_SHARDS: Final = 128  # each has up to two file descriptors, and 1024 is a common limit
 
 
@@ -136,11 +137,37 @@ class Dataset:
 
         for number in range(len(self._shards)):  # before memory is allocated for all
             self._open(number)
-        result = np.zeros(self._len, np.int64)
-        for number, first in enumerate(self._first_documents):
-            lengths = self._open(number).lengths
-            result[first : first + len(lengths)] += lengths
+        result = np.empty(self._len, np.int64)
+        end = 0
+        for lengths in self.length_batches():
+            result[end : end + len(lengths)] = lengths
+            end += len(lengths)
         return result
+
+    def length_batches(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the number of ids of all documents, some documents at a time."""
+        import numpy as np
+
+        before = 0  # ids of a document that continues
+        for number, entry in enumerate(self._shards):
+            ends = self._open(number).ends
+            last = 0
+            for start in range(0, len(ends), _BATCH_DOCUMENTS):
+                some = np.asarray(ends[start : start + _BATCH_DOCUMENTS]).astype(np.int64)
+                lengths = np.diff(some, prepend=last)
+                if (lengths < 0).any():
+                    raise FormatError(
+                        f"document {start + int((lengths < 0).argmax())} of the shard ends before "
+                        "it starts; run `byteweld verify` to find what is damaged",
+                        path=self._path / entry.files[-1].name,
+                    )
+                last = int(some[-1])
+                lengths[0] += before
+                before = 0
+                if entry.continues and start + len(some) == len(ends):
+                    before = int(lengths[-1])
+                    lengths = lengths[:-1]
+                yield lengths
 
     # ------------------------------------------------------------------ documents
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -73,7 +73,7 @@ class Verification:
 
 def verify(
     path: str | os.PathLike[str],
-    source: Source | list[Source] | None = None,
+    source: Source | Sequence[Source] | None = None,
     *,
     tokenizer: Tokenizer | None = None,
     sample: Sample = DEFAULT_SAMPLE,

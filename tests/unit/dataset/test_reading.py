@@ -215,6 +215,17 @@ def test_threads_share_a_dataset(made, monkeypatch):
     assert not wrong
 
 
+def test_lengths_of_a_damaged_index_are_refused(tmp_path):
+    make_dataset(tmp_path / "set", [[[1, 2, 3], [4], [5, 6]]])
+    index = tmp_path / "set" / "train.bin.index"
+    index.write_bytes(np.array([3, 2, 6], "<u8").tobytes())
+    ds = byteweld.open_dataset(tmp_path / "set")
+    with pytest.raises(FormatError, match="document 1 of the shard ends before it starts"):
+        ds.lengths  # noqa: B018
+    with pytest.raises(FormatError, match="document 1 is from 3 to 2"):
+        ds[1]
+
+
 def test_more_shards_than_file_descriptors(tmp_path):
     resource = pytest.importorskip("resource")
     make_dataset(tmp_path / "set", [with_eot(str(number)) for number in range(400)])
