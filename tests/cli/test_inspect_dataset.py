@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from byteweld.dataset._manifest import Manifest, SkipEntry, SourceEntry
-from tests.helpers.datasets import BYTES, make_dataset, with_eot
+from tests.helpers.byte_datasets import BYTES, make_dataset, with_eot
 
 
 @pytest.fixture

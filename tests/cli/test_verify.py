@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from tests.helpers.datasets import BYTES, make_dataset, with_eot
+from tests.helpers.byte_datasets import BYTES, make_dataset, with_eot
 
 
 @pytest.fixture

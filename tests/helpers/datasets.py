@@ -1,94 +1,68 @@
-"""Datasets made from lists of ids, through the real formats."""
+"""Datasets of several shards and splits, written as a run writes them."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from byteweld import Tokenizer
 from byteweld.dataset._manifest import FileEntry, Manifest, ShardEntry
 from byteweld.dataset._shard import ShardName, Split
-from byteweld.dataset.formats import FORMATS
-from tests.helpers.shards import Documents, write_shard
+from byteweld.dataset.formats import Format
+from tests.helpers.shards import Documents, make_manifest, make_shard
 
-BYTES = Tokenizer.from_merges(
-    {byte: bytes([byte]) for byte in range(256)} | {256: b"ab"},
-    [(b"a", b"b")],
-    special_tokens=["<|endoftext|>"],
-)
-EOT = BYTES.eot_token
+Splits = Mapping[Split, Sequence[Documents]]
 
 
-def with_eot(*texts: str) -> list[list[int]]:
-    """Encode strings as documents that end with the end-of-text token."""
-    return [[*BYTES.encode_ordinary(text), EOT] for text in texts]
-
-
-def make_dataset(
+def write_dataset(
+    format: Format,
     folder: Path,
-    shards: Sequence[Documents] = (),
-    validation: Sequence[Documents] = (),
+    splits: Splits,
     *,
-    format: str = "flat",
-    continues: Sequence[int] = (),
-    **changes: Any,
+    dtype: str | None = None,
+    n_vocab: int = 256,
+    pack: int | None = None,
 ) -> Manifest:
-    """Write a dataset of `BYTES`; `continues` are the shards of train whose last document goes on.
-
-    `changes` replace fields of the manifest.
-    """
+    """Write shards, given as the documents of each, and return the manifest."""
     folder.mkdir(parents=True, exist_ok=True)
-    pack = dict(changes.get("options", ())).get("pack")
-    entries: list[ShardEntry] = []
-    files: tuple[FileEntry, ...] = ()
-    every: Mapping[Split, Sequence[Documents]] = {"train": shards, "validation": validation}
-    for split, members in every.items():
-        for number, documents in enumerate(members):
-            name = ShardName(
-                split=split,
-                number=number,
-                is_only=len(members) == 1,
-                has_validation=bool(validation),
-            )
-            entry, one = write_shard(
-                FORMATS[format],
-                folder,
-                documents,
-                name=name,
-                n_vocab=BYTES.n_vocab,
-                continues=split == "train" and number in continues,
-                pack=pack,
-            )
-            entries.append(entry)
-            files = one.files
-    if (folder / "scratch").is_dir():
-        (folder / "scratch").rmdir()
-    totals = {
-        split: {
-            "documents": sum(e.documents - e.continues for e in entries if e.split == split),
-            "tokens": sum(e.tokens for e in entries if e.split == split),
-        }
-        for split, members in every.items()
-        if members or split == "train"
-    }
-    manifest = Manifest(
-        format=format,
-        dtype=FORMATS[format].dtype(BYTES.n_vocab),
-        tokenizer={
-            "fingerprint": BYTES.vocab.fingerprint,
-            "n_vocab": BYTES.n_vocab,
-            "eot": {"text": "<|endoftext|>", "id": EOT},
-        },
-        options={"eot": "append", "pack": None},
-        is_complete=True,
-        documents=sum(split["documents"] for split in totals.values()),
-        tokens=sum(split["tokens"] for split in totals.values()),
-        splits=totals,
-        shards=tuple(entries),
-        files=files,
-    )
-    manifest = dataclasses.replace(manifest, **changes)
-    manifest.save(folder)
+    dtype = dtype or format.dtype(n_vocab)
+    entries = []
+    for split, shards in splits.items():
+        for number, documents in enumerate(shards):
+            name = ShardName(split, number, len(shards) == 1, len(splits) > 1)
+            entries.append(_write(format, folder, documents, name, dtype))
+    manifest = make_manifest(format, entries, dtype=dtype, n_vocab=n_vocab, pack=pack)
+    scratch = folder / "scratch"
+    if format.finish is not None:
+        names = format.finish(folder, manifest, scratch)
+        files = tuple(_move(scratch, folder, file) for file in names)
+        manifest = dataclasses.replace(manifest, files=files)
+    for left in sorted(scratch.rglob("*"), reverse=True):
+        left.rmdir()
+    scratch.rmdir()
     return manifest
+
+
+def _write(
+    format: Format, folder: Path, documents: Documents, name: ShardName, dtype: str
+) -> ShardEntry:
+    scratch = folder / "scratch"
+    shard = make_shard(scratch, documents, dtype=dtype, name=name)
+    format.write(shard, scratch)
+    for left in ("tokens", "lengths"):
+        (scratch / left).unlink()
+    return ShardEntry(
+        split=name.split,
+        number=name.number,
+        documents=shard.num_documents,
+        tokens=shard.num_tokens,
+        files=tuple(_move(scratch, folder, file) for file in format.file_names(name)),
+    )
+
+
+def _move(scratch: Path, folder: Path, name: str) -> FileEntry:
+    data = (scratch / name).read_bytes()
+    (folder / name).parent.mkdir(exist_ok=True)
+    (scratch / name).rename(folder / name)
+    return FileEntry(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())

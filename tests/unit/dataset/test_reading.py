@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld.dataset import reading
 from byteweld.errors import FormatError, UnsupportedError
-from tests.helpers.datasets import BYTES, EOT, make_dataset, with_eot
+from tests.helpers.byte_datasets import BYTES, EOT, make_dataset, with_eot
 
 TEXTS = ("ab cab", "", "x", "Ünï", "abab")
 

@@ -15,7 +15,7 @@ import byteweld
 from byteweld.dataset import _id_checks, _problems
 from byteweld.dataset._manifest import FileEntry, load_manifest
 from byteweld.dataset.formats import FORMATS
-from tests.helpers.datasets import BYTES, EOT, make_dataset, with_eot
+from tests.helpers.byte_datasets import BYTES, EOT, make_dataset, with_eot
 
 TEXTS = ("ab cab", "a", "x<|endoftext|>", "Ünï", "abab")
 
