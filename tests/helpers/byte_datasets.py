@@ -1,8 +1,10 @@
-"""Datasets made from lists of ids, through the real formats."""
+"""Datasets of a small tokenizer, made from lists of ids through the real formats."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,7 +44,6 @@ def make_dataset(
     folder.mkdir(parents=True, exist_ok=True)
     pack = dict(changes.get("options", ())).get("pack")
     entries: list[ShardEntry] = []
-    files: tuple[FileEntry, ...] = ()
     every: Mapping[Split, Sequence[Documents]] = {"train": shards, "validation": validation}
     for split, members in every.items():
         for number, documents in enumerate(members):
@@ -52,7 +53,7 @@ def make_dataset(
                 is_only=len(members) == 1,
                 has_validation=bool(validation),
             )
-            entry, one = write_shard(
+            entry, _ = write_shard(
                 FORMATS[format],
                 folder,
                 documents,
@@ -62,9 +63,6 @@ def make_dataset(
                 pack=pack,
             )
             entries.append(entry)
-            files = one.files
-    if (folder / "scratch").is_dir():
-        (folder / "scratch").rmdir()
     totals = {
         split: {
             "documents": sum(e.documents - e.continues for e in entries if e.split == split),
@@ -87,8 +85,23 @@ def make_dataset(
         tokens=sum(split["tokens"] for split in totals.values()),
         splits=totals,
         shards=tuple(entries),
-        files=files,
     )
     manifest = dataclasses.replace(manifest, **changes)
+    manifest = dataclasses.replace(manifest, files=_finish(folder, manifest))
+    shutil.rmtree(folder / "scratch", ignore_errors=True)
     manifest.save(folder)
     return manifest
+
+
+def _finish(folder: Path, manifest: Manifest) -> tuple[FileEntry, ...]:
+    """Write the files that describe all shards."""
+    finish = FORMATS[manifest.format].finish if manifest.format in FORMATS else None
+    if finish is None or not manifest.shards:
+        return ()
+    files = []
+    for name in finish(folder, manifest, folder / "scratch"):
+        (folder / "scratch" / name).replace(folder / name)
+        data = (folder / name).read_bytes()
+        sha256 = hashlib.sha256(data).hexdigest()
+        files.append(FileEntry(name=name, size=len(data), sha256=sha256))
+    return tuple(files)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld.dataset import reading
+from byteweld.dataset.formats import FORMATS
 from byteweld.errors import FormatError, UnsupportedError
 from tests.helpers.byte_datasets import BYTES, EOT, make_dataset, with_eot
 
@@ -63,6 +64,24 @@ def _owner(array: Any) -> object:
     while isinstance(array, np.ndarray):
         array = array.base
     return array
+
+
+@pytest.mark.parametrize("format", sorted(FORMATS))
+def test_every_format_reads_alike(tmp_path, format):
+    documents = with_eot(*TEXTS)
+    shards = [documents[:2], documents[2:3], documents[3:]]
+    make_dataset(tmp_path / "set", shards, [with_eot("val")], format=format)
+    ds = byteweld.open_dataset(tmp_path / "set", BYTES)
+    assert lists(ds) == documents and ds.lengths.tolist() == list(map(len, documents))
+    flat = [token for document in documents for token in document]
+    for start in range(len(flat) + 1):
+        for stop in (start, start + 1, start + 3, len(flat)):
+            if start <= stop <= len(flat):
+                assert ds.tokens(start, stop).tolist() == flat[start:stop]
+    assert ds[0].dtype == ds.tokens(0, len(flat)).dtype == ds.dtype
+    assert ds.text(0) == "ab cab<|endoftext|>"
+    assert lists(byteweld.open_dataset(tmp_path / "set", split="validation")) == with_eot("val")
+    assert lists(pickle.loads(pickle.dumps(ds))) == documents
 
 
 def test_arrays_are_mapped_and_read_only(made):
