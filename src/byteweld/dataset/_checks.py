@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
 import reprlib
 import types
@@ -106,7 +105,17 @@ def _count(value: object) -> int:
 def _text(value: object) -> str:
     if type(value) is not str:
         _expected("a string", value)
+    if not value.isascii():
+        _check_surrogates(value)
     return value
+
+
+def _check_surrogates(value: str) -> None:
+    """Refuse lone surrogates, except those that stand for bytes of undecodable file names."""
+    try:
+        value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        _expected("a string that UTF-8 can encode", value)
 
 
 def _flag(value: object) -> bool:
@@ -125,8 +134,13 @@ def _anything(value: object, depth: int = 1) -> object:
     if isinstance(value, dict | list):
         if depth == _MAX_DEPTH:
             raise WrongError(f"values are nested deeper than {_MAX_DEPTH} levels")
+        if isinstance(value, dict):
+            for key in value:
+                _text(key)
         for inner in value.values() if isinstance(value, dict) else value:
             _anything(inner, depth + 1)
+    elif isinstance(value, str):
+        _text(value)
     return value
 
 
@@ -155,7 +169,10 @@ def _list(item: _Read) -> _Read:
 
 def _mapping(item: _Read) -> _Read:
     def read(value: object) -> dict[str, Any]:
-        return {key: _within(f".{reprlib.repr(key)}", item, v) for key, v in _object(value).items()}
+        given = _object(value)
+        for key in given:
+            _text(key)
+        return {key: _within(f".{reprlib.repr(key)}", item, v) for key, v in given.items()}
 
     return read
 
@@ -239,6 +256,10 @@ def _check_splits(splits: Mapping[str, Mapping[str, int]]) -> None:
 
 def _check_shards(manifest: Manifest) -> None:
     """Shards are numbered from 0 in each split, those of train first."""
+    for name in ("documents", "tokens"):
+        total = sum(getattr(shard, name) for shard in manifest.shards)
+        if total > _MAX_COUNT:
+            raise WrongError(f"expected at most 2^63 - 1 {name} in all, found {total}", ".shards")
     previous: ShardEntry | None = None
     for at, shard in enumerate(manifest.shards):
         place = f".shards[{at}]"
@@ -271,7 +292,7 @@ def _check_files(files: Iterable[FileEntry]) -> None:
     for file in files:
         name = file.name
         parts = name.split("/")
-        if not _is_encodable(name) or "\0" in name or "\\" in name or {"", ".", ".."} & {*parts}:
+        if "\0" in name or "\\" in name or {"", ".", ".."} & {*parts}:
             raise WrongError(
                 f"the file name {reprlib.repr(name)} is not a plain path inside the folder"
             )
@@ -283,11 +304,3 @@ def _check_files(files: Iterable[FileEntry]) -> None:
                 f"the file {reprlib.repr(name)} has sha256 {reprlib.repr(file.sha256)}; "
                 "expected 64 hexadecimal digits"
             )
-
-
-def _is_encodable(name: str) -> bool:
-    try:
-        os.fsencode(name)
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -181,9 +181,15 @@ REFUSED: list[tuple[str, Any, str]] = [
         ("files.0.name", name, "is not a plain path inside the folder")
         for name in (
             *("", "/etc/passwd", "../up", "a/../../b", "a/..", ".", "a//b", "a/", "./a"),
-            *("nul\0", "a\\b", "\ud800"),
+            *("nul\0", "a\\b"),
         )
     ),
+    ("files.0.name", "\ud800", "files[0].name: expected a string that UTF-8 can encode, found"),
+    ("sources.0.name", "\ud800", "sources[0].name: expected a string that UTF-8 can encode"),
+    ("special_text", {"\udfff": 1}, "special_text: expected a string that UTF-8 can encode"),
+    ("options.x", ["\udfff"], "options.'x': expected a string that UTF-8 can encode"),
+    ("options.x", {"\udfff": 1}, "options.'x': expected a string that UTF-8 can encode"),
+    ("shards.2.documents", 2**63 - 1, "shards: expected at most 2^63 - 1 documents in all, found"),
     ("sources.0.size", "120", "sources[0].size: expected a whole number"),
     ("sources.0.name", 5, "sources[0].name: expected a string, found 5"),
     ("skipped.0.line", -3, "skipped[0].line: expected a whole number"),
