@@ -9,6 +9,7 @@ import byteweld
 from byteweld.cli import _corpus, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
+from byteweld.cli._documents import check_stdin
 from byteweld.dataset import run as dataset
 from byteweld.dataset.estimate import Estimate, estimate
 from byteweld.dataset.options import Options, Plan
@@ -22,6 +23,7 @@ byteweld tokenize books/ -t tokenizer.json --out data --dry-run
 """
 
 _DATASET = "Dataset"
+_STDIN = "/dev/stdin"
 
 Out = Annotated[
     str,
@@ -185,7 +187,11 @@ def run(
     """
     tok = options.load_tokenizer(tokenizer, pattern=load_pattern, special=load_special)
     plan = Options(**layout._asdict(), special_text=special_text).complete(tok)  # type: ignore[arg-type]  # checked
-    sources = _corpus.open_all(source, None, reading, without=out)
+    # As a file, standard input streams, however long, and may be compressed.
+    files = [_STDIN if name == "-" else name for name in source]
+    if _STDIN in files and reading.field is not None:
+        check_stdin(source, reading)
+    sources = _corpus.open_all(files, None, reading, without=out)
     if dry_run:
         found = estimate(sources, tok, plan, num_threads=threads)
         if json:
