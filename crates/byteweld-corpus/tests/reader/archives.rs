@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use byteweld_corpus::{Error, OnError, Unit, is_compressed};
+use byteweld_corpus::{Error, OnError, Reader, Unit, is_compressed};
 
-use crate::{documents, file};
+use crate::{documents, file, options};
 
 /// A compression, and a function that compresses one member with it.
 pub(crate) struct Archive {
@@ -59,7 +59,7 @@ fn all_members_are_read_and_truncation_and_damage_are_errors() {
         assert!(is_compressed(&bytes));
         let name = format!("a.txt{suffix}");
         let path = file("members", &name, &bytes);
-        assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), [text.clone()]);
+        assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), [text.as_str()]);
         let first = archive.store_in_parts(&text.as_bytes()[..200], 200).1.len()
             - (archive.compress)(b"").len();
         // Below 10 bytes, it is not recognized; between the members, it is a shorter archive.
@@ -76,7 +76,7 @@ fn all_members_are_read_and_truncation_and_damage_are_errors() {
             damaged[at] ^= 0x10;
             let path = file("members", &name, &damaged);
             match documents(&path, Unit::File, OnError::Fail) {
-                Ok(found) => assert_eq!(found, [text.clone()], "{at}"),
+                Ok(found) => assert_eq!(found, [text.as_str()], "{at}"),
                 Err(error) => assert!(matches!(error, Error::Content { .. }), "{at}: {error}"),
             }
         }
@@ -102,4 +102,24 @@ fn text_that_starts_like_bzip2_is_text() {
 fn a_bzip2_file_of_many_empty_streams_is_read() {
     let path = file("bzip2", "empty.txt.bz2", &bzip2(b"").repeat(500));
     assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), [""]);
+}
+
+#[test]
+fn the_documents_before_the_damage_are_returned() {
+    for archive in ALL {
+        let mut bytes = (archive.compress)(b"one\ntwo\nthree\n");
+        if archive.suffix == ".zst" {
+            bytes.extend((archive.compress)(b"four\n")); // a frame without a checksum
+        }
+        let name = format!("a.txt{}", archive.suffix);
+        let path = file("before-damage", &name, &bytes[..bytes.len() - 1]);
+        let mut reader = Reader::new(vec![path], options(Unit::Line, OnError::Fail));
+        let mut document = Vec::new();
+        for line in [b"one\n".to_vec(), b"two\n".to_vec(), b"three\n".to_vec()] {
+            assert!(reader.next_document(&mut document).unwrap(), "{name}");
+            assert_eq!(document, line, "{name}");
+        }
+        let error = reader.next_document(&mut document).unwrap_err().to_string();
+        assert!(error.contains("byte 14: the archive is"), "{error}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use byteweld_corpus::{Error, Limits, OnError, Options, Reader, Skip, Unit};
+use byteweld_corpus::{Error, Limits, OnError, Options, ReadStatus, Reader, Skip, Unit};
 
 use crate::{file, folder, options, separator};
 
@@ -93,12 +93,7 @@ fn long_documents_are_checked_each_by_its_own_place() {
         let mut reader =
             Reader::new(vec![path], Options { limits, ..options(Unit::Line, OnError::Skip) });
         let mut found = Vec::new();
-        loop {
-            match reader.read(&mut found, 1 << 20).unwrap() {
-                byteweld_corpus::ReadStatus::CorpusEnd => break,
-                _ => {}
-            }
-        }
+        while reader.read(&mut found, 1 << 20).unwrap() != ReadStatus::CorpusEnd {}
         let expected: Vec<&[u8]> =
             parts.iter().filter(|part| part[..] == good[..]).copied().collect();
         assert!(found == expected.concat(), "{order:b}");
