@@ -17,7 +17,6 @@ from byteweld import CorpusError
 from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.corpus import Corpus, open_corpus
 
-
 DATA = Path(__file__).parents[1] / "data"
 
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use byteweld_corpus::{Error, Limits, OnError, Options, ReadStatus, Reader, Skip, Unit};
+use byteweld_corpus::{Error, Limits, OnError, Options, Position, ReadStatus, Reader, Skip, Unit};
 
 use crate::{file, folder, options, separator};
 
@@ -90,14 +90,30 @@ fn long_documents_are_checked_each_by_its_own_place() {
         let parts: Vec<&[u8]> =
             (0..4).map(|at| if order >> at & 1 == 0 { &good[..] } else { &bad[..] }).collect();
         let path = file("long", "a.txt", &parts.concat());
-        let mut reader =
-            Reader::new(vec![path], Options { limits, ..options(Unit::Line, OnError::Skip) });
-        let mut found = Vec::new();
-        while reader.read(&mut found, 1 << 20).unwrap() != ReadStatus::CorpusEnd {}
-        let expected: Vec<&[u8]> =
-            parts.iter().filter(|part| part[..] == good[..]).copied().collect();
+        let reader = || {
+            let options = Options { limits, ..options(Unit::Line, OnError::Skip) };
+            Reader::new(vec![path.clone()], options)
+        };
+        let expected: Vec<&[u8]> = parts.iter().copied().filter(|&part| part == good).collect();
+        let (found, ends) = in_pieces(reader());
         assert!(found == expected.concat(), "{order:b}");
-        assert_eq!(reader.skipped(), order.count_ones().into());
+        for (length, position) in ends {
+            let mut again = reader();
+            again.start_at(position);
+            assert!(in_pieces(again).0 == found[length..], "{order:b} from {position:?}");
+        }
+    }
+}
+
+/// All text, with its length and the position after each document.
+fn in_pieces(mut reader: Reader) -> (Vec<u8>, Vec<(usize, Position)>) {
+    let (mut found, mut ends) = (Vec::new(), Vec::new());
+    loop {
+        match reader.read(&mut found, 1 << 20).unwrap() {
+            ReadStatus::More => {}
+            ReadStatus::DocumentEnd => ends.push((found.len(), reader.position())),
+            ReadStatus::CorpusEnd => return (found, ends),
+        }
     }
 }
 

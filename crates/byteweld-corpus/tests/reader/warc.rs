@@ -160,3 +160,19 @@ fn a_long_record_streams_and_a_character_across_windows_is_whole() {
         assert!(largest <= 1 << 20, "{on_error:?}: {largest}");
     }
 }
+
+#[test]
+fn a_header_and_an_end_across_windows_are_found() {
+    let second = record("conversion", b"second");
+    let before = record("conversion", b"").len() + 5; // the length has six digits
+    for shift in 0..second.len() + 8 {
+        let first = vec![b'a'; (256 << 10) - before - shift];
+        let bytes = [record("conversion", &first), second.clone(), second.clone()].concat();
+        let path = file("warc-across", "a.wet", &bytes);
+        let found = documents(&path, Unit::File, OnError::Fail).unwrap();
+        assert_eq!(
+            (found[0].len(), &found[1..]),
+            (first.len(), &["second", "second"].map(str::to_owned)[..])
+        );
+    }
+}
