@@ -278,7 +278,11 @@ impl TableReader {
         if let Some(bytes) = state.map_err(InputError::Python)? {
             self.consumed.store(bytes, Ordering::Relaxed);
         }
-        let damaged = |message| {
+        let damaged = |message: String| {
+            // A signal that Python handled in a producer's code is only left in its message.
+            if message.contains("KeyboardInterrupt") {
+                return byteweld_corpus::Error::Interrupted.into();
+            }
             content(&self.path, &format!("the table is damaged after row {}: {message}", self.rows))
         };
         let Some(batch) = found.map_err(damaged)? else {

@@ -71,9 +71,10 @@ def find_remote(
     """Return the files of a URL: itself, all below a folder, or all that match a glob."""
     system, path = _system(url)
     is_web = url.startswith(("http://", "https://"))
+    is_web_folder = is_web and path.endswith("/")  # nothing else tells
     with _explained(url):
         info = None
-        if not (is_web and path.endswith("/")):  # on the web, only that tells a folder
+        if not is_web_folder:
             with contextlib.suppress(FileNotFoundError, IsADirectoryError):
                 info = system.info(path)
         if info is not None and info["type"] != "directory":
@@ -85,7 +86,7 @@ def find_remote(
             if not names:
                 raise FileNotFoundError(f"no file matches {url!r}")
             return [_file(system, found[name]) for name in _sorted(names)]
-        if info is None and not is_web:
+        if info is None and not is_web_folder:
             raise FileNotFoundError(f"{url}: no such file or folder")
         found = system.find(path, detail=True)
         names = []
