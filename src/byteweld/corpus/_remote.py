@@ -8,6 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
 from byteweld.errors import CorpusError
@@ -51,7 +52,7 @@ def base_name(url: str) -> str:
     >>> base_name("https://host/a/b.parquet?download=true")
     'b.parquet'
     """
-    if url.startswith(("http://", "https://")):
+    if _is_web(url):
         url = re.split("[?#]", url, maxsplit=1)[0]
     return url.rsplit("/", 1)[-1]
 
@@ -70,7 +71,7 @@ def find_remote(
 ) -> list[RemoteFile]:
     """Return the files of a URL: itself, all below a folder, or all that match a glob."""
     system, path = _system(url)
-    is_web = url.startswith(("http://", "https://"))
+    is_web = _is_web(url)
     is_web_folder = is_web and path.endswith("/")  # nothing else tells
     with _explained(url):
         info = None
@@ -110,13 +111,38 @@ def describe(url: str) -> RemoteFile:
 
 
 @contextlib.contextmanager
-def open_remote(url: str) -> Iterator[Any]:
+def open_remote(url: str) -> Iterator[RemoteTable]:
     """Open a remote file that can be read at any offset."""
     system, path = _system(url)
     with _explained(url):
         file = system.open(path, "rb", block_size=_BLOCK_BYTES)
     with file:
-        yield file
+        yield RemoteTable(url, file)
+
+
+class RemoteTable:
+    """A remote file that can be read at any offset; its errors name it."""
+
+    closed = False
+
+    def __init__(self, url: str, file: Any) -> None:
+        self._url = url
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        with _explained(self._url):
+            data: bytes = self._file.read(size)
+            return data
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move to an offset and return it."""
+        with _explained(self._url):
+            return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        """Return the offset."""
+        return int(self._file.tell())
 
 
 class RemoteStream:
@@ -126,22 +152,37 @@ class RemoteStream:
         self._url = url
         self._read = 0
         system, path = _system(url)
+        # Not every web server has ranges: there, one request gets the whole file.
+        block_bytes = 0 if _is_web(url) else _BLOCK_BYTES
         with _explained(url):
-            self._file = system.open(path, "rb", block_size=_BLOCK_BYTES, cache_type="background")
+            self._file = system.open(path, "rb", block_size=block_bytes, cache_type="none")
         self._size: int | None = getattr(self._file, "size", None)
+        self._thread = ThreadPoolExecutor(1, "byteweld-remote")
+        self._next = self._thread.submit(self._file.read, _BLOCK_BYTES)
 
     def read(self) -> bytes:
         """Return the next block; it is empty at the end."""
-        with _explained(self._url):
-            block: bytes = self._file.read(_BLOCK_BYTES)
-        self._read += len(block)
-        if not block:
-            self._file.close()
-            if self._size is not None and self._read != self._size:
-                raise CorpusError(
-                    f"the file ended after {self._read} of {self._size} bytes", path=self._url
-                )
+        try:
+            with _explained(self._url):
+                block: bytes = self._next.result()
+            self._read += len(block)
+            if block:
+                self._next = self._thread.submit(self._file.read, _BLOCK_BYTES)
+                return block
+        except BaseException:
+            self._thread.shutdown(wait=False)
+            raise
+        self._thread.shutdown(wait=False)
+        self._file.close()
+        if self._size is not None and self._read != self._size:
+            raise CorpusError(
+                f"the file ended after {self._read} of {self._size} bytes", path=self._url
+            )
         return block
+
+
+def _is_web(url: str) -> bool:
+    return url.startswith(("http://", "https://"))
 
 
 def _system(url: str) -> tuple[Any, str]:
@@ -194,4 +235,4 @@ def _explained(url: str) -> Iterator[None]:
         raise PermissionError(errno.EACCES, str(error) or "permission denied", url) from error
     except Exception as error:
         reason = str(error).strip() or type(error).__name__
-        raise OSError(f"{url}: cannot be read: {reason}") from error
+        raise OSError(errno.EIO, f"cannot be read: {reason}", url) from error

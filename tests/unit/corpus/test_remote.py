@@ -153,7 +153,9 @@ def test_an_error_in_the_middle_keeps_its_exception(memory, monkeypatch):
         return plain(self, *arguments)
 
     monkeypatch.setattr(kind, "read", read, raising=False)
-    with pytest.raises(OSError, match=r"a\.txt: cannot be read: the connection was reset") as error:
+    with pytest.raises(
+        OSError, match=r"cannot be read: the connection was reset: .*a\.txt"
+    ) as error:
         byteweld.count(corpus)
     assert isinstance(error.value.__cause__, RuntimeError)
 
@@ -174,7 +176,9 @@ def test_missing_packages_name_their_extra(url, extra, monkeypatch):
     for name in ("s3fs", "gcsfs", "aiohttp"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
-    monkeypatch.setattr("fsspec.registry._registry", {})
+    for scheme in ("s3", "gs", "https"):
+        known = sys.modules["fsspec.registry"]._registry
+        monkeypatch.delitem(known, scheme, raising=False)
     with pytest.raises(ImportError, match=re.escape(f"pip install 'byteweld[{extra}]'")):
         open_corpus(url)
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
@@ -211,3 +215,8 @@ def test_files_on_a_web_server(tmp_path, server):
     assert read(f"{server}/r.jsonl.gz?download=true") == ["one", "two"]
     with pytest.raises(FileNotFoundError):
         open_corpus(f"{server}/gone.txt")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "b.txt").write_text("listed")
+    assert read(f"{server}/d/") == ["listed"]
+    pq.write_table(pa.table({"text": ["t"]}), tmp_path / "t.parquet")
+    assert read(f"{server}/t.parquet") == ["t"]
