@@ -141,3 +141,6 @@ impl Read for Stored {
         Ok(filled)
     }
 }
+
+#[cfg(test)]
+mod tests;
