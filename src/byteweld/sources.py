@@ -221,6 +221,9 @@ def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
         raise TypeError("the source is bytes; for a document, pass documents=[...]")
     if isinstance(source, set | frozenset):
         raise TypeError("a set has no order; pass a list of paths, or documents=[...]")
+    if isinstance(source, Mapping):
+        keys = ", ".join(map(repr, list(source)[:10]))
+        raise TypeError(f"the source is a dict with the keys {keys}; pass one of its values")
     if not isinstance(source, list | tuple) or not source:
         return False
     kinds = {isinstance(item, bytes) for item in source}

@@ -31,7 +31,7 @@ from byteweld.corpus._files import (
     find_files,
 )
 from byteweld.corpus._remote import RemoteStream, describe, engine_path, open_remote
-from byteweld.corpus._tables import TableFile, TableObject, arrow
+from byteweld.corpus._tables import TableFile, TableObject, arrow, is_dataset
 from byteweld.errors import CorpusError, check_text
 
 __all__ = [
@@ -231,7 +231,7 @@ class Corpus:
 
     def _inputs(self) -> Sequence[File | TableFile | TableObject]:
         if self.table is not None:
-            return [TableObject(self.table)]
+            return [TableObject(self.table, self.reading.field)]
         inputs: list[File | TableFile | TableObject] = []
         for file, name in zip(self.files, self._names(), strict=True):
             extension = extension_of(name)
@@ -243,8 +243,8 @@ class Corpus:
 
 
 def is_table(source: object) -> TypeGuard[ArrowTable]:
-    """Whether an object exports its columns through the Arrow C stream interface."""
-    return hasattr(source, "__arrow_c_stream__") and not isinstance(source, type)
+    """Whether an object is a table: it has an Arrow C stream, or is a dataset of Hugging Face."""
+    return hasattr(source, "__arrow_c_stream__") or is_dataset(source)
 
 
 def open_corpus(

@@ -150,6 +150,19 @@ def test_every_function_takes_a_table():
     assert len(tok.encode_files(TABLE)[1]) == len(TEXTS) + 1
 
 
+def test_a_dataset_of_hugging_face():
+    datasets = pytest.importorskip("datasets")
+    table = datasets.table.InMemoryTable(TABLE)
+    dataset = datasets.Dataset(table, fingerprint="a")
+    assert read(dataset) == TEXTS
+    assert read(dataset.select(range(5, 600, 7), new_fingerprint="b")) == TEXTS[5:600:7]
+    assert read(dataset.select([], new_fingerprint="c")) == []
+    with pytest.raises(CorpusError, match='no column "body"; the columns are "id", "text"'):
+        read(dataset, field="body")
+    with pytest.raises(TypeError, match="a dict with the keys 'train', 'test'; pass one of its"):
+        byteweld.count(datasets.DatasetDict({"train": dataset, "test": dataset}))
+
+
 def test_the_progress_of_a_table_is_its_text():
     seen: list[int] = []
     byteweld.count(TABLE, progress=seen.append)
