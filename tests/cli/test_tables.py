@@ -66,7 +66,7 @@ def test_train_and_count(run, tables, plain):
 
 
 def test_verbs_that_encode(run, tables, plain):
-    source, files = tables
+    source, _ = tables
     field = ("--field", "body")
     assert run("train", plain, *field, "--vocab-size", "270", "--out", "t.json").code == 0
     found = run("tokens", "-t", "t.json", source, *field, "--json")
@@ -100,7 +100,8 @@ def test_errors_name_the_file_and_the_row(run, tmp_path):
     failed = run("count", "a.parquet", "--out", "counts")
     assert (failed.code, failed.err) == (
         2,
-        "byteweld: a.parquet: row 1: the text is null; expected a string; or pass --on-error skip\n",
+        "byteweld: a.parquet: row 1: the text is null; expected a string; "
+        "or pass --on-error skip\n",
     )
     skipped = run("count", "a.parquet", "--out", "counts", "--on-error", "skip")
     assert skipped.code == 0

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
+from byteweld.corpus._datasets import DATASET_MARKS, MAX_BYTES, dataset_files
 from byteweld.errors import CorpusError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -90,15 +91,52 @@ def find_remote(
         if info is None and not is_web_folder:
             raise FileNotFoundError(f"{url}: no such file or folder")
         found = system.find(path, detail=True)
+        datasets = _datasets(system, found)
         names = []
         for name, info in found.items():
             if info.get("size") == 0 or info["type"] != "file":
+                continue
+            if any(folder in datasets for folder in _folders(name)):
                 continue
             if wanted(base_name(name)):
                 names.append(name)
             else:
                 skipped[extension(base_name(name))] += 1
-        return [_file(system, found[name]) for name in _sorted(names)]
+        # A dataset's files stay in its order, at the place of its folder.
+        places = {name: (os.fsencode(name), 0) for name in names}
+        for folder, files in datasets.items():
+            places |= {name: (os.fsencode(folder + "/"), at) for at, name in enumerate(files)}
+        return [_file(system, found[name]) for name in sorted(places, key=places.__getitem__)]
+
+
+def _datasets(system: Any, found: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the files of each Hugging Face dataset among the files, by its folder."""
+    datasets: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {}
+    for name in found:
+        if base_name(name) in DATASET_MARKS:
+            listed[name.rpartition("/")[0]] = []
+    for name in found if listed else ():
+        folder, _, last = name.rpartition("/")
+        if folder in listed:
+            listed[folder].append(last)
+    for folder, names in listed.items():
+
+        def read(name: str, folder: str = folder) -> bytes:
+            data: bytes = system.cat_file(f"{folder}/{name}", start=0, end=MAX_BYTES)
+            return data
+
+        files = dataset_files(system.unstrip_protocol(folder), names, read)
+        if files is not None:
+            datasets[folder] = [f"{folder}/{name}" for name in files]
+    return datasets
+
+
+def _folders(name: str) -> Iterator[str]:
+    """Yield the folders that a file is in."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def describe(url: str) -> RemoteFile:

@@ -109,7 +109,11 @@ class TableFile:
         """Yield the schema, then the batches."""
         with self._explained(), self._opened() as (file, size, changed):
             read = self._parquet if self._is_parquet else self._arrow
-            yield from read(file, size, start, batch_bytes)
+            try:
+                yield from read(file, size, start, batch_bytes)
+            except Exception:
+                if not changed():  # or it is not damaged
+                    raise
             if changed():
                 raise CorpusError(
                     "the file changed while it was read; start again when nothing writes to it",
@@ -129,7 +133,7 @@ class TableFile:
             descriptor = open_regular(self._local)
         except ByteweldError as error:
             raise CorpusError(f"{error.args[0]}; copy it to a file", path=self.name) from None
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
+        with os.fdopen(descriptor, "rb") as file:
             before = _state(file)
             yield file, before[0], lambda: _state(file) != before
 

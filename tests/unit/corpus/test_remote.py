@@ -71,6 +71,24 @@ def test_folders_files_and_globs(memory):
     assert read("memory://d/**/*.gz") == ["one", "two"]
 
 
+def test_a_dataset_in_a_remote_folder(memory):
+    fill(memory)
+    for name, text in (("y.arrow", "first"), ("x.arrow", "second")):
+        table = pa.table({"text": [text]})
+        with memory.open(f"/d/c/{name}", "wb") as file:
+            with pa.ipc.new_stream(file, table.schema) as writer:
+                writer.write_table(table)
+    memory.pipe("/d/c/dataset_info.json", b"{}")
+    memory.pipe(
+        "/d/c/state.json", b'{"_data_files": [{"filename": "y.arrow"}, {"filename": "x.arrow"}]}'
+    )
+    assert read("memory://d/c") == ["first", "second"]
+    assert read("memory://d") == ["p1", "p2", "plain", "first", "second", "one", "two"]
+    memory.pipe("/d/dataset_dict.json", b'{"splits": ["c"]}')
+    with pytest.raises(CorpusError, match="the splits 'c'; name the folder of one"):
+        open_corpus("memory://d")
+
+
 def test_every_verb_reads_them(memory, tmp_path):
     fill(memory)
     texts = ["p1", "p2", "plain", "one", "two"]

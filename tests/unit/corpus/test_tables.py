@@ -201,7 +201,9 @@ def test_bad_rows_follow_on_error(tmp_path, kind):
         return table if kind == "object" else write(tmp_path / "a", table, kind)
 
     name = "Table" if kind == "object" else os.fspath(source(BAD))
-    with pytest.raises(CorpusError, match="row 1: the text is null; expected a string; or pass on_error='skip'") as e:
+    with pytest.raises(
+        CorpusError, match="row 1: the text is null; expected a string; or pass on_error='skip'"
+    ) as e:
         read(source(BAD))
     assert e.value.path == name
     with pytest.raises(CorpusError, match="row 1: the text is not UTF-8 at its byte 1"):
@@ -373,6 +375,12 @@ def test_a_file_that_changes_while_it_is_read(tmp_path):
     next(documents)
     with path.open("ab") as file:
         file.write(b"more")
+    with pytest.raises(CorpusError, match="the file changed while it was read"):
+        list(documents)
+    path = write(tmp_path / "b", pa.table({"text": [os.urandom(9000).hex()] * 3000}), rows=1000)
+    documents = open_corpus(path).documents()
+    next(documents)
+    path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(CorpusError, match="the file changed while it was read"):
         list(documents)
 
