@@ -27,6 +27,7 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"^vocab_size is\b", "--vocab-size is"),
     (r"^memory is\b", "--memory is"),
     (r"\bas memory= \(--memory\)", "as --memory"),
+    (r"\bas field= \(--field\)", "as --field"),
     (r"\bon_error='(\w+)' \(--on-error \w+\)", r"--on-error \1"),
     (r"\beot_token= \(--eot-token\)", "--eot-token"),
     (r"\beot='none' \(--eot none\)", "--eot none"),
