@@ -211,11 +211,13 @@ def test_the_tokens_file_is_renamed_and_its_ids_stay(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", RAW)
-@pytest.mark.parametrize("change", ["missing", "extra", "truncated"])
+@pytest.mark.parametrize("change", ["missing", "extra", "truncated", "without the last"])
 def test_lengths_that_do_not_fit_the_tokens_are_refused(name, change, tmp_path):
     shard = make_shard(tmp_path, DOCUMENTS, header_bytes=FORMATS[name].header_bytes)
     if change == "truncated":
         shard.lengths.write_bytes(shard.lengths.read_bytes()[:-12])
+    elif change == "without the last":  # it is empty: the tokens are the same
+        shard.lengths.write_bytes(shard.lengths.read_bytes()[:-8])
     else:
         step = -1 if change == "missing" else 1
         shard = dataclasses.replace(shard, num_tokens=shard.num_tokens + step)
@@ -615,7 +617,8 @@ def test_changed_bytes_of_an_index_are_found_or_harmless(data, tmp_path_factory)
     ("position", "kind", "value"),
     [
         (34, "i", 2),  # the length of a sequence
-        (34 + 4 * 3 + 8, "q", 8),  # its offset
+        (34 + 4 * 3 + 8, "q", 10),  # its offset
+        (34 + 4 * 3 + 8, "q", 2**62),
         (34 + 4 * 3 + 8, "q", 7),  # an offset within an id
         (34 + 12 * 3 + 8, "q", 3),  # the first sequence of a document
         (34 + 12 * 3 + 8, "q", -1),
@@ -632,6 +635,26 @@ def test_a_wrong_index_of_megatron_is_named(position, kind, value, tmp_path):
     with pytest.raises(FormatError, match="expected") as error:
         _ = found.lengths
     assert error.value.path == str(index)
+    if kind == "q":  # Megatron-LM reads lengths by sequence; we read from offset to offset
+        with pytest.raises(FormatError, match="is from sequence"):
+            for number in range(entry.documents):
+                found[number]
+
+
+def test_megatron_with_sequences_that_go_back_is_refused(tmp_path):
+    """A negative length fits an offset that decreases, but nothing else."""
+    format = FORMATS["megatron"]
+    entry, manifest = write_shard(format, tmp_path, [[1, 2], [3], [4, 5]], dtype="uint16")
+    index = files_of(tmp_path, entry)[1]
+    changed = bytearray(index.read_bytes())
+    struct.pack_into("<3i", changed, 34, 4, -1, 2)
+    struct.pack_into("<3q", changed, 34 + 12, 0, 8, 6)
+    index.write_bytes(changed)
+    found = format.open(tmp_path, entry, manifest)
+    with pytest.raises(FormatError, match="sequence 1 has -1 ids but -2 bytes"):
+        _ = found.lengths
+    with pytest.raises(FormatError, match="document 1 is from sequence 1 to 2"):
+        found[1]
 
 
 def test_megatron_with_ids_of_no_document_is_refused(tmp_path):
