@@ -16,5 +16,6 @@ from byteweld.dataset.formats.olmo import OLMO
 FORMATS: dict[str, Format] = {
     format.name: format for format in (FLAT, LLMC, MEGATRON, OLMO, DATATROVE, NPY)
 }
+DATASET_FORMATS = FORMATS  # the public name
 
-__all__ = ["FORMATS", "Format"]
+__all__ = ["DATASET_FORMATS", "FORMATS", "Format"]
