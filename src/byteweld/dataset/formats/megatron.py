@@ -211,4 +211,5 @@ MEGATRON: Final = Format(
     file_names=_file_names,
     write=_write,
     open=_open,
+    marks_empty=False,
 )
