@@ -1,4 +1,4 @@
-"""`byteweld megatron`: the flags of Megatron-LM's tools/preprocess_data.py, the speed of tokenize."""
+"""`byteweld megatron`: `tokenize` with the options of Megatron-LM's tools/preprocess_data.py."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from byteweld.errors import UnsupportedError
 from byteweld.sources import Sources
 
 EXAMPLES = """
-byteweld megatron --input corpus.jsonl --output-prefix data/books --workers 8 --append-eod \\
-    --tokenizer-type GPT2BPETokenizer --vocab-file gpt2-vocab.json --merge-file gpt2-merges.txt
-byteweld megatron --input 'shards/*.jsonl.zst' --output-prefix data/web --append-eod \\
-    --tokenizer-type HuggingFaceTokenizer --tokenizer-model Qwen3/ --json-keys text title
+byteweld megatron --input a.jsonl --output-prefix data/a --append-eod --tokenizer-model Qwen3/
+byteweld megatron --input a.jsonl --output-prefix a --vocab-file v.json --merge-file m.txt
+byteweld megatron --input a.jsonl --output-prefix a --json-keys text title --tokenizer-model gpt2
 """
 
 _TYPES = ("HuggingFaceTokenizer", "GPT2BPETokenizer")
@@ -57,8 +56,10 @@ def prepare(arguments: list[str]) -> list[str]:
     return prepared
 
 
-def _no_effect(*names: str, help: str = "", value: str = "VALUE") -> Option:
-    return Option(*names, metavar=value, help=help, group=_MEGATRON, is_hidden=not help)
+def _no_effect(name: str, *, value: str = "", help: str = "") -> Option:
+    is_hidden = not help
+    help = help or "Has no effect here."
+    return Option(name, metavar=value, help=help, group=_MEGATRON, is_hidden=is_hidden)
 
 
 Text = str | None
@@ -326,7 +327,7 @@ def _load_gpt2(vocab_file: Path, merge_file: Path) -> byteweld.Tokenizer:
             # Line numbers are part of the path.
             found = error.path or ""
             for name, file in names.items():
-                found = found.replace(os.path.join(folder, name), str(file))
+                found = found.replace(str(Path(folder) / name), str(file))
             raise byteweld.FormatError(error.message, path=found, offset=error.offset) from None
 
 
