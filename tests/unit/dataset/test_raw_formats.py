@@ -641,6 +641,17 @@ def test_a_wrong_index_of_megatron_is_named(position, kind, value, tmp_path):
                 found[number]
 
 
+def test_megatron_does_not_count_sequences_from_the_end(tmp_path):
+    format = FORMATS["megatron"]
+    entry, manifest = write_shard(format, tmp_path, [[1, 2], [3], [4, 5]], dtype="uint16")
+    index = files_of(tmp_path, entry)[1]
+    changed = bytearray(index.read_bytes())
+    struct.pack_into("<q", changed, 34 + 12 * 3 + 8, -1)
+    index.write_bytes(changed)
+    with pytest.raises(FormatError, match="document 0 is from sequence 0 to -1"):
+        format.open(tmp_path, entry, manifest)[0]
+
+
 def test_megatron_with_sequences_that_go_back_is_refused(tmp_path):
     """A negative length fits an offset that decreases, but nothing else."""
     format = FORMATS["megatron"]
