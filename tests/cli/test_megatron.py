@@ -59,7 +59,7 @@ def changed(tok, **traits):
     """The tokenizer with other traits."""
     vocab = tok.vocab
     traits = {**vocab.traits(), **traits}
-    return byteweld.Tokenizer(byteweld.Vocabulary(vocab.tokens, vocab.merges, **traits))
+    return byteweld.Tokenizer(byteweld.Vocabulary(vocab.tokens, vocab.merge_ids, **traits))
 
 
 BASE = ("megatron", "--input", "c.jsonl", "--output-prefix", "data/books")
@@ -97,7 +97,7 @@ def test_several_datasets_in_one_folder(run, tok, corpus):
 
 def test_gpt2_files_of_any_name(run, tok, corpus, tmp_path):
     gpt2 = changed(tok, pattern=byteweld.PATTERNS["gpt2"])
-    gpt2.save("pair", format="vocab_merges")
+    gpt2.save("pair", format="gpt2")
     Path("pair/vocab.json").rename("v.json")
     Path("pair/merges.txt").rename("m.txt")
     result = run(*BASE, "--tokenizer-type", "GPT2BPETokenizer", "--vocab-file", "v.json",

@@ -253,6 +253,10 @@ def run(
     for name, value in (("--input", input), ("--output-prefix", output_prefix)):
         if not value:
             raise _errors.UsageError(f"megatron: missing option {name}")
+    if input == "-":
+        raise _errors.UsageError(
+            "--input is standard input, which is plain text; it must be a file, folder or glob"
+        )
     prefix = Path(output_prefix)
     if output_prefix.endswith("/") or prefix.name in ("", "."):
         raise _errors.UsageError(
@@ -357,9 +361,7 @@ def _starts_with_bos(tok: byteweld.Tokenizer, given: Tokenizer) -> bool:
 
 def _check_records(sources: Sources) -> None:
     """Raise if a file would be read as plain text: its whole JSON would be the document."""
-    if sources.corpus is None or sources.documents is not None:
-        raise _errors.UsageError("--input is standard input; it must be a file, folder or glob")
-    for file in sources.corpus.files:
+    for file in sources.corpus.files if sources.corpus is not None else ():
         if extension_of(file_name(file)) not in (*RECORD_EXTENSIONS, *TABLE_EXTENSIONS):
             raise UnsupportedError(
                 f"{file} would be read as plain text because of its name; files of JSON lines end "
