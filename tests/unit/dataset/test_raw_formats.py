@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import byteweld
 from byteweld.dataset._shard import ShardName
 from byteweld.dataset.formats import FORMATS, megatron
 from byteweld.errors import FormatError, UnsupportedError
@@ -680,6 +681,42 @@ def test_opening_does_not_copy_ids(tmp_path):
     found = opened("flat", tmp_path, DOCUMENTS)
     assert not found[0].flags.owndata
     assert not found[0].flags.writeable
+
+
+# ---------------------------------------------------------------------------- whole datasets
+
+TEXTS = ["low lower", "", "lowest of all", "n", "newer and newest", "", "w" * 50]
+
+
+@pytest.fixture(scope="module")
+def tok():
+    return byteweld.train(documents=TEXTS * 3, vocab_size=262, special_tokens=["<|endoftext|>"])
+
+
+@pytest.mark.parametrize("shard_tokens", [None, 7, 1000])
+@pytest.mark.parametrize("name", RAW)
+def test_a_corpus_is_found_again_in_the_files(name, shard_tokens, tok, tmp_path):
+    """Shards of 7 tokens cut documents in llmc, and end after one in the others."""
+    manifest = byteweld.tokenize(
+        documents=TEXTS, tokenizer=tok, out=tmp_path, format=name, shard_tokens=shard_tokens
+    )
+    found: list[list[int]] = []
+    continues = False
+    for shard in manifest.shards:
+        documents = READERS[name](files_of(tmp_path, shard), manifest.dtype)
+        if continues:
+            found[-1] += documents.pop(0)
+        found += documents
+        continues = shard.continues
+        if shard_tokens and name == "llmc" and shard is not manifest.shards[-1]:
+            assert shard.tokens == shard_tokens
+    assert not continues
+    eot = [tok.eot_token]
+    expected = {
+        "llmc": [[*eot, *tok.encode(text)] for text in TEXTS],
+        "megatron": [[*tok.encode(text), *eot] if text else [] for text in TEXTS],
+    }
+    assert found == expected.get(name, [[*tok.encode(text), *eot] for text in TEXTS])
 
 
 # ---------------------------------------------------------------------------- frozen files
