@@ -27,9 +27,12 @@ from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import AddedToken, Replace, Split, Vocabulary
 
 if _typing.TYPE_CHECKING:
-    from byteweld.api import compare, count, evaluate, train
+    from byteweld.api import compare, count, evaluate, tokenize, train
     from byteweld.comparison.corpora import Comparison
     from byteweld.counts import Counts
+    from byteweld.dataset.formats import DATASET_FORMATS
+    from byteweld.dataset.reading import Dataset, open_dataset
+    from byteweld.dataset.verification import Verification, verify
     from byteweld.encodings import (
         encoding_for_model,
         encoding_name_for_model,
@@ -42,6 +45,7 @@ if _typing.TYPE_CHECKING:
     from byteweld.training import Training, TrainingEvent
 
 __all__ = [
+    "DATASET_FORMATS",
     "FORMATS",
     "PATTERNS",
     "RECIPES",
@@ -51,6 +55,7 @@ __all__ = [
     "Comparison",
     "CorpusError",
     "Counts",
+    "Dataset",
     "DecodeStream",
     "EncodeStream",
     "Evaluation",
@@ -67,6 +72,7 @@ __all__ = [
     "TrainingEvent",
     "UnknownIdError",
     "UnsupportedError",
+    "Verification",
     "Vocabulary",
     "VocabularyError",
     "compare",
@@ -80,15 +86,21 @@ __all__ = [
     "list_encoding_names",
     "load",
     "merge_tree",
+    "open_dataset",
     "recognize",
+    "tokenize",
     "train",
+    "verify",
 ]
 
 # Module -> the names imported from it on first use.
 _LAZY = {
-    "api": ("compare", "count", "evaluate", "train"),
+    "api": ("compare", "count", "evaluate", "tokenize", "train"),
     "comparison.corpora": ("Comparison",),
     "counts": ("Counts",),
+    "dataset.formats": ("DATASET_FORMATS",),
+    "dataset.reading": ("Dataset", "open_dataset"),
+    "dataset.verification": ("Verification", "verify"),
     "encodings": (
         *("encoding_for_model", "encoding_name_for_model", "get_encoding", "list_encoding_names"),
     ),

@@ -60,11 +60,11 @@ class Shard:
 
     def ids(self) -> NDArray[Any]:
         """Return all ids, mapped from the file."""
-        return _mapped(self.tokens, self.dtype, self.num_tokens, self.header_bytes)
+        return mapped(self.tokens, self.dtype, self.num_tokens, self.header_bytes)
 
     def document_lengths(self) -> NDArray[np.int64]:
         """Return the number of ids of each document, mapped from the file."""
-        return _mapped(self.lengths, "int64", self.num_documents, 0)
+        return mapped(self.lengths, "int64", self.num_documents, 0)
 
     def length_batches(self) -> Iterator[NDArray[np.int64]]:
         """Yield the number of ids of each document, some documents at a time.
@@ -109,11 +109,12 @@ class Shard:
             tokens = int(ends[count - 1])
             # Mapped by itself, so that what is done does not stay in memory.
             offset = self.header_bytes + size * token
-            yield _mapped(self.tokens, self.dtype, tokens, offset), some[:count]
+            yield mapped(self.tokens, self.dtype, tokens, offset), some[:count]
             document, token = document + count, token + tokens
 
 
-def _mapped(path: Path, dtype: str, count: int, offset: int) -> NDArray[Any]:
+def mapped(path: Path, dtype: str, count: int, offset: int) -> NDArray[Any]:
+    """Map `count` little-endian values of a file, from an offset on."""
     import numpy as np
 
     kind = np.dtype(dtype).newbyteorder("<")

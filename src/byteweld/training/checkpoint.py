@@ -93,12 +93,12 @@ class Checkpoint:
         recipe: Recipe,
         vocab_size: int,
         start: Vocabulary | None = None,
-        files: Iterable[str | os.PathLike[str]] = (),
+        files: Iterable[str | os.PathLike[str] | list[object]] = (),
         **facts: object,
     ) -> Checkpoint:
         """Open or start the checkpoint of a training run; the arguments are its facts.
 
-        Files are identified by path, size and modification time.
+        Files are identified by path, size and modification time; a list identifies itself.
         """
         return cls(
             path,
@@ -259,9 +259,12 @@ def _remove_torn_counts(folder: Path) -> None:
 # ---------------------------------------------------------------------------- facts
 
 
-def _describe(files: Iterable[str | os.PathLike[str]]) -> object:
+def _describe(files: Iterable[str | os.PathLike[str] | list[object]]) -> object:
     known: list[list[object]] = []
     for file in files:
+        if isinstance(file, list):
+            known.append(file)
+            continue
         status = Path(file).stat()
         # A file name can be any bytes, but a JSON string cannot.
         name = os.fsencode(Path(file).absolute()).decode("utf-8", "backslashreplace")

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from byteweld.dataset._shard import ShardName
 from byteweld.dataset.formats import FORMATS, megatron
 from byteweld.errors import FormatError, UnsupportedError
+from tests.helpers import frameworks
+from tests.helpers.frameworks import large
 from tests.helpers.shards import TRAIN, make_shard, write_shard
 from tests.helpers.strategies import examples
 
@@ -407,7 +409,7 @@ def test_dtypes_follow_the_size_of_the_vocabulary(name, sizes):
 
 
 def test_tokens_for_people():
-    """As humanize.metric(n, unit="T") of humanize 4.17 wrote them for datatrove 0.10.1."""
+    """As datatrove writes them, by humanize.metric; tests/frameworks compares the two."""
     from byteweld.dataset.formats.datatrove import _for_people
 
     expected = {
@@ -416,7 +418,8 @@ def test_tokens_for_people():
         45: "45.0 T",
         999: "999 T",
         1000: "1.00 kT",
-        999_999: "1000 kT",
+        9_995: "9.99 kT",
+        999_999: "1.00 MT",
         1_000_000: "1.00 MT",
         12_345_678_901: "12.3 GT",
         10**15: "1.00 PT",
@@ -494,7 +497,7 @@ def test_sizes_that_do_not_fit_are_named(dataset):
         if file.name.endswith(".csv.gz"):  # only for OLMo-core; `verify` checks its hash
             continue
         data = file.read_bytes()
-        for changed in (data[:-1], data + b"\0", b"", data[:10]):
+        for changed in (data[:-1], data + b"\0", b"", data[:5]):
             file.write_bytes(changed)
             with pytest.raises(FormatError, match="expected") as error:
                 format.open(folder, entry, manifest)
@@ -643,3 +646,30 @@ def test_opening_does_not_copy_ids(tmp_path):
     found = opened("flat", tmp_path, DOCUMENTS)
     assert not found[0].flags.owndata
     assert not found[0].flags.writeable
+
+
+# ---------------------------------------------------------------------------- frozen files
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int32"])
+def test_megatron_writes_the_same_files(dtype, tmp_path):
+    documents = frameworks.DOCUMENTS if dtype == "uint16" else large(frameworks.DOCUMENTS)
+    entry, _ = write_shard(FORMATS["megatron"], tmp_path, documents, dtype=dtype)
+    for file, suffix in zip(files_of(tmp_path, entry), ("bin", "idx"), strict=True):
+        frozen = frameworks.FOLDER / f"megatron-{dtype}.{suffix}"
+        assert file.read_bytes() == frozen.read_bytes()
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32"])
+def test_datatrove_writes_the_same_files(dtype, tmp_path):
+    documents = frameworks.DOCUMENTS if dtype == "uint16" else large(frameworks.DOCUMENTS)
+    write_shard(FORMATS["datatrove"], tmp_path, documents, dtype=dtype)
+    for suffix in ("", ".index", ".metadata"):
+        frozen = frameworks.FOLDER / f"datatrove-{dtype}.ds{suffix}"
+        assert (tmp_path / f"00000_unshuffled.ds{suffix}").read_bytes() == frozen.read_bytes()
+
+
+def test_olmo_writes_the_same_rows(tmp_path):
+    entry, _ = write_shard(FORMATS["olmo"], tmp_path, frameworks.DOCUMENTS, dtype="uint16")
+    rows = gzip.decompress(files_of(tmp_path, entry)[1].read_bytes())
+    assert rows == (frameworks.FOLDER / "olmo.csv").read_bytes()

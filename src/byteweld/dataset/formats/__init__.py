@@ -21,5 +21,6 @@ from byteweld.dataset.formats.parquet import PARQUET
 _RAW = (FLAT, LLMC, MEGATRON, OLMO, DATATROVE, NPY)
 _ROWS = (PARQUET, ARROW, HF, MDS, LITDATA)
 FORMATS: dict[str, Format] = {format.name: format for format in (*_RAW, *_ROWS)}
+DATASET_FORMATS = FORMATS  # the public name
 
-__all__ = ["FORMATS", "Format"]
+__all__ = ["DATASET_FORMATS", "FORMATS", "Format"]

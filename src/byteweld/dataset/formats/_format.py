@@ -18,7 +18,11 @@ Eot = Literal["append", "prepend", "none"]
 
 
 class Documents(Protocol):
-    """The documents (or packed rows) of one shard, opened for reading."""
+    """The documents (or packed rows) of one shard, opened for reading.
+
+    They may also have `ids`, an array of all ids one after another, and `ends`, an array of the end
+    of each document in it, where the format has these in a file.
+    """
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -49,6 +53,7 @@ class Format:
         splits_documents: shards have exactly `shard_tokens` tokens; documents continue in the next.
         has_rows: whether documents or packed rows can be told apart by the format's own readers,
             so that packing means something.
+        marks_empty: whether a document without text gets its end-of-text and bos tokens.
         finish: finish(folder, manifest, scratch) writes the files that describe all shards of the
             dataset in `folder`, such as index.json, into a scratch folder, and returns their names
             relative to it.
@@ -68,5 +73,6 @@ class Format:
     shard_tokens: int | None = None
     splits_documents: bool = False
     has_rows: bool = True
+    marks_empty: bool = True
     finish: Callable[[Path, Manifest, Path], Sequence[str]] | None = None
     requires: Sequence[tuple[str, str]] = ()

@@ -66,10 +66,13 @@ def _for_people(tokens: int) -> str:
     >>> _for_people(7), _for_people(1_234), _for_people(56_789_000)
     ('7.00 T', '1.23 kT', '56.8 MT')
     """
-    digits = len(str(tokens)) - 1
-    thousands = digits // 3
-    prefix = _PREFIXES[thousands - 1] if thousands else ""
-    return f"{tokens / 10 ** (3 * thousands):.{2 - digits % 3}f} {prefix}T"
+    exponent = len(str(tokens)) - 1
+    value = tokens / 1000 ** (exponent // 3)
+    if round(value, 2 - exponent % 3) >= 10 ** (exponent % 3 + 1):  # 999,999 is 1.00 million
+        exponent += 1
+        value = tokens / 1000 ** (exponent // 3)
+    prefix = _PREFIXES[exponent // 3 - 1] if exponent >= 3 else ""
+    return f"{value:.{2 - exponent % 3}f} {prefix}T"
 
 
 DATATROVE: Final = Format(

@@ -41,16 +41,18 @@ def _write(shard: Shard, folder: Path) -> None:
 
 def _write_rows(shard: Shard, path: Path) -> None:
     """Write `start,end` for each document that is not empty: OLMo-core rejects those at the end."""
+    import numpy as np
+
     start = 0
-    # Without name and time, the same documents give the same bytes.
-    with path.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
+    # Without name and time, the same documents give the same bytes. Level 1 is several times as
+    # fast as level 6, and the file is small next to the ids.
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as file:
         for ends in end_batches(shard):
-            rows = []
-            for end in ends.tolist():
-                if end > start:
-                    rows.append(f"{start},{end}\n")
-                start = end
-            file.write("".join(rows).encode())
+            starts = np.concatenate(([start], ends[:-1]))
+            start = int(ends[-1])
+            full = ends > starts
+            rows = zip(starts[full].tolist(), ends[full].tolist(), strict=True)
+            file.write("".join(map("%d,%d\n".__mod__, rows)).encode())
 
 
 def _open(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
