@@ -69,6 +69,7 @@ def run(
     tokenizer: TokenizerPath = None,
     source: SourcePaths = None,
     sample: SampleSize = DEFAULT_SAMPLE,
+    ext: options.Ext = None,
     json: options.Json = False,
     loading: options.Loading = options.Loading(),
 ) -> int:
@@ -78,11 +79,15 @@ def run(
     the corpus. All problems are listed, up to a limit, with the file and, where it can be told, the
     shard and the document. The exit code is 1 if there are any.
     """
+    if ext is not None and source is None:
+        raise _errors.UsageError("--ext needs --source, whose folders it applies to")
     if tokenizer is None and loading != options.Loading():
         raise _errors.UsageError("the options of a tokenizer need --tokenizer")
     tok = None if tokenizer is None else loading.load(tokenizer)
     with _output.progress("verifying", _total_bytes(dataset), "bytes") as advance:
-        found = byteweld.verify(dataset, source, tokenizer=tok, sample=sample, progress=advance)
+        found = byteweld.verify(
+            dataset, source, tokenizer=tok, sample=sample, ext=ext, progress=advance
+        )
     with _output.until_closed():
         if json:
             _output.report(found.to_dict())

@@ -109,7 +109,7 @@ class Shard:
             tokens = int(ends[count - 1])
             # Mapped by itself, so that what is done does not stay in memory.
             offset = self.header_bytes + size * token
-            yield _mapped(self.tokens, self.dtype, tokens, offset), some[:count]
+            yield mapped(self.tokens, self.dtype, tokens, offset), some[:count]
             document, token = document + count, token + tokens
 
 
