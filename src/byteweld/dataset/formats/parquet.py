@@ -82,21 +82,16 @@ class _ParquetDocuments:
         with reading(path), arrow().parquet.ParquetFile(path) as file:
             check_schema(file.schema_arrow, dtype, path)
             self._metadata = file.metadata
-        groups = [self._metadata.row_group(n) for n in range(self._metadata.num_row_groups)]
-        rows = [group.num_rows for group in groups]
-        values = [group.column(0).num_values for group in groups]
-        # An empty document counts as a value.
-        if (
-            sum(rows) != entry.documents
-            or min([*rows, *values], default=0) < 0
-            or not entry.tokens <= sum(values) <= entry.tokens + entry.documents
-        ):
+            # Not `column()` of a row group: pyarrow aborts if that is damaged.
+            groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
+            rows = [group.num_rows for group in groups]
+        if sum(rows) != entry.documents or min(rows, default=0) < 0:
             raise FormatError(
-                f"the file has {sum(rows)} documents and {sum(values)} values; expected "
-                f"{entry.documents} and {entry.tokens} tokens, as the manifest says",
+                f"the file has {sum(rows)} documents; expected {entry.documents}, as the manifest "
+                "says",
                 path=path,
             )
-        self._documents = entry.documents
+        self._documents, self._tokens = entry.documents, entry.tokens
         self._ends = np.cumsum(rows, dtype=np.int64)
         self._last: tuple[int, NDArray[np.int32], NDArray[Any]] | None = None
 
@@ -109,7 +104,14 @@ class _ParquetDocuments:
             offsets, ids = self._read(group)
             check_offsets(offsets, ids, self._path)
             parts.append(np.diff(offsets).astype(np.int64))
-        return np.concatenate(parts)
+        lengths = np.concatenate(parts)
+        if int(lengths.sum()) != self._tokens:
+            raise FormatError(
+                f"the file has {int(lengths.sum())} tokens; expected {self._tokens}, as the "
+                "manifest says",
+                path=self._path,
+            )
+        return lengths
 
     def __getitem__(self, number: int) -> NDArray[Any]:
         import numpy as np
