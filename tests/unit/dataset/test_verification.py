@@ -16,7 +16,7 @@ import pytest
 import byteweld
 from byteweld.corpus import Reading, open_corpus
 from byteweld.dataset import _id_checks, _problems
-from byteweld.dataset._manifest import FileEntry, SourceEntry, load_manifest
+from byteweld.dataset._manifest import FileEntry, SkipEntry, SourceEntry, load_manifest
 from byteweld.dataset._order import is_validation
 from byteweld.dataset.formats import FORMATS
 from tests.helpers.byte_datasets import BYTES, EOT, make_dataset, with_eot
@@ -107,6 +107,7 @@ def test_a_changed_id_is_named_by_shard_and_document(made):
             "the same is true of 1 more document",
         ),
         ([[1, EOT], []], "document 1: is empty; expected the id 257 at its end"),
+        ([[1, EOT], [258, EOT]], "document 1: has the id 258; expected 0 to 257"),
         ([[1, EOT, 300, 400], [5, EOT, 999, EOT], [EOT]], "document 0: has the id 300; expected"),
     ],
 )
@@ -221,6 +222,14 @@ def test_a_file_that_is_a_folder_or_a_pipe(made):
     ("changes", "expected"),
     [
         ({"documents": 6}, ["manifest.json: documents is 6, but the splits have 7"]),
+        (
+            {"sources": (SourceEntry(name="a", size=1, xxh3_128=None, documents=8),)},
+            ["manifest.json: documents is 7, but the sources have 8"],
+        ),
+        (
+            {"skipped": (SkipEntry(source="a", reason="null"),)},
+            ["manifest.json: skipped_documents is 0, but 1 are listed"],
+        ),
         ({"tokens": 1}, ["manifest.json: tokens is 1, but the splits have 43"]),
         (
             {"splits": {"train": {"documents": 4, "tokens": 31}}},

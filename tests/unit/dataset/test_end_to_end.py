@@ -1,0 +1,85 @@
+"""From a corpus to a trained model: tokenizer, dataset, batches, steps. And the pages' examples."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import byteweld
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
+    """A folder with a corpus, a tokenizer trained on it, and a dataset as nanoGPT reads it."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "corpus").mkdir()
+    for name in ("prose.txt", "code.txt"):
+        (folder / "corpus" / name).write_bytes((data / name).read_bytes())
+    tok = byteweld.train(
+        folder / "corpus", vocab_size=320, special_tokens=["<|endoftext|>"], lines=True
+    )
+    tok.save(folder / "tokenizer.json")
+    byteweld.tokenize(
+        folder / "corpus", tok, out=folder / "data", lines=True, validation=0.1, seed=3
+    )
+    return folder
+
+
+def examples() -> list[str]:
+    """The Python examples of the page about datasets, in order."""
+    found = []
+    for page in sorted((ROOT / "docs").glob("datasets*.md")):
+        found += re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    return [code for code in found if "open_dataset" in code]
+
+
+def test_the_dataset_is_the_corpus(made):
+    tok = byteweld.load(made / "tokenizer.json")
+    checked = byteweld.verify(made / "data", made / "corpus", tokenizer=tok, sample="all")
+    assert checked.problems == () and checked.notes == ()
+    assert checked.compared == checked.encoded == checked.documents > 100
+    lines = [
+        line
+        for file in sorted((made / "corpus").iterdir())
+        for line in file.read_bytes().splitlines(keepends=True)
+    ]
+    splits: Any = ("train", "validation")
+    texts = [
+        ds.text(number)
+        for ds in (byteweld.open_dataset(made / "data", tok, split=split) for split in splits)
+        for number in range(len(ds))
+    ]
+    assert sorted(texts) == sorted(line.decode() + "<|endoftext|>" for line in lines)
+
+
+def test_windows_are_those_of_the_file(made):
+    ds = byteweld.open_dataset(made / "data")
+    data = np.memmap(made / "data" / "train.bin", dtype=np.uint16, mode="r")
+    assert ds.num_tokens == len(data)
+    for start in np.random.default_rng(1).integers(len(data) - 65, size=50):
+        assert (ds.tokens(start, start + 65) == data[start : start + 65]).all()
+
+
+def test_the_examples_of_the_page_run_and_the_model_learns(made, monkeypatch, capsys):
+    """Those with torch are compiled at least."""
+    monkeypatch.chdir(made)
+    names: dict[str, Any] = {"__name__": "example"}
+    assert len(examples()) == 3
+    for code in examples():
+        compiled = compile(code, "docs", "exec")
+        if "import torch" not in code or importlib.util.find_spec("torch"):
+            exec(compiled, names)
+    losses = names["losses"]
+    assert losses[0] == pytest.approx(math.log(names["n_vocab"]), abs=1e-6)
+    assert losses[-1] < losses[0] - 1
+    assert re.fullmatch(
+        r"loss 5\.\d\d -> [34]\.\d\d, validation [34]\.\d\d\n", capsys.readouterr().out
+    )
