@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import math
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,13 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a corpus, a tokenizer trained on it, and a dataset as nanoGPT reads it."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "corpus").mkdir()
-    for name in ("prose.txt", "code.txt"):
-        (folder / "corpus" / name).write_bytes((data / name).read_bytes())
+    for module in (argparse, textwrap):
+        source = Path(str(module.__file__))
+        (folder / "corpus" / f"{source.stem}.txt").write_bytes(source.read_bytes())
     tok = byteweld.train(
         folder / "corpus", vocab_size=320, special_tokens=["<|endoftext|>"], lines=True
     )
@@ -83,3 +86,48 @@ def test_the_examples_of_the_page_run_and_the_model_learns(made, monkeypatch, ca
     assert re.fullmatch(
         r"loss 5\.\d\d -> [34]\.\d\d, validation [34]\.\d\d\n", capsys.readouterr().out
     )
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "sharded": {"shard_tokens": 500},
+    "split": {"validation": 0.2, "seed": 5, "shard_tokens": 2000},
+    "shuffled": {"shuffle": True, "seed": 2, "validation": 0.1, "shard_tokens": 700},
+    "packed": {"pack": 64, "validation": 0.1, "shard_tokens": 1000},
+    "packed and shuffled": {"pack": 64, "shuffle": True},
+    "prepended": {"eot": "prepend", "special_text": "special"},
+    "none": {"eot": "none"},
+}
+
+
+CASES = [
+    (format, kind)
+    for format, found in byteweld.DATASET_FORMATS.items()
+    for kind, options in KINDS.items()
+    if found.has_rows or "pack" not in options
+]
+
+
+@pytest.mark.parametrize(("format", "kind"), CASES)
+def test_every_dataset_that_tokenize_makes_is_good(made, tmp_path, format, kind):
+    options = KINDS[kind]
+    tok = byteweld.load(made / "tokenizer.json")
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    text = (made / "corpus" / "textwrap.txt").read_text()
+    (corpus / "a.txt").write_text(f"{text[:9000]}\nwith <|endoftext|> inside\n")
+    (corpus / "b.jsonl").write_text('{"text": ""}\nbroken\n{"text": "é\\n"}\n{"text": null}\n')
+    reading: Any = {"lines": True, "on_error": "skip"}
+    out = tmp_path / "data"
+    manifest = byteweld.tokenize(corpus, tok, out=out, format=format, **reading, **options)
+    found = byteweld.verify(out, corpus, tokenizer=tok, sample="all")
+    assert found.problems == ()
+    assert found.sources == 2 and manifest.skipped_documents == 2
+    if kind == "packed and shuffled":
+        assert (found.encoded, found.compared) == (0, 0)
+    elif kind == "packed":  # documents whose ids did not fill a row were dropped
+        assert found.encoded == 0 and 200 < found.compared < manifest.documents
+    else:
+        assert found.encoded == found.compared == manifest.documents
+    (corpus / "a.txt").write_text(f"{text[:8999]}?\nwith <|endoftext|> inside\n")
+    assert not byteweld.verify(out, corpus, tokenizer=tok, sample="all").is_good
