@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import random
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -69,7 +69,10 @@ class TextCheck:
         tokenizer: Tokenizer | None,
         sample: int | Literal["all"],
         problems: Problems,
+        progress: Callable[[int], object],
     ) -> None:
+        self._progress = progress
+        self._done = 0  # bytes of ids and of the corpus, as `work_bytes` counts them
         self._manifest = manifest
         self._tokenizer = tokenizer
         self._sample = sample
@@ -108,6 +111,9 @@ class TextCheck:
             ids, ends = tok.encode_ragged(
                 [text for _, text in known if text is not None], **special
             )
+            if self._sample == "all":
+                self._done += sum(document.ids.nbytes for document in documents)
+                self._progress(self._done)
             for at, (document, _) in enumerate(known):
                 self._found.encoded += 1
                 again = ids[ends[at] : ends[at + 1]]
@@ -209,7 +215,10 @@ class TextCheck:
         for file, entry in zip(corpus.files, entries, strict=True):
             documents = dataclasses.replace(corpus, files=(file,)).documents(digest=True)
             for number, document in enumerate(documents):
+                self._progress(self._done + documents.bytes_read)
                 yield str(file), number, document
+            self._done += documents.bytes_read
+            self._progress(self._done)
             for _, size, digest, _ in documents.take_finished():
                 self._compare_file(str(file), entry, size, digest)
 
@@ -295,6 +304,19 @@ class TextCheck:
                     self._found.compared += 1
             if found != sums[split]:
                 self._problems.add(f"the documents of {split} are not those of the corpus")
+
+
+def work_bytes(
+    manifest: Manifest, corpus: Corpus | None, tokenizer: Tokenizer | None, sample: object
+) -> int:
+    """Return the bytes that `TextCheck` reports as progress: of ids, if all, and of the corpus."""
+    import numpy as np
+
+    done = 0 if corpus is None else corpus.total_bytes
+    is_packed = manifest.options.get("pack") is not None
+    if tokenizer is not None and sample == "all" and not is_packed and is_lossless(tokenizer):
+        done += manifest.tokens * np.dtype(manifest.dtype).itemsize
+    return done
 
 
 def is_lossless(tok: Tokenizer) -> bool:

@@ -79,7 +79,7 @@ def verify(
     tokenizer: Tokenizer | None = None,
     sample: Sample = DEFAULT_SAMPLE,
     ext: str | Sequence[str] | None = None,
-    progress: Callable[[int], object] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Verification:
     """Check a dataset; what is wrong with it is listed in the result, not raised.
 
@@ -95,7 +95,7 @@ def verify(
             again to the same ids.
         sample: how many documents to decode, chosen by a fixed seed; or "all".
         ext: the extensions of files in folders of `source`, if they were chosen.
-        progress: called with the number of bytes of the dataset that have been checked.
+        progress: called with the number of bytes checked so far, and in all.
     """
     _check_sample(sample)
     folder = dataset_folder(path)
@@ -112,13 +112,21 @@ def verify(
         except UnsupportedError as error:
             problems.add(str(error))
             tokenizer = None
+    file_bytes = sum(file.size for file in _files(manifest))
+    total = file_bytes + _text_checks.work_bytes(manifest, corpus, tokenizer, sample)
+
+    def report(done: int) -> None:
+        if progress is not None:
+            progress(min(done, total), total)
+
     _check_manifest(manifest, problems)
     _check_names(folder, manifest, problems)
-    checked = _check_files(folder, manifest, problems, progress or (lambda done: None))
+    checked = _check_files(folder, manifest, problems, report)
     text = _text_checks.Found()
     if manifest.is_complete and checked.is_readable:
-        check = _text_checks.TextCheck(folder, manifest, tokenizer, sample, problems)
-        text = check.run(corpus)
+        text = _text_checks.TextCheck(
+            folder, manifest, tokenizer, sample, problems, lambda done: report(file_bytes + done)
+        ).run(corpus)
     return _result(folder, problems, checked, text)
 
 

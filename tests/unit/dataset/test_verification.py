@@ -53,11 +53,12 @@ def sign(folder: Path, **changes: Any) -> None:
 
 
 def test_a_good_dataset_has_no_problems(made):
-    done: list[int] = []
-    result = byteweld.verify(made, tokenizer=BYTES, progress=done.append)
+    done: list[tuple[int, int]] = []
+    result = byteweld.verify(made, tokenizer=BYTES, progress=lambda *at: done.append(at))
     assert result.is_good and result.problems == () and result.notes == ()
     size = sum(file.stat().st_size for file in made.iterdir() if file.name != "manifest.json")
-    assert (result.files, result.bytes) == (6, size) and done == sorted(done) and done[-1] == size
+    assert (result.files, result.bytes) == (6, size)
+    assert done == sorted(done) and done[-1] == (size, size)
     assert (result.documents, result.encoded) == (7, 7)
     assert result.tokens == load_manifest(made).tokens
     assert byteweld.verify(made, tokenizer=BYTES, sample=3).encoded == 3
@@ -376,8 +377,16 @@ def _rows(documents: list[list[int]], pack: int | None) -> list[list[int]]:
 
 
 def test_a_dataset_agrees_with_its_corpus(corpus):
-    result = byteweld.verify(corpus.dataset, corpus.folder, tokenizer=BYTES, sample="all")
+    done: list[tuple[int, int]] = []
+    result = byteweld.verify(
+        corpus.dataset,
+        corpus.folder,
+        tokenizer=BYTES,
+        sample="all",
+        progress=lambda *at: done.append(at),
+    )
     assert result.problems == ()
+    assert done == sorted(done) and done[-1][0] == done[-1][1] > result.bytes
     assert (result.sources, result.compared) == (3, 40)
     result = byteweld.verify(corpus.dataset, corpus.folder)
     assert result.is_good and (result.sources, result.compared) == (3, 0)
