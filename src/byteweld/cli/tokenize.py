@@ -243,13 +243,13 @@ class _Bars:
 
 
 def _lines(manifest: Any, out: str, seconds: float | None) -> list[str]:
-    tokens = sum(split["tokens"] for split in manifest.splits.values())
+    tokens = manifest.tokens + manifest.dropped_tokens
     files = sum(len(shard.files) for shard in manifest.shards) + len(manifest.files)
     size = sum(file.size for shard in manifest.shards for file in shard.files)
-    rate = f", {manifest.text_bytes / manifest.tokens:.3f} bytes per token" if tokens else ""
+    rate = f", {manifest.text_bytes / tokens:.3f} bytes per token" if tokens else ""
     lines = [
         f"{_output.amount(manifest.documents, 'document')}, "
-        f"{_output.size(manifest.text_bytes)} of text → {_output.amount(manifest.tokens, 'token')}"
+        f"{_output.size(manifest.text_bytes)} of text → {_output.amount(tokens, 'token')}"
         f"{rate}"
     ]
     if len(manifest.splits) > 1 or manifest.options["pack"]:

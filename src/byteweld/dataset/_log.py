@@ -15,12 +15,14 @@ from byteweld._atomic import naming
 class Log:
     """Entries in a file of JSON lines."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, state: dict[str, int] | None = None) -> None:
+        """Start, or cut the list back to an earlier length."""
         self._path = path
-        self.entries = self._bytes = 0
+        self.entries = 0 if state is None else state["entries"]
+        self._bytes = 0 if state is None else state["bytes"]
         with naming(path):
-            self._file = path.open("a+b")
-        self.restore({"entries": 0, "bytes": 0})
+            self._file = path.open("ab")
+            self._file.truncate(self._bytes)
 
     def extend(self, entries: Iterable[Any]) -> None:
         """Append dataclasses."""
@@ -41,12 +43,6 @@ class Log:
     def state(self) -> dict[str, int]:
         """Return how long the list is."""
         return {"entries": self.entries, "bytes": self._bytes}
-
-    def restore(self, state: dict[str, int]) -> None:
-        """Cut the list back to an earlier length."""
-        self.entries, self._bytes = state["entries"], state["bytes"]
-        with naming(self._path):
-            self._file.truncate(self._bytes)
 
     def read(self) -> Iterator[dict[str, Any]]:
         """Yield all entries."""

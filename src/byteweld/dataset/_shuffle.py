@@ -31,12 +31,16 @@ _BATCH_TOKENS: Final = 1 << 20
 class _Bucket:
     """The documents of one bucket."""
 
-    def __init__(self, stem: Path, dtype: Any) -> None:
+    def __init__(self, stem: Path, dtype: Any, state: list[int]) -> None:
         self._paths = stem.with_suffix(".tokens"), stem.with_suffix(".lengths")
         self._dtype = dtype
-        self._files: list[Any] = []
-        self.tokens = self.documents = self._open_tokens = 0
-        self.restore([0, 0])
+        self.tokens, self.documents = state
+        self._open_tokens = 0
+        sizes = self.tokens * dtype.itemsize, self.documents * LENGTH_BYTES
+        self._files = [
+            open_at(path, size, _BUFFER_BYTES)
+            for path, size in zip(self._paths, sizes, strict=True)
+        ]
 
     def append(self, ids: NDArray[Any], ends: NDArray[np.int64]) -> None:
         """Append ids; `ends` are the offsets in them where documents end."""
@@ -59,16 +63,6 @@ class _Bucket:
 
     def state(self) -> list[int]:
         return [self.tokens, self.documents]
-
-    def restore(self, state: list[int]) -> None:
-        self.close()
-        self.tokens, self.documents = state
-        self._open_tokens = 0
-        sizes = self.tokens * self._dtype.itemsize, self.documents * LENGTH_BYTES
-        self._files = [
-            open_at(path, size, _BUFFER_BYTES)
-            for path, size in zip(self._paths, sizes, strict=True)
-        ]
 
     def sync(self) -> None:
         for path, file in zip(self._paths, self._files, strict=True):
@@ -109,8 +103,15 @@ class Buckets:
     """All buckets: those of the first split, then those of the second."""
 
     def __init__(
-        self, work: Path, dtype: str, num_splits: int, total_bytes: int | None, seed: int
+        self,
+        work: Path,
+        dtype: str,
+        num_splits: int,
+        total_bytes: int | None,
+        seed: int,
+        state: dict[str, Any] | None = None,
     ) -> None:
+        """Start, or go back to an earlier state."""
         import numpy as np
 
         self._seed = seed
@@ -118,11 +119,13 @@ class Buckets:
         if total_bytes is not None:
             self._count = min(max(1, -(-total_bytes // _BUCKET_BYTES)), _MAX_BUCKETS)
         kind = np.dtype(dtype).newbyteorder("<")
+        states = [[0, 0]] * (self._count * num_splits) if state is None else state["buckets"]
         self._buckets = [
-            _Bucket(work / f"bucket-{number:03d}", kind)
-            for number in range(self._count * num_splits)
+            _Bucket(work / f"bucket-{number:03d}", kind, saved)
+            for number, saved in enumerate(states)
         ]
-        self._next = [0, 0]  # the bucket to shuffle next, and the document in it
+        # The bucket to shuffle next, and the document in it.
+        self._next: list[int] = [0, 0] if state is None else list(state["next"])
 
     def __getitem__(self, target: int) -> _Bucket:
         return self._buckets[target]
@@ -149,12 +152,6 @@ class Buckets:
     def state(self) -> dict[str, Any]:
         """Return how long the buckets are, and which documents were shuffled."""
         return {"buckets": [bucket.state() for bucket in self._buckets], "next": self._next}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go back to an earlier state."""
-        for bucket, saved in zip(self._buckets, state["buckets"], strict=True):
-            bucket.restore(saved)
-        self._next = list(state["next"])
 
     def sync(self) -> None:
         """Put all buckets on disk."""

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 _BUFFER_BYTES: Final = 1 << 20
 _HASH_BYTES: Final = 1 << 22
+_STATE: Final = (
+    *("number", "tokens", "documents", "open_tokens"),
+    *("total_tokens", "total_documents", "dropped"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +52,9 @@ class SplitWriter:
         name: ShardName,
         published: list[ShardEntry],
         publish: Callable[[ShardEntry], None],
+        state: dict[str, int] | None = None,
     ) -> None:
+        """Start, or go back to an earlier state of a run that was interrupted."""
         import numpy as np
 
         self._place = place
@@ -56,9 +62,12 @@ class SplitWriter:
         self._dtype = np.dtype(place.dtype).newbyteorder("<")
         self._published = published  # of this split
         self._publish = publish
-        self._number = self._tokens = self._documents = 0
-        self._open_tokens = 0  # of a document, or packed row, that has not ended
-        self.total_tokens = self.total_documents = self.dropped = 0
+        state = dict.fromkeys(_STATE, 0) if state is None else state
+        self._number, self._tokens = state["number"], state["tokens"]
+        self._documents = state["documents"]
+        self._open_tokens = state["open_tokens"]  # of a document, or packed row, that has not ended
+        self.total_tokens, self.total_documents = state["total_tokens"], state["total_documents"]
+        self.dropped = state["dropped"]
         self._tokens_file: Any = None
         self._lengths_file: Any = None
         self._hash: Any = None
@@ -68,24 +77,11 @@ class SplitWriter:
 
     def state(self) -> dict[str, int]:
         """Return where the writer is; only between documents."""
-        return {
-            "number": self._number,
-            "tokens": self._tokens,
-            "documents": self._documents,
-            "open_tokens": self._open_tokens,
-            "total_tokens": self.total_tokens,
-            "total_documents": self.total_documents,
-            "dropped": self.dropped,
-        }
-
-    def restore(self, state: dict[str, int]) -> None:
-        """Go back to an earlier state of a run that was interrupted."""
-        self.close()
-        self._number, self._tokens = state["number"], state["tokens"]
-        self._documents, self._open_tokens = state["documents"], state["open_tokens"]
-        self.total_tokens, self.total_documents = state["total_tokens"], state["total_documents"]
-        self.dropped = state["dropped"]
-        self._open()
+        values = (
+            *(self._number, self._tokens, self._documents, self._open_tokens),
+            *(self.total_tokens, self.total_documents, self.dropped),
+        )
+        return dict(zip(_STATE, values, strict=True))
 
     def sync(self) -> None:
         """Put everything written so far on disk."""

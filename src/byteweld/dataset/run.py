@@ -47,6 +47,19 @@ if TYPE_CHECKING:
 
 _STATE: Final = "state.json"
 _CHECKPOINT_SECONDS: float = 10.0
+# The checkpoint of a run that has done nothing.
+_START: Final[dict[str, Any]] = {
+    "position": None,
+    "is_encoded": False,
+    "documents": 0,
+    "tokens": 0,
+    "text_bytes": 0,
+    "skipped": 0,
+    "special_text": {},
+    "writers": None,
+    "logs": {"sources": None, "skips": None},
+    "buckets": None,
+}
 
 
 class Progress(NamedTuple):
@@ -109,18 +122,25 @@ class _Run:
     def __init__(self, job: Job, progress: Callable[[Progress], object] | None) -> None:
         self._job = job
         self._progress = progress
-        is_resumed = job.same_as_before()
         options = job.plan.options
-        self.documents = self._tokens = self._text_bytes = self._skipped = 0
-        self._specials: Counter[str] = Counter()
-        self._position: tuple[int, ...] | None = None
-        self._is_encoded = False
+        state = _START
+        if job.same_as_before() and (job.work / _STATE).exists():
+            state = read_json(job.work / _STATE)
+        self._position: tuple[int, ...] | None = state["position"] and tuple(state["position"])
+        self._is_encoded: bool = state["is_encoded"]
+        self.documents: int = state["documents"]
+        self._tokens: int = state["tokens"]
+        self._text_bytes: int = state["text_bytes"]
+        self._skipped: int = state["skipped"]
+        self._specials: Counter[str] = Counter(state["special_text"])
         self._is_between = True  # two documents, so that a checkpoint is possible
         self._last_checkpoint = time.monotonic()
         self._manifest = job.manifest()
         if (job.folder / MANIFEST).exists():
             self._manifest = load_manifest(job.folder)
-        self._logs = {name: Log(job.work / f"{name}.jsonl") for name in ("sources", "skips")}
+        self._logs = {
+            name: Log(job.work / f"{name}.jsonl", saved) for name, saved in state["logs"].items()
+        }
         place = Place(
             folder=job.folder,
             work=job.work,
@@ -130,16 +150,22 @@ class _Run:
             pack=options.pack,
         )
         self._splits: list[Split] = ["train", "validation"] if options.validation else ["train"]
-        self._writers = [self._writer(place, split) for split in self._splits]
+        self._writers = [
+            self._writer(place, split, saved)
+            for split, saved in zip(self._splits, state["writers"] or (None, None), strict=False)
+        ]
         self._buckets: Buckets | None = None
         if options.shuffle:
             self._buckets = Buckets(
-                job.work, place.dtype, len(self._splits), job.total_bytes, options.seed
+                job.work,
+                place.dtype,
+                len(self._splits),
+                job.total_bytes,
+                options.seed,
+                state["buckets"],
             )
-        if is_resumed and (job.work / _STATE).exists():
-            self._restore(read_json(job.work / _STATE))
 
-    def _writer(self, place: Place, split: Split) -> SplitWriter:
+    def _writer(self, place: Place, split: Split, state: dict[str, int] | None) -> SplitWriter:
         options = self._job.plan.options
         name = ShardName(
             split=split,
@@ -149,7 +175,7 @@ class _Run:
             is_shuffled=options.shuffle,
         )
         published = [shard for shard in self._manifest.shards if shard.split == split]
-        return SplitWriter(place, name, published, self._publish)
+        return SplitWriter(place, name, published, self._publish, state)
 
     # ---------------------------------------------------------------- checkpoints
 
@@ -177,19 +203,6 @@ class _Run:
     def _checkpoint_in_time(self) -> None:
         if self._is_between and time.monotonic() - self._last_checkpoint >= _CHECKPOINT_SECONDS:
             self.checkpoint()
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._position = None if state["position"] is None else tuple(state["position"])
-        self._is_encoded = state["is_encoded"]
-        self.documents, self._tokens = state["documents"], state["tokens"]
-        self._text_bytes, self._skipped = state["text_bytes"], state["skipped"]
-        self._specials = Counter(state["special_text"])
-        for writer, saved in zip(self._writers, state["writers"], strict=True):
-            writer.restore(saved)
-        for name, log in self._logs.items():
-            log.restore(state["logs"][name])
-        if self._buckets is not None:
-            self._buckets.restore(state["buckets"])
 
     def close(self) -> None:
         """Close all files."""
@@ -327,7 +340,7 @@ class _Run:
             self._manifest,
             is_complete=True,
             documents=self.documents,
-            tokens=self._tokens,
+            tokens=sum(writer.total_tokens for writer in self._writers),
             text_bytes=self._text_bytes,
             splits=totals,
             special_text=dict(sorted(self._specials.items())),

@@ -325,7 +325,7 @@ def test_no_end_of_text_token(tmp_path):
         ({"pack": 0}, "pack is 0"),
         ({"pack": 8}, "one stream of ids"),
         ({"dtype": "float32"}, "dtype is 'float32'"),
-        ({"dtype": "uint8", "format": "olmo"}, "ids up to 319"),
+        ({"dtype": "uint8", "format": "olmo"}, "ids up to 289"),
         ({"prefix": "a/b"}, "prefix is 'a/b'"),
     ],
 )
@@ -441,7 +441,7 @@ def test_an_interrupted_run_goes_on(tok, large, tmp_path, monkeypatch, format, o
             break
         except Stop:
             interruptions += 1
-    assert interruptions > 2
+    assert interruptions > 1
     assert digests(out) == digests(tmp_path / "once")
 
 
