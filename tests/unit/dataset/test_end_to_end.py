@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import byteweld
+from byteweld.dataset import run
 
 ROOT = Path(__file__).parents[3]
 
@@ -86,6 +87,32 @@ def test_the_examples_of_the_page_run_and_the_model_learns(made, monkeypatch, ca
     assert re.fullmatch(
         r"loss 5\.\d\d -> [34]\.\d\d, validation [34]\.\d\d\n", capsys.readouterr().out
     )
+
+
+def test_an_interrupted_dataset_is_checked_as_far_as_it_goes(made, tmp_path, monkeypatch):
+    tok = byteweld.load(made / "tokenizer.json")
+    out = tmp_path / "data"
+    published = []
+
+    def publish(self: Any, entry: Any, real: Any = run._Run._publish) -> None:
+        real(self, entry)
+        published.append(entry)
+        if len(published) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run._Run, "_publish", publish)
+    with pytest.raises(KeyboardInterrupt):
+        byteweld.tokenize(made / "corpus", tok, out=out, lines=True, shard_tokens=500)
+    found = byteweld.verify(out, tokenizer=tok)
+    assert [problem.message for problem in found.problems] == [
+        "the dataset is not complete; run the same `byteweld tokenize` again to finish it"
+    ]
+    assert found.files == 6 and found.tokens == sum(entry.tokens for entry in published)
+    with pytest.raises(byteweld.FormatError, match="not complete"):
+        byteweld.open_dataset(out)
+    monkeypatch.undo()
+    byteweld.tokenize(made / "corpus", tok, out=out, lines=True, shard_tokens=500)
+    assert byteweld.verify(out, made / "corpus", tokenizer=tok, sample="all").is_good
 
 
 KINDS: dict[str, dict[str, Any]] = {
