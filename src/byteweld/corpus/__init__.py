@@ -192,9 +192,12 @@ class Corpus:
     def _names(self) -> Iterator[str]:
         return (file_name(file).lower() for file in self.files)
 
-    def documents(self) -> Iterator[bytes]:
-        """Iterate over the documents, reading the files as needed."""
-        return iter(Documents(self.engine_arguments()))
+    def documents(self, *, digest: bool = False) -> Documents:
+        """Iterate over the documents, reading the files as needed.
+
+        With `digest`, its `take_finished` gives the size and XXH3-128 of files read to their end.
+        """
+        return Documents({**self.engine_arguments(), "digest": digest})
 
     def by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield each file's name and its documents; a table's name is its type."""
