@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
 from byteweld.corpus import Corpus, open_corpus
 from byteweld.corpus import Reading as CorpusReading
+from byteweld.corpus._files import file_size
 
 TEXT = "--text"  # the file name shown for text given as an argument
 _SHOWN_EXTENSIONS = 5
@@ -38,13 +40,22 @@ class Documents:
         self.files = 0
 
     def __iter__(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        for name, documents in self._by_file():
+        for name, documents in itertools.islice(self._by_file(), self.files, None):
             self.files += 1
             self._current = documents
             yield name, self._counted(documents)
             self._bytes_read += getattr(documents, "bytes_read", 0)
             self._skipped = self.skipped
             self._current = None
+
+    def start_at(self, file: int, *, skipped: int, text_bytes: int) -> None:
+        """Begin at a file, from 0; those before it count as read, with this many documents skipped
+        and bytes of text.
+        """
+        self.files = file
+        self._skipped = skipped
+        self._text_bytes = text_bytes
+        self._bytes_read = sum(file_size(path) for path in self.paths[:file] if path is not None)
 
     @property
     def paths(self) -> list[Path | None]:
