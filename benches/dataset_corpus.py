@@ -1,12 +1,14 @@
 """The corpus of `dataset.py` and docs/proof.md: documents as JSON Lines, compressed, and Parquet.
 
     python benches/dataset_corpus.py FOLDER [--mixed FOLDER] [--shared FOLDER] [--mb N]
+        [--file-mb N]
 
-Writes FOLDER/mixed.jsonl, mixed.jsonl.zst (level 3) and mixed.parquet (zstd, 16 MB row groups):
-the documents of the mixed corpus (see README.md), then those of the shared corpora, which have chat
-and more languages, in documents of about 4 KB. `--mb` takes a slice: every document whose number
-is a multiple of a constant, so that it has the same mixture. The same inputs give the same
-mixed.jsonl, whose size and SHA-256 are printed.
+Writes FOLDER/jsonl/000.jsonl, jsonl.zst/000.jsonl.zst (level 3) and parquet/000.parquet (zstd, row
+groups of 16 MB): the documents of the mixed corpus (see README.md), then those of the shared
+corpora, which have chat and more languages, in documents of about 4 KB. `--file-mb` starts a new
+file after so much text. `--mb` takes a slice: every document whose number is a multiple of a
+constant, so that it has the same mixture. The same inputs give the same documents; corpus.json has
+their number, bytes and SHA-256, and those of each file.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,6 +34,7 @@ _SEPARATOR_TEXT = b"<|endoftext|>"
 _BLOCK_BYTES = 1 << 24
 _CUT_BYTES = 4096
 _ROW_GROUP_BYTES = 16 << 20
+FORMATS = ("jsonl", "jsonl.zst", "parquet")
 _FILES = ("english.txt.gz", "code/*.txt.gz", "chat/*.txt.gz", "multilingual/*.txt.gz")
 
 
@@ -60,36 +64,73 @@ def shared_documents(shared: Path) -> Iterator[bytes]:
                 start = end
 
 
-def write(folder: Path, documents: Iterator[bytes]) -> tuple[int, int]:
-    """Write the three files; return the number of documents and of their bytes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    schema = pa.schema([("text", pa.string())])
-    count = num_bytes = filled = 0
-    group: list[bytes] = []
-    with (
-        (folder / "mixed.jsonl").open("wb") as plain,
-        (folder / "mixed.jsonl.zst").open("wb") as file,
-        zstandard.ZstdCompressor(level=3).stream_writer(file) as compressed,
-        pq.ParquetWriter(folder / "mixed.parquet", schema, compression="zstd") as table,
-    ):
+class _Files:
+    """One file in each format, open for writing."""
 
-        def flush() -> None:
-            table.write_table(pa.table({"text": pa.array(group).cast(pa.string())}))
-            group.clear()
+    def __init__(self, folder: Path, number: int) -> None:
+        for name in FORMATS:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        self.paths = [folder / name / f"{number:03}.{name}" for name in FORMATS]
+        plain, compressed, table = self.paths
+        self._plain = plain.open("wb")
+        self._file = compressed.open("wb")
+        self._compressed = zstandard.ZstdCompressor(level=3).stream_writer(self._file)
+        schema = pa.schema([("text", pa.string())])
+        self._table = pq.ParquetWriter(table, schema, compression="zstd")
+        self._group: list[bytes] = []
+        self._filled = 0
+        self.bytes = 0
 
-        for document in documents:
-            line = json.dumps({"text": document.decode()}, ensure_ascii=False).encode() + b"\n"
-            plain.write(line)
-            compressed.write(line)
-            group.append(document)
-            count += 1
-            num_bytes += len(document)
-            filled += len(document)
-            if filled >= _ROW_GROUP_BYTES:
-                flush()
-                filled = 0
-        flush()
-    return count, num_bytes
+    def add(self, document: bytes) -> bytes:
+        """Write a document, and return it as a line of JSON."""
+        line = json.dumps({"text": document.decode()}, ensure_ascii=False).encode() + b"\n"
+        self._plain.write(line)
+        self._compressed.write(line)
+        self._group.append(document)
+        self._filled += len(document)
+        self.bytes += len(document)
+        if self._filled >= _ROW_GROUP_BYTES:
+            self._write_group()
+        return line
+
+    def _write_group(self) -> None:
+        if self._group:
+            self._table.write_table(pa.table({"text": pa.array(self._group).cast(pa.string())}))
+        self._group, self._filled = [], 0
+
+    def close(self) -> None:
+        self._write_group()
+        for file in (self._plain, self._compressed, self._file, self._table):
+            file.close()
+
+
+def write(folder: Path, documents: Iterator[bytes], file_bytes: int | None) -> dict[str, Any]:
+    """Write the documents in all formats; return what was written."""
+    digest = hashlib.sha256()  # of all lines of JSON
+    count = num_bytes = 0
+    closed: list[Path] = []
+    files = _Files(folder, 0)
+    for document in documents:
+        if file_bytes is not None and files.bytes >= file_bytes:
+            files.close()
+            closed += files.paths
+            files = _Files(folder, len(closed) // len(FORMATS))
+        digest.update(files.add(document))
+        count += 1
+        num_bytes += len(document)
+    files.close()
+    return {
+        "documents": count,
+        "bytes": num_bytes,
+        "sha256": digest.hexdigest(),
+        "files": {
+            str(path.relative_to(folder)): {
+                "bytes": path.stat().st_size,
+                "sha256": sources.file_sha256(path),
+            }
+            for path in sorted([*closed, *files.paths])
+        },
+    }
 
 
 def main() -> int:
@@ -98,6 +139,7 @@ def main() -> int:
     parser.add_argument("--mixed", type=Path, help="the mixed corpus; made there if missing")
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--mb", type=int, default=1000, help="about this size; 1000 is everything")
+    parser.add_argument("--file-mb", type=int, help="text per file; by default all in one")
     chosen = parser.parse_args()
     mixed = chosen.mixed or ROOT / "benches" / ".cache" / "mixed"
     tool = chosen.shared.parent / "tools" / "make_big_corpus.py"
@@ -110,12 +152,12 @@ def main() -> int:
         for number, document in enumerate(part)
         if number % every == 0
     )
-    count, num_bytes = write(chosen.folder, found)
-    print(f"{count:,} documents, {num_bytes:,} bytes of text")
-    for path in sorted(chosen.folder.glob("mixed.*")):
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        print(f"{digest}  {path.stat().st_size:>13,}  {path.name}")
+    file_bytes = None if chosen.file_mb is None else chosen.file_mb * 1_000_000
+    facts = write(chosen.folder, found, file_bytes)
+    (chosen.folder / "corpus.json").write_text(json.dumps(facts, indent=1) + "\n")
+    print(f"{facts['documents']:,} documents, {facts['bytes']:,} bytes of text")
+    for name, file in facts["files"].items():
+        print(f"{file['sha256']}  {file['bytes']:>13,}  {name}")
     return 0
 
 
