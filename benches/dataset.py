@@ -81,7 +81,7 @@ def measure(command: Sequence[str], out: Path, threads: int) -> Measured:
             start_new_session=True,
             preexec_fn=lambda: os.sched_setaffinity(0, cpus),
         )
-        with _Memory(process.pid) as memory, _Stopper(process.pid):
+        with _Family(process.pid) as family, _Stopper(process.pid):
             _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode == 0:
@@ -90,8 +90,8 @@ def measure(command: Sequence[str], out: Path, threads: int) -> Measured:
         said.seek(0)
         lines = said.read().decode(errors="replace").strip().splitlines()
     error = "" if process.returncode == 0 else f"exit {process.returncode}: {' '.join(lines[-1:])}"
-    peak = max(memory.peak, usage.ru_maxrss * 1024)
-    return Measured(wall, usage.ru_utime + usage.ru_stime, peak, error)
+    peak = max(family.peak, usage.ru_maxrss * 1024)
+    return Measured(wall, max(family.cpu, usage.ru_utime + usage.ru_stime), peak, error)
 
 
 def _sync(folder: Path) -> None:
@@ -121,16 +121,24 @@ class _Stopper:
         self._timer.cancel()
 
 
-class _Memory:
-    """Samples the resident memory of a process and its descendants: the peak of their sum."""
+class _Family:
+    """Samples a process and its descendants: the peak of their resident memory, their CPU time.
+
+    `wait4` does not know the CPU time of processes that nobody waited for.
+    """
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._sample)
+        self._ticks: dict[int, int] = {}
         self.peak = 0
 
-    def __enter__(self) -> _Memory:
+    @property
+    def cpu(self) -> float:
+        return sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
+
+    def __enter__(self) -> _Family:
         self._thread.start()
         return self
 
@@ -140,27 +148,26 @@ class _Memory:
 
     def _sample(self) -> None:
         while not self._done.wait(_SAMPLE_SECONDS):
-            self.peak = max(self.peak, sum(map(_resident, _family(self._pid))))
+            resident = 0
+            for pid in _descendants(self._pid):
+                try:
+                    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                except OSError:  # it has just ended
+                    continue
+                self._ticks[pid] = int(fields[11]) + int(fields[12])
+                resident += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+            self.peak = max(self.peak, resident)
 
 
-def _family(pid: int) -> Iterator[int]:
-    """A process and its descendants."""
+def _descendants(pid: int) -> Iterator[int]:
+    """A process, and all that it and its children started."""
     pending = [pid]
     while pending:
         parent = pending.pop()
         yield parent
         with contextlib.suppress(OSError):
             for task in Path(f"/proc/{parent}/task").iterdir():
-                children = (task / "children").read_text()
-                pending += map(int, children.split())
-
-
-def _resident(pid: int) -> int:
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+                pending += map(int, (task / "children").read_text().split())
 
 
 # ---------------------------------------------------------------------- a definition

@@ -22,6 +22,18 @@ one = bytearray(60_000_000)
 subprocess.run([sys.executable, "-c", "import time; b = bytearray(60_000_000); time.sleep(0.5)"])
 open(sys.argv[1] + "/tokens.bin", "wb").write(b"12")
 """
+# A child process that needs half a second of CPU time, and whose end its parent does not collect.
+ORPHAN = """
+import os, time
+from pathlib import Path
+child = os.fork()
+if child == 0:
+    while time.process_time() < 0.6:
+        pass
+    os._exit(0)
+while ") Z" not in Path(f"/proc/{child}/stat").read_text():
+    time.sleep(0.05)
+"""
 PIPELINE = """
 import numpy as np
 
@@ -39,7 +51,13 @@ def test_memory_is_the_sum_over_all_processes(tmp_path):
     assert found.error == ""
     assert found.wall > 0.5
     assert 120e6 < found.peak < 300e6
-    assert 0 < found.cpu < found.wall + 1
+    assert 0 < found.cpu < 2 * found.wall
+
+
+@needs_proc
+def test_cpu_time_includes_processes_that_nobody_waited_for(tmp_path):
+    command = [sys.executable, "-c", ORPHAN]
+    assert dataset.measure(command, tmp_path, 1).cpu > 0.5
 
 
 @needs_proc
