@@ -27,9 +27,10 @@ from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import AddedToken, Replace, Split, Vocabulary
 
 if _typing.TYPE_CHECKING:
-    from byteweld.api import compare, count, evaluate, train
+    from byteweld.api import compare, count, evaluate, tokenize, train
     from byteweld.comparison.corpora import Comparison
     from byteweld.counts import Counts
+    from byteweld.dataset.formats import DATASET_FORMATS
     from byteweld.encodings import (
         encoding_for_model,
         encoding_name_for_model,
@@ -42,6 +43,7 @@ if _typing.TYPE_CHECKING:
     from byteweld.training import Training, TrainingEvent
 
 __all__ = [
+    "DATASET_FORMATS",
     "FORMATS",
     "PATTERNS",
     "RECIPES",
@@ -81,14 +83,16 @@ __all__ = [
     "load",
     "merge_tree",
     "recognize",
+    "tokenize",
     "train",
 ]
 
 # Module -> the names imported from it on first use.
 _LAZY = {
-    "api": ("compare", "count", "evaluate", "train"),
+    "api": ("compare", "count", "evaluate", "tokenize", "train"),
     "comparison.corpora": ("Comparison",),
     "counts": ("Counts",),
+    "dataset.formats": ("DATASET_FORMATS",),
     "encodings": (
         *("encoding_for_model", "encoding_name_for_model", "get_encoding", "list_encoding_names"),
     ),

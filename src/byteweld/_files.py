@@ -16,7 +16,7 @@ from typing import Final
 from byteweld.errors import FormatError
 
 # The engine recognizes compression by content, and skips these when it looks for `.jsonl`.
-COMPRESSED_SUFFIXES: Final = (".gz", ".zst", ".xz")
+COMPRESSED_SUFFIXES: Final = (".gz", ".zst", ".xz", ".bz2")
 
 _KINDS: Final = {
     stat.S_IFIFO: "a named pipe",

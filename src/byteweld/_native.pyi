@@ -5,7 +5,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal, SupportsIndex, final
+from typing import Any, Literal, SupportsIndex, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +48,7 @@ class Documents:
 
     def __new__(
         cls,
-        files: Sequence[str | os.PathLike[str]],
-        *,
-        unit: str,
-        separator: bytes | None,
-        field: str,
-        on_error: str,
+        arguments: dict[str, Any],
     ) -> Documents: ...
     def __iter__(self) -> Iterator[bytes]: ...
     def __next__(self) -> bytes: ...
@@ -61,6 +56,11 @@ class Documents:
     def bytes_read(self) -> int: ...
     @property
     def skipped(self) -> int: ...
+    @property
+    def position(self) -> tuple[int, int, int, int]: ...
+    def start_at(self, position: tuple[int, int, int, int]) -> None: ...
+    def take_skips(self) -> list[tuple[int, int | None, int | None, int | None, str]]: ...
+    def take_finished(self) -> list[tuple[int, int, int | None, int]]: ...
 
 @final
 class MemoryLimit:
@@ -130,12 +130,8 @@ class CountBuilder:
     def add_documents(self, documents: Sequence[_Text]) -> None: ...
     def add_files(
         self,
-        files: Sequence[str | os.PathLike[str]],
+        arguments: dict[str, Any],
         *,
-        unit: str,
-        separator: bytes | None,
-        field: str,
-        on_error: str,
         progress: Callable[[int], object] | None,
     ) -> int: ...
     def finish(self) -> Counts: ...
@@ -204,6 +200,12 @@ class Encoder:
         disallowed: _Specials,
         num_threads: int | None,
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
+    def encode_corpus(
+        self,
+        arguments: dict[str, object],
+        receive: Callable[..., object],
+        progress: Callable[[int], object] | None,
+    ) -> None: ...
     def encode_with_ends(
         self, text: _Text, allowed: _Specials, disallowed: _Specials
     ) -> tuple[list[int], list[int]]: ...
@@ -227,12 +229,8 @@ class Encoder:
     def engines(self) -> list[_Engine]: ...
 
 def count_bytes(
-    files: Sequence[str | os.PathLike[str]],
+    arguments: dict[str, Any],
     *,
-    unit: str,
-    separator: bytes | None,
-    field: str,
-    on_error: str,
     alphabet: bytes,
     progress: Callable[[int], object] | None,
 ) -> tuple[list[int], tuple[str, int | None, int] | None, int, int]: ...

@@ -1,7 +1,8 @@
-"""The public functions that connect the modules: train, count, compare, evaluate."""
+"""The public functions that connect the modules: train, count, tokenize, compare, evaluate."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
@@ -15,8 +16,10 @@ from byteweld.training.extend import fit_recipe
 from byteweld.training.report import TrainingEvent
 from byteweld.training.run import run
 
-if TYPE_CHECKING:  # slow to import, and training needs neither
+if TYPE_CHECKING:  # slow to import, and training needs none of them
     from byteweld.comparison.corpora import Comparison
+    from byteweld.dataset._manifest import Manifest
+    from byteweld.dataset.run import Progress
     from byteweld.evaluation.corpora import Evaluation
 
 
@@ -146,6 +149,64 @@ def count(
         .counts
     )
     return counts if prune is None else counts.prune(prune, memory=memory)
+
+
+def tokenize(
+    source: Source | None = None,
+    tokenizer: Tokenizer | None = None,
+    *,
+    out: Path_,
+    format: str = "flat",
+    documents: Iterable[Document] | None = None,
+    overwrite: bool = False,
+    num_threads: int | None = None,
+    progress: Callable[[Progress], object] | None = None,
+    **options: Any,
+) -> Manifest:
+    """Encode a corpus into a dataset: the files that a training framework reads.
+
+    If the call is interrupted, even by SIGKILL, the same call goes on where it was and gives the
+    same bytes; other arguments or changed files are refused. Memory is bounded, whatever the size
+    of the corpus.
+
+    Args:
+        source: as in `train`.
+        tokenizer: what encodes the documents.
+        out: the folder of the dataset; new, empty, or of an earlier run.
+        format: the layout of the files; one of `byteweld.DATASET_FORMATS`.
+        documents: strings or bytes to encode, alone or together with `source`.
+        overwrite: start over if the folder holds a dataset.
+        num_threads: default: one per processor. The result does not depend on it.
+        progress: called with `byteweld.dataset.run.Progress` now and then.
+        options: how files are read (as in `train`), and what is written: `eot`, `eot_token`, `bos`,
+            `special_text`, `validation`, `seed`, `shuffle`, `shard_tokens`, `pack`, `dtype`,
+            `prefix`; see `byteweld.dataset.options.Options`.
+
+    Returns:
+        The manifest, which is also in the folder.
+    """
+    from byteweld.dataset.options import Options
+    from byteweld.dataset.run import run as make
+
+    if not isinstance(tokenizer, Tokenizer):
+        raise TypeError(f"tokenizer is {tokenizer!r}; it must be a Tokenizer, as load() returns")
+    reading = _take_reading(options)
+    known = {field.name for field in dataclasses.fields(Options)} - {"format"}
+    unknown = options.keys() - known
+    if unknown:
+        raise TypeError(
+            f"unknown option {min(unknown)!r}; expected one of {', '.join(sorted(known))}, or one "
+            f"that says how files are read: {', '.join(ReadingOptions.__annotations__)}"
+        )
+    return make(
+        _open(source, documents, None, reading, without=out),
+        tokenizer,
+        out,
+        Options(format=format, **options).complete(tokenizer),
+        overwrite=overwrite,
+        num_threads=num_threads,
+        progress=progress,
+    ).manifest
 
 
 def compare(

@@ -399,7 +399,7 @@ def count_within(
     )
     skipped = 0
     if isinstance(corpus, Corpus):
-        skipped = builder.add_files(corpus.files, **corpus.engine_arguments(), progress=progress)
+        skipped = builder.add_files(corpus.engine_arguments(), progress=progress)
     else:
         _count_documents(corpus, builder, progress, batch_bytes)
     facts = Facts(

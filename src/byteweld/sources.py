@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from byteweld._text import utf8
-from byteweld.corpus import Corpus, Reading, ReadingOptions, open_corpus
+from byteweld.corpus import Corpus, Reading, ReadingOptions, describe, is_table, open_corpus
 from byteweld.counts import Counts, Memory, count_corpus, same_pattern
 from byteweld.recipes import Recipe
 
@@ -51,9 +51,10 @@ class Sources:
         started = time.perf_counter()
         resources: dict[str, Any] = {"num_threads": num_threads, "memory": memory}
         tables: list[Counts] = []
-        file_bytes = None if self.corpus is None else self.corpus.total_bytes
+        files = None if self.corpus is None else self.corpus.files
+        file_bytes = self.corpus.total_bytes if self.corpus and files else None
         if self.corpus is not None:
-            report = None if progress is None else _capped(progress, file_bytes or 0)
+            report = None if progress is None else _capped(progress, file_bytes)
             tables.append(count_corpus(self.corpus, recipe, progress=report, **resources))
         for table in self.tables:
             tables.append(_load(table, recipe, memory))
@@ -87,12 +88,18 @@ class Sources:
 
     def facts(self) -> dict[str, Any]:
         """Return what identifies the sources, for a checkpoint."""
-        if self.documents is not None:
+        if self.documents is not None or (self.corpus and self.corpus.table is not None):
             raise TypeError(
                 "a checkpoint needs files or saved counts, which can be read again; "
                 "documents in memory cannot"
             )
-        files = [] if self.corpus is None else list(self.corpus.files)
+        files: list[Path | list[object]] = []
+        for file in () if self.corpus is None else self.corpus.files:
+            if isinstance(file, str):
+                found = describe(file)
+                files.append([str(file), found.size, found.version])
+            else:
+                files.append(file)
         counts = []
         for table in self.tables:
             if isinstance(table, Counts):
@@ -126,8 +133,8 @@ def open_sources(
     """Find the files; read nothing yet.
 
     Args:
-        source: a path, folder or glob, or a list of them; saved counts; a Corpus; or an iterator
-            of documents.
+        source: a path, folder, glob or URL, or a list of them; saved counts; a Corpus; an object
+            with `__arrow_c_stream__`; or an iterator of documents.
         documents: strings or bytes, one per document.
         recipe: sets the default extensions and unit.
         options: how files are read.
@@ -146,6 +153,8 @@ def open_sources(
         found = Sources(tables=(source,), documents=documents)
     elif isinstance(source, Corpus):
         found = Sources(corpus=source, documents=documents)
+    elif is_table(source):
+        return _open_table(source, documents, options)
     elif _is_paths(source):
         return _open_paths(source, documents, recipe, options, without)
     elif documents is not None:
@@ -183,6 +192,18 @@ def _open_paths(
             defaults = {"unit": recipe.document_unit, "ext": recipe.extensions}
         corpus = open_corpus(others, Reading.of(options, **defaults), without=without)
     return Sources(corpus=corpus, tables=tuple(saved), documents=documents)
+
+
+def _open_table(
+    source: Source, documents: Iterable[Document] | None, options: ReadingOptions
+) -> Sources:
+    reading = Reading.of(options)
+    if reading != Reading(field=reading.field, on_error=reading.on_error):
+        raise TypeError(
+            "ext, lines and separator say how files are read; "
+            f"they have no effect on {type(source).__name__}"
+        )
+    return Sources(corpus=Corpus(table=source, reading=reading), documents=documents)
 
 
 def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
@@ -224,7 +245,11 @@ def _load(table: Counts | Path, recipe: Recipe, memory: Memory | None) -> Counts
     return counts
 
 
-def _capped(progress: Callable[[int, int | None], object], total: int) -> Callable[[int], object]:
+def _capped(
+    progress: Callable[[int, int | None], object], total: int | None
+) -> Callable[[int], object]:
+    if total is None:  # a table in memory
+        return lambda done: progress(done, None)
     return lambda done: progress(min(done, total), total)
 
 

@@ -303,6 +303,8 @@ def test_a_file_that_is_not_a_checkpoint_is_left_alone(run, texts, tmp_path, con
         {"seconds": [1]},
         {"seconds": [1, -1]},
         {"elapsed_seconds": None},
+        {"elapsed_seconds": 10**400},
+        {"tokens": 10**400},
         {"finished": 1},
         {"finished": True},  # but not at the end
         {"skipped": [["tokenizers", "a", 1]]},

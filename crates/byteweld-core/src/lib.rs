@@ -13,6 +13,7 @@
 pub mod counts;
 mod cut;
 pub mod decode;
+pub mod documents;
 pub mod encode;
 pub mod error;
 mod huge;

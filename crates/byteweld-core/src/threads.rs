@@ -97,7 +97,29 @@ pub(crate) fn run_workers<R: Send>(
     })
 }
 
-/// The same, and looks at the watch while it waits for the others; they have watches that stop together with this one.
+/// Runs `work` on `threads` threads beside the caller's, each with a clone of `shared`, and `mine`,
+/// which is told how many could be started, on the caller's. Panics propagate to the caller.
+pub(crate) fn run_beside<T: Clone + Send, R>(
+    threads: usize,
+    shared: T,
+    work: &(impl Fn(T) + Sync),
+    mine: impl FnOnce(usize) -> R,
+) -> R {
+    std::thread::scope(|scope| {
+        let others = spawn(scope, threads, || {
+            let shared = shared.clone();
+            move || work(shared)
+        });
+        drop(shared);
+        let result = mine(others.len());
+        for other in others {
+            other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+        result
+    })
+}
+
+/// The same as [`run_workers`], and looks at the watch while it waits for the others; they have watches that stop together with this one.
 pub(crate) fn run_workers_watched<R: Send>(
     threads: usize,
     work: &(impl Fn() -> R + Sync),

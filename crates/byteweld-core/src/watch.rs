@@ -42,6 +42,18 @@ impl Watch {
         Self { question: Some(question), ..Self::default() }
     }
 
+    /// A watch that stops, with all its clones, when [`Watch::stop`] is called on one of them.
+    pub(crate) fn stoppable() -> Self {
+        Self { stopped: Some(Arc::default()), ..Self::default() }
+    }
+
+    /// Makes all work stop that shares this watch.
+    pub(crate) fn stop(&self) {
+        if let Some(stopped) = &self.stopped {
+            stopped.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// A watch for each of several threads: the first asks the question, all stop together.
     pub(crate) fn shared(&self) -> (Self, Self) {
         if self.question.is_none() && self.stopped.is_none() {

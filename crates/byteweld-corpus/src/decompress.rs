@@ -1,25 +1,24 @@
-//! Opens plain, gzip, zstd and xz files as one kind of reader. All members of an archive are read.
+//! Opens plain, gzip, zstd, xz and bzip2 files as one kind of reader. All members of an archive are read.
+
+mod bzip2;
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::change_detector::ChangeDetector;
 use crate::memory::{Limits, probe};
+use crate::stored::Stored;
 
-const BUFFER_BYTES: usize = 256 << 10;
+/// The maximum size of the buffer of stored bytes.
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 const GZIP: &[u8] = &[0x1F, 0x8B];
 const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 const XZ: &[u8] = &[0xFD, b'7', b'z', b'X', b'Z', 0];
 /// The suffixes of the names of compressed files.
-pub(crate) const SUFFIXES: [&str; 3] = [".gz", ".zst", ".xz"];
+pub(crate) const SUFFIXES: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
 /// Formats that are rejected instead of being read as text.
-const UNSUPPORTED: [(&[u8], &str); 4] = [
-    (b"BZh91AY&SY", "bzip2 archive"),
+const UNSUPPORTED: [(&[u8], &str); 3] = [
     (b"PK\x03\x04", "zip archive"),
     (b"PAR1", "Parquet file"),
     (b"\x04\x22\x4D\x18", "lz4 archive"),
@@ -29,9 +28,6 @@ const UNSUPPORTED: [(&[u8], &str); 4] = [
 const OPEN_BYTES: usize = 1 << 20;
 /// What the xz decoder counts in its limit apart from the dictionary, in KiB.
 const XZ_OVERHEAD_KIB: usize = 104;
-
-/// Tells whether to stop. Reading calls it at least once per block of the file.
-pub(crate) type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The error of a dictionary that is larger than its limit.
 #[derive(Debug)]
@@ -52,35 +48,20 @@ impl fmt::Display for DictionaryTooLarge {
 
 impl std::error::Error for DictionaryTooLarge {}
 
-/// The error of a read that the caller stopped. (`ErrorKind::Interrupted` would be tried again.)
-#[derive(Debug)]
-pub(crate) struct Stopped;
-
-impl fmt::Display for Stopped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("stopped")
-    }
-}
-
-impl std::error::Error for Stopped {}
-
-/// Reads the decompressed content of an open file from where it is. `consumed` counts the bytes
-/// read from the file itself.
+/// Reads the decompressed content of a file.
 pub(crate) fn open(
-    detector: &ChangeDetector,
-    consumed: Arc<AtomicU64>,
+    stored: Stored,
+    buffer_bytes: usize,
     limits: &Limits,
-    interrupt: Interrupt,
 ) -> io::Result<Box<dyn Read + Send>> {
     probe(OPEN_BYTES)?;
-    let file = CountingReader { file: detector.file(), consumed, interrupt };
-    let buffered = BufReader::with_capacity(detector.buffer_bytes(BUFFER_BYTES), file);
-    decoder(buffered, limits.dictionary_bytes)
+    decoder(BufReader::with_capacity(buffer_bytes, stored), limits.dictionary_bytes)
 }
 
 /// Whether data starts like a compressed file that can be read.
 pub fn is_compressed(head: &[u8]) -> bool {
-    [GZIP, ZSTD, XZ].iter().any(|magic| head.starts_with(magic)) || is_skippable(head)
+    let is_known = [GZIP, ZSTD, XZ].iter().any(|magic| head.starts_with(magic));
+    is_known || is_skippable(head) || bzip2::is_bzip2(head)
 }
 
 /// Decompresses a whole file in memory; fails if it holds more than `limit` bytes.
@@ -122,6 +103,8 @@ fn decoder<'a>(
             decoder: lzma_rust2::XzReader::new_mem_limit(reader, true, limit),
             first_bytes: needed.filter(|&needed| needed > dictionary_bytes as u64),
         })
+    } else if bzip2::is_bzip2(head) {
+        Box::new(bzip2::Bzip2::new(reader))
     } else {
         Box::new(reader)
     })
@@ -130,24 +113,6 @@ fn decoder<'a>(
 /// Whether a skippable zstd frame starts here; some programs write one first.
 fn is_skippable(head: &[u8]) -> bool {
     matches!(head, [first, 0x2A, 0x4D, 0x18, ..] if first & 0xF0 == 0x50)
-}
-
-/// Counts the bytes read from a file.
-struct CountingReader {
-    file: Arc<File>,
-    consumed: Arc<AtomicU64>,
-    interrupt: Interrupt,
-}
-
-impl Read for CountingReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if (self.interrupt)() {
-            return Err(io::Error::other(Stopped));
-        }
-        let read = (&*self.file).read(buffer)?;
-        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
-        Ok(read)
-    }
 }
 
 /// Reads an xz file, and names the dictionary if that is too large.

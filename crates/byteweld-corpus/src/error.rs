@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Why a corpus cannot be read.
 #[derive(Debug)]
 pub enum Error {
-    /// The operating system reported an error.
+    /// The operating system, or the source of a stream, reported an error.
     Io {
         /// The file.
         path: PathBuf,
@@ -20,6 +20,8 @@ pub enum Error {
         path: PathBuf,
         /// The line, counted from 1, for formats with lines.
         line: Option<u64>,
+        /// The number of decompressed bytes before the record, or before the invalid byte.
+        offset: Option<u64>,
         /// What was found, what was expected, what to do.
         message: String,
     },
@@ -29,6 +31,8 @@ pub enum Error {
         path: PathBuf,
         /// The line, counted from 1, for formats with lines.
         line: Option<u64>,
+        /// The number of decompressed bytes before the record.
+        offset: Option<u64>,
         /// What was found, what was expected, what to do.
         message: String,
         /// Whether the limit follows from a memory budget.
@@ -47,11 +51,14 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Io { path, error } => write!(f, "{}: {error}", path.display()),
-            Error::Content { path, line, message }
-            | Error::TooLarge { path, line, message, .. } => {
+            Error::Content { path, line, offset, message }
+            | Error::TooLarge { path, line, offset, message, .. } => {
                 write!(f, "{}", path.display())?;
                 if let Some(line) = line {
                     write!(f, ":{line}")?;
+                }
+                if let Some(offset) = offset {
+                    write!(f, ": byte {offset}")?;
                 }
                 write!(f, ": {message}")
             }

@@ -10,16 +10,58 @@ use memchr::memchr2;
 /// The maximum nesting of the values beside the text.
 const MAX_DEPTH: usize = 4096;
 
+/// Why a record has no text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Invalid {
+    /// It is not a JSON object: what was expected at which column, counted from 1.
+    NotJson { expected: &'static str, column: usize },
+    /// It has no such field.
+    NoField,
+    /// The field is null.
+    Null,
+    /// The field is something else than a string: what.
+    NotString(&'static str),
+}
+
+impl Invalid {
+    /// Why, in a few words.
+    pub(crate) fn reason(&self, name: &str) -> String {
+        match self {
+            Self::NotJson { expected, column } => {
+                format!("not JSON: expected {expected} at column {column}")
+            }
+            Self::NoField => format!("no field {name:?}"),
+            Self::Null => "the field is null".to_owned(),
+            Self::NotString(found) => format!("the field is {found}, not a string"),
+        }
+    }
+
+    /// What was found, and what to do.
+    pub(crate) fn message(&self, name: &str) -> String {
+        match self {
+            Self::NotJson { expected, column } => {
+                format!("cannot parse the record: expected {expected} at column {column}")
+            }
+            Self::NoField => format!(
+                "the record has no field {name:?}; pass the field of the text as field= (--field)"
+            ),
+            Self::Null => format!("the field {name:?} is null; expected a string"),
+            Self::NotString(found) => format!("the field {name:?} is {found}; expected a string"),
+        }
+    }
+}
+
 /// The content of a record's string field, with its escapes. Of several fields with the same name,
 /// the last one counts. The text may contain control characters and need not be UTF-8.
-pub(crate) fn field<'r>(record: &'r [u8], name: &str) -> Result<&'r [u8], String> {
-    let mut parser = Parser { record, at: 0 };
-    let found = parser.record(name).map_err(|expected| {
-        format!("cannot parse the record: expected {expected} at column {}", parser.at + 1)
-    })?;
-    found.ok_or_else(|| {
-        format!("the record has no field {name:?}; pass the field of the text as field= (--field)")
-    })
+pub(crate) fn field<'r>(record: &'r [u8], name: &str) -> Result<&'r [u8], Invalid> {
+    let mut parser = Parser { record, at: 0, other: None };
+    match parser.record(name) {
+        Ok(found) => found.ok_or(Invalid::NoField),
+        Err(expected) => {
+            let column = parser.at + 1;
+            Err(parser.other.unwrap_or(Invalid::NotJson { expected, column }))
+        }
+    }
 }
 
 /// Appends the text of a string with escapes. A lone surrogate becomes its three bytes, which are
@@ -89,6 +131,8 @@ fn encode(code: u32, bytes: &mut [u8; 4]) -> &[u8] {
 struct Parser<'r> {
     record: &'r [u8],
     at: usize,
+    /// What the field holds, if that is why parsing ended.
+    other: Option<Invalid>,
 }
 
 type Parsed<T> = Result<T, &'static str>;
@@ -104,7 +148,8 @@ impl<'r> Parser<'r> {
                 self.skip_space();
                 if self.key(name)? {
                     if self.peek() != Some(b'"') {
-                        return Err("a string as the text");
+                        self.other = self.other_value();
+                        return Err("a value");
                     }
                     found = Some(self.string(false)?);
                 } else {
@@ -119,6 +164,18 @@ impl<'r> Parser<'r> {
         }
         self.skip_space();
         if self.at < self.record.len() { Err("the end of the record") } else { Ok(found) }
+    }
+
+    /// Names the value here, which is not a string.
+    fn other_value(&self) -> Option<Invalid> {
+        Some(match self.peek()? {
+            b'n' if self.record[self.at..].starts_with(b"null") => Invalid::Null,
+            b't' | b'f' => Invalid::NotString("true or false"),
+            b'-' | b'0'..=b'9' => Invalid::NotString("a number"),
+            b'[' => Invalid::NotString("a list"),
+            b'{' => Invalid::NotString("an object"),
+            _ => return None,
+        })
     }
 
     /// Takes a key with its colon; whether it is `name`.

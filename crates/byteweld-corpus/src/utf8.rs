@@ -37,9 +37,11 @@ fn may_continue(bytes: &[u8]) -> bool {
     matches!(std::str::from_utf8(bytes), Err(e) if e.error_len().is_none())
 }
 
-/// Whether text that arrives in pieces is UTF-8. The pieces are not kept.
+/// Where text that arrives in pieces is not UTF-8. The pieces are not kept.
 #[derive(Default)]
 pub(crate) struct Checker {
+    /// The number of bytes before the first invalid or pending one.
+    valid: u64,
     is_invalid: bool,
     /// The start of a character, for the next piece.
     pending: [u8; 4],
@@ -55,24 +57,40 @@ impl Checker {
             self.length += 1;
             piece = rest;
             match std::str::from_utf8(&self.pending[..self.length]) {
-                Ok(_) => self.length = 0,
+                Ok(_) => {
+                    self.valid += self.length as u64;
+                    self.length = 0;
+                }
                 Err(error) => self.is_invalid = error.error_len().is_some(),
             }
         }
-        if let Err(error) = std::str::from_utf8(piece) {
-            let rest = &piece[error.valid_up_to()..];
-            self.is_invalid |= error.error_len().is_some();
-            if !self.is_invalid {
-                self.pending[..rest.len()].copy_from_slice(rest);
-                self.length = rest.len();
+        if self.is_invalid {
+            return;
+        }
+        match std::str::from_utf8(piece) {
+            Ok(_) => self.valid += piece.len() as u64,
+            Err(error) => {
+                let rest = &piece[error.valid_up_to()..];
+                self.valid += error.valid_up_to() as u64;
+                self.is_invalid = error.error_len().is_some();
+                if !self.is_invalid {
+                    self.pending[..rest.len()].copy_from_slice(rest);
+                    self.length = rest.len();
+                }
             }
         }
     }
 
-    /// Ends the text: whether all of it was UTF-8.
-    pub(crate) fn finish(&mut self) -> bool {
+    /// The number of bytes before the first invalid one, if there was one.
+    pub(crate) fn invalid_at(&self) -> Option<u64> {
+        self.is_invalid.then_some(self.valid)
+    }
+
+    /// Ends the text: the number of bytes before the first one that is invalid, or that starts an
+    /// incomplete character.
+    pub(crate) fn finish(&mut self) -> Option<u64> {
         let ended = std::mem::take(self);
-        !ended.is_invalid && ended.length == 0
+        (ended.is_invalid || ended.length > 0).then_some(ended.valid)
     }
 }
 

@@ -1,19 +1,17 @@
-//! `Documents`: reads documents from files, for Python and for counting.
+//! `Documents`: reads the documents of files and tables for Python; counts their bytes.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use byteweld_core::counts::{DocumentSource, ReadStatus};
-use byteweld_corpus::{ByteCounts, Limits, OnError, Options, Reader, Unit};
+use byteweld_corpus::{ByteCounts, Limits, Position};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::convert::new_bytes;
-use crate::error::{NoMemory, raise_corpus};
+use crate::error::raise_input;
+use crate::inputs::{Arguments, InputError, Inputs, Open};
 use crate::limit::Signals;
-use crate::names::ByName;
 
 /// Whether a file that starts with these bytes is compressed.
 #[pyfunction]
@@ -50,107 +48,96 @@ pub(crate) fn decompress_head<'py>(
 /// (file, offset, byte)
 type Outside = (OsString, Option<u64>, u8);
 
+/// The text of a table is counted in pieces of about this size.
+const PIECE_BYTES: usize = 1 << 18;
+
 /// Counts the byte values of all documents. Returns the 256 counts, the first byte that is not in
 /// `alphabet`, the number of files with such bytes, and the number of skipped documents. `progress`
 /// is called with the bytes read.
 #[pyfunction]
-#[pyo3(signature = (files, *, unit, separator, field, on_error, alphabet, progress))]
-#[expect(clippy::too_many_arguments, reason = "keyword-only in Python")]
+#[pyo3(signature = (arguments, *, alphabet, progress))]
 pub(crate) fn count_bytes(
     py: Python<'_>,
-    files: Vec<PathBuf>,
-    unit: ByName<Unit>,
-    separator: Option<Vec<u8>>,
-    field: String,
-    on_error: ByName<OnError>,
+    arguments: Arguments,
     alphabet: Vec<u8>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<u64>, Option<Outside>, u64, u64)> {
-    let options = options(unit, separator, field, on_error, Limits::default())?;
     let mut known = [false; 256];
     for byte in alphabet {
         known[usize::from(byte)] = true;
     }
-    let mut reader = Reader::new(files, options);
-    let consumed = reader.consumed();
+    let mut inputs = Inputs::new(arguments, Limits::default());
+    let consumed = inputs.consumed();
     let signals = Signals::new();
     let watched = Arc::clone(&signals);
-    reader.set_interrupt(move || {
-        let bytes = consumed.load(std::sync::atomic::Ordering::Relaxed);
+    inputs.set_interrupt(move || {
         let report = |py: Python<'_>| match &progress {
-            Some(call) => call.call1(py, (bytes,)).map(drop),
+            Some(call) => call.call1(py, (consumed.bytes(),)).map(drop),
             None => Ok(()),
         };
         watched.go_on(report).is_break()
     });
     let found = py
-        .detach(|| ByteCounts::of(&mut reader, &known))
-        .map_err(|error| signals.cause(raise_corpus(py, error)))?;
+        .detach(|| count_all(&mut inputs, &known))
+        .map_err(|error| signals.cause(raise_input(py, error)))?;
     let outside = found.first_outside.map(|at| (at.path.into(), at.offset, at.byte));
-    Ok((found.counts.to_vec(), outside, found.files_outside, reader.skipped()))
+    Ok((found.counts.to_vec(), outside, found.files_outside, inputs.skipped()))
 }
 
-/// How to read files. A separator overrides the unit.
-pub(crate) fn options(
-    unit: ByName<Unit>,
-    separator: Option<Vec<u8>>,
-    field: String,
-    on_error: ByName<OnError>,
-    limits: Limits,
-) -> PyResult<Options> {
-    let unit = match separator {
-        Some(separator) if separator.is_empty() => {
-            return Err(PyValueError::new_err("separator is empty; it must be at least one byte"));
+/// Counts the files of each reader, and each table.
+fn count_all(inputs: &mut Inputs, known: &[bool; 256]) -> Result<ByteCounts, InputError> {
+    let mut sum = ByteCounts { counts: [0; 256], first_outside: None, files_outside: 0 };
+    while let Some(open) = inputs.part()? {
+        let found = match open {
+            Open::Files(reader) => ByteCounts::of(reader, known)?,
+            Open::Table(_) => count_table(inputs, known)?,
+        };
+        for (total, count) in sum.counts.iter_mut().zip(found.counts) {
+            *total += count;
         }
-        Some(separator) => Unit::Separator(separator),
-        None => unit.0,
-    };
-    Ok(Options { unit, field, on_error: on_error.0, limits })
+        sum.first_outside = sum.first_outside.or(found.first_outside);
+        sum.files_outside += found.files_outside;
+        inputs.finish_part()?;
+    }
+    Ok(sum)
 }
 
-/// Adapts a reader to the engine's source of documents.
-pub(crate) struct Source(pub(crate) Reader);
-
-impl DocumentSource for Source {
-    fn read(
-        &mut self,
-        buffer: &mut Vec<u8>,
-        want: usize,
-    ) -> Result<ReadStatus, Box<dyn std::error::Error + Send + Sync>> {
-        match self.0.read(buffer, want) {
-            Ok(byteweld_corpus::ReadStatus::More) => Ok(ReadStatus::More),
-            Ok(byteweld_corpus::ReadStatus::DocumentEnd) => Ok(ReadStatus::DocumentEnd),
-            Ok(byteweld_corpus::ReadStatus::CorpusEnd) => Ok(ReadStatus::CorpusEnd),
-            Err(byteweld_corpus::Error::OutOfMemory) => Err(Box::new(NoMemory)),
-            Err(error) => Err(Box::new(error)),
+/// Counts the text of the open table.
+fn count_table(inputs: &mut Inputs, known: &[bool; 256]) -> Result<ByteCounts, InputError> {
+    let mut found = ByteCounts { counts: [0; 256], first_outside: None, files_outside: 0 };
+    let mut piece = Vec::new();
+    while inputs.read_table(&mut piece, PIECE_BYTES)? {
+        piece.iter().for_each(|&byte| found.counts[usize::from(byte)] += 1);
+        let outside = piece.iter().find(|&&byte| !known[usize::from(byte)]);
+        if let (Some(&byte), None, Some(path)) =
+            (outside, &found.first_outside, inputs.location().0)
+        {
+            let path = path.to_path_buf();
+            found.first_outside = Some(byteweld_corpus::Outside { path, offset: None, byte });
+            found.files_outside = 1;
         }
+        piece.clear();
     }
-
-    fn location(&self) -> (Option<String>, Option<u64>) {
-        let (path, offset) = self.0.location();
-        (path.map(|path| path.display().to_string()), offset)
-    }
+    Ok(found)
 }
 
 /// The documents of files, one after another, as bytes.
 #[pyclass(frozen, module = "byteweld._native")]
 pub(crate) struct Documents {
-    reader: Mutex<Reader>,
+    inputs: Mutex<Inputs>,
+}
+
+impl Documents {
+    fn inputs(&self) -> MutexGuard<'_, Inputs> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[pymethods]
 impl Documents {
     #[new]
-    #[pyo3(signature = (files, *, unit, separator, field, on_error))]
-    fn new(
-        files: Vec<PathBuf>,
-        unit: ByName<Unit>,
-        separator: Option<Vec<u8>>,
-        field: String,
-        on_error: ByName<OnError>,
-    ) -> PyResult<Self> {
-        let options = options(unit, separator, field, on_error, Limits::default())?;
-        Ok(Self { reader: Mutex::new(Reader::new(files, options)) })
+    fn new(arguments: Arguments) -> Self {
+        Self { inputs: Mutex::new(Inputs::new(arguments, Limits::default())) }
     }
 
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -161,28 +148,55 @@ impl Documents {
         let signals = Signals::new();
         let watched = Arc::clone(&signals);
         let document = py.detach(|| {
-            let mut reader = self.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            reader.set_interrupt(move || watched.is_stopped());
+            let mut inputs = self.inputs();
+            inputs.set_interrupt(move || watched.is_stopped());
             let mut document = Vec::new();
-            reader.next_document(&mut document).map(|found| found.then_some(document))
+            inputs.next_document(&mut document).map(|found| found.then_some(document))
         });
         match document {
             Ok(Some(bytes)) => new_bytes(py, &bytes).map(Some),
             Ok(None) => Ok(None),
-            Err(error) => Err(signals.cause(raise_corpus(py, error))),
+            Err(error) => Err(signals.cause(raise_input(py, error))),
         }
     }
 
     /// Number of bytes read from disk so far (compressed, if the files are).
     #[getter]
-    fn bytes_read(&self) -> u64 {
-        let reader = self.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        reader.consumed().load(std::sync::atomic::Ordering::Relaxed)
+    fn bytes_read(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.inputs().consumed().bytes())
     }
 
     /// Number of documents skipped so far.
     #[getter]
-    fn skipped(&self) -> u64 {
-        self.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner).skipped()
+    fn skipped(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.inputs().skipped())
+    }
+
+    /// The position after the last document: file, offset or row, documents of the file, line.
+    #[getter]
+    fn position(&self, py: Python<'_>) -> (u64, u64, u64, u64) {
+        let Position { file, offset, documents, line } = py.detach(|| self.inputs().position());
+        (file, offset, documents, line)
+    }
+
+    /// Starts at a position; before the first document.
+    fn start_at(&self, py: Python<'_>, position: (u64, u64, u64, u64)) {
+        let (file, offset, documents, line) = position;
+        py.detach(|| self.inputs().start_at(Position { file, offset, documents, line }));
+    }
+
+    /// The documents skipped since the last call: file, line, row, offset, reason.
+    fn take_skips(&self, py: Python<'_>) -> Vec<SkipTuple> {
+        let skips = py.detach(|| self.inputs().take_skips());
+        skips.into_iter().map(|s| (s.file, s.line, s.row, s.offset, s.reason)).collect()
+    }
+
+    /// The files read to their end since the last call, with the argument `digest`: file, bytes,
+    /// XXH3-128 of them, documents.
+    fn take_finished(&self, py: Python<'_>) -> Vec<(u64, u64, Option<u128>, u64)> {
+        let finished = py.detach(|| self.inputs().take_finished());
+        finished.into_iter().map(|f| (f.file, f.bytes, f.digest, f.documents)).collect()
     }
 }
+
+type SkipTuple = (u64, Option<u64>, Option<u64>, Option<u64>, String);

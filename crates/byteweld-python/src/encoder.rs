@@ -16,6 +16,7 @@ use crate::convert::{id_of, ids, import_numpy, texts};
 use crate::engine::{Engine, Ragged, bytes_object};
 use crate::error::{raise, reserve};
 use crate::lists;
+use crate::stream::{StreamArguments, encode_corpus};
 use crate::text::Text;
 
 /// How often a thread checks whether another one has finished building the engine.
@@ -139,6 +140,19 @@ impl Encoder {
         reserve(py, &mut offsets, all.ends.len() + 1)?;
         offsets.extend(starts.map(|&end| end as i64));
         Ok((crate::engine::array(py, all.ids), crate::engine::array(py, offsets)))
+    }
+
+    /// Encodes a corpus; `receive` gets the blocks in order.
+    #[pyo3(signature = (arguments, receive, progress))]
+    fn encode_corpus(
+        &self,
+        py: Python<'_>,
+        arguments: StreamArguments,
+        receive: &Bound<'_, PyAny>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        import_numpy(py)?;
+        encode_corpus(py, self.engine(py)?, arguments, receive, progress)
     }
 
     /// Ids, and the byte offset where each token ends.

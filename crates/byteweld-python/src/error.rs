@@ -8,6 +8,8 @@ use pyo3::types::PyDict;
 
 use byteweld_core::Error;
 
+use crate::inputs::InputError;
+
 /// Out of memory, as an error that is boxed without allocating.
 #[derive(Debug)]
 pub(crate) struct NoMemory;
@@ -69,7 +71,10 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
             Err(other) => match other.downcast::<byteweld_spill::Error>() {
                 Ok(error) => return spill(py, *error),
                 Err(other) if other.is::<NoMemory>() => PyMemoryError::new_err(other.to_string()),
-                Err(other) => with_message(py, "NativeError", &other.to_string())?,
+                Err(other) => match other.downcast::<PyErr>() {
+                    Ok(error) => *error,
+                    Err(other) => with_message(py, "NativeError", &other.to_string())?,
+                },
             },
         },
         Error::Interrupted => interrupted(py),
@@ -82,9 +87,12 @@ pub(crate) fn id_out_of_range(integer: &Bound<'_, PyAny>) -> PyErr {
     made.map_or_else(|failure| failure, PyErr::from_value)
 }
 
-/// Creates the exception for a corpus that cannot be read.
-pub(crate) fn raise_corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyErr {
-    corpus(py, error).unwrap_or_else(|failure| failure)
+/// Creates the exception for inputs that cannot be read.
+pub(crate) fn raise_input(py: Python<'_>, error: InputError) -> PyErr {
+    match error {
+        InputError::Corpus(error) => corpus(py, error).unwrap_or_else(|failure| failure),
+        InputError::Python(error) => error,
+    }
 }
 
 /// Normally a signal handler or a callback has already raised; this is the fallback.
@@ -94,19 +102,22 @@ fn interrupted(py: Python<'_>) -> PyErr {
 
 fn corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyResult<PyErr> {
     match error {
-        byteweld_corpus::Error::Io { path, error } => system(py, &path, &error),
+        byteweld_corpus::Error::Io { path, error } => match error.downcast::<PyErr>() {
+            Ok(error) => Ok(error), // of a remote file
+            Err(error) => system(py, &path, &error),
+        },
         byteweld_corpus::Error::TooLarge { is_budget: true, .. } => {
             with_message(py, "BudgetError", &error.to_string())
         }
         byteweld_corpus::Error::OutOfMemory => Ok(PyMemoryError::new_err(error.to_string())),
         byteweld_corpus::Error::Interrupted => Ok(interrupted(py)),
-        byteweld_corpus::Error::Content { path, line, message }
-        | byteweld_corpus::Error::TooLarge { path, line, message, .. } => {
+        byteweld_corpus::Error::Content { path, line, offset, message }
+        | byteweld_corpus::Error::TooLarge { path, line, offset, message, .. } => {
             let position = match line {
                 Some(line) => format!("{}:{line}", path.display()),
                 None => path.display().to_string(),
             };
-            with_position(py, "CorpusError", &message, Some(position), None)
+            with_position(py, "CorpusError", &message, Some(position), offset)
         }
     }
 }

@@ -1,18 +1,23 @@
 //! `byteweld._native`: the list of everything exported to Python. `src/byteweld/_native.pyi`
 //! documents it.
 
+mod arrow;
 mod convert;
 mod corpus;
 mod counts;
 mod encoder;
 mod engine;
 mod error;
+mod inputs;
 mod limit;
 mod lists;
 mod names;
 mod output;
+mod remote;
 mod specials;
+mod stream;
 mod table;
+mod table_reader;
 mod text;
 mod trainer;
 mod utf8;

@@ -37,6 +37,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "inspect": Verb("byteweld.cli.inspect", "Show a tokenizer, or measure it on a corpus"),
     "explain": Verb("byteweld.cli.explain", "Show step by step how text becomes tokens"),
     "convert": Verb("byteweld.cli.convert", "Convert a tokenizer to another format, and verify it"),
+    "tokenize": Verb("byteweld.cli.tokenize", "Encode a corpus into a dataset for training"),
     "compare": Verb("byteweld.cli.compare", "Compare two tokenizers on a corpus"),
     "prove": Verb("byteweld.cli.prove", "Check ids against the real tiktoken or tokenizers"),
     "studio": Verb("byteweld.cli.studio", "Explore tokenizers in a local web page"),

@@ -16,16 +16,19 @@ from byteweld.sources import Counted, Sources, open_sources
 
 def open_all(
     sources: Sequence[str],
-    recipe: byteweld.Recipe,
+    recipe: byteweld.Recipe | None,
     reading: Reading,
-    checkpoint: str | None = None,
+    without: str | None = None,
 ) -> Sources:
-    """Find the files of all sources; `-` is standard input, read as documents."""
+    """Find the files of all sources; `-` is standard input, read as documents.
+
+    `without` is a folder to exclude, even if it is inside a source.
+    """
     check_stdin(sources, reading)
     paths = [source for source in sources if source != _input.STDIN]
     documents = None
     if len(paths) < len(sources):
-        by_line = reading.lines or recipe.document_unit == "line"
+        by_line = reading.lines or (recipe is not None and recipe.document_unit == "line")
         documents = _input.stdin_documents(lines=by_line, separator=reading.separator)
     if not paths:
         return Sources(documents=documents, document_files=1)
@@ -34,7 +37,7 @@ def open_all(
         documents=documents,
         recipe=recipe,
         options=reading.options(),
-        without=checkpoint,
+        without=without,
     )
     say_skipped_files(Counter(found.skipped_files))
     if documents is None:
@@ -62,14 +65,26 @@ class Bars:
         self._stack.close()
         self._shown = None
 
-    def show(self, what: str, done: int, total: int | None, unit: _output.Unit) -> None:
+    def show(
+        self,
+        what: str,
+        done: int,
+        total: int | None,
+        unit: _output.Unit,
+        detail: Callable[[], str] = str,
+    ) -> None:
         """Show how much of a stage is done; the first call of a stage sets the starting point."""
         if self._shown != (what, total):
             self.close()
             self._shown = (what, total)
             already = done if unit == "merges" else 0
             bar = _output.progress(
-                what, total, unit, already=already, is_compressed=self.is_compressed
+                what,
+                total,
+                unit,
+                already=already,
+                is_compressed=self.is_compressed,
+                detail=detail,
             )
             self._advance = self._stack.enter_context(bar)
         self._advance(done)

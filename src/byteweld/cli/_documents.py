@@ -6,12 +6,10 @@ import contextlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
-from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
-from byteweld.corpus import Corpus, open_corpus
+from byteweld.corpus import Corpus, File, open_corpus
 from byteweld.corpus import Reading as CorpusReading
 from byteweld.corpus._files import file_size
 
@@ -58,7 +56,7 @@ class Documents:
         self._bytes_read = sum(file_size(path) for path in self.paths[:file] if path is not None)
 
     @property
-    def paths(self) -> list[Path | None]:
+    def paths(self) -> list[File | None]:
         """All files in order; None is standard input."""
         return [path for corpus in self._corpora for path in (corpus.files if corpus else (None,))]
 
@@ -116,8 +114,8 @@ class Documents:
 
 
 def has_compressed(corpus: Corpus) -> bool:
-    """Whether any file name has the suffix of a compressed file."""
-    return any(file.suffix in COMPRESSED_SUFFIXES for file in corpus.files)
+    """Whether any file is compressed, so that its size is not the size of its text."""
+    return corpus.has_compressed
 
 
 def say_skipped_files(by_extension: Counter[str]) -> None:

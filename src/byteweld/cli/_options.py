@@ -52,6 +52,23 @@ def whole_number(option: str, at_least: int | None = None) -> Any:
     return read
 
 
+def fraction(option: str) -> Any:
+    """A reader of a fraction, at least 0 and below 1; its errors name the option."""
+
+    def read(value: str | float) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if not 0 <= number < 1:
+            raise _errors.UsageError(
+                f"{option} is {str(value)!r}; expected a fraction, at least 0 and below 1"
+            )
+        return number
+
+    return read
+
+
 # ---------------------------------------------------------------------------- recipe
 
 RecipeName = Annotated[

@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO, Literal, NoReturn
 from byteweld._text import printable
 
 Style = Literal["bold", "dim"]
-Unit = Literal["bytes", "merges", "files"]
+Unit = Literal["bytes", "merges", "files", "documents"]
 
 _CODES: dict[Style, str] = {"bold": "1", "dim": "2"}
 _SECONDS_BEFORE_BAR = 0.3  # quick work needs no bar, and importing rich takes time
@@ -273,23 +273,25 @@ def progress(
     already: int = 0,
     is_compressed: bool = False,
     beside_data: bool = False,
+    detail: Callable[[], str] = str,
 ) -> Iterator[Callable[[int], None]]:
     """Show progress: a bar on a terminal, an occasional line elsewhere.
 
     Yields a function that takes the amount done so far. `already` was done by an earlier run.
     `is_compressed` means that bytes are counted in compressed files. `beside_data` means that the
-    work writes to stdout, so a bar on the same terminal would garble its output.
+    work writes to stdout, so a bar on the same terminal would garble its output. `detail` returns
+    what else to show.
     """
     pace = _Pace(total, already)
     if _progress_as_json:
         with _json_lines(what, unit, pace) as advance:
             yield advance
     elif not _is_terminal(sys.stderr):
-        yield _plain_lines(what, unit, pace, is_compressed)
+        yield _plain_lines(what, unit, pace, is_compressed, detail)
     elif beside_data and _is_terminal(sys.stdout):
         yield lambda done: None
     else:
-        with _bar(what, unit, pace, is_compressed) as advance:
+        with _bar(what, unit, pace, is_compressed, detail) as advance:
             yield advance
 
 
@@ -322,7 +324,9 @@ class _Pace:
         return max(0, self.total - done) / rate
 
 
-def _plain_lines(what: str, unit: Unit, pace: _Pace, is_compressed: bool) -> Callable[[int], None]:
+def _plain_lines(
+    what: str, unit: Unit, pace: _Pace, is_compressed: bool, detail: Callable[[], str]
+) -> Callable[[int], None]:
     total = pace.total
 
     def shown(count: int) -> str:
@@ -337,6 +341,8 @@ def _plain_lines(what: str, unit: Unit, pace: _Pace, is_compressed: bool) -> Cal
         left = pace.seconds_left(done, rate)
         if rate is not None and rate >= 1:
             line += f", {shown(round(rate))}/s"
+        if more := detail():
+            line += f", {more}"
         say(line + ("" if left is None else f", about {seconds(left)} left"))
 
     return advance
@@ -373,7 +379,7 @@ def _json_lines(what: str, unit: Unit, pace: _Pace) -> Iterator[Callable[[int], 
 
 @contextlib.contextmanager
 def _bar(
-    what: str, unit: Unit, pace: _Pace, is_compressed: bool
+    what: str, unit: Unit, pace: _Pace, is_compressed: bool, detail: Callable[[], str]
 ) -> Iterator[Callable[[int], None]]:
     import threading
 
@@ -385,13 +391,13 @@ def _bar(
             return
         bar = _make_bar(unit, is_compressed)
         with bar:
-            task = bar.add_task(what, total=pace.total, completed=pace.already, rate="")
+            task = bar.add_task(what, total=pace.total, completed=pace.already, rate="", detail="")
             is_last = False
             while not is_last:
                 is_last = is_over.wait(_SECONDS_BETWEEN_FRAMES)
                 rate = pace.rate(latest)
                 shown = "" if rate is None else f"{rate:,.0f}/s"
-                bar.update(task, completed=latest, rate=shown)
+                bar.update(task, completed=latest, rate=shown, detail=detail())
 
     def advance(done: int) -> None:
         nonlocal latest
@@ -424,6 +430,7 @@ def _make_bar(unit: Unit, is_compressed: bool) -> Any:
         rich_progress.TextColumn("{task.description:<9}"),
         rich_progress.BarColumn(),
         *amounts,
+        rich_progress.TextColumn("{task.fields[detail]}"),
         rich_progress.TimeRemainingColumn(),
         console=Console(file=getattr(sys.stderr, "unguarded", sys.stderr)),
         transient=True,

@@ -7,13 +7,13 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import byteweld
 from byteweld import peers, proof
 from byteweld.cli import _command, _errors, _input, _output
 from byteweld.cli._documents import Documents
+from byteweld.corpus import File, describe, open_remote
 from byteweld.markup import Html, element, facts, joined, more, section, table
 from byteweld.render import around, visible
 
@@ -234,27 +234,33 @@ class Corpus:
                 "sha256": self._stdin.hexdigest(),
             }
             if path is None
-            else {"path": str(path), "bytes": path.stat().st_size, "sha256": _digest(path, state)}
+            else {"path": str(path), **_content(path, state)}
             for path, state in self._before
         ]
 
 
-def _state(path: Path) -> tuple[int, ...]:
-    found = path.stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+def _state(path: File) -> tuple[object, ...]:
+    if isinstance(path, str):
+        found = describe(str(path))
+        return found.size, found.version
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _digest(path: Path, before: tuple[int, ...] | None) -> str:
+def _content(path: File, before: tuple[object, ...] | None) -> dict[str, Any]:
+    """The size and SHA-256 of a file."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    size = 0
+    with open_remote(path) if isinstance(path, str) else path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
             digest.update(block)
+            size += len(block)
     if _state(path) != before:
         raise byteweld.CorpusError(
             "the file changed during the proof, so its digest is not known; run the proof again",
             path=os.fspath(path),
         )
-    return digest.hexdigest()
+    return {"bytes": size, "sha256": digest.hexdigest()}
 
 
 def to_keep(seen: Found, corpus: Corpus) -> dict[str, Any]:

@@ -7,7 +7,6 @@ it holds for the documents before its position, whoever wrote it last, so it nee
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from collections import deque
@@ -19,6 +18,7 @@ from byteweld import proof
 from byteweld._saves import write_atomic
 from byteweld._text import printable
 from byteweld.cli._documents import Documents
+from byteweld.corpus import File, describe
 from byteweld.errors import CorpusError, FormatError
 from byteweld.formats import _json
 from byteweld.training.checkpoint import describe_files, differences
@@ -26,6 +26,7 @@ from byteweld.training.checkpoint import describe_files, differences
 _FORMAT = "byteweld proof checkpoint 1"
 _WRITE_SECONDS = 1.0  # at least, between two writes
 _MAX_REASON = 1000  # characters of a failure; far more than are shown
+_TOO_LARGE = 1 << 63  # for a count, or seconds
 _COUNTS = ("documents", "tokens", "bytes", "skipped_documents")
 
 
@@ -55,7 +56,7 @@ class Checkpoint:
         self._seconds = 0.0  # that earlier runs took
         self._started = self._written = time.monotonic()
         self._latest: str | None = None  # a state that is not yet written
-        described = describe_files(file for file in files.paths if file is not None)
+        described = describe_files(_fact(file) for file in files.paths if file is not None)
         known = json.loads(json.dumps({**facts, "files": described}))  # as they will be read
         self._facts = json.dumps(known)  # once: there may be thousands of files
         is_new = not os.path.lexists(self.path)
@@ -206,9 +207,17 @@ class Checkpoint:
         )
 
 
+def _fact(file: File) -> Path | list[object]:
+    """A file, or what identifies a remote one."""
+    if not isinstance(file, str):
+        return file
+    found = describe(file)
+    return [str(file), found.size, found.version]
+
+
 def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < _TOO_LARGE
 
 
 def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
+    return isinstance(value, int | float) and 0 <= value < _TOO_LARGE

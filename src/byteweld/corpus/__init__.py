@@ -3,6 +3,7 @@
 Folders are searched recursively, in byte order of the paths; symbolic links and empty files in
 them are ignored. A text file is one document unless lines or a separator split it; `.jsonl` and
 `.ndjson` files hold one document per line. gzip, zstd and xz are recognized by their first bytes.
+Of Parquet and Arrow files, each row of a column is a document. Remote files go through fsspec.
 """
 
 from __future__ import annotations
@@ -11,35 +12,44 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict
 
+from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld._native import Documents, count_bytes
 from byteweld.corpus._chunks import find_chunk_boundaries
 from byteweld.corpus._files import (
     DICTIONARY_SUFFIXES,
     FOLDER_EXTENSIONS,
     RECORD_EXTENSIONS,
+    TABLE_EXTENSIONS,
+    File,
     Source,
     extension_of,
     extensions,
+    file_name,
     file_size,
     find_files,
 )
+from byteweld.corpus._remote import RemoteStream, describe, engine_path, open_remote
+from byteweld.corpus._tables import TableFile, TableObject, arrow
 from byteweld.errors import CorpusError, check_text
 
 __all__ = [
     "FOLDER_EXTENSIONS",
     "ByteCounts",
     "Corpus",
+    "File",
     "OnError",
     "Outside",
     "Reading",
     "ReadingOptions",
     "Source",
     "Unit",
+    "describe",
     "find_chunk_boundaries",
+    "is_table",
     "open_corpus",
+    "open_remote",
 ]
 
 OnError = Literal["fail", "skip", "replace"]
@@ -65,7 +75,7 @@ class Reading:
             None for `FOLDER_EXTENSIONS`.
         unit: whether a text file is one document, or each of its lines (with its line ending).
         separator: a string that separates the documents of a file; None if a file has only one.
-        field: the field of a JSON line that holds the text.
+        field: the field of a JSON line, or the column of a table, that holds the text.
         on_error: "fail" on broken records; "skip" them, and documents that are not UTF-8; or
             "replace" invalid UTF-8 by U+FFFD.
     """
@@ -104,7 +114,7 @@ class Reading:
 class Outside(NamedTuple):
     """A byte that is not in an alphabet, its file, and its offset in it.
 
-    The offset is None in JSON lines and replaced text, whose bytes are not those of the file.
+    The offset is None in JSON lines, tables and replaced text: their bytes are not the file's.
     """
 
     file: str
@@ -123,9 +133,14 @@ class ByteCounts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Files, and how to read documents from them."""
+    """Files, or a table in memory, and how to read documents from them.
 
-    files: tuple[Path, ...]
+    A file is a Path, or the URL of a remote file. A table is any object with
+    `__arrow_c_stream__`, such as those of pyarrow, polars, duckdb and pandas.
+    """
+
+    files: tuple[File, ...] = ()
+    table: object = None
     reading: Reading = Reading()
     # Extension -> number of files in searched folders that `ext` excludes.
     skipped_files: Mapping[str, int] = field(default_factory=dict, compare=False)
@@ -137,9 +152,27 @@ class Corpus:
 
     @property
     def has_records(self) -> bool:
-        """Whether a document must be held in memory: a JSON record, or one that may be skipped."""
-        return self.reading.on_error == "skip" or any(
-            extension in RECORD_EXTENSIONS for extension in map(extension_of, self._names())
+        """Whether a document must be held in memory: a record, or one that may be skipped."""
+        return (
+            self.table is not None
+            or self.reading.on_error == "skip"
+            or any(
+                extension in RECORD_EXTENSIONS or extension in TABLE_EXTENSIONS
+                for extension in map(extension_of, self._names())
+            )
+        )
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether any file is a table."""
+        return any(extension_of(name) in TABLE_EXTENSIONS for name in self._names())
+
+    @property
+    def has_compressed(self) -> bool:
+        """Whether any file is compressed, so that its size is not the size of its text."""
+        return any(
+            name.endswith(COMPRESSED_SUFFIXES) or extension_of(name) in TABLE_EXTENSIONS
+            for name in self._names()
         )
 
     @property
@@ -150,14 +183,16 @@ class Corpus:
         return 2 if self.reading.on_error == "skip" else 1
 
     def _names(self) -> Iterator[str]:
-        return (os.path.basename(file).lower() for file in self.files)  # noqa: PTH119 (there may be millions)
+        return (file_name(file).lower() for file in self.files)
 
     def documents(self) -> Iterator[bytes]:
         """Iterate over the documents, reading the files as needed."""
-        return iter(Documents(self.files, **self.engine_arguments()))
+        return iter(Documents(self.engine_arguments()))
 
     def by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Yield each file's name and its documents."""
+        """Yield each file's name and its documents; a table's name is its type."""
+        if self.table is not None:
+            yield type(self.table).__name__, self.documents()
         for file in self.files:
             yield str(file), dataclasses.replace(self, files=(file,)).documents()
 
@@ -170,20 +205,39 @@ class Corpus:
         with the bytes read.
         """
         counts, outside, files, skipped = count_bytes(
-            self.files, **self.engine_arguments(), alphabet=alphabet, progress=progress
+            self.engine_arguments(), alphabet=alphabet, progress=progress
         )
         first = None if outside is None else Outside(*outside)
         return ByteCounts(counts, first, files, skipped)
 
     def engine_arguments(self) -> dict[str, Any]:
-        """Return the reading as arguments of the engine."""
+        """Return what the engine reads, and how; all its functions take these arguments."""
         reading = self.reading
         return {
+            "inputs": self._inputs(),
+            "open_remote": RemoteStream,
             "unit": reading.unit,
             "separator": None if reading.separator is None else reading.separator.encode(),
             "field": reading.field,
             "on_error": reading.on_error,
         }
+
+    def _inputs(self) -> Sequence[File | TableFile | TableObject]:
+        if self.table is not None:
+            return [TableObject(self.table)]
+        inputs: list[File | TableFile | TableObject] = []
+        for file, name in zip(self.files, self._names(), strict=True):
+            extension = extension_of(name)
+            if extension in TABLE_EXTENSIONS:
+                inputs.append(TableFile(file, extension, self.reading.field))
+            else:
+                inputs.append(engine_path(file) if isinstance(file, str) else file)
+        return inputs
+
+
+def is_table(source: object) -> bool:
+    """Whether an object exports its columns through the Arrow C stream interface."""
+    return hasattr(source, "__arrow_c_stream__") and not isinstance(source, type)
 
 
 def open_corpus(
@@ -196,11 +250,13 @@ def open_corpus(
     """Resolve paths, folders and globs to a Corpus; a source that matches no file is an error.
 
     Args:
-        sources: a path, folder or glob, or a list of them.
+        sources: a path, folder, glob or URL, or a list of them; or a table in memory.
         reading: how to read them; `changes` replace its fields.
         without: a folder to exclude, even if it is inside a source.
     """
     reading = dataclasses.replace(reading, **changes)
+    if is_table(sources):
+        return Corpus(table=sources, reading=reading)
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     wanted = extensions(reading.ext)
     files, skipped = find_files(paths, wanted, without)
@@ -210,4 +266,7 @@ def open_corpus(
         raise CorpusError(
             f"no files in {where}{which}; choose other extensions with ext (--ext), '*' for all"
         )
-    return Corpus(files=tuple(files), reading=reading, skipped_files=skipped)
+    corpus = Corpus(files=tuple(files), reading=reading, skipped_files=skipped)
+    if corpus.has_tables:
+        arrow()  # now, not after hours; and so that a memory budget includes it
+    return corpus

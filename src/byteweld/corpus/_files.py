@@ -9,10 +9,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from byteweld._files import COMPRESSED_SUFFIXES
+from byteweld._files import COMPRESSED_SUFFIXES, read_regular
+from byteweld.corpus._datasets import MAX_BYTES, dataset_files
+from byteweld.corpus._remote import RemoteFile, base_name, describe, find_remote, is_remote
 
+# Files with columns, which pyarrow opens.
+TABLE_EXTENSIONS = (".parquet", ".arrow", ".feather", ".ipc")
 # The files that are read in a folder, unless `ext` or the recipe says otherwise.
-FOLDER_EXTENSIONS = (".svg", ".txt", ".xml", ".html", ".md", ".json", ".jsonl", ".ndjson")
+FOLDER_EXTENSIONS = (
+    *(".svg", ".txt", ".xml", ".html", ".md"),
+    *(".json", ".jsonl", ".ndjson", ".warc", ".wet"),
+    *TABLE_EXTENSIONS,
+)
 # JSON lines, and compressed files that are read with a dictionary of up to hundreds of megabytes.
 RECORD_EXTENSIONS = (".jsonl", ".ndjson")
 DICTIONARY_SUFFIXES = (".zst", ".xz")
@@ -22,6 +30,7 @@ _MAX_PATH_BYTES = 4096
 _MAX_NAME_BYTES = 255
 
 Source = str | os.PathLike[str]
+File = Path | str  # a str is the URL of a remote file
 
 
 def extensions(ext: str | Sequence[str] | None) -> frozenset[str]:
@@ -37,24 +46,33 @@ def extensions(ext: str | Sequence[str] | None) -> frozenset[str]:
 
 def find_files(
     sources: Iterable[Source], wanted: frozenset[str], without: Source | None
-) -> tuple[list[Path], Counter[str]]:
+) -> tuple[list[File], Counter[str]]:
     """Return the files of all sources, and the number of skipped files by extension."""
     skipped: Counter[str] = Counter()
-    files: list[Path] = []
+    files: list[File] = []
     for source in sources:
         files.extend(_resolve(source, wanted, skipped))
     return files if without is None else _outside(files, without), skipped
 
 
-def file_size(file: Path) -> int:
-    """Return the size of a file in bytes; 0 if it cannot be read."""
+def file_size(file: File) -> int:
+    """Return the size of a file in bytes; 0 if it cannot be read, or a server does not tell."""
     try:
+        if isinstance(file, str):
+            return describe(file).size or 0
         return os.stat(file).st_size  # noqa: PTH116 (there may be millions)
     except OSError:
         return 0
 
 
-def _resolve(source: Source, wanted: frozenset[str], skipped: Counter[str]) -> Iterable[Path]:
+def file_name(file: File) -> str:
+    """Return the last part of a path or URL."""
+    return base_name(file) if isinstance(file, str) else os.path.basename(file)  # noqa: PTH119 (there may be millions)
+
+
+def _resolve(source: Source, wanted: frozenset[str], skipped: Counter[str]) -> Iterable[File]:
+    if is_remote(source) and not os.path.lexists(source):
+        return _find_remote(os.fspath(source), wanted, skipped)
     text = os.fspath(source)
     if not text:
         raise FileNotFoundError("'': no such file or folder; the name is empty")
@@ -91,12 +109,22 @@ def _can_be_path(text: str) -> bool:
     return b"\n" not in path or os.path.lexists(path)
 
 
-def _outside(files: list[Path], folder: Source) -> list[Path]:
+def _find_remote(url: str, wanted: frozenset[str], skipped: Counter[str]) -> list[RemoteFile]:
+    def is_wanted(name: str) -> bool:
+        return not wanted or extension_of(name) in wanted
+
+    return find_remote(url, is_wanted, skipped, extension_of)
+
+
+def _outside(files: list[File], folder: Source) -> list[File]:
     """Return the files that are not inside a folder, however the paths are spelled."""
     real = os.path.realpath(folder)
     is_inside: dict[str, bool] = {}
-    found: list[Path] = []
+    found: list[File] = []
     for file in files:
+        if isinstance(file, str):
+            found.append(file)
+            continue
         parent = os.path.dirname(file)  # noqa: PTH120 (there may be millions)
         if parent not in is_inside:
             real_parent = os.path.realpath(parent)
@@ -109,20 +137,39 @@ def _outside(files: list[Path], folder: Source) -> list[Path]:
 
 def _walk(folder: Path, wanted: frozenset[str], skipped: Counter[str]) -> list[Path]:
     """Return the files below a folder. An unreadable folder is an error, not an empty folder."""
-    found: list[str] = []
+    found: list[tuple[bytes, str]] = []  # with what they are sorted by
     pending = [os.fspath(folder)]
     while pending:
-        with os.scandir(pending.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
-                elif _has_content(entry):
-                    extension = extension_of(entry.name)
-                    if not wanted or extension in wanted:
-                        found.append(entry.path)
-                    else:
-                        skipped[extension] += 1
-    return [Path(name) for name in sorted(found, key=os.fsencode)]
+        parent = pending.pop()
+        with os.scandir(parent) as scanned:
+            entries = list(scanned)
+        dataset = _dataset(parent, {entry.name for entry in entries})
+        if dataset is not None:
+            place = os.fsencode(os.path.join(parent, ""))  # noqa: PTH118 (there may be millions)
+            found += [
+                (place + b"%09d" % number, os.path.join(parent, name))  # noqa: PTH118
+                for number, name in enumerate(dataset)
+            ]
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(entry.path)
+            elif _has_content(entry):
+                extension = extension_of(entry.name)
+                if not wanted or extension in wanted:
+                    found.append((os.fsencode(entry.path), entry.path))
+                else:
+                    skipped[extension] += 1
+    return [Path(name) for _, name in sorted(found)]
+
+
+def _dataset(folder: str, names: set[str]) -> list[str] | None:
+    """Return the files of a dataset in their order; None if the folder is not one."""
+
+    def read(name: str) -> bytes:
+        return read_regular(os.path.join(folder, name), MAX_BYTES)  # noqa: PTH118
+
+    return dataset_files(folder, names, read)
 
 
 def _has_content(entry: os.DirEntry[str]) -> bool:

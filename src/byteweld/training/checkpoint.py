@@ -93,12 +93,12 @@ class Checkpoint:
         recipe: Recipe,
         vocab_size: int,
         start: Vocabulary | None = None,
-        files: Iterable[str | os.PathLike[str]] = (),
+        files: Iterable[str | os.PathLike[str] | list[object]] = (),
         **facts: object,
     ) -> Checkpoint:
         """Open or start the checkpoint of a training run; the arguments are its facts.
 
-        Files are identified by path, size and modification time.
+        Files are identified by path, size and modification time; a list identifies itself.
         """
         return cls(
             path,
@@ -259,10 +259,13 @@ def _remove_torn_counts(folder: Path) -> None:
 # ---------------------------------------------------------------------------- facts
 
 
-def describe_files(files: Iterable[str | os.PathLike[str]]) -> object:
+def describe_files(files: Iterable[str | os.PathLike[str] | list[object]]) -> object:
     """Return each file's path, size and modification time; one digest, if there are many."""
     known: list[list[object]] = []
     for file in files:
+        if isinstance(file, list):
+            known.append(file)
+            continue
         status = Path(file).stat()
         # A file name can be any bytes, but a JSON string cannot.
         name = os.fsencode(Path(file).absolute()).decode("utf-8", "backslashreplace")

@@ -8,21 +8,23 @@
 
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 
 use super::Counts;
 use super::batch::Batch;
-use super::blocks::{BlockReader, DocumentSource, MemoryReader, Pieces, SourceReader};
 use super::spill::MemoryLimit;
 use super::table::{CountTable, table_bytes};
 use crate::cut;
+use crate::documents::{
+    BlockReader, Cutter, DocumentSource, MAX_TEXT_BYTES, MemoryReader, Pieces, SharedReader,
+    SourceReader,
+};
 use crate::error::{Error, Result};
 use crate::pretoken::{Budget, Pretokenizer};
-use crate::reserve::{check_memory, check_step};
+use crate::reserve::check_memory;
 use crate::specials::Specials;
 use crate::threads::run_workers;
 use crate::watch::Watch;
@@ -31,12 +33,6 @@ use crate::watch::Watch;
 const MIN_BYTES_PER_THREAD: usize = 64 << 10;
 /// The maximum number of parts of a sum, and so of threads that add up tables.
 const MAX_PARTS: usize = 64;
-
-/// The limit of text without a cut point if there is no memory limit. The next try to cut it would
-/// be at twice its length, so at most half of this is held.
-const MAX_TEXT_BYTES: usize = 2 << 30;
-/// How often a thread that waits for the reader checks whether to stop.
-const WAIT_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The options of counting.
 #[derive(Clone, Copy)]
@@ -81,9 +77,10 @@ impl CountOptions<'_> {
             }
         }
     }
+}
 
-    /// The last cut point of `text`, which starts at a cut point and may continue.
-    pub(super) fn cut(&self, text: &[u8]) -> Option<usize> {
+impl Cutter for CountOptions<'_> {
+    fn cut(&self, text: &[u8]) -> Option<usize> {
         let boundaries = [self.boundaries];
         cut::last_cut(self.pretokenizer, &boundaries, text)
             .or_else(|| cut::last_special_end(self.boundaries, text))
@@ -91,8 +88,7 @@ impl CountOptions<'_> {
             .filter(|&offset| offset > 0)
     }
 
-    /// The first byte outside the alphabet, and its offset.
-    pub(super) fn forbidden(&self, bytes: &[u8]) -> Option<(u8, usize)> {
+    fn forbidden(&self, bytes: &[u8]) -> Option<(u8, usize)> {
         let alphabet = self.alphabet?;
         let at = bytes.iter().position(|&byte| !alphabet[byte as usize])?;
         Some((bytes[at], at))
@@ -151,16 +147,14 @@ impl Counter {
     ) -> Result<()> {
         check_memory()?;
         let shared = Shared {
-            reader: Mutex::new(Some(reader)),
-            returned: Condvar::new(),
-            stop: AtomicBool::new(false),
+            reader: SharedReader::new(reader, u64::MAX),
             idle: Mutex::new(std::mem::take(&mut self.counts)),
         };
         let limit = self.limit.as_ref();
         let work = |progress: &mut dyn FnMut() -> ControlFlow<()>| {
             let worked = shared.work(options, limit, progress);
             if worked.is_err() {
-                shared.stop.store(true, Ordering::Relaxed);
+                shared.reader.stop();
             }
             worked
         };
@@ -207,10 +201,7 @@ impl Counter {
 
 /// The state that workers share.
 struct Shared<F> {
-    /// `None` while a worker reads.
-    reader: Mutex<Option<F>>,
-    returned: Condvar,
-    stop: AtomicBool,
+    reader: SharedReader<F>,
     /// Counts that no worker is using.
     idle: Mutex<Vec<Counts>>,
 }
@@ -224,7 +215,7 @@ impl<F: BlockReader> Shared<F> {
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> Result<()> {
         let mut block = F::Block::default();
-        if !self.fill(&mut block, options, progress)? {
+        if !self.reader.fill(&mut block, options, progress).1? {
             return Ok(());
         }
         let mut counts = lock(&self.idle).pop().unwrap_or_default();
@@ -237,70 +228,13 @@ impl<F: BlockReader> Shared<F> {
             if progress().is_break() {
                 return Err(Error::Interrupted);
             }
-            if !self.fill(&mut block, options, progress)? {
+            if !self.reader.fill(&mut block, options, progress).1? {
                 break;
             }
         }
         batch.flush()?;
         lock(&self.idle).push(counts);
         Ok(())
-    }
-
-    /// Reads the next block; false at the end of the corpus.
-    fn fill(
-        &self,
-        block: &mut F::Block,
-        options: &CountOptions<'_>,
-        progress: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<bool> {
-        check_step()?;
-        let mut taken = self.take_reader(progress)?;
-        let Some(reader) = &mut taken.reader else { return Ok(false) };
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
-        let filled = reader.fill(block, options);
-        if filled.is_err() {
-            // Before another worker continues reading, so that the first error is reported.
-            self.stop.store(true, Ordering::Relaxed);
-        }
-        filled?;
-        Ok(block.pieces().next().is_some())
-    }
-
-    /// Waits for the reader. A block may take long (a record that is skipped, an archive of nothing
-    /// but headers), so `progress` is called in the meantime.
-    fn take_reader(
-        &self,
-        progress: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<TakenReader<'_, F>> {
-        loop {
-            let mut reader = lock(&self.reader);
-            if reader.is_none() {
-                let waited = self.returned.wait_timeout(reader, WAIT_INTERVAL);
-                reader = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-            if reader.is_some() {
-                return Ok(TakenReader { shared: self, reader: reader.take() });
-            }
-            drop(reader);
-            if progress().is_break() {
-                return Err(Error::Interrupted);
-            }
-        }
-    }
-}
-
-/// The reader in the hands of one worker, which returns it even if it panics.
-struct TakenReader<'s, F> {
-    shared: &'s Shared<F>,
-    reader: Option<F>,
-}
-
-impl<F> Drop for TakenReader<'_, F> {
-    fn drop(&mut self) {
-        *lock(&self.shared.reader) = self.reader.take();
-        self.shared.returned.notify_one();
     }
 }
 

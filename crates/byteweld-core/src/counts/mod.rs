@@ -1,7 +1,6 @@
 //! Counts: pre-tokens and how often each occurs (64-bit). Addition is associative and commutative.
 
 mod batch;
-mod blocks;
 mod counter;
 mod pruned;
 mod sorted_index;
@@ -14,12 +13,12 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
-pub use blocks::{DocumentSource, ReadStatus};
 pub use counter::{CountOptions, Counter};
 pub use pruned::Pruned;
 pub use sorted_index::SortedIndex;
 pub use spill::{MemoryLimit, Spill};
 
+pub use crate::documents::{DocumentSource, ReadStatus};
 use crate::error::{Error, Result};
 use crate::reserve::reserve_exact;
 use batch::{Batch, part_of};

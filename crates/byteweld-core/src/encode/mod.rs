@@ -22,6 +22,7 @@ mod recover;
 mod rewritten;
 mod short;
 mod sink;
+mod stream;
 mod trie;
 mod turns;
 mod unstable;
@@ -60,6 +61,7 @@ pub use batch::Ragged;
 pub use recover::recover_merges;
 pub(crate) use recover::{all_are_made, merges_of_ranks};
 pub use sink::{Counter, Sink, Total, WithEnds};
+pub use stream::{EncodedBlock, StreamError, StreamOptions};
 
 /// How merges are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,12 +2,32 @@
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::{MAX_DEPTH, field, unescape};
+use super::{Invalid, MAX_DEPTH, field, unescape};
 
 fn text(record: &[u8]) -> Result<Vec<u8>, String> {
     let mut text = Vec::new();
-    unescape(field(record, "text")?, &mut text).map_err(|error| error.to_string())?;
+    let found = field(record, "text").map_err(|invalid| invalid.message("text"))?;
+    unescape(found, &mut text).map_err(|error| error.to_string())?;
     Ok(text)
+}
+
+#[test]
+fn a_field_that_is_not_a_string_is_named() {
+    for (record, expected) in [
+        (r#"{"text": null}"#, Invalid::Null),
+        (r#"{"text": 1.5}"#, Invalid::NotString("a number")),
+        (r#"{"text": -}"#, Invalid::NotString("a number")),
+        (r#"{"text": true}"#, Invalid::NotString("true or false")),
+        (r#"{"text": ["a"]}"#, Invalid::NotString("a list")),
+        (r#"{"text": {}}"#, Invalid::NotString("an object")),
+        (r#"{"texts": "a"}"#, Invalid::NoField),
+        (r#"{"text": nul}"#, Invalid::NotJson { expected: "a value", column: 10 }),
+        (r#"{"text": }"#, Invalid::NotJson { expected: "a value", column: 10 }),
+        (r#"{"text": "#, Invalid::NotJson { expected: "a value", column: 10 }),
+        (r#""text""#, Invalid::NotJson { expected: "an object", column: 1 }),
+    ] {
+        assert_eq!(field(record.as_bytes(), "text"), Err(expected), "{record}");
+    }
 }
 
 /// The same by `serde_json`; `None` for an error.

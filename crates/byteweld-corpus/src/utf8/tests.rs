@@ -17,7 +17,7 @@ fn splitting_the_input_anywhere_gives_the_same_replacement() {
 }
 
 #[test]
-fn pieces_are_utf8_if_the_whole_is() {
+fn the_first_invalid_byte_is_found_in_pieces_as_in_the_whole() {
     let good = "aé漢👍\u{10FFFF}z".as_bytes();
     let bad = [BYTES, b"\x80", b"a\xC3", b"\xF0\x9F\x91", b"\xED\xA0\x80", b"\xC0\x80", b"a\xFFb"];
     for text in bad.into_iter().chain([good, b""]) {
@@ -27,8 +27,12 @@ fn pieces_are_utf8_if_the_whole_is() {
                 for piece in [&text[..first], &text[first..second], &text[second..]] {
                     checker.add(piece);
                 }
-                assert_eq!(checker.finish(), std::str::from_utf8(text).is_ok(), "{text:?}");
-                assert!(checker.finish(), "a new text starts empty");
+                let whole = std::str::from_utf8(text).err();
+                let expected = whole.map(|error| error.valid_up_to() as u64);
+                let is_incomplete = whole.is_some_and(|error| error.error_len().is_none());
+                assert_eq!(checker.invalid_at(), expected.filter(|_| !is_incomplete), "{text:?}");
+                assert_eq!(checker.finish(), expected, "{text:?}");
+                assert_eq!(checker.finish(), None, "a new text starts empty");
             }
         }
     }

@@ -1,23 +1,19 @@
 //! `CountBuilder`: counts from documents and files.
 
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use byteweld_core::counts as core;
 use byteweld_core::pretoken::Pretokenizer;
 use byteweld_core::reserve::check_memory;
 use byteweld_core::specials::Specials;
-use byteweld_corpus::{OnError, Reader, Unit};
 use pyo3::prelude::*;
 
 use super::combine::merge_runs;
 use super::{Counts, Table};
 use crate::convert::{texts, threads};
-use crate::corpus::{Source, options};
 use crate::error::raise;
+use crate::inputs::{Arguments, Inputs};
 use crate::limit::{MemoryLimit, Signals, SpilledRuns, Watch, reading_limits, spool};
-use crate::names::ByName;
 
 /// Counts documents as they arrive. An error loses the counts so far.
 #[pyclass(frozen, module = "byteweld._native")]
@@ -131,33 +127,26 @@ impl CountBuilder {
         counted.map_err(|e| self.cause(raise(py, e)))
     }
 
-    /// Counts the documents of files; returns the number of skipped ones. `progress` is called with
-    /// the bytes read.
-    #[pyo3(signature = (files, *, unit, separator, field, on_error, progress))]
-    #[expect(clippy::too_many_arguments, reason = "keyword-only in Python")]
+    /// Counts the documents of files and tables; returns the number of skipped ones. `progress` is
+    /// called with the bytes read.
+    #[pyo3(signature = (arguments, *, progress))]
     fn add_files(
         &self,
         py: Python<'_>,
-        files: Vec<PathBuf>,
-        unit: ByName<Unit>,
-        separator: Option<Vec<u8>>,
-        field: String,
-        on_error: ByName<OnError>,
+        arguments: Arguments,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<u64> {
         let limits = reading_limits(self.limit.as_ref().map(|(limit, _)| limit.get()));
-        let options = options(unit, separator, field, on_error, limits)?;
-        let mut reader = Reader::new(files, options);
+        let mut inputs = Inputs::new(arguments, limits);
         let signals = Signals::new();
         let watched = Arc::clone(&signals);
-        reader.set_interrupt(move || watched.is_stopped());
-        let consumed = reader.consumed();
-        let mut source = Source(reader);
+        inputs.set_interrupt(move || watched.is_stopped());
+        let consumed = inputs.consumed();
         let counted = py.detach(|| {
             let mut report = || {
-                let bytes = consumed.load(Ordering::Relaxed);
-                let answer = signals.go_on(|py| {
-                    progress.as_ref().map_or(Ok(()), |call| call.call1(py, (bytes,)).map(drop))
+                let answer = signals.go_on(|py| match &progress {
+                    Some(call) => call.call1(py, (consumed.bytes(),)).map(drop),
+                    None => Ok(()),
                 });
                 if answer.is_break() {
                     self.stop();
@@ -165,15 +154,15 @@ impl CountBuilder {
                 answer
             };
             self.with_counter(|counter| {
-                counter.count_source(&mut source, &self.options(), &mut report)
+                counter.count_source(&mut inputs, &self.options(), &mut report)
             })
         });
         counted.map_err(|error| self.cause(signals.cause(raise(py, error))))?;
         // The caller's thread may have counted nothing, so the total is always reported at the end.
         if let Some(call) = &progress {
-            call.call1(py, (consumed.load(Ordering::Relaxed),))?;
+            call.call1(py, (consumed.bytes(),))?;
         }
-        Ok(source.0.skipped())
+        Ok(inputs.skipped())
     }
 
     /// Returns the sum so far and starts over.

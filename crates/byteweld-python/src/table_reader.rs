@@ -1,0 +1,351 @@
+//! Reads the documents of a table: the strings of one column, in place.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use byteweld_corpus::{OnError, Options, Position};
+use pyo3::exceptions::{PyFileNotFoundError, PyIsADirectoryError, PyPermissionError};
+use pyo3::prelude::*;
+
+use crate::arrow::{Batch, Column, ColumnError, Stream};
+use crate::inputs::{InputError, Interrupt, Result};
+
+/// About this much text is in a batch, if the table lets us choose.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// Interrupts are checked once per this many rows.
+const CHECK_EVERY: u64 = 1 << 10;
+
+const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
+
+const OR_SKIP: &str = "or pass on_error='skip' (--on-error skip)";
+
+/// What a read gave.
+pub(crate) enum Step {
+    /// A part of a document.
+    More,
+    /// The rest of a document.
+    DocumentEnd,
+    /// The row was skipped, for a reason.
+    Skipped(u64, String),
+    /// There are no more rows.
+    TableEnd,
+}
+
+/// A table that is being read. Python opens it (`corpus/_tables.py`), the engine reads its stream.
+pub(crate) struct TableReader {
+    source: Py<PyAny>,
+    path: PathBuf,
+    /// Whether it has no stored bytes, so that those of its text are counted.
+    is_in_memory: bool,
+    stream: Stream,
+    column: std::result::Result<Column, String>,
+    batch: Option<Batch>,
+    /// The next row in the batch, and in the table.
+    next: usize,
+    rows: u64,
+    documents: u64,
+    /// Rows that are not read: they are before the position to start at.
+    passed: u64,
+    /// The bytes of the current document that were returned, and whether it has bytes to replace.
+    taken: usize,
+    is_replaced: bool,
+    options: Options,
+    consumed: Arc<AtomicU64>,
+    interrupt: Interrupt,
+}
+
+impl TableReader {
+    /// Opens a table to read it from a row on. The inner error is why it is skipped.
+    pub(crate) fn open(
+        source: Py<PyAny>,
+        options: &Options,
+        start: Position,
+        interrupt: Interrupt,
+    ) -> Result<std::result::Result<Self, String>> {
+        let batch_bytes = BATCH_BYTES.min(options.limits.record_bytes);
+        let opened = Python::attach(|py| {
+            let table = source.bind(py);
+            let name: PathBuf = table.getattr("name")?.extract()?;
+            let stream = table.call_method1("open_table", (start.offset, batch_bytes))?;
+            let first: u64 = table.getattr("first_row")?.extract()?;
+            let columns: Option<Vec<String>> = table.getattr("columns")?.extract()?;
+            let is_in_memory = table.getattr("bytes_read")?.is_none();
+            Ok((name, Stream::of(&stream)?, first, columns, is_in_memory))
+        });
+        let (path, mut stream, first, columns, is_in_memory) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let is_skipped = options.on_error == OnError::Skip
+                    && Python::attach(|py| is_unreadable_file(py, &error));
+                return if is_skipped {
+                    Ok(Err(format!("cannot be opened: {error}")))
+                } else {
+                    Err(InputError::Python(error))
+                };
+            }
+        };
+        // Asking for the schema may call Python, so it is done without the GIL.
+        let column = match stream.column(&options.field) {
+            Ok(column) => Ok(column),
+            Err(ColumnError::Missing(names)) => {
+                Err(no_column(&options.field, &columns.unwrap_or(names)))
+            }
+            Err(ColumnError::Type(found)) => Err(format!(
+                "the column {:?} is {found}; expected a column of strings",
+                options.field
+            )),
+            Err(ColumnError::Broken(message)) => {
+                return Err(content(&path, &format!("the table is damaged: {message}")));
+            }
+        };
+        if let Err(message) = &column
+            && options.on_error != OnError::Skip
+        {
+            return Err(content(&path, &format!("{message}; {OR_SKIP}")));
+        }
+        Ok(Ok(Self {
+            source,
+            path,
+            is_in_memory,
+            stream,
+            column,
+            batch: None,
+            next: 0,
+            rows: start.offset,
+            documents: start.documents,
+            passed: start.offset.saturating_sub(first),
+            taken: 0,
+            is_replaced: false,
+            options: options.clone(),
+            consumed: Arc::default(),
+            interrupt,
+        }))
+    }
+
+    pub(crate) fn set_interrupt(&mut self, interrupt: Interrupt) {
+        self.interrupt = interrupt;
+    }
+
+    /// A counter of the stored bytes read.
+    pub(crate) fn consumed(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.consumed)
+    }
+
+    /// What the table is called in errors.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it has no stored bytes.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.is_in_memory
+    }
+
+    /// The number of rows before the current document.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The number of documents returned.
+    pub(crate) fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    /// Appends the next bytes of the current document to `buffer`, about `want` bytes.
+    pub(crate) fn read(&mut self, buffer: &mut Vec<u8>, want: usize) -> Result<Step> {
+        while self.batch.as_ref().is_none_or(|batch| self.next >= batch.rows()) {
+            if !self.next_batch()? {
+                return Ok(Step::TableEnd);
+            }
+        }
+        if self.rows.is_multiple_of(CHECK_EVERY) && (self.interrupt)() {
+            return Err(byteweld_corpus::Error::Interrupted.into());
+        }
+        let row = self.rows;
+        let Some(batch) = &self.batch else { return Ok(Step::TableEnd) };
+        let step = match &self.column {
+            Err(reason) => Err(reason.clone()),
+            Ok(_) => match batch.get(self.next) {
+                Some(text) => self.read_text(text, buffer, want)?,
+                None => Err("the text is null".to_owned()),
+            },
+        };
+        match step {
+            Ok((taken, is_replaced, is_end)) => {
+                if self.is_in_memory {
+                    self.consumed.fetch_add((taken - self.taken) as u64, Ordering::Relaxed);
+                }
+                self.taken = taken;
+                self.is_replaced = is_replaced;
+                if !is_end {
+                    return Ok(Step::More);
+                }
+                self.documents += 1;
+            }
+            Err(reason) if self.options.on_error != OnError::Skip => {
+                return Err(content(&self.path, &format!("row {row}: {reason}; {OR_SKIP}")));
+            }
+            Err(reason) => {
+                self.finish_row();
+                return Ok(Step::Skipped(row, reason));
+            }
+        }
+        self.finish_row();
+        Ok(Step::DocumentEnd)
+    }
+
+    fn finish_row(&mut self) {
+        self.next += 1;
+        self.rows += 1;
+        self.taken = 0;
+        self.is_replaced = false;
+    }
+
+    /// Appends more of a text: how much of it is taken, whether it is replaced, and whether it has
+    /// ended; or why it is not valid.
+    fn read_text(
+        &self,
+        text: &[u8],
+        buffer: &mut Vec<u8>,
+        want: usize,
+    ) -> Result<std::result::Result<(usize, bool, bool), String>> {
+        let mut is_replaced = self.is_replaced;
+        if self.taken == 0 {
+            let limit = self.options.limits.record_bytes;
+            if text.len() > limit {
+                let found = format!("the text has {} bytes", text.len());
+                return self.too_large(&found, limit);
+            }
+            is_replaced = match std::str::from_utf8(text) {
+                Ok(_) => false,
+                Err(_) if self.options.on_error == OnError::Replace => true,
+                Err(error) => {
+                    let at = error.valid_up_to();
+                    let advice = "pass on_error='replace' (--on-error replace)";
+                    return Ok(Err(format!("the text is not UTF-8 at its byte {at}; {advice}")));
+                }
+            };
+        }
+        let rest = &text[self.taken..];
+        let taken = if is_replaced {
+            append_replaced(rest, want, buffer)?
+        } else {
+            let taken = rest.len().min(want);
+            append(buffer, &rest[..taken])?;
+            taken
+        };
+        Ok(Ok((self.taken + taken, is_replaced, taken == rest.len())))
+    }
+
+    fn too_large<T>(&self, found: &str, limit: usize) -> Result<std::result::Result<T, String>> {
+        if self.options.on_error == OnError::Skip {
+            return Ok(Err("the text is too large".to_owned()));
+        }
+        let is_budget = self.options.limits.is_budget;
+        let (whose, more) = if is_budget {
+            ("the memory budget leaves for it", "a larger one")
+        } else {
+            ("are allowed without a memory budget", "one")
+        };
+        let message = format!(
+            "row {}: {found}, more than the {limit} bytes that {whose}; pass {more} as memory= \
+             (--memory), or skip it with on_error='skip' (--on-error skip)",
+            self.rows
+        );
+        let path = self.path.clone();
+        Err(byteweld_corpus::Error::TooLarge { path, line: None, offset: None, message, is_budget }
+            .into())
+    }
+
+    /// Reads the next batch; false at the end.
+    fn next_batch(&mut self) -> Result<bool> {
+        if (self.interrupt)() {
+            return Err(byteweld_corpus::Error::Interrupted.into());
+        }
+        self.batch = None; // first, so that two are never in memory
+        self.next = 0;
+        let found = self.stream.next(self.column.as_ref().ok());
+        let state = Python::attach(|py| {
+            let source = self.source.bind(py);
+            let failure = source.getattr("failure")?;
+            if !failure.is_none() {
+                return Err(PyErr::from_value(failure));
+            }
+            source.getattr("bytes_read")?.extract::<Option<u64>>()
+        });
+        if let Some(bytes) = state.map_err(InputError::Python)? {
+            self.consumed.store(bytes, Ordering::Relaxed);
+        }
+        let damaged = |message| {
+            content(&self.path, &format!("the table is damaged after row {}: {message}", self.rows))
+        };
+        let Some(batch) = found.map_err(damaged)? else {
+            if self.passed > 0 {
+                let message = "the table has fewer rows than had been read; it has changed";
+                return Err(content(&self.path, message));
+            }
+            return Ok(false);
+        };
+        let passed = self.passed.min(batch.rows() as u64);
+        self.passed -= passed;
+        self.next = passed as usize;
+        self.batch = Some(batch);
+        Ok(true)
+    }
+}
+
+/// The error of a table's content.
+fn content(path: &Path, message: &str) -> InputError {
+    let (path, message) = (path.to_path_buf(), message.to_owned());
+    byteweld_corpus::Error::Content { path, line: None, offset: None, message }.into()
+}
+
+fn no_column(field: &str, columns: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let mut names: Vec<_> = columns.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
+    if columns.len() > SHOWN {
+        names.push("...".to_owned());
+    }
+    let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    format!("no column {field:?}; the columns are {known}; choose one with field (--field)")
+}
+
+/// Whether a file is missing or cannot be opened.
+fn is_unreadable_file(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyFileNotFoundError>(py)
+        || error.is_instance_of::<PyPermissionError>(py)
+        || error.is_instance_of::<PyIsADirectoryError>(py)
+}
+
+fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    buffer.try_reserve(bytes.len()).map_err(|_| byteweld_corpus::Error::OutOfMemory)?;
+    buffer.extend_from_slice(bytes);
+    Ok(())
+}
+
+/// Appends about `want` bytes with every ill-formed sequence replaced; how much of `bytes` that is.
+fn append_replaced(bytes: &[u8], want: usize, buffer: &mut Vec<u8>) -> Result<usize> {
+    let window = &bytes[..bytes.len().min(want.max(16))];
+    let is_all = window.len() == bytes.len();
+    let mut done = 0;
+    for chunk in window.utf8_chunks() {
+        let (valid, invalid) = (chunk.valid().as_bytes(), chunk.invalid());
+        append(buffer, valid)?;
+        done += valid.len();
+        if invalid.is_empty()
+            || (!is_all && done + invalid.len() == window.len() && may_continue(invalid))
+        {
+            break;
+        }
+        append(buffer, REPLACEMENT)?;
+        done += invalid.len();
+    }
+    Ok(done)
+}
+
+/// Whether invalid bytes may be the start of a character.
+fn may_continue(bytes: &[u8]) -> bool {
+    matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
+}

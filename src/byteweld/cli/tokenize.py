@@ -1,0 +1,315 @@
+"""`byteweld tokenize`: encodes a corpus into a dataset for training."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any, NamedTuple
+
+import byteweld
+from byteweld.cli import _corpus, _output
+from byteweld.cli import _options as options
+from byteweld.cli._command import Option
+from byteweld.dataset import run as dataset
+from byteweld.dataset.estimate import Estimate, estimate
+from byteweld.dataset.options import Options, Plan
+
+EXAMPLES = """
+byteweld tokenize books/ --tokenizer tokenizer.json --out data
+byteweld tokenize 'shards/*.jsonl.zst' -t tokenizer.json --out data --validation 0.001 --shuffle
+byteweld tokenize web.parquet -t gpt2.json --out data --format megatron --prefix web
+byteweld tokenize books/ -t tokenizer.json --out data --format parquet --pack 2048
+byteweld tokenize books/ -t tokenizer.json --out data --dry-run
+"""
+
+_DATASET = "Dataset"
+
+Out = Annotated[
+    str,
+    Option(
+        "--out",
+        metavar="DIR",
+        help="The folder of the dataset: new, empty, or that of an interrupted run, which goes on "
+        "where it was.",
+        group=_DATASET,
+    ),
+]
+
+
+class Layout(NamedTuple):
+    """What is written."""
+
+    format: Annotated[
+        str,
+        Option(
+            "--format",
+            metavar="NAME",
+            help="The format of the dataset: "
+            + "; ".join(f"{f.name}: {f.summary}" for f in byteweld.DATASET_FORMATS.values())
+            + ". Default: flat.",
+            choices=list(byteweld.DATASET_FORMATS),
+            group=_DATASET,
+        ),
+    ] = "flat"
+    eot: Annotated[
+        str | None,
+        Option(
+            "--eot",
+            metavar="WHERE",
+            help="Where the end-of-text token of each document goes: append, prepend or none. "
+            "Default: where the format's readers expect it.",
+            choices=("append", "prepend", "none"),
+            group=_DATASET,
+        ),
+    ] = None
+    eot_token: Annotated[
+        str | None,
+        Option(
+            "--eot-token",
+            metavar="TEXT",
+            help="The end-of-text token. Default: the tokenizer's eos, else <|endoftext|>.",
+            group=_DATASET,
+        ),
+    ] = None
+    bos: Annotated[
+        bool,
+        Option("--bos", help="Start each document with the tokenizer's bos.", group=_DATASET),
+    ] = False
+    validation: Annotated[
+        float,
+        Option(
+            "--validation",
+            metavar="F",
+            read=options.fraction("--validation"),
+            help="The fraction of documents for validation, chosen by --seed. Default: 0.",
+            group=_DATASET,
+        ),
+    ] = 0.0
+    shuffle: Annotated[
+        bool,
+        Option(
+            "--shuffle",
+            help="Put the documents in a random order, chosen by --seed.",
+            group=_DATASET,
+        ),
+    ] = False
+    seed: Annotated[
+        int,
+        Option(
+            "--seed",
+            metavar="N",
+            read=options.whole_number("--seed", 0),
+            help="For --validation and --shuffle. Default: 0.",
+            group=_DATASET,
+        ),
+    ] = 0
+    shard_tokens: Annotated[
+        int | None,
+        Option(
+            "--shard-tokens",
+            metavar="N",
+            read=options.whole_number("--shard-tokens", 1),
+            help="Start a new shard after the document that reaches N tokens.",
+            group=_DATASET,
+        ),
+    ] = None
+    pack: Annotated[
+        int | None,
+        Option(
+            "--pack",
+            metavar="N",
+            read=options.whole_number("--pack", 1),
+            help="Make rows of exactly N tokens, across documents.",
+            group=_DATASET,
+        ),
+    ] = None
+    dtype: Annotated[
+        str | None,
+        Option(
+            "--dtype",
+            metavar="TYPE",
+            help="The type of the ids, such as uint16. Default: the format's own rule.",
+            group=_DATASET,
+        ),
+    ] = None
+    prefix: Annotated[
+        str | None,
+        Option(
+            "--prefix",
+            metavar="NAME",
+            help="The start of file names, for formats that have one (llmc, megatron).",
+            group=_DATASET,
+        ),
+    ] = None
+
+
+SpecialText = Annotated[
+    str,
+    Option(
+        "--special-text",
+        metavar="WHAT",
+        choices=("fail", "text", "special"),
+        help="How to treat special tokens that occur in the text. fail: stop with an error. text: "
+        "encode them as ordinary text. special: encode each as its id. The manifest says how many "
+        "there were. Default: text.",
+    ),
+]
+DryRun = Annotated[
+    bool,
+    Option(
+        "--dry-run",
+        help="Write nothing; say what would be read and written, with estimated size and time.",
+    ),
+]
+Force = Annotated[bool, Option("--force", help="Start over if DIR holds a dataset.")]
+
+
+def run(
+    source: options.Sources,
+    out: Out,
+    tokenizer: options.TokenizerPath = "tokenizer.json",
+    layout: Layout = Layout(),
+    special_text: SpecialText = "text",
+    reading: options.Reading = options.Reading(),
+    dry_run: DryRun = False,
+    threads: options.Threads = None,
+    force: Force = False,
+    json: options.Json = False,
+    load_pattern: options.LoadPattern = None,
+    load_special: options.LoadSpecial = None,
+) -> None:
+    """Encode a corpus into a dataset: the files that training frameworks read.
+
+    Interrupted at any moment, even by SIGKILL, the same command goes on where it was, and the
+    result has the same bytes. manifest.json lists the sources, the options, the tokenizer's
+    fingerprint and the SHA-256 of every file; `byteweld verify` checks them.
+    """
+    tok = options.load_tokenizer(tokenizer, pattern=load_pattern, special=load_special)
+    plan = Options(**layout._asdict(), special_text=special_text).complete(tok)  # type: ignore[arg-type]  # checked
+    sources = _corpus.open_all(source, None, reading, without=out)
+    if dry_run:
+        found = estimate(sources, tok, plan, num_threads=threads)
+        if json:
+            _output.report({"out": out, "format": layout.format, **found._asdict()})
+        else:
+            _output.lines(_estimate_lines(found, plan, out))
+        return
+    started = time.perf_counter()
+    with _Bars(sources) as bars:
+        result = dataset.run(
+            sources,
+            tok,
+            out,
+            plan,
+            overwrite=force,
+            num_threads=threads,
+            progress=bars.show,
+        )
+    manifest = result.manifest
+    seconds = time.perf_counter() - started
+    if json:
+        _output.report(_summary(manifest, out, result, seconds))
+        return
+    if result.was_complete:
+        _output.say(f"{out} is complete already; nothing to do (--force starts over)")
+    elif result.resumed_documents:
+        _output.say(f"went on after {_output.amount(result.resumed_documents, 'document')}")
+    _output.lines(_lines(manifest, out, None if result.was_complete else seconds))
+
+
+class _Bars:
+    """A progress bar for each stage."""
+
+    def __init__(self, sources: Any) -> None:
+        self._bars = _corpus.Bars(sources)
+        self._latest: dataset.Progress | None = None
+
+    def __enter__(self) -> _Bars:
+        self._bars.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bars.__exit__(*error)
+
+    def show(self, event: dataset.Progress) -> None:
+        self._latest = event
+        unit: _output.Unit = "bytes" if event.stage == "encoding" else "documents"
+        self._bars.show(event.stage, event.done, event.total, unit, self._detail)
+
+    def _detail(self) -> str:
+        event = self._latest
+        if event is None or event.stage != "encoding":
+            return ""
+        return f"{_output.amount(event.documents, 'document')}, {event.tokens:,} tokens"
+
+
+def _lines(manifest: Any, out: str, seconds: float | None) -> list[str]:
+    tokens = sum(split["tokens"] for split in manifest.splits.values())
+    files = sum(len(shard.files) for shard in manifest.shards) + len(manifest.files)
+    size = sum(file.size for shard in manifest.shards for file in shard.files)
+    rate = f", {manifest.text_bytes / manifest.tokens:.3f} bytes per token" if tokens else ""
+    lines = [
+        f"{_output.amount(manifest.documents, 'document')}, "
+        f"{_output.size(manifest.text_bytes)} of text → {_output.amount(manifest.tokens, 'token')}"
+        f"{rate}"
+    ]
+    if len(manifest.splits) > 1 or manifest.options["pack"]:
+        what = "row" if manifest.options["pack"] else "document"
+        lines += [
+            f"{name}: {_output.amount(split['documents'], what)}, "
+            f"{_output.amount(split['tokens'], 'token')}"
+            for name, split in manifest.splits.items()
+        ]
+    if manifest.dropped_tokens:
+        lines.append(f"dropped at the end: {_output.amount(manifest.dropped_tokens, 'token')}")
+    if manifest.skipped_documents:
+        lines.append(
+            f"skipped {_output.amount(manifest.skipped_documents, 'document')}, listed in "
+            "manifest.json"
+        )
+    if manifest.special_text:
+        how = {"text": "as text", "special": "as ids"}.get(manifest.options["special_text"], "")
+        found = ", ".join(f"{text} ×{count:,}" for text, count in manifest.special_text.items())
+        lines.append(_output.shortened(f"special tokens in the text, {how}: {found}", 200))
+    time_taken = "" if seconds is None else f" ({_output.seconds(seconds)})"
+    lines.append(
+        f"{out}: {_output.amount(files, 'file')}, {_output.size(size)}, format {manifest.format}, "
+        f"{manifest.dtype}{time_taken}"
+    )
+    return lines
+
+
+def _summary(manifest: Any, out: str, result: dataset.Result, seconds: float) -> dict[str, Any]:
+    return {
+        "out": out,
+        "format": manifest.format,
+        "dtype": manifest.dtype,
+        "fingerprint": manifest.tokenizer["fingerprint"],
+        "documents": manifest.documents,
+        "tokens": manifest.tokens,
+        "text_bytes": manifest.text_bytes,
+        "splits": manifest.splits,
+        "skipped_documents": manifest.skipped_documents,
+        "special_text": manifest.special_text,
+        "dropped_tokens": manifest.dropped_tokens,
+        "files": [file.name for shard in manifest.shards for file in shard.files],
+        "was_complete": result.was_complete,
+        "resumed_documents": result.resumed_documents,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _estimate_lines(found: Estimate, plan: Plan, out: str) -> list[str]:
+    about = "" if found.is_exact else "about "
+    lines = [
+        f"read: {_output.amount(found.files, 'file')}, {_output.size(found.source_bytes)}, "
+        f"{about}{_output.amount(found.documents, 'document')}",
+        f"write: {out}, format {plan.format.name}, {plan.options.dtype}, "
+        f"{about}{_output.amount(found.tokens, 'token')}, {_output.size(found.dataset_bytes)}",
+        f"time: about {_output.seconds(found.seconds)}",
+    ]
+    if plan.eot is not None:
+        where = {"append": "after", "prepend": "before"}[plan.options.eot or ""]
+        lines.append(f"end of text: {plan.eot.text} (id {plan.eot.id}) {where} each document")
+    if not found.is_exact:
+        lines.append(f"estimated from {_output.size(found.sampled_bytes)} of text")
+    return lines

@@ -1,0 +1,330 @@
+"""Tables as streams of strings for the engine: Parquet and Arrow files, and Arrow objects.
+
+The engine calls `open_table` when a table's turn comes, and pulls record batches from the Arrow C
+stream that it returns; `failure` is what Python raised meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from byteweld._files import open_regular
+from byteweld.corpus._remote import open_remote
+from byteweld.errors import ByteweldError, CorpusError
+
+_PARQUET = ".parquet"
+_PARQUET_MAGIC = b"PAR1"
+_ARROW_MAGIC = b"ARROW1"
+_FEATHER_1_MAGIC = b"FEA1"
+# An Arrow stream starts with a message of this prefix, and ends with one of length 0.
+_MESSAGE = b"\xff\xff\xff\xff"
+_STREAM_END = _MESSAGE + bytes(4)
+# Pages are read through a buffer of this size: a column chunk may be larger than memory.
+_BUFFER_BYTES = 1 << 20
+_MAX_BATCH_ROWS = 1 << 16
+_PROBED_ROWS = 64
+
+
+class TableSource(Protocol):
+    """What the engine asks of a table."""
+
+    name: str  # in errors
+    columns: list[str] | None  # all of them; None: those of the stream
+    first_row: int  # of the stream
+    bytes_read: int | None  # of the file; None: the engine counts the text
+    failure: BaseException | None
+
+    def open_table(self, start: int, batch_bytes: int) -> object:
+        """Return an object with `__arrow_c_stream__`; rows before `start` may be left out."""
+
+
+class TableObject:
+    """An object with `__arrow_c_stream__`: a table of pyarrow, polars, duckdb, pandas, ..."""
+
+    def __init__(self, table: object) -> None:
+        self.name = type(table).__name__
+        self.columns = None
+        self.first_row = 0
+        self.bytes_read = None
+        self.failure = None
+        self._table = table
+
+    def open_table(self, start: int, batch_bytes: int) -> object:
+        """Return the object itself."""
+        return self._table
+
+
+class TableFile:
+    """A Parquet file, or an Arrow IPC file or stream, on disk or remote."""
+
+    def __init__(self, file: Path | str, extension: str, field: str) -> None:
+        self.name = os.fspath(file)
+        self._local = file if isinstance(file, Path) else None
+        self.columns: list[str] | None = None
+        self.first_row = 0
+        self.bytes_read = 0
+        self.failure: BaseException | None = None
+        self._is_parquet = extension == _PARQUET
+        self._field = field
+
+    def open_table(self, start: int, batch_bytes: int) -> object:
+        """Return a stream of the column; batches have about `batch_bytes`, if that can be chosen.
+
+        Parquet's row groups before the row `start` are not read.
+        """
+        pa = arrow()
+        self.first_row = self.bytes_read = 0
+        self.failure = None
+        batches = self._read(start, batch_bytes)
+        schema = next(batches)
+        return pa.RecordBatchReader.from_batches(schema, self._recorded(batches))
+
+    def _recorded(self, batches: Iterator[Any]) -> Iterator[Any]:
+        # The stream would reduce an exception to its message.
+        try:
+            yield from batches
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def _read(self, start: int, batch_bytes: int) -> Iterator[Any]:
+        """Yield the schema, then the batches."""
+        with self._explained(), self._opened() as (file, size, changed):
+            read = self._parquet if self._is_parquet else self._arrow
+            yield from read(file, size, start, batch_bytes)
+            if changed():
+                raise CorpusError(
+                    "the file changed while it was read; start again when nothing writes to it",
+                    path=self.name,
+                )
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[tuple[Any, int, Any]]:
+        """Open the file: itself, its size, and whether it has changed since."""
+        if self._local is None:
+            with open_remote(self.name) as remote:
+                size = remote.seek(0, os.SEEK_END)
+                remote.seek(0)
+                yield remote, size, lambda: False
+            return
+        try:
+            descriptor = open_regular(self._local)
+        except ByteweldError as error:
+            raise CorpusError(f"{error.args[0]}; copy it to a file", path=self.name) from None
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            before = _state(file)
+            yield file, before[0], lambda: _state(file) != before
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what pyarrow raises for damaged files into a CorpusError."""
+        try:
+            yield
+        except (ByteweldError, MemoryError, ImportError):
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                if error.filename is None:
+                    error.filename = self.name
+                raise
+            what = "Parquet" if self._is_parquet else "Arrow"
+            message = str(error).strip().splitlines()
+            reason = message[0][:200] if message else type(error).__name__
+            raise CorpusError(f"the {what} file is damaged: {reason}", path=self.name) from error
+
+    # ------------------------------------------------------------------ Parquet
+
+    def _parquet(self, file: Any, size: int, start: int, batch_bytes: int) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        head = _at(file, 0, len(_PARQUET_MAGIC))
+        if head != _PARQUET_MAGIC:
+            raise self._other(f"a Parquet file starts with {_PARQUET_MAGIC!r}", head)
+        tail = _at(file, max(0, size - len(_PARQUET_MAGIC)), len(_PARQUET_MAGIC))
+        if tail != _PARQUET_MAGIC or size < 2 * len(_PARQUET_MAGIC) + 4:
+            raise CorpusError("the Parquet file is truncated", path=self.name)
+        table = pq.ParquetFile(
+            pa.PythonFile(file, "r"),
+            buffer_size=_BUFFER_BYTES,
+            pre_buffer=False,
+            page_checksum_verification=True,
+        )
+        self.columns = table.schema_arrow.names
+        columns = [self._field] if self._field in self.columns else []
+        groups = range(table.num_row_groups)
+        rows = [table.metadata.row_group(group).num_rows for group in groups]
+        total = sum(rows)
+        first = 0
+        while first < len(rows) and self.first_row + rows[first] <= start:
+            self.first_row += rows[first]
+            first += 1
+        schema = pa.schema([table.schema_arrow.field(name) for name in columns])
+        yield schema if columns else _rows_only_schema(pa)
+        done = self.first_row
+        row_bytes = self._probe(table, columns, groups[first:])
+        for group in groups[first:]:
+            row_bytes = max(row_bytes, self._row_bytes(table.metadata.row_group(group)))
+            for batch in table.iter_batches(
+                batch_size=_batch_rows(batch_bytes, row_bytes),
+                row_groups=[group],
+                columns=columns,
+                use_threads=False,
+            ):
+                done += batch.num_rows
+                self.bytes_read = size * done // max(1, total)
+                if columns:
+                    row_bytes = max(row_bytes, batch.nbytes / max(1, batch.num_rows))
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                else:
+                    yield _rows_only(pa, batch.num_rows)
+        if done != total:
+            raise CorpusError(
+                f"the Parquet file is damaged: it has {done} rows, and says {total}", path=self.name
+            )
+
+    def _row_bytes(self, group: Any) -> float:
+        """Return the mean size of a text, as far as the metadata tells."""
+        for index in range(group.num_columns):
+            column = group.column(index)
+            if column.path_in_schema == self._field:
+                return float(column.total_uncompressed_size / max(1, group.num_rows))
+        return 1.0
+
+    def _probe(self, table: Any, columns: list[str], groups: range) -> float:
+        """Return the mean size of the first texts: the metadata counts equal ones only once."""
+        if not columns or not groups:
+            return 1.0
+        for batch in table.iter_batches(
+            batch_size=_PROBED_ROWS, row_groups=[groups[0]], columns=columns, use_threads=False
+        ):
+            return float(batch.nbytes / max(1, batch.num_rows))
+        return 1.0
+
+    # ------------------------------------------------------------------ Arrow
+
+    def _arrow(self, file: Any, size: int, start: int, batch_bytes: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        head = _at(file, 0, len(_ARROW_MAGIC))
+        if head.startswith(_MESSAGE):
+            if _at(file, max(0, size - len(_STREAM_END)), len(_STREAM_END)) != _STREAM_END:
+                raise CorpusError(
+                    "the Arrow stream is truncated: it does not end with an end mark",
+                    path=self.name,
+                )
+            open_ipc = pa.ipc.open_stream
+        elif head == _ARROW_MAGIC:
+            open_ipc = pa.ipc.open_file
+        elif head.startswith(_FEATHER_1_MAGIC):
+            raise CorpusError(
+                "Feather version 1 is not supported; write the table again with a recent pyarrow",
+                path=self.name,
+            )
+        else:
+            raise self._other(f"an Arrow file starts with {_ARROW_MAGIC!r}", head)
+        file.seek(0)
+        names = open_ipc(pa.PythonFile(file, "r")).schema.names
+        self.columns = names
+        columns = [index for index, name in enumerate(names) if name == self._field]
+        file.seek(0)
+        options = pa.ipc.IpcReadOptions(included_fields=columns, use_threads=False)
+        table = open_ipc(pa.PythonFile(file, "r"), options=options)
+        schema = (
+            pa.schema([_binary_field(pa, field) for field in table.schema]) if columns else None
+        )
+        yield _rows_only_schema(pa) if schema is None else schema
+        for batch in _batches(table):
+            self.bytes_read = file.tell()
+            if schema is None:
+                yield _rows_only(pa, batch.num_rows)
+                continue
+            arrays = [_as_binary(pa, array) for array in batch.columns]
+            for array in arrays:
+                array.validate(full=True)  # a file may claim any offsets
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        self.bytes_read = size
+
+    def _other(self, expected: str, head: bytes) -> CorpusError:
+        return CorpusError(
+            f"{expected}, but this one with {head!r}; give it the extension of what it is",
+            path=self.name,
+        )
+
+
+def arrow() -> Any:
+    """Import pyarrow; if it is missing, raise an error that says how to install it."""
+    try:
+        import pyarrow
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(
+            "Parquet and Arrow files are read with pyarrow; install it with: "
+            "pip install 'byteweld[arrow]'"
+        ) from error
+    return pyarrow
+
+
+def _batch_rows(batch_bytes: int, row_bytes: float) -> int:
+    return max(1, min(_MAX_BATCH_ROWS, int(batch_bytes / max(1.0, row_bytes))))
+
+
+def _batches(table: Any) -> Iterator[Any]:
+    """Yield the batches of an Arrow stream or file."""
+    if hasattr(table, "num_record_batches"):
+        for index in range(table.num_record_batches):
+            yield table.get_batch(index)
+    else:
+        yield from table
+
+
+# Without the column, a stream of nulls still tells the number of rows.
+def _rows_only_schema(pa: Any) -> Any:
+    return pa.schema([("", pa.null())])
+
+
+def _rows_only(pa: Any, rows: int) -> Any:
+    return pa.RecordBatch.from_arrays([pa.nulls(rows)], schema=_rows_only_schema(pa))
+
+
+def _binary_field(pa: Any, field: Any) -> Any:
+    return pa.field(field.name, _binary_type(pa, field.type))
+
+
+def _binary_type(pa: Any, type_: Any) -> Any:
+    """Return the type with the same layout and without UTF-8, which is checked later."""
+    if pa.types.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, _binary_type(pa, type_.value_type))
+    same = {
+        pa.string(): pa.binary(),
+        pa.large_string(): pa.large_binary(),
+        pa.string_view(): pa.binary_view(),
+    }
+    return same.get(type_, type_)
+
+
+def _as_binary(pa: Any, array: Any) -> Any:
+    if pa.types.is_dictionary(array.type):
+        values = _as_binary(pa, array.dictionary)
+        values.validate(full=True)
+        return pa.DictionaryArray.from_arrays(array.indices, values)
+    wanted = _binary_type(pa, array.type)
+    return array if wanted == array.type else array.view(wanted)
+
+
+def _at(file: Any, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    data: bytes = file.read(size)
+    return data
+
+
+def _state(file: Any) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns

@@ -1,0 +1,266 @@
+"""A dataset to be made: recognizes an earlier run of the same job, and refuses any other."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from byteweld._atomic import CLOEXEC, lock, naming
+from byteweld._files import check_parent, read_regular
+from byteweld._saves import write_atomic
+from byteweld.corpus import Corpus
+from byteweld.dataset._manifest import MANIFEST, Manifest, load_manifest
+from byteweld.dataset.options import Plan
+from byteweld.errors import FormatError
+from byteweld.sources import Sources
+from byteweld.tokenizer import Tokenizer
+
+WORK: Final = ".unfinished"
+_FACTS: Final = "job.json"
+_MAX_STATE_BYTES: Final = 1 << 30
+# Options that may differ when a run goes on: nothing done so far depends on them.
+_MAY_CHANGE: Final = {("reading", "on_error"): "fail"}
+_MAX_LISTED: Final = 5
+
+
+class Job:
+    """What is to be made, from what, where and how."""
+
+    def __init__(self, sources: Sources, tok: Tokenizer, folder: Path, plan: Plan) -> None:
+        if sources.tables:
+            raise TypeError("counts have no documents; pass paths, or documents=[...]")
+        self.sources = sources
+        self.tok = tok
+        self.folder = folder
+        self.plan = plan
+        self.work = folder / WORK
+
+    @property
+    def corpus(self) -> Corpus | None:
+        return self.sources.corpus
+
+    @functools.cached_property
+    def total_bytes(self) -> int | None:
+        """Size of all sources; None if it is not known."""
+        if self.corpus is None or self.sources.documents is not None:
+            return None
+        return self.corpus.total_bytes
+
+    def check_packages(self) -> None:
+        """Raise now if a package is missing that writing needs at the end of the first shard."""
+        import importlib.util
+
+        for module, extra in self.plan.format.requires:
+            if importlib.util.find_spec(module) is None:
+                raise ImportError(
+                    f"format {self.plan.format.name!r} needs {module}; "
+                    f"install it with: pip install 'byteweld[{extra}]'"
+                )
+
+    def tokenizer_facts(self) -> dict[str, Any]:
+        vocab = self.tok.vocab
+        return {
+            "fingerprint": vocab.fingerprint,
+            "n_vocab": self.tok.n_vocab,
+            "eot": None if self.plan.eot is None else self.plan.eot._asdict(),
+            "bos": None if self.plan.bos is None else self.plan.bos._asdict(),
+        }
+
+    def option_facts(self) -> dict[str, Any]:
+        reading = None
+        if self.corpus is not None:
+            reading = dataclasses.asdict(self.corpus.reading)
+            del reading["ext"]  # the sources it selects are listed
+        return {**self.plan.to_dict(), "reading": reading}
+
+    def source_facts(self) -> list[Any]:
+        """Return what identifies the sources while they are unchanged."""
+        facts: list[Any] = []
+        for file in () if self.corpus is None else self.corpus.files:
+            size, modified = _stat(file)
+            facts.append([os.fspath(file), size, modified])
+        if self.sources.documents is not None:
+            facts.append(["documents", None, None])
+        return facts
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "format": self.plan.format.name,
+            "dtype": self.plan.options.dtype,
+            "tokenizer": self.tokenizer_facts(),
+            "options": self.option_facts(),
+            "sources": self.source_facts(),
+        }
+
+    def manifest(self) -> Manifest:
+        """Return the manifest of an empty dataset."""
+        return Manifest(
+            format=self.plan.format.name,
+            dtype=self.plan.options.dtype or "",
+            tokenizer=self.tokenizer_facts(),
+            options=self.option_facts(),
+        )
+
+    @contextlib.contextmanager
+    def locked(self, *, overwrite: bool) -> Iterator[None]:
+        """Make the folder ready, and keep other runs out of it."""
+        check_parent(self.folder)
+        self._check_folder()
+        with naming(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self.folder, os.O_RDONLY | CLOEXEC)
+        try:
+            if lock(descriptor) is False:
+                raise BlockingIOError(
+                    f"another process is writing the dataset {self.folder}; wait for it"
+                )
+            if overwrite:
+                self._remove()
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _check_folder(self) -> None:
+        """Raise if the folder holds anything but a dataset."""
+        if not self.folder.exists():
+            return
+        if not self.folder.is_dir():
+            raise FileExistsError(f"{self.folder} exists and is not a folder; choose another name")
+        if (self.folder / MANIFEST).exists():
+            load_manifest(self.folder)
+        elif any(entry.name != WORK for entry in self.folder.iterdir()):
+            raise FileExistsError(
+                f"{self.folder} holds other files; choose a folder that is new or empty"
+            )
+
+    def _remove(self) -> None:
+        """Remove an earlier dataset: the files that its manifest lists, and no others."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        if not (self.folder / MANIFEST).exists():
+            return
+        manifest = load_manifest(self.folder)
+        entries = [*itertools.chain(*(shard.files for shard in manifest.shards)), *manifest.files]
+        for entry in entries:
+            (self.folder / entry.name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                (self.folder / entry.name).parent.rmdir()
+        (self.folder / MANIFEST).unlink()
+        self.folder.mkdir(exist_ok=True)
+
+    def complete_manifest(self) -> Manifest | None:
+        """Return the manifest if all is done; raise if it is of another job."""
+        if not (self.folder / MANIFEST).exists():
+            return None
+        manifest = load_manifest(self.folder)
+        if not manifest.is_complete:
+            return None
+        changed = _changes(
+            {
+                "format": manifest.format,
+                "dtype": manifest.dtype,
+                "tokenizer": manifest.tokenizer,
+                "options": manifest.options,
+                "sources": [[source.name, source.size] for source in manifest.sources],
+            },
+            {**self.facts(), "sources": [fact[:2] for fact in self.source_facts()]},
+        )
+        if changed:
+            raise FileExistsError(
+                f"{self.folder} holds a complete dataset of another job: {'; '.join(changed)}; "
+                "choose another folder, or pass overwrite=True (--force) to replace it"
+            )
+        shutil.rmtree(self.work, ignore_errors=True)  # if the last run was killed at its very end
+        return manifest
+
+    def same_as_before(self) -> bool:
+        """Whether the work folder is of this job; raise if it is of another one."""
+        path = self.work / _FACTS
+        if not path.exists():
+            shutil.rmtree(self.work, ignore_errors=True)
+            with naming(self.work):
+                self.work.mkdir()
+            write_atomic(path, json.dumps(self.facts(), indent=1).encode())
+            return False
+        before = read_json(path)
+        changed = _changes(before, json.loads(json.dumps(self.facts())))
+        if changed:
+            raise FileExistsError(
+                f"{self.folder} holds an unfinished dataset, and this is not the same job: "
+                f"{'; '.join(changed)}; run the same job again to finish it, or pass "
+                "overwrite=True (--force) to start over"
+            )
+        return True
+
+
+def _stat(file: Any) -> tuple[int | None, int | None]:
+    try:
+        status = os.stat(file)  # noqa: PTH116 (there may be millions)
+    except OSError:
+        return None, None
+    return status.st_size, status.st_mtime_ns
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(read_regular(path, _MAX_STATE_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(
+            f"damaged ({error}); start over with overwrite=True (--force)", path=path
+        ) from None
+
+
+def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Say what differs between two jobs, in a few words each."""
+    found = []
+    for name in ("format", "dtype"):
+        if before.get(name) != now[name]:
+            found.append(f"{name} was {before.get(name)!r}, now {now[name]!r}")
+    old, new = before.get("tokenizer", {}), now["tokenizer"]
+    if old.get("fingerprint") != new["fingerprint"]:
+        found.append(
+            f"the tokenizer had fingerprint {str(old.get('fingerprint'))[:12]}, "
+            f"now {new['fingerprint'][:12]}"
+        )
+    found += _option_changes(before.get("options") or {}, now["options"])
+    found += _source_changes(before.get("sources") or [], now["sources"])
+    return found
+
+
+def _option_changes(before: dict[str, Any], now: dict[str, Any], within: str = "") -> list[str]:
+    found = []
+    for name in {**before, **now}:
+        old, new = before.get(name), now.get(name)
+        if old == new or (old is not None and _MAY_CHANGE.get((within, name)) == old):
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            found += _option_changes(old, new, name)
+        else:
+            found.append(f"{name} was {old!r}, now {new!r}")
+    return found
+
+
+def _source_changes(before: list[Any], now: list[Any]) -> list[str]:
+    old = {fact[0]: fact[1:] for fact in before}
+    new = {fact[0]: fact[1:] for fact in now}
+    found = []
+    for name, facts in new.items():
+        if name not in old:
+            found.append(f"source {name} is new")
+        elif old[name] != facts:
+            size, now_size = old[name][0], facts[0]
+            how = f"had {size} bytes, now {now_size}" if size != now_size else "was modified"
+            found.append(f"source {name} {how}")
+    found += [f"source {name} is gone" for name in old if name not in new]
+    if not found and [fact[0] for fact in before] != [fact[0] for fact in now]:
+        found.append("the sources are in another order")
+    return found[:_MAX_LISTED] + (
+        [f"{len(found) - _MAX_LISTED} more"] if len(found) > _MAX_LISTED else []
+    )

@@ -1,0 +1,351 @@
+"""Makes a dataset: encodes a corpus, writes shards, and goes on where an interrupted run was.
+
+The work folder has the shards being written and a checkpoint: where reading is, what was counted
+so far, and how long each growing file was at that point, always between two documents. A run that
+finds a checkpoint of the same job cuts the files back to it and reads on from there, so the final
+bytes are those of an uninterrupted run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from byteweld._saves import write_atomic
+from byteweld.dataset import _order
+from byteweld.dataset._encoding import encode_sources
+from byteweld.dataset._job import Job, read_json
+from byteweld.dataset._log import Log
+from byteweld.dataset._manifest import (
+    MANIFEST,
+    MAX_LISTED_SKIPS,
+    Manifest,
+    ShardEntry,
+    SkipEntry,
+    SourceEntry,
+    load_manifest,
+)
+from byteweld.dataset._shard import ShardName, Split
+from byteweld.dataset._shuffle import Buckets
+from byteweld.dataset._writer import Place, SplitWriter, publish_files, scratch_folder
+from byteweld.dataset.options import Plan
+from byteweld.errors import ByteweldError
+from byteweld.sources import Sources
+from byteweld.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_STATE: Final = "state.json"
+_CHECKPOINT_SECONDS: float = 10.0
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    stage: str  # "encoding" or "shuffling"
+    done: int  # bytes of the sources read, or documents shuffled
+    total: int | None
+    documents: int
+    tokens: int
+    text_bytes: int
+
+
+class Result(NamedTuple):
+    """The manifest, and what this run did for it."""
+
+    manifest: Manifest
+    was_complete: bool  # nothing was left to do
+    resumed_documents: int  # that an earlier run had encoded
+    seconds: float
+
+
+def run(
+    sources: Sources,
+    tok: Tokenizer,
+    out: str | os.PathLike[str],
+    plan: Plan,
+    *,
+    overwrite: bool = False,
+    num_threads: int | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> Result:
+    """Make the dataset, or what is left to make of it."""
+    started = time.perf_counter()
+    job = Job(sources, tok, Path(out), plan)
+    job.check_packages()
+    with job.locked(overwrite=overwrite):
+        done = job.complete_manifest()
+        if done is not None:
+            return Result(done, True, done.documents, time.perf_counter() - started)
+        running = _Run(job, progress)
+        resumed = running.documents
+        try:
+            running.encode(num_threads)
+            running.shuffle()
+            manifest = running.finish()
+        except BaseException:
+            # What is done is kept; if this fails as well, the last checkpoint counts.
+            with contextlib.suppress(OSError, ByteweldError):
+                running.checkpoint()
+            raise
+        finally:
+            running.close()
+    return Result(manifest, False, resumed, time.perf_counter() - started)
+
+
+class _Run:
+    """One run of a job: receives encoded blocks and passes their documents on to the writers."""
+
+    def __init__(self, job: Job, progress: Callable[[Progress], object] | None) -> None:
+        self._job = job
+        self._progress = progress
+        is_resumed = job.same_as_before()
+        options = job.plan.options
+        self.documents = self._tokens = self._text_bytes = self._skipped = 0
+        self._specials: Counter[str] = Counter()
+        self._position: tuple[int, ...] | None = None
+        self._is_encoded = False
+        self._is_between = True  # two documents, so that a checkpoint is possible
+        self._last_checkpoint = time.monotonic()
+        self._manifest = job.manifest()
+        if (job.folder / MANIFEST).exists():
+            self._manifest = load_manifest(job.folder)
+        self._logs = {name: Log(job.work / f"{name}.jsonl") for name in ("sources", "skips")}
+        place = Place(
+            folder=job.folder,
+            work=job.work,
+            format=job.plan.format,
+            dtype=options.dtype or "",
+            shard_tokens=options.shard_tokens,
+            pack=options.pack,
+        )
+        self._splits: list[Split] = ["train", "validation"] if options.validation else ["train"]
+        self._writers = [self._writer(place, split) for split in self._splits]
+        self._buckets: Buckets | None = None
+        if options.shuffle:
+            self._buckets = Buckets(
+                job.work, place.dtype, len(self._splits), job.total_bytes, options.seed
+            )
+        if is_resumed and (job.work / _STATE).exists():
+            self._restore(read_json(job.work / _STATE))
+
+    def _writer(self, place: Place, split: Split) -> SplitWriter:
+        options = self._job.plan.options
+        name = ShardName(
+            split=split,
+            is_only=options.shard_tokens is None,
+            has_validation=bool(options.validation),
+            prefix=options.prefix,
+            is_shuffled=options.shuffle,
+        )
+        published = [shard for shard in self._manifest.shards if shard.split == split]
+        return SplitWriter(place, name, published, self._publish)
+
+    # ---------------------------------------------------------------- checkpoints
+
+    def checkpoint(self) -> None:
+        """Put everything on disk, and note where it ends; nothing inside a document."""
+        if not self._is_between:
+            return
+        for part in self._parts():
+            part.sync()
+        state = {
+            "position": self._position,
+            "is_encoded": self._is_encoded,
+            "documents": self.documents,
+            "tokens": self._tokens,
+            "text_bytes": self._text_bytes,
+            "skipped": self._skipped,
+            "special_text": self._specials,
+            "writers": [writer.state() for writer in self._writers],
+            "logs": {name: log.state() for name, log in self._logs.items()},
+            "buckets": None if self._buckets is None else self._buckets.state(),
+        }
+        write_atomic(self._job.work / _STATE, json.dumps(state).encode(), overwrite=True)
+        self._last_checkpoint = time.monotonic()
+
+    def _checkpoint_in_time(self) -> None:
+        if self._is_between and time.monotonic() - self._last_checkpoint >= _CHECKPOINT_SECONDS:
+            self.checkpoint()
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._position = None if state["position"] is None else tuple(state["position"])
+        self._is_encoded = state["is_encoded"]
+        self.documents, self._tokens = state["documents"], state["tokens"]
+        self._text_bytes, self._skipped = state["text_bytes"], state["skipped"]
+        self._specials = Counter(state["special_text"])
+        for writer, saved in zip(self._writers, state["writers"], strict=True):
+            writer.restore(saved)
+        for name, log in self._logs.items():
+            log.restore(state["logs"][name])
+        if self._buckets is not None:
+            self._buckets.restore(state["buckets"])
+
+    def close(self) -> None:
+        """Close all files."""
+        for part in self._parts():
+            part.close()
+
+    def _parts(self) -> list[SplitWriter | Log | Buckets]:
+        """Everything that grows on disk."""
+        buckets = [] if self._buckets is None else [self._buckets]
+        return [*self._writers, *self._logs.values(), *buckets]
+
+    def _publish(self, entry: ShardEntry) -> None:
+        shards = sorted(
+            (*self._manifest.shards, entry), key=lambda shard: (shard.split, shard.number)
+        )
+        self._manifest = dataclasses.replace(self._manifest, shards=tuple(shards))
+        self._manifest.save(self._job.folder)
+
+    # ---------------------------------------------------------------- encoding
+
+    def encode(self, num_threads: int | None) -> None:
+        """Encode all documents that are not encoded yet."""
+        if self._is_encoded:
+            return
+        plan = self._job.plan
+        events = encode_sources(
+            self._job.sources,
+            self._job.tok,
+            start=self._position,
+            special_text=plan.options.special_text,
+            prefix=plan.before,
+            suffix=plan.after,
+            marks_empty=plan.format.marks_empty,
+            num_threads=num_threads,
+            receive=self._receive,
+            progress=self._report_bytes,
+        )
+        self._note(*events)
+        self._is_encoded = True
+        self._is_between = True
+        self.checkpoint()
+
+    def _receive(
+        self,
+        ids: NDArray[np.uint32],
+        ends: NDArray[np.int64],
+        is_open: bool,
+        text_bytes: int,
+        specials: dict[str, int],
+        position: tuple[int, ...] | None,
+        finished: Iterable[SourceEntry],
+        skips: Iterable[SkipEntry],
+        skipped: int,
+    ) -> None:
+        """Take a block of encoded documents; the last one may continue in the next block."""
+        self._is_between = False
+        self._route(ids, ends, is_open)
+        self.documents += len(ends)
+        self._tokens += len(ids)
+        self._text_bytes += text_bytes
+        self._specials.update(specials)
+        self._note(finished, skips, skipped)
+        self._is_between = not is_open
+        if self._is_between:
+            self._position = position
+            self._checkpoint_in_time()
+
+    def _note(
+        self, finished: Iterable[SourceEntry], skips: Iterable[SkipEntry], skipped: int
+    ) -> None:
+        self._logs["sources"].extend(finished)
+        room = MAX_LISTED_SKIPS - self._logs["skips"].entries
+        self._logs["skips"].extend(list(skips)[: max(0, room)])
+        self._skipped += skipped
+
+    def _route(self, ids: NDArray[np.uint32], ends: NDArray[np.int64], is_open: bool) -> None:
+        """Pass documents on to the writer of their split, or to their bucket."""
+        import numpy as np
+
+        ends = ends.astype(np.int64)
+        options = self._job.plan.options
+        if len(self._splits) == 1 and self._buckets is None:
+            self._writers[0].append(ids, ends)
+            return
+        count = len(ends) + is_open
+        numbers = np.arange(self.documents, self.documents + count, dtype=np.uint64)
+        targets = np.zeros(count, np.int64)
+        if len(self._splits) > 1:
+            targets += _order.is_validation(numbers, options.seed, options.validation)
+        if self._buckets is not None:
+            targets = self._buckets.targets(numbers, targets)
+        stops = np.append(ends, len(ids)) if is_open else ends
+        starts = np.concatenate(([0], stops[:-1])) if count else stops
+        for target, part_ids, part_ends in _order.grouped(ids, starts, stops, targets):
+            # The open document is the last of its group.
+            if is_open and target == targets[-1]:
+                part_ends = part_ends[:-1]
+            writer = self._writers[target] if self._buckets is None else self._buckets[target]
+            writer.append(part_ids, part_ends)
+
+    def _report_bytes(self, done: int) -> None:
+        if self._progress is not None:
+            total = self._job.total_bytes
+            done = done if total is None else min(done, total)
+            self._report("encoding", done, total)
+
+    def _report(self, stage: str, done: int, total: int | None) -> None:
+        if self._progress is not None:
+            self._progress(
+                Progress(stage, done, total, self.documents, self._tokens, self._text_bytes)
+            )
+
+    # ---------------------------------------------------------------- the end
+
+    def shuffle(self) -> None:
+        """Pass the documents of all buckets on to the writers, in random order."""
+        if self._buckets is None:
+            return
+        for done, split, ids, ends in self._buckets.documents():
+            self._is_between = False
+            self._writers[split].append(ids, ends)
+            self._is_between = True
+            self._report("shuffling", done, self.documents)
+            self._checkpoint_in_time()
+
+    def finish(self) -> Manifest:
+        """Publish the last shards, what describes them all, and the complete manifest."""
+        job = self._job
+        for writer in self._writers:
+            writer.drop_rest()
+        self.checkpoint()
+        for writer in self._writers:
+            writer.finish()
+        totals: dict[str, dict[str, int]] = {
+            split: {"documents": writer.total_documents, "tokens": writer.total_tokens}
+            for split, writer in zip(self._splits, self._writers, strict=True)
+        }
+        manifest = dataclasses.replace(
+            self._manifest,
+            is_complete=True,
+            documents=self.documents,
+            tokens=self._tokens,
+            text_bytes=self._text_bytes,
+            splits=totals,
+            special_text=dict(sorted(self._specials.items())),
+            skipped_documents=self._skipped,
+            skipped=tuple(SkipEntry(**entry) for entry in self._logs["skips"].read()),
+            dropped_tokens=sum(writer.dropped for writer in self._writers),
+            options=job.option_facts(),
+            sources=tuple(SourceEntry(**entry) for entry in self._logs["sources"].read()),
+        )
+        if job.plan.format.finish is not None:
+            with scratch_folder(job.work, ()) as scratch:
+                names = tuple(job.plan.format.finish(job.folder, manifest, scratch))
+                files = publish_files(scratch, job.folder, names, {})
+            manifest = dataclasses.replace(manifest, files=files)
+        manifest.save(job.folder)
+        shutil.rmtree(job.work, ignore_errors=True)
+        return manifest
