@@ -13,7 +13,7 @@ import time
 import pytest
 
 from byteweld import peers, proof
-from byteweld.cli import _proof_checkpoint
+from byteweld.cli import _output, _proof_checkpoint
 from tests.helpers.processes import allow_interrupts
 
 pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
@@ -189,6 +189,22 @@ def test_files_that_are_compared_are_not_read_again(run, stopped, monkeypatch):
     assert (report["documents"], report["skipped_documents"], report["files"]) == (2790, 10, 3)
 
 
+def test_the_rate_counts_only_what_this_run_did(run, stopped, tmp_path, monkeypatch):
+    seen = []
+    progress = _output.progress
+
+    def watch(*arguments, **options):
+        seen.append(options["already"])
+        return progress(*arguments, **options)
+
+    monkeypatch.setattr(_output, "progress", watch)
+    before = state(tmp_path)["stored_bytes"]
+    size = sum(file.stat().st_size for file in stopped.iterdir())
+    assert 0.3 * size < before < 0.9 * size
+    assert run(*LINE, *POINT).code == 0
+    assert seen == [before]
+
+
 def test_another_proof_is_refused_with_the_changes(run, stopped, tmp_path, monkeypatch):
     before = (tmp_path / "point").read_bytes()
     refused = "byteweld: point is the checkpoint of another proof: "
@@ -305,6 +321,7 @@ def test_a_file_that_is_not_a_checkpoint_is_left_alone(run, texts, tmp_path, con
         {"elapsed_seconds": None},
         {"elapsed_seconds": 10**400},
         {"tokens": 10**400},
+        {"stored_bytes": None},
         {"finished": 1},
         {"finished": True},  # but not at the end
         {"skipped": [["tokenizers", "a", 1]]},

@@ -55,6 +55,7 @@ class Checkpoint:
         self._places: deque[_Place] = deque()  # of files that are being compared, in order
         self._seconds = 0.0  # that earlier runs took
         self._started = self._written = time.monotonic()
+        self._stored_bytes = 0  # of the files, as progress counts them
         self._latest: str | None = None  # a state that is not yet written
         described = describe_files(_fact(file) for file in files.paths if file is not None)
         known = json.loads(json.dumps({**facts, "files": described}))  # as they will be read
@@ -63,7 +64,12 @@ class Checkpoint:
         if not is_new:
             self._read(known)
             place = self._place
-            files.start_at(place.file, skipped=place.skipped, text_bytes=place.bytes)
+            files.start_at(
+                place.file,
+                skipped=place.skipped,
+                text_bytes=place.bytes,
+                already=self._stored_bytes,
+            )
         # Now, so that a file that cannot be written is reported before the work.
         self._latest = self._state(self.proof, self._place)
         self.write(overwrite=not is_new)
@@ -102,6 +108,7 @@ class Checkpoint:
         """Take what was found so far, and write it now and then."""
         while len(self._places) > 1 and self._places[1].documents <= found.seen:
             self._places.popleft()
+        self._stored_bytes = self._files.stored_bytes(found.bytes)
         self._latest = self._state(found, self._places[0])
         if time.monotonic() - self._written >= _WRITE_SECONDS:
             self.write()
@@ -141,6 +148,7 @@ class Checkpoint:
                     for side, document, reason in found.skipped
                 ],
                 "place": place._asdict(),
+                "stored_bytes": self._stored_bytes,
             }
         )
 
@@ -175,7 +183,9 @@ class Checkpoint:
             or not isinstance(seconds, list)
             or len(seconds) != 2
             or not all(map(_is_time, [*seconds, state.get("elapsed_seconds")]))
-            or not all(map(_is_count, [*counts.values(), *place.values()]))
+            or not all(
+                map(_is_count, [*counts.values(), *place.values(), state.get("stored_bytes")])
+            )
         ):
             self._reject(state)
         failures = tuple(map(self._failure, skipped))
@@ -184,6 +194,7 @@ class Checkpoint:
         self._place = _Place(**place)
         self.is_finished = state["finished"]
         self._seconds = state["elapsed_seconds"]
+        self._stored_bytes = state["stored_bytes"]
         num_files = len(self._files.paths)
         is_at_end = self._place.file == num_files
         if (
