@@ -31,6 +31,8 @@ if _typing.TYPE_CHECKING:
     from byteweld.comparison.corpora import Comparison
     from byteweld.counts import Counts
     from byteweld.dataset.formats import DATASET_FORMATS
+    from byteweld.dataset.reading import Dataset, open_dataset
+    from byteweld.dataset.verification import Verification, verify
     from byteweld.encodings import (
         encoding_for_model,
         encoding_name_for_model,
@@ -53,6 +55,7 @@ __all__ = [
     "Comparison",
     "CorpusError",
     "Counts",
+    "Dataset",
     "DecodeStream",
     "EncodeStream",
     "Evaluation",
@@ -69,6 +72,7 @@ __all__ = [
     "TrainingEvent",
     "UnknownIdError",
     "UnsupportedError",
+    "Verification",
     "Vocabulary",
     "VocabularyError",
     "compare",
@@ -82,9 +86,11 @@ __all__ = [
     "list_encoding_names",
     "load",
     "merge_tree",
+    "open_dataset",
     "recognize",
     "tokenize",
     "train",
+    "verify",
 ]
 
 # Module -> the names imported from it on first use.
@@ -93,6 +99,8 @@ _LAZY = {
     "comparison.corpora": ("Comparison",),
     "counts": ("Counts",),
     "dataset.formats": ("DATASET_FORMATS",),
+    "dataset.reading": ("Dataset", "open_dataset"),
+    "dataset.verification": ("Verification", "verify"),
     "encodings": (
         *("encoding_for_model", "encoding_name_for_model", "get_encoding", "list_encoding_names"),
     ),

@@ -202,10 +202,15 @@ class Encoder:
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]: ...
     def encode_corpus(
         self,
+        corpus: dict[str, object],
         arguments: dict[str, object],
         receive: Callable[..., object],
         progress: Callable[[int], object] | None,
-    ) -> None: ...
+    ) -> tuple[
+        list[tuple[int, int, int | None, int]],
+        list[tuple[int, int | None, int | None, int | None, str]],
+        int,
+    ]: ...
     def encode_with_ends(
         self, text: _Text, allowed: _Specials, disallowed: _Specials
     ) -> tuple[list[int], list[int]]: ...

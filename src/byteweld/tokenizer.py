@@ -682,8 +682,7 @@ class Tokenizer:
         from byteweld._files import check_file
         from byteweld.training import load_report, report_path
 
-        is_folder = format in formats.FORMATS and formats.FORMATS[format].is_folder
-        target = f"{os.fspath(path)}{os.sep}" if is_folder else path
+        target = f"{os.fspath(path)}{os.sep}" if formats.is_folder(format) else path
         report = report_path(target)
         # The same vocabulary in another format shares its report.
         held = formats.held(self._vocab, path, format)

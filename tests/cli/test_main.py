@@ -34,6 +34,7 @@ Verbs:
   convert     Convert a tokenizer to another format, and verify it
   compare     Compare two tokenizers on a corpus
   prove       Check ids against the real tiktoken or tokenizers
+  verify      Check a token dataset, with its tokenizer and corpus
   studio      Explore tokenizers in a local web page
   quickstart  Train a first tokenizer on Python's standard library
   completion  Print a completion script for a shell
@@ -265,6 +266,7 @@ _USES_OF_STREAMS = {
     "convert": ("tokenizer.json new.tiktoken --json", "out", 0, 2),
     "compare": ("tokenizer.json tokenizer.json a.txt", "out", 0, 0),
     "prove": ("tokenizer.json a.txt", "out", 0, 0),
+    "verify": ("missing", "out", 2, 2),
     "studio": ("missing.json", "out", 2, 2),
     "quickstart": ("--vocab-size 9", "out", 2, 2),
     "completion": ("bash", "out", 0, 2),

@@ -15,8 +15,9 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use crate::convert::{id_of, ids, import_numpy, texts};
 use crate::engine::{Engine, Ragged, bytes_object};
 use crate::error::{raise, reserve};
+use crate::inputs::Arguments;
 use crate::lists;
-use crate::stream::{StreamArguments, encode_corpus};
+use crate::stream::{Events, StreamArguments, encode_corpus};
 use crate::text::Text;
 
 /// How often a thread checks whether another one has finished building the engine.
@@ -143,16 +144,16 @@ impl Encoder {
     }
 
     /// Encodes a corpus; `receive` gets the blocks in order.
-    #[pyo3(signature = (arguments, receive, progress))]
     fn encode_corpus(
         &self,
         py: Python<'_>,
+        corpus: Arguments,
         arguments: StreamArguments,
         receive: &Bound<'_, PyAny>,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
+    ) -> PyResult<Events> {
         import_numpy(py)?;
-        encode_corpus(py, self.engine(py)?, arguments, receive, progress)
+        encode_corpus(py, self.engine(py)?, corpus, arguments, receive, progress)
     }
 
     /// Ids, and the byte offset where each token ends.

@@ -40,6 +40,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "tokenize": Verb("byteweld.cli.tokenize", "Encode a corpus into a dataset for training"),
     "compare": Verb("byteweld.cli.compare", "Compare two tokenizers on a corpus"),
     "prove": Verb("byteweld.cli.prove", "Check ids against the real tiktoken or tokenizers"),
+    "verify": Verb("byteweld.cli.verify", "Check a token dataset, with its tokenizer and corpus"),
     "studio": Verb("byteweld.cli.studio", "Explore tokenizers in a local web page"),
     "quickstart": Verb(
         "byteweld.cli.quickstart", "Train a first tokenizer on Python's standard library"

@@ -48,8 +48,7 @@ def named_path(target: Target) -> Path:
 
 def report_file(target: Target) -> Path:
     """Return the file of the training report, whether or not the target exists yet."""
-    is_folder = target.format is not None and formats.FORMATS[target.format].is_folder
-    return report_path(f"{target.path}/" if is_folder else target.path)
+    return report_path(f"{target.path}/" if formats.is_folder(target.format) else target.path)
 
 
 def lost_pattern(vocab: Vocabulary, target: Target) -> str | None:

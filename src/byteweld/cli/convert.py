@@ -90,6 +90,11 @@ def run(
     format cannot represent is an error, unless you --drop it. ck's binary export has no pattern and
     implies that of ck's runtime; if the original has another one, a message says so.
     """
+    if format in formats.EXPORTS:
+        raise _errors.UsageError(
+            f"the format {format!r} is never read, so it cannot be verified; write it from Python: "
+            f"byteweld.load({in_path!r}).save({out!r}, format={format!r})"
+        )
     original = options.load_tokenizer(
         in_path, format=from_format, pattern=pattern, special=special, no_special=no_special
     )

@@ -1,4 +1,4 @@
-"""`byteweld inspect`: shows a tokenizer, measures it on a corpus, or shows a corpus's bytes."""
+"""`byteweld inspect`: shows a tokenizer, a dataset, or a corpus's bytes; measures a tokenizer."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.cli._page import Shown
+from byteweld.dataset._manifest import dataset_folder, is_dataset
 from byteweld.render import namer, visible
 
 if TYPE_CHECKING:
@@ -25,13 +26,27 @@ byteweld inspect tokenizer.json --corpus books/ --corpus code/ --ext .txt,.py
 byteweld inspect tokenizer.json --corpus books/ --special-text text --html report.html
 byteweld inspect --bytes drawing.svg
 byteweld inspect --bytes drawings/ --ext .svg
+byteweld inspect data/ --tokenizer tokenizer.json
 """
 
 _ALL = "all"
 
 TokenizerArgument = Annotated[
     str | None,
-    Argument(metavar="TOKENIZER", help="A file, a folder, or the name of an encoding."),
+    Argument(
+        metavar="TOKENIZER",
+        help="A file, a folder, or the name of an encoding. Or a dataset: the folder that "
+        "`byteweld tokenize` made, or its manifest.json.",
+    ),
+]
+OfDataset = Annotated[
+    str | None,
+    Option(
+        "--tokenizer",
+        "-t",
+        metavar="PATH",
+        help="The tokenizer that made a dataset, to decode its first documents.",
+    ),
 ]
 Merges = Annotated[
     str | None,
@@ -74,6 +89,7 @@ def run(
     tree: TreeOf = None,
     bytes_of: Bytes = None,
     corpus: Corpus = None,
+    of_dataset: OfDataset = None,
     specials: options.Specials = options.Specials(),
     json: options.Json = False,
     html: options.Html = None,
@@ -89,6 +105,9 @@ def run(
     With --corpus, measures it on a corpus instead: bytes per token, tokens per word and whole
     words, by file and script; rare and unused tokens; Rényi efficiency; one sentence in many
     languages; digits and indentation; and whether every document survives a round trip.
+
+    Of a dataset, shows what it was made from and how, a histogram of document lengths, and the
+    first documents.
     """
     if sum(asked is not None for asked in (merges, tree, bytes_of, corpus)) > 1:
         raise _errors.UsageError("inspect takes one of --merges, --tree, --bytes and --corpus")
@@ -101,6 +120,16 @@ def run(
     if corpus is None and bytes_of is None and reading != options.Reading():
         raise _errors.UsageError("the reading options need --corpus or --bytes")
     shown = Shown(html, json=json, force=force)
+    if tokenizer is not None and is_dataset(dataset_folder(tokenizer)):
+        if merges is not None or tree is not None or corpus is not None:
+            raise _errors.UsageError("inspect takes no --merges, --tree or --corpus for a dataset")
+        _show_dataset(shown, tokenizer, None if of_dataset is None else loading.load(of_dataset))
+        return
+    if of_dataset is not None:
+        raise _errors.UsageError(
+            "--tokenizer needs a dataset, to decode its documents; to inspect a tokenizer, "
+            "pass it as TOKENIZER"
+        )
     if bytes_of is not None:
         found = _bytes.ByteCounts(bytes_of, reading)
         shown.show(f"Bytes of {bytes_of}", lines=found.lines, value=found.to_dict, page=found.page)
@@ -120,6 +149,13 @@ def run(
             arguments = specials.arguments(tok.vocab.special_tokens)
             measured = _evaluate(tok, Documents(corpus, reading), threads, arguments)
             _show_evaluation(shown, seen, measured)
+
+
+def _show_dataset(shown: Shown, path: str, tok: byteweld.Tokenizer | None) -> None:
+    from byteweld.cli import _dataset  # imports numpy, which is slow
+
+    found = _dataset.Shown(path, tok)
+    shown.show(path, lines=found.lines, value=found.to_dict, page=found.page)
 
 
 class _Named(NamedTuple):

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
+from byteweld.corpus import Corpus
 from byteweld.dataset._manifest import SkipEntry, SourceEntry
+from byteweld.errors import ByteweldError
 from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
 
-# Finished sources, skipped records, and the number of all skipped records.
-Events = tuple[Iterable[SourceEntry], Iterable[SkipEntry], int]
+DOCUMENTS: Final = "documents"  # the name of documents in memory among the sources
+
+
+class Events(NamedTuple):
+    """What happened while reading: sources that were read to their end, and records skipped."""
+
+    finished: list[SourceEntry]
+    skips: list[SkipEntry]  # the first ones
+    skipped: int
 
 
 def encode_sources(
@@ -27,28 +36,71 @@ def encode_sources(
     receive: Callable[..., object],
     progress: Callable[[int], object],
 ) -> Events:
-    """Encode all documents from `start` on; `receive` gets blocks, events included, in order.
+    """Encode all documents from `start` on.
 
-    Returns the events after the last block.
+    `receive` is called with blocks in order: ids, ends of documents, whether the block ends inside
+    a document, bytes of text, special tokens in the text and how often each occurs, the position
+    after the block, events. Returns the events after the last block.
     """
-    assert sources.corpus is not None
-    corpus = sources.corpus
-    names = [os.fspath(file) for file in corpus.files]
+    corpus = Corpus(files=()) if sources.corpus is None else sources.corpus
+    names = source_names(sources)
 
     def pass_on(*block: Any) -> None:
-        receive(*block, (), (), 0)
+        receive(*block[:-1], _events(block[-1], names))
 
-    tok._encoder.encode_corpus(
-        {
-            "files": corpus.files,
-            **corpus.engine_arguments(),
-            "special_text": special_text,
-            "prefix": prefix,
-            "suffix": suffix,
-            "marks_empty": marks_empty,
-            "num_threads": num_threads,
-        },
-        pass_on,
-        progress,
+    try:
+        last = tok._encoder.encode_corpus(
+            {**corpus.engine_arguments(), "digest": True, "require_utf8": True},
+            {
+                "start": start,
+                "documents": sources.documents,
+                "special_text": special_text,
+                "prefix": prefix,
+                "suffix": suffix,
+                "marks_empty": marks_empty,
+                "num_threads": num_threads,
+            },
+            pass_on,
+            progress,
+        )
+    except (ByteweldError, ValueError) as error:
+        _name_document(error)
+        raise
+    return _events(last, names)
+
+
+def source_names(sources: Sources) -> list[str]:
+    """Return the name of each source, in the order of their numbers."""
+    corpus = sources.corpus
+    if corpus is None:
+        return []
+    if corpus.table is not None:
+        return [type(corpus.table).__name__]
+    return [os.fsencode(file).decode("utf-8", "replace") for file in corpus.files]
+
+
+def _events(events: Any, names: list[str]) -> Events:
+    finished, skips, skipped = events
+    return Events(
+        [
+            SourceEntry(
+                name=names[file],
+                size=None if digest is None else size,
+                xxh3_128=None if digest is None else f"{digest:032x}",
+                documents=documents,
+            )
+            for file, size, digest, documents in finished
+        ],
+        [
+            SkipEntry(source=names[file], reason=reason, line=line, row=row, offset=offset)
+            for file, line, row, offset, reason in skips
+        ],
+        skipped,
     )
-    return [SourceEntry(name=n, size=None, xxh3_128=None, documents=0) for n in names], (), 0
+
+
+def _name_document(error: Exception) -> None:
+    """Say which document it was, where the engine knows only its number."""
+    number = getattr(error, "document", None)
+    if number is not None:
+        error.args = (f"document {number} of this run: {error}", *error.args[1:])

@@ -16,7 +16,8 @@ from typing import Any, Final
 from byteweld._atomic import CLOEXEC, lock, naming
 from byteweld._files import check_parent, read_regular
 from byteweld._saves import write_atomic
-from byteweld.corpus import Corpus
+from byteweld.corpus import Corpus, describe
+from byteweld.dataset._encoding import DOCUMENTS, source_names
 from byteweld.dataset._manifest import MANIFEST, Manifest, load_manifest
 from byteweld.dataset.options import Plan
 from byteweld.errors import FormatError
@@ -50,7 +51,7 @@ class Job:
     @functools.cached_property
     def total_bytes(self) -> int | None:
         """Size of all sources; None if it is not known."""
-        if self.corpus is None or self.sources.documents is not None:
+        if self.corpus is None or not self.corpus.files or self.sources.documents is not None:
             return None
         return self.corpus.total_bytes
 
@@ -83,12 +84,12 @@ class Job:
 
     def source_facts(self) -> list[Any]:
         """Return what identifies the sources while they are unchanged."""
-        facts: list[Any] = []
-        for file in () if self.corpus is None else self.corpus.files:
-            size, modified = _stat(file)
-            facts.append([os.fspath(file), size, modified])
+        names = source_names(self.sources)
+        files = () if self.corpus is None else self.corpus.files
+        states = [_state(file) for file in files] or [(None, None)] * len(names)
+        facts: list[Any] = [[name, *state] for name, state in zip(names, states, strict=True)]
         if self.sources.documents is not None:
-            facts.append(["documents", None, None])
+            facts.append([DOCUMENTS, None, None])
         return facts
 
     def facts(self) -> dict[str, Any]:
@@ -200,7 +201,11 @@ class Job:
         return True
 
 
-def _stat(file: Any) -> tuple[int | None, int | None]:
+def _state(file: Path | str) -> tuple[int | None, int | str | None]:
+    """Return the size of a file, and what changes when it is modified."""
+    if isinstance(file, str):
+        found = describe(file)
+        return found.size, found.version
     try:
         status = os.stat(file)  # noqa: PTH116 (there may be millions)
     except OSError:

@@ -1,19 +1,23 @@
 """The manifest of a dataset: what it was made from, how, and what its files must be.
 
-It has no times and no dates, so an interrupted and an uninterrupted run write the same bytes.
+It has no times and no dates, so an interrupted and an uninterrupted run write the same bytes. Its
+last line is the SHA-256 of all lines before it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import errno
+import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from byteweld._files import read_regular
+from byteweld._files import read_regular, read_start
 from byteweld._saves import write_atomic
 from byteweld.dataset._shard import Split
 from byteweld.errors import FormatError
@@ -22,6 +26,9 @@ MANIFEST: Final = "manifest.json"
 VERSION: Final = "byteweld dataset 1"
 MAX_LISTED_SKIPS: Final = 1000
 _MAX_BYTES: Final = 1 << 30
+_START: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*"byteweld dataset ')
+_CHECKSUM: Final = re.compile(rb' "sha256": "([0-9a-f]{64})"\n\}\n')
+_CHECKSUM_BYTES: Final = 80
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,40 +112,88 @@ class Manifest:
 
     def to_json(self) -> bytes:
         """Return the manifest as JSON, the same bytes for the same manifest."""
-        content = {"version": VERSION, **dataclasses.asdict(self)}
-        return json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n"
+        members = [("version", VERSION), *((f.name, getattr(self, f.name)) for f in _FIELDS)]
+        lines = "".join(f" {_dump(name)}: {_listed(value)},\n" for name, value in members)
+        # Names of files that are not UTF-8 have lone surrogates, which JSON can only write out.
+        content = ("{\n" + lines).encode("utf-8", "backslashreplace")
+        digest = hashlib.sha256(content).hexdigest()
+        return content + f' "sha256": "{digest}"\n}}\n'.encode()
 
     def save(self, folder: Path) -> None:
         """Write the manifest of a dataset, atomically."""
         write_atomic(folder / MANIFEST, self.to_json(), overwrite=True)
 
 
+_FIELDS: Final = dataclasses.fields(Manifest)
+
+
+def _plain(value: object) -> object:
+    return dict(value) if isinstance(value, Mapping) else vars(value)
+
+
+_dump: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_plain).encode
+
+
+def _listed(value: object) -> str:
+    """Return a value as JSON, a list of entries with one entry per line."""
+    if not isinstance(value, tuple) or not value:
+        return _dump(value)
+    return "[\n" + ",\n".join(f"  {_dump(entry)}" for entry in value) + "\n ]"
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def dataset_folder(path: str | os.PathLike[str]) -> Path:
+    """Return the folder of a dataset, which may be named by its manifest, too."""
+    given = Path(path)
+    return given.parent if given.name == MANIFEST and not given.is_dir() else given
+
+
 def is_dataset(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder has the manifest of a dataset."""
+    """Whether a folder has the manifest of a dataset, judged by the manifest's first line."""
     try:
-        load_manifest(path)
-    except (OSError, FormatError):
+        return _START.match(read_start(Path(path) / MANIFEST, 256)) is not None
+    except (OSError, ValueError):  # a name may contain a NUL
         return False
-    return True
 
 
 def load_manifest(path: str | os.PathLike[str]) -> Manifest:
     """Read the manifest of the dataset in a folder, and check it."""
     file = Path(path) / MANIFEST
-    data = read_regular(file, _MAX_BYTES)
     try:
-        content = json.loads(data)
-        if content.pop("version") != VERSION:
-            raise ValueError("another version")
-        content["shards"] = tuple(_shard(entry) for entry in content["shards"])
-        content["files"] = tuple(FileEntry(**entry) for entry in content["files"])
-        content["sources"] = tuple(SourceEntry(**entry) for entry in content["sources"])
-        content["skipped"] = tuple(SkipEntry(**entry) for entry in content["skipped"])
-        return Manifest(**content)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise FormatError(f"not the manifest of a dataset ({error})", path=file) from None
+        data = read_regular(file, _MAX_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        what = "this folder has no manifest.json" if Path(path).is_dir() else "there is no folder"
+        raise FileNotFoundError(
+            errno.ENOENT,
+            f"not a dataset: {what}; expected a folder made by `byteweld tokenize`",
+            os.fspath(path),
+        ) from None
+    return parse_manifest(data, file)
 
 
-def _shard(entry: dict[str, Any]) -> ShardEntry:
-    files = tuple(FileEntry(**file) for file in entry.pop("files"))
-    return ShardEntry(**entry, files=files)
+def parse_manifest(data: bytes, path: Path) -> Manifest:
+    """Parse a manifest strictly; anything else is a FormatError that names `path`."""
+    from byteweld.dataset._checks import WrongError, check_manifest, read_object, reader
+
+    try:
+        content = read_object(data)
+        version = content.pop("version", None)
+        if version != VERSION:
+            raise WrongError(f"expected version {VERSION!r}, found {version!r:.100}")
+        digest = content.pop("sha256", None)
+        manifest: Manifest = reader(Manifest)(content)
+        check_manifest(manifest)
+        found = _CHECKSUM.fullmatch(data[-_CHECKSUM_BYTES:])
+        made = hashlib.sha256(memoryview(data)[:-_CHECKSUM_BYTES]).hexdigest()
+        if found is None or found[1].decode() != digest or digest != made:
+            raise WrongError(
+                f"its SHA-256 is {made}, but its last line says {digest!r:.100}; the file was "
+                "damaged or edited: restore it, or make the dataset again"
+            )
+    except WrongError as error:
+        raise FormatError(
+            f"not the manifest of a dataset: {error}", path=path, offset=error.offset
+        ) from None
+    return manifest

@@ -98,16 +98,19 @@ class Shard:
         """
         import numpy as np
 
-        ids, lengths = self.ids(), self.document_lengths()
+        size = np.dtype(self.dtype).itemsize
         document = token = 0
         while document < self.num_documents:
             # Few lengths at a time: there may be more documents than fit in memory.
-            some = np.array(lengths[document : document + _BATCH_DOCUMENTS])
+            count = min(_BATCH_DOCUMENTS, self.num_documents - document)
+            some = np.fromfile(self.lengths, "<i8", count, offset=LENGTH_BYTES * document)
             ends = np.cumsum(some)
             count = max(1, int(np.searchsorted(ends, max_tokens, side="right")))
-            end = token + int(ends[count - 1])
-            yield ids[token:end], some[:count]
-            document, token = document + count, end
+            tokens = int(ends[count - 1])
+            # Mapped by itself, so that what is done does not stay in memory.
+            offset = self.header_bytes + size * token
+            yield mapped(self.tokens, self.dtype, tokens, offset), some[:count]
+            document, token = document + count, token + tokens
 
 
 def mapped(path: Path, dtype: str, count: int, offset: int) -> NDArray[Any]:

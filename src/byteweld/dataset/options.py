@@ -57,9 +57,7 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
-            raise ValueError(
-                f"format is {self.format!r}; expected one of {', '.join(FORMATS)}"
-            )
+            raise ValueError(f"format is {self.format!r}; expected one of {', '.join(FORMATS)}")
         if self.eot is not None and self.eot not in get_args(Eot):
             raise ValueError(
                 f"eot is {self.eot!r}; expected one of {', '.join(map(repr, get_args(Eot)))}"

@@ -15,13 +15,13 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from byteweld._saves import write_atomic
 from byteweld.dataset import _order
-from byteweld.dataset._encoding import encode_sources
+from byteweld.dataset._encoding import DOCUMENTS, Events, encode_sources
 from byteweld.dataset._job import Job, read_json
 from byteweld.dataset._log import Log
 from byteweld.dataset._manifest import (
@@ -227,7 +227,7 @@ class _Run:
             receive=self._receive,
             progress=self._report_bytes,
         )
-        self._note(*events)
+        self._note(events)
         self._is_encoded = True
         self._is_between = True
         self.checkpoint()
@@ -240,9 +240,7 @@ class _Run:
         text_bytes: int,
         specials: dict[str, int],
         position: tuple[int, ...] | None,
-        finished: Iterable[SourceEntry],
-        skips: Iterable[SkipEntry],
-        skipped: int,
+        events: Events,
     ) -> None:
         """Take a block of encoded documents; the last one may continue in the next block."""
         self._is_between = False
@@ -251,19 +249,17 @@ class _Run:
         self._tokens += len(ids)
         self._text_bytes += text_bytes
         self._specials.update(specials)
-        self._note(finished, skips, skipped)
+        self._note(events)
         self._is_between = not is_open
         if self._is_between:
             self._position = position
             self._checkpoint_in_time()
 
-    def _note(
-        self, finished: Iterable[SourceEntry], skips: Iterable[SkipEntry], skipped: int
-    ) -> None:
-        self._logs["sources"].extend(finished)
+    def _note(self, events: Events) -> None:
+        self._logs["sources"].extend(events.finished)
         room = MAX_LISTED_SKIPS - self._logs["skips"].entries
-        self._logs["skips"].extend(list(skips)[: max(0, room)])
-        self._skipped += skipped
+        self._logs["skips"].extend(events.skips[: max(0, room)])
+        self._skipped += events.skipped
 
     def _route(self, ids: NDArray[np.uint32], ends: NDArray[np.int64], is_open: bool) -> None:
         """Pass documents on to the writer of their split, or to their bucket."""
@@ -339,13 +335,26 @@ class _Run:
             skipped=tuple(SkipEntry(**entry) for entry in self._logs["skips"].read()),
             dropped_tokens=sum(writer.dropped for writer in self._writers),
             options=job.option_facts(),
-            sources=tuple(SourceEntry(**entry) for entry in self._logs["sources"].read()),
+            sources=self._sources(),
         )
-        if job.plan.format.finish is not None:
-            with scratch_folder(job.work, ()) as scratch:
-                names = tuple(job.plan.format.finish(job.folder, manifest, scratch))
-                files = publish_files(scratch, job.folder, names, {})
-            manifest = dataclasses.replace(manifest, files=files)
+        manifest = self._describe(manifest)
         manifest.save(job.folder)
         shutil.rmtree(job.work, ignore_errors=True)
         return manifest
+
+    def _describe(self, manifest: Manifest) -> Manifest:
+        """Publish the files that describe all shards, if the format has any."""
+        job = self._job
+        if job.plan.format.finish is None:
+            return manifest
+        with scratch_folder(job.work, ()) as scratch:
+            names = tuple(job.plan.format.finish(job.folder, manifest, scratch))
+            files = publish_files(scratch, job.folder, names, {})
+        return dataclasses.replace(manifest, files=files)
+
+    def _sources(self) -> tuple[SourceEntry, ...]:
+        sources = [SourceEntry(**entry) for entry in self._logs["sources"].read()]
+        if self._job.sources.documents is not None:
+            rest = self.documents - sum(source.documents for source in sources)
+            sources.append(SourceEntry(name=DOCUMENTS, size=None, xxh3_128=None, documents=rest))
+        return tuple(sources)

@@ -2,8 +2,8 @@
 
 Each format is one module, imported when it is used. It has the functions `recognize(path, head)`,
 `load(path, **options)`, `check(vocab)`, `save(vocab, path, overwrite=)` and, if it writes more than
-one file, `files(vocab, path)`. A format that may lose a pattern has `held(vocab)`. No format module
-imports another.
+one file, `files(vocab, path)`. A format that may lose a pattern has `held(vocab)`. In a format that
+is only written, `load` says why. No format module imports another.
 """
 
 from __future__ import annotations
@@ -55,6 +55,14 @@ FORMATS: Final[dict[str, Format]] = {
         holds=frozenset(("empty token", "shared ids")),
     ),
 }
+# Written when asked for, and never read.
+EXPORTS: Final[dict[str, Format]] = {"nanochat": Format("nanochat", is_folder=True)}
+_WRITTEN: Final = FORMATS | EXPORTS
+
+
+def is_folder(name: str | None) -> bool:
+    """Whether a format has this name and writes a folder."""
+    return name in _WRITTEN and _WRITTEN[name].is_folder
 
 
 def recognize(path: str | os.PathLike[str]) -> str:
@@ -71,6 +79,9 @@ def _recognize(target: Path) -> str:
             continue  # not even imported
         if _module(name).recognize(target, head):
             return name
+    for name in EXPORTS:
+        if _module(name).recognize(target, head):
+            _module(name).load(target)  # says why not
     hint = ""
     if is_folder and (target / "tokenizer.json").is_file():
         hint = f"; to read the file in it, pass its path {str(target / 'tokenizer.json')!r}"
@@ -87,7 +98,7 @@ def load(path: str | os.PathLike[str], format: str | None = None, **options: obj
     `options` are the format's own, such as `pattern` and `special_tokens` for a rank file.
     """
     if format is not None:
-        _known_format(format)
+        _known_format(format, _WRITTEN if format in EXPORTS else FORMATS)
 
     def read(target: Path) -> Vocabulary:
         name = _recognize(target) if format is None else format
@@ -141,7 +152,7 @@ def not_held(
     vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None
 ) -> list[str]:
     """Return those of `vocab.extras` that the format cannot represent."""
-    holds = FORMATS[_format_to_write(path, format)].holds
+    holds = _WRITTEN[_format_to_write(path, format)].holds
     return [extra for extra in vocab.extras if extra not in holds]
 
 
@@ -179,7 +190,7 @@ def _files_read(path: Path) -> list[Path]:
 
 
 def _module(name: str) -> Any:
-    return importlib.import_module(f"{__name__}.{FORMATS[name].module}")
+    return importlib.import_module(f"{__name__}.{_WRITTEN[name].module}")
 
 
 def _check_extras(vocab: Vocabulary, name: str) -> None:
@@ -193,7 +204,7 @@ def _check_extras(vocab: Vocabulary, name: str) -> None:
 
 
 def _format_to_write(path: str | os.PathLike[str], format: str | None) -> str:
-    return _format_for_name(path) if format is None else _known_format(format)
+    return _format_for_name(path) if format is None else _known_format(format, _WRITTEN)
 
 
 def _format_for_name(path: str | os.PathLike[str]) -> str:
@@ -215,10 +226,10 @@ def _format_for_name(path: str | os.PathLike[str]) -> str:
     )
 
 
-def _known_format(name: str) -> str:
-    if name in FORMATS:
+def _known_format(name: str, known: Collection[str]) -> str:
+    if name in known:
         return name
-    raise UnsupportedError(f"unknown format {name!r}; {known_names(name, FORMATS)}")
+    raise UnsupportedError(f"unknown format {name!r}; {known_names(name, known)}")
 
 
 def _check_options(

@@ -9,6 +9,14 @@ from pathlib import Path
 
 from tests.harness.files import bases, mutate
 from tests.harness.files.bases import Files
+from tests.harness.files.datasets import (
+    MANIFEST,
+    change_shard,
+    dataset_bases,
+    edit_manifest,
+    run_dataset,
+    sign_manifest,
+)
 from tests.harness.files.kind import (
     Change,
     Kind,
@@ -178,6 +186,20 @@ KINDS: dict[str, Kind] = {
                 (0.5, change_counts_of_checkpoint),
             ],
             run_checkpoint,
+        ),
+        Kind(
+            "dataset",
+            dataset_bases,
+            [
+                (4.0, change_shard),
+                (0.3, lose_file),
+                (0.5, swap_file),
+                (2.0, on_json(MANIFEST, edit_manifest)),
+                (1.0, on_json(MANIFEST, mutate.change_json)),
+                (0.3, change_bytes),
+            ],
+            run_dataset,
+            sign_manifest,
         ),
         Kind(
             "archive",

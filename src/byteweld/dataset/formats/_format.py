@@ -18,7 +18,11 @@ Eot = Literal["append", "prepend", "none"]
 
 
 class Documents(Protocol):
-    """The documents (or packed rows) of one shard, opened for reading."""
+    """The documents (or packed rows) of one shard, opened for reading.
+
+    They may also have `ids`, an array of all ids one after another, and `ends`, an array of the end
+    of each document in it, where the format has these in a file.
+    """
 
     @property
     def lengths(self) -> NDArray[np.int64]:

@@ -145,6 +145,16 @@ class RawDocuments:
             )
 
     @property
+    def ids(self) -> NDArray[Any]:
+        """All ids, one after another."""
+        return self._ids
+
+    @property
+    def ends(self) -> NDArray[Any]:
+        """The end of each document, in ids; not checked."""
+        return self._ends
+
+    @property
     def lengths(self) -> NDArray[np.int64]:
         """The number of ids of each document."""
         import numpy as np

@@ -149,6 +149,11 @@ class _MegatronDocuments:
             )
 
     @property
+    def ids(self) -> NDArray[Any]:
+        """All ids, one after another."""
+        return self._ids
+
+    @property
     def lengths(self) -> NDArray[np.int64]:
         """The number of ids of each document."""
         import numpy as np

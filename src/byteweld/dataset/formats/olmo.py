@@ -44,8 +44,8 @@ def _write_rows(shard: Shard, path: Path) -> None:
     import numpy as np
 
     start = 0
-    # Without name and time, the same documents give the same bytes. Level 1 is several times as fast
-    # as level 6, and the file is small next to the ids.
+    # Without name and time, the same documents give the same bytes. Level 1 is several times as
+    # fast as level 6, and the file is small next to the ids.
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as file:
         for ends in end_batches(shard):
             starts = np.concatenate(([start], ends[:-1]))

@@ -1,0 +1,251 @@
+"""What `byteweld inspect` shows of a dataset, as text, JSON or HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import byteweld
+from byteweld.cli import _output
+from byteweld.dataset._manifest import Manifest, SkipEntry, dataset_folder, load_manifest
+from byteweld.dataset.reading import Dataset, check_tokenizer
+from byteweld.markup import Child, Html, element, joined, section
+from byteweld.markup import facts as fact_list
+from byteweld.markup.charts import Bar, bars
+from byteweld.render import spans, to_ansi, to_html, visible, visible_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_SHOWN = 5  # names and documents
+_SHOWN_TOKENS = 60  # of a document
+_BAR_COLUMNS = 40
+_UNFINISHED = "no; run the same `byteweld tokenize` again to finish it"
+
+
+@dataclass
+class Lengths:
+    """The lengths of the documents of a split, in bins from 2^n to 2^(n+1) - 1."""
+
+    documents: int = 0
+    tokens: int = 0
+    shortest: int = 0
+    longest: int = 0
+    bins: tuple[int, ...] = ()  # the first is for empty documents
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Lengths:
+        """Read the lengths of all documents, some at a time."""
+        import numpy as np
+
+        found = cls()
+        counts = np.zeros(64, np.int64)
+        for lengths in dataset.length_batches():
+            if not len(lengths):
+                continue
+            shortest = int(lengths.min())
+            found.shortest = min(found.shortest, shortest) if found.documents else shortest
+            found.longest = max(found.longest, int(lengths.max()))
+            found.documents += len(lengths)
+            found.tokens += int(lengths.sum())
+            # frexp's exponent is the number of bits of a whole number.
+            counts += np.bincount(np.frexp(lengths.astype(np.float64))[1], minlength=64)
+        used = np.flatnonzero(counts)
+        found.bins = tuple(map(int, counts[: used[-1] + 1])) if len(used) else ()
+        return found
+
+    def named_bins(self) -> list[tuple[str, int]]:
+        """Return the bins with their names, without empty ones at the start."""
+        first = next((n for n, count in enumerate(self.bins) if count), 0)
+        return [(_bin_name(n), count) for n, count in enumerate(self.bins)][first:]
+
+    def words(self) -> str:
+        """Describe the lengths in one line."""
+        if not self.documents:
+            return "no documents"
+        mean = self.tokens / self.documents
+        return f"{self.shortest:,} to {self.longest:,} tokens, {mean:,.1f} on average"
+
+
+def _bin_name(bits: int) -> str:
+    if bits < 2:
+        return str(bits)
+    return f"{1 << (bits - 1):,}-{(1 << bits) - 1:,}"
+
+
+class Shown:
+    """A dataset, and what is shown of it."""
+
+    def __init__(self, path: str, tok: byteweld.Tokenizer | None) -> None:
+        folder = dataset_folder(path)
+        self.path = path
+        self.tok = tok
+        self.manifest = load_manifest(folder)
+        if tok is not None:
+            check_tokenizer(tok, self.manifest, folder)
+        splits = [shard.split for shard in self.manifest.shards]
+        self.datasets = {s: Dataset(folder, self.manifest, s) for s in dict.fromkeys(splits)}
+        self.lengths = {split: Lengths.of(ds) for split, ds in self.datasets.items()}
+        first = next(iter(self.datasets.values()), None)
+        self.first = [] if first is None else list(islice(first, _SHOWN))
+
+    @property
+    def _what(self) -> str:
+        return "document" if self.manifest.options.get("pack") is None else "row"
+
+    # ------------------------------------------------------------------------ text
+
+    def lines(self) -> Iterator[str]:
+        """The dataset as text."""
+        yield _output.styled(visible_name(self.path), "bold")
+        for name, value in self._facts():
+            yield f"  {name:<12} {value}"
+        for split, lengths in self.lengths.items():
+            yield ""
+            yield _output.styled(f"{self._what} lengths, {split}", "bold") + f": {lengths.words()}"
+            yield from _bars(lengths)
+        if self.first:
+            yield ""
+            yield _output.styled(f"first {self._what}s", "bold")
+        for number, ids in enumerate(self.first):
+            yield f"  {self._what} {number}: {_output.amount(len(ids), 'token')}"
+            yield from (f"    {line}" for line in self._text(ids))
+
+    def _text(self, ids: NDArray[Any]) -> list[str]:
+        some = ids[:_SHOWN_TOKENS].tolist()
+        more = " …" if len(ids) > len(some) else ""
+        if self.tok is None:
+            return [" ".join(map(str, some)) + more]
+        shown = to_ansi(spans(self.tok.vocab, some), _output.has_color())
+        return (shown + more).split("\n")
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        manifest = self.manifest
+        yield "complete", "yes" if manifest.is_complete else _UNFINISHED
+        yield "format", f"{manifest.format}, {manifest.dtype}"
+        tokenizer = manifest.tokenizer
+        yield "tokenizer", f"{tokenizer['n_vocab']:,} ids, fingerprint {tokenizer['fingerprint']}"
+        for role in ("eot", "bos"):
+            if tokenizer.get(role) is not None:
+                token = tokenizer[role]
+                yield role, f"{visible(token['text'].encode('utf-8', 'replace'))} {token['id']}"
+        yield "options", _options_words(manifest.options)
+        if manifest.is_complete:
+            yield "documents", f"{manifest.documents:,}"
+            yield "tokens", _token_words(manifest)
+        for split, lengths in self.lengths.items():
+            shards = [shard for shard in manifest.shards if shard.split == split]
+            size = sum(file.size for shard in shards for file in shard.files)
+            amounts = (_output.amount(lengths.documents, self._what), f"{lengths.tokens:,} tokens")
+            where = f"{_output.amount(len(shards), 'shard')}, {_output.size(size)}"
+            yield split, f"{', '.join(amounts)} in {where}"
+        if manifest.is_complete:
+            yield "sources", _source_words(manifest)
+            yield "skipped", _skip_words(manifest)
+            yield "special text", _special_words(manifest.special_text)
+
+    # ------------------------------------------------------------------------ JSON and HTML
+
+    def to_dict(self) -> dict[str, Any]:
+        """The dataset as JSON: the manifest without its lists, lengths, and first documents."""
+        manifest = self.manifest
+        lists = ("shards", "files", "sources", "skipped")
+        return {
+            "path": self.path,
+            **{name: value for name, value in vars(manifest).items() if name not in lists},
+            "shards": len(manifest.shards),
+            "sources": len(manifest.sources),
+            "skipped": [vars(skip) for skip in manifest.skipped[:_SHOWN]],
+            "lengths": {split: vars(lengths) for split, lengths in self.lengths.items()},
+            "first": [self._document(ids) for ids in self.first],
+        }
+
+    def _document(self, ids: NDArray[Any]) -> dict[str, Any]:
+        some = ids[:_SHOWN_TOKENS].astype("uint32")
+        text = {} if self.tok is None else {"text": self.tok.decode(some)}
+        return {"tokens": len(ids), "ids": some.tolist(), **text}
+
+    def page(self) -> Html:
+        """The dataset as HTML."""
+        charts = [
+            section(
+                f"{self._what.capitalize()} lengths, {split}",
+                bars(("tokens", f"{self._what}s"), _html_bars(lengths)),
+                hint=lengths.words(),
+            )
+            for split, lengths in self.lengths.items()
+        ]
+        documents = [self._document_html(ids) for ids in self.first]
+        return joined(
+            fact_list(self._facts()),
+            charts,
+            section(f"First {self._what}s", documents) if documents else None,
+        )
+
+    def _document_html(self, ids: NDArray[Any]) -> Child:
+        if self.tok is None:
+            return element("p", self._text(ids))
+        return to_html(spans(self.tok.vocab, ids[:_SHOWN_TOKENS].tolist()))
+
+
+def _bars(lengths: Lengths) -> Iterator[str]:
+    named = lengths.named_bins()
+    width = max((len(name) for name, _ in named), default=0)
+    most = max((count for _, count in named), default=1)
+    for name, count in named:
+        columns = -(-count * _BAR_COLUMNS // most)  # at least one, unless there is nothing
+        yield f"  {name:>{width}}  {'█' * columns:<{_BAR_COLUMNS}}  {count:,}"
+
+
+def _html_bars(lengths: Lengths) -> list[Bar]:
+    return [Bar(name, [count], [f"{count:,}"]) for name, count in lengths.named_bins()]
+
+
+def _options_words(options: Mapping[str, Any]) -> str:
+    given = [(name, value) for name, value in options.items() if value is not None]
+    return visible_name(", ".join(f"{name} {value}" for name, value in given)) or "none"
+
+
+def _token_words(manifest: Manifest) -> str:
+    dropped = ""
+    if manifest.dropped_tokens:
+        dropped = f"; {manifest.dropped_tokens:,} at the end did not fill a row"
+    if not manifest.tokens:
+        return f"0{dropped}"
+    rate = manifest.text_bytes / manifest.tokens
+    size = _output.size(manifest.text_bytes)
+    return f"{manifest.tokens:,} of {size} of text, {rate:.2f} bytes per token{dropped}"
+
+
+def _source_words(manifest: Manifest) -> str:
+    sources = manifest.sources
+    if not sources:
+        return "none"
+    size = sum(source.size or 0 for source in sources)
+    names = ", ".join(visible_name(source.name) for source in sources[:_SHOWN])
+    more = ", …" if len(sources) > _SHOWN else ""
+    return f"{_output.amount(len(sources), 'source')}, {_output.size(size)}: {names}{more}"
+
+
+def _skip_words(manifest: Manifest) -> str:
+    if not manifest.skipped_documents:
+        return "none"
+    shown = "; ".join(map(_one_skip, manifest.skipped[:_SHOWN]))
+    more = "; …" if manifest.skipped_documents > _SHOWN else ""
+    return f"{_output.amount(manifest.skipped_documents, 'record')}: {shown}{more}"
+
+
+def _one_skip(skip: SkipEntry) -> str:
+    named = {"line": skip.line, "row": skip.row, "byte": skip.offset}
+    place = "".join(f", {name} {value:,}" for name, value in named.items() if value is not None)
+    return visible_name(f"{skip.source}{place}: {skip.reason}")
+
+
+def _special_words(special_text: Mapping[str, int]) -> str:
+    found = {text: count for text, count in special_text.items() if count}
+    shown = [
+        f"{visible(text.encode('utf-8', 'replace'))} {count:,}×" for text, count in found.items()
+    ]
+    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "") or "none"

@@ -1,0 +1,125 @@
+"""`byteweld verify`: checks the files, ids and text of a dataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated
+
+import byteweld
+from byteweld.cli import DONE, NO, _errors, _output
+from byteweld.cli import _options as options
+from byteweld.cli._command import Argument, Option
+from byteweld.dataset._manifest import dataset_folder, load_manifest
+from byteweld.dataset.verification import DEFAULT_SAMPLE, Sample
+
+EXAMPLES = """
+byteweld verify data/
+byteweld verify data/ --tokenizer tokenizer.json
+byteweld verify data/ --tokenizer tokenizer.json --source books/ --sample all
+byteweld verify data/ --json
+"""
+
+DatasetArgument = Annotated[
+    str, Argument(metavar="DATASET", help="The folder of a dataset, or its manifest.json.")
+]
+TokenizerPath = Annotated[
+    str | None,
+    Option(
+        "--tokenizer",
+        "-t",
+        metavar="PATH",
+        help="The tokenizer that made the dataset: check its fingerprint, and that documents, "
+        "decoded, encode to the same ids again.",
+    ),
+]
+SourcePaths = Annotated[
+    list[str] | None,
+    Option(
+        "--source",
+        metavar="SOURCE",
+        help="The files, folders or globs that were tokenized, in the same order: check their size "
+        "and digest and, with --tokenizer, compare their documents. May be repeated.",
+    ),
+]
+
+
+def _read_sample(value: str) -> Sample:
+    if value == "all":
+        return "all"
+    if not re.fullmatch("[0-9]{1,18}", value):
+        raise _errors.UsageError(f"--sample is {value!r}; expected a whole number, or all")
+    return int(value)
+
+
+SampleSize = Annotated[
+    Sample,
+    Option(
+        "--sample",
+        metavar="N",
+        read=_read_sample,
+        help="Number of documents to decode, always the same ones, or all. "
+        f"Default: {DEFAULT_SAMPLE}.",
+    ),
+]
+
+
+def run(
+    dataset: DatasetArgument,
+    tokenizer: TokenizerPath = None,
+    source: SourcePaths = None,
+    sample: SampleSize = DEFAULT_SAMPLE,
+    json: options.Json = False,
+    loading: options.Loading = options.Loading(),
+) -> int:
+    """Check a dataset: its files, by size and SHA-256, its counts, ids and end-of-text tokens.
+
+    With --tokenizer, documents are decoded and encoded again; with --source, they are compared with
+    the corpus. All problems are listed, up to a limit, with the file and, where it can be told, the
+    shard and the document. The exit code is 1 if there are any.
+    """
+    if tokenizer is None and loading != options.Loading():
+        raise _errors.UsageError("the options of a tokenizer need --tokenizer")
+    tok = None if tokenizer is None else loading.load(tokenizer)
+    with _output.progress("verifying", _total_bytes(dataset), "bytes") as advance:
+        found = byteweld.verify(dataset, source, tokenizer=tok, sample=sample, progress=advance)
+    with _output.until_closed():
+        if json:
+            _output.report(found.to_dict())
+        else:
+            _output.lines(_lines(dataset, found))
+    return DONE if found.is_good else NO
+
+
+def _total_bytes(dataset: str) -> int | None:
+    try:
+        manifest = load_manifest(dataset_folder(dataset))
+    except byteweld.FormatError:  # one of the problems that will be listed
+        return None
+    files = [file for shard in manifest.shards for file in shard.files]
+    return sum(file.size for file in (*files, *manifest.files))
+
+
+def _lines(dataset: str, found: byteweld.Verification) -> Iterator[str]:
+    amount = _output.amount
+    if found.is_good:
+        yield _output.styled(f"{dataset} is good", "bold")
+    else:
+        yield _output.styled(f"{dataset} has {amount(found.num_problems, 'problem')}", "bold")
+        yield from (f"  {problem}" for problem in found.problems)
+        more = found.num_problems - len(found.problems)
+        if more:
+            yield f"  ... and {more:,} more"
+        yield "checked"
+    yield f"  {amount(found.files, 'file')}, {_output.size(found.bytes)}: size and SHA-256"
+    yield (
+        f"  {amount(found.documents, 'document')}, {amount(found.tokens, 'token')}: "
+        "counts, range of ids, end-of-text tokens"
+    )
+    if found.encoded:
+        yield f"  {amount(found.encoded, 'document')} decoded and encoded again"
+    if found.sources:
+        yield f"  {amount(found.sources, 'source')}: size and digest"
+    if found.compared:
+        yield f"  {amount(found.compared, 'document')} compared with the corpus"
+    yield from (f"note: {note}" for note in found.notes)

@@ -1,0 +1,160 @@
+"""Checks of the ids in a dataset, shard by shard: counts, range, end-of-text tokens, rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from byteweld.dataset._manifest import Manifest, ShardEntry
+from byteweld.dataset._open import OpenShard
+from byteweld.dataset._problems import Problems
+from byteweld.errors import ByteweldError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_WINDOW_TOKENS: Final = 1 << 20
+_BATCH_DOCUMENTS: Final = 1 << 20
+
+
+class Added(NamedTuple):
+    """The ids that are added before and after each document."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Added:
+        """Read from a manifest what its options add to each document."""
+        eot, bos = (manifest.tokenizer.get(role) for role in ("eot", "bos"))
+        where = manifest.options.get("eot")
+        eot_ids = () if eot is None else (int(eot["id"]),)
+        bos_ids = () if bos is None else (int(bos["id"]),)
+        before = eot_ids if where == "prepend" else ()
+        after = eot_ids if where == "append" else ()
+        return cls(before + bos_ids, after)
+
+    def strip(self, ids: NDArray[Any]) -> NDArray[Any] | None:
+        """Return the ids of a document's text; None if the document has not what is added."""
+        first, last = len(self.before), len(ids) - len(self.after)
+        if first > last or tuple(ids[:first]) != self.before or tuple(ids[last:]) != self.after:
+            return None
+        return ids[first:last]
+
+
+class IdCheck:
+    """Checks shards in the order of the manifest."""
+
+    def __init__(self, folder: Path, manifest: Manifest, problems: Problems) -> None:
+        self._folder = folder
+        self._manifest = manifest
+        self._problems = problems
+        self._pack = manifest.options.get("pack")
+        self._added = Added.of(manifest) if self._pack is None else Added((), ())
+        self._previous: ShardEntry | None = None
+        self._first = 0  # number of the document to which the shard's first piece belongs
+
+    def check(self, entry: ShardEntry) -> bool:
+        """Check a shard; returns whether it can be read."""
+        previous, self._previous = self._previous, entry
+        if previous is None or previous.split != entry.split:
+            self._first, is_piece = 0, False
+        else:
+            self._first += previous.documents - previous.continues
+            is_piece = previous.continues
+        try:
+            shard = OpenShard(self._folder, entry, self._manifest)
+            if not self._check_lengths(shard, entry):
+                return False
+            self._check_range(shard, entry)
+            self._check_added(shard, entry, is_piece)
+        # A damaged file may make a decoder fail in any way; its own message says most.
+        except (ByteweldError, OSError, ValueError, LookupError, ArithmeticError) as error:
+            self._add(entry, str(error))
+            return False
+        return True
+
+    def _add(self, entry: ShardEntry, message: str, at: int | None = None) -> None:
+        name = entry.files[0].name
+        document = None if at is None else self._first + at
+        self._problems.add(
+            message, file=name, shard=f"{entry.split} {entry.number}", document=document
+        )
+
+    def _check_lengths(self, shard: OpenShard, entry: ShardEntry) -> bool:
+        """Check that documents cover the ids of the shard, and that packed rows are full."""
+        import numpy as np
+
+        ends = shard.ends
+        if len(ends) != entry.documents:
+            self._add(entry, f"has {len(ends)} documents; expected {entry.documents}")
+            return False
+        last = 0
+        for start in range(0, len(ends), _BATCH_DOCUMENTS):
+            some = np.asarray(ends[start : start + _BATCH_DOCUMENTS]).astype(np.int64)
+            lengths = np.diff(some, prepend=last)
+            if (lengths < 0).any():
+                at = start + int((lengths < 0).argmax())
+                self._add(entry, "the index says that it ends before it starts", at)
+                return False
+            wrong = lengths != (lengths if self._pack is None else self._pack)
+            if wrong.any():
+                at = int(wrong.argmax())
+                self._add(entry, f"has {lengths[at]} ids; expected {self._pack}", start + at)
+            last = int(some[-1])
+        if last != entry.tokens:
+            self._add(entry, f"its documents have {last} ids; expected {entry.tokens}")
+            return False
+        return True
+
+    def _check_range(self, shard: OpenShard, entry: ShardEntry) -> None:
+        """Check that all ids are in the vocabulary."""
+        n_vocab = self._manifest.tokenizer["n_vocab"]
+        count, first, found = 0, 0, 0
+        for start in range(0, entry.tokens, _WINDOW_TOKENS):
+            ids = shard.ids(start, min(start + _WINDOW_TOKENS, entry.tokens))
+            if 0 <= int(ids.min()) and int(ids.max()) < n_vocab:
+                continue
+            wrong = (ids < 0) | (ids >= n_vocab)
+            if count == 0:
+                at = int(wrong.argmax())
+                first, found = start + at, int(ids[at])
+            count += int(wrong.sum())
+        if count:
+            self._add(
+                entry,
+                f"has the id {found}; expected 0 to {n_vocab - 1}{_others(count, 'id')}",
+                int(shard.ends.searchsorted(first, side="right")),
+            )
+
+    def _check_added(self, shard: OpenShard, entry: ShardEntry, is_piece: bool) -> None:
+        """Check that documents start and end with the ids that are added to them."""
+        for side, added in (("start", self._added.before[:1]), ("end", self._added.after[-1:])):
+            if not added:
+                continue
+            count, first, found = 0, 0, 0
+            for start in range(0, entry.documents, _BATCH_DOCUMENTS):
+                stop = min(start + _BATCH_DOCUMENTS, entry.documents)
+                ids = shard.edges(start, stop)[side == "end"]
+                wrong = ids != added[0]
+                if side == "start" and start == 0 and is_piece:
+                    wrong[0] = False
+                if side == "end" and stop == entry.documents and entry.continues:
+                    wrong[-1] = False
+                if count == 0 and wrong.any():
+                    at = int(wrong.argmax())
+                    first, found = start + at, int(ids[at])
+                count += int(wrong.sum())
+            if count:
+                what = f"{side}s with the id {found}" if found >= 0 else "is empty"
+                self._add(
+                    entry,
+                    f"{what}; expected the id {added[0]} at its {side}{_others(count, 'document')}",
+                    first,
+                )
+
+
+def _others(count: int, what: str) -> str:
+    if count == 1:
+        return ""
+    return f"; the same is true of {count - 1:,} more {what}{'' if count == 2 else 's'}"

@@ -1,0 +1,292 @@
+"""Checks a dataset: its files against the manifest, its ids, and its text against the corpus."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from byteweld._atomic import PREFIX
+from byteweld._files import open_regular
+from byteweld.corpus import Source
+from byteweld.dataset import _id_checks, _text_checks
+from byteweld.dataset._manifest import (
+    MANIFEST,
+    FileEntry,
+    Manifest,
+    dataset_folder,
+    load_manifest,
+)
+from byteweld.dataset._problems import Problem, Problems
+from byteweld.dataset.formats import FORMATS
+from byteweld.dataset.reading import check_tokenizer
+from byteweld.errors import FormatError, UnsupportedError
+from byteweld.tokenizer import Tokenizer
+
+DEFAULT_SAMPLE: Final = 1000
+_BLOCK_BYTES: Final = 1 << 20
+_SHOWN_FILES: Final = 3
+
+Sample = int | Literal["all"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """What `verify` found.
+
+    Attributes:
+        path: the folder of the dataset.
+        problems: the first problems; `num_problems` counts all of them.
+        notes: what could not be checked, and why.
+        files, bytes: files whose SHA-256 was compared, and their size.
+        documents, tokens: documents (or packed rows) and ids that were read.
+        encoded: documents that were decoded and encoded again.
+        compared: documents that were compared with the corpus.
+        sources: files of the corpus that were compared by size and digest.
+    """
+
+    path: Path
+    problems: tuple[Problem, ...]
+    num_problems: int
+    notes: tuple[str, ...]
+    files: int
+    bytes: int
+    documents: int
+    tokens: int
+    encoded: int
+    compared: int
+    sources: int
+
+    @property
+    def is_good(self) -> bool:
+        """Whether no problem was found."""
+        return self.num_problems == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-serializable values."""
+        problems = [problem.to_dict() for problem in self.problems]
+        fields = {**vars(self), "path": str(self.path), "problems": problems}
+        return {"is_good": self.is_good, **fields, "notes": list(self.notes)}
+
+
+def verify(
+    path: str | os.PathLike[str],
+    source: Source | Sequence[Source] | None = None,
+    *,
+    tokenizer: Tokenizer | None = None,
+    sample: Sample = DEFAULT_SAMPLE,
+    progress: Callable[[int], object] | None = None,
+) -> Verification:
+    """Check a dataset; what is wrong with it is listed in the result, never raised.
+
+    Size and SHA-256 of every file, counts of documents and tokens, the range of ids, and the place
+    of end-of-text tokens are always checked.
+
+    Args:
+        path: the folder, or its manifest.
+        source: the corpus: a path, folder or glob, or a list of them, in the order in which it was
+            tokenized. It is read as it was then; its files are compared by size and digest and,
+            with a tokenizer, its documents with those of the dataset.
+        tokenizer: the tokenizer that made the dataset. Documents are decoded with it and encoded
+            again to the same ids.
+        sample: how many documents to decode, chosen by a fixed seed; or "all".
+        progress: called with the number of bytes of the dataset that have been checked.
+    """
+    _check_sample(sample)
+    folder = dataset_folder(path)
+    problems = Problems()
+    try:
+        manifest = load_manifest(folder)
+    except FormatError as error:
+        problems.add(error.message, file=MANIFEST)
+        return _result(folder, problems)
+    if tokenizer is not None:
+        try:
+            check_tokenizer(tokenizer, manifest, folder)
+        except UnsupportedError as error:
+            problems.add(str(error))
+            tokenizer = None
+    _check_manifest(manifest, problems)
+    _check_names(folder, manifest, problems)
+    checked = _check_files(folder, manifest, problems, progress or (lambda done: None))
+    text = _text_checks.Found()
+    if manifest.is_complete and checked.is_readable:
+        check = _text_checks.TextCheck(folder, manifest, tokenizer, sample, problems)
+        text = check.run(source)
+    return _result(folder, problems, checked, text)
+
+
+def _check_sample(sample: Sample) -> None:
+    if sample == "all":
+        return
+    if isinstance(sample, bool) or not isinstance(sample, int) or sample < 0:
+        raise ValueError(f"sample is {sample!r}; it must be a number of documents, or 'all'")
+
+
+@dataclass
+class _Checked:
+    """Amounts, and whether every shard can be read."""
+
+    files: int = 0
+    bytes: int = 0
+    documents: int = 0
+    tokens: int = 0
+    is_readable: bool = True
+
+
+def _result(
+    folder: Path,
+    problems: Problems,
+    checked: _Checked | None = None,
+    text: _text_checks.Found | None = None,
+) -> Verification:
+    amounts = vars(checked or _Checked())
+    del amounts["is_readable"]
+    found = text or _text_checks.Found()
+    return Verification(
+        path=folder,
+        problems=tuple(problems.listed),
+        num_problems=problems.count,
+        notes=tuple(problems.notes),
+        **amounts,
+        encoded=found.encoded,
+        compared=found.compared,
+        sources=found.sources,
+    )
+
+
+# ---------------------------------------------------------------------- the manifest
+
+
+def _check_manifest(manifest: Manifest, problems: Problems) -> None:
+    """Check that the numbers of a manifest agree with each other."""
+    if not manifest.is_complete:
+        problems.add(
+            "the dataset is not complete; run the same `byteweld tokenize` again to finish it"
+        )
+        return
+
+    def compare(what: str, stated: int, found: int, of: str) -> None:
+        if stated != found:
+            problems.add(f"{what} is {stated}, but {of} have {found}", file=MANIFEST)
+
+    for name, totals in manifest.splits.items():
+        shards = [shard for shard in manifest.shards if shard.split == name]
+        documents = sum(shard.documents - shard.continues for shard in shards)
+        compare(f"splits.{name}.documents", totals["documents"], documents, "its shards")
+        tokens = sum(shard.tokens for shard in shards)
+        compare(f"splits.{name}.tokens", totals["tokens"], tokens, "its shards")
+    for name in sorted({shard.split for shard in manifest.shards} - manifest.splits.keys()):
+        problems.add(f"splits has no {name!r}, but there are shards of it", file=MANIFEST)
+    splits = manifest.splits.values()
+    compare("tokens", manifest.tokens, sum(split["tokens"] for split in splits), "the splits")
+    if manifest.options.get("pack") is None:
+        documents = sum(split["documents"] for split in splits)
+        compare("documents", manifest.documents, documents, "the splits")
+    if manifest.sources:
+        documents = sum(source.documents for source in manifest.sources)
+        compare("documents", manifest.documents, documents, "the sources")
+    if manifest.skipped_documents < len(manifest.skipped):
+        stated, listed = manifest.skipped_documents, len(manifest.skipped)
+        problems.add(f"skipped_documents is {stated}, but {listed} are listed", file=MANIFEST)
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _check_names(folder: Path, manifest: Manifest, problems: Problems) -> None:
+    """Find files that the manifest does not list; a loader that globs would read some of them."""
+    if not manifest.is_complete:
+        return  # the run keeps files of its own until it is complete
+    listed = {file.name for file in _files(manifest)}
+    suffixes = {Path(name).suffix for name in listed}
+    others = []
+    for name in _names(folder):
+        if name in listed or name == MANIFEST or Path(name).name.startswith(PREFIX):
+            continue
+        if Path(name).suffix in suffixes:
+            problems.add("the manifest does not list this file; remove it", file=name)
+        else:
+            others.append(name)
+    if others:
+        shown = ", ".join(map(repr, others[:_SHOWN_FILES]))
+        more = ", …" if len(others) > _SHOWN_FILES else ""
+        problems.notes.append(f"not part of the dataset and not checked: {shown}{more}")
+
+
+def _files(manifest: Manifest) -> Iterator[FileEntry]:
+    for shard in manifest.shards:
+        yield from shard.files
+    yield from manifest.files
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Yield the names of all files in a folder, sorted; links are not followed."""
+    for parent, folders, files in os.walk(folder):
+        folders.sort()
+        for file in sorted(files):
+            yield (Path(parent) / file).relative_to(folder).as_posix()
+
+
+def _check_files(
+    folder: Path, manifest: Manifest, problems: Problems, progress: Callable[[int], object]
+) -> _Checked:
+    """Check every file, and the ids of each shard while its files are in the system's cache."""
+    checked = _Checked()
+    # pyarrow ends the process on some damaged files, so those are not opened.
+    is_ours = manifest.format in FORMATS and not FORMATS[manifest.format].requires
+    ids = _id_checks.IdCheck(folder, manifest, problems)
+
+    def check(file: FileEntry, shard: str | None = None) -> bool:
+        """Check a file; returns whether its ids can be looked at."""
+        digest = hashlib.sha256()
+        size = 0
+        try:
+            for block in _blocks(folder / file.name):
+                digest.update(block)
+                size += len(block)
+                progress(checked.bytes + size)
+        except (OSError, FormatError) as error:
+            problems.add(_reason(error), file=file.name, shard=shard)
+            return False
+        checked.files += 1
+        checked.bytes += size
+        found = digest.hexdigest()
+        if size != file.size:
+            problems.add(f"has {size} bytes; expected {file.size}", file=file.name, shard=shard)
+        elif found != file.sha256:
+            problems.add(
+                f"its SHA-256 is {found}; expected {file.sha256}", file=file.name, shard=shard
+            )
+        else:
+            return True
+        return is_ours
+
+    for shard in manifest.shards:
+        name = f"{shard.split} {shard.number}"
+        are_there = [check(file, name) for file in shard.files]
+        is_readable = all(are_there) and ids.check(shard)
+        checked.is_readable &= is_readable
+        if is_readable:
+            checked.documents += shard.documents - shard.continues
+            checked.tokens += shard.tokens
+    for file in manifest.files:
+        check(file)
+    return checked
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    with os.fdopen(open_regular(path), "rb", buffering=0) as file:
+        while block := file.read(_BLOCK_BYTES):
+            yield block
+
+
+def _reason(error: OSError | FormatError) -> str:
+    if isinstance(error, FormatError):
+        return error.message
+    if isinstance(error, FileNotFoundError):
+        return "the file is missing"
+    return f"cannot be read: {error.strerror or error}"

@@ -1,0 +1,499 @@
+"""`byteweld.tokenize`: what is written, with every option, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import random
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import byteweld
+from byteweld.dataset import run
+from byteweld.dataset._manifest import load_manifest
+from tests.helpers.tokenized import (
+    EOT,
+    digests,
+    encoded,
+    flat,
+    make_documents,
+    make_tokenizer,
+    write_jsonl,
+)
+
+
+@pytest.fixture(scope="module")
+def tok() -> byteweld.Tokenizer:
+    return make_tokenizer()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for number in range(3):
+        write_jsonl(folder / f"{number}.jsonl", make_documents(70, number))
+    return folder
+
+
+def documents_of(corpus: Path) -> list[str]:
+    lines = [line for file in sorted(corpus.iterdir()) for line in file.read_text().splitlines()]
+    return [json.loads(line)["text"] for line in lines]
+
+
+def joined(documents: list[list[int]]) -> list[int]:
+    return list(itertools.chain(*documents))
+
+
+# ---------------------------------------------------------------------- what is written
+
+
+def test_ids_of_all_documents_in_order(tok, corpus, tmp_path):
+    manifest = byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+    expected = encoded(tok, documents_of(corpus))
+    assert flat(tmp_path / "out/train.bin") == joined(expected)
+    ends = flat(tmp_path / "out/train.bin.index", "uint64")
+    assert ends == np.cumsum([len(ids) for ids in expected]).tolist()
+    assert manifest.documents == len(expected) == 210
+    assert manifest.tokens == len(joined(expected))
+    assert manifest.text_bytes == sum(len(text.encode()) for text in documents_of(corpus))
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "manifest.json",
+        "train.bin",
+        "train.bin.index",
+    ]
+    assert load_manifest(tmp_path / "out") == manifest
+
+
+def test_manifest_names_sources_tokenizer_and_special_text(tok, corpus, tmp_path):
+    manifest = byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+    assert manifest.is_complete
+    assert manifest.tokenizer["fingerprint"] == tok.vocab.fingerprint
+    assert manifest.tokenizer["eot"] == {"text": EOT, "id": tok.eot_token}
+    text = "".join(documents_of(corpus))
+    assert manifest.special_text == {EOT: text.count(EOT)} and text.count(EOT) > 100
+    assert [Path(source.name).name for source in manifest.sources] == [
+        "0.jsonl",
+        "1.jsonl",
+        "2.jsonl",
+    ]
+    for number, source in enumerate(manifest.sources):
+        assert source.size == (corpus / f"{number}.jsonl").stat().st_size
+        assert source.documents == 70
+        assert source.xxh3_128 is not None and len(source.xxh3_128) == 32
+    assert len({source.xxh3_128 for source in manifest.sources}) == 3
+    digest = digests(tmp_path / "out")
+    for file in manifest.shards[0].files:
+        assert digest[file.name] == file.sha256
+        assert (tmp_path / "out" / file.name).stat().st_size == file.size
+
+
+@pytest.mark.parametrize("eot", ["append", "prepend", "none"])
+@pytest.mark.parametrize("bos", [False, True])
+def test_marks(tok, corpus, tmp_path, eot, bos):
+    byteweld.tokenize(corpus, tok, out=tmp_path / "out", eot=eot, bos=bos)
+    expected = encoded(tok, documents_of(corpus), eot, bos=bos)
+    assert flat(tmp_path / "out/train.bin") == joined(expected)
+
+
+def test_another_eot_token_by_name(tok, corpus, tmp_path):
+    byteweld.tokenize(corpus, tok, out=tmp_path / "out", eot_token="<|start|>")
+    assert flat(tmp_path / "out/train.bin")[-1] == tok.vocab.roles["bos"]
+
+
+def test_special_text_as_ids(tok, corpus, tmp_path):
+    byteweld.tokenize(corpus, tok, out=tmp_path / "out", special_text="special", eot="none")
+    expected = [tok.encode(text, allowed_special="all") for text in documents_of(corpus)]
+    assert flat(tmp_path / "out/train.bin") == joined(expected)
+
+
+def test_special_text_can_be_refused_and_names_the_document(tok, tmp_path):
+    corpus = write_jsonl(tmp_path / "a.jsonl", ["good", "better", f"bad {EOT}"])
+    with pytest.raises(byteweld.SpecialTokenError, match="document 2 of this run"):
+        byteweld.tokenize(corpus, tok, out=tmp_path / "out", special_text="fail")
+
+
+def test_validation_split_is_by_document_and_by_seed(tok, corpus, tmp_path):
+    all_documents = encoded(tok, documents_of(corpus))
+    chosen = []
+    for seed in (0, 1):
+        out = tmp_path / f"out{seed}"
+        manifest = byteweld.tokenize(corpus, tok, out=out, validation=0.25, seed=seed)
+        parts = {}
+        for split, stem in (("train", "train"), ("validation", "val")):
+            ids, ends = flat(out / f"{stem}.bin"), flat(out / f"{stem}.bin.index", "uint64")
+            parts[split] = [ids[a:b] for a, b in itertools.pairwise([0, *ends])]
+            assert manifest.splits[split] == {"documents": len(ends), "tokens": len(ids)}
+        assert 25 < len(parts["validation"]) < 85
+        rest = iter(all_documents)
+        merged = {"train": iter(parts["train"]), "validation": iter(parts["validation"])}
+        # Both are subsequences of the corpus that together are all of it.
+        heads = {split: next(documents, None) for split, documents in merged.items()}
+        for document in rest:
+            split = next(split for split, head in heads.items() if head == document)
+            heads[split] = next(merged[split], None)
+        assert set(heads.values()) == {None}
+        chosen.append(parts["validation"])
+    assert chosen[0] != chosen[1]
+
+
+def test_shuffle_is_a_permutation_by_seed(tok, corpus, tmp_path):
+    expected = encoded(tok, documents_of(corpus))
+    orders = []
+    for seed in (0, 0, 1):
+        out = tmp_path / f"out{len(orders)}"
+        byteweld.tokenize(corpus, tok, out=out, shuffle=True, seed=seed)
+        ids, ends = flat(out / "train.bin"), flat(out / "train.bin.index", "uint64")
+        orders.append([ids[a:b] for a, b in itertools.pairwise([0, *ends])])
+        assert sorted(orders[-1]) == sorted(expected)
+    assert orders[0] == orders[1] != orders[2] != expected != orders[0]
+
+
+def test_shards_end_with_documents(tok, corpus, tmp_path):
+    manifest = byteweld.tokenize(corpus, tok, out=tmp_path / "out", shard_tokens=1000)
+    expected = encoded(tok, documents_of(corpus))
+    shards = [flat(tmp_path / "out" / shard.files[0].name) for shard in manifest.shards]
+    assert joined(shards) == joined(expected)
+    assert len(shards) > 3 and [s.number for s in manifest.shards] == list(range(len(shards)))
+    ends = set(np.cumsum([len(ids) for ids in expected]).tolist())
+    assert set(np.cumsum([len(shard) for shard in shards]).tolist()) <= ends
+    longest = max(map(len, expected))
+    assert all(1000 <= len(shard) < 1000 + longest for shard in shards[:-1])
+
+
+def test_llmc_shards_have_exactly_so_many_tokens(tok, corpus, tmp_path):
+    out = tmp_path / "out"
+    manifest = byteweld.tokenize(corpus, tok, out=out, format="llmc", shard_tokens=777)
+    shards = [flat(out / shard.files[0].name, header_bytes=1024) for shard in manifest.shards]
+    assert joined(shards) == joined(encoded(tok, documents_of(corpus), "prepend"))
+    assert {len(shard) for shard in shards[:-1]} == {777}
+    assert manifest.splits["train"]["documents"] == 210
+    assert sum(shard.continues for shard in manifest.shards) > len(shards) // 2
+
+
+@pytest.mark.parametrize("shard_tokens", [None, 500])
+def test_packed_rows_and_what_is_dropped(tok, corpus, tmp_path, shard_tokens):
+    out = tmp_path / "out"
+    manifest = byteweld.tokenize(
+        corpus, tok, out=out, format="npy", pack=64, shard_tokens=shard_tokens
+    )
+    rows = np.concatenate([np.load(out / shard.files[0].name) for shard in manifest.shards])
+    stream = joined(encoded(tok, documents_of(corpus)))
+    whole = len(stream) // 64 * 64
+    assert rows.shape == (whole // 64, 64)
+    assert rows.ravel().tolist() == stream[:whole]
+    assert manifest.dropped_tokens == len(stream) - whole > 0
+    assert manifest.splits["train"] == {"documents": whole // 64, "tokens": whole}
+
+
+@pytest.mark.parametrize("format", sorted(byteweld.DATASET_FORMATS))
+def test_no_option_depends_on_the_number_of_threads(tok, corpus, tmp_path, format):
+    options = {"validation": 0.3, "shuffle": True, "shard_tokens": 2000}
+    found = []
+    for threads in (1, 3):
+        out = tmp_path / f"out{threads}"
+        byteweld.tokenize(corpus, tok, out=out, format=format, num_threads=threads, **options)
+        found.append(digests(out))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("format", sorted(byteweld.DATASET_FORMATS))
+@pytest.mark.parametrize("count", [0, 1])
+def test_hardly_any_documents(tok, tmp_path, format, count):
+    corpus = write_jsonl(tmp_path / "a.jsonl", ["the cat"] * count)
+    out = tmp_path / "out"
+    manifest = byteweld.tokenize(corpus, tok, out=out, format=format, validation=0.5)
+    assert manifest.documents == count
+    assert [shard.split for shard in manifest.shards] == ["train", "validation"]
+
+
+def test_long_documents_are_not_cut(tok, tmp_path):
+    text = " ".join(make_documents(30_000, 5))
+    (tmp_path / "long.txt").write_text(text)
+    (tmp_path / "short.txt").write_text("the end")
+    files = [tmp_path / "long.txt", tmp_path / "short.txt"]
+    assert len(text) > 4_000_000
+    out = tmp_path / "out"
+    manifest = byteweld.tokenize(files, tok, out=out, format="megatron", num_threads=2)
+    expected = encoded(tok, [text, "the end"])
+    assert flat(out / manifest.shards[0].files[0].name) == joined(expected)
+    assert manifest.documents == 2
+
+
+def test_documents_in_memory(tok, tmp_path):
+    texts = make_documents(300, 8)
+    manifest = byteweld.tokenize(documents=iter(texts), tokenizer=tok, out=tmp_path / "out")
+    assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, texts))
+    assert manifest.sources[0].name == "documents" and manifest.sources[0].documents == 300
+
+
+def test_files_and_documents_together(tok, corpus, tmp_path):
+    texts = make_documents(20, 9)
+    out = tmp_path / "out"
+    manifest = byteweld.tokenize(corpus, tok, documents=texts, out=out)
+    assert flat(out / "train.bin") == joined(encoded(tok, [*documents_of(corpus), *texts]))
+    assert [source.documents for source in manifest.sources] == [70, 70, 70, 20]
+
+
+def test_an_arrow_table(tok, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    texts = make_documents(50, 4)
+    table = pyarrow.table({"body": texts})
+    byteweld.tokenize(table, tok, out=tmp_path / "out", field="body")
+    assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, texts))
+
+
+def test_every_kind_of_file_gives_the_same_ids(tok, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = [text for text in make_documents(80, 6) if EOT not in text and text]
+    plain = write_jsonl(tmp_path / "a.jsonl", texts)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
+    parquet.write_table(pyarrow.table({"text": texts}), tmp_path / "c.parquet", row_group_size=7)
+    (tmp_path / "d.txt").write_text(EOT.join(texts))
+    expected = joined(encoded(tok, texts))
+    for name in ("a.jsonl", "b.jsonl.gz", "c.parquet", "d.txt"):
+        out = tmp_path / f"out-{name}"
+        byteweld.tokenize(tmp_path / name, tok, out=out, separator=EOT)
+        assert flat(out / "train.bin") == expected, name
+
+
+# ---------------------------------------------------------------------- broken records
+
+
+def test_skipped_records_are_listed(tok, tmp_path):
+    corpus = tmp_path / "a.jsonl"
+    corpus.write_bytes(
+        b'{"text": "one"}\nnot json\n{"text": null}\n{"other": 1}\n{"text": "\xff"}\n'
+        b'{"text": "two"}\n'
+    )
+    manifest = byteweld.tokenize(corpus, tok, out=tmp_path / "out", on_error="skip")
+    assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, ["one", "two"]))
+    assert manifest.skipped_documents == 4
+    assert [skip.line for skip in manifest.skipped] == [2, 3, 4, 5]
+    assert [skip.offset for skip in manifest.skipped] == [16, 25, 40, 53]
+    assert all(skip.source == str(corpus) and skip.reason for skip in manifest.skipped)
+
+
+def test_broken_records_fail_by_default_and_may_be_skipped_in_the_next_run(tok, tmp_path):
+    corpus = tmp_path / "a.jsonl"
+    corpus.write_text('{"text": "one"}\nnot json\n{"text": "two"}\n')
+    with pytest.raises(byteweld.CorpusError, match=r"a.jsonl:2"):
+        byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+    assert not (tmp_path / "out/train.bin").exists()
+    byteweld.tokenize(corpus, tok, out=tmp_path / "out", on_error="skip")
+    assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, ["one", "two"]))
+
+
+def test_text_that_is_not_utf8_is_an_error(tok, tmp_path):
+    corpus = tmp_path / "a.txt"
+    corpus.write_bytes(b"good \xff bad")
+    with pytest.raises(byteweld.CorpusError, match="UTF-8"):
+        byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+    byteweld.tokenize(corpus, tok, out=tmp_path / "out", on_error="replace")
+    assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, ["good \ufffd bad"]))
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+def test_no_end_of_text_token(tmp_path):
+    tok = byteweld.train(documents=["the cat"], vocab_size=258)
+    with pytest.raises(ValueError, match=r"no end-of-text token.*--eot-token.*--eot none"):
+        byteweld.tokenize(documents=["a"], tokenizer=tok, out=tmp_path / "out")
+    byteweld.tokenize(documents=["a"], tokenizer=tok, out=tmp_path / "out", eot="none")
+    assert flat(tmp_path / "out/train.bin") == [97]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"format": "nope"}, "format is 'nope'"),
+        ({"eot": "nowhere"}, "eot is 'nowhere'"),
+        ({"eot_token": "<nope>"}, "not a special token"),
+        ({"special_text": "x"}, "special_text is 'x'"),
+        ({"validation": 1.0}, "validation is 1.0"),
+        ({"validation": -0.1}, "validation is -0.1"),
+        ({"validation": "a"}, "validation is 'a'"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": None}, "seed is None"),
+        ({"shard_tokens": 0}, "shard_tokens is 0"),
+        ({"pack": 0}, "pack is 0"),
+        ({"pack": 8}, "one stream of ids"),
+        ({"dtype": "float32"}, "dtype is 'float32'"),
+        ({"dtype": "uint8", "format": "olmo"}, "ids up to 319"),
+        ({"prefix": "a/b"}, "prefix is 'a/b'"),
+    ],
+)
+def test_options_are_checked_before_anything_is_written(tok, corpus, tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        byteweld.tokenize(corpus, tok, out=tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_option_and_no_tokenizer(tok, corpus, tmp_path):
+    with pytest.raises(TypeError, match="unknown option 'packing'"):
+        byteweld.tokenize(corpus, tok, out=tmp_path / "out", packing=3)
+    with pytest.raises(TypeError, match="must be a Tokenizer"):
+        byteweld.tokenize(corpus, out=tmp_path / "out")
+
+
+def test_a_folder_with_other_files_is_left_alone(tok, corpus, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("keep")
+    for overwrite in (False, True):
+        with pytest.raises(FileExistsError, match="holds other files"):
+            byteweld.tokenize(corpus, tok, out=out, overwrite=overwrite)
+    assert (out / "mine.txt").read_text() == "keep"
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(FileExistsError, match="not a folder"):
+        byteweld.tokenize(corpus, tok, out=tmp_path / "file")
+
+
+def test_a_complete_dataset_is_not_made_again(tok, corpus, tmp_path):
+    out = tmp_path / "out"
+    first = byteweld.tokenize(corpus, tok, out=out)
+    before = {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    assert byteweld.tokenize(corpus, tok, out=out) == first
+    assert before == {path: path.stat().st_mtime_ns for path in out.iterdir()}
+    with pytest.raises(FileExistsError, match=r"another job: validation was 0.0, now 0.5"):
+        byteweld.tokenize(corpus, tok, out=out, validation=0.5)
+    other = byteweld.tokenize(corpus, tok, out=out, validation=0.5, overwrite=True)
+    assert set(other.splits) == {"train", "validation"}
+    byteweld.tokenize(corpus, tok, out=out, format="npy", overwrite=True)
+    assert not (out / "train.bin").exists()
+
+
+def test_two_runs_at_once(tok, corpus, tmp_path):
+    out = tmp_path / "out"
+    inside, go_on = threading.Event(), threading.Event()
+
+    def wait(event: run.Progress) -> None:
+        inside.set()
+        go_on.wait(20)
+
+    first = threading.Thread(
+        target=byteweld.tokenize, args=(corpus, tok), kwargs={"out": out, "progress": wait}
+    )
+    first.start()
+    assert inside.wait(20)
+    with pytest.raises(BlockingIOError, match="another process"):
+        byteweld.tokenize(corpus, tok, out=out)
+    go_on.set()
+    first.join()
+    assert load_manifest(out).is_complete
+
+
+# ---------------------------------------------------------------------- interrupted runs
+
+
+class Stop(Exception):
+    pass
+
+
+def stopped_after(count: int):
+    """Raise in the progress function, after so many calls."""
+    calls = itertools.count()
+
+    def progress(event: run.Progress) -> None:
+        if next(calls) >= count:
+            raise Stop
+
+    return progress
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """Several blocks of text."""
+    folder = tmp_path / "large"
+    folder.mkdir()
+    for number in range(3):
+        write_jsonl(folder / f"{number}.jsonl", make_documents(9000, number))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("format", "options"),
+    [
+        ("flat", {}),
+        ("flat", {"validation": 0.2, "shard_tokens": 50_000}),
+        ("flat", {"shuffle": True, "validation": 0.2}),
+        ("llmc", {"shard_tokens": 33_333}),
+        ("npy", {"pack": 100, "shard_tokens": 70_000}),
+        ("megatron", {"bos": True}),
+    ],
+)
+def test_an_interrupted_run_goes_on(tok, large, tmp_path, monkeypatch, format, options):
+    byteweld.tokenize(large, tok, out=tmp_path / "once", format=format, **options)
+    out = tmp_path / "out"
+    draw = random.Random(format)
+    interruptions = 0
+    for attempt in range(100):
+        monkeypatch.setattr(run, "_CHECKPOINT_SECONDS", draw.choice([0, 0, 10]))
+        try:
+            progress = stopped_after(draw.randrange(4) + attempt // 8)
+            byteweld.tokenize(large, tok, out=out, format=format, progress=progress, **options)
+            break
+        except Stop:
+            interruptions += 1
+    assert interruptions > 2
+    assert digests(out) == digests(tmp_path / "once")
+
+
+def test_an_unfinished_dataset_names_what_changed(tok, large, tmp_path):
+    out = tmp_path / "out"
+
+    def interrupted(**options):
+        return byteweld.tokenize(large, tok, out=out, progress=stopped_after(1), **options)
+
+    with pytest.raises(Stop):
+        interrupted()
+    with pytest.raises(FileExistsError, match="eot was 'append', now 'none'"):
+        interrupted(eot="none")
+    with pytest.raises(FileExistsError, match="the tokenizer had fingerprint"):
+        other = byteweld.train(documents=["another"], vocab_size=300, eos=EOT)
+        byteweld.tokenize(large, other, out=out)
+    with pytest.raises(FileExistsError, match="format was 'flat', now 'npy'"):
+        byteweld.tokenize(large, tok, out=out, format="npy")
+    new = write_jsonl(large / "9.jsonl", ["new"])
+    with pytest.raises(FileExistsError, match=r"source .*9.jsonl is new"):
+        interrupted()
+    new.unlink()
+    content = (large / "1.jsonl").read_bytes()
+    (large / "1.jsonl").write_bytes(content + b"\n")
+    with pytest.raises(FileExistsError, match=r"source .*1.jsonl had \d+ bytes, now \d+"):
+        interrupted()
+    (large / "1.jsonl").unlink()
+    with pytest.raises(FileExistsError, match=r"source .*1.jsonl is gone"):
+        interrupted()
+    byteweld.tokenize(large, tok, out=out, overwrite=True)
+    assert load_manifest(out).documents == 18_000
+
+
+def test_a_source_that_vanishes_later(tok, large, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "_CHECKPOINT_SECONDS", 0)
+    content = (large / "2.jsonl").read_bytes()
+    stat = (large / "2.jsonl").stat()
+    removed = []
+
+    def remove(event: run.Progress) -> None:
+        if not removed:
+            (large / "2.jsonl").unlink()
+            removed.append(event)
+
+    with pytest.raises(FileNotFoundError, match=r"2.jsonl"):
+        byteweld.tokenize(large, tok, out=tmp_path / "out", progress=remove, num_threads=1)
+    (large / "2.jsonl").write_bytes(content)
+    import os
+
+    os.utime(large / "2.jsonl", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    seen = []
+    byteweld.tokenize(large, tok, out=tmp_path / "out", progress=seen.append)
+    assert seen and seen[0].documents > 0  # it did not start over
+    byteweld.tokenize(large, tok, out=tmp_path / "once")
+    assert digests(tmp_path / "out") == digests(tmp_path / "once")
