@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 HEAVY := .venv-heavy
+FRAMEWORKS := .venv-frameworks
 CHROMIUM := $(or $(BYTEWELD_CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
 # Rust sources: a change here rebuilds the extension, nothing else does.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
@@ -13,7 +14,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-browser test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -38,6 +39,9 @@ test-wheel: $(VENV)/.built ## test the wheel in a clean environment
 
 test-transformers: $(VENV)/.built $(HEAVY)/.installed ## test what transformers reads of our files
 	PYTHONPATH=src $(HEAVY)/bin/python -m pytest -q tests/unit/formats/test_hf_config.py
+
+test-frameworks: $(VENV)/.built $(FRAMEWORKS)/.installed ## test what training frameworks read of our datasets (7 GB of packages; not in CI)
+	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -q tests/frameworks -o filterwarnings=default
 
 ifdef CHROMIUM
 test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## test the studio and the reports in Chromium
@@ -127,7 +131,7 @@ wheel: $(VENV)/.tools ## build a wheel into dist/
 	$(BIN)/maturin build --release --locked --out dist
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) $(PEERS) $(HEAVY) target dist
+	rm -rf $(VENV) $(PEERS) $(HEAVY) $(FRAMEWORKS) target dist
 
 # ---------------------------------------------------------------------------- the environment
 
@@ -168,5 +172,14 @@ $(PEERS)/.installed: pyproject.toml
 	@for peer in $$($(PYTHON) scripts/dependency_group.py peers); do \
 		$(PEERS)/bin/pip install --quiet --disable-pip-version-check --only-binary=:all: $$peer \
 			|| echo "not installed: $$peer"; \
+	done
+	@touch $@
+
+# One by one: the tests of a framework that cannot be installed here are skipped, and say so.
+$(FRAMEWORKS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	@for package in $$($(PYTHON) scripts/dependency_group.py frameworks); do \
+		$(FRAMEWORKS)/bin/pip install --quiet --disable-pip-version-check $$package \
+			|| echo "not installed: $$package"; \
 	done
 	@touch $@

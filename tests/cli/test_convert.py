@@ -135,6 +135,17 @@ def test_what_a_format_cannot_hold_is_refused_by_name(run, recipe_file, tmp_path
     assert names(tmp_path) == {"in.json", "in.training.json"}
 
 
+def test_a_format_that_is_never_read_cannot_be_verified(run, recipe_file, tmp_path):
+    recipe_file("modern")
+    assert run("convert", "in.json", "out", "--format", "nanochat") == (
+        2,
+        b"",
+        "byteweld: the format 'nanochat' is never read, so it cannot be verified; write it from "
+        "Python: byteweld.load('in.json').save('out', format='nanochat')\n",
+    )
+    assert names(tmp_path) == {"in.json", "in.training.json"}
+
+
 def different(tok, **changes):
     vocab = tok.vocab
     fields = {
