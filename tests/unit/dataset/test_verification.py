@@ -364,7 +364,7 @@ def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
         sources=sources,
         documents=40,
         dropped_tokens=dropped,
-        tokens=sum(map(len, with_eot(*texts))),
+        tokens=sum(map(len, with_eot(*texts))) - dropped,
     )
     return Corpus(folder, tmp_path / "set")
 
