@@ -22,7 +22,9 @@ def test_the_example_of_the_page_loads_every_window(tmp_path, monkeypatch, metho
     documents = with_eot(*(f"line {number} of the corpus\n" for number in range(80)))
     make_dataset(tmp_path / "data", [documents[:30], documents[30:]])
     pages = "".join(page.read_text("utf-8") for page in sorted(DOCS.glob("datasets*.md")))
-    (code,) = (c for c in re.findall(r"```python\n(.*?)```", pages, re.DOTALL) if "torch" in c)
+    (code,) = (
+        c for c in re.findall(r"```python\n(.*?)```", pages, re.DOTALL) if "class Windows" in c
+    )
     # A module, because spawned workers import the class.
     (tmp_path / f"example_{method}.py").write_text(code.split("\n\n\nloader")[0])
     monkeypatch.chdir(tmp_path)

@@ -191,6 +191,10 @@ class Dataset:
         return map(self._document, range(self._len))
 
     def _document(self, number: int) -> NDArray[Any]:
+        return self.head(number, self._num_tokens)
+
+    def head(self, number: int, limit: int) -> NDArray[Any]:
+        """Return the first ids of a document, at most `limit`; the rest is not read."""
         import numpy as np
 
         # The last shard that starts at or before it; earlier ones may have pieces of it, too.
@@ -198,9 +202,12 @@ class Dataset:
         shard = last
         while shard > 0 and self._is_piece_before(shard, number):
             shard -= 1
-        if shard == last:
-            return self._piece(shard, number)
-        return np.concatenate([self._piece(n, number) for n in range(shard, last + 1)])
+        pieces = [self._piece(shard, number)[:limit]]
+        while shard < last and len(pieces[-1]) < limit:
+            limit -= len(pieces[-1])
+            shard += 1
+            pieces.append(self._piece(shard, number)[:limit])
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def shard_of(self, number: int) -> ShardEntry:
         """Return the shard in which a document ends."""

@@ -207,7 +207,7 @@ def _check_manifest(manifest: Manifest, problems: Problems) -> None:
     for name in sorted({shard.split for shard in manifest.shards} - manifest.splits.keys()):
         problems.add(f"splits has no {name!r}, but there are shards of it", file=MANIFEST)
     splits = manifest.splits.values()
-    tokens = sum(split["tokens"] for split in splits) + manifest.dropped_tokens
+    tokens = sum(split["tokens"] for split in splits)
     compare("tokens", manifest.tokens, tokens, "the splits")
     if manifest.options.get("pack") is None:
         documents = sum(split["documents"] for split in splits)

@@ -37,12 +37,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+SECTIONS = ("Reading a dataset", "In PyTorch", "As nanoGPT does")
+
+
 def examples() -> list[str]:
-    """The Python examples of the page about datasets, in order."""
-    found = []
-    for page in sorted((ROOT / "docs").glob("datasets*.md")):
-        found += re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
-    return [code for code in found if "open_dataset" in code]
+    """The Python examples of these sections of the page about datasets."""
+    pages = "".join(page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("datasets*")))
+    parts = re.split(r"^#+ (?:\d+\. )?(.*)$", pages, flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return [
+        code
+        for name in SECTIONS
+        for code in re.findall(r"```python\n(.*?)```", sections[name], re.DOTALL)
+    ]
 
 
 def test_the_dataset_is_the_corpus(made):

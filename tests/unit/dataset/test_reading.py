@@ -171,6 +171,9 @@ def test_documents_that_continue_in_later_shards_are_joined(tmp_path_factory, da
     make_dataset(folder, shards, continues=continues)
     ds = byteweld.open_dataset(folder)
     assert lists(ds) == documents
+    limit = data.draw(st.integers(0, 12))
+    heads = [ds.head(number, limit).tolist() for number in range(len(ds))]
+    assert heads == [ids[:limit] for ids in documents]
     assert lists(ds[number] for number in reversed(range(len(ds)))) == documents[::-1]
     assert ds.lengths.tolist() == list(map(len, documents))
     start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(flat))] * 2)))

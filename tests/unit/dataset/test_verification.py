@@ -15,7 +15,7 @@ import pytest
 
 import byteweld
 from byteweld.corpus import Reading, open_corpus
-from byteweld.dataset import _id_checks, _problems
+from byteweld.dataset import _id_checks, _problems, _text_checks
 from byteweld.dataset._manifest import FileEntry, SkipEntry, SourceEntry, load_manifest
 from byteweld.dataset._order import is_validation
 from byteweld.dataset.formats import FORMATS
@@ -364,7 +364,7 @@ def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
         sources=sources,
         documents=40,
         dropped_tokens=dropped,
-        tokens=sum(map(len, with_eot(*texts))),
+        tokens=sum(map(len, with_eot(*texts))) - dropped,
     )
     return Corpus(folder, tmp_path / "set")
 
@@ -458,6 +458,22 @@ def test_extensions_are_chosen_again(tmp_path):
     arguments: Any = {"source": tmp_path / "corpus", "tokenizer": BYTES}
     assert found(tmp_path / "set", ext=".xyz", **arguments) == []
     assert len(found(tmp_path / "set", **arguments)) > 0
+
+
+def test_documents_that_are_too_long_to_decode_are_noted(corpus, monkeypatch):
+    monkeypatch.setattr(_text_checks, "_MAX_TOKENS", 10)
+    result = byteweld.verify(corpus.dataset, corpus.folder, tokenizer=BYTES, sample="all")
+    assert result.is_good
+    options = load_manifest(corpus.dataset).options
+    if options["pack"] is not None:  # rows are compared by their ids
+        assert result.compared == 40
+        return
+    assert "documents of more than 10 tokens were not decoded" in result.notes
+    assert result.encoded == 10  # those with one digit
+    if options["shuffle"]:
+        assert "train was not compared: 30 documents were not decoded" in result.notes
+    else:
+        assert result.compared == 10
 
 
 def test_only_the_first_problems_are_listed(tmp_path, monkeypatch):
