@@ -134,14 +134,14 @@ class Record:
 
     COLUMNS = tuple(field.name for kind in (Machine, Row) for field in fields(kind))
 
-    def __init__(self, folder: Path | None, machine: Machine) -> None:
+    def __init__(self, folder: Path | None, machine: Machine, suffix: str = "") -> None:
         self._machine = machine
         self.csv: Path | None = None
         self.markdown: Path | None = None
         if folder is not None:
             host = folder / host_name()
             host.mkdir(parents=True, exist_ok=True)
-            self.csv = _with_columns(host, machine.date[:10], self.COLUMNS)
+            self.csv = _with_columns(host, machine.date[:10] + suffix, self.COLUMNS)
             self.markdown = self.csv.with_suffix(".md")
 
     def add(self, rows: Iterable[Row]) -> None:

@@ -1,5 +1,7 @@
 //! The corpus reader against a plain reader. One execution: one file, one unit, one policy; the file is read
-//! document by document, and in pieces of three sizes.
+//! document by document, from the start and again from some of the positions, and in pieces of three sizes.
+
+mod warc;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -8,7 +10,8 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use byteweld_corpus::{Limits, OnError, Options, ReadStatus, Reader, Unit, decompress};
+use byteweld_corpus::{Limits, OnError, Options, Position, ReadStatus, Reader, Unit, decompress};
+use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
@@ -37,17 +40,18 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(&text.repeat(3)).unwrap();
     let gzip = encoder.finish().unwrap();
-    let mut archives = vec![gzip, stored_gzip(text), raw_zstd(text), raw_zstd(b"")];
+    let mut archives =
+        vec![gzip, stored_gzip(text), raw_zstd(text), raw_zstd(b""), bzip2(text), bzip2(b"")];
     archives.extend(XZ.map(<[u8]>::to_vec));
     let raw =
         |archive: Vec<u8>| (0..6).map(move |kind| [&[kind * 40, 7, 5], &archive[..]].concat());
     archives.into_iter().flat_map(raw).collect()
 }
 
-/// Two files that are written again for each execution.
+/// Three files that are written again for each execution.
 struct Folder {
     path: PathBuf,
-    files: [(PathBuf, File); 2],
+    files: [(PathBuf, File); 3],
 }
 
 impl Folder {
@@ -56,7 +60,7 @@ impl Folder {
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let path = parent.join(format!("byteweld-fuzz-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
-        let files = ["a.txt", "a.jsonl"].map(|name| {
+        let files = ["a.txt", "a.jsonl", "a.wet"].map(|name| {
             let path = path.join(name);
             let file = File::create(&path).unwrap();
             (path, file)
@@ -85,30 +89,42 @@ pub fn run(input: &[u8]) -> u64 {
     let (kind, archive) = (input.byte(), input.byte());
     let on_error = [OnError::Fail, OnError::Skip, OnError::Replace][usize::from(kind / 40) % 3];
     let is_json = kind % 5 == 0;
+    let is_warc = kind % 5 == 1;
     let unit = match kind % 4 {
         0 => Unit::File,
         1 => Unit::Line,
         2 => Unit::Separator(b"<|x|>".to_vec()),
         _ => Unit::Separator(b"--".to_vec()),
     };
-    let (data, content) = file(archive, &mut input);
+    let (data, content) = file(archive, is_warc, &mut input);
     let options = Options {
         unit: unit.clone(),
         field: "text".to_owned(),
         on_error,
+        require_utf8: false,
+        digest: true,
         limits: Limits::default(),
     };
     let read_all = FOLDER.with_borrow_mut(|folder| {
         let folder = folder.get_or_insert_with(Folder::new);
-        let (path, file) = &folder.files[usize::from(is_json)];
+        let (path, file) = &folder.files[usize::from(is_json) + 2 * usize::from(is_warc)];
         file.set_len(data.len() as u64).unwrap();
         file.write_all_at(&data, 0).unwrap();
         let mut read = vec![by_document(path, &options)];
         read.extend(WANTED.map(|want| in_pieces(path, &options, want)));
+        if !is_json {
+            // Long documents are checked in a first pass, and returned in pieces.
+            let limits = Limits { record_bytes: 100, ..Limits::default() };
+            read.push(in_pieces(path, &Options { limits, ..options.clone() }, 5000));
+        }
         read
     });
-    let shown =
-        || format!("{unit:?}, {on_error:?}, json {is_json}: {:?}", String::from_utf8_lossy(&data));
+    let shown = || {
+        format!(
+            "{unit:?}, {on_error:?}, json {is_json}, warc {is_warc}: {:?}",
+            String::from_utf8_lossy(&data)
+        )
+    };
     for pair in read_all.windows(2) {
         assert_eq!(pair[0], pair[1], "the size of pieces matters: {}", shown());
     }
@@ -127,6 +143,8 @@ pub fn run(input: &[u8]) -> u64 {
     assert!(content.is_none() || !is_archive(&data) || archive >= 128, "{}", shown());
     let expected = if is_json {
         plain_records(&text, on_error)
+    } else if is_warc {
+        Some(warc::plain(&text, on_error))
     } else {
         Some(plain_text(&text, &unit, on_error))
     };
@@ -134,7 +152,10 @@ pub fn run(input: &[u8]) -> u64 {
         assert_eq!(found, expected, "{}", shown());
     }
     let documents = magnitude(found.documents.len()).min(5);
-    let policy = usize::from(kind / 40) % 3 * 8 + usize::from(kind % 4) * 2 + usize::from(is_json);
+    let policy = usize::from(kind / 40) % 3 * 8
+        + usize::from(kind % 4) * 2
+        + usize::from(is_json)
+        + 32 * usize::from(is_warc);
     signature(&[
         2,
         policy,
@@ -145,14 +166,14 @@ pub fn run(input: &[u8]) -> u64 {
 }
 
 /// A file, and what it contains where that is known beforehand.
-fn file(archive: u8, input: &mut Input) -> (Vec<u8>, Option<Vec<u8>>) {
+fn file(archive: u8, is_warc: bool, input: &mut Input) -> (Vec<u8>, Option<Vec<u8>>) {
     if archive < 32 {
         return (input.take(usize::MAX).to_vec(), None); // the bytes of an archive, as they are
     }
     // Files longer than a window take a thousand times as long, so few are.
     let is_long = archive % 64 == 63;
     let max_bytes = if is_long { 300 << 10 } else { 5 << 10 };
-    let mut content = Vec::new();
+    let mut content = if is_warc { warc::content(input, max_bytes) } else { Vec::new() };
     let mut last = 0;
     while !input.is_empty() && content.len() < max_bytes {
         let start = content.len();
@@ -178,8 +199,9 @@ fn file(archive: u8, input: &mut Input) -> (Vec<u8>, Option<Vec<u8>>) {
     match archive {
         32..200 if is_archive(&content) => (content, None),
         32..200 => (content.clone(), Some(content)),
-        200..228 => (stored_gzip(&content), Some(content)),
-        _ => (raw_zstd(&content), Some(content)),
+        200..220 => (stored_gzip(&content), Some(content)),
+        220..240 => (raw_zstd(&content), Some(content)),
+        _ => (bzip2(&content), Some(content)),
     }
 }
 
@@ -210,6 +232,12 @@ fn stored_gzip(content: &[u8]) -> Vec<u8> {
     data
 }
 
+fn bzip2(content: &[u8]) -> Vec<u8> {
+    let mut encoder = BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
 /// A zstd archive of a skippable frame, and a frame of blocks that are not compressed.
 fn raw_zstd(content: &[u8]) -> Vec<u8> {
     let mut data = b"\x53\x2A\x4D\x18\x03\0\0\0abc\x28\xB5\x2F\xFD\0\x58".to_vec();
@@ -227,17 +255,35 @@ fn raw_zstd(content: &[u8]) -> Vec<u8> {
 
 // ---------------------------------------------------------------------- the engine's reader
 
+/// Reads the documents of a file, and again those after the first, the middle and the last one.
 fn by_document(path: &Path, options: &Options) -> Outcome {
+    let (whole, told) = from(Position::default(), path, options);
+    let last = told.len().saturating_sub(1);
+    for at in [0, last / 2, last] {
+        let Some(&(position, skipped)) = told.get(at) else { break };
+        let (rest, _) = from(position, path, options);
+        assert_eq!(rest.documents, whole.documents[at + 1..], "{options:?} from {position:?}");
+        assert_eq!((rest.skipped + skipped, rest.is_ok), (whole.skipped, whole.is_ok));
+    }
+    whole
+}
+
+/// Reads from a position on; also where each document ended, and how many were skipped up to there.
+fn from(start: Position, path: &Path, options: &Options) -> (Outcome, Vec<(Position, u64)>) {
     let mut reader = Reader::new(vec![path.to_owned()], options.clone());
-    let (mut documents, mut document) = (Vec::new(), Vec::new());
+    reader.start_at(start);
+    let (mut documents, mut document, mut told) = (Vec::new(), Vec::new(), Vec::new());
     let is_ok = loop {
         match reader.next_document(&mut document) {
-            Ok(true) => documents.push(document.clone()),
+            Ok(true) => {
+                documents.push(document.clone());
+                told.push((reader.position(), reader.skipped()));
+            }
             Ok(false) => break true,
             Err(_) => break false,
         }
     };
-    Outcome { documents, skipped: reader.skipped(), is_ok }
+    (Outcome { documents, skipped: reader.skipped(), is_ok }, told)
 }
 
 fn in_pieces(path: &Path, options: &Options, want: usize) -> Outcome {

@@ -205,7 +205,7 @@ class Encoder:
         corpus: dict[str, object],
         arguments: dict[str, object],
         receive: Callable[..., object],
-        progress: Callable[[int], object] | None,
+        progress: Callable[[], object] | None,
     ) -> tuple[
         list[tuple[int, int, int | None, int]],
         list[tuple[int, int | None, int | None, int | None, str]],

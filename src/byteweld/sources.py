@@ -11,13 +11,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from byteweld._text import utf8
-from byteweld.corpus import Corpus, Reading, ReadingOptions, describe, is_table, open_corpus
+from byteweld.corpus import (
+    ArrowTable,
+    Corpus,
+    Reading,
+    ReadingOptions,
+    describe,
+    is_table,
+    open_corpus,
+)
 from byteweld.counts import Counts, Memory, count_corpus, same_pattern
 from byteweld.recipes import Recipe
 
 Path_ = str | os.PathLike[str]
 Document = str | bytes
-Source = Path_ | Sequence[Path_] | Iterable[Document] | Counts | Corpus
+Source = Path_ | Sequence[Path_] | Iterable[Document] | ArrowTable | Counts | Corpus
 
 
 class Counted(NamedTuple):
@@ -195,7 +203,7 @@ def _open_paths(
 
 
 def _open_table(
-    source: Source, documents: Iterable[Document] | None, options: ReadingOptions
+    source: ArrowTable, documents: Iterable[Document] | None, options: ReadingOptions
 ) -> Sources:
     reading = Reading.of(options)
     if reading != Reading(field=reading.field, on_error=reading.on_error):
@@ -213,6 +221,9 @@ def _is_paths(source: Source) -> TypeGuard[Path_ | Sequence[Path_]]:
         raise TypeError("the source is bytes; for a document, pass documents=[...]")
     if isinstance(source, set | frozenset):
         raise TypeError("a set has no order; pass a list of paths, or documents=[...]")
+    if isinstance(source, Mapping):
+        keys = ", ".join(map(repr, list(source)[:10]))
+        raise TypeError(f"the source is a dict with the keys {keys}; pass one of its values")
     if not isinstance(source, list | tuple) or not source:
         return False
     kinds = {isinstance(item, bytes) for item in source}

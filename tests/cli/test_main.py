@@ -267,6 +267,7 @@ _USES_OF_STREAMS = {
     "compare": ("tokenizer.json tokenizer.json a.txt", "out", 0, 0),
     "prove": ("tokenizer.json a.txt", "out", 0, 0),
     "verify": ("missing", "out", 2, 2),
+    "megatron": ("--input a.jsonl --output-prefix m --tokenizer-model tokenizer.json", "out", 0, 2),
     "studio": ("missing.json", "out", 2, 2),
     "quickstart": ("--vocab-size 9", "out", 2, 2),
     "completion": ("bash", "out", 0, 2),
@@ -282,6 +283,7 @@ def test_every_verb_has_a_test_of_closed_streams():
 @pytest.mark.parametrize("closed", _CLOSED)
 def test_a_closed_stream_is_an_error_only_for_what_needs_it(saved, tmp_path, closed, verb):
     (tmp_path / "a.txt").write_text("low lower")
+    (tmp_path / "a.jsonl").write_text('{"text": "low lower"}')
     arguments, used, code, code_if_closed = _USES_OF_STREAMS[verb]
     line = f'exec "$0" -m byteweld {verb} {arguments} {closed}'
     done = subprocess.run(
@@ -305,6 +307,7 @@ def test_a_python_program_without_standard_streams_can_call_main(
     saved, tmp_path, monkeypatch, verb
 ):
     (tmp_path / "a.txt").write_text("low lower")
+    (tmp_path / "a.jsonl").write_text('{"text": "low lower"}')
     arguments, _, code, code_if_closed = _USES_OF_STREAMS[verb]
     with monkeypatch.context() as patch:
         for name in ("stdin", "stdout", "stderr"):

@@ -42,6 +42,7 @@ LINES: dict[str, list[list[str]]] = {
     "compare": [["TOK", "other.json", "CORPUS"], ["TOK", "other.json", "CORPUS", "--json"],
                 ["TOK", "TOK", "CORPUS"]],
     "prove": [["TOK", "CORPUS"], ["TOK", "CORPUS", "--peer", "tiktoken", "--json"]],
+    "megatron": [["--input", "CORPUS", "--output-prefix", "OUT", "--tokenizer-model", "TOK"]],
     "studio": [["TOK", "--no-browser"]],
     "quickstart": [["--out", "OUT", "--vocab-size", "9"]],
     "completion": [["bash"]],

@@ -55,6 +55,38 @@ def test_problems_are_listed_and_the_code_is_1(made, run):
     ]
 
 
+def test_with_the_corpus(saved, run, tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.xyz").write_text("low lower\nnewest\n")
+    tok = byteweld.load(saved)
+    byteweld.tokenize("corpus", tok, out="set", ext=".xyz", lines=True)
+    arguments = ("verify", "set", "-t", "tokenizer.json", "--source", "corpus")
+    result = run(*arguments, "--ext", ".xyz", "--sample", "all")
+    assert result == (
+        0,
+        b"set is good\n"
+        b"  2 files, 30 bytes: size and SHA-256\n"
+        b"  2 documents, 7 tokens: counts, range of ids, end-of-text tokens\n"
+        b"  2 documents decoded and encoded again\n"
+        b"  1 source: size and digest\n"
+        b"  2 documents compared with the corpus\n",
+        "",
+    )
+    (tmp_path / "corpus" / "a.xyz").write_text("low lower\nNewest\n")
+    result = run(*arguments, "--ext", ".xyz")
+    assert result.code == 1
+    first, second, third, *_ = result.text.splitlines()
+    assert first == "set has 2 problems"
+    assert second.startswith("  corpus/a.xyz: the source's XXH3-128 is ")
+    assert third == (
+        "  train.bin, shard train 0, document 1: its text differs from document 1 of corpus/a.xyz: "
+        "at byte 0, it has b'newest\\n'; expected b'Newest\\n'"
+    )
+    assert run(*arguments).code == 2  # no file has another extension
+    message = "byteweld: --ext needs --source, whose folders it applies to\n"
+    assert run("verify", "set", "--ext", ".xyz") == (2, b"", message)
+
+
 def test_json(made, run):
     (made / "train.bin").write_bytes(b"")
     result = run("verify", "set", "--json")

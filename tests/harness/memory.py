@@ -11,6 +11,7 @@ prints the table of docs/trust.md.
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import random
@@ -110,6 +111,12 @@ def _xz(path: Path, content: Iterator[bytes]) -> None:
             file.write(block)
 
 
+def _bz2(path: Path, content: Iterator[bytes]) -> None:
+    with bz2.open(path, "wb", compresslevel=9) as file:
+        for block in content:
+            file.write(block)
+
+
 def _zst(path: Path, content: Iterator[bytes]) -> None:
     import pyarrow
 
@@ -123,6 +130,7 @@ WRITERS: dict[str, Callable[[Path, Iterator[bytes]], None]] = {
     ".gz": _gz,
     ".zst": _zst,
     ".xz": _xz,
+    ".bz2": _bz2,
 }
 
 
@@ -217,6 +225,7 @@ BOMBS = (
     Bomb("lines.txt.gz", _text(b"\n"), None, ("--lines",)),
     Bomb("whole.txt.gz", _text(b"word "), UNCUT, ("--recipe", "plain")),
     Bomb("members.txt.gz", _bytes(lambda size: gzip.compress(b"") * (size // 500)), None),
+    Bomb("streams.txt.bz2", _bytes(lambda size: bz2.compress(b"") * (size // 500)), None),
     Bomb("twice.txt.gz", _bytes(lambda size: gzip.compress(gzip.compress(bytes(size)))), None),
     Bomb("dictionary.txt.xz", _bytes(lambda _: xz_with_dictionary(b"a", 1 << 30)), DICTIONARY),
     Bomb("window.txt.zst", _bytes(lambda _: zstd_with_window(b"word", 31)), DICTIONARY),

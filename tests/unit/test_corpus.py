@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import lzma
+import zipfile
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import byteweld
 from byteweld import CorpusError
 from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.corpus import Corpus, open_corpus
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 def documents(sources, **options):
@@ -246,7 +249,8 @@ def test_a_bad_line_fails_with_file_and_line_or_is_skipped(tmp_path, bad):
     path = write(tmp_path, b'{"text": "one"}\n' + bad + b'\n{"text": "two"}\n', "x.jsonl")
     with pytest.raises(CorpusError) as caught:
         documents(path)
-    assert f"{path}:2" in str(caught.value)
+    assert str(caught.value).startswith(f"{path}:2: byte 16: ")
+    assert caught.value.offset == 16
     assert "skip" in str(caught.value)
     with pytest.raises(CorpusError):
         byteweld.count(path)
@@ -264,6 +268,13 @@ def test_a_lone_surrogate_in_json_never_reaches_a_document(tmp_path):
         else:
             assert found[-1] == b"two"
             assert all(document.decode() for document in found)
+
+
+def test_a_null_and_another_value_are_named(tmp_path):
+    for value, found in (("null", "is null"), ("5", "is a number"), ("[]", "is a list")):
+        path = write(tmp_path, f'{{"text": {value}}}\n'.encode(), "x.jsonl")
+        with pytest.raises(CorpusError, match=f'the field "text" {found}; expected a string'):
+            documents(path)
 
 
 def test_a_missing_field_is_named(tmp_path):
@@ -297,7 +308,15 @@ def test_text_that_is_not_utf8_is_kept_skipped_or_replaced(tmp_path):
 # ---------------------------------------------------------------------- compression
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, zstd], ids=["gz", "xz", "zst"])
+COMPRESSIONS = {
+    "gz": gzip.compress,
+    "xz": lzma.compress,
+    "zst": zstd,
+    "bz2": bz2.compress,
+}
+
+
+@pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS)
 def test_compression_is_recognized_by_content_whatever_the_name(tmp_path, compress):
     content = ("some text, " * 50_000).encode()
     for name in ("x.txt", "x.txt.gz", "x.dat"):
@@ -308,12 +327,12 @@ def test_compression_is_recognized_by_content_whatever_the_name(tmp_path, compre
 
 
 def test_archives_with_several_members_are_read_to_the_end(tmp_path):
-    for name, compress in (("gz", gzip.compress), ("xz", lzma.compress), ("zst", zstd)):
+    for name, compress in COMPRESSIONS.items():
         content = compress(b"one ") + compress(b"two")
         assert documents(write(tmp_path, content, f"x.txt.{name}")) == [b"one two"]
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, zstd], ids=["gz", "xz", "zst"])
+@pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS)
 def test_a_truncated_or_damaged_archive_is_a_corpus_error_with_its_path(tmp_path, compress):
     whole = compress(bytes(range(256)) * 500)
     for keep in (len(whole) // 3, len(whole) - 9, len(whole) - 1):
@@ -333,9 +352,44 @@ def test_a_small_archive_of_a_large_text_is_read_in_full(tmp_path):
 
 
 def test_an_unsupported_archive_is_an_error(tmp_path):
-    path = write(tmp_path, bz2.compress(b"some text " * 100), "x.txt.bz2")
-    with pytest.raises(CorpusError, match="bzip2 archive"):
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("x.txt", "some text")
+    with pytest.raises(CorpusError, match="zip archive"):
+        documents(tmp_path / "x.zip")
+    with pytest.raises(CorpusError, match="lz4 archive"):
+        documents(write(tmp_path, b"\x04\x22\x4d\x18rest", "x.txt.lz4"))
+
+
+# ---------------------------------------------------------------------- WARC
+
+
+def warc(kind: str, content: bytes) -> bytes:
+    header = f"WARC/1.0\r\nWARC-Type: {kind}\r\nContent-Length: {len(content)}\r\n\r\n"
+    return header.encode() + content + b"\r\n\r\n"
+
+
+def test_a_wet_file_of_warcio_is_read(tmp_path):
+    stored = (DATA / "warcio.warc.wet.gz").read_bytes()
+    expected = ["one é 漢\n".encode(), b"", b"WARC/1.0\r\n\r\nthree\r\n\r\n", b"word " * 3000]
+    assert documents(DATA / "warcio.warc.wet.gz") == expected
+    content = gzip.decompress(stored)
+    for name, compress in {"": bytes, **{f".{n}": c for n, c in COMPRESSIONS.items()}}.items():
+        for extension in ("warc", "wet", "WARC.WET"):
+            assert documents(write(tmp_path, compress(content), f"x.{extension}{name}")) == expected
+    assert byteweld.count(tmp_path / "x.warc", recipe="plain").total == 3  # and an empty one
+    with pytest.raises(CorpusError, match="inside a WARC record"):
+        documents(write(tmp_path, content[:-3], "x.warc"))
+
+
+def test_the_responses_of_a_crawl_are_refused_with_advice_or_skipped(tmp_path):
+    first = warc("warcinfo", b"x") + warc("conversion", b"one")
+    content = first + warc("response", b"<html>") + warc("conversion", b"two")
+    path = write(tmp_path, content, "x.warc")
+    with pytest.raises(CorpusError, match="trafilatura or datatrove") as caught:
         documents(path)
+    assert (caught.value.path, caught.value.offset) == (str(path), len(first))
+    counts = byteweld.count(path, recipe="plain", on_error="skip")
+    assert counts.items() == [(b"one", 1), (b"two", 1)] and counts.skipped_documents == 1
 
 
 # ---------------------------------------------------------------------- encode_files

@@ -57,7 +57,9 @@ def test_a_record_larger_than_its_limit_is_refused_by_line_or_skipped(tmp_path):
     for on_error in ("fail", "replace"):
         with pytest.raises(BudgetError) as caught:
             count_within(path, on_error=on_error)
-        assert "a.jsonl.gz:2: the record is too long, more than the 1048576" in str(caught.value)
+        assert "a.jsonl.gz:2: byte 16: the record is too long, more than the 1048576" in str(
+            caught.value
+        )
         assert "--memory" in str(caught.value) and "--on-error skip" in str(caught.value)
     found = count_within(path, on_error="skip")
     assert (found[b"one"], found[b"two"], found.skipped_documents) == (1, 1, 1)
@@ -69,7 +71,7 @@ def test_a_budget_leaves_less_for_a_record_than_the_default(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text": "' + b"ab " * 10_000_000 + b'"}\n')
     measured = count(path)
-    assert measured.code == 2 and "a.jsonl:1: the record is too long" in measured.message
+    assert measured.code == 2 and "a.jsonl:1: byte 0: the record is too long" in measured.message
     assert "as --memory, or skip it with --on-error skip" in measured.message
     assert byteweld.count(path)[b" ab"] == 9_999_999
 
@@ -78,7 +80,9 @@ def test_replacing_may_not_make_a_text_larger_than_the_limit(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text": "' + b"\xff" * 400_000 + b'"}\n')
     assert count_within(path, record=2 * MEGABYTE, on_error="replace").total == 1
-    with pytest.raises(BudgetError, match=r"a\.jsonl:1: the text is too long after replacing"):
+    with pytest.raises(
+        BudgetError, match=r"a\.jsonl:1: byte 0: the text is too long after replacing"
+    ):
         count_within(path, on_error="replace")
 
 
@@ -128,7 +132,7 @@ def test_a_pipe_cannot_be_read_twice(tmp_path):
     os.mkfifo(path)
     writer = threading.Thread(target=_write, args=(path, b"word " * 300_000))
     writer.start()
-    with pytest.raises(CorpusError, match="a pipe or device cannot be read twice"):
+    with pytest.raises(CorpusError, match="a pipe, device or stream cannot be read twice"):
         count_within(path, on_error="skip")
     writer.join()
 

@@ -36,6 +36,11 @@ pub trait DocumentSource: Send {
     /// are those of the file.
     fn location(&self) -> (Option<String>, Option<u64>);
 
+    /// The number of stored (compressed) bytes read so far.
+    fn consumed(&self) -> u64 {
+        0
+    }
+
     /// Where reading can start again after the last complete document.
     fn position(&self) -> Position {
         Position::default()
@@ -117,6 +122,8 @@ pub(crate) struct OwnedBlock {
     pub(crate) is_open: bool,
     /// The position after the last document that ends here.
     pub(crate) position: Option<Position>,
+    /// The number of stored bytes read until the end of the block.
+    pub(crate) consumed: u64,
 }
 
 impl Pieces for OwnedBlock {
@@ -153,6 +160,14 @@ impl BlockReader for SourceReader<'_> {
     type Block = OwnedBlock;
 
     fn fill(&mut self, block: &mut OwnedBlock, cutter: &impl Cutter) -> Result<()> {
+        self.read_pieces(block, cutter)?;
+        block.consumed = self.source.consumed();
+        Ok(())
+    }
+}
+
+impl SourceReader<'_> {
+    fn read_pieces(&mut self, block: &mut OwnedBlock, cutter: &impl Cutter) -> Result<()> {
         block.bytes.clear();
         if block.bytes.capacity() > MAX_KEPT_BYTES {
             block.bytes = Vec::new(); // a long record, whose memory others may need

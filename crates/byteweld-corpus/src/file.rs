@@ -80,6 +80,8 @@ pub(crate) struct OpenFile {
     window: Vec<u8>,
     start: usize,
     at_end: bool,
+    /// Why `input` ended, for the next read.
+    failure: Option<std::io::Error>,
     /// The number of decompressed bytes read so far.
     decompressed: u64,
     /// The number of decompressed bytes returned or skipped so far.
@@ -132,6 +134,7 @@ impl OpenFile {
             window: Vec::new(),
             start: 0,
             at_end: false,
+            failure: None,
             decompressed: 0,
             offset: 0,
             line: 0,
@@ -264,8 +267,18 @@ impl OpenFile {
         // What is not reserved here is reserved while reading, which may fail, too.
         reserve(buffer, want.min(WINDOW_BYTES) + 64)?;
         let before = buffer.len();
-        let mut read = self.input.by_ref().take(want as u64).read_to_end(buffer);
-        self.decompressed += (buffer.len() - before) as u64;
+        let mut read = match self.failure.take() {
+            Some(error) => Err(error),
+            None => self.input.by_ref().take(want as u64).read_to_end(buffer),
+        };
+        let added = buffer.len() - before;
+        self.decompressed += added as u64;
+        if added > 0
+            && let Err(error) = read
+        {
+            self.failure = Some(error); // what comes before it is read first
+            return Ok(true);
+        }
         if matches!(read, Ok(0)) {
             read = self.stored.finish().map(|()| 0);
         }

@@ -8,13 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use twox_hash::xxhash3_128::Hasher;
 
-use crate::memory::probe;
-
 /// The first read of a pipe or stream returns at least this much, so that its format is recognized.
 const HEAD_BYTES: usize = 4 << 10;
 
 /// What reading on to the end of a file takes at once.
-const REST_BYTES: usize = 64 << 10;
+const REST_BYTES: usize = 8 << 10;
 
 /// Tells whether to stop. Reading calls it at least once per block of the file.
 pub(crate) type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
@@ -94,8 +92,7 @@ impl Stored {
         if self.state().hasher.is_none() {
             return Ok(());
         }
-        probe(REST_BYTES)?;
-        let mut rest = vec![0; REST_BYTES];
+        let mut rest = [0; REST_BYTES];
         while self.read(&mut rest)? > 0 {}
         Ok(())
     }
@@ -141,3 +138,6 @@ impl Read for Stored {
         Ok(filled)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -133,6 +133,19 @@ impl Documents {
     }
 }
 
+impl Drop for Documents {
+    /// Closing a table may run Python, which must not see an exception that is on its way.
+    fn drop(&mut self) {
+        Python::attach(|py| {
+            let pending = PyErr::take(py);
+            py.detach(|| self.inputs().close());
+            if let Some(error) = pending {
+                error.restore(py);
+            }
+        });
+    }
+}
+
 #[pymethods]
 impl Documents {
     #[new]

@@ -415,8 +415,22 @@ impl Inputs {
         }
     }
 
-    /// Appends the next bytes of the current document to `buffer`, about `want` bytes.
+    /// Closes everything; there is nothing more to read. The position stays.
+    pub(crate) fn close(&mut self) {
+        self.collect();
+        self.start = self.position();
+        self.skipped = self.skipped();
+        self.open = None;
+        self.parts = Vec::new().into_iter();
+    }
+
+    /// Appends the next bytes of the current document to `buffer`, about `want` bytes. After an
+    /// error, there is nothing more to read.
     pub(crate) fn read(&mut self, buffer: &mut Vec<u8>, want: usize) -> Result<ReadStatus> {
+        self.read_next(buffer, want).inspect_err(|_| self.close())
+    }
+
+    fn read_next(&mut self, buffer: &mut Vec<u8>, want: usize) -> Result<ReadStatus> {
         use byteweld_corpus::ReadStatus as Status;
         loop {
             let status = match self.part()? {
@@ -451,6 +465,10 @@ impl Inputs {
 
     /// Replaces the content of `buffer` by the next document; false at the end of the corpus.
     pub(crate) fn next_document(&mut self, buffer: &mut Vec<u8>) -> Result<bool> {
+        self.read_document(buffer).inspect_err(|_| self.close())
+    }
+
+    fn read_document(&mut self, buffer: &mut Vec<u8>) -> Result<bool> {
         loop {
             buffer.clear();
             match self.part()? {

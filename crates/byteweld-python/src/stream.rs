@@ -63,8 +63,8 @@ pub(crate) type Events = (
 );
 
 /// Encodes a corpus. `receive` is called with each block in order: ids, ends of documents,
-/// whether it ends inside a document, bytes of text, special tokens in the text, position, events.
-/// `progress` is called with the bytes read. Returns the events after the last block.
+/// whether it ends inside a document, bytes of text, stored bytes read so far, special tokens in the
+/// text, position, events. `progress` is called now and then. Returns the events after the last block.
 pub(crate) fn encode_corpus(
     py: Python<'_>,
     engine: &Engine,
@@ -78,7 +78,6 @@ pub(crate) fn encode_corpus(
     let signals = Signals::new();
     let watched = Arc::clone(&signals);
     inputs.set_interrupt(move || watched.is_stopped());
-    let consumed = inputs.consumed();
     let documents = arguments.documents.map(|documents| documents.bind(py).try_iter());
     let documents = documents.transpose()?.map(Bound::unbind);
     let mut source = Source::new(inputs, documents, arguments.start);
@@ -105,10 +104,7 @@ pub(crate) fn encode_corpus(
             })
         };
         let mut report = || {
-            signals.go_on(|py| {
-                let bytes = consumed.bytes();
-                progress.as_ref().map_or(Ok(()), |call| call.call1(py, (bytes,)).map(drop))
-            })
+            signals.go_on(|py| progress.as_ref().map_or(Ok(()), |call| call.call0(py).map(drop)))
         };
         engine.encoder.encode_source(&mut source, &stream, threads, &mut pass_on, &mut report)
     });
@@ -142,8 +138,8 @@ fn give(
     let Position { file, offset, documents, line } = block.position.unwrap_or_default();
     let position = block.position.map(|_| (file, offset, documents, line));
     let (ids, ends) = (array(py, block.ids), array(py, block.ends));
-    let (open, bytes) = (block.is_open, block.text_bytes);
-    receive.call1(py, (ids, ends, open, bytes, specials, position, events)).map(drop)
+    let (open, bytes, read) = (block.is_open, block.text_bytes, block.consumed);
+    receive.call1(py, (ids, ends, open, bytes, read, specials, position, events)).map(drop)
 }
 
 // ---------------------------------------------------------------------- the source
@@ -237,6 +233,10 @@ impl DocumentSource for Source {
 
     fn location(&self) -> (Option<String>, Option<u64>) {
         DocumentSource::location(&self.inputs)
+    }
+
+    fn consumed(&self) -> u64 {
+        self.inputs.consumed().bytes()
     }
 
     fn position(&self) -> Position {

@@ -33,6 +33,13 @@ pub(crate) enum Step {
     TableEnd,
 }
 
+/// Why a row is not a document: in a few words for a list, and what to say and do about it.
+#[derive(Clone)]
+struct Invalid {
+    reason: String,
+    message: String,
+}
+
 /// A table that is being read. Python opens it (`corpus/_tables.py`), the engine reads its stream.
 pub(crate) struct TableReader {
     source: Py<PyAny>,
@@ -40,7 +47,7 @@ pub(crate) struct TableReader {
     /// Whether it has no stored bytes, so that those of its text are counted.
     is_in_memory: bool,
     stream: Stream,
-    column: std::result::Result<Column, String>,
+    column: std::result::Result<Column, Invalid>,
     batch: Option<Batch>,
     /// The next row in the batch, and in the table.
     next: usize,
@@ -92,15 +99,16 @@ impl TableReader {
             Err(ColumnError::Missing(names)) => {
                 Err(no_column(&options.field, &columns.unwrap_or(names)))
             }
-            Err(ColumnError::Type(found)) => Err(format!(
-                "the column {:?} is {found}; expected a column of strings",
-                options.field
-            )),
+            Err(ColumnError::Type(found)) => {
+                let reason = format!("the column {:?} is {found}", options.field);
+                let message = format!("{reason}; expected a column of strings");
+                Err(Invalid { reason, message })
+            }
             Err(ColumnError::Broken(message)) => {
                 return Err(content(&path, &format!("the table is damaged: {message}")));
             }
         };
-        if let Err(message) = &column
+        if let Err(Invalid { message, .. }) = &column
             && options.on_error != OnError::Skip
         {
             return Err(content(&path, &format!("{message}; {OR_SKIP}")));
@@ -166,10 +174,13 @@ impl TableReader {
         let row = self.rows;
         let Some(batch) = &self.batch else { return Ok(Step::TableEnd) };
         let step = match &self.column {
-            Err(reason) => Err(reason.clone()),
+            Err(invalid) => Err(invalid.clone()),
             Ok(_) => match batch.get(self.next) {
                 Some(text) => self.read_text(text, buffer, want)?,
-                None => Err("the text is null".to_owned()),
+                None => {
+                    let reason = "the text is null".to_owned();
+                    Err(Invalid { message: reason.clone() + "; expected a string", reason })
+                }
             },
         };
         match step {
@@ -184,10 +195,10 @@ impl TableReader {
                 }
                 self.documents += 1;
             }
-            Err(reason) if self.options.on_error != OnError::Skip => {
-                return Err(content(&self.path, &format!("row {row}: {reason}; {OR_SKIP}")));
+            Err(Invalid { message, .. }) if self.options.on_error != OnError::Skip => {
+                return Err(content(&self.path, &format!("row {row}: {message}; {OR_SKIP}")));
             }
-            Err(reason) => {
+            Err(Invalid { reason, .. }) => {
                 self.finish_row();
                 return Ok(Step::Skipped(row, reason));
             }
@@ -210,7 +221,7 @@ impl TableReader {
         text: &[u8],
         buffer: &mut Vec<u8>,
         want: usize,
-    ) -> Result<std::result::Result<(usize, bool, bool), String>> {
+    ) -> Result<std::result::Result<(usize, bool, bool), Invalid>> {
         let mut is_replaced = self.is_replaced;
         if self.taken == 0 {
             let limit = self.options.limits.record_bytes;
@@ -223,8 +234,12 @@ impl TableReader {
                 Err(_) if self.options.on_error == OnError::Replace => true,
                 Err(error) => {
                     let at = error.valid_up_to();
-                    let advice = "pass on_error='replace' (--on-error replace)";
-                    return Ok(Err(format!("the text is not UTF-8 at its byte {at}; {advice}")));
+                    let reason = "not UTF-8".to_owned();
+                    let message = format!(
+                        "the text is not UTF-8 at its byte {at}; pass on_error='replace' \
+                         (--on-error replace)"
+                    );
+                    return Ok(Err(Invalid { reason, message }));
                 }
             };
         }
@@ -239,9 +254,10 @@ impl TableReader {
         Ok(Ok((self.taken + taken, is_replaced, taken == rest.len())))
     }
 
-    fn too_large<T>(&self, found: &str, limit: usize) -> Result<std::result::Result<T, String>> {
+    fn too_large<T>(&self, found: &str, limit: usize) -> Result<std::result::Result<T, Invalid>> {
         if self.options.on_error == OnError::Skip {
-            return Ok(Err("the text is too large".to_owned()));
+            let reason = "too large".to_owned();
+            return Ok(Err(Invalid { message: reason.clone(), reason }));
         }
         let is_budget = self.options.limits.is_budget;
         let (whose, more) = if is_budget {
@@ -278,7 +294,11 @@ impl TableReader {
         if let Some(bytes) = state.map_err(InputError::Python)? {
             self.consumed.store(bytes, Ordering::Relaxed);
         }
-        let damaged = |message| {
+        let damaged = |message: String| {
+            // A signal that Python handled in a producer's code is only left in its message.
+            if message.contains("KeyboardInterrupt") {
+                return byteweld_corpus::Error::Interrupted.into();
+            }
             content(&self.path, &format!("the table is damaged after row {}: {message}", self.rows))
         };
         let Some(batch) = found.map_err(damaged)? else {
@@ -302,14 +322,18 @@ fn content(path: &Path, message: &str) -> InputError {
     byteweld_corpus::Error::Content { path, line: None, offset: None, message }.into()
 }
 
-fn no_column(field: &str, columns: &[String]) -> String {
+fn no_column(field: &str, columns: &[String]) -> Invalid {
     const SHOWN: usize = 20;
     let mut names: Vec<_> = columns.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
     if columns.len() > SHOWN {
         names.push("...".to_owned());
     }
     let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    format!("no column {field:?}; the columns are {known}; choose one with field (--field)")
+    let reason = format!("no column {field:?}");
+    let message = format!(
+        "{reason}; the columns are {known}; pass the column of the text as field= (--field)"
+    );
+    Invalid { reason, message }
 }
 
 /// Whether a file is missing or cannot be opened.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -10,6 +11,7 @@ from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
 from byteweld.corpus import Corpus, File, open_corpus
 from byteweld.corpus import Reading as CorpusReading
+from byteweld.corpus._files import file_size
 
 TEXT = "--text"  # the file name shown for text given as an argument
 _SHOWN_EXTENSIONS = 5
@@ -33,16 +35,30 @@ class Documents:
         self._text_bytes = 0  # of all documents so far
         self._current: object = None
         self._skipped = 0
+        self._already = 0
         self.files = 0
 
     def __iter__(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        for name, documents in self._by_file():
+        for name, documents in itertools.islice(self._by_file(), self.files, None):
             self.files += 1
             self._current = documents
             yield name, self._counted(documents)
             self._bytes_read += getattr(documents, "bytes_read", 0)
             self._skipped = self.skipped
             self._current = None
+
+    def start_at(self, file: int, *, skipped: int, text_bytes: int, already: int) -> None:
+        """Begin at a file, from 0, as if those before it were read.
+
+        Args:
+            skipped, text_bytes: in the files before it.
+            already: the stored bytes that an earlier run encoded, for progress.
+        """
+        self.files = file
+        self._skipped = skipped
+        self._text_bytes = text_bytes
+        self._already = already
+        self._bytes_read = sum(file_size(path) for path in self.paths[:file] if path is not None)
 
     @property
     def paths(self) -> list[File | None]:
@@ -53,6 +69,11 @@ class Documents:
     def skipped(self) -> int:
         """Number of malformed documents skipped so far."""
         return self._skipped + getattr(self._current, "skipped", 0)
+
+    def stored_bytes(self, text_bytes: int) -> int:
+        """About how many bytes of the files hold the text encoded so far; reading is ahead."""
+        read = self._bytes_read + getattr(self._current, "bytes_read", 0)
+        return round(read * text_bytes / max(1, self._text_bytes))
 
     def _by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         lines, separator = self._reading.lines, self._reading.separator
@@ -78,18 +99,14 @@ class Documents:
         total = sum(corpus.total_bytes for corpus in corpora) if is_known else None
         is_compressed = total is not None and any(map(has_compressed, corpora))
         with _output.progress(
-            what, total, "bytes", is_compressed=is_compressed, beside_data=beside_data
+            what,
+            total,
+            "bytes",
+            already=self._already,
+            is_compressed=is_compressed,
+            beside_data=beside_data,
         ) as advance:
-
-            def done(text_bytes: int) -> None:
-                if total is None:
-                    advance(text_bytes)
-                    return
-                # Reading is ahead of encoding, so convert the text bytes encoded to stored bytes.
-                read = self._bytes_read + getattr(self._current, "bytes_read", 0)
-                advance(round(read * text_bytes / max(1, self._text_bytes)))
-
-            yield done
+            yield lambda done: advance(done if total is None else self.stored_bytes(done))
 
     def say_skipped(self) -> None:
         """Report skipped files, by extension, and skipped documents."""

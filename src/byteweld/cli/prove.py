@@ -13,10 +13,11 @@ import byteweld
 from byteweld import peers, proof
 from byteweld._files import COMPRESSED_SUFFIXES, check_file
 from byteweld._saves import write_atomic
-from byteweld.cli import DONE, FAILED, NO, _errors, _output, _proof
+from byteweld.cli import DONE, FAILED, NO, _errors, _input, _output, _proof
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
+from byteweld.cli._proof_checkpoint import Checkpoint
 from byteweld.markup import document
 
 EXAMPLES = """
@@ -24,6 +25,7 @@ byteweld prove tokenizer.json books/
 byteweld prove tokenizer.json chats.jsonl.zst --field content --special-text text
 byteweld prove cl100k_base big.txt.gz --separator '<|endoftext|>'
 byteweld prove tokenizer.json books/ --out proof.json --html proof.html
+byteweld prove cl100k_base crawl/ --checkpoint crawl.checkpoint
 byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizers --threads 1
 """
 
@@ -56,6 +58,16 @@ Out = Annotated[
 HtmlReport = Annotated[
     str | None, Option("--html", metavar="FILE", help="Also write that report as an HTML page.")
 ]
+CheckpointPath = Annotated[
+    str | None,
+    Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Save what is compared so far in this file, about once a second. If the proof is "
+        "interrupted, the same command resumes it; once it is finished, the same command shows "
+        "its result again.",
+    ),
+]
 
 
 def run(
@@ -68,6 +80,7 @@ def run(
     out: Out = None,
     html: HtmlReport = None,
     force: options.Force = False,
+    checkpoint: CheckpointPath = None,
     loading: options.Loading = options.Loading(),
     reading: options.Reading = options.Reading(),
 ) -> int:
@@ -86,6 +99,13 @@ def run(
             check_file(file, overwrite=force)
     if force and out is None and html is None:
         raise _errors.UsageError("--force needs --out or --html, whose files it overwrites")
+    if checkpoint == "":
+        raise _errors.UsageError("--checkpoint is empty; name a file")
+    if checkpoint is not None and _input.STDIN in source:
+        raise _errors.UsageError(
+            "--checkpoint cannot be used with standard input (-), which cannot be read again; "
+            "pass the name of a file"
+        )
     tok = loading.load(tokenizer)
     names = [name for name in specials.allowed_special or () if name != "all"]
     if names:
@@ -104,18 +124,15 @@ def run(
     ours = _proof.Ours(tok, arguments)
     files = Documents(source, reading)
     corpus = _proof.Corpus(files) if out is not None or html is not None else None
+    point = None
+    if checkpoint is not None:
+        point = Checkpoint(checkpoint, _facts(ours, opened, loading, reading), files)
     num_threads = threads or os.cpu_count() or 1
     started = time.perf_counter()
-    with files.progress("proving") as advance:
-        found = proof.prove(
-            ours,
-            opened,
-            _documents(files, corpus),
-            skip_failures=reading.on_error == "skip",
-            num_threads=num_threads,
-            progress=advance,
-        )
-    seconds = time.perf_counter() - started
+    found = _prove(
+        ours, opened, files, corpus, point, num_threads, skip_failures=reading.on_error == "skip"
+    )
+    seconds = time.perf_counter() - started if point is None else point.seconds
     seen = _proof.Found(tokenizer, ours, opened, found, files, num_threads, seconds)
     code = _show(seen, json)
     if corpus is not None:
@@ -123,9 +140,75 @@ def run(
     return code
 
 
-def _documents(files: Documents, corpus: _proof.Corpus | None) -> Iterator[proof.Document]:
+def _facts(
+    ours: _proof.Ours,
+    peer: peers.Peer,
+    loading: options.Loading,
+    reading: options.Reading,
+) -> dict[str, object]:
+    """What the result depends on, besides the files."""
+    if peer.specials:
+        special_text = "special"
+    else:
+        special_text = "fail" if ours.specials["disallowed_special"] else "text"
+    read = reading._asdict().items()  # of --ext, only the files matter
+    return {
+        "byteweld": byteweld.__version__,
+        "the tokenizer's fingerprint": ours.tok.vocab.fingerprint,
+        "the peer": peer.name,
+        "a copy for the peer": peer.copied,
+        "--pattern": loading.pattern,
+        "--special-text": special_text,
+        **{f"--{name.replace('_', '-')}": value for name, value in read if name != "ext"},
+    }
+
+
+def _prove(
+    ours: _proof.Ours,
+    peer: peers.Peer,
+    files: Documents,
+    corpus: _proof.Corpus | None,
+    point: Checkpoint | None,
+    num_threads: int,
+    *,
+    skip_failures: bool,
+) -> proof.Proof:
+    if point is not None and point.is_finished:
+        _output.say(f"{point.path}: this proof is finished; remove the file to run it again")
+        return point.proof
+    if point is not None and point.proof.seen:
+        done = _output.amount(point.proof.seen, "document")
+        _output.say(f"resuming from {point.path}, after {done}")
+    try:
+        with files.progress("proving") as advance:
+            found = proof.prove(
+                ours,
+                peer,
+                _documents(files, corpus, point),
+                skip_failures=skip_failures,
+                num_threads=num_threads,
+                progress=advance,
+                start=None if point is None else point.proof,
+                checkpoint=None if point is None else point.keep,
+            )
+    except KeyboardInterrupt:
+        if point is None:
+            raise
+        raise KeyboardInterrupt(f"run the same command to resume from {point.path}") from None
+    finally:
+        if point is not None:
+            point.write()
+    if point is not None and not found.is_over:
+        point.finish(found)
+    return found
+
+
+def _documents(
+    files: Documents, corpus: _proof.Corpus | None, point: Checkpoint | None
+) -> Iterator[proof.Document]:
     for name, documents in files:
-        for number, content in enumerate(documents, 1):
+        numbered = enumerate(documents, 1) if point is None else point.rest(name, documents)
+        for number, content in numbered:
             read = proof.Document(name, number, content)
             if corpus is not None:
                 corpus.read(read)

@@ -9,9 +9,11 @@ import byteweld
 from byteweld.cli import _corpus, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
+from byteweld.cli._documents import check_stdin
 from byteweld.dataset import run as dataset
 from byteweld.dataset.estimate import Estimate, estimate
 from byteweld.dataset.options import Options, Plan
+from byteweld.sources import Sources
 
 EXAMPLES = """
 byteweld tokenize books/ --tokenizer tokenizer.json --out data
@@ -22,6 +24,7 @@ byteweld tokenize books/ -t tokenizer.json --out data --dry-run
 """
 
 _DATASET = "Dataset"
+_STDIN = "/dev/stdin"
 
 Out = Annotated[
     str,
@@ -185,7 +188,11 @@ def run(
     """
     tok = options.load_tokenizer(tokenizer, pattern=load_pattern, special=load_special)
     plan = Options(**layout._asdict(), special_text=special_text).complete(tok)  # type: ignore[arg-type]  # checked
-    sources = _corpus.open_all(source, None, reading, without=out)
+    # As a file, standard input streams, however long, and may be compressed.
+    files = [_STDIN if name == "-" else name for name in source]
+    if _STDIN in files and reading.field is not None:
+        check_stdin(source, reading)
+    sources = _corpus.open_all(files, None, reading, without=out)
     if dry_run:
         found = estimate(sources, tok, plan, num_threads=threads)
         if json:
@@ -193,6 +200,23 @@ def run(
         else:
             _output.lines(_estimate_lines(found, plan, out))
         return
+    result, seconds = make(sources, tok, out, plan, threads=threads, force=force)
+    if json:
+        _output.report(_summary(result.manifest, out, result, seconds))
+    else:
+        show(result, out, seconds)
+
+
+def make(
+    sources: Sources,
+    tok: byteweld.Tokenizer,
+    out: str,
+    plan: Plan,
+    *,
+    threads: int | None,
+    force: bool,
+) -> tuple[dataset.Result, float]:
+    """Make the dataset with a progress bar; returns the result and the seconds it took."""
     started = time.perf_counter()
     with _Bars(sources) as bars:
         result = dataset.run(
@@ -204,22 +228,22 @@ def run(
             num_threads=threads,
             progress=bars.show,
         )
-    manifest = result.manifest
-    seconds = time.perf_counter() - started
-    if json:
-        _output.report(_summary(manifest, out, result, seconds))
-        return
+    return result, time.perf_counter() - started
+
+
+def show(result: dataset.Result, out: str, seconds: float) -> None:
+    """Say what was made."""
     if result.was_complete:
         _output.say(f"{out} is complete already; nothing to do (--force starts over)")
     elif result.resumed_documents:
         _output.say(f"went on after {_output.amount(result.resumed_documents, 'document')}")
-    _output.lines(_lines(manifest, out, None if result.was_complete else seconds))
+    _output.lines(_lines(result.manifest, out, None if result.was_complete else seconds))
 
 
 class _Bars:
     """A progress bar for each stage."""
 
-    def __init__(self, sources: Any) -> None:
+    def __init__(self, sources: Sources) -> None:
         self._bars = _corpus.Bars(sources)
         self._latest: dataset.Progress | None = None
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import byteweld
 from byteweld.cli import DONE, NO, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
-from byteweld.dataset._manifest import dataset_folder, load_manifest
 from byteweld.dataset.verification import DEFAULT_SAMPLE, Sample
 
 EXAMPLES = """
@@ -69,6 +69,7 @@ def run(
     tokenizer: TokenizerPath = None,
     source: SourcePaths = None,
     sample: SampleSize = DEFAULT_SAMPLE,
+    ext: options.Ext = None,
     json: options.Json = False,
     loading: options.Loading = options.Loading(),
 ) -> int:
@@ -78,11 +79,15 @@ def run(
     the corpus. All problems are listed, up to a limit, with the file and, where it can be told, the
     shard and the document. The exit code is 1 if there are any.
     """
+    if ext is not None and source is None:
+        raise _errors.UsageError("--ext needs --source, whose folders it applies to")
     if tokenizer is None and loading != options.Loading():
         raise _errors.UsageError("the options of a tokenizer need --tokenizer")
     tok = None if tokenizer is None else loading.load(tokenizer)
-    with _output.progress("verifying", _total_bytes(dataset), "bytes") as advance:
-        found = byteweld.verify(dataset, source, tokenizer=tok, sample=sample, progress=advance)
+    with _progress() as advance:
+        found = byteweld.verify(
+            dataset, source, tokenizer=tok, sample=sample, ext=ext, progress=advance
+        )
     with _output.until_closed():
         if json:
             _output.report(found.to_dict())
@@ -91,13 +96,19 @@ def run(
     return DONE if found.is_good else NO
 
 
-def _total_bytes(dataset: str) -> int | None:
-    try:
-        manifest = load_manifest(dataset_folder(dataset))
-    except byteweld.FormatError:  # one of the problems that will be listed
-        return None
-    files = [file for shard in manifest.shards for file in shard.files]
-    return sum(file.size for file in (*files, *manifest.files))
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Show progress; its total is known when the manifest has been read."""
+    with contextlib.ExitStack() as stack:
+        advance: Callable[[int], None] | None = None
+
+        def report(done: int, total: int) -> None:
+            nonlocal advance
+            if advance is None:
+                advance = stack.enter_context(_output.progress("verifying", total, "bytes"))
+            advance(done)
+
+        yield report
 
 
 def _lines(dataset: str, found: byteweld.Verification) -> Iterator[str]:

@@ -12,7 +12,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeGuard
 
 from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld._native import Documents, count_bytes
@@ -31,11 +31,12 @@ from byteweld.corpus._files import (
     find_files,
 )
 from byteweld.corpus._remote import RemoteStream, describe, engine_path, open_remote
-from byteweld.corpus._tables import TableFile, TableObject, arrow
+from byteweld.corpus._tables import TableFile, TableObject, arrow, is_dataset
 from byteweld.errors import CorpusError, check_text
 
 __all__ = [
     "FOLDER_EXTENSIONS",
+    "ArrowTable",
     "ByteCounts",
     "Corpus",
     "File",
@@ -54,6 +55,13 @@ __all__ = [
 
 OnError = Literal["fail", "skip", "replace"]
 Unit = Literal["file", "line"]
+
+
+class ArrowTable(Protocol):
+    """An object with the Arrow C stream interface: of pyarrow, polars, duckdb, pandas, ..."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a capsule with the stream."""
 
 
 class ReadingOptions(TypedDict, total=False):
@@ -135,12 +143,11 @@ class ByteCounts(NamedTuple):
 class Corpus:
     """Files, or a table in memory, and how to read documents from them.
 
-    A file is a Path, or the URL of a remote file. A table is any object with
-    `__arrow_c_stream__`, such as those of pyarrow, polars, duckdb and pandas.
+    A file is a Path, or the URL of a remote file.
     """
 
     files: tuple[File, ...] = ()
-    table: object = None
+    table: ArrowTable | None = None
     reading: Reading = Reading()
     # Extension -> number of files in searched folders that `ext` excludes.
     skipped_files: Mapping[str, int] = field(default_factory=dict, compare=False)
@@ -185,9 +192,12 @@ class Corpus:
     def _names(self) -> Iterator[str]:
         return (file_name(file).lower() for file in self.files)
 
-    def documents(self) -> Iterator[bytes]:
-        """Iterate over the documents, reading the files as needed."""
-        return iter(Documents(self.engine_arguments()))
+    def documents(self, *, digest: bool = False) -> Documents:
+        """Iterate over the documents, reading the files as needed.
+
+        With `digest`, its `take_finished` gives the size and XXH3-128 of files read to their end.
+        """
+        return Documents({**self.engine_arguments(), "digest": digest})
 
     def by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield each file's name and its documents; a table's name is its type."""
@@ -224,7 +234,7 @@ class Corpus:
 
     def _inputs(self) -> Sequence[File | TableFile | TableObject]:
         if self.table is not None:
-            return [TableObject(self.table)]
+            return [TableObject(self.table, self.reading.field)]
         inputs: list[File | TableFile | TableObject] = []
         for file, name in zip(self.files, self._names(), strict=True):
             extension = extension_of(name)
@@ -235,13 +245,13 @@ class Corpus:
         return inputs
 
 
-def is_table(source: object) -> bool:
-    """Whether an object exports its columns through the Arrow C stream interface."""
-    return hasattr(source, "__arrow_c_stream__") and not isinstance(source, type)
+def is_table(source: object) -> TypeGuard[ArrowTable]:
+    """Whether an object is a table: it has an Arrow C stream, or is a dataset of Hugging Face."""
+    return hasattr(source, "__arrow_c_stream__") or is_dataset(source)
 
 
 def open_corpus(
-    sources: Source | Sequence[Source],
+    sources: Source | Sequence[Source] | ArrowTable,
     reading: Reading = Reading(),  # noqa: B008 (immutable)
     *,
     without: Source | None = None,
@@ -257,7 +267,8 @@ def open_corpus(
     reading = dataclasses.replace(reading, **changes)
     if is_table(sources):
         return Corpus(table=sources, reading=reading)
-    paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    # is_table has ruled tables out.
+    paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)  # type: ignore[arg-type]
     wanted = extensions(reading.ext)
     files, skipped = find_files(paths, wanted, without)
     if not files:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from byteweld.errors import CorpusError
@@ -14,13 +14,15 @@ from byteweld.errors import CorpusError
 STATE = "state.json"
 INFO = "dataset_info.json"
 DICT = "dataset_dict.json"
+DATASET_MARKS = frozenset({STATE, DICT})
 MAX_BYTES = 64 << 20
 
 
 def dataset_files(
-    folder: str, names: Collection[str], read: Callable[[str], bytes]
+    folder: str, listed: Iterable[str], read: Callable[[str], bytes]
 ) -> list[str] | None:
     """Return the names of a dataset's files; None if the folder, with these names, is not one."""
+    names = frozenset(listed)
     if DICT in names:
         splits = _parse(folder, DICT, read(DICT)).get("splits")
         known = ", ".join(map(repr, splits)) if isinstance(splits, list) else "unknown"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from byteweld._files import COMPRESSED_SUFFIXES, read_regular
-from byteweld.corpus._datasets import MAX_BYTES, dataset_files
+from byteweld.corpus._datasets import DATASET_MARKS, MAX_BYTES, dataset_files
 from byteweld.corpus._remote import RemoteFile, base_name, describe, find_remote, is_remote
 
 # Files with columns, which pyarrow opens.
@@ -137,39 +137,46 @@ def _outside(files: list[File], folder: Source) -> list[File]:
 
 def _walk(folder: Path, wanted: frozenset[str], skipped: Counter[str]) -> list[Path]:
     """Return the files below a folder. An unreadable folder is an error, not an empty folder."""
-    found: list[tuple[bytes, str]] = []  # with what they are sorted by
+    found: list[str] = []
+    places: dict[str, bytes] = {}  # what a dataset's files are sorted by, instead of their names
     pending = [os.fspath(folder)]
     while pending:
         parent = pending.pop()
-        with os.scandir(parent) as scanned:
-            entries = list(scanned)
-        dataset = _dataset(parent, {entry.name for entry in entries})
-        if dataset is not None:
-            place = os.fsencode(os.path.join(parent, ""))  # noqa: PTH118 (there may be millions)
-            found += [
-                (place + b"%09d" % number, os.path.join(parent, name))  # noqa: PTH118
-                for number, name in enumerate(dataset)
-            ]
-            continue
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                pending.append(entry.path)
-            elif _has_content(entry):
-                extension = extension_of(entry.name)
-                if not wanted or extension in wanted:
-                    found.append((os.fsencode(entry.path), entry.path))
-                else:
-                    skipped[extension] += 1
-    return [Path(name) for _, name in sorted(found)]
+        folders: list[str] = []
+        files: list[str] = []
+        others: Counter[str] = Counter()
+        is_dataset = False
+        with os.scandir(parent) as entries:
+            for entry in entries:
+                is_dataset |= entry.name in DATASET_MARKS
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif _has_content(entry):
+                    extension = extension_of(entry.name)
+                    if not wanted or extension in wanted:
+                        files.append(entry.path)
+                    else:
+                        others[extension] += 1
+        names = _dataset(parent) if is_dataset else None
+        if names is None:
+            pending += folders
+            skipped.update(others)
+        else:
+            files = [os.path.join(parent, name) for name in names]  # noqa: PTH118
+            place = os.fsencode(os.path.join(parent, ""))  # noqa: PTH118
+            places |= {file: place + b"%09d" % at for at, file in enumerate(files)}
+        found += files
+    found.sort(key=lambda file: places.get(file) or os.fsencode(file))
+    return [Path(name) for name in found]
 
 
-def _dataset(folder: str, names: set[str]) -> list[str] | None:
+def _dataset(folder: str) -> list[str] | None:
     """Return the files of a dataset in their order; None if the folder is not one."""
 
     def read(name: str) -> bytes:
         return read_regular(os.path.join(folder, name), MAX_BYTES)  # noqa: PTH118
 
-    return dataset_files(folder, names, read)
+    return dataset_files(folder, os.listdir(folder), read)  # noqa: PTH208 (names)
 
 
 def _has_content(entry: os.DirEntry[str]) -> bool:

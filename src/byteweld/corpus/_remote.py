@@ -8,8 +8,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
+from byteweld.corpus._datasets import DATASET_MARKS, MAX_BYTES, dataset_files
 from byteweld.errors import CorpusError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -51,7 +53,7 @@ def base_name(url: str) -> str:
     >>> base_name("https://host/a/b.parquet?download=true")
     'b.parquet'
     """
-    if url.startswith(("http://", "https://")):
+    if _is_web(url):
         url = re.split("[?#]", url, maxsplit=1)[0]
     return url.rsplit("/", 1)[-1]
 
@@ -70,10 +72,11 @@ def find_remote(
 ) -> list[RemoteFile]:
     """Return the files of a URL: itself, all below a folder, or all that match a glob."""
     system, path = _system(url)
-    is_web = url.startswith(("http://", "https://"))
+    is_web = _is_web(url)
+    is_web_folder = is_web and path.endswith("/")  # nothing else tells
     with _explained(url):
         info = None
-        if not (is_web and path.endswith("/")):  # on the web, only that tells a folder
+        if not is_web_folder:
             with contextlib.suppress(FileNotFoundError, IsADirectoryError):
                 info = system.info(path)
         if info is not None and info["type"] != "directory":
@@ -85,18 +88,55 @@ def find_remote(
             if not names:
                 raise FileNotFoundError(f"no file matches {url!r}")
             return [_file(system, found[name]) for name in _sorted(names)]
-        if info is None and not is_web:
+        if info is None and not is_web_folder:
             raise FileNotFoundError(f"{url}: no such file or folder")
         found = system.find(path, detail=True)
+        datasets = _datasets(system, found)
         names = []
         for name, info in found.items():
             if info.get("size") == 0 or info["type"] != "file":
+                continue
+            if any(folder in datasets for folder in _folders(name)):
                 continue
             if wanted(base_name(name)):
                 names.append(name)
             else:
                 skipped[extension(base_name(name))] += 1
-        return [_file(system, found[name]) for name in _sorted(names)]
+        # A dataset's files stay in its order, at the place of its folder.
+        places = {name: (os.fsencode(name), 0) for name in names}
+        for folder, files in datasets.items():
+            places |= {name: (os.fsencode(folder + "/"), at) for at, name in enumerate(files)}
+        return [_file(system, found[name]) for name in sorted(places, key=places.__getitem__)]
+
+
+def _datasets(system: Any, found: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the files of each Hugging Face dataset among the files, by its folder."""
+    datasets: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {}
+    for name in found:
+        if base_name(name) in DATASET_MARKS:
+            listed[name.rpartition("/")[0]] = []
+    for name in found if listed else ():
+        folder, _, last = name.rpartition("/")
+        if folder in listed:
+            listed[folder].append(last)
+    for folder, names in listed.items():
+
+        def read(name: str, folder: str = folder) -> bytes:
+            data: bytes = system.cat_file(f"{folder}/{name}", start=0, end=MAX_BYTES)
+            return data
+
+        files = dataset_files(system.unstrip_protocol(folder), names, read)
+        if files is not None:
+            datasets[folder] = [f"{folder}/{name}" for name in files]
+    return datasets
+
+
+def _folders(name: str) -> Iterator[str]:
+    """Yield the folders that a file is in."""
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def describe(url: str) -> RemoteFile:
@@ -109,13 +149,38 @@ def describe(url: str) -> RemoteFile:
 
 
 @contextlib.contextmanager
-def open_remote(url: str) -> Iterator[Any]:
+def open_remote(url: str) -> Iterator[RemoteTable]:
     """Open a remote file that can be read at any offset."""
     system, path = _system(url)
     with _explained(url):
         file = system.open(path, "rb", block_size=_BLOCK_BYTES)
     with file:
-        yield file
+        yield RemoteTable(url, file)
+
+
+class RemoteTable:
+    """A remote file that can be read at any offset; its errors name it."""
+
+    closed = False
+
+    def __init__(self, url: str, file: Any) -> None:
+        self._url = url
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        with _explained(self._url):
+            data: bytes = self._file.read(size)
+            return data
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move to an offset and return it."""
+        with _explained(self._url):
+            return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        """Return the offset."""
+        return int(self._file.tell())
 
 
 class RemoteStream:
@@ -125,22 +190,37 @@ class RemoteStream:
         self._url = url
         self._read = 0
         system, path = _system(url)
+        # Not every web server has ranges: there, one request gets the whole file.
+        block_bytes = 0 if _is_web(url) else _BLOCK_BYTES
         with _explained(url):
-            self._file = system.open(path, "rb", block_size=_BLOCK_BYTES, cache_type="background")
+            self._file = system.open(path, "rb", block_size=block_bytes, cache_type="none")
         self._size: int | None = getattr(self._file, "size", None)
+        self._thread = ThreadPoolExecutor(1, "byteweld-remote")
+        self._next = self._thread.submit(self._file.read, _BLOCK_BYTES)
 
     def read(self) -> bytes:
         """Return the next block; it is empty at the end."""
-        with _explained(self._url):
-            block: bytes = self._file.read(_BLOCK_BYTES)
-        self._read += len(block)
-        if not block:
-            self._file.close()
-            if self._size is not None and self._read != self._size:
-                raise CorpusError(
-                    f"the file ended after {self._read} of {self._size} bytes", path=self._url
-                )
+        try:
+            with _explained(self._url):
+                block: bytes = self._next.result()
+            self._read += len(block)
+            if block:
+                self._next = self._thread.submit(self._file.read, _BLOCK_BYTES)
+                return block
+        except BaseException:
+            self._thread.shutdown(wait=False)
+            raise
+        self._thread.shutdown(wait=False)
+        self._file.close()
+        if self._size is not None and self._read != self._size:
+            raise CorpusError(
+                f"the file ended after {self._read} of {self._size} bytes", path=self._url
+            )
         return block
+
+
+def _is_web(url: str) -> bool:
+    return url.startswith(("http://", "https://"))
 
 
 def _system(url: str) -> tuple[Any, str]:
@@ -193,4 +273,4 @@ def _explained(url: str) -> Iterator[None]:
         raise PermissionError(errno.EACCES, str(error) or "permission denied", url) from error
     except Exception as error:
         reason = str(error).strip() or type(error).__name__
-        raise OSError(f"{url}: cannot be read: {reason}") from error
+        raise OSError(errno.EIO, f"cannot be read: {reason}", url) from error

@@ -7,6 +7,7 @@ stream that it returns; `failure` is what Python raised meanwhile.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ _STREAM_END = _MESSAGE + bytes(4)
 _BUFFER_BYTES = 1 << 20
 _MAX_BATCH_ROWS = 1 << 16
 _PROBED_ROWS = 64
+_DATASET_ROWS = 256
 
 
 class TableSource(Protocol):
@@ -43,19 +45,39 @@ class TableSource(Protocol):
 
 
 class TableObject:
-    """An object with `__arrow_c_stream__`: a table of pyarrow, polars, duckdb, pandas, ..."""
+    """A table in memory: of pyarrow, polars, duckdb, pandas, or Hugging Face's datasets."""
 
-    def __init__(self, table: object) -> None:
+    def __init__(self, table: Any, field: str) -> None:
         self.name = type(table).__name__
-        self.columns = None
+        self.columns: list[str] | None = None
         self.first_row = 0
         self.bytes_read = None
-        self.failure = None
+        self.failure: BaseException | None = None
         self._table = table
+        self._field = field
 
     def open_table(self, start: int, batch_bytes: int) -> object:
-        """Return the object itself."""
-        return self._table
+        """Return the object itself, if it has a stream; of a dataset, a stream of its batches."""
+        if hasattr(self._table, "__arrow_c_stream__"):
+            return self._table
+        pa = arrow()
+        self.columns = self._table.column_names
+        table = self._table
+        if self.columns is not None and self._field in self.columns:
+            table = table.select_columns([self._field])
+        tables = table.with_format("arrow").iter(_DATASET_ROWS)
+        batches = (batch for table in tables for batch in table.to_batches())
+        first = next(batches, None)
+        if first is None:
+            return pa.table({self._field: pa.array([], pa.string())})
+        every = itertools.chain([first], batches)
+        return pa.RecordBatchReader.from_batches(first.schema, _recorded(self, every))
+
+
+def is_dataset(table: object) -> bool:
+    """Whether an object is a Dataset of Hugging Face's datasets, which has no Arrow stream."""
+    is_theirs = type(table).__module__.partition(".")[0] == "datasets"
+    return is_theirs and all(hasattr(table, name) for name in ("with_format", "iter"))
 
 
 class TableFile:
@@ -81,23 +103,17 @@ class TableFile:
         self.failure = None
         batches = self._read(start, batch_bytes)
         schema = next(batches)
-        return pa.RecordBatchReader.from_batches(schema, self._recorded(batches))
-
-    def _recorded(self, batches: Iterator[Any]) -> Iterator[Any]:
-        # The stream would reduce an exception to its message.
-        try:
-            yield from batches
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self.failure = error
-            raise
+        return pa.RecordBatchReader.from_batches(schema, _recorded(self, batches))
 
     def _read(self, start: int, batch_bytes: int) -> Iterator[Any]:
         """Yield the schema, then the batches."""
         with self._explained(), self._opened() as (file, size, changed):
             read = self._parquet if self._is_parquet else self._arrow
-            yield from read(file, size, start, batch_bytes)
+            try:
+                yield from read(file, size, start, batch_bytes)
+            except Exception:
+                if not changed():  # or it is not damaged
+                    raise
             if changed():
                 raise CorpusError(
                     "the file changed while it was read; start again when nothing writes to it",
@@ -117,7 +133,7 @@ class TableFile:
             descriptor = open_regular(self._local)
         except ByteweldError as error:
             raise CorpusError(f"{error.args[0]}; copy it to a file", path=self.name) from None
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
+        with os.fdopen(descriptor, "rb") as file:
             before = _state(file)
             yield file, before[0], lambda: _state(file) != before
 
@@ -270,6 +286,17 @@ def arrow() -> Any:
             "pip install 'byteweld[arrow]'"
         ) from error
     return pyarrow
+
+
+def _recorded(source: TableFile | TableObject, batches: Iterator[Any]) -> Iterator[Any]:
+    """Keep the exception that ends the batches: the stream would reduce it to its message."""
+    try:
+        yield from batches
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        source.failure = error
+        raise
 
 
 def _batch_rows(batch_bytes: int, row_bytes: float) -> int:

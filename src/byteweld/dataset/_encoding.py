@@ -34,13 +34,14 @@ def encode_sources(
     marks_empty: bool,
     num_threads: int | None,
     receive: Callable[..., object],
-    progress: Callable[[int], object],
+    progress: Callable[[], object],
 ) -> Events:
     """Encode all documents from `start` on.
 
     `receive` is called with blocks in order: ids, ends of documents, whether the block ends inside
-    a document, bytes of text, special tokens in the text and how often each occurs, the position
-    after the block, events. Returns the events after the last block.
+    a document, bytes of text, stored bytes read so far, special tokens in the text and how often
+    each occurs, the position after the block, events. `progress` is called now and then. Returns
+    the events after the last block.
     """
     corpus = Corpus(files=()) if sources.corpus is None else sources.corpus
     names = source_names(sources)

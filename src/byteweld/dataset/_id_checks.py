@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset._open import OpenShard
 from byteweld.dataset._problems import Problems
+from byteweld.dataset.formats import FORMATS
 from byteweld.errors import ByteweldError
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ _BATCH_DOCUMENTS: Final = 1 << 20
 class Added(NamedTuple):
     """The ids that are added before and after each document."""
 
-    before: tuple[int, ...]
-    after: tuple[int, ...]
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    marks_empty: bool = True  # whether documents without text have them, too
 
     @classmethod
     def of(cls, manifest: Manifest) -> Added:
@@ -32,10 +34,13 @@ class Added(NamedTuple):
         bos_ids = () if bos is None else (int(bos["id"]),)
         before = eot_ids if where == "prepend" else ()
         after = eot_ids if where == "append" else ()
-        return cls(before + bos_ids, after)
+        format = FORMATS.get(manifest.format)
+        return cls(before + bos_ids, after, format is None or format.marks_empty)
 
     def strip(self, ids: NDArray[Any]) -> NDArray[Any] | None:
         """Return the ids of a document's text; None if the document has not what is added."""
+        if not len(ids) and not self.marks_empty:
+            return ids
         first, last = len(self.before), len(ids) - len(self.after)
         if first > last or tuple(ids[:first]) != self.before or tuple(ids[last:]) != self.after:
             return None
@@ -50,7 +55,7 @@ class IdCheck:
         self._manifest = manifest
         self._problems = problems
         self._pack = manifest.options.get("pack")
-        self._added = Added.of(manifest) if self._pack is None else Added((), ())
+        self._added = Added.of(manifest) if self._pack is None else Added()
         self._previous: ShardEntry | None = None
         self._first = 0  # number of the document to which the shard's first piece belongs
 
@@ -137,6 +142,8 @@ class IdCheck:
                 stop = min(start + _BATCH_DOCUMENTS, entry.documents)
                 ids = shard.edges(start, stop)[side == "end"]
                 wrong = ids != added[0]
+                if not self._added.marks_empty:
+                    wrong &= ids >= 0
                 if side == "start" and start == 0 and is_piece:
                     wrong[0] = False
                 if side == "end" and stop == entry.documents and entry.continues:

@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -209,6 +210,8 @@ def _state(file: Path | str) -> tuple[int | None, int | str | None]:
     try:
         status = os.stat(file)  # noqa: PTH116 (there may be millions)
     except OSError:
+        return None, None
+    if not stat.S_ISREG(status.st_mode):  # a pipe has neither
         return None, None
     return status.st_size, status.st_mtime_ns
 

@@ -151,11 +151,21 @@ def dataset_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def is_dataset(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder has the manifest of a dataset, judged by the manifest's first line."""
+    """Whether a folder is a dataset, complete or not, judged by the manifest's first line."""
+    folder = Path(path)
     try:
-        return _START.match(read_start(Path(path) / MANIFEST, 256)) is not None
+        return _START.match(read_start(folder / MANIFEST, 256)) is not None
+    except FileNotFoundError:
+        return _is_begun(folder)
     except (OSError, ValueError):  # a name may contain a NUL
         return False
+
+
+def _is_begun(folder: Path) -> bool:
+    """Whether a run was interrupted before it wrote a manifest."""
+    from byteweld.dataset._job import WORK
+
+    return (folder / WORK).is_dir() and not (folder / MANIFEST).exists()
 
 
 def load_manifest(path: str | os.PathLike[str]) -> Manifest:
@@ -164,12 +174,14 @@ def load_manifest(path: str | os.PathLike[str]) -> Manifest:
     try:
         data = read_regular(file, _MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
-        what = "this folder has no manifest.json" if Path(path).is_dir() else "there is no folder"
-        raise FileNotFoundError(
-            errno.ENOENT,
-            f"not a dataset: {what}; expected a folder made by `byteweld tokenize`",
-            os.fspath(path),
-        ) from None
+        what = "not a dataset: there is no folder"
+        hint = "expected a folder made by `byteweld tokenize`"
+        if Path(path).is_dir():
+            what = "not a dataset: this folder has no manifest.json"
+            if _is_begun(Path(path)):
+                what = "this dataset has no complete shard yet"
+                hint = "run the same `byteweld tokenize` again to go on"
+        raise FileNotFoundError(errno.ENOENT, f"{what}; {hint}", os.fspath(path)) from None
     return parse_manifest(data, file)
 
 

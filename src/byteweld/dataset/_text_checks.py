@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import random
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from byteweld._text import batches
-from byteweld.corpus import Corpus, Reading, Source, open_corpus
+from byteweld.corpus import Corpus
 from byteweld.dataset._id_checks import Added
-from byteweld.dataset._manifest import Manifest
+from byteweld.dataset._manifest import Manifest, SourceEntry
 from byteweld.dataset._order import is_validation
 from byteweld.dataset._problems import Problems
 from byteweld.dataset._shard import Split
 from byteweld.dataset.reading import Dataset
-from byteweld.errors import CorpusError, UnknownIdError
+from byteweld.errors import ByteweldError, UnknownIdError
 from byteweld.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -48,6 +49,16 @@ class _Document(NamedTuple):
     ids: NDArray[Any]
 
 
+class _SourceDocument(NamedTuple):
+    split: Split
+    file: str
+    number: int
+    text: bytes
+
+
+_UNKNOWN: Final = SourceEntry(name="", size=None, xxh3_128=None, documents=0)
+
+
 class TextCheck:
     """Checks documents with the tokenizer that made them; without one, only files of the corpus."""
 
@@ -58,7 +69,10 @@ class TextCheck:
         tokenizer: Tokenizer | None,
         sample: int | Literal["all"],
         problems: Problems,
+        progress: Callable[[int], object],
     ) -> None:
+        self._progress = progress
+        self._done = 0  # bytes of ids and of the corpus, as `work_bytes` counts them
         self._manifest = manifest
         self._tokenizer = tokenizer
         self._sample = sample
@@ -69,12 +83,12 @@ class TextCheck:
         self._datasets = {split: Dataset(folder, manifest, split) for split in splits}
         self._found = Found()
 
-    def run(self, source: Source | Sequence[Source] | None) -> Found:
+    def run(self, corpus: Corpus | None) -> Found:
         """Check what can be checked."""
         if self._tokenizer is not None:
             self._encode_again(self._tokenizer)
-        if source is not None:
-            self._compare(source)
+        if corpus is not None:
+            self._compare(corpus)
         return self._found
 
     def _note(self, note: str) -> None:
@@ -97,6 +111,9 @@ class TextCheck:
             ids, ends = tok.encode_ragged(
                 [text for _, text in known if text is not None], **special
             )
+            if self._sample == "all":
+                self._done += sum(document.ids.nbytes for document in documents)
+                self._progress(self._done)
             for at, (document, _) in enumerate(known):
                 self._found.encoded += 1
                 again = ids[ends[at] : ends[at + 1]]
@@ -142,73 +159,87 @@ class TextCheck:
 
     # ------------------------------------------------------------------ the corpus
 
-    def _compare(self, source: Source | Sequence[Source]) -> None:
-        """Compare with the corpus, which is read as it was for the dataset."""
-        corpus = open_corpus(source, Reading.of(self._manifest.options.get("reading", {})))
-        self._compare_files(corpus)
+    def _compare(self, corpus: Corpus) -> None:
+        try:
+            for _ in self._choose(corpus):
+                pass
+        except (ByteweldError, OSError) as error:
+            self._problems.add(f"the corpus cannot be read: {error}")
+
+    def _choose(self, corpus: Corpus) -> Iterable[object]:
+        """Return an iterable that, as it is read, compares the documents in the possible way."""
+        documents = self._source_documents(corpus)
         tok = self._tokenizer
         if tok is None:
             self._note("documents were not compared with the corpus, which needs the tokenizer")
-            return
-        if not is_lossless(tok):
+        elif not is_lossless(tok):
             self._note("the tokenizer rewrites text, so documents were not compared")
-            return
-        options = self._manifest.options
-        try:
-            if options.get("shuffle"):
-                if self._is_packed:
-                    self._note("rows of shuffled documents were not compared with the corpus")
-                else:
-                    self._compare_sums(tok, corpus)
-            elif self._is_packed:
-                self._compare_streams(tok, corpus)
-            else:
-                self._compare_documents(tok, corpus)
-        except (CorpusError, OSError) as error:
-            self._problems.add(f"the corpus cannot be read: {error}")
+        elif not self._manifest.options.get("shuffle"):
+            compare = self._compare_streams if self._is_packed else self._compare_documents
+            compare(tok, documents)
+        elif self._is_packed:
+            self._note("rows of shuffled documents were not compared with the corpus")
+        else:
+            self._compare_sums(tok, documents)
+        return documents  # what was not read, for its digest
 
-    def _compare_files(self, corpus: Corpus) -> None:
-        expected = self._manifest.sources
-        if len(corpus.files) != len(expected):
-            self._problems.add(
-                f"the corpus has {len(corpus.files)} files; the dataset was made from "
-                f"{len(expected)}"
-            )
-        for file, entry in zip(corpus.files, expected, strict=False):
-            self._found.sources += 1
-            size = Path(file).stat().st_size
-            if entry.size is not None and size != entry.size:
-                self._problems.add(
-                    f"the source has {size} bytes; expected {entry.size}", file=str(file)
-                )
-
-    def _source_documents(self, corpus: Corpus) -> Iterator[tuple[Split, str, int, bytes]]:
+    def _source_documents(self, corpus: Corpus) -> Iterator[_SourceDocument]:
         """Yield each document with its split, its file, and its number in that file."""
         import numpy as np
 
         fraction, seed = (self._manifest.options.get(name) or 0 for name in ("validation", "seed"))
         total = 0
-
-        def numbered() -> Iterator[tuple[str, int, bytes]]:
-            for name, documents in corpus.by_file():
-                for number, document in enumerate(documents):
-                    yield name, number, document
-
-        for batch in batches(numbered(), _BATCH_BYTES, lambda found: len(found[2])):
-            numbers = np.arange(total, total + len(batch), dtype=np.uint64)
-            held = is_validation(numbers, seed, fraction) if fraction else [False] * len(batch)
+        for batch in batches(self._read(corpus), _BATCH_BYTES, lambda found: len(found[2])):
+            held = [False] * len(batch)
+            if fraction:
+                numbers = np.arange(total, total + len(batch), dtype=np.uint64)
+                held = is_validation(numbers, seed, fraction).tolist()
             total += len(batch)
             for is_held, found in zip(held, batch, strict=True):
-                yield ("validation" if is_held else "train", *found)
+                yield _SourceDocument("validation" if is_held else "train", *found)
 
-    def _compare_documents(self, tok: Tokenizer, corpus: Corpus) -> None:
+    def _read(self, corpus: Corpus) -> Iterator[tuple[str, int, bytes]]:
+        """Yield all documents; files that have been read are compared by size and digest."""
+        entries = list(self._manifest.sources)
+        if corpus.table is not None:
+            name = type(corpus.table).__name__
+            yield from ((name, *pair) for pair in enumerate(corpus.documents()))
+            return
+        if len(corpus.files) != len(entries):
+            self._problems.add(
+                f"the corpus has {len(corpus.files)} files; the dataset was made from "
+                f"{len(entries)}"
+            )
+            by_name = {entry.name: entry for entry in entries}
+            entries = [by_name.get(str(file), _UNKNOWN) for file in corpus.files]
+        for file, entry in zip(corpus.files, entries, strict=True):
+            documents = dataclasses.replace(corpus, files=(file,)).documents(digest=True)
+            for number, document in enumerate(documents):
+                self._progress(self._done + documents.bytes_read)
+                yield str(file), number, document
+            self._done += documents.bytes_read
+            self._progress(self._done)
+            for _, size, digest, _ in documents.take_finished():
+                self._compare_file(str(file), entry, size, digest)
+
+    def _compare_file(self, file: str, entry: SourceEntry, size: int, digest: int | None) -> None:
+        self._found.sources += 1
+        found = None if digest is None else f"{digest:032x}"
+        if entry.size is not None and size != entry.size:
+            self._problems.add(f"the source has {size} bytes; expected {entry.size}", file=file)
+        elif None not in (found, entry.xxh3_128) and found != entry.xxh3_128:
+            self._problems.add(
+                f"the source's XXH3-128 is {found}; expected {entry.xxh3_128}", file=file
+            )
+
+    def _compare_documents(self, tok: Tokenizer, documents: Iterator[_SourceDocument]) -> None:
         """Compare a sample of the documents, or all, in order."""
         total = sum(map(len, self._datasets.values()))
         wanted = None
         if self._sample != "all" and self._sample < total:
             wanted = set(random.Random(_SEED).sample(range(total), self._sample))
         counts = dict.fromkeys(self._datasets, 0)
-        for at, (split, file, number, text) in enumerate(self._source_documents(corpus)):
+        for at, (split, file, number, text) in enumerate(documents):
             index = counts[split]
             counts[split] += 1
             if index >= len(self._datasets[split]) or (wanted is not None and at not in wanted):
@@ -227,36 +258,43 @@ class TextCheck:
                     f"{split} has {len(self._datasets[split])} documents; the corpus has {count}"
                 )
 
-    def _compare_streams(self, tok: Tokenizer, corpus: Corpus) -> None:
+    def _compare_streams(self, tok: Tokenizer, documents: Iterator[_SourceDocument]) -> None:
         """Encode the documents of the corpus, and compare with packed rows."""
         import numpy as np
 
         special = _special_arguments(self._manifest)
         ends = dict.fromkeys(self._datasets, 0)
-        for batch in batches(self._source_documents(corpus), _BATCH_BYTES, lambda f: len(f[3])):
-            encoded, offsets = tok.encode_ragged([text for *_, text in batch], **special)
-            for at, (split, file, number, _) in enumerate(batch):
-                text_ids = encoded[offsets[at] : offsets[at + 1]]
-                ids = np.concatenate([self._added.before, text_ids, self._added.after])
+        for batch in batches(documents, _BATCH_BYTES, lambda found: len(found.text)):
+            encoded, offsets = tok.encode_ragged([found.text for found in batch], **special)
+            for at, (split, file, number, text) in enumerate(batch):
+                ids = encoded[offsets[at] : offsets[at + 1]]
+                if text or self._added.marks_empty:
+                    before, after = (np.array(a, ids.dtype) for a in self._added[:2])
+                    ids = np.concatenate([before, ids, after])
                 dataset, start = self._datasets[split], ends[split]
                 ends[split] += len(ids)
                 stop = min(ends[split], dataset.num_tokens)
-                self._found.compared += start < stop
-                if start < stop and not _is_equal(dataset.tokens(start, stop), ids[: stop - start]):
-                    row = start // self._manifest.options["pack"]
-                    rows = _Document(split, row, ids)
-                    self._add(rows, f"its ids differ from those of document {number} of {file}")
+                if start >= stop:
+                    continue
+                self._found.compared += 1
+                differs = dataset.tokens(start, stop) != ids[: stop - start]
+                if differs.any():
+                    row = (start + int(differs.argmax())) // self._manifest.options["pack"]
+                    self._add(
+                        _Document(split, row, ids),
+                        f"its ids differ from those of document {number} of {file}",
+                    )
         for split, end in ends.items():
             have = self._datasets[split].num_tokens
             expected = end - end % self._manifest.options["pack"]
             if have != expected:
                 self._problems.add(f"{split} has {have} tokens; the corpus has {expected}")
 
-    def _compare_sums(self, tok: Tokenizer, corpus: Corpus) -> None:
+    def _compare_sums(self, tok: Tokenizer, documents: Iterator[_SourceDocument]) -> None:
         """Compare shuffled documents: the sums of their hashes do not depend on the order."""
         sums = dict.fromkeys(self._datasets, 0)
-        for split, _, _, text in self._source_documents(corpus):
-            sums[split] += _hash(text)
+        for source in documents:
+            sums[source.split] += _hash(source.text)
         for split, dataset in self._datasets.items():
             found = 0
             for number, ids in enumerate(dataset):
@@ -266,6 +304,19 @@ class TextCheck:
                     self._found.compared += 1
             if found != sums[split]:
                 self._problems.add(f"the documents of {split} are not those of the corpus")
+
+
+def work_bytes(
+    manifest: Manifest, corpus: Corpus | None, tokenizer: Tokenizer | None, sample: object
+) -> int:
+    """Return the bytes that `TextCheck` reports as progress: of ids, if all, and of the corpus."""
+    import numpy as np
+
+    done = 0 if corpus is None else corpus.total_bytes
+    is_packed = manifest.options.get("pack") is not None
+    if tokenizer is not None and sample == "all" and not is_packed and is_lossless(tokenizer):
+        done += manifest.tokens * np.dtype(manifest.dtype).itemsize
+    return done
 
 
 def is_lossless(tok: Tokenizer) -> bool:

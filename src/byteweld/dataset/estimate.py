@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-import byteweld.dataset._encoding as encoding
+from byteweld.dataset._encoding import encode_sources
 from byteweld.dataset._shard import LENGTH_BYTES
 from byteweld.dataset.options import Plan
 from byteweld.sources import Sources
@@ -45,44 +46,16 @@ def estimate(
         raise TypeError("an estimate needs files, which can be read again; documents cannot")
     count = min(len(corpus.files), _MAX_FILES)
     chosen = [corpus.files[len(corpus.files) * at // count] for at in range(count)]
-    stored = text = documents = tokens = 0
+    samples = []
     started = time.perf_counter()
-    is_exact = count == len(corpus.files)
     for file in chosen:
-        part = dataclasses.replace(corpus, files=(file,))
-        totals = [0, 0, 0]
-        read = 0
-
-        def receive(ids: Any, ends: Any, is_open: Any, num_bytes: int, *rest: Any) -> None:
-            for at, more in enumerate((num_bytes, len(ends), len(ids))):
-                totals[at] += more  # noqa: B023 (used within the loop)
-            if totals[0] >= _MAX_TEXT_BYTES // count:  # noqa: B023
-                raise _Enough
-
-        def progress(done: int) -> None:
-            nonlocal read
-            read = done
-
-        try:
-            encoding.encode_sources(
-                Sources(corpus=part),
-                tok,
-                start=None,
-                special_text="text",
-                prefix=plan.before,
-                suffix=plan.after,
-                marks_empty=plan.format.marks_empty,
-                num_threads=num_threads,
-                receive=receive,
-                progress=progress,
-            )
-            read = part.total_bytes
-        except _Enough:
-            is_exact = False
-        stored += max(read, 1)
-        text += totals[0]
-        documents += totals[1]
-        tokens += totals[2]
+        part = Sources(corpus=dataclasses.replace(corpus, files=(file,)))
+        samples.append(_sample(part, tok, plan, _MAX_TEXT_BYTES // count, num_threads))
+    is_exact = count == len(corpus.files) and all(sample.is_whole for sample in samples)
+    stored = sum(sample.stored_bytes for sample in samples)
+    text = sum(sample.text_bytes for sample in samples)
+    documents = sum(sample.documents for sample in samples)
+    tokens = sum(sample.tokens for sample in samples)
     seconds = time.perf_counter() - started
     scale = 1.0 if is_exact else max(1.0, corpus.total_bytes / max(1, stored))
     size = tokens * np.dtype(plan.options.dtype).itemsize + documents * LENGTH_BYTES
@@ -97,3 +70,48 @@ def estimate(
         seconds=seconds * scale,
         is_exact=is_exact,
     )
+
+
+@dataclass
+class _Sample:
+    """The start of a file."""
+
+    text_bytes: int = 0
+    documents: int = 0
+    tokens: int = 0
+    stored_bytes: int = 0
+    is_whole: bool = True
+
+
+def _sample(
+    file: Sources, tok: Tokenizer, plan: Plan, limit: int, num_threads: int | None
+) -> _Sample:
+    found = _Sample()
+
+    def receive(
+        ids: Any, ends: Any, is_open: bool, text_bytes: int, stored_bytes: int, *rest: Any
+    ) -> None:
+        found.text_bytes += text_bytes
+        found.documents += len(ends)
+        found.tokens += len(ids)
+        found.stored_bytes = stored_bytes
+        if found.text_bytes >= limit:
+            raise _Enough
+
+    try:
+        encode_sources(
+            file,
+            tok,
+            start=None,
+            special_text="text",
+            prefix=plan.before,
+            suffix=plan.after,
+            marks_empty=plan.format.marks_empty,
+            num_threads=num_threads,
+            receive=receive,
+            progress=lambda: None,
+        )
+        found.stored_bytes = file.corpus.total_bytes if file.corpus is not None else 0
+    except _Enough:
+        found.is_whole = False
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from byteweld.dataset.formats import FORMATS, Format
 from byteweld.dataset.formats._format import Eot
@@ -12,6 +12,8 @@ from byteweld.errors import check_text
 from byteweld.tokenizer import Tokenizer
 
 SpecialText = Literal["fail", "text", "special"]
+
+_MAX_PREFIX_BYTES: Final = 200  # file systems have names of 255 bytes; a format adds up to 30
 
 
 class Mark(NamedTuple):
@@ -78,8 +80,11 @@ class Options:
         for name in ("eot_token", "prefix"):
             if getattr(self, name) is not None:
                 check_text(name, getattr(self, name))
-        if self.prefix is not None and (not self.prefix or "/" in self.prefix):
-            raise ValueError(f"prefix is {self.prefix!r}; expected the start of a file name")
+        if self.prefix is not None and not _may_start_a_name(self.prefix):
+            raise ValueError(
+                f"prefix is {self.prefix!r}; expected the start of a file name, at most "
+                f"{_MAX_PREFIX_BYTES} bytes"
+            )
 
     def complete(self, tok: Tokenizer) -> Plan:
         """Fill in the defaults of the format for a tokenizer; raise if they do not fit."""
@@ -90,10 +95,22 @@ class Options:
                 f"pack is {self.pack}, but format {self.format!r} is one stream of ids, which "
                 "its readers cut into windows themselves; leave pack out, or choose another format"
             )
+        if self.prefix is not None and not format.has_prefix:
+            names = ", ".join(known.name for known in FORMATS.values() if known.has_prefix)
+            raise ValueError(
+                f"prefix is {self.prefix!r}, but format {self.format!r} has names of its own; "
+                f"leave prefix out, or choose a format that has one: {names}"
+            )
         eot = format.eot if self.eot is None else self.eot
         mark = None if eot == "none" else _eot(tok, self.eot_token)
         bos = _bos(tok) if self.bos else None
         shard_tokens = format.shard_tokens if self.shard_tokens is None else self.shard_tokens
+        most = format.max_shard_tokens
+        if most is not None and shard_tokens is not None and shard_tokens > most:
+            raise ValueError(
+                f"shard_tokens is {shard_tokens}; a shard of format {format.name!r} has at most "
+                f"{most}"
+            )
         options = dataclasses.replace(
             self, eot=eot, eot_token=mark and mark.text, dtype=dtype, shard_tokens=shard_tokens
         )
@@ -141,6 +158,11 @@ class Plan(NamedTuple):
         for name in ("format", "dtype"):  # the manifest has them
             del values[name]
         return values
+
+
+def _may_start_a_name(prefix: str) -> bool:
+    is_short = 0 < len(prefix.encode()) <= _MAX_PREFIX_BYTES
+    return is_short and "/" not in prefix and "\0" not in prefix
 
 
 def _eot(tok: Tokenizer, text: str | None) -> Mark:

@@ -133,6 +133,7 @@ class _Run:
         self._text_bytes: int = state["text_bytes"]
         self._skipped: int = state["skipped"]
         self._specials: Counter[str] = Counter(state["special_text"])
+        self._stored_bytes = 0
         self._is_between = True  # two documents, so that a checkpoint is possible
         self._last_checkpoint = time.monotonic()
         self._manifest = job.manifest()
@@ -251,6 +252,7 @@ class _Run:
         ends: NDArray[np.int64],
         is_open: bool,
         text_bytes: int,
+        stored_bytes: int,
         specials: dict[str, int],
         position: tuple[int, ...] | None,
         events: Events,
@@ -261,6 +263,7 @@ class _Run:
         self.documents += len(ends)
         self._tokens += len(ids)
         self._text_bytes += text_bytes
+        self._stored_bytes = stored_bytes
         self._specials.update(specials)
         self._note(events)
         self._is_between = not is_open
@@ -299,11 +302,10 @@ class _Run:
             writer = self._writers[target] if self._buckets is None else self._buckets[target]
             writer.append(part_ids, part_ends)
 
-    def _report_bytes(self, done: int) -> None:
-        if self._progress is not None:
-            total = self._job.total_bytes
-            done = done if total is None else min(done, total)
-            self._report("encoding", done, total)
+    def _report_bytes(self) -> None:
+        total = self._job.total_bytes
+        done = self._stored_bytes
+        self._report("encoding", done if total is None else min(done, total), total)
 
     def _report(self, stage: str, done: int, total: int | None) -> None:
         if self._progress is not None:

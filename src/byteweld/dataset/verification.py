@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from byteweld._atomic import PREFIX
 from byteweld._files import open_regular
-from byteweld.corpus import Source
+from byteweld.corpus import Corpus, Reading, Source, open_corpus
 from byteweld.dataset import _id_checks, _text_checks
 from byteweld.dataset._manifest import (
     MANIFEST,
@@ -78,9 +78,10 @@ def verify(
     *,
     tokenizer: Tokenizer | None = None,
     sample: Sample = DEFAULT_SAMPLE,
-    progress: Callable[[int], object] | None = None,
+    ext: str | Sequence[str] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Verification:
-    """Check a dataset; what is wrong with it is listed in the result, never raised.
+    """Check a dataset; what is wrong with it is listed in the result, not raised.
 
     Size and SHA-256 of every file, counts of documents and tokens, the range of ids, and the place
     of end-of-text tokens are always checked.
@@ -93,7 +94,8 @@ def verify(
         tokenizer: the tokenizer that made the dataset. Documents are decoded with it and encoded
             again to the same ids.
         sample: how many documents to decode, chosen by a fixed seed; or "all".
-        progress: called with the number of bytes of the dataset that have been checked.
+        ext: the extensions of files in folders of `source`, if they were chosen.
+        progress: called with the number of bytes checked so far, and in all.
     """
     _check_sample(sample)
     folder = dataset_folder(path)
@@ -103,20 +105,43 @@ def verify(
     except FormatError as error:
         problems.add(error.message, file=MANIFEST)
         return _result(folder, problems)
+    corpus = None if source is None else _open(source, ext, folder, manifest)
     if tokenizer is not None:
         try:
             check_tokenizer(tokenizer, manifest, folder)
         except UnsupportedError as error:
             problems.add(str(error))
             tokenizer = None
+    file_bytes = sum(file.size for file in _files(manifest))
+    total = file_bytes + _text_checks.work_bytes(manifest, corpus, tokenizer, sample)
+
+    def report(done: int) -> None:
+        if progress is not None:
+            progress(min(done, total), total)
+
     _check_manifest(manifest, problems)
     _check_names(folder, manifest, problems)
-    checked = _check_files(folder, manifest, problems, progress or (lambda done: None))
+    checked = _check_files(folder, manifest, problems, report)
     text = _text_checks.Found()
     if manifest.is_complete and checked.is_readable:
-        check = _text_checks.TextCheck(folder, manifest, tokenizer, sample, problems)
-        text = check.run(source)
+        text = _text_checks.TextCheck(
+            folder, manifest, tokenizer, sample, problems, lambda done: report(file_bytes + done)
+        ).run(corpus)
     return _result(folder, problems, checked, text)
+
+
+def _open(
+    source: Source | Sequence[Source],
+    ext: str | Sequence[str] | None,
+    folder: Path,
+    manifest: Manifest,
+) -> Corpus:
+    """Find the files of a corpus, to be read as they were for the dataset."""
+    try:
+        reading = Reading(**(manifest.options.get("reading") or {}))
+    except TypeError as error:
+        raise FormatError(f"options.reading: {error}", path=folder / MANIFEST) from None
+    return open_corpus(source, reading, ext=ext, without=folder)
 
 
 def _check_sample(sample: Sample) -> None:
@@ -182,12 +207,13 @@ def _check_manifest(manifest: Manifest, problems: Problems) -> None:
     for name in sorted({shard.split for shard in manifest.shards} - manifest.splits.keys()):
         problems.add(f"splits has no {name!r}, but there are shards of it", file=MANIFEST)
     splits = manifest.splits.values()
-    compare("tokens", manifest.tokens, sum(split["tokens"] for split in splits), "the splits")
+    tokens = sum(split["tokens"] for split in splits) + manifest.dropped_tokens
+    compare("tokens", manifest.tokens, tokens, "the splits")
     if manifest.options.get("pack") is None:
         documents = sum(split["documents"] for split in splits)
         compare("documents", manifest.documents, documents, "the splits")
-    if manifest.sources:
-        documents = sum(source.documents for source in manifest.sources)
+    documents = sum(source.documents for source in manifest.sources)
+    if documents > manifest.documents:  # fewer, if there were documents in memory as well
         compare("documents", manifest.documents, documents, "the sources")
     if manifest.skipped_documents < len(manifest.skipped):
         stated, listed = manifest.skipped_documents, len(manifest.skipped)

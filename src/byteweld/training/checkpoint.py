@@ -18,7 +18,7 @@ import shutil
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
@@ -107,7 +107,7 @@ class Checkpoint:
                 "recipe": dataclasses.asdict(recipe),
                 "vocab_size": vocab_size,
                 "start": None if start is None else start.fingerprint,
-                "files": _describe(files),
+                "files": describe_files(files),
                 **facts,
             },
         )
@@ -166,12 +166,12 @@ class Checkpoint:
         facts = json.loads(json.dumps({"format": _FORMAT, **facts}))  # as they will be read
         if file.exists():
             found = _json.parse_object(_json.read_file(file, _json.MAX_BESIDE_BYTES), file)
-            differences = list(_differences(found, facts))
-            if not differences:
+            changes = list(differences(found, facts))
+            if not changes:
                 return
             if found.get("format") != _FORMAT or (self.path / _COUNTS).exists():
                 raise ValueError(
-                    f"{self.path} is the checkpoint of another run: {'; '.join(differences)}; "
+                    f"{self.path} is the checkpoint of another run: {'; '.join(changes)}; "
                     "pass the same inputs and options or another folder, or remove this one"
                 )
             # No work is lost by starting over. The log may have merges: a process may have been
@@ -259,7 +259,8 @@ def _remove_torn_counts(folder: Path) -> None:
 # ---------------------------------------------------------------------------- facts
 
 
-def _describe(files: Iterable[str | os.PathLike[str] | list[object]]) -> object:
+def describe_files(files: Iterable[str | os.PathLike[str] | list[object]]) -> object:
+    """Return each file's path, size and modification time; one digest, if there are many."""
     known: list[list[object]] = []
     for file in files:
         if isinstance(file, list):
@@ -275,7 +276,8 @@ def _describe(files: Iterable[str | os.PathLike[str] | list[object]]) -> object:
     return f"{len(known)} files with digest {digest[:16]}"
 
 
-def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> Iterable[str]:
+def differences(old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:
+    """Yield in words what differs between two sets of facts."""
     for name in sorted(old.keys() | new.keys()):
         was, now = old.get(name), new.get(name)
         if was == now:
@@ -283,7 +285,7 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> Iterab
         if name == "files" and isinstance(was, list) and isinstance(now, list):
             yield _file_difference(was, now)
         elif isinstance(was, dict) and isinstance(now, dict):
-            yield from _differences(was, now)
+            yield from differences(was, now)
         else:
             yield f"{name} was {_json.show(was)}, now it is {_json.show(now)}"
 

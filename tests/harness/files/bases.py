@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import lzma
@@ -210,4 +211,5 @@ def compressors() -> dict[str, Callable[[bytes], bytes]]:
         ".gz": lambda data: gzip.compress(data, mtime=0),
         ".xz": lzma.compress,
         ".zst": lambda data: pyarrow.Codec("zstd").compress(data, asbytes=True),
+        ".bz2": bz2.compress,
     }

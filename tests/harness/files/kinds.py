@@ -203,7 +203,7 @@ KINDS: dict[str, Kind] = {
         ),
         Kind(
             "archive",
-            partial(corpus_bases, (".gz", ".xz", ".zst")),
+            partial(corpus_bases, (".gz", ".xz", ".zst", ".bz2")),
             [(2.0, change_bytes), (3.0, change_frame), (2.0, repack)],
             run_corpus,
         ),

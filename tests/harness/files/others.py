@@ -431,7 +431,7 @@ def change_frame(rng: Random, files: Files, other: Files) -> Files:
 def repack(rng: Random, files: Files, other: Files) -> Files:
     """Compress changed text: the frame is valid and its content is not."""
     ((name, _data),) = files.items()
-    suffix = next((end for end in (".gz", ".xz", ".zst") if name.endswith(end)), "")
+    suffix = next((end for end in (".gz", ".xz", ".zst", ".bz2") if name.endswith(end)), "")
     plain = _LINES.encode() if ".jsonl" in name else bases.documents()[1][:800].encode()
     changed = mutate.change_bytes(rng, plain)
     if rng.random() < 0.2:
@@ -465,7 +465,7 @@ def packed_bases() -> list[Files]:
     compress = bases.compressors()
     return [
         {"r.tiktoken" + suffix: compress[suffix](plain["r.tiktoken"])}
-        for suffix in (".gz", ".xz", ".zst")
+        for suffix in (".gz", ".xz", ".zst", ".bz2")
     ]
 
 

@@ -272,6 +272,13 @@ def test_a_folder_without_a_manifest_says_so(tmp_path):
     assert not is_dataset(tmp_path)
 
 
+def test_a_run_that_was_interrupted_early_is_a_dataset_that_says_how_to_go_on(tmp_path):
+    (tmp_path / ".unfinished").mkdir()
+    assert is_dataset(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"no complete shard yet; run the same `byteweld"):
+        load_manifest(tmp_path)
+
+
 def test_the_manifest_itself_names_the_dataset(tmp_path):
     assert dataset_folder(tmp_path / MANIFEST) == tmp_path
     assert dataset_folder(tmp_path) == tmp_path

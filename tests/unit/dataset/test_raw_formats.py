@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import byteweld
 from byteweld.dataset._shard import ShardName
 from byteweld.dataset.formats import FORMATS, megatron
 from byteweld.errors import FormatError, UnsupportedError
@@ -211,11 +212,13 @@ def test_the_tokens_file_is_renamed_and_its_ids_stay(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", RAW)
-@pytest.mark.parametrize("change", ["missing", "extra", "truncated"])
+@pytest.mark.parametrize("change", ["missing", "extra", "truncated", "without the last"])
 def test_lengths_that_do_not_fit_the_tokens_are_refused(name, change, tmp_path):
     shard = make_shard(tmp_path, DOCUMENTS, header_bytes=FORMATS[name].header_bytes)
     if change == "truncated":
         shard.lengths.write_bytes(shard.lengths.read_bytes()[:-12])
+    elif change == "without the last":  # it is empty: the tokens are the same
+        shard.lengths.write_bytes(shard.lengths.read_bytes()[:-8])
     else:
         step = -1 if change == "missing" else 1
         shard = dataclasses.replace(shard, num_tokens=shard.num_tokens + step)
@@ -615,7 +618,8 @@ def test_changed_bytes_of_an_index_are_found_or_harmless(data, tmp_path_factory)
     ("position", "kind", "value"),
     [
         (34, "i", 2),  # the length of a sequence
-        (34 + 4 * 3 + 8, "q", 8),  # its offset
+        (34 + 4 * 3 + 8, "q", 10),  # its offset
+        (34 + 4 * 3 + 8, "q", 2**62),
         (34 + 4 * 3 + 8, "q", 7),  # an offset within an id
         (34 + 12 * 3 + 8, "q", 3),  # the first sequence of a document
         (34 + 12 * 3 + 8, "q", -1),
@@ -632,6 +636,37 @@ def test_a_wrong_index_of_megatron_is_named(position, kind, value, tmp_path):
     with pytest.raises(FormatError, match="expected") as error:
         _ = found.lengths
     assert error.value.path == str(index)
+    if kind == "q":  # Megatron-LM reads lengths by sequence; we read from offset to offset
+        with pytest.raises(FormatError, match="is from sequence"):
+            for number in range(entry.documents):
+                found[number]
+
+
+def test_megatron_does_not_count_sequences_from_the_end(tmp_path):
+    format = FORMATS["megatron"]
+    entry, manifest = write_shard(format, tmp_path, [[1, 2], [3], [4, 5]], dtype="uint16")
+    index = files_of(tmp_path, entry)[1]
+    changed = bytearray(index.read_bytes())
+    struct.pack_into("<q", changed, 34 + 12 * 3 + 8, -1)
+    index.write_bytes(changed)
+    with pytest.raises(FormatError, match="document 0 is from sequence 0 to -1"):
+        format.open(tmp_path, entry, manifest)[0]
+
+
+def test_megatron_with_sequences_that_go_back_is_refused(tmp_path):
+    """A negative length fits an offset that decreases, but nothing else."""
+    format = FORMATS["megatron"]
+    entry, manifest = write_shard(format, tmp_path, [[1, 2], [3], [4, 5]], dtype="uint16")
+    index = files_of(tmp_path, entry)[1]
+    changed = bytearray(index.read_bytes())
+    struct.pack_into("<3i", changed, 34, 4, -1, 2)
+    struct.pack_into("<3q", changed, 34 + 12, 0, 8, 6)
+    index.write_bytes(changed)
+    found = format.open(tmp_path, entry, manifest)
+    with pytest.raises(FormatError, match="sequence 1 has -1 ids but -2 bytes"):
+        _ = found.lengths
+    with pytest.raises(FormatError, match="document 1 is from sequence 1 to 2"):
+        found[1]
 
 
 def test_megatron_with_ids_of_no_document_is_refused(tmp_path):
@@ -646,6 +681,42 @@ def test_opening_does_not_copy_ids(tmp_path):
     found = opened("flat", tmp_path, DOCUMENTS)
     assert not found[0].flags.owndata
     assert not found[0].flags.writeable
+
+
+# ---------------------------------------------------------------------------- whole datasets
+
+TEXTS = ["low lower", "", "lowest of all", "n", "newer and newest", "", "w" * 50]
+
+
+@pytest.fixture(scope="module")
+def tok():
+    return byteweld.train(documents=TEXTS * 3, vocab_size=262, special_tokens=["<|endoftext|>"])
+
+
+@pytest.mark.parametrize("shard_tokens", [None, 7, 1000])
+@pytest.mark.parametrize("name", RAW)
+def test_a_corpus_is_found_again_in_the_files(name, shard_tokens, tok, tmp_path):
+    """Shards of 7 tokens cut documents in llmc, and end after one in the others."""
+    manifest = byteweld.tokenize(
+        documents=TEXTS, tokenizer=tok, out=tmp_path, format=name, shard_tokens=shard_tokens
+    )
+    found: list[list[int]] = []
+    continues = False
+    for shard in manifest.shards:
+        documents = READERS[name](files_of(tmp_path, shard), manifest.dtype)
+        if continues:
+            found[-1] += documents.pop(0)
+        found += documents
+        continues = shard.continues
+        if shard_tokens and name == "llmc" and shard is not manifest.shards[-1]:
+            assert shard.tokens == shard_tokens
+    assert not continues
+    eot = [tok.eot_token]
+    expected = {
+        "llmc": [[*eot, *tok.encode(text)] for text in TEXTS],
+        "megatron": [[*tok.encode(text), *eot] if text else [] for text in TEXTS],
+    }
+    assert found == expected.get(name, [[*tok.encode(text), *eot] for text in TEXTS])
 
 
 # ---------------------------------------------------------------------------- frozen files

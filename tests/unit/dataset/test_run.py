@@ -326,7 +326,12 @@ def test_no_end_of_text_token(tmp_path):
         ({"pack": 8}, "one stream of ids"),
         ({"dtype": "float32"}, "dtype is 'float32'"),
         ({"dtype": "uint8", "format": "olmo"}, "ids up to 289"),
-        ({"prefix": "a/b"}, "prefix is 'a/b'"),
+        ({"prefix": "a/b", "format": "llmc"}, "prefix is 'a/b'"),
+        ({"prefix": "", "format": "llmc"}, "prefix is ''"),
+        ({"prefix": "a\0", "format": "llmc"}, "expected the start of a file name"),
+        ({"prefix": "é" * 101, "format": "llmc"}, "at most 200 bytes"),
+        ({"prefix": "a"}, "has names of its own.*llmc, megatron, datatrove"),
+        ({"shard_tokens": 2**31, "format": "llmc"}, "has at most 2147483647"),
     ],
 )
 def test_options_are_checked_before_anything_is_written(tok, corpus, tmp_path, options, message):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import hashlib
+import json
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import byteweld
+from byteweld.corpus import Reading, open_corpus
 from byteweld.dataset import _id_checks, _problems
-from byteweld.dataset._manifest import FileEntry, load_manifest
+from byteweld.dataset._manifest import FileEntry, SkipEntry, SourceEntry, load_manifest
+from byteweld.dataset._order import is_validation
 from byteweld.dataset.formats import FORMATS
 from tests.helpers.byte_datasets import BYTES, EOT, make_dataset, with_eot
 
@@ -49,11 +53,12 @@ def sign(folder: Path, **changes: Any) -> None:
 
 
 def test_a_good_dataset_has_no_problems(made):
-    done: list[int] = []
-    result = byteweld.verify(made, tokenizer=BYTES, progress=done.append)
+    done: list[tuple[int, int]] = []
+    result = byteweld.verify(made, tokenizer=BYTES, progress=lambda *at: done.append(at))
     assert result.is_good and result.problems == () and result.notes == ()
     size = sum(file.stat().st_size for file in made.iterdir() if file.name != "manifest.json")
-    assert (result.files, result.bytes) == (6, size) and done == sorted(done) and done[-1] == size
+    assert (result.files, result.bytes) == (6, size)
+    assert done == sorted(done) and done[-1] == (size, size)
     assert (result.documents, result.encoded) == (7, 7)
     assert result.tokens == load_manifest(made).tokens
     assert byteweld.verify(made, tokenizer=BYTES, sample=3).encoded == 3
@@ -103,6 +108,7 @@ def test_a_changed_id_is_named_by_shard_and_document(made):
             "the same is true of 1 more document",
         ),
         ([[1, EOT], []], "document 1: is empty; expected the id 257 at its end"),
+        ([[1, EOT], [258, EOT]], "document 1: has the id 258; expected 0 to 257"),
         ([[1, EOT, 300, 400], [5, EOT, 999, EOT], [EOT]], "document 0: has the id 300; expected"),
     ],
 )
@@ -217,6 +223,14 @@ def test_a_file_that_is_a_folder_or_a_pipe(made):
     ("changes", "expected"),
     [
         ({"documents": 6}, ["manifest.json: documents is 6, but the splits have 7"]),
+        (
+            {"sources": (SourceEntry(name="a", size=1, xxh3_128=None, documents=8),)},
+            ["manifest.json: documents is 7, but the sources have 8"],
+        ),
+        (
+            {"skipped": (SkipEntry(source="a", reason="null"),)},
+            ["manifest.json: skipped_documents is 0, but 1 are listed"],
+        ),
         ({"tokens": 1}, ["manifest.json: tokens is 1, but the splits have 43"]),
         (
             {"splits": {"train": {"documents": 4, "tokens": 31}}},
@@ -293,6 +307,157 @@ def test_a_tokenizer_that_rewrites_text_is_noted(tmp_path):
     result = byteweld.verify(tmp_path / "set", tokenizer=tok)
     assert result.is_good and result.encoded == 0
     assert result.notes == ("the tokenizer rewrites text, so documents were not encoded again",)
+
+
+# ---------------------------------------------------------------------- the corpus
+
+
+class Corpus(NamedTuple):
+    """Files, and the dataset made from them."""
+
+    folder: Path
+    dataset: Path
+
+    def found(self, **arguments: Any) -> list[str]:
+        return found(self.dataset, source=self.folder, tokenizer=BYTES, **arguments)
+
+
+READING: Any = {"unit": "line", "separator": None, "field": "text", "on_error": "skip"}
+
+
+@pytest.fixture(params=["plain", "split", "shuffled", "packed", "packed, split"])
+def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
+    """Documents of a text file, a compressed one and JSON lines, as a run would write them."""
+    folder, kind = tmp_path / "corpus", request.param
+    folder.mkdir()
+    texts = [f"line {n} ab\n" for n in range(40)]
+    (folder / "a.txt").write_text("".join(texts[:15]))
+    (folder / "b.txt.gz").write_bytes(gzip.compress("".join(texts[15:30]).encode()))
+    lines = [json.dumps({"text": text}) + "\n" for text in texts[30:]]
+    (folder / "c.jsonl").write_text(lines[0] + "broken\n" + "".join(lines[1:]))
+    fraction = 0.3 if "split" in kind else 0.0
+    held = is_validation(np.arange(40, dtype=np.uint64), 7, fraction)
+    splits = [[t for t, h in zip(texts, held, strict=True) if h == is_held] for is_held in (0, 1)]
+    if kind == "shuffled":
+        random.Random(1).shuffle(splits[0])
+    pack = 7 if "packed" in kind else None
+    written = [_rows(with_eot(*split), pack) for split in splits]
+    dropped = sum(len(ids) for part in written for ids in part if pack and len(ids) < pack)
+    if pack:
+        written = [[ids for ids in part if len(ids) == pack] for part in written]
+    options = {"eot": "append", "validation": fraction, "seed": 7, "shuffle": kind == "shuffled"}
+    reader = open_corpus(folder, Reading(**READING)).documents(digest=True)
+    assert len(list(reader)) == 40
+    sources = tuple(
+        SourceEntry(
+            name=f"elsewhere/{number}", size=size, xxh3_128=f"{digest:032x}", documents=documents
+        )
+        for number, size, digest, documents in reader.take_finished()
+    )
+    assert len(sources) == 3
+    make_dataset(
+        tmp_path / "set",
+        [written[0][:3], written[0][3:]],
+        [written[1]] if fraction else [],
+        format="npy" if pack else "flat",
+        options={**options, "pack": pack, "reading": READING},
+        sources=sources,
+        documents=40,
+        dropped_tokens=dropped,
+        tokens=sum(map(len, with_eot(*texts))),
+    )
+    return Corpus(folder, tmp_path / "set")
+
+
+def _rows(documents: list[list[int]], pack: int | None) -> list[list[int]]:
+    if pack is None:
+        return documents
+    flat = [token for ids in documents for token in ids]
+    return [flat[at : at + pack] for at in range(0, len(flat), pack)]
+
+
+def test_a_dataset_agrees_with_its_corpus(corpus):
+    done: list[tuple[int, int]] = []
+    result = byteweld.verify(
+        corpus.dataset,
+        corpus.folder,
+        tokenizer=BYTES,
+        sample="all",
+        progress=lambda *at: done.append(at),
+    )
+    assert result.problems == ()
+    assert done == sorted(done) and done[-1][0] == done[-1][1] > result.bytes
+    assert (result.sources, result.compared) == (3, 40)
+    result = byteweld.verify(corpus.dataset, corpus.folder)
+    assert result.is_good and (result.sources, result.compared) == (3, 0)
+    assert result.notes == (
+        "documents were not compared with the corpus, which needs the tokenizer",
+    )
+
+
+@pytest.mark.parametrize("name", ["a.txt", "b.txt.gz", "c.jsonl"])
+def test_a_changed_source_is_named(corpus, name):
+    file = corpus.folder / name
+    data = file.read_bytes()
+    if name.endswith(".gz"):
+        file.write_bytes(gzip.compress(gzip.decompress(data).replace(b"17", b"71"), mtime=1))
+    else:
+        file.write_bytes(data.replace(b"14", b"41").replace(b"33", b"34"))
+    problems = corpus.found(sample="all")
+    assert any(problem.startswith(f"{file}: the source") for problem in problems)
+    assert len(problems) >= 2
+    (problem,) = found(corpus.dataset, source=corpus.folder)
+    assert problem.startswith(f"{file}: the source")
+
+
+def test_missing_longer_and_unreadable_sources(corpus):
+    text = corpus.folder / "a.txt"
+    size = text.stat().st_size
+    text.write_bytes(text.read_bytes() + b"more\n")
+    problems = corpus.found()
+    assert f"{text}: the source has {size + 5} bytes; expected {size}" in problems
+    text.unlink()
+    problems = corpus.found()
+    assert "the corpus has 2 files; the dataset was made from 3" in problems
+    (corpus.folder / "b.txt.gz").write_bytes(gzip.compress(b"line" * 100)[:-4])
+    assert any("b.txt.gz" in problem for problem in corpus.found())
+    with pytest.raises(FileNotFoundError):
+        byteweld.verify(corpus.dataset, "nowhere")
+
+
+def test_documents_that_differ_from_the_corpus_are_found(corpus):
+    """Other documents than those of the corpus, with hashes that agree with the files."""
+    manifest = load_manifest(corpus.dataset)
+    file = corpus.dataset / manifest.shards[1].files[0].name
+    data = bytearray(file.read_bytes())
+    at = data.index(ord("l"), 192)  # of "line", after a header
+    data[at] = ord("L")
+    file.write_bytes(data)
+    sign(corpus.dataset)
+    assert found(corpus.dataset, tokenizer=BYTES, sample="all") == []
+    (problem,) = corpus.found(sample="all")
+    if manifest.options["shuffle"]:
+        assert problem == "the documents of train are not those of the corpus"
+    elif manifest.options["pack"]:
+        row = 3 + (at - 128) // 2 // 7  # after the header of npy
+        assert f"document {row}: its ids differ from those of document" in problem
+    else:
+        assert "its text differs from document" in problem and "at byte 0, it has b'Line" in problem
+        assert corpus.found(sample=0) == []
+
+
+def test_extensions_are_chosen_again(tmp_path):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.xyz").write_text("ab")
+    (tmp_path / "corpus" / "b.txt").write_text("other")
+    make_dataset(
+        tmp_path / "set",
+        [with_eot("ab")],
+        sources=(SourceEntry(name="a.xyz", size=2, xxh3_128=None, documents=1),),
+    )
+    arguments: Any = {"source": tmp_path / "corpus", "tokenizer": BYTES}
+    assert found(tmp_path / "set", ext=".xyz", **arguments) == []
+    assert len(found(tmp_path / "set", **arguments)) > 0
 
 
 def test_only_the_first_problems_are_listed(tmp_path, monkeypatch):

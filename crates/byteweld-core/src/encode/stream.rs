@@ -52,6 +52,8 @@ pub struct EncodedBlock {
     pub is_open: bool,
     /// The length of the text.
     pub text_bytes: u64,
+    /// The number of stored bytes that were read until the end of this block.
+    pub consumed: u64,
     /// How often each special token occurs in the text, as (index in order of their texts, count).
     pub specials: BTreeMap<usize, u64>,
     /// Where to start again after the last document that ends here.
@@ -170,6 +172,7 @@ impl Encoder {
             text_bytes: block.bytes.len() as u64,
             position: block.position,
             is_open: block.is_open,
+            consumed: block.consumed,
             ..EncodedBlock::default()
         };
         let encoded = self.encode_documents(block, options, scratch, &mut out);

@@ -115,8 +115,8 @@ impl OpenFile {
         matches!(found.front(), Some((start, true)) if *start == at)
     }
 
-    /// Reads the whole file a first time, to check the current document and the long ones after it:
-    /// where each starts, and whether it is UTF-8.
+    /// Reads the whole file a first time, to check its long documents: where each starts, and
+    /// whether it is UTF-8.
     fn check_long_documents(&self, detector: ChangeDetector) -> Result<VecDeque<(u64, bool)>> {
         let shared = detector.file();
         let mut file = &*shared;
@@ -141,7 +141,7 @@ impl OpenFile {
                 Step::DocumentEnd => {
                     let is_valid = checker.finish().is_none();
                     let start = first.document_start;
-                    if length > self.held_bytes() as u64 && start >= self.document_start {
+                    if length > self.held_bytes() as u64 {
                         found.push_back((start, is_valid));
                     }
                     length = 0;

@@ -50,9 +50,11 @@ class Format:
             ids as they are.
         header_bytes: bytes to reserve before the ids; only if `is_raw`.
         shard_tokens: default size of a shard, in tokens; None for one shard of any size.
+        max_shard_tokens: the largest size of a shard that its header can hold.
         splits_documents: shards have exactly `shard_tokens` tokens; documents continue in the next.
         has_rows: whether documents or packed rows can be told apart by the format's own readers,
             so that packing means something.
+        has_prefix: whether file names start with a prefix of the user's choice.
         marks_empty: whether a document without text gets its end-of-text and bos tokens.
         finish: finish(folder, manifest, scratch) writes the files that describe all shards of the
             dataset in `folder`, such as index.json, into a scratch folder, and returns their names
@@ -71,8 +73,10 @@ class Format:
     is_raw: bool = True
     header_bytes: int = 0
     shard_tokens: int | None = None
+    max_shard_tokens: int | None = None
     splits_documents: bool = False
     has_rows: bool = True
+    has_prefix: bool = False
     marks_empty: bool = True
     finish: Callable[[Path, Manifest, Path], Sequence[str]] | None = None
     requires: Sequence[tuple[str, str]] = ()

@@ -84,5 +84,6 @@ DATATROVE: Final = Format(
     file_names=_file_names,
     write=_write,
     open=open_raw,
+    has_prefix=True,
     finish=_finish,
 )

@@ -78,8 +78,10 @@ LLMC: Final = Format(
     file_names=_file_names,
     write=_write,
     open=_open,
+    has_prefix=True,
     header_bytes=_HEADER_BYTES,
     shard_tokens=100_000_000,
+    max_shard_tokens=_MAX_TOKENS,
     splits_documents=True,
     has_rows=False,
 )

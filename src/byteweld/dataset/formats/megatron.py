@@ -216,4 +216,6 @@ MEGATRON: Final = Format(
     file_names=_file_names,
     write=_write,
     open=_open,
+    has_prefix=True,
+    marks_empty=False,
 )

@@ -1,0 +1,405 @@
+"""`byteweld megatron`: `tokenize` with the options of Megatron-LM's tools/preprocess_data.py."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import typing
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import byteweld
+from byteweld._files import read_regular
+from byteweld.cli import _corpus, _errors, _output, tokenize
+from byteweld.cli import _options as options
+from byteweld.cli._command import Option
+from byteweld.corpus._files import RECORD_EXTENSIONS, TABLE_EXTENSIONS, extension_of, file_name
+from byteweld.dataset.options import Options
+from byteweld.errors import UnsupportedError
+from byteweld.sources import Sources
+
+EXAMPLES = """
+byteweld megatron --input a.jsonl --output-prefix data/a --append-eod --tokenizer-model Qwen3/
+byteweld megatron --input a.jsonl --output-prefix a --vocab-file v.json --merge-file m.txt
+byteweld megatron --input a.jsonl --output-prefix a --json-keys text title --tokenizer-model gpt2
+"""
+
+_TYPES = ("HuggingFaceTokenizer", "GPT2BPETokenizer")
+_EOT = "<|endoftext|>"
+_MAX_VOCAB_BYTES = 1 << 30
+# Options that take several values, as argparse's nargs="+" does.
+_SEVERAL = (
+    "--json-keys",
+    "--workers-to-check",
+    "--tiktoken-special-tokens",
+    "--tokenizer-special-tokens",
+    "--special-tokens",
+)
+_MEGATRON = "Accepted without effect"
+
+
+def prepare(arguments: list[str]) -> list[str]:
+    """Repeat the name of an option before each of its values: `--json-keys a b`."""
+    prepared: list[str] = []
+    several = ""
+    values = 0
+    for argument in arguments:
+        if argument.startswith("-") or not several:
+            several = argument if argument in _SEVERAL else ""
+            values = 0
+        else:
+            if values:
+                prepared.append(several)
+            values += 1
+        prepared.append(argument)
+    return prepared
+
+
+def _no_effect(name: str, *, value: str = "", help: str = "") -> Option:
+    is_hidden = not help
+    help = help or "Has no effect here."
+    return Option(name, metavar=value, help=help, group=_MEGATRON, is_hidden=is_hidden)
+
+
+Text = str | None
+Texts = list[str] | None
+
+
+class Tokenizer(NamedTuple):
+    """Megatron-LM's options for tokenizers that have a meaning here."""
+
+    tokenizer_type: Annotated[
+        str | None,
+        Option(
+            "--tokenizer-type",
+            metavar="TYPE",
+            help=f"{_TYPES[0]}, with --tokenizer-model, or {_TYPES[1]}, with --vocab-file and "
+            "--merge-file. Default: by these options.",
+        ),
+    ] = None
+    tokenizer_model: Annotated[
+        str | None,
+        Option(
+            "--tokenizer-model",
+            metavar="PATH",
+            help="A tokenizer in any format: a file, a folder, or the name of an encoding.",
+        ),
+    ] = None
+    vocab_file: Annotated[
+        str | None, Option("--vocab-file", metavar="FILE", help="GPT-2's vocab.json.")
+    ] = None
+    merge_file: Annotated[
+        str | None, Option("--merge-file", metavar="FILE", help="GPT-2's merges.txt.")
+    ] = None
+    eot_token: Annotated[
+        str | None,
+        Option(
+            "--eot-token",
+            metavar="TEXT",
+            help=f"The token that --append-eod appends. Default: the tokenizer's eos, else {_EOT}.",
+        ),
+    ] = None
+    include_special_tokens: Annotated[
+        bool,
+        Option(
+            "--tokenizer-hf-include-special-tokens",
+            help="Start each document with the tokenizer's bos, if its template does.",
+        ),
+    ] = False
+    no_include_special_tokens: Annotated[
+        bool,
+        Option(
+            "--tokenizer-hf-no-include-special-tokens",
+            help="Add nothing that the tokenizer's template adds (the default).",
+        ),
+    ] = False
+
+
+class NoEffect(NamedTuple):
+    """Options that change nothing here; a note says why."""
+
+    partitions: Annotated[
+        int | None,
+        Option(
+            "--partitions",
+            metavar="N",
+            read=options.whole_number("--partitions", 1),
+            help="The order of documents is kept, and one run uses all threads.",
+            group=_MEGATRON,
+        ),
+    ] = None
+    keep_sequential_samples: Annotated[
+        bool,
+        _no_effect("--keep-sequential-samples", help="The order of documents is always kept."),
+    ] = False
+    log_interval: Annotated[
+        Text, _no_effect("--log-interval", value="N", help="Progress is shown all the time.")
+    ] = None
+    lang: Annotated[Text, _no_effect("--lang")] = None
+    keep_newlines: Annotated[bool, _no_effect("--keep-newlines")] = False
+    workers_to_check: Annotated[Texts, _no_effect("--workers-to-check")] = None
+    max_documents: Annotated[Text, _no_effect("--max-documents")] = None
+    performance_dir: Annotated[Text, _no_effect("--performance-dir")] = None
+    vocab_size: Annotated[Text, _no_effect("--vocab-size")] = None
+    vocab_extra_ids: Annotated[Text, _no_effect("--vocab-extra-ids")] = None
+    make_vocab_size_divisible_by: Annotated[Text, _no_effect("--make-vocab-size-divisible-by")] = (
+        None
+    )
+    tokenizer_metadata: Annotated[Text, _no_effect("--tokenizer-metadata")] = None
+    legacy_tokenizer: Annotated[bool, _no_effect("--legacy-tokenizer")] = False
+    trust_remote_code: Annotated[bool, _no_effect("--trust-remote-code")] = False
+    use_fast: Annotated[bool, _no_effect("--tokenizer-hf-use-fast")] = False
+    no_use_fast: Annotated[bool, _no_effect("--tokenizer-hf-no-use-fast")] = False
+
+    def flags(self) -> list[str]:
+        """Return the options that were given."""
+        hints = typing.get_type_hints(NoEffect, include_extras=True)
+        given = [name for name, value in self._asdict().items() if value not in (None, False)]
+        return [typing.get_args(hints[name])[1].names[0] for name in given]
+
+
+class Refused(NamedTuple):
+    """Options that would change the result, or ask for something else."""
+
+    split_sentences: Annotated[
+        bool, Option("--split-sentences", help="Refused.", is_hidden=True)
+    ] = False
+    find_optimal_num_workers: Annotated[
+        bool, Option("--find-optimal-num-workers", help="Refused.", is_hidden=True)
+    ] = False
+    tiktoken_pattern: Annotated[
+        Text, Option("--tiktoken-pattern", metavar="P", help="Refused.", is_hidden=True)
+    ] = None
+    tiktoken_num_special_tokens: Annotated[
+        Text, Option("--tiktoken-num-special-tokens", metavar="N", help="Refused.", is_hidden=True)
+    ] = None
+    special_tokens: Annotated[
+        Texts,
+        Option(
+            "--tokenizer-special-tokens",
+            "--tiktoken-special-tokens",
+            "--special-tokens",
+            metavar="TEXT",
+            help="Refused.",
+            is_hidden=True,
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Raise if one was given, with the reason."""
+        if self.split_sentences:
+            raise UnsupportedError(
+                "--split-sentences is for BERT: each sentence is a sequence; here each document "
+                "is one. Leave it out, or split the input"
+            )
+        if self.find_optimal_num_workers:
+            raise UnsupportedError(
+                "--find-optimal-num-workers tries out numbers of processes; here there is one, "
+                "with a thread per CPU. Leave it out, or set --workers"
+            )
+        if self.special_tokens or self.tiktoken_pattern or self.tiktoken_num_special_tokens:
+            raise UnsupportedError(
+                "the pattern and the special tokens are those of the tokenizer's files; leave "
+                "--tiktoken-pattern, --tiktoken-num-special-tokens and --tokenizer-special-tokens "
+                "out, or save a tokenizer that has them"
+            )
+
+
+def run(
+    input: Annotated[
+        str,
+        Option("--input", metavar="PATH", help="JSON lines or tables: a file, a folder or a glob."),
+    ] = "",
+    output_prefix: Annotated[
+        str,
+        Option(
+            "--output-prefix",
+            metavar="PREFIX",
+            help="Where the files go: PREFIX_text_document.bin and .idx, for each key.",
+        ),
+    ] = "",
+    json_keys: Annotated[
+        list[str] | None,
+        Option("--json-keys", metavar="KEY...", help="The fields that have text. Default: text."),
+    ] = None,
+    append_eod: Annotated[
+        bool,
+        Option("--append-eod", help="Append the end-of-text token to documents that have text."),
+    ] = False,
+    tokenizer: Tokenizer = Tokenizer(),
+    workers: Annotated[
+        int | None,
+        Option(
+            "--workers",
+            metavar="N",
+            read=options.whole_number("--workers", 1),
+            help="Number of threads. Default: one per CPU.",
+        ),
+    ] = None,
+    special_text: tokenize.SpecialText = "text",
+    on_error: options.OnError = "fail",
+    force: tokenize.Force = False,
+    no_effect: NoEffect = NoEffect(),
+    refused: Refused = Refused(),
+) -> None:
+    """Encode JSON lines for Megatron-LM, with the options of its tools/preprocess_data.py.
+
+    The same as `byteweld tokenize --format megatron`, for scripts that exist. Each key makes a
+    dataset in a folder of its own, PREFIX_text_document, with a manifest: interrupted, the same
+    command goes on where it was, and `byteweld verify` checks the result. The files that training
+    reads are hard links to those in the folder.
+    """
+    for name, value in (("--input", input), ("--output-prefix", output_prefix)):
+        if not value:
+            raise _errors.UsageError(f"megatron: missing option {name}")
+    if input == "-":
+        raise _errors.UsageError(
+            "--input is standard input, which is plain text; it must be a file, folder or glob"
+        )
+    prefix = Path(output_prefix)
+    if output_prefix.endswith("/") or prefix.name in ("", "."):
+        raise _errors.UsageError(
+            f"--output-prefix is {output_prefix!r}; it must end with the start of a file name"
+        )
+    refused.check()
+    tok = _load(tokenizer)
+    bos = _starts_with_bos(tok, tokenizer)
+    if flags := no_effect.flags():
+        _output.say(f"without effect here: {', '.join(flags)}")
+    for key in dict.fromkeys(json_keys or ["text"]):
+        if not key or "/" in key or "\0" in key:
+            raise _errors.UsageError(
+                f"--json-keys has {key!r}, which cannot be part of a file name"
+            )
+        plan = Options(
+            format="megatron",
+            eot="append" if append_eod else "none",
+            eot_token=tokenizer.eot_token if append_eod else None,
+            bos=bos,
+            special_text=special_text,  # type: ignore[arg-type]  # checked
+            prefix=f"{prefix.name}_{key}_document",
+        ).complete(tok)
+        folder = prefix.with_name(f"{prefix.name}_{key}_document")
+        links = _Links(folder, force=force)
+        reading = options.Reading(field=key, on_error=on_error)
+        sources = _corpus.open_all([input], None, reading, without=str(folder))
+        _check_records(sources)
+        result, seconds = tokenize.make(
+            sources, tok, str(folder), plan, threads=workers, force=force
+        )
+        links.make()
+        tokenize.show(result, str(folder), seconds)
+
+
+# ---------------------------------------------------------------------------- tokenizer
+
+
+def _load(given: Tokenizer) -> byteweld.Tokenizer:
+    is_gpt2 = given.vocab_file is not None or given.merge_file is not None
+    kind = given.tokenizer_type or _TYPES[is_gpt2]
+    if kind not in _TYPES:
+        raise UnsupportedError(
+            f"--tokenizer-type is {kind!r}; byteweld has byte-level BPE: {' or '.join(_TYPES)}, "
+            "and `byteweld convert` for other files of such tokenizers"
+        )
+    if kind == "GPT2BPETokenizer":
+        if given.vocab_file is None or given.merge_file is None:
+            raise _errors.UsageError(f"{kind} needs --vocab-file and --merge-file")
+        return _load_gpt2(Path(given.vocab_file), Path(given.merge_file))
+    if given.tokenizer_model is None:
+        raise _errors.UsageError(f"{kind} needs --tokenizer-model")
+    return options.load_tokenizer(given.tokenizer_model)
+
+
+def _load_gpt2(vocab_file: Path, merge_file: Path) -> byteweld.Tokenizer:
+    """Load the two files of GPT-2, which may have any names, with GPT-2's pattern."""
+    try:
+        vocab = json.loads(read_regular(vocab_file, _MAX_VOCAB_BYTES))
+        eot = vocab.get(_EOT)
+    except (ValueError, AttributeError, RecursionError):
+        raise byteweld.FormatError("expected a JSON object of tokens", path=vocab_file) from None
+    with tempfile.TemporaryDirectory() as folder:
+        names = {"vocab.json": vocab_file, "merges.txt": merge_file}
+        for name, file in names.items():
+            (Path(folder) / name).symlink_to(file.resolve(strict=True))
+        try:
+            return byteweld.load(
+                folder, pattern="gpt2", special_tokens={} if eot is None else {_EOT: eot}
+            )
+        except byteweld.FormatError as error:
+            # Line numbers are part of the path.
+            found = error.path or ""
+            for name, file in names.items():
+                found = found.replace(str(Path(folder) / name), str(file))
+            raise byteweld.FormatError(error.message, path=found, offset=error.offset) from None
+
+
+def _starts_with_bos(tok: byteweld.Tokenizer, given: Tokenizer) -> bool:
+    """Whether documents start with the bos token, as the tokenizer's template says."""
+    before, after = tok.vocab.template
+    if not (before or after):
+        return False
+    if not given.include_special_tokens:
+        if not given.no_include_special_tokens:
+            _output.say(
+                "the tokenizer's template is not applied; if Megatron-LM applied it, pass "
+                "--tokenizer-hf-include-special-tokens"
+            )
+        return False
+    if before != (tok.vocab.roles.get("bos"),) or after:
+        raise UnsupportedError(
+            f"the tokenizer's template adds ids {list(before)} before a document and "
+            f"{list(after)} after it; only a template that adds bos before it can be applied. "
+            "Leave --tokenizer-hf-include-special-tokens out"
+        )
+    return True
+
+
+# ---------------------------------------------------------------------------- files
+
+
+def _check_records(sources: Sources) -> None:
+    """Raise if a file would be read as plain text: its whole JSON would be the document."""
+    for file in sources.corpus.files if sources.corpus is not None else ():
+        if extension_of(file_name(file)) not in (*RECORD_EXTENSIONS, *TABLE_EXTENSIONS):
+            raise UnsupportedError(
+                f"{file} would be read as plain text because of its name; files of JSON lines end "
+                "in .jsonl or .ndjson, and then .gz, .zst or the like if compressed; rename it, or "
+                "pass a link with such a name"
+            )
+
+
+class _Links:
+    """The files that training reads, PREFIX_text_document.bin and .idx, next to their folder."""
+
+    def __init__(self, folder: Path, *, force: bool) -> None:
+        self._pairs = [
+            (folder / f"{folder.name}{suffix}", folder.with_name(f"{folder.name}{suffix}"))
+            for suffix in (".bin", ".idx")
+        ]
+        for file, link in self._pairs:
+            if os.path.lexists(link) and not force and not _is_same(file, link):
+                raise FileExistsError(
+                    f"{link} exists and is not of the dataset {folder}; pass --force to replace it"
+                )
+
+    def make(self) -> None:
+        """Make hard links, or symbolic ones where the file system has none."""
+        for file, link in self._pairs:
+            if _is_same(file, link):
+                continue
+            temporary = link.with_name(f".{link.name}.{os.getpid()}")
+            temporary.unlink(missing_ok=True)
+            try:
+                os.link(file, temporary)
+            except OSError:
+                temporary.symlink_to(Path(file.parent.name) / file.name)
+            temporary.replace(link)
+
+
+def _is_same(file: Path, link: Path) -> bool:
+    try:
+        return file.samefile(link)
+    except FileNotFoundError:
+        return False
