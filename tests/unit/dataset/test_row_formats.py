@@ -331,21 +331,22 @@ def test_a_hugging_face_dataset_is_what_datasets_writes(tmp_path):
 # ---------------------------------------------------------------------- Parquet
 
 
-def test_row_groups_hold_many_batches_and_are_compressed(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "_GROUP_TOKENS", 1 << 19)
-    monkeypatch.setattr(parquet, "_GROUP_DOCUMENTS", 100_000)
-    documents = [[number % 7] * 100 for number in range(20_000)]  # 2 000 000 tokens
-    tiny = [[1]] * 150_000
-    entry, manifest = write_shard(FORMATS["parquet"], tmp_path, [*documents, *tiny])
+def test_row_groups_hold_several_batches_and_are_compressed(tmp_path, monkeypatch):
+    documents = [*[[5] * 100] * 20_000, *[[1]] * 150_000]
+    batches = [len(some) for _, some in make_shard(tmp_path / "shard", documents).batches()]
+    monkeypatch.setattr(parquet, "_GROUP_TOKENS", 1_500_000)
+    monkeypatch.setattr(parquet, "_GROUP_DOCUMENTS", 140_000)
+    entry, manifest = write_shard(FORMATS["parquet"], tmp_path, documents)
     metadata = pyarrow.parquet.ParquetFile(tmp_path / entry.files[0].name).metadata
     rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
-    assert sum(rows) == 170_000 and max(rows) <= 100_000 and 3 <= len(rows) <= 6
+    assert batches == [10_485, 65_536, 65_536, 28_443]
+    assert rows == [10_485, 65_536 + 65_536, 28_443]  # by tokens, then by documents
     assert metadata.row_group(0).column(0).compression == "ZSTD"
     assert metadata.metadata is None  # nothing of this machine or moment
     opened = FORMATS["parquet"].open(tmp_path, entry, manifest)
     assert opened.lengths.tolist() == [100] * 20_000 + [1] * 150_000
     for number in (169_999, 0, 19_999, 20_000):  # back and forth
-        assert opened[number].tolist() == [*documents, *tiny][number]
+        assert opened[number].tolist() == documents[number]
 
 
 # ---------------------------------------------------------------------- too long for the format
@@ -487,6 +488,20 @@ def test_offsets_out_of_order_are_named(name, made):
         _ = opened.lengths
     with pytest.raises(FormatError, match=f"document 1 is at bytes .* to {len(data) + 100}"):
         opened[1]
+
+
+@pytest.mark.parametrize("name", ["mds"])
+def test_a_sample_with_another_header_is_refused(name, made):
+    folder, entry, manifest, data = made
+    (start,) = struct.unpack_from("<I", data, 4)
+    header = struct.pack("<IBB", 2 + 3 * 4, 4, 3)
+    assert data[start : start + 6] == header
+    for wrong in (struct.pack("<IBB", *new) for new in [(13, 4, 3), (14, 5, 3), (14, 4, 2)]):
+        changed = put(folder, entry, data[:start] + wrong + data[start + 6 :])
+        opened = FORMATS[name].open(folder, changed, manifest)
+        expected = f"document 0 starts with bytes {wrong.hex()}; expected {header.hex()} for 3 ids"
+        with pytest.raises(FormatError, match=expected):
+            opened[0]
 
 
 def arrow_file(lists, stream=False):
