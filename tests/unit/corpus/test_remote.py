@@ -19,6 +19,7 @@ import pytest
 import byteweld
 from byteweld._native import Documents
 from byteweld.corpus import Corpus, Reading, open_corpus
+from byteweld.corpus._remote import engine_path
 from byteweld.errors import CorpusError
 
 fsspec = pytest.importorskip("fsspec")
@@ -205,6 +206,14 @@ def test_missing_packages_name_their_extra(url, extra, monkeypatch):
 
 
 # ---------------------------------------------------------------------- the web
+
+
+def test_the_name_of_a_file_on_the_web_ends_its_url():
+    assert engine_path("https://host/a.jsonl?download=true") == (
+        "https://host/a.jsonl?download=true#/a.jsonl"
+    )
+    for url in ("https://host/a.jsonl", "s3://bucket/a?b#c.jsonl", "memory://a.jsonl"):
+        assert engine_path(url) == url
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
