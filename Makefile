@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 HEAVY := .venv-heavy
 FRAMEWORKS := .venv-frameworks
+DATASETS := .venv-datasets
 CHROMIUM := $(or $(BYTEWELD_CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
 # Rust sources: a change here rebuilds the extension, nothing else does.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
@@ -14,7 +15,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-dataset bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -114,6 +115,11 @@ bench-train: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## benchmark counting a
 bench-encode: $(VENV)/.built $(PEERS)/.installed ## benchmark encoding and decoding, and show which targets are met
 	$(BIN)/python benches/run.py --definitions benches/encoding.toml --peers $(PEERS) --targets $(ARGS)
 
+# ARGS="--only parquet --only gpt2"; about an hour, 8 GB of disk.
+bench-dataset: $(VENV)/.built $(DATASETS)/.installed ## benchmark making datasets from a 1 GB corpus, and show which targets are met
+	$(BIN)/python benches/dataset.py --peers $(DATASETS) $(ARGS)
+	$(BIN)/python benches/targets.py --definitions benches/datasets.toml
+
 bench-table: ## write the README's tables and chart from the newest record
 	$(PYTHON) benches/table.py
 	$(PYTHON) benches/speeds.py
@@ -131,7 +137,7 @@ wheel: $(VENV)/.tools ## build a wheel into dist/
 	$(BIN)/maturin build --release --locked --out dist
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) $(PEERS) $(HEAVY) $(FRAMEWORKS) target dist
+	rm -rf $(VENV) $(PEERS) $(HEAVY) $(FRAMEWORKS) $(DATASETS) target dist
 
 # ---------------------------------------------------------------------------- the environment
 
@@ -176,6 +182,11 @@ $(PEERS)/.installed: pyproject.toml
 	@touch $@
 
 # One by one: the tests of a framework that cannot be installed here are skipped, and say so.
+$(DATASETS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DATASETS)
+	$(DATASETS)/bin/pip install --quiet --disable-pip-version-check --group datasets-bench
+	@touch $@
+
 $(FRAMEWORKS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(FRAMEWORKS)
 	@for package in $$($(PYTHON) scripts/dependency_group.py frameworks); do \

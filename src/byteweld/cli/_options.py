@@ -235,7 +235,7 @@ def _read_specials(file: str, known: set[str]) -> list[str]:
 # ---------------------------------------------------------------------------- reading
 
 SOURCES_HELP = (
-    "Files, folders or globs, or - for standard input, which is plain, uncompressed text: "
+    "Files, folders, globs or URLs, or - for standard input, which is plain, uncompressed text: "
     "one document unless --lines or --separator splits it."
 )
 Sources = Annotated[list[str], Argument(metavar="SOURCE...", help=SOURCES_HELP)]
@@ -262,7 +262,7 @@ Field = Annotated[
     Option(
         "--field",
         metavar="NAME",
-        help="The field of JSON Lines files that has the text. Default: text.",
+        help="The field of JSON Lines files, or the column of tables, that has the text. Default: text.",
         group=_READING,
     ),
 ]
