@@ -50,7 +50,9 @@ def blocks(page: str) -> list[tuple[str, str]]:
 
 
 def as_shell(language: str, block: str) -> list[str]:
-    """The commands of a block; Python is pasted into `python` at once."""
+    """The commands of a block; Python is pasted into `python` at once, a transcript has output."""
+    if language == "console":
+        return [line[2:] for line in block.splitlines() if line.startswith("$ ")]
     if language == "python":
         return [f"python - <<'END_OF_PYTHON'\n{block}END_OF_PYTHON"]
     return [line for line in block.splitlines() if line.strip()]
@@ -67,7 +69,7 @@ def test_the_readme_works_pasted_from_top_to_bottom(clone: Path) -> None:
             pytest.skip(f"{tool} is not installed")
     pytest.importorskip("tokenizers", reason="`byteweld prove` needs the real tokenizers")
     found = blocks((ROOT / "README.md").read_text("utf-8"))
-    assert {language for language, _ in found} == {"sh", "python"}
+    assert {language for language, _ in found} == {"sh", "python", "console"}
     commands = [command for block in found for command in as_shell(*block)]
     statuses = clone.parent / "statuses"
     script = PRELUDE + "".join(f'{command}\necho $? >> "{statuses}"\n' for command in commands)

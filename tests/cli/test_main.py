@@ -32,9 +32,11 @@ Verbs:
   inspect     Show a tokenizer, or measure it on a corpus
   explain     Show step by step how text becomes tokens
   convert     Convert a tokenizer to another format, and verify it
+  tokenize    Encode a corpus into a dataset for training
+  verify      Check a token dataset, with its tokenizer and corpus
+  megatron    Encode JSON lines with the options of Megatron-LM's script
   compare     Compare two tokenizers on a corpus
   prove       Check ids against the real tiktoken or tokenizers
-  verify      Check a token dataset, with its tokenizer and corpus
   studio      Explore tokenizers in a local web page
   quickstart  Train a first tokenizer on Python's standard library
   completion  Print a completion script for a shell
@@ -264,6 +266,7 @@ _USES_OF_STREAMS = {
     "inspect": ("tokenizer.json", "out", 0, 2),
     "explain": ("--text low", "out", 0, 2),
     "convert": ("tokenizer.json new.tiktoken --json", "out", 0, 2),
+    "tokenize": ("a.txt --eot none --out data", "out", 0, 2),
     "compare": ("tokenizer.json tokenizer.json a.txt", "out", 0, 0),
     "prove": ("tokenizer.json a.txt", "out", 0, 0),
     "verify": ("missing", "out", 2, 2),

@@ -38,12 +38,12 @@ VERBS: Final[Mapping[str, Verb]] = {
     "explain": Verb("byteweld.cli.explain", "Show step by step how text becomes tokens"),
     "convert": Verb("byteweld.cli.convert", "Convert a tokenizer to another format, and verify it"),
     "tokenize": Verb("byteweld.cli.tokenize", "Encode a corpus into a dataset for training"),
+    "verify": Verb("byteweld.cli.verify", "Check a token dataset, with its tokenizer and corpus"),
     "megatron": Verb(
         "byteweld.cli.megatron", "Encode JSON lines with the options of Megatron-LM's script"
     ),
     "compare": Verb("byteweld.cli.compare", "Compare two tokenizers on a corpus"),
     "prove": Verb("byteweld.cli.prove", "Check ids against the real tiktoken or tokenizers"),
-    "verify": Verb("byteweld.cli.verify", "Check a token dataset, with its tokenizer and corpus"),
     "studio": Verb("byteweld.cli.studio", "Explore tokenizers in a local web page"),
     "quickstart": Verb(
         "byteweld.cli.quickstart", "Train a first tokenizer on Python's standard library"

@@ -48,6 +48,7 @@ def _write(shard: Shard, folder: Path) -> None:
             file,
             schema(shard.dtype),
             compression="zstd",
+            use_dictionary=False,  # ids are many and small: smaller and faster without
             store_schema=False,  # Parquet's own types are the same
             write_page_checksum=True,
         ) as writer,
