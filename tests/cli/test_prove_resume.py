@@ -28,7 +28,7 @@ PROGRAM = """
 import sys
 from byteweld import cli, proof
 from byteweld.cli import _proof_checkpoint
-_proof_checkpoint._WRITE_SECONDS = 0
+_proof_checkpoint._WRITE_SECONDS = _proof_checkpoint._TIMES_AS_LONG = 0
 proof._BATCH_BYTES = 4096
 sys.exit(cli.main())
 """
@@ -68,6 +68,7 @@ def texts(saved, tmp_path):
 @pytest.fixture
 def small_batches(monkeypatch):
     monkeypatch.setattr(_proof_checkpoint, "_WRITE_SECONDS", 0)
+    monkeypatch.setattr(_proof_checkpoint, "_TIMES_AS_LONG", 0)
     monkeypatch.setattr(proof, "_BATCH_BYTES", 4096)
 
 
@@ -203,6 +204,43 @@ def test_the_rate_counts_only_what_this_run_did(run, stopped, tmp_path, monkeypa
     assert 0.3 * size < before < 0.9 * size
     assert run(*LINE, *POINT).code == 0
     assert seen == [before]
+
+
+def test_a_slow_disk_is_written_to_less_often(run, texts, tmp_path, monkeypatch, small_batches):
+    written = []
+    write = _proof_checkpoint.write_atomic
+
+    def slow(*arguments, **options):
+        written.append(arguments)
+        time.sleep(0.02)
+        write(*arguments, **options)
+
+    monkeypatch.setattr(_proof_checkpoint, "write_atomic", slow)
+    assert run(*LINE, *POINT).code == 0
+    often = len(written)
+    assert often > 100  # once per batch
+    (tmp_path / "point").unlink()
+    monkeypatch.setattr(_proof_checkpoint, "_TIMES_AS_LONG", 1000)
+    written.clear()
+    assert run(*LINE, *POINT).code == 0
+    assert len(written) < 10
+
+
+def test_a_parquet_corpus_resumes(run, saved, tmp_path, monkeypatch, small_batches):
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    texts = [f"low lower {number} " * 30 for number in range(300)]
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", row_group_size=50)
+    line = ("prove", "tokenizer.json", "a.parquet", "--json")
+    whole = json.loads(run(*line).out)
+    assert whole["documents"] == 300
+    with monkeypatch.context() as patch:
+        stop_after(patch, 9)
+        assert run(*line, *POINT).code == 2
+    assert 0 < state(tmp_path)["documents"] < 300
+    assert without_times(json.loads(run(*line, *POINT).out)) == without_times(whole)
 
 
 def test_another_proof_is_refused_with_the_changes(run, stopped, tmp_path, monkeypatch):

@@ -25,6 +25,7 @@ from byteweld.training.checkpoint import describe_files, differences
 
 _FORMAT = "byteweld proof checkpoint 1"
 _WRITE_SECONDS = 1.0  # at least, between two writes
+_TIMES_AS_LONG = 50  # as a write took: on a slow disk, writes are rarer
 _MAX_REASON = 1000  # characters of a failure; far more than are shown
 _TOO_LARGE = 1 << 63  # for a count, or seconds
 _COUNTS = ("documents", "tokens", "bytes", "skipped_documents")
@@ -54,7 +55,8 @@ class Checkpoint:
         self._place = _Place(0, 0, 0, 0)  # of the file to begin with
         self._places: deque[_Place] = deque()  # of files that are being compared, in order
         self._seconds = 0.0  # that earlier runs took
-        self._started = self._written = time.monotonic()
+        self._started = time.monotonic()
+        self._due = 0.0  # when to write again
         self._stored_bytes = 0  # of the files, as progress counts them
         self._latest: str | None = None  # a state that is not yet written
         described = describe_files(_fact(file) for file in files.paths if file is not None)
@@ -110,7 +112,7 @@ class Checkpoint:
             self._places.popleft()
         self._stored_bytes = self._files.stored_bytes(found.bytes)
         self._latest = self._state(found, self._places[0])
-        if time.monotonic() - self._written >= _WRITE_SECONDS:
+        if time.monotonic() >= self._due:
             self.write()
 
     def finish(self, found: proof.Proof) -> None:
@@ -126,9 +128,11 @@ class Checkpoint:
         if self._latest is None:
             return
         content = f'{{"format": "{_FORMAT}",\n"facts": {self._facts},\n"state": {self._latest}}}\n'
+        started = time.monotonic()
         write_atomic(self.path, content.encode(), overwrite=overwrite)
         self._latest = None
-        self._written = time.monotonic()
+        now = time.monotonic()
+        self._due = now + max(_WRITE_SECONDS, _TIMES_AS_LONG * (now - started))
 
     def _state(self, found: proof.Proof, place: _Place) -> str:
         return json.dumps(
