@@ -184,6 +184,7 @@ $(PEERS)/.installed: pyproject.toml
 # One by one: the tests of a framework that cannot be installed here are skipped, and say so.
 $(DATASETS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(DATASETS)
+	$(DATASETS)/bin/pip install --quiet --disable-pip-version-check --upgrade pip
 	$(DATASETS)/bin/pip install --quiet --disable-pip-version-check --group datasets-bench
 	@touch $@
 
