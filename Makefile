@@ -181,13 +181,13 @@ $(PEERS)/.installed: pyproject.toml
 	done
 	@touch $@
 
-# One by one: the tests of a framework that cannot be installed here are skipped, and say so.
 $(DATASETS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(DATASETS)
 	$(DATASETS)/bin/pip install --quiet --disable-pip-version-check --upgrade pip
 	$(DATASETS)/bin/pip install --quiet --disable-pip-version-check --group datasets-bench
 	@touch $@
 
+# One by one: the tests of a framework that cannot be installed here are skipped, and say so.
 $(FRAMEWORKS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(FRAMEWORKS)
 	@for package in $$($(PYTHON) scripts/dependency_group.py frameworks); do \
