@@ -191,7 +191,7 @@ def outcome(function, *arguments, **options):
     try:
         return function(*arguments, **options)
     except (ValueError, KeyError, OverflowError, TypeError) as error:
-        for kind in (UnicodeError, KeyError, OverflowError, TypeError, ValueError):
+        for kind in (UnicodeError, OverflowError, KeyError, TypeError, ValueError):
             if isinstance(error, kind):
                 return kind
 

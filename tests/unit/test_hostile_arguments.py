@@ -168,7 +168,7 @@ INSTANCES: dict[str, Any] = {
 # Plain records without rules: what they hold is checked where it is used.
 RECORDS = {
     *("AddedToken", "Comparison", "Evaluation", "Replace", "Split", "Training", "TrainingEvent"),
-    *("DecodeStream", "EncodeStream"),
+    *("DecodeStream", "EncodeStream", "Dataset", "Verification"),
 }
 VALID: dict[str, Any] = {
     "text": "low",
@@ -219,12 +219,19 @@ BY_CALL: dict[str, dict[str, Any]] = {
     "DecodeStream.feed": {"ids": 97},
     "train": {"source": None},
     "Counts.check_saving": {"path": "new-counts"},
+    "tokenize": {"tokenizer": TOK, "out": "new-data"},
+    "open_dataset": {"path": "data"},
+    "verify": {"path": "data"},
 }
 # Keyword arguments without a name in the signature.
 OPTIONS = {
     "train": ["special_tokens", "pattern", "min_frequency", "max_token_bytes", "field", "ext"],
     "count": ["special_tokens", "pattern", "separator", "lines", "field", "ext", "on_error"],
     "load": ["pattern", "special_tokens"],
+    "tokenize": [
+        *("eot", "eot_token", "bos", "special_text", "validation", "seed", "shuffle", "pack"),
+        *("shard_tokens", "dtype", "prefix", "separator", "field", "on_error"),
+    ],
     "evaluate": ["separator", "field"],
     "Tokenizer.encode_files": ["separator", "field", "on_error"],
     "Recipe.replace": ["special_tokens", "pattern", "alphabet", "min_frequency"],
@@ -273,8 +280,10 @@ def arguments_of(name: str, call: Callable[..., Any]) -> tuple[dict[str, Any], l
         elif parameter.default is parameter.empty:
             assert parameter.name in VALID, f"add a valid value for {parameter.name!r} of {name}"
             valid[parameter.name] = VALID[parameter.name]
-    if name in ("train", "count"):
+    if name in ("train", "count", "tokenize"):
         valid["documents"] = [TEXT]
+    if name == "tokenize":
+        valid["eot"] = "none"
     if name in ("evaluate", "compare"):
         valid["documents"] = [TEXT]
     return valid, [*names, *OPTIONS.get(name, [])]
@@ -294,7 +303,7 @@ def used(result: Any) -> None:
 
 EXPECTED = (ByteweldError, ValueError, TypeError, LookupError, OSError, OverflowError, Boom)
 # Python itself raises UnicodeEncodeError for these.
-PATHS = {*("path", "paths", "cache", "source", "corpus", "checkpoint", "tables"), "errors"}
+PATHS = {*("path", "paths", "cache", "source", "corpus", "checkpoint", "tables"), "errors", "out"}
 
 
 def is_expected(error: BaseException, parameter: str, value: object) -> bool:
@@ -313,6 +322,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     TOK.save(tmp_path / "tokenizer.json")
     pytest.importorskip("pyarrow")
     byteweld.Counts({b"low": 3}).save(tmp_path / "counts")
+    byteweld.tokenize(documents=[TEXT], tokenizer=TOK, out=tmp_path / "data", eot="none")
 
 
 @pytest.mark.usefixtures("_files")

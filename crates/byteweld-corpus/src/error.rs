@@ -25,6 +25,15 @@ pub enum Error {
         /// What was found, what was expected, what to do.
         message: String,
     },
+    /// An archive, or a WARC file, is damaged or truncated: what follows cannot be read.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The number of decompressed bytes before the damage.
+        offset: u64,
+        /// What was found.
+        message: String,
+    },
     /// Something that must be in memory at once is larger than its limit.
     TooLarge {
         /// The file.
@@ -61,6 +70,9 @@ impl fmt::Display for Error {
                     write!(f, ": byte {offset}")?;
                 }
                 write!(f, ": {message}")
+            }
+            Error::Damaged { path, offset, message } => {
+                write!(f, "{}: byte {offset}: {message}", path.display())
             }
             Error::OutOfMemory => f.write_str("not enough memory to read the corpus"),
             Error::Interrupted => f.write_str("interrupted"),

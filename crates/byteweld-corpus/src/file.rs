@@ -186,6 +186,16 @@ impl OpenFile {
         self.stored.digest()
     }
 
+    /// Reads the rest of the stored bytes, for their digest.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.stored.finish().map_err(|error| self.input_error(error))
+    }
+
+    /// Whether a part of the current document was returned, with [`OnError::Skip`].
+    pub(crate) fn is_partly_returned(&self) -> bool {
+        self.is_checked
+    }
+
     /// Whether nothing of the file was returned or skipped.
     pub(crate) fn is_start(&self) -> bool {
         self.offset == 0
@@ -319,7 +329,7 @@ impl OpenFile {
             ErrorKind::UnexpectedEof => "the archive is truncated".to_owned(),
             _ => format!("the archive is damaged: {error}"),
         };
-        Error::Content { path, line: None, offset: Some(self.decompressed), message }
+        Error::Damaged { path, offset: self.decompressed, message }
     }
 
     /// The error of something that must be in memory at once and is larger than its limit.

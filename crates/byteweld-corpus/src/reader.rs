@@ -152,12 +152,15 @@ impl Reader {
                     let (line, offset) = (file.last_line(), Some(file.document_start()));
                     self.skips.add(Skip { file: index, line, offset, reason });
                 }
-                Ok(Step::FileEnd) => {
-                    if let Some((bytes, digest)) = file.digest() {
-                        let documents = file.documents;
-                        self.finished.push(FinishedFile { file: index, bytes, digest, documents });
-                    }
-                    self.close();
+                Ok(Step::FileEnd) => self.finish_file(),
+                Err(Error::Damaged { offset, message, .. })
+                    if self.options.on_error == OnError::Skip && !file.is_partly_returned() =>
+                {
+                    buffer.truncate(before);
+                    file.finish()?;
+                    let (line, offset, reason) = (None, Some(offset), message);
+                    self.skips.add(Skip { file: index, line, offset, reason });
+                    self.finish_file();
                 }
                 Err(error) => {
                     // Nothing is skipped of which a part was returned.
@@ -167,6 +170,16 @@ impl Reader {
                 }
             }
         }
+    }
+
+    fn finish_file(&mut self) {
+        if let Some(file) = &self.open
+            && let Some((bytes, digest)) = file.digest()
+        {
+            let (index, documents) = (self.file as u64, file.documents);
+            self.finished.push(FinishedFile { file: index, bytes, digest, documents });
+        }
+        self.close();
     }
 
     fn close(&mut self) {

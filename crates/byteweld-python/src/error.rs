@@ -109,6 +109,10 @@ fn corpus(py: Python<'_>, error: byteweld_corpus::Error) -> PyResult<PyErr> {
         byteweld_corpus::Error::TooLarge { is_budget: true, .. } => {
             with_message(py, "BudgetError", &error.to_string())
         }
+        byteweld_corpus::Error::Damaged { path, offset, message } => {
+            let path = path.display().to_string();
+            with_position(py, "CorpusError", &message, Some(path), Some(offset))
+        }
         byteweld_corpus::Error::OutOfMemory => Ok(PyMemoryError::new_err(error.to_string())),
         byteweld_corpus::Error::Interrupted => Ok(interrupted(py)),
         byteweld_corpus::Error::Content { path, line, offset, message }

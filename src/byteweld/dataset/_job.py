@@ -172,7 +172,7 @@ class Job:
                 "options": manifest.options,
                 "sources": [[source.name, source.size] for source in manifest.sources],
             },
-            {**self.facts(), "sources": [fact[:2] for fact in self.source_facts()]},
+            {**self.facts(), "sources": self._known_sizes(manifest)},
         )
         if changed:
             raise FileExistsError(
@@ -181,6 +181,12 @@ class Job:
             )
         shutil.rmtree(self.work, ignore_errors=True)  # if the last run was killed at its very end
         return manifest
+
+    def _known_sizes(self, manifest: Manifest) -> list[Any]:
+        """Return the sources with their sizes, except where the manifest has none."""
+        unknown = {source.name for source in manifest.sources if source.size is None}
+        facts = [fact[:2] for fact in self.source_facts()]
+        return [[name, None if name in unknown else size] for name, size in facts]
 
     def same_as_before(self) -> bool:
         """Whether the work folder is of this job; raise if it is of another one."""

@@ -14,14 +14,14 @@ import json
 import os
 import shutil
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from byteweld._saves import write_atomic
 from byteweld.dataset import _order
-from byteweld.dataset._encoding import DOCUMENTS, Events, encode_sources
+from byteweld.dataset._encoding import DOCUMENTS, Events, encode_sources, source_names
 from byteweld.dataset._job import Job, read_json
 from byteweld.dataset._log import Log
 from byteweld.dataset._manifest import (
@@ -368,7 +368,14 @@ class _Run:
         return dataclasses.replace(manifest, files=files)
 
     def _sources(self) -> tuple[SourceEntry, ...]:
-        sources = [SourceEntry(**entry) for entry in self._logs["sources"].read()]
+        """Return all sources in order; those that could not be read have no size and digest."""
+        read = deque(SourceEntry(**entry) for entry in self._logs["sources"].read())
+        sources = []
+        for name in source_names(self._job.sources):
+            if read and read[0].name == name:
+                sources.append(read.popleft())
+            else:
+                sources.append(SourceEntry(name=name, size=None, xxh3_128=None, documents=0))
         if self._job.sources.documents is not None:
             rest = self.documents - sum(source.documents for source in sources)
             sources.append(SourceEntry(name=DOCUMENTS, size=None, xxh3_128=None, documents=rest))

@@ -289,6 +289,29 @@ def test_broken_records_fail_by_default_and_may_be_skipped_in_the_next_run(tok, 
     assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, ["one", "two"]))
 
 
+def test_the_rest_of_an_archive_that_was_cut_can_be_skipped(tok, tmp_path):
+    texts = make_documents(2000, 3)
+    whole = write_jsonl(tmp_path / "a.jsonl", texts).read_bytes()
+    cut = tmp_path / "b.jsonl.gz"
+    cut.write_bytes(gzip.compress(whole, 1)[:-2000])
+    corpus = [cut, tmp_path / "a.jsonl"]
+    out = tmp_path / "out"
+    with pytest.raises(
+        byteweld.CorpusError, match=r"b.jsonl.gz: byte \d+: the archive is truncated"
+    ):
+        byteweld.tokenize(corpus, tok, out=out)
+    byteweld.tokenize(corpus, tok, out=out, overwrite=True, on_error="skip")
+    manifest = load_manifest(out)
+    assert manifest.skipped_documents == 1
+    assert manifest.skipped[0].reason == "the archive is truncated"
+    before = manifest.sources[0].documents
+    assert 1000 < before < 2000 and manifest.sources[0].size == cut.stat().st_size
+    ids = joined(encoded(tok, [*texts[:before], *texts]))
+    assert flat(out / "train.bin") == ids
+    assert byteweld.tokenize(corpus, tok, out=out, on_error="skip") == manifest
+    assert byteweld.verify(out, corpus, tokenizer=tok).problems == ()
+
+
 def test_text_that_is_not_utf8_is_an_error(tok, tmp_path):
     corpus = tmp_path / "a.txt"
     corpus.write_bytes(b"good \xff bad")

@@ -185,7 +185,8 @@ impl OpenFile {
     }
 
     fn truncated_record(&self) -> Error {
-        self.content(Some(self.decompressed), "the file ends inside a WARC record: it is truncated")
+        let message = "the file ends inside a WARC record: it is truncated".to_owned();
+        Error::Damaged { path: self.path.to_path_buf(), offset: self.decompressed, message }
     }
 
     fn invalid_record(&self, message: &str) -> Error {

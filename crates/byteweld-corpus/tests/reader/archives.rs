@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use byteweld_corpus::{Error, OnError, Reader, Unit, is_compressed};
+use byteweld_corpus::{Error, OnError, Options, Reader, Unit, is_compressed};
 
 use crate::{documents, file, options};
 
@@ -65,10 +65,9 @@ fn all_members_are_read_and_truncation_and_damage_are_errors() {
         // Below 10 bytes, it is not recognized; between the members, it is a shorter archive.
         for end in (10..bytes.len()).filter(|&end| end != first) {
             let path = file("members", &name, &bytes[..end]);
-            for on_error in [OnError::Fail, OnError::Skip] {
-                let error = documents(&path, Unit::File, on_error).unwrap_err();
-                assert!(matches!(error, Error::Content { .. }), "{suffix} cut at {end}: {error}");
-            }
+            let error = documents(&path, Unit::File, OnError::Fail).unwrap_err();
+            assert!(matches!(error, Error::Damaged { .. }), "{suffix} cut at {end}: {error}");
+            assert_eq!(documents(&path, Unit::File, OnError::Skip).unwrap(), [""; 0]);
         }
         // What the checksums of bzip2 do not cover makes no difference.
         for at in (10..bytes.len()).filter(|_| suffix == ".bz2") {
@@ -77,7 +76,7 @@ fn all_members_are_read_and_truncation_and_damage_are_errors() {
             let path = file("members", &name, &damaged);
             match documents(&path, Unit::File, OnError::Fail) {
                 Ok(found) => assert_eq!(found, [text.as_str()], "{at}"),
-                Err(error) => assert!(matches!(error, Error::Content { .. }), "{at}: {error}"),
+                Err(error) => assert!(matches!(error, Error::Damaged { .. }), "{at}: {error}"),
             }
         }
     }
@@ -121,5 +120,32 @@ fn the_documents_before_the_damage_are_returned() {
         }
         let error = reader.next_document(&mut document).unwrap_err().to_string();
         assert!(error.contains("byte 14: the archive is"), "{error}");
+    }
+}
+
+#[test]
+fn the_rest_of_a_damaged_archive_can_be_skipped() {
+    for archive in ALL {
+        let bytes = (archive.compress)(b"one\ntwo\nthr");
+        let name = format!("skipped.txt{}", archive.suffix);
+        let cut = if archive.suffix == ".zst" { 4 } else { 1 };
+        let damaged = file("skip-damage", &name, &bytes[..bytes.len() - cut]);
+        let next = file("skip-damage", "next.txt", b"four\n");
+        let options = Options { digest: true, ..options(Unit::Line, OnError::Skip) };
+        let mut reader = Reader::new(vec![damaged, next], options);
+        let (mut found, mut document) = (Vec::new(), Vec::new());
+        while reader.next_document(&mut document).unwrap() {
+            found.push(String::from_utf8(document.clone()).unwrap());
+        }
+        assert_eq!(found.last().unwrap(), "four\n", "{name}");
+        assert!(!found.iter().any(|line| line.starts_with("thr")), "{name}: {found:?}");
+        let skips = reader.take_skips();
+        assert_eq!((skips.len(), reader.skipped(), skips[0].file), (1, 1, 0), "{name}");
+        assert!(skips[0].reason.contains("the archive is"), "{name}: {}", skips[0].reason);
+        // The damaged file was read to its end, for its digest.
+        let finished = reader.take_finished();
+        assert_eq!(finished.len(), 2, "{name}");
+        assert_eq!(finished[0].bytes, (bytes.len() - cut) as u64, "{name}");
+        assert_eq!(finished[0].documents, found.len() as u64 - 1, "{name}");
     }
 }

@@ -146,7 +146,7 @@ fn skippable_frames_of_zstd_are_ignored() {
     let path = file("zstd", "a.jsonl.txt.zst", &bytes);
     assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), ["one two"]);
     let path = file("zstd", "cut.txt.zst", &bytes[..bytes.len() - 3]);
-    assert!(matches!(documents(&path, Unit::File, OnError::Fail), Err(Error::Content { .. })));
+    assert!(matches!(documents(&path, Unit::File, OnError::Fail), Err(Error::Damaged { .. })));
 }
 
 #[test]
