@@ -53,7 +53,7 @@ def test_tokens(program, tiny, records):
 
 
 def test_tokenize(program, tiny, records):
-    expected = [tiny.encode(text) + [tiny.eot_token] for text in ("low low", "lower")]
+    expected = [[*tiny.encode(text), tiny.eot_token] for text in ("low low", "lower")]
     line = ("--tokenizer", "t.json", "--force", "--out", "data")
     for result in both(program, "tokenize", *line, "--field", "text"):
         assert result.code == 0, result.err
