@@ -101,6 +101,7 @@ pub fn run(input: &[u8]) -> u64 {
         unit: unit.clone(),
         field: "text".to_owned(),
         on_error,
+        json_lines: false,
         require_utf8: false,
         digest: true,
         limits: Limits::default(),

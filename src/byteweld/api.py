@@ -64,8 +64,8 @@ def train(
             depend on it.
         progress: called with TrainingEvents: count (bytes read), start, merge (every 100),
             complete.
-        options: how files are read (`ext`, `lines`, `separator`, `field`, `on_error`; see
-            `byteweld.corpus.Reading`), and fields of the recipe to change, such as
+        options: how files are read (`ext`, `lines`, `separator`, `field`, `json_lines`,
+            `on_error`; see `byteweld.corpus.Reading`), and fields of the recipe to change, such as
             `special_tokens`, `pattern`, `min_frequency`, `tie_break`, `max_token_bytes`.
 
     >>> tok = train(documents=["low low low low low lower lower"], vocab_size=260,

@@ -172,7 +172,7 @@ def open_sources(
     if Reading.of(options) != Reading():
         given = "documents" if source is None else type(source).__name__
         raise TypeError(
-            "ext, lines, separator, field and on_error say how files are read; "
+            "ext, lines, separator, field, json_lines and on_error say how files are read; "
             f"they have no effect on {given}"
         )
     return found
@@ -208,7 +208,7 @@ def _open_table(
     reading = Reading.of(options)
     if reading != Reading(field=reading.field, on_error=reading.on_error):
         raise TypeError(
-            "ext, lines and separator say how files are read; "
+            "ext, lines, separator and json_lines say how files are read; "
             f"they have no effect on {type(source).__name__}"
         )
     return Sources(corpus=Corpus(table=source, reading=reading), documents=documents)

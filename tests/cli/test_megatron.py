@@ -171,14 +171,16 @@ def test_changed_options_are_refused(run, tok, corpus):
     assert documents("data/books_text_document") == ids
 
 
-def test_a_file_that_would_be_read_as_text_is_refused(run, tok, corpus):
-    Path("c.jsonl").rename("c.json")
-    result = run("megatron", "--input", "c.json", "--output-prefix", "a", *MODEL)
-    assert result.code == 2
-    assert "c.json would be read as plain text" in result.err
-    Path("link.jsonl").symlink_to("c.json")
-    assert run("megatron", "--input", "link.jsonl", "--output-prefix", "a", *MODEL).code == 0
+@pytest.mark.parametrize("name", ["c.json", "c.txt", "c"])
+def test_files_are_json_lines_whatever_their_name(run, tok, corpus, name):
+    Path("c.jsonl").rename(name)
+    assert run("megatron", "--input", name, "--output-prefix", "a", *MODEL).code == 0
     assert documents("a_text_document") == expected(tok, TEXTS, eod=False)
+    Path(name).write_text("[1]\nplain text\n")
+    result = run("megatron", "--input", name, "--output-prefix", "b", *MODEL)
+    assert result.code == 2
+    assert f"{name}:1: byte 0: " in result.err
+    assert not Path("b_text_document.bin").exists()
 
 
 def test_options_without_effect_are_named(run, tok, corpus):

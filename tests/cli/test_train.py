@@ -422,8 +422,8 @@ def test_options_without_effect_on_standard_input_are_refused(
     assert run(*line, *flags, stdin=b"ab") == (
         2,
         b"",
-        f"byteweld: {name} has no effect on standard input (-), which is plain text; "
-        f"pass the name of a file, or leave {name} out\n",
+        f"byteweld: {name} has no effect on standard input (-), which is plain text without "
+        f"--json-lines; pass that or the name of a file, or leave {name} out\n",
     )
     assert run(*line, "--on-error", "fail", stdin=b"ab").code == 0
     assert run(*line[:-1], *flags, *(["--force"] if verb[0] == "train" else [])).code == 0

@@ -434,6 +434,20 @@ def test_a_special_token_may_contain_bytes_outside_the_alphabet():
         )
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.txt.gz", "noext"])
+def test_text_files_may_be_json_lines_whatever_their_name(tmp_path, name):
+    record = b'{"text": "one"}\n'
+    path = write(tmp_path, gzip.compress(record) if name.endswith(".gz") else record, name)
+    assert documents(path) == [record]
+    assert documents(path, json_lines=True) == [b"one"]
+    assert not open_corpus(path).has_records
+    assert open_corpus(path, json_lines=True).has_records
+    assert byteweld.count(path, json_lines=True).items() == [(b"one", 1)]
+    for other in ({"lines": True}, {"separator": "x"}):
+        with pytest.raises(ValueError, match="cannot be combined"):
+            byteweld.count(path, json_lines=True, **other)
+
+
 def test_a_wrong_checksum_of_a_zstd_file_is_an_error(tmp_path):
     # "ab" in a raw block with its checksum, as written by the zstd library.
     frame = bytes.fromhex("28b52ffd24021100006162614ad092")

@@ -331,7 +331,14 @@ def test_counts_record_the_number_of_skipped_documents(tmp_path):
 
 @pytest.mark.parametrize(
     "reading",
-    [{"lines": True}, {"separator": "x"}, {"ext": ".a"}, {"field": "f"}, {"on_error": "x"}],
+    [
+        {"lines": True},
+        {"separator": "x"},
+        {"ext": ".a"},
+        {"field": "f"},
+        {"json_lines": True},
+        {"on_error": "x"},
+    ],
 )
 def test_reading_options_are_refused_without_files(reading):
     with pytest.raises(TypeError, match="how files are read"):

@@ -92,7 +92,13 @@ def test_a_file_name_may_hold_a_newline(tmp_path):
 
 
 def test_reading_options_go_with_files_only(tmp_path):
-    for options in ({"lines": True}, {"ext": ".md"}, {"field": "body"}, {"on_error": "skip"}):
+    for options in (
+        {"lines": True},
+        {"ext": ".md"},
+        {"field": "body"},
+        {"json_lines": True},
+        {"on_error": "skip"},
+    ):
         with pytest.raises(TypeError, match="how files are read"):
             train(documents=[TEXT], **options)
         with pytest.raises(TypeError, match="how files are read"):
@@ -155,6 +161,7 @@ def test_facts_name_every_file_and_no_document(tmp_path):
         "unit": "file",
         "separator": None,
         "field": "text",
+        "json_lines": False,
         "on_error": "fail",
     }
     with pytest.raises(TypeError, match="a checkpoint needs files or saved counts"):

@@ -1,11 +1,10 @@
 //! Opens plain, gzip, zstd, xz and bzip2 files as one kind of reader. All members of an archive are read.
 
 mod bzip2;
+mod zstd;
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
-
-use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::memory::{Limits, probe};
 use crate::stored::Stored;
@@ -13,7 +12,6 @@ use crate::stored::Stored;
 /// The maximum size of the buffer of stored bytes.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 const GZIP: &[u8] = &[0x1F, 0x8B];
-const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 const XZ: &[u8] = &[0xFD, b'7', b'z', b'X', b'Z', 0];
 /// The suffixes of the names of compressed files.
 pub(crate) const SUFFIXES: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
@@ -60,8 +58,8 @@ pub(crate) fn open(
 
 /// Whether data starts like a compressed file that can be read.
 pub fn is_compressed(head: &[u8]) -> bool {
-    let is_known = [GZIP, ZSTD, XZ].iter().any(|magic| head.starts_with(magic));
-    is_known || is_skippable(head) || bzip2::is_bzip2(head)
+    let is_known = [GZIP, XZ].iter().any(|magic| head.starts_with(magic));
+    is_known || zstd::is_zstd(head) || bzip2::is_bzip2(head)
 }
 
 /// Decompresses a whole file in memory; fails if it holds more than `limit` bytes.
@@ -94,8 +92,8 @@ fn decoder<'a>(
     }
     Ok(if head.starts_with(GZIP) {
         Box::new(flate2::bufread::MultiGzDecoder::new(reader))
-    } else if head.starts_with(ZSTD) || is_skippable(head) {
-        Box::new(Zstd::new(reader, dictionary_bytes))
+    } else if zstd::is_zstd(head) {
+        Box::new(zstd::Zstd::new(reader, dictionary_bytes)?)
     } else if head.starts_with(XZ) {
         let needed = xz_dictionary_bytes(head);
         let limit = u32::try_from(dictionary_bytes / 1024 + XZ_OVERHEAD_KIB).unwrap_or(u32::MAX);
@@ -108,11 +106,6 @@ fn decoder<'a>(
     } else {
         Box::new(reader)
     })
-}
-
-/// Whether a skippable zstd frame starts here; some programs write one first.
-fn is_skippable(head: &[u8]) -> bool {
-    matches!(head, [first, 0x2A, 0x4D, 0x18, ..] if first & 0xF0 == 0x50)
 }
 
 /// Reads an xz file, and names the dictionary if that is too large.
@@ -144,118 +137,4 @@ fn xz_dictionary_bytes(head: &[u8]) -> Option<u64> {
     let at = header.get(2..size - 4)?.windows(2).rposition(|pair| pair == [LZMA2, 1])?;
     let bits = u32::from(*header.get(at + 4)?);
     Some((2 | u64::from(bits & 1)) << (bits / 2 + 11).min(40))
-}
-
-/// Reads all frames of a zstd file, except skippable ones.
-struct Zstd<R> {
-    source: R,
-    decoder: FrameDecoder,
-    in_frame: bool,
-    dictionary_bytes: u64,
-    /// The largest window that was available so far.
-    probed_bytes: u64,
-}
-
-impl<R: BufRead> Zstd<R> {
-    fn new(source: R, dictionary_bytes: usize) -> Self {
-        let mut decoder = FrameDecoder::new();
-        let dictionary_bytes = dictionary_bytes as u64;
-        decoder.set_max_window_size(dictionary_bytes);
-        Self { source, decoder, in_frame: false, dictionary_bytes, probed_bytes: 1 << 20 }
-    }
-
-    /// Starts the next frame; false at the end of the file.
-    fn next_frame(&mut self) -> io::Result<bool> {
-        loop {
-            if self.source.fill_buf()?.is_empty() {
-                return Ok(false);
-            }
-            let mut header = [0; 18];
-            self.source.read_exact(&mut header[..4])?;
-            if is_skippable(&header) {
-                let mut length = [0; 4];
-                self.source.read_exact(&mut length)?;
-                let length = u64::from(u32::from_le_bytes(length));
-                if io::copy(&mut self.source.by_ref().take(length), &mut io::sink())? < length {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-                continue;
-            }
-            self.source.read_exact(&mut header[4..5])?;
-            let length = zstd_header_bytes(header[4]);
-            self.source.read_exact(&mut header[5..length])?;
-            // The decoder's buffer grows to a power of two.
-            let window = zstd_window_bytes(&header);
-            let needed = window.checked_next_power_of_two().unwrap_or(u64::MAX);
-            if needed > self.dictionary_bytes {
-                return Err(io::Error::other(DictionaryTooLarge { needed: Some(needed) }));
-            }
-            if needed > self.probed_bytes {
-                probe(needed as usize + (1 << 20))?;
-                self.probed_bytes = needed;
-            }
-            // The first time makes the decoder, the second its buffer, which would otherwise grow
-            // later, when the memory may be gone.
-            for _ in 0..2 {
-                self.decoder.reset(&header[..length]).map_err(io::Error::other)?;
-            }
-            return Ok(true);
-        }
-    }
-}
-
-/// The length of a zstd frame header with this descriptor, the magic number included.
-fn zstd_header_bytes(descriptor: u8) -> usize {
-    let is_single = descriptor & 0x20 != 0;
-    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
-    let content = [usize::from(is_single), 2, 4, 8][usize::from(descriptor >> 6)];
-    5 + usize::from(!is_single) + dictionary + content
-}
-
-/// The size of the window that a zstd frame header asks for.
-fn zstd_window_bytes(header: &[u8; 18]) -> u64 {
-    let descriptor = header[4];
-    if descriptor & 0x20 == 0 {
-        let base = 1_u64 << (10 + (header[5] >> 3));
-        return base + base / 8 * u64::from(header[5] & 7);
-    }
-    // A single segment: the window is the content.
-    let start = 5 + [0, 1, 2, 4][usize::from(descriptor & 3)];
-    let mut bytes = [0; 8];
-    let length = zstd_header_bytes(descriptor) - start;
-    bytes[..length].copy_from_slice(&header[start..start + length]);
-    u64::from_le_bytes(bytes) + if length == 2 { 256 } else { 0 }
-}
-
-impl<R: BufRead> Read for Zstd<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() {
-            return Ok(0);
-        }
-        loop {
-            if !self.in_frame {
-                if !self.next_frame()? {
-                    return Ok(0);
-                }
-                self.in_frame = true;
-            }
-            if self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-                self.decoder
-                    .decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1))
-                    .map_err(io::Error::other)?;
-            }
-            let read = self.decoder.read(buffer)?;
-            if read > 0 {
-                return Ok(read);
-            }
-            self.in_frame = !self.decoder.is_finished();
-            let stored = self.decoder.get_checksum_from_data();
-            if !self.in_frame
-                && stored.is_some()
-                && stored != self.decoder.get_calculated_checksum()
-            {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "checksum mismatch"));
-            }
-        }
-    }
 }

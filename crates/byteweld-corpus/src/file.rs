@@ -27,7 +27,7 @@ pub(crate) const WINDOW_BYTES: usize = 256 << 10;
 const MAX_WINDOW_BYTES: usize = 1 << 20;
 const MAX_READ_BYTES: usize = 16 << 20;
 
-/// What kind of documents a file holds, by its name.
+/// What kind of documents a file holds, by its name and the options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Text,
@@ -36,14 +36,14 @@ enum Format {
 }
 
 impl Format {
-    fn of(path: &Path) -> Self {
+    fn of(path: &Path, json_lines: bool) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let plain = decompress::SUFFIXES.iter().find_map(|end| name.strip_suffix(end));
         let ends_in = |extension: &str| plain.unwrap_or(&name).ends_with(extension);
-        if ends_in(".jsonl") || ends_in(".ndjson") {
-            Self::JsonLines
-        } else if ends_in(".warc") || ends_in(".wet") {
+        if ends_in(".warc") || ends_in(".wet") {
             Self::Warc
+        } else if json_lines || ends_in(".jsonl") || ends_in(".ndjson") {
+            Self::JsonLines
         } else {
             Self::Text
         }
@@ -124,7 +124,7 @@ impl OpenFile {
         let stored =
             Stored::new(source, is_stream, consumed, Arc::clone(&interrupt), options.digest);
         let mut file = Self {
-            format: Format::of(&path),
+            format: Format::of(&path, options.json_lines),
             path,
             options,
             interrupt,

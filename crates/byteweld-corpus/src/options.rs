@@ -34,6 +34,8 @@ pub struct Options {
     pub unit: Unit,
     /// The field of a JSON record that holds the text.
     pub field: String,
+    /// Whether every text file holds JSON lines, whatever its name.
+    pub json_lines: bool,
     /// What to do with an invalid document.
     pub on_error: OnError,
     /// With [`OnError::Fail`], whether text that is not UTF-8 is an error; otherwise its bytes are

@@ -33,6 +33,7 @@ pub(crate) struct Arguments {
     open_remote: Py<PyAny>,
     unit: Unit,
     field: String,
+    json_lines: bool,
     on_error: OnError,
     require_utf8: bool,
     digest: bool,
@@ -78,6 +79,7 @@ impl<'py> FromPyObject<'_, 'py> for Arguments {
             open_remote: get("open_remote")?.unbind(),
             unit,
             field: get("field")?.extract()?,
+            json_lines: get("json_lines")?.extract()?,
             on_error: get("on_error")?.extract::<ByName<OnError>>()?.0,
             require_utf8: flag("require_utf8")?,
             digest: flag("digest")?,
@@ -199,8 +201,16 @@ pub(crate) struct Inputs {
 impl Inputs {
     /// Inputs that are opened one after another.
     pub(crate) fn new(arguments: Arguments, limits: Limits) -> Self {
-        let Arguments { inputs, open_remote, unit, field, on_error, require_utf8, digest } =
-            arguments;
+        let Arguments {
+            inputs,
+            open_remote,
+            unit,
+            field,
+            json_lines,
+            on_error,
+            require_utf8,
+            digest,
+        } = arguments;
         let mut parts: Vec<Part> = Vec::new();
         for input in inputs {
             match (input, parts.last_mut()) {
@@ -215,7 +225,7 @@ impl Inputs {
             first: 0,
             next: 0,
             open_remote: Arc::new(open_remote),
-            options: Options { unit, field, on_error, require_utf8, digest, limits },
+            options: Options { unit, field, json_lines, on_error, require_utf8, digest, limits },
             start: Position::default(),
             consumed: Arc::default(),
             interrupt: Arc::new(|| false),

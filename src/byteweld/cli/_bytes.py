@@ -46,9 +46,11 @@ class ByteCounts:
         self.source = source
         self.files = 1
         check_stdin([source], reading)
-        if source == _input.STDIN:
+        if source == _input.STDIN and not reading.json_lines:
             self._found = _count_stdin(reading)
             return
+        if source == _input.STDIN:
+            source = _input.STDIN_FILE
         corpus = open_corpus(source, CorpusReading.of(reading.options()))
         self.files = len(corpus.files)
         with _output.progress(

@@ -20,11 +20,13 @@ def open_all(
     reading: Reading,
     without: str | None = None,
 ) -> Sources:
-    """Find the files of all sources; `-` is standard input, read as documents.
+    """Find the files of all sources; `-` is standard input, read as documents or JSON lines.
 
     `without` is a folder to exclude, even if it is inside a source.
     """
     check_stdin(sources, reading)
+    if reading.json_lines:
+        sources = [_input.STDIN_FILE if name == _input.STDIN else name for name in sources]
     paths = [source for source in sources if source != _input.STDIN]
     documents = None
     if len(paths) < len(sources):

@@ -29,8 +29,8 @@ class Documents:
         check_stdin(sources, reading)
         self._reading = reading
         self._text = text
-        how = CorpusReading.of(reading.options())
-        self._corpora = [None if s == _input.STDIN else open_corpus(s, how) for s in sources]
+        self._how = CorpusReading.of(reading.options())
+        self._corpora = [None if s == _input.STDIN else open_corpus(s, self._how) for s in sources]
         self._bytes_read = 0  # of finished files, as stored
         self._text_bytes = 0  # of all documents so far
         self._current: object = None
@@ -81,7 +81,9 @@ class Documents:
             content = _input.argument_bytes(self._text)
             yield TEXT, _input.split(content, lines=lines, separator=separator)
         for corpus in self._corpora:
-            if corpus is None:
+            if corpus is None and self._reading.json_lines:
+                yield _input.STDIN, open_corpus(_input.STDIN_FILE, self._how).documents()
+            elif corpus is None:
                 yield _input.STDIN, _input.stdin_documents(lines=lines, separator=separator)
             else:
                 yield from corpus.by_file()
@@ -139,7 +141,7 @@ def say_skipped_files(by_extension: Counter[str]) -> None:
 
 def check_stdin(sources: Sequence[str], reading: Reading) -> None:
     """Refuse options that have no effect on standard input."""
-    if _input.STDIN not in sources:
+    if _input.STDIN not in sources or reading.json_lines:
         return
     for flag, is_given in (
         ("--field", reading.field is not None),
@@ -147,6 +149,6 @@ def check_stdin(sources: Sequence[str], reading: Reading) -> None:
     ):
         if is_given:
             raise _errors.UsageError(
-                f"{flag} has no effect on standard input (-), which is plain text; "
-                f"pass the name of a file, or leave {flag} out"
+                f"{flag} has no effect on standard input (-), which is plain text without "
+                f"--json-lines; pass that or the name of a file, or leave {flag} out"
             )

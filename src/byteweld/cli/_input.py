@@ -17,6 +17,7 @@ from byteweld.cli import _errors, _output
 from byteweld.corpus import FOLDER_EXTENSIONS
 
 STDIN = "-"
+STDIN_FILE = "/dev/stdin"  # as a file, which the engine reads
 _BLOCK_BYTES = 1 << 20
 BATCH_BYTES = 8 << 20
 # An argument that ends in one of these is taken for a file name.

@@ -236,7 +236,7 @@ def _read_specials(file: str, known: set[str]) -> list[str]:
 
 SOURCES_HELP = (
     "Files, folders, globs or URLs, or - for standard input, which is plain, uncompressed text: "
-    "one document unless --lines or --separator splits it."
+    "one document unless --lines, --separator or --json-lines splits it."
 )
 Sources = Annotated[list[str], Argument(metavar="SOURCE...", help=SOURCES_HELP)]
 Ext = Annotated[
@@ -264,6 +264,14 @@ Field = Annotated[
         metavar="NAME",
         help="The field of JSON Lines files, or the column of tables, that has the text. "
         "Default: text.",
+        group=_READING,
+    ),
+]
+JsonLines = Annotated[
+    bool,
+    Option(
+        "--json-lines",
+        help="Read every text file as JSON Lines, whatever its name.",
         group=_READING,
     ),
 ]
@@ -296,6 +304,7 @@ class Reading(NamedTuple):
     ext: Ext = None
     lines: Lines = False
     field: Field = None
+    json_lines: JsonLines = False
     separator: Separator = None
     on_error: OnError = "fail"
 

@@ -14,10 +14,8 @@ from byteweld._files import read_regular
 from byteweld.cli import _corpus, _errors, _output, tokenize
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
-from byteweld.corpus._files import RECORD_EXTENSIONS, TABLE_EXTENSIONS, extension_of, file_name
 from byteweld.dataset.options import Options
 from byteweld.errors import UnsupportedError
-from byteweld.sources import Sources
 
 EXAMPLES = """
 byteweld megatron --input a.jsonl --output-prefix data/a --append-eod --tokenizer-model Qwen3/
@@ -255,7 +253,8 @@ def run(
             raise _errors.UsageError(f"megatron: missing option {name}")
     if input == "-":
         raise _errors.UsageError(
-            "--input is standard input, which is plain text; it must be a file, folder or glob"
+            "--input is standard input, which cannot be read once per key; it must be a file, "
+            "folder or glob"
         )
     prefix = Path(output_prefix)
     if output_prefix.endswith("/") or prefix.name in ("", "."):
@@ -282,9 +281,8 @@ def run(
         ).complete(tok)
         folder = prefix.with_name(f"{prefix.name}_{key}_document")
         links = _Links(folder, force=force)
-        reading = options.Reading(field=key, on_error=on_error)
+        reading = options.Reading(field=key, json_lines=True, on_error=on_error)
         sources = _corpus.open_all([input], None, reading, without=str(folder))
-        _check_records(sources)
         result, seconds = tokenize.make(
             sources, tok, str(folder), plan, threads=workers, force=force
         )
@@ -357,17 +355,6 @@ def _starts_with_bos(tok: byteweld.Tokenizer, given: Tokenizer) -> bool:
 
 
 # ---------------------------------------------------------------------------- files
-
-
-def _check_records(sources: Sources) -> None:
-    """Raise if a file would be read as plain text: its whole JSON would be the document."""
-    for file in sources.corpus.files if sources.corpus is not None else ():
-        if extension_of(file_name(file)) not in (*RECORD_EXTENSIONS, *TABLE_EXTENSIONS):
-            raise UnsupportedError(
-                f"{file} would be read as plain text because of its name; files of JSON lines end "
-                "in .jsonl or .ndjson, and then .gz, .zst or the like if compressed; rename it, or "
-                "pass a link with such a name"
-            )
 
 
 class _Links:

@@ -6,7 +6,7 @@ import time
 from typing import Annotated, Any, NamedTuple
 
 import byteweld
-from byteweld.cli import _corpus, _errors, _output
+from byteweld.cli import _corpus, _errors, _input, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
 from byteweld.cli._documents import check_stdin
@@ -24,7 +24,6 @@ byteweld tokenize books/ -t tokenizer.json --out data --dry-run
 """
 
 _DATASET = "Dataset"
-_STDIN = "/dev/stdin"
 
 Out = Annotated[
     str | None,
@@ -191,8 +190,8 @@ def run(
     tok = options.load_tokenizer(tokenizer, pattern=load_pattern, special=load_special)
     plan = Options(**layout._asdict(), special_text=special_text).complete(tok)  # type: ignore[arg-type]  # checked
     # As a file, standard input streams, however long, and may be compressed.
-    files = [_STDIN if name == "-" else name for name in source]
-    if _STDIN in files and reading.field is not None:
+    files = [_input.STDIN_FILE if name == _input.STDIN else name for name in source]
+    if reading.field is not None:
         check_stdin(source, reading)
     sources = _corpus.open_all(files, None, reading, without=out)
     if dry_run:

@@ -2,7 +2,8 @@
 
 Folders are searched recursively, in byte order of the paths; symbolic links and empty files in
 them are ignored. A text file is one document unless lines or a separator split it; `.jsonl` and
-`.ndjson` files hold one document per line. gzip, zstd and xz are recognized by their first bytes.
+`.ndjson` files, or with `json_lines` all text files, hold one document per line. gzip, zstd, xz and
+bzip2 are recognized by their first bytes.
 Of Parquet and Arrow files, each row of a column is a document. Remote files go through fsspec.
 """
 
@@ -71,6 +72,7 @@ class ReadingOptions(TypedDict, total=False):
     lines: bool
     separator: str | None
     field: str | None
+    json_lines: bool
     on_error: OnError
 
 
@@ -84,6 +86,7 @@ class Reading:
         unit: whether a text file is one document, or each of its lines (with its line ending).
         separator: a string that separates the documents of a file; None if a file has only one.
         field: the field of a JSON line, or the column of a table, that holds the text.
+        json_lines: whether every text file holds JSON lines, whatever its name.
         on_error: "fail" on broken records; "skip" them, and documents that are not UTF-8; or
             "replace" invalid UTF-8 by U+FFFD.
     """
@@ -92,6 +95,7 @@ class Reading:
     unit: Unit = "file"
     separator: str | None = None
     field: str = "text"
+    json_lines: bool = False
     on_error: OnError = "fail"
 
     def __post_init__(self) -> None:
@@ -115,6 +119,12 @@ class Reading:
             raise TypeError(f"unknown option {min(unknown)!r}; expected one of {known}")
         given = {name: value for name, value in options.items() if value is not None}
         is_lines = given.pop("lines", False)
+        if given.get("json_lines") and (is_lines or "separator" in given):
+            other = "lines" if is_lines else "separator"
+            raise ValueError(
+                f"json_lines (--json-lines) and {other} (--{other}) cannot be combined: each line "
+                "is a record, and a document; leave one out"
+            )
         defaults: dict[str, Any] = {"ext": ext, "unit": "line" if is_lines else unit}
         return cls(**defaults | given)
 
@@ -163,6 +173,7 @@ class Corpus:
         return (
             self.table is not None
             or self.reading.on_error == "skip"
+            or self.reading.json_lines
             or any(
                 extension in RECORD_EXTENSIONS or extension in TABLE_EXTENSIONS
                 for extension in map(extension_of, self._names())
@@ -229,6 +240,7 @@ class Corpus:
             "unit": reading.unit,
             "separator": None if reading.separator is None else reading.separator.encode(),
             "field": reading.field,
+            "json_lines": reading.json_lines,
             "on_error": reading.on_error,
         }
 

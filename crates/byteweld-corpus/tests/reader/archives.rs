@@ -33,9 +33,14 @@ fn gzip(content: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-fn zstd(content: &[u8]) -> Vec<u8> {
-    let level = ruzstd::encoding::CompressionLevel::Fastest;
-    ruzstd::encoding::compress_to_vec(content, level)
+/// A frame with a checksum.
+pub(crate) fn zstd(content: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; zstd_safe::compress_bound(content.len())];
+    let mut encoder = zstd_safe::CCtx::create();
+    encoder.set_parameter(zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
+    let length = encoder.compress2(&mut out[..], content).unwrap();
+    out.truncate(length);
+    out
 }
 
 fn xz(content: &[u8]) -> Vec<u8> {
@@ -106,10 +111,7 @@ fn a_bzip2_file_of_many_empty_streams_is_read() {
 #[test]
 fn the_documents_before_the_damage_are_returned() {
     for archive in ALL {
-        let mut bytes = (archive.compress)(b"one\ntwo\nthree\n");
-        if archive.suffix == ".zst" {
-            bytes.extend((archive.compress)(b"four\n")); // a frame without a checksum
-        }
+        let bytes = (archive.compress)(b"one\ntwo\nthree\n");
         let name = format!("a.txt{}", archive.suffix);
         let path = file("before-damage", &name, &bytes[..bytes.len() - 1]);
         let mut reader = Reader::new(vec![path], options(Unit::Line, OnError::Fail));

@@ -6,6 +6,7 @@ mod archives;
 mod positions;
 mod reports;
 mod warc;
+mod zstd;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,7 @@ fn options(unit: Unit, on_error: OnError) -> Options {
         unit,
         field: "text".to_owned(),
         on_error,
+        json_lines: false,
         require_utf8: false,
         digest: false,
         limits: Limits::default(),
@@ -136,17 +138,26 @@ fn a_character_across_windows_is_not_replaced() {
 }
 
 #[test]
-fn skippable_frames_of_zstd_are_ignored() {
-    let frame = |text: &str| {
-        let level = ruzstd::encoding::CompressionLevel::Fastest;
-        ruzstd::encoding::compress_to_vec(text.as_bytes(), level)
-    };
-    let skippable = [&[0x53, 0x2A, 0x4D, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
-    let bytes = [skippable.clone(), frame("one "), skippable, frame("two")].concat();
-    let path = file("zstd", "a.jsonl.txt.zst", &bytes);
-    assert_eq!(documents(&path, Unit::File, OnError::Fail).unwrap(), ["one two"]);
-    let path = file("zstd", "cut.txt.zst", &bytes[..bytes.len() - 3]);
-    assert!(matches!(documents(&path, Unit::File, OnError::Fail), Err(Error::Damaged { .. })));
+fn any_text_file_may_be_read_as_json_lines() {
+    let record = b"{\"text\": \"one\"}\n";
+    let json_lines = Options { json_lines: true, ..options(Unit::Line, OnError::Fail) };
+    for (name, bytes) in [
+        ("a.json", record.to_vec()),
+        ("a", record.to_vec()),
+        ("a.jsonl", record.to_vec()),
+        ("a.json.zst", archives::zstd(record)),
+    ] {
+        let path = file("any-name", name, &bytes);
+        let mut reader = Reader::new(vec![path], json_lines.clone());
+        let mut document = Vec::new();
+        assert!(reader.next_document(&mut document).unwrap(), "{name}");
+        assert_eq!(document, b"one", "{name}");
+        assert!(!reader.next_document(&mut document).unwrap(), "{name}");
+    }
+    // A WARC file has records of its own.
+    let mut reader = Reader::new(vec![file("any-name", "a.wet", record)], json_lines);
+    let error = reader.next_document(&mut Vec::new()).unwrap_err().to_string();
+    assert!(error.contains("WARC"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,96 @@
+"""`--json-lines`: files of any name, and standard input, as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import byteweld
+
+RECORDS = b'{"text": "low low", "body": "x"}\n{"text": "lower", "body": "y"}\n'
+PRETOKENS = "1  ·low\n1  low\n1  lower\n"
+
+
+@pytest.fixture
+def records(tiny, tmp_path):
+    tiny.save(tmp_path / "t.json")
+    (tmp_path / "a.json").write_bytes(RECORDS)
+    (tmp_path / "a.jsonl").write_bytes(RECORDS)
+
+
+def both(program, *arguments):
+    """What a verb answers for a.json, and for the same records from standard input."""
+    verb, *rest = arguments
+    return [
+        program(verb, "a.json", "--json-lines", *rest),
+        program(verb, "-", "--json-lines", *rest, stdin=RECORDS),
+    ]
+
+
+def test_count(program, records):
+    for result in both(program, "count"):
+        assert (result.code, result.text) == (0, PRETOKENS)
+    assert program("count", "a.json").text != PRETOKENS
+    for result in both(program, "count", "--field", "body"):
+        assert (result.code, result.text) == (0, "1  x\n1  y\n")
+
+
+def test_train(program, records):
+    line = ("--vocab-size", "260", "--min-frequency", "1", "--out")
+    assert program("train", "a.jsonl", *line, "named.json").code == 0
+    for number, result in enumerate(both(program, "train", "--force", *line, "any.json")):
+        assert result.code == 0, result.err
+        assert Path("any.json").read_bytes() == Path("named.json").read_bytes(), number
+
+
+def test_tokens(program, tiny, records):
+    tokens = len(tiny.encode("low low")) + len(tiny.encode("lower"))
+    for result in both(program, "tokens", "--tokenizer", "t.json", "--json"):
+        total = json.loads(result.out)["total"]
+        assert (total["tokens"], total["bytes"]) == (tokens, len("low lowlower"))
+
+
+def test_tokenize(program, tiny, records):
+    expected = [[*tiny.encode(text), tiny.eot_token] for text in ("low low", "lower")]
+    line = ("--tokenizer", "t.json", "--force", "--out", "data")
+    for result in both(program, "tokenize", *line, "--field", "text"):
+        assert result.code == 0, result.err
+        dataset = byteweld.open_dataset("data", tiny)
+        assert [document.tolist() for document in dataset[:]] == expected
+    assert program("tokenize", "-", *line, "--field", "text", stdin=RECORDS).code == 2
+
+
+def test_a_changed_flag_is_noticed(program, records):
+    line = ("tokenize", "a.json", "--tokenizer", "t.json", "--out", "data")
+    assert program(*line, "--json-lines").code == 0
+    result = program(*line)
+    assert result.code == 2
+    assert "json_lines" in result.err
+    assert program("verify", "data", "--tokenizer", "t.json", "--source", "a.json").code == 0
+
+
+def test_bytes_are_those_of_the_text(program, records):
+    found = [
+        json.loads(program("inspect", "--bytes", *source, "--json", stdin=RECORDS).out)
+        for source in (["a.jsonl"], ["a.json", "--json-lines"], ["-", "--json-lines"])
+    ]
+    assert found[0]["bytes"] == found[1]["bytes"] == found[2]["bytes"] == len("low lowlower")
+
+
+def test_malformed_records_follow_on_error(program, records):
+    bad = RECORDS + b"oops\n"
+    result = program("count", "-", "--json-lines", stdin=bad)
+    assert result.code == 2
+    assert "/dev/stdin:3: byte 64: " in result.err
+    result = program("count", "-", "--json-lines", "--on-error", "skip", stdin=bad)
+    assert (result.code, result.text) == (0, PRETOKENS)
+    assert "skipped 1 document" in result.err
+
+
+@pytest.mark.parametrize("other", [("--lines",), ("--separator", "x")])
+def test_records_are_not_split(run, records, other):
+    result = run("count", "a.json", "--json-lines", *other)
+    assert result.code == 2
+    assert f"json_lines (--json-lines) and {other[0][2:]} ({other[0]}) cannot be" in result.err
