@@ -77,7 +77,7 @@ fn a_flipped_bit_is_an_error_or_changes_nothing() {
         damaged[bit / 8] ^= 1 << (bit % 8);
         match read(&damaged, "flipped.txt.zst") {
             Ok(found) => assert_eq!(found, [whole.as_str()], "bit {bit}"),
-            Err(Error::Content { .. } | Error::TooLarge { .. }) => {}
+            Err(Error::Damaged { .. } | Error::TooLarge { .. }) => {}
             Err(error) => panic!("bit {bit}: {error}"),
         }
     }
