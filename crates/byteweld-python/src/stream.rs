@@ -194,7 +194,7 @@ impl Source {
         let Some(documents) = &self.documents else { return Ok(false) };
         Python::attach(|py| {
             let mut documents = documents.bind(py).clone();
-            while let Some(document) = documents.next() {
+            for document in documents.by_ref() {
                 let document = document?;
                 self.read += 1;
                 if self.read <= self.skip {

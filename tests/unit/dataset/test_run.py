@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-import random
 import threading
 from pathlib import Path
 
@@ -424,15 +423,21 @@ class Stop(Exception):
     pass
 
 
-def stopped_after(count: int):
-    """Raise in the progress function, after so many calls."""
-    calls = itertools.count()
+@pytest.fixture
+def stop_after(monkeypatch):
+    """Return a function that makes runs stop after so many blocks; None is never."""
+    receive = run._Run._receive
+    left: list[int | None] = [None]
 
-    def progress(event: run.Progress) -> None:
-        if next(calls) >= count:
-            raise Stop
+    def received(self, *block) -> None:
+        receive(self, *block)
+        if left[0] is not None:
+            left[0] -= 1
+            if left[0] <= 0:
+                raise Stop
 
-    return progress
+    monkeypatch.setattr(run._Run, "_receive", received)
+    return lambda count: left.__setitem__(0, count)
 
 
 @pytest.fixture
@@ -456,29 +461,26 @@ def large(tmp_path: Path) -> Path:
         ("megatron", {"bos": True}),
     ],
 )
-def test_an_interrupted_run_goes_on(tok, large, tmp_path, monkeypatch, format, options):
+def test_an_interrupted_run_goes_on(tok, large, tmp_path, monkeypatch, stop_after, format, options):
     byteweld.tokenize(large, tok, out=tmp_path / "once", format=format, **options)
     out = tmp_path / "out"
-    draw = random.Random(format)
-    interruptions = 0
-    for attempt in range(100):
-        monkeypatch.setattr(run, "_CHECKPOINT_SECONDS", draw.choice([0, 0, 10]))
-        try:
-            progress = stopped_after(draw.randrange(4) + attempt // 8)
-            byteweld.tokenize(large, tok, out=out, format=format, progress=progress, **options)
-            break
-        except Stop:
-            interruptions += 1
-    assert interruptions > 1
+    for seconds, blocks in ((0, 1), (10, 2), (0, 1)):
+        monkeypatch.setattr(run, "_CHECKPOINT_SECONDS", seconds)
+        stop_after(blocks)
+        with pytest.raises(Stop):
+            byteweld.tokenize(large, tok, out=out, format=format, **options)
+    stop_after(None)
+    byteweld.tokenize(large, tok, out=out, format=format, **options)
     assert digests(out) == digests(tmp_path / "once")
 
 
-def test_an_unfinished_dataset_names_what_changed(tok, large, tmp_path):
+def test_an_unfinished_dataset_names_what_changed(tok, large, tmp_path, stop_after):
     out = tmp_path / "out"
 
     def interrupted(**options):
-        return byteweld.tokenize(large, tok, out=out, progress=stopped_after(1), **options)
+        return byteweld.tokenize(large, tok, out=out, **options)
 
+    stop_after(1)
     with pytest.raises(Stop):
         interrupted()
     with pytest.raises(FileExistsError, match="eot was 'append', now 'none'"):
@@ -499,6 +501,7 @@ def test_an_unfinished_dataset_names_what_changed(tok, large, tmp_path):
     (large / "1.jsonl").unlink()
     with pytest.raises(FileExistsError, match=r"source .*1.jsonl is gone"):
         interrupted()
+    stop_after(None)
     byteweld.tokenize(large, tok, out=out, overwrite=True)
     assert load_manifest(out).documents == 18_000
 
