@@ -441,7 +441,8 @@ def test_an_interrupted_run_goes_on(tok, large, tmp_path, monkeypatch, format, o
     for attempt in range(100):
         monkeypatch.setattr(run, "_CHECKPOINT_SECONDS", draw.choice([0, 0, 10]))
         try:
-            progress = stopped_after(draw.randrange(4) + attempt // 8)
+            # At once first: how often progress is reported depends on the machine.
+            progress = stopped_after(draw.randrange(4) + attempt // 8 if attempt > 1 else 0)
             byteweld.tokenize(large, tok, out=out, format=format, progress=progress, **options)
             break
         except Stop:
