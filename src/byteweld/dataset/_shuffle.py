@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from byteweld._atomic import naming
 from byteweld.dataset import _order
 from byteweld.dataset._shard import LENGTH_BYTES, mapped
-from byteweld.dataset._writer import open_at
+from byteweld.dataset._writer import closing_on_error, open_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,10 +37,10 @@ class _Bucket:
         self.tokens, self.documents = state
         self._open_tokens = 0
         sizes = self.tokens * dtype.itemsize, self.documents * LENGTH_BYTES
-        self._files = [
-            open_at(path, size, _BUFFER_BYTES)
-            for path, size in zip(self._paths, sizes, strict=True)
-        ]
+        self._files: list[Any] = []
+        with closing_on_error(self):
+            for path, size in zip(self._paths, sizes, strict=True):
+                self._files.append(open_at(path, size, _BUFFER_BYTES))
 
     def append(self, ids: NDArray[Any], ends: NDArray[np.int64]) -> None:
         """Append ids; `ends` are the offsets in them where documents end."""
@@ -120,10 +120,10 @@ class Buckets:
             self._count = min(max(1, -(-total_bytes // _BUCKET_BYTES)), _MAX_BUCKETS)
         kind = np.dtype(dtype).newbyteorder("<")
         states = [[0, 0]] * (self._count * num_splits) if state is None else state["buckets"]
-        self._buckets = [
-            _Bucket(work / f"bucket-{number:03d}", kind, saved)
-            for number, saved in enumerate(states)
-        ]
+        self._buckets: list[_Bucket] = []
+        with closing_on_error(self):
+            for number, saved in enumerate(states):
+                self._buckets.append(_Bucket(work / f"bucket-{number:03d}", kind, saved))
         # The bucket to shuffle next, and the document in it.
         self._next: list[int] = [0, 0] if state is None else list(state["next"])
 

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -190,7 +190,8 @@ class SplitWriter:
         if self._tokens and not tokens.exists():
             self._take_back(tokens)
         self._tokens_file = open_at(tokens, self._tokens_bytes() if self._tokens else 0)
-        self._lengths_file = open_at(lengths, self._documents * LENGTH_BYTES)
+        with closing_on_error(self):
+            self._lengths_file = open_at(lengths, self._documents * LENGTH_BYTES)
         if not self._tokens:
             header = bytes(self._place.format.header_bytes)
             self._tokens_file.write(header)
@@ -278,6 +279,16 @@ def open_at(path: Path, size: int, buffering: int = _BUFFER_BYTES) -> Any:
         file.truncate(size)
         file.seek(size)
         return file
+
+
+@contextlib.contextmanager
+def closing_on_error(part: Any) -> Iterator[None]:
+    """Close what was opened so far if something else cannot be."""
+    try:
+        yield
+    except BaseException:
+        part.close()
+        raise
 
 
 @contextlib.contextmanager

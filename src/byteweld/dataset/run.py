@@ -33,7 +33,13 @@ from byteweld.dataset._manifest import (
 )
 from byteweld.dataset._shard import ShardName, Split
 from byteweld.dataset._shuffle import Buckets
-from byteweld.dataset._writer import Place, SplitWriter, publish_files, scratch_folder
+from byteweld.dataset._writer import (
+    Place,
+    SplitWriter,
+    closing_on_error,
+    publish_files,
+    scratch_folder,
+)
 from byteweld.dataset.options import Plan
 from byteweld.errors import ByteweldError
 from byteweld.sources import Sources
@@ -137,9 +143,18 @@ class _Run:
         self._manifest = job.manifest()
         if (job.folder / MANIFEST).exists():
             self._manifest = load_manifest(job.folder)
-        self._logs = {
-            name: Log(job.work / f"{name}.jsonl", saved) for name, saved in state["logs"].items()
-        }
+        self._splits: list[Split] = ["train", "validation"] if options.validation else ["train"]
+        self._logs: dict[str, Log] = {}
+        self._writers: list[SplitWriter] = []
+        self._buckets: Buckets | None = None
+        with closing_on_error(self):
+            self._open(state)
+
+    def _open(self, state: dict[str, Any]) -> None:
+        """Open everything that grows on disk, cut back to a checkpoint."""
+        job, options = self._job, self._job.plan.options
+        for log, saved in state["logs"].items():
+            self._logs[log] = Log(job.work / f"{log}.jsonl", saved)
         place = Place(
             folder=job.folder,
             work=job.work,
@@ -148,12 +163,8 @@ class _Run:
             shard_tokens=options.shard_tokens,
             pack=options.pack,
         )
-        self._splits: list[Split] = ["train", "validation"] if options.validation else ["train"]
-        self._writers = [
-            self._writer(place, split, saved)
-            for split, saved in zip(self._splits, state["writers"] or (None, None), strict=False)
-        ]
-        self._buckets: Buckets | None = None
+        for split, saved in zip(self._splits, state["writers"] or (None, None), strict=False):
+            self._writers.append(self._writer(place, split, saved))
         if options.shuffle:
             self._buckets = Buckets(
                 job.work,
