@@ -300,11 +300,19 @@ def _source_changes(before: list[Any], now: list[Any]) -> list[str]:
             found.append(f"source {name} is new")
         elif old[name] != facts:
             size, now_size = old[name][0], facts[0]
-            how = f"had {size} bytes, now {now_size}" if size != now_size else "was modified"
+            how = f"had {_bytes(size)}, now {_bytes(now_size)}"
+            if size == now_size:
+                how = "was modified"
             found.append(f"source {name} {how}")
     found += [f"source {name} is gone" for name in old if name not in new]
-    if not found and before != now:  # names may occur twice: of a file, or if they are not UTF-8
+    if not found and [fact[0] for fact in before] != [fact[0] for fact in now]:
         found.append("the sources are in another order")
+    elif not found and before != now:  # names that are not UTF-8 look alike
+        found.append("one of several sources with the same name was modified")
     return found[:_MAX_LISTED] + (
         [f"{len(found) - _MAX_LISTED} more"] if len(found) > _MAX_LISTED else []
     )
+
+
+def _bytes(size: int | None) -> str:
+    return "an unknown number of bytes, as from a pipe" if size is None else f"{size} bytes"

@@ -224,3 +224,18 @@ def test_ctrl_c_between_any_two_lines(tok, tmp_path, monkeypatch, options):
         traced(out, place, min(2, count))
         byteweld.tokenize(corpus, tok, out=out, num_threads=1, **options)
         assert digests(out) == expected, place
+
+
+# ---------------------------------------------------------------------- sources
+
+
+def test_names_that_are_not_utf8_are_not_confused(tok, tmp_path):
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    names = [os.fsdecode(b"\xfe.txt"), os.fsdecode(b"\xff.txt")]
+    for name in names:
+        (corpus / name).write_text("text")
+    byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+    (corpus / names[0]).write_text("longer text")
+    with pytest.raises(FileExistsError, match="one of several sources with the same name"):
+        byteweld.tokenize(corpus, tok, out=tmp_path / "out")
