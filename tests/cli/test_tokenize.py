@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -197,3 +198,13 @@ def test_only_the_first_skipped_records_are_listed(place, capsys):
     Path("corpus/a.jsonl").write_text("broken\n" * 1200)
     assert main(command("--on-error", "skip")) == 0
     assert "skipped 1,200 documents, the first 1,000 listed in" in capsys.readouterr().out
+
+
+def test_too_few_open_files_for_a_shuffle(place):
+    with Path("corpus/large.txt").open("wb") as file:
+        file.truncate(20 << 30)  # sparse: nothing of it is read
+    call = f"ulimit -n 64; {sys.executable} -m byteweld {shlex.join(command('--shuffle'))}"
+    done = subprocess.run(["sh", "-c", call], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "shuffling this corpus needs 256 at once" in done.stderr
+    assert "ulimit -n 512), or leave --shuffle out" in done.stderr

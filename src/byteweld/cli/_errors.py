@@ -32,7 +32,7 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"\beot_token= \(--eot-token\)", "--eot-token"),
     (r"\beot='none' \(--eot none\)", "--eot none"),
     (r"^(bos|dtype|pack|prefix) is\b", r"--\1 is"),
-    (r"\bleave (bos|pack|prefix) out\b", r"leave --\1 out"),
+    (r"\bleave (bos|pack|prefix|shuffle) out\b", r"leave --\1 out"),
     (r"^eot_token is\b", "--eot-token is"),
     (r"^shard_tokens is\b", "--shard-tokens is"),
     (r"\(bos=, --bos\)", "(--bos)"),

@@ -6,6 +6,8 @@ seed. A bucket is a file of ids and a file of lengths, which only grow while the
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,6 +101,22 @@ class _Bucket:
             start = stop
 
 
+@contextlib.contextmanager
+def _explaining(count: int) -> Iterator[None]:
+    """Say how many files must be open at once if the system does not allow that."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            raise
+        raise OSError(
+            error.errno,
+            f"too many open files: shuffling this corpus needs {count} at once, and some more; "
+            f"raise the limit (ulimit -n {2 * count}), or leave shuffle out",
+            error.filename,
+        ) from None
+
+
 class Buckets:
     """All buckets: those of the first split, then those of the second."""
 
@@ -121,7 +139,7 @@ class Buckets:
         kind = np.dtype(dtype).newbyteorder("<")
         states = [[0, 0]] * (self._count * num_splits) if state is None else state["buckets"]
         self._buckets: list[_Bucket] = []
-        with closing_on_error(self):
+        with closing_on_error(self), _explaining(2 * len(states)):
             for number, saved in enumerate(states):
                 self._buckets.append(_Bucket(work / f"bucket-{number:03d}", kind, saved))
         # The bucket to shuffle next, and the document in it.
