@@ -163,6 +163,12 @@ def test_no_end_of_text_token_is_said_in_options(place, capsys):
     assert "--eot-token" in err and "--eot none" in err and "eot_token=" not in err
 
 
+def test_text_that_is_not_utf8_is_said_in_options(place, capsys):
+    Path("corpus/b.txt").write_bytes(b"\xff")
+    assert main(command()) == 2
+    assert "pass --on-error replace or skip" in capsys.readouterr().err
+
+
 def test_the_folder_is_required(place, capsys):
     assert main(["tokenize", "corpus", "-t", "tokenizer.json"]) == 2
     assert "missing option --out DIR; see `byteweld tokenize --help`" in capsys.readouterr().err

@@ -239,3 +239,18 @@ def test_names_that_are_not_utf8_are_not_confused(tok, tmp_path):
     (corpus / names[0]).write_text("longer text")
     with pytest.raises(FileExistsError, match="one of several sources with the same name"):
         byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+
+
+def test_fewer_documents_than_before(tok, tmp_path):
+    def stop(event: run.Progress) -> None:
+        if event.documents:
+            raise InterruptedError("stopped")
+
+    documents = make_documents(9000)
+    with pytest.raises(InterruptedError):
+        byteweld.tokenize(documents=iter(documents), tokenizer=tok, out=tmp_path, progress=stop)
+    for given in ([], documents[:1]):
+        with pytest.raises(ValueError, match=rf"are {len(given)} documents, but \d+ were read"):
+            byteweld.tokenize(documents=given, tokenizer=tok, out=tmp_path)
+    manifest = byteweld.tokenize(documents=documents, tokenizer=tok, out=tmp_path)
+    assert manifest.documents == 9000
