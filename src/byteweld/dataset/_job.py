@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from byteweld._atomic import CLOEXEC, lock, naming
 from byteweld._files import check_parent, read_regular
-from byteweld._saves import write_atomic
+from byteweld._saves import settle, write_atomic
 from byteweld.corpus import Corpus, describe
 from byteweld.dataset._encoding import DOCUMENTS, source_names
 from byteweld.dataset._manifest import MANIFEST, Manifest, load_manifest
@@ -127,6 +127,7 @@ class Job:
                 raise BlockingIOError(
                     f"another process is writing the dataset {self.folder}; wait for it"
                 )
+            settle(self.folder)  # a manifest that a killed run was writing
             if overwrite:
                 self._remove()
             yield
