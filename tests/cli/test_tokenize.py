@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -165,3 +166,56 @@ def test_no_end_of_text_token_is_said_in_options(place, capsys):
     assert main(arguments) == 2
     err = capsys.readouterr().err
     assert "--eot-token" in err and "--eot none" in err and "eot_token=" not in err
+
+
+def test_text_that_is_not_utf8_is_said_in_options(place, capsys):
+    Path("corpus/b.txt").write_bytes(b"\xff")
+    assert main(command()) == 2
+    assert "pass --on-error replace or skip" in capsys.readouterr().err
+
+
+def test_the_folder_is_required(place, capsys):
+    assert main(["tokenize", "corpus", "-t", "tokenizer.json"]) == 2
+    assert "missing option --out DIR; see `byteweld tokenize --help`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("out", ["corpus", ".", ""])
+def test_a_folder_that_has_the_corpus_in_it(place, capsys, out):
+    assert main(["tokenize", "corpus", "-t", "tokenizer.json", "--out", out]) == 2
+    message = f"all files of corpus are inside {out or '.'}, where the result is written"
+    assert message in capsys.readouterr().err
+
+
+def test_what_changed_is_said_in_options(place, capsys):
+    assert main(command()) == 0
+    options = ["--special-text", "special", "--eot", "none", "--seed", "3", "--shard-tokens", "9"]
+    assert main(command(*options, "--field", "body")) == 2
+    assert (
+        "--eot was 'append', now 'none'; --eot-token was '<|endoftext|>', now None; "
+        "--special-text was 'text', now 'special'; --seed was 0, now 3; "
+        "--shard-tokens was None, now 9; --field was 'text', now 'body'; "
+    ) in capsys.readouterr().err
+
+
+def test_a_pipe_is_not_compared_with_what_was_read_before(place):
+    call = [sys.executable, "-m", "byteweld", "tokenize", "-", "-t", "tokenizer.json"]
+    for code in (0, 2):
+        done = subprocess.run([*call, "--out", "data"], input=b"text", capture_output=True)
+        assert done.returncode == code
+    assert b"/dev/stdin had 4 bytes, now an unknown number of bytes, as from" in done.stderr
+
+
+def test_only_the_first_skipped_records_are_listed(place, capsys):
+    Path("corpus/a.jsonl").write_text("broken\n" * 1200)
+    assert main(command("--on-error", "skip")) == 0
+    assert "skipped 1,200 documents, the first 1,000 listed in" in capsys.readouterr().out
+
+
+def test_too_few_open_files_for_a_shuffle(place):
+    with Path("corpus/large.txt").open("wb") as file:
+        file.truncate(20 << 30)  # sparse: nothing of it is read
+    call = f"ulimit -n 64; {sys.executable} -m byteweld {shlex.join(command('--shuffle'))}"
+    done = subprocess.run(["sh", "-c", call], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "shuffling this corpus needs 256 at once" in done.stderr
+    assert "ulimit -n 512), or leave --shuffle out" in done.stderr

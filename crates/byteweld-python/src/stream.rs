@@ -7,6 +7,7 @@ use byteweld_core::documents::{DocumentSource, Position, ReadStatus};
 use byteweld_core::encode::{Allowed, EncodedBlock, StreamError, StreamOptions};
 use byteweld_core::{Error, Result};
 use byteweld_corpus::Limits;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator};
 
@@ -204,6 +205,13 @@ impl Source {
                 crate::error::reserve(py, buffer, text.as_ref().len())?;
                 buffer.extend_from_slice(text.as_ref());
                 return Ok(true);
+            }
+            if self.read < self.skip {
+                return Err(PyValueError::new_err(format!(
+                    "there are {} documents, but {} were read before the interruption; pass the \
+                     same documents, or start over with overwrite=True (--force)",
+                    self.read, self.skip
+                )));
             }
             Ok(false)
         })

@@ -160,6 +160,10 @@ class Command:
                 raise self._wrong(f"missing argument {argument.metavar}")
         if positional:
             raise self._wrong(f"unexpected argument {positional[0]!r}")
+        for parameter in self.params:
+            is_option = isinstance(parameter.declared, Option)
+            if is_option and parameter.is_required and parameter.name not in values:
+                raise self._wrong(f"missing option {_shown_name(parameter)}")
 
     def _wrong(self, what: str) -> _errors.UsageError:
         return _errors.UsageError(f"{self.name}: {what}; see `byteweld {self.name} --help`")

@@ -287,8 +287,10 @@ def _lines(manifest: Any, out: str, seconds: float | None) -> list[str]:
     if manifest.dropped_tokens:
         lines.append(f"dropped at the end: {_output.amount(manifest.dropped_tokens, 'token')}")
     if manifest.skipped_documents:
+        listed = len(manifest.skipped)
+        which = "" if listed == manifest.skipped_documents else f"the first {listed:,} "
         lines.append(
-            f"skipped {_output.amount(manifest.skipped_documents, 'document')}, listed in "
+            f"skipped {_output.amount(manifest.skipped_documents, 'document')}, {which}listed in "
             "manifest.json"
         )
     if manifest.special_text:

@@ -285,6 +285,12 @@ def open_corpus(
     files, skipped = find_files(paths, wanted, without)
     if not files:
         where = ", ".join(os.fspath(path) for path in paths) or "an empty list"
+        if without is not None and find_files(paths, wanted, None)[0]:
+            raise CorpusError(
+                f"all files of {where} are inside {os.fspath(without) or '.'}, where the result is "
+                "written, so they are not read; choose a folder for the result that is not the "
+                "corpus or above it"
+            )
         which = f" with extension {', '.join(sorted(wanted))}" if wanted else ""
         raise CorpusError(
             f"no files in {where}{which}; choose other extensions with ext (--ext), '*' for all"

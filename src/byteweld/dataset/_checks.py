@@ -286,13 +286,17 @@ def _check_shards(manifest: Manifest) -> None:
         )
 
 
+def is_plain_path(name: str) -> bool:
+    """Whether a name is that of a file inside the folder, on every system."""
+    return "\0" not in name and "\\" not in name and not {"", ".", ".."} & {*name.split("/")}
+
+
 def _check_files(files: Iterable[FileEntry]) -> None:
     """Names are plain relative paths, each used once; hashes are hashes."""
     seen = set()
     for file in files:
         name = file.name
-        parts = name.split("/")
-        if "\0" in name or "\\" in name or {"", ".", ".."} & {*parts}:
+        if not is_plain_path(name):
             raise WrongError(
                 f"the file name {reprlib.repr(name)} is not a plain path inside the folder"
             )

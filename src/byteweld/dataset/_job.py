@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import itertools
 import json
 import os
@@ -16,20 +17,22 @@ from typing import Any, Final
 
 from byteweld._atomic import CLOEXEC, lock, naming
 from byteweld._files import check_parent, read_regular
-from byteweld._saves import write_atomic
+from byteweld._saves import settle, write_atomic
 from byteweld.corpus import Corpus, describe
 from byteweld.dataset._encoding import DOCUMENTS, source_names
 from byteweld.dataset._manifest import MANIFEST, Manifest, load_manifest
+from byteweld.dataset._writer import published_last
 from byteweld.dataset.options import Plan
 from byteweld.errors import FormatError
 from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
 
 WORK: Final = ".unfinished"
+STATE: Final = "state.json"  # of a run, in the work folder: its checkpoint
 _FACTS: Final = "job.json"
 _MAX_STATE_BYTES: Final = 1 << 30
 # Options that may differ when a run goes on: nothing done so far depends on them.
-_MAY_CHANGE: Final = {("reading", "on_error"): "fail"}
+_MAY_CHANGE: Final = {("reading", "on_error"): "fail", ("", "special_text"): "fail"}
 _MAX_LISTED: Final = 5
 
 
@@ -124,6 +127,7 @@ class Job:
                 raise BlockingIOError(
                     f"another process is writing the dataset {self.folder}; wait for it"
                 )
+            settle(self.folder)  # a manifest that a killed run was writing
             if overwrite:
                 self._remove()
             yield
@@ -138,24 +142,30 @@ class Job:
             raise FileExistsError(f"{self.folder} exists and is not a folder; choose another name")
         if (self.folder / MANIFEST).exists():
             load_manifest(self.folder)
-        elif any(entry.name != WORK for entry in self.folder.iterdir()):
+            return
+        # A run that was killed may have left files of its first shard, but no manifest yet.
+        is_begun = (self.work / _FACTS).exists()
+        if not is_begun and any(entry.name != WORK for entry in self.folder.iterdir()):
             raise FileExistsError(
                 f"{self.folder} holds other files; choose a folder that is new or empty"
             )
 
     def _remove(self) -> None:
-        """Remove an earlier dataset: the files that its manifest lists, and no others."""
+        """Remove an earlier dataset: the files that it is known to have, and no others."""
+        # Those that a killed run was moving when it was killed are not in the manifest.
+        names = published_last(self.work)
+        if (self.folder / MANIFEST).exists():
+            manifest = load_manifest(self.folder)
+            shards = itertools.chain(*(shard.files for shard in manifest.shards))
+            names += [entry.name for entry in (*shards, *manifest.files)]
+        for name in names:
+            with naming(self.folder / name):
+                (self.folder / name).unlink(missing_ok=True)
+            if "/" in name:
+                with contextlib.suppress(OSError):
+                    (self.folder / name).parent.rmdir()
         shutil.rmtree(self.work, ignore_errors=True)
-        if not (self.folder / MANIFEST).exists():
-            return
-        manifest = load_manifest(self.folder)
-        entries = [*itertools.chain(*(shard.files for shard in manifest.shards)), *manifest.files]
-        for entry in entries:
-            (self.folder / entry.name).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                (self.folder / entry.name).parent.rmdir()
-        (self.folder / MANIFEST).unlink()
-        self.folder.mkdir(exist_ok=True)
+        (self.folder / MANIFEST).unlink(missing_ok=True)
 
     def complete_manifest(self) -> Manifest | None:
         """Return the manifest if all is done; raise if it is of another job."""
@@ -191,21 +201,38 @@ class Job:
     def same_as_before(self) -> bool:
         """Whether the work folder is of this job; raise if it is of another one."""
         path = self.work / _FACTS
+        facts = json.loads(json.dumps(self.facts()))
         if not path.exists():
-            shutil.rmtree(self.work, ignore_errors=True)
-            with naming(self.work):
-                self.work.mkdir()
-            write_atomic(path, json.dumps(self.facts(), indent=1).encode())
+            self._begin(facts)
             return False
         before = read_json(path)
-        changed = _changes(before, json.loads(json.dumps(self.facts())))
+        changed = _changes(before, facts)
+        if changed and not self._has_documents():
+            self._remove()
+            self._begin(facts)
+            return False
         if changed:
             raise FileExistsError(
                 f"{self.folder} holds an unfinished dataset, and this is not the same job: "
                 f"{'; '.join(changed)}; run the same job again to finish it, or pass "
                 "overwrite=True (--force) to start over"
             )
+        if before != facts:  # in what may change once, from now on not again
+            write_json(path, facts)
         return True
+
+    def _begin(self, facts: dict[str, Any]) -> None:
+        shutil.rmtree(self.work, ignore_errors=True)
+        with naming(self.work):
+            self.work.mkdir()
+        write_json(self.work / _FACTS, facts)
+
+    def _has_documents(self) -> bool:
+        """Whether an earlier run has got so far that starting over loses anything."""
+        if (self.folder / MANIFEST).exists():
+            return True
+        state = read_json(self.work / STATE) if (self.work / STATE).exists() else {}
+        return bool(state.get("documents") or state.get("skipped"))
 
 
 def _state(file: Path | str) -> tuple[int | None, int | str | None]:
@@ -222,13 +249,23 @@ def _state(file: Path | str) -> tuple[int | None, int | str | None]:
     return status.st_size, status.st_mtime_ns
 
 
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON, atomically, with the SHA-256 of its line in another line."""
+    line = json.dumps(value).encode() + b"\n"
+    digest = hashlib.sha256(line).hexdigest().encode()
+    write_atomic(path, line + digest + b"\n", overwrite=True)
+
+
 def read_json(path: Path) -> Any:
-    try:
-        return json.loads(read_regular(path, _MAX_STATE_BYTES))
-    except (ValueError, RecursionError) as error:
+    """Read what `write_json` wrote."""
+    line, _, digest = read_regular(path, _MAX_STATE_BYTES).partition(b"\n")
+    if digest != hashlib.sha256(line + b"\n").hexdigest().encode() + b"\n":
         raise FormatError(
-            f"damaged ({error}); start over with overwrite=True (--force)", path=path
-        ) from None
+            "damaged: its SHA-256 is not that in its last line; start over with overwrite=True "
+            "(--force)",
+            path=path,
+        )
+    return json.loads(line)
 
 
 def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -270,11 +307,19 @@ def _source_changes(before: list[Any], now: list[Any]) -> list[str]:
             found.append(f"source {name} is new")
         elif old[name] != facts:
             size, now_size = old[name][0], facts[0]
-            how = f"had {size} bytes, now {now_size}" if size != now_size else "was modified"
+            how = f"had {_bytes(size)}, now {_bytes(now_size)}"
+            if size == now_size:
+                how = "was modified"
             found.append(f"source {name} {how}")
     found += [f"source {name} is gone" for name in old if name not in new]
     if not found and [fact[0] for fact in before] != [fact[0] for fact in now]:
         found.append("the sources are in another order")
+    elif not found and before != now:  # names that are not UTF-8 look alike
+        found.append("one of several sources with the same name was modified")
     return found[:_MAX_LISTED] + (
         [f"{len(found) - _MAX_LISTED} more"] if len(found) > _MAX_LISTED else []
     )
+
+
+def _bytes(size: int | None) -> str:
+    return "an unknown number of bytes, as from a pipe" if size is None else f"{size} bytes"

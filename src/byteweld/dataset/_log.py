@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from byteweld._atomic import naming
+from byteweld.dataset._writer import open_at
+from byteweld.errors import FormatError
 
 
 class Log:
@@ -20,9 +22,7 @@ class Log:
         self._path = path
         self.entries = 0 if state is None else state["entries"]
         self._bytes = 0 if state is None else state["bytes"]
-        with naming(path):
-            self._file = path.open("ab")
-            self._file.truncate(self._bytes)
+        self._file = open_at(path, self._bytes)
 
     def extend(self, entries: Iterable[Any]) -> None:
         """Append dataclasses."""
@@ -48,7 +48,13 @@ class Log:
         """Yield all entries."""
         with self._path.open("rb") as file:
             for line in file:
-                yield json.loads(line)
+                try:
+                    yield json.loads(line)
+                except ValueError as error:
+                    raise FormatError(
+                        f"damaged ({error}); start over with overwrite=True (--force)",
+                        path=self._path,
+                    ) from None
 
     def close(self) -> None:
         """Close the file."""

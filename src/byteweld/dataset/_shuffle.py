@@ -6,6 +6,8 @@ seed. A bucket is a file of ids and a file of lengths, which only grow while the
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from byteweld._atomic import naming
 from byteweld.dataset import _order
 from byteweld.dataset._shard import LENGTH_BYTES, mapped
-from byteweld.dataset._writer import open_at
+from byteweld.dataset._writer import closing_on_error, open_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,10 +39,10 @@ class _Bucket:
         self.tokens, self.documents = state
         self._open_tokens = 0
         sizes = self.tokens * dtype.itemsize, self.documents * LENGTH_BYTES
-        self._files = [
-            open_at(path, size, _BUFFER_BYTES)
-            for path, size in zip(self._paths, sizes, strict=True)
-        ]
+        self._files: list[Any] = []
+        with closing_on_error(self):
+            for path, size in zip(self._paths, sizes, strict=True):
+                self._files.append(open_at(path, size, _BUFFER_BYTES))
 
     def append(self, ids: NDArray[Any], ends: NDArray[np.int64]) -> None:
         """Append ids; `ends` are the offsets in them where documents end."""
@@ -99,6 +101,22 @@ class _Bucket:
             start = stop
 
 
+@contextlib.contextmanager
+def _explaining(count: int) -> Iterator[None]:
+    """Say how many files must be open at once if the system does not allow that."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EMFILE:
+            raise
+        raise OSError(
+            error.errno,
+            f"too many open files: shuffling this corpus needs {count} at once, and some more; "
+            f"raise the limit (ulimit -n {2 * count}), or leave shuffle out",
+            error.filename,
+        ) from None
+
+
 class Buckets:
     """All buckets: those of the first split, then those of the second."""
 
@@ -120,10 +138,10 @@ class Buckets:
             self._count = min(max(1, -(-total_bytes // _BUCKET_BYTES)), _MAX_BUCKETS)
         kind = np.dtype(dtype).newbyteorder("<")
         states = [[0, 0]] * (self._count * num_splits) if state is None else state["buckets"]
-        self._buckets = [
-            _Bucket(work / f"bucket-{number:03d}", kind, saved)
-            for number, saved in enumerate(states)
-        ]
+        self._buckets: list[_Bucket] = []
+        with closing_on_error(self), _explaining(2 * len(states)):
+            for number, saved in enumerate(states):
+                self._buckets.append(_Bucket(work / f"bucket-{number:03d}", kind, saved))
         # The bucket to shuffle next, and the document in it.
         self._next: list[int] = [0, 0] if state is None else list(state["next"])
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from byteweld._atomic import naming, sync_folder
+from byteweld._files import read_regular
+from byteweld.dataset._checks import is_plain_path
 from byteweld.dataset._manifest import FileEntry, ShardEntry
 from byteweld.dataset._shard import LENGTH_BYTES, Shard, ShardName
 from byteweld.dataset.formats import Format
+from byteweld.errors import ByteweldError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 
 _BUFFER_BYTES: Final = 1 << 20
 _HASH_BYTES: Final = 1 << 22
+_PUBLISHED: Final = "published.json"
+_MAX_PUBLISHED_BYTES: Final = 1 << 30
 _STATE: Final = (
     *("number", "tokens", "documents", "open_tokens"),
     *("total_tokens", "total_documents", "dropped"),
@@ -184,7 +190,8 @@ class SplitWriter:
         if self._tokens and not tokens.exists():
             self._take_back(tokens)
         self._tokens_file = open_at(tokens, self._tokens_bytes() if self._tokens else 0)
-        self._lengths_file = open_at(lengths, self._documents * LENGTH_BYTES)
+        with closing_on_error(self):
+            self._lengths_file = open_at(lengths, self._documents * LENGTH_BYTES)
         if not self._tokens:
             header = bytes(self._place.format.header_bytes)
             self._tokens_file.write(header)
@@ -275,6 +282,16 @@ def open_at(path: Path, size: int, buffering: int = _BUFFER_BYTES) -> Any:
 
 
 @contextlib.contextmanager
+def closing_on_error(part: Any) -> Iterator[None]:
+    """Close what was opened so far if something else cannot be."""
+    try:
+        yield
+    except BaseException:
+        part.close()
+        raise
+
+
+@contextlib.contextmanager
 def scratch_folder(work: Path, names: tuple[str, ...]) -> Any:
     """Yield an empty folder for files that are not complete, with the subfolders of these names."""
     import shutil
@@ -299,6 +316,8 @@ def publish_files(
             digest = known.get(name) or file_digest(file)
             size = os.fstat(file.fileno()).st_size
         entries.append(FileEntry(name=name, size=size, sha256=digest))
+    with naming(scratch.parent / _PUBLISHED):
+        (scratch.parent / _PUBLISHED).write_text(json.dumps(names), encoding="utf-8")
     for name in reversed(names):  # the main file last
         with naming(folder / name):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -306,6 +325,17 @@ def publish_files(
     for parent in {(folder / name).parent for name in names}:
         sync_folder(parent)
     return tuple(entries)
+
+
+def published_last(work: Path) -> list[str]:
+    """Return the names of the files that were published last; they may not be in the manifest."""
+    try:
+        names = json.loads(read_regular(work / _PUBLISHED, _MAX_PUBLISHED_BYTES))
+    except (OSError, ValueError, RecursionError, ByteweldError):
+        return []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return []
+    return [name for name in names if is_plain_path(name)]
 
 
 def file_digest(file: Any) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import shutil
 import time
@@ -19,10 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from byteweld._saves import write_atomic
 from byteweld.dataset import _order
 from byteweld.dataset._encoding import DOCUMENTS, Events, encode_sources, source_names
-from byteweld.dataset._job import Job, read_json
+from byteweld.dataset._job import STATE, Job, read_json, write_json
 from byteweld.dataset._log import Log
 from byteweld.dataset._manifest import (
     MANIFEST,
@@ -35,7 +33,13 @@ from byteweld.dataset._manifest import (
 )
 from byteweld.dataset._shard import ShardName, Split
 from byteweld.dataset._shuffle import Buckets
-from byteweld.dataset._writer import Place, SplitWriter, publish_files, scratch_folder
+from byteweld.dataset._writer import (
+    Place,
+    SplitWriter,
+    closing_on_error,
+    publish_files,
+    scratch_folder,
+)
 from byteweld.dataset.options import Plan
 from byteweld.errors import ByteweldError
 from byteweld.sources import Sources
@@ -45,7 +49,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_STATE: Final = "state.json"
 _CHECKPOINT_SECONDS: float = 10.0
 # The checkpoint of a run that has done nothing.
 _START: Final[dict[str, Any]] = {
@@ -124,8 +127,8 @@ class _Run:
         self._progress = progress
         options = job.plan.options
         state = _START
-        if job.same_as_before() and (job.work / _STATE).exists():
-            state = read_json(job.work / _STATE)
+        if job.same_as_before() and (job.work / STATE).exists():
+            state = read_json(job.work / STATE)
         self._position: tuple[int, ...] | None = state["position"] and tuple(state["position"])
         self._is_encoded: bool = state["is_encoded"]
         self.documents: int = state["documents"]
@@ -134,14 +137,24 @@ class _Run:
         self._skipped: int = state["skipped"]
         self._specials: Counter[str] = Counter(state["special_text"])
         self._stored_bytes = 0
-        self._is_between = True  # two documents, so that a checkpoint is possible
+        # Two documents, so that a checkpoint is possible: Ctrl-C may come between any two lines.
+        self._is_between = True
         self._last_checkpoint = time.monotonic()
         self._manifest = job.manifest()
         if (job.folder / MANIFEST).exists():
             self._manifest = load_manifest(job.folder)
-        self._logs = {
-            name: Log(job.work / f"{name}.jsonl", saved) for name, saved in state["logs"].items()
-        }
+        self._splits: list[Split] = ["train", "validation"] if options.validation else ["train"]
+        self._logs: dict[str, Log] = {}
+        self._writers: list[SplitWriter] = []
+        self._buckets: Buckets | None = None
+        with closing_on_error(self):
+            self._open(state)
+
+    def _open(self, state: dict[str, Any]) -> None:
+        """Open everything that grows on disk, cut back to a checkpoint."""
+        job, options = self._job, self._job.plan.options
+        for log, saved in state["logs"].items():
+            self._logs[log] = Log(job.work / f"{log}.jsonl", saved)
         place = Place(
             folder=job.folder,
             work=job.work,
@@ -150,12 +163,8 @@ class _Run:
             shard_tokens=options.shard_tokens,
             pack=options.pack,
         )
-        self._splits: list[Split] = ["train", "validation"] if options.validation else ["train"]
-        self._writers = [
-            self._writer(place, split, saved)
-            for split, saved in zip(self._splits, state["writers"] or (None, None), strict=False)
-        ]
-        self._buckets: Buckets | None = None
+        for split, saved in zip(self._splits, state["writers"] or (None, None), strict=False):
+            self._writers.append(self._writer(place, split, saved))
         if options.shuffle:
             self._buckets = Buckets(
                 job.work,
@@ -198,7 +207,7 @@ class _Run:
             "logs": {name: log.state() for name, log in self._logs.items()},
             "buckets": None if self._buckets is None else self._buckets.state(),
         }
-        write_atomic(self._job.work / _STATE, json.dumps(state).encode(), overwrite=True)
+        write_json(self._job.work / STATE, state)
         self._last_checkpoint = time.monotonic()
 
     def _checkpoint_in_time(self) -> None:
@@ -241,6 +250,7 @@ class _Run:
             receive=self._receive,
             progress=self._report_bytes,
         )
+        self._is_between = False
         self._note(events)
         self._is_encoded = True
         self._is_between = True
@@ -266,9 +276,9 @@ class _Run:
         self._stored_bytes = stored_bytes
         self._specials.update(specials)
         self._note(events)
-        self._is_between = not is_open
-        if self._is_between:
+        if not is_open:
             self._position = position
+            self._is_between = True
             self._checkpoint_in_time()
 
     def _note(self, events: Events) -> None:
@@ -319,19 +329,24 @@ class _Run:
         """Pass the documents of all buckets on to the writers, in random order."""
         if self._buckets is None:
             return
+        self._is_between = False
         for done, split, ids, ends in self._buckets.documents():
-            self._is_between = False
             self._writers[split].append(ids, ends)
             self._is_between = True
             self._report("shuffling", done, self.documents)
             self._checkpoint_in_time()
+            self._is_between = False
+        self._is_between = True
 
     def finish(self) -> Manifest:
         """Publish the last shards, what describes them all, and the complete manifest."""
         job = self._job
+        self._is_between = False
         for writer in self._writers:
             writer.drop_rest()
+        self._is_between = True
         self.checkpoint()
+        self._is_between = False  # what follows is done again by a run that goes on
         for writer in self._writers:
             writer.finish()
         totals: dict[str, dict[str, int]] = {

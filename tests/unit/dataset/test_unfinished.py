@@ -1,0 +1,256 @@
+"""Datasets that are not finished: what goes on, what starts over, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import byteweld
+from byteweld.dataset import _shuffle, _writer, run
+from byteweld.dataset._manifest import Manifest
+from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
+
+
+@pytest.fixture(scope="module")
+def tok() -> byteweld.Tokenizer:
+    return make_tokenizer()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for number in range(3):
+        write_jsonl(folder / f"{number}.jsonl", make_documents(70, number))
+    return folder
+
+
+@pytest.fixture
+def broken(corpus: Path) -> Path:
+    """A corpus of several blocks, whose last file cannot be read to its end."""
+    write_jsonl(corpus / "1.jsonl", make_documents(9000))
+    with (corpus / "2.jsonl").open("a", encoding="utf-8") as file:
+        file.write("no JSON\n")
+    return corpus
+
+
+def killed_before_the_manifest(corpus: Path, tok: byteweld.Tokenizer, out: Path, **options) -> None:
+    """Move the files of the first shard to their place, and no more."""
+
+    def killed(self: Manifest, folder: Path) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    process = os.fork()
+    if process == 0:
+        try:
+            Manifest.save = killed  # type: ignore[method-assign]
+            byteweld.tokenize(corpus, tok, out=out, **options)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(process, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+# ---------------------------------------------------------------------- the first shard
+
+
+@pytest.mark.parametrize("format", ["flat", "olmo", "mds"])
+def test_killed_between_the_first_shard_and_the_manifest(tok, corpus, tmp_path, format):
+    byteweld.tokenize(corpus, tok, out=tmp_path / "once", format=format, validation=0.5)
+    out = tmp_path / "out"
+    killed_before_the_manifest(corpus, tok, out, format=format, validation=0.5)
+    assert {path.name for path in out.iterdir()} > {".unfinished"}
+    byteweld.tokenize(corpus, tok, out=out, format=format, validation=0.5)
+    assert digests(out) == digests(tmp_path / "once")
+
+
+@pytest.mark.parametrize("format", ["flat", "olmo"])
+def test_starting_over_leaves_no_file_of_a_killed_run(tok, corpus, tmp_path, format):
+    byteweld.tokenize(corpus, tok, out=tmp_path / "once", format="npy")
+    out = tmp_path / "out"
+    killed_before_the_manifest(corpus, tok, out, format=format, validation=0.5)
+    byteweld.tokenize(corpus, tok, out=out, format="npy", overwrite=True)
+    assert digests(out) == digests(tmp_path / "once")
+
+
+def test_starting_over_removes_nothing_outside(tok, corpus, tmp_path):
+    out = tmp_path / "out"
+    killed_before_the_manifest(corpus, tok, out)
+    (tmp_path / "precious").write_text("")
+    names = ["../precious", str(tmp_path / "precious"), 7]
+    for hostile in (names, names[:2], {"a": 1}):
+        (out / ".unfinished/published.json").write_text(json.dumps(hostile))
+        with pytest.raises(byteweld.CorpusError):
+            byteweld.tokenize(corpus, tok, out=out, format="npy", overwrite=True, field="nothing")
+        assert (tmp_path / "precious").exists()
+
+
+# ---------------------------------------------------------------------- what may change
+
+
+def test_special_text_that_was_refused_may_be_allowed(tok, tmp_path):
+    texts = ["some text"] * 100
+    corpus = write_jsonl(tmp_path / "a.jsonl", [*texts, f"a {EOT}"])
+    out = tmp_path / "out"
+    with pytest.raises(byteweld.SpecialTokenError):
+        byteweld.tokenize(corpus, tok, out=out, special_text="fail")
+    byteweld.tokenize(corpus, tok, out=out, special_text="special")
+    byteweld.tokenize(corpus, tok, out=tmp_path / "once", special_text="special")
+    assert digests(out) == digests(tmp_path / "once")
+
+
+def test_on_error_may_change_once(tok, broken, tmp_path):
+    (broken / "3.txt").write_bytes(b"\xff")
+    out = tmp_path / "out"
+    with pytest.raises(byteweld.CorpusError):
+        byteweld.tokenize(broken, tok, out=out)
+
+    def stop(event: run.Progress) -> None:
+        raise InterruptedError("stopped")
+
+    with pytest.raises(InterruptedError):
+        byteweld.tokenize(broken, tok, out=out, on_error="skip", progress=stop)
+    for other in ("replace", "fail"):
+        with pytest.raises(FileExistsError, match=f"on_error was 'skip', now '{other}'"):
+            byteweld.tokenize(broken, tok, out=out, on_error=other)
+    byteweld.tokenize(broken, tok, out=out, on_error="skip")
+    byteweld.tokenize(broken, tok, out=tmp_path / "once", on_error="skip")
+    assert digests(out) == digests(tmp_path / "once")
+
+
+def test_a_run_that_did_nothing_is_forgotten(tok, corpus, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(byteweld.CorpusError, match='no field "nothing"'):
+        byteweld.tokenize(corpus, tok, out=out, field="nothing", shuffle=True)
+    byteweld.tokenize(corpus, tok, out=out)
+    byteweld.tokenize(corpus, tok, out=tmp_path / "once")
+    assert digests(out) == digests(tmp_path / "once")
+
+
+# ---------------------------------------------------------------------- damage
+
+
+@pytest.mark.parametrize("name", ["job.json", "state.json"])
+def test_every_byte_of_a_checkpoint_counts(tok, broken, tmp_path, name):
+    out = tmp_path / "out"
+    with pytest.raises(byteweld.CorpusError):
+        byteweld.tokenize(broken, tok, out=out, shuffle=True)
+    path = out / ".unfinished" / name
+    data = path.read_bytes()
+    damaged = [data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :] for at in range(len(data))]
+    for content in (b"", b"\0" * len(data), data[:-1], data + b"\n", b"{}", *damaged[::7]):
+        path.write_bytes(content)
+        with pytest.raises(byteweld.FormatError, match=rf"{name}.*damaged.*overwrite=True"):
+            byteweld.tokenize(broken, tok, out=out, shuffle=True, on_error="skip")
+    path.write_bytes(data)
+    byteweld.tokenize(broken, tok, out=out, shuffle=True, on_error="skip")
+
+
+@pytest.mark.parametrize("options", [{}, {"shuffle": True}])
+@pytest.mark.parametrize("damage", ["cut", "removed"])
+def test_work_files_that_are_too_short_are_named(tok, broken, tmp_path, options, damage):
+    names = None
+    for number in range(10):
+        out = tmp_path / f"out{number}"
+        with pytest.raises(byteweld.CorpusError):
+            byteweld.tokenize(broken, tok, out=out, **options)
+        files = [path for path in sorted((out / ".unfinished").iterdir()) if path.stat().st_size]
+        names = [path.name for path in files if path.suffix != ".json"]
+        if number >= len(names):
+            break
+        path = out / ".unfinished" / names[number]
+        if damage == "removed":
+            path.unlink()
+        else:
+            os.truncate(path, path.stat().st_size - 1)
+        with pytest.raises(OSError, match=rf"{names[number]} has \d+ bytes, but \d+ were written"):
+            byteweld.tokenize(broken, tok, out=out, on_error="skip", **options)
+        byteweld.tokenize(broken, tok, out=out, on_error="skip", overwrite=True, **options)
+    assert names and len(names) >= 3
+
+
+# ---------------------------------------------------------------------- Ctrl-C
+
+
+WATCHED = {
+    *("encode", "_receive", "_note", "shuffle", "documents"),
+    *("finish", "drop_rest", "_finish_shard"),
+}
+
+
+@pytest.mark.parametrize("options", [{"shuffle": True}, {"format": "npy", "pack": 100}])
+def test_ctrl_c_between_any_two_lines(tok, tmp_path, monkeypatch, options):
+    """An interrupt where Python may deliver one: before each line that changes the state."""
+    corpus = write_jsonl(tmp_path / "a.jsonl", make_documents(50))
+    monkeypatch.setattr(_shuffle, "_BATCH_TOKENS", 500)
+    byteweld.tokenize(corpus, tok, out=tmp_path / "once", **options)
+    expected = digests(tmp_path / "once")
+    files = {run.__file__, _shuffle.__file__, _writer.__file__}
+    seen: Counter[tuple[str, int]] = Counter()
+
+    def traced(out: Path, stop: tuple[str, int] | None = None, times: int = 0) -> None:
+        def trace(frame, event, argument):
+            code = frame.f_code
+            if code.co_filename not in files or code.co_name not in WATCHED:
+                return None
+            place = (code.co_filename, frame.f_lineno)
+            seen[place] += event == "line"
+            if event == "line" and place == stop and seen[place] == times:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return trace
+
+        seen.clear()
+        sys.settrace(trace)
+        try:
+            byteweld.tokenize(corpus, tok, out=out, num_threads=1, **options)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+
+    traced(tmp_path / "counted")
+    assert digests(tmp_path / "counted") == expected
+    places = dict(seen)
+    assert len(places) > 40
+    for number, (place, count) in enumerate(places.items()):
+        out = tmp_path / f"out{number}"
+        traced(out, place, min(2, count))
+        byteweld.tokenize(corpus, tok, out=out, num_threads=1, **options)
+        assert digests(out) == expected, place
+
+
+# ---------------------------------------------------------------------- sources
+
+
+def test_names_that_are_not_utf8_are_not_confused(tok, tmp_path):
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    names = [os.fsdecode(b"\xfe.txt"), os.fsdecode(b"\xff.txt")]
+    for name in names:
+        (corpus / name).write_text("text")
+    byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+    (corpus / names[0]).write_text("longer text")
+    with pytest.raises(FileExistsError, match="one of several sources with the same name"):
+        byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+
+
+def test_fewer_documents_than_before(tok, tmp_path):
+    def stop(event: run.Progress) -> None:
+        if event.documents:
+            raise InterruptedError("stopped")
+
+    documents = make_documents(9000)
+    with pytest.raises(InterruptedError):
+        byteweld.tokenize(documents=iter(documents), tokenizer=tok, out=tmp_path, progress=stop)
+    for given in ([], documents[:1]):
+        with pytest.raises(ValueError, match=rf"are {len(given)} documents, but \d+ were read"):
+            byteweld.tokenize(documents=given, tokenizer=tok, out=tmp_path)
+    manifest = byteweld.tokenize(documents=documents, tokenizer=tok, out=tmp_path)
+    assert manifest.documents == 9000
