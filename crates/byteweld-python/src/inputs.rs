@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use byteweld_core::counts::{DocumentSource, ReadStatus};
+use byteweld_core::documents::{DocumentSource, ReadStatus};
 use byteweld_corpus::{Limits, OnError, Options, Position, Reader, Unit};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;

@@ -202,6 +202,13 @@ impl Source {
                     continue;
                 }
                 let text: Text = document.extract()?;
+                if std::str::from_utf8(text.as_ref()).is_err() {
+                    let number = self.read - 1;
+                    return Err(PyValueError::new_err(format!(
+                        "documents[{number}] is not UTF-8; decode it first, for example with \
+                         errors='replace'"
+                    )));
+                }
                 crate::error::reserve(py, buffer, text.as_ref().len())?;
                 buffer.extend_from_slice(text.as_ref());
                 return Ok(true);

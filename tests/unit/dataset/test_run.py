@@ -230,6 +230,11 @@ def test_documents_in_memory(tok, tmp_path):
     assert manifest.sources[0].name == "documents" and manifest.sources[0].documents == 300
 
 
+def test_documents_in_memory_that_are_not_utf8(tok, tmp_path):
+    with pytest.raises(ValueError, match=r"documents\[1\] is not UTF-8"):
+        byteweld.tokenize(documents=["a", b"\xff"], tokenizer=tok, out=tmp_path / "out")
+
+
 def test_files_and_documents_together(tok, corpus, tmp_path):
     texts = make_documents(20, 9)
     out = tmp_path / "out"

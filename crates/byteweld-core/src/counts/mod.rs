@@ -18,7 +18,6 @@ pub use pruned::Pruned;
 pub use sorted_index::SortedIndex;
 pub use spill::{MemoryLimit, Spill};
 
-pub use crate::documents::{DocumentSource, ReadStatus};
 use crate::error::{Error, Result};
 use crate::reserve::reserve_exact;
 use batch::{Batch, part_of};

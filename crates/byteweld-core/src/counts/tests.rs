@@ -8,10 +8,8 @@ use std::sync::{Arc, Mutex};
 use super::batch::Batch;
 use super::counter::add_up;
 use super::table::{CountTable, MAX_KEY_BYTES, pack, pack_chunk, table_bytes};
-use super::{
-    CountOptions, Counter, Counts, DocumentSource, MemoryLimit, Pruned, ReadStatus, SortedIndex,
-    Spill,
-};
+use super::{CountOptions, Counter, Counts, MemoryLimit, Pruned, SortedIndex, Spill};
+use crate::documents::{DocumentSource, ReadStatus};
 use crate::error::Error;
 use crate::pretoken::Pretokenizer;
 use crate::specials::Specials;
