@@ -193,8 +193,7 @@ impl Source {
     fn next_document(&mut self, buffer: &mut Vec<u8>) -> PyResult<bool> {
         let Some(documents) = &self.documents else { return Ok(false) };
         Python::attach(|py| {
-            let mut documents = documents.bind(py).clone();
-            while let Some(document) = documents.next() {
+            for document in documents.bind(py).clone() {
                 let document = document?;
                 self.read += 1;
                 if self.read <= self.skip {

@@ -262,7 +262,8 @@ Field = Annotated[
     Option(
         "--field",
         metavar="NAME",
-        help="The field of JSON Lines files, or the column of tables, that has the text. Default: text.",
+        help="The field of JSON Lines files, or the column of tables, that has the text. "
+        "Default: text.",
         group=_READING,
     ),
 ]
