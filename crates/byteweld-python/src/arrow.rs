@@ -123,10 +123,14 @@ impl Stream {
     /// Takes the stream of an object with `__arrow_c_stream__`.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let found = object.call_method0("__arrow_c_stream__")?;
-        let capsule = found.cast::<PyCapsule>().map_err(|_| {
+        let pointer = found.cast::<PyCapsule>().ok().and_then(|capsule| {
+            // Of another name, it holds something else.
+            capsule.pointer_checked(Some(c"arrow_array_stream")).ok()
+        });
+        let pointer = pointer.ok_or_else(|| {
             PyTypeError::new_err("__arrow_c_stream__ did not return an Arrow stream capsule")
         })?;
-        let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<RawStream>();
+        let pointer = pointer.cast::<RawStream>();
         // SAFETY: a capsule of this name holds this structure. It is moved: the capsule's own
         // destructor leaves a stream without `release` alone.
         let raw = unsafe {
@@ -202,6 +206,8 @@ unsafe fn text(pointer: *const c_char) -> Option<String> {
 pub(crate) enum ColumnError {
     /// No column has the name; these are the names.
     Missing(Vec<String>),
+    /// Two columns have the name.
+    Twice,
     /// The column has another type.
     Type(String),
     /// The stream itself is wrong.
@@ -263,7 +269,7 @@ impl Column {
             let name = unsafe { text(child.name) }.unwrap_or_default();
             if name == field {
                 if found.is_some() {
-                    return Err(ColumnError::Type("there twice; rename one of the two".to_owned()));
+                    return Err(ColumnError::Twice);
                 }
                 // SAFETY: the caller's.
                 let kind = unsafe { Kind::of(child) }?;

@@ -29,6 +29,7 @@ _FLAGS: tuple[tuple[str, str], ...] = (
     (r"\bas memory= \(--memory\)", "as --memory"),
     (r"\bas field= \(--field\)", "as --field"),
     (r"\bon_error='(\w+)' \(--on-error \w+\)", r"--on-error \1"),
+    (r"\bon_error='replace' or 'skip' \(--on-error\)", "--on-error replace or skip"),
     (r"\beot_token= \(--eot-token\)", "--eot-token"),
     (r"\beot='none' \(--eot none\)", "--eot none"),
     (r"^(dtype|pack|prefix) is\b", r"--\1 is"),
