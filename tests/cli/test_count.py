@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import byteweld
+from byteweld.cli._errors import message_for_people
 
 
 def test_the_most_common_are_shown_with_visible_whitespace(program, tmp_path):
@@ -191,3 +192,17 @@ def test_an_overflowing_sum_of_counts_is_a_one_line_error(program, tmp_path):
     for memory in ((), ("--memory", "8GB")):
         found = program("count", "counts", "counts", *memory)
         assert found == (2, b"", 'byteweld: the count of pre-token "ab" exceeds 2^64 - 1\n')
+
+
+def test_errors_name_options_not_arguments(run, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "\\ud800"}\n')
+    result = run("count", "a.jsonl")
+    assert result.code == 2
+    assert "on_error" not in result.err
+    assert result.err.endswith("; pass --on-error replace or skip\n")
+
+
+def test_a_memory_error_says_what_to_do():
+    hint = "; use a smaller corpus, --memory, or fewer --threads"
+    assert message_for_people(MemoryError()) == f"not enough memory{hint}"
+    assert message_for_people(MemoryError("a.parquet: no\nroom")) == f"a.parquet: no room{hint}"

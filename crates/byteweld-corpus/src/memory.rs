@@ -27,8 +27,8 @@ pub(crate) fn reserve(buffer: &mut Vec<u8>, more: usize) -> Result<()> {
     buffer.try_reserve(more).map_err(|_| Error::OutOfMemory)
 }
 
-/// Appends bytes.
-pub(crate) fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+/// Appends bytes; fails if there is no memory for them.
+pub fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     reserve(buffer, bytes.len())?;
     buffer.extend_from_slice(bytes);
     Ok(())

@@ -7,7 +7,7 @@ const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
 
 /// Appends `bytes` to `out` with every ill-formed sequence replaced. Returns the number of bytes at
 /// the end that were not appended because they may start a character; 0 if `last`.
-pub(crate) fn append_replaced(bytes: &[u8], last: bool, out: &mut Vec<u8>) -> Result<usize> {
+pub fn append_replaced(bytes: &[u8], last: bool, out: &mut Vec<u8>) -> Result<usize> {
     let mut done = 0;
     for chunk in bytes.utf8_chunks() {
         append(out, chunk.valid().as_bytes())?;

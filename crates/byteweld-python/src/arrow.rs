@@ -2,8 +2,8 @@
 //! capsule: record batches are read in place, without a Python object per row.
 //!
 //! The interface passes pointers without the sizes of their buffers, so a producer must own what it
-//! describes. Everything else is checked once per batch, in linear time: lengths, the order of
-//! offsets, the place of each view, and the indices of dictionaries. UTF-8 is not assumed.
+//! describes. Everything else is checked once per batch, in linear time: lengths, the offsets or view
+//! of each row, and the indices of dictionaries. UTF-8 is not assumed.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -123,10 +123,14 @@ impl Stream {
     /// Takes the stream of an object with `__arrow_c_stream__`.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let found = object.call_method0("__arrow_c_stream__")?;
-        let capsule = found.cast::<PyCapsule>().map_err(|_| {
+        let pointer = found.cast::<PyCapsule>().ok().and_then(|capsule| {
+            // Of another name, it holds something else.
+            capsule.pointer_checked(Some(c"arrow_array_stream")).ok()
+        });
+        let pointer = pointer.ok_or_else(|| {
             PyTypeError::new_err("__arrow_c_stream__ did not return an Arrow stream capsule")
         })?;
-        let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<RawStream>();
+        let pointer = pointer.cast::<RawStream>();
         // SAFETY: a capsule of this name holds this structure. It is moved: the capsule's own
         // destructor leaves a stream without `release` alone.
         let raw = unsafe {
@@ -202,6 +206,8 @@ unsafe fn text(pointer: *const c_char) -> Option<String> {
 pub(crate) enum ColumnError {
     /// No column has the name; these are the names.
     Missing(Vec<String>),
+    /// Two columns have the name.
+    Twice,
     /// The column has another type.
     Type(String),
     /// The stream itself is wrong.
@@ -263,7 +269,7 @@ impl Column {
             let name = unsafe { text(child.name) }.unwrap_or_default();
             if name == field {
                 if found.is_some() {
-                    return Err(ColumnError::Type("there twice; rename one of the two".to_owned()));
+                    return Err(ColumnError::Twice);
                 }
                 // SAFETY: the caller's.
                 let kind = unsafe { Kind::of(child) }?;
@@ -444,7 +450,11 @@ impl Text {
         match kind {
             Kind::Null => Ok(Self::Null),
             Kind::Strings(layout) => {
-                Strings::new(array, layout, start, rows, outer).map(Self::Strings)
+                let strings = Strings::new(array, layout, start, rows)?;
+                for row in (0..rows).filter(|&row| outer.is_valid(row)) {
+                    strings.check(row)?;
+                }
+                Ok(Self::Strings(strings))
             }
             Kind::Dictionary(index, layout) => {
                 let [_, indices] = buffers(array)?;
@@ -453,7 +463,7 @@ impl Text {
                 let dictionary = unsafe { array.dictionary.as_ref() };
                 let dictionary = dictionary.ok_or("a dictionary is missing")?;
                 let (first, count) = extent(dictionary)?;
-                let values = Strings::new(dictionary, layout, first, count, &Validity::ALL)?;
+                let values = Strings::new(dictionary, layout, first, count)?;
                 let indices = indices.cast::<u8>();
                 if indices.is_null() && rows > 0 {
                     return Err("the indices of a dictionary are missing".to_owned());
@@ -461,11 +471,13 @@ impl Text {
                 for row in (0..rows).filter(|&row| outer.is_valid(row) && validity.is_valid(row)) {
                     // SAFETY: the buffer has an index for each row.
                     let place = unsafe { index.read(indices, start + row) };
-                    if place.is_none_or(|place| place >= count) {
+                    let Some(place) = place.filter(|&place| place < count) else {
                         return Err(format!(
                             "an index is outside the dictionary of {count} values"
                         ));
-                    }
+                    };
+                    // Not the others: many small batches may share a large dictionary.
+                    values.check(place)?;
                 }
                 Ok(Self::Dictionary { validity, indices, start, index, values })
             }
@@ -554,13 +566,7 @@ const VIEW_BYTES: usize = 16;
 const INLINE_BYTES: usize = 12;
 
 impl Strings {
-    fn new(
-        array: &RawArray,
-        layout: Layout,
-        start: usize,
-        rows: usize,
-        outer: &Validity,
-    ) -> Result<Self, String> {
+    fn new(array: &RawArray, layout: Layout, start: usize, rows: usize) -> Result<Self, String> {
         let validity = Validity::of(array, start)?;
         let values = match layout {
             Layout::Offsets32 => {
@@ -573,40 +579,44 @@ impl Strings {
             }
             Layout::Views => view_buffers(array)?,
         };
-        let strings = Self { validity, start, values };
-        if rows > 0 {
-            strings.check(rows, outer)?;
+        let missing = match &values {
+            Values::Offsets32(offsets, _) if offsets.is_null() => Some("offsets"),
+            Values::Offsets64(offsets, _) if offsets.is_null() => Some("offsets"),
+            Values::Views(views, _) if views.is_null() => Some("views"),
+            _ => None,
+        };
+        if let Some(missing) = missing.filter(|_| rows > 0) {
+            return Err(format!("the {missing} of a column are missing"));
         }
-        Ok(strings)
+        Ok(Self { validity, start, values })
     }
 
-    /// Checks that every row is inside its buffer.
-    fn check(&self, rows: usize, outer: &Validity) -> Result<(), String> {
+    /// Checks that a row, unless it is null, is inside its buffer; `get` is for such rows.
+    fn check(&self, row: usize) -> Result<(), String> {
+        if !self.validity.is_valid(row) {
+            return Ok(()); // it may have any content
+        }
+        let at = self.start + row;
         match &self.values {
             Values::Offsets32(offsets, data) => {
                 // SAFETY: there is an offset for each row and one more.
-                let at = |row| i64::from(unsafe { offsets.add(self.start + row).read_unaligned() });
-                check_offsets(offsets.is_null(), data.is_null(), rows, at)
+                let [start, end] =
+                    [at, at + 1].map(|at| unsafe { offsets.add(at).read_unaligned() });
+                check_range(start.into(), end.into(), data.is_null())
             }
             Values::Offsets64(offsets, data) => {
                 // SAFETY: there is an offset for each row and one more.
-                let at = |row| unsafe { offsets.add(self.start + row).read_unaligned() };
-                check_offsets(offsets.is_null(), data.is_null(), rows, at)
+                let [start, end] =
+                    [at, at + 1].map(|at| unsafe { offsets.add(at).read_unaligned() });
+                check_range(start, end, data.is_null())
             }
             Values::Views(views, buffers) => {
-                if views.is_null() {
-                    return Err("the views of a column are missing".to_owned());
+                // SAFETY: there is a view for each row.
+                let view = unsafe { views.add(at).read() };
+                match parse_view(&view, buffers) {
+                    Some(_) => Ok(()),
+                    None => Err(format!("row {row} of a batch is outside its buffers")),
                 }
-                // Views of null rows may have any content.
-                let is_valid = |row| outer.is_valid(row) && self.validity.is_valid(row);
-                for row in (0..rows).filter(|&row| is_valid(row)) {
-                    // SAFETY: there is a view for each row.
-                    let view = unsafe { views.add(self.start + row).read() };
-                    if parse_view(&view, buffers).is_none() {
-                        return Err(format!("row {row} of a batch is outside its buffers"));
-                    }
-                }
-                Ok(())
             }
         }
     }
@@ -618,7 +628,7 @@ impl Strings {
         let at = self.start + row;
         match &self.values {
             Values::Offsets32(offsets, data) => {
-                // SAFETY: there is an offset for each row and one more; `check` has seen them.
+                // SAFETY: there is an offset for each row and one more; `check` has seen these.
                 unsafe {
                     let start = offsets.add(at).read_unaligned() as usize;
                     let end = offsets.add(at + 1).read_unaligned() as usize;
@@ -626,7 +636,7 @@ impl Strings {
                 }
             }
             Values::Offsets64(offsets, data) => {
-                // SAFETY: there is an offset for each row and one more; `check` has seen them.
+                // SAFETY: there is an offset for each row and one more; `check` has seen these.
                 unsafe {
                     let start = offsets.add(at).read_unaligned() as usize;
                     let end = offsets.add(at + 1).read_unaligned() as usize;
@@ -657,29 +667,17 @@ unsafe fn slice<'a>(data: *const u8, start: usize, end: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(data.add(start), end - start) }
 }
 
-fn check_offsets(
-    is_missing: bool,
-    has_no_data: bool,
-    rows: usize,
-    at: impl Fn(usize) -> i64,
-) -> Result<(), String> {
-    if is_missing {
-        return Err("the offsets of a column are missing".to_owned());
+fn check_range(start: i64, end: i64, has_no_data: bool) -> Result<(), String> {
+    let (previous, offset) = if start < 0 { (0, start) } else { (start, end) };
+    if offset < previous {
+        return Err(format!("the offset {offset} follows {previous}; offsets must not fall"));
     }
-    let mut previous = 0;
-    for row in 0..=rows {
-        let offset = at(row);
-        if offset < previous {
-            return Err(format!("the offset {offset} follows {previous}; offsets must not fall"));
-        }
-        previous = offset;
-    }
-    if has_no_data && previous > at(0) {
+    if has_no_data && start < end {
         return Err("the text of a column is missing".to_owned());
     }
-    match isize::try_from(previous) {
+    match isize::try_from(end) {
         Ok(_) => Ok(()),
-        Err(_) => Err(format!("the offset {previous} is outside any memory")),
+        Err(_) => Err(format!("the offset {end} is outside any memory")),
     }
 }
 

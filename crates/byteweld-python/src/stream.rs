@@ -194,8 +194,7 @@ impl Source {
     fn next_document(&mut self, buffer: &mut Vec<u8>) -> PyResult<bool> {
         let Some(documents) = &self.documents else { return Ok(false) };
         Python::attach(|py| {
-            let mut documents = documents.bind(py).clone();
-            for document in documents.by_ref() {
+            for document in documents.bind(py).clone() {
                 let document = document?;
                 self.read += 1;
                 if self.read <= self.skip {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use byteweld_corpus::{OnError, Options, Position};
+use byteweld_corpus::{OnError, Options, Position, append, append_replaced};
 use pyo3::exceptions::{PyFileNotFoundError, PyIsADirectoryError, PyPermissionError};
 use pyo3::prelude::*;
 
@@ -17,7 +17,8 @@ const BATCH_BYTES: usize = 16 << 20;
 /// Interrupts are checked once per this many rows.
 const CHECK_EVERY: u64 = 1 << 10;
 
-const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
+/// A read takes at least this much, so that it goes on: more than one character.
+const MIN_BYTES: usize = 16;
 
 const OR_SKIP: &str = "or pass on_error='skip' (--on-error skip)";
 
@@ -98,6 +99,11 @@ impl TableReader {
             Ok(column) => Ok(column),
             Err(ColumnError::Missing(names)) => {
                 Err(no_column(&options.field, &columns.unwrap_or(names)))
+            }
+            Err(ColumnError::Twice) => {
+                let reason = format!("the column {:?} is there twice", options.field);
+                let message = format!("{reason}; rename one of the two");
+                Err(Invalid { reason, message })
             }
             Err(ColumnError::Type(found)) => {
                 let reason = format!("the column {:?} is {found}", options.field);
@@ -244,13 +250,13 @@ impl TableReader {
             };
         }
         let rest = &text[self.taken..];
-        let taken = if is_replaced {
-            append_replaced(rest, want, buffer)?
+        let mut taken = rest.len().min(want.max(MIN_BYTES));
+        if is_replaced {
+            let is_all = taken == rest.len();
+            taken -= append_replaced(&rest[..taken], is_all, buffer)?;
         } else {
-            let taken = rest.len().min(want);
             append(buffer, &rest[..taken])?;
-            taken
-        };
+        }
         Ok(Ok((self.taken + taken, is_replaced, taken == rest.len())))
     }
 
@@ -341,35 +347,4 @@ fn is_unreadable_file(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyFileNotFoundError>(py)
         || error.is_instance_of::<PyPermissionError>(py)
         || error.is_instance_of::<PyIsADirectoryError>(py)
-}
-
-fn append(buffer: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    buffer.try_reserve(bytes.len()).map_err(|_| byteweld_corpus::Error::OutOfMemory)?;
-    buffer.extend_from_slice(bytes);
-    Ok(())
-}
-
-/// Appends about `want` bytes with every ill-formed sequence replaced; how much of `bytes` that is.
-fn append_replaced(bytes: &[u8], want: usize, buffer: &mut Vec<u8>) -> Result<usize> {
-    let window = &bytes[..bytes.len().min(want.max(16))];
-    let is_all = window.len() == bytes.len();
-    let mut done = 0;
-    for chunk in window.utf8_chunks() {
-        let (valid, invalid) = (chunk.valid().as_bytes(), chunk.invalid());
-        append(buffer, valid)?;
-        done += valid.len();
-        if invalid.is_empty()
-            || (!is_all && done + invalid.len() == window.len() && may_continue(invalid))
-        {
-            break;
-        }
-        append(buffer, REPLACEMENT)?;
-        done += invalid.len();
-    }
-    Ok(done)
-}
-
-/// Whether invalid bytes may be the start of a character.
-fn may_continue(bytes: &[u8]) -> bool {
-    matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
 }

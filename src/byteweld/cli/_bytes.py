@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from byteweld.cli import _input, _output
-from byteweld.cli._documents import check_stdin, has_compressed, say_skipped_files
+from byteweld.cli._documents import check_stdin, say_skipped_files
 from byteweld.cli._options import Reading
 from byteweld.corpus import ByteCounts as Found
 from byteweld.corpus import Outside, open_corpus
@@ -54,7 +54,7 @@ class ByteCounts:
         corpus = open_corpus(source, CorpusReading.of(reading.options()))
         self.files = len(corpus.files)
         with _output.progress(
-            "counting", corpus.total_bytes, "bytes", is_compressed=has_compressed(corpus)
+            "counting", corpus.total_bytes, "bytes", is_compressed=corpus.has_compressed
         ) as advance:
             self._found = corpus.count_bytes(_ALPHABET, advance)
         say_skipped_files(Counter(corpus.skipped_files))

@@ -9,7 +9,7 @@ from typing import Self
 
 import byteweld
 from byteweld.cli import _input, _output
-from byteweld.cli._documents import check_stdin, has_compressed, say_skipped_files
+from byteweld.cli._documents import check_stdin, say_skipped_files
 from byteweld.cli._options import Reading
 from byteweld.sources import Counted, Sources, open_sources
 
@@ -98,7 +98,7 @@ class Bars:
 
 def is_compressed(sources: Sources) -> bool:
     """Whether any file is compressed, so that its size is not the size of its text."""
-    return sources.corpus is not None and has_compressed(sources.corpus)
+    return sources.corpus is not None and sources.corpus.has_compressed
 
 
 def count_sentence(counted: Counted, *, is_compressed: bool) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
-from byteweld.corpus import Corpus, File, open_corpus
+from byteweld.corpus import File, open_corpus
 from byteweld.corpus import Reading as CorpusReading
 from byteweld.corpus._files import file_size
 
@@ -99,7 +99,7 @@ class Documents:
         corpora = [corpus for corpus in self._corpora if corpus is not None]
         is_known = self._text is None and len(corpora) == len(self._corpora)
         total = sum(corpus.total_bytes for corpus in corpora) if is_known else None
-        is_compressed = total is not None and any(map(has_compressed, corpora))
+        is_compressed = total is not None and any(corpus.has_compressed for corpus in corpora)
         with _output.progress(
             what,
             total,
@@ -119,11 +119,6 @@ class Documents:
         say_skipped_files(by_extension)
         if self.skipped:
             _output.say(f"skipped {_output.amount(self.skipped, 'document')}")
-
-
-def has_compressed(corpus: Corpus) -> bool:
-    """Whether any file is compressed, so that its size is not the size of its text."""
-    return corpus.has_compressed
 
 
 def say_skipped_files(by_extension: Counter[str]) -> None:

@@ -57,13 +57,11 @@ def message_for_people(error: BaseException) -> str | None:
         return str(error)
     if isinstance(error, OSError):
         return _one_line(with_flags(_os_error(error)))
-    if isinstance(error, MemoryError):
-        return _one_line(str(error)) or "out of memory"
     if isinstance(error, ByteweldError | ValueError | ImportError | OverflowError):
         return _one_line(with_flags(str(error)))
     if isinstance(error, MemoryError):
-        found = f" ({error})" if str(error) else ""
-        return f"not enough memory{found}; use a smaller corpus, --memory, or fewer --threads"
+        found = _one_line(str(error)) or "not enough memory"
+        return f"{found}; use a smaller corpus, --memory, or fewer --threads"
     return None
 
 

@@ -2,9 +2,9 @@
 
 Folders are searched recursively, in byte order of the paths; symbolic links and empty files in
 them are ignored. A text file is one document unless lines or a separator split it; `.jsonl` and
-`.ndjson` files, or with `json_lines` all text files, hold one document per line. gzip, zstd, xz and
-bzip2 are recognized by their first bytes.
-Of Parquet and Arrow files, each row of a column is a document. Remote files go through fsspec.
+`.ndjson` files, or with `json_lines` all text files, hold one document per line, WARC files one per
+conversion record. Of Parquet and Arrow files, each row of a column is a document. gzip, zstd, xz
+and bzip2 are recognized by their first bytes. Remote files go through fsspec.
 """
 
 from __future__ import annotations

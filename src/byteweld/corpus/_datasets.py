@@ -38,10 +38,13 @@ def dataset_files(
     found: list[str] = []
     for file in files:
         name = file.get("filename") if isinstance(file, dict) else None
-        if not isinstance(name, str) or "/" in name or "\\" in name or name in ("", ".", ".."):
-            raise CorpusError(f"{STATE} names the file {name!r}; expected a name", path=folder)
+        shown = repr(name)[:100]
+        if not isinstance(name, str) or "/" in name or "\\" in name or not name.endswith(".arrow"):
+            raise CorpusError(
+                f"{STATE} names the file {shown}; expected the name of an .arrow file", path=folder
+            )
         if name not in names:
-            raise CorpusError(f"{STATE} names the file {name!r}, which is missing", path=folder)
+            raise CorpusError(f"{STATE} names the file {shown}, which is missing", path=folder)
         found.append(name)
     return found
 

@@ -75,13 +75,18 @@ def find_remote(
     is_web = _is_web(url)
     is_web_folder = is_web and path.endswith("/")  # nothing else tells
     with _explained(url):
+        globs = _GLOB_CHARACTERS - {"?"} if is_web else _GLOB_CHARACTERS
         info = None
         if not is_web_folder:
-            with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+            try:
                 info = system.info(path)
+            except IsADirectoryError:
+                pass
+            except FileNotFoundError as error:
+                if is_web and not globs.intersection(path) and _failed_request(error) is not None:
+                    raise
         if info is not None and info["type"] != "directory":
             return [_file(system, info, url)]
-        globs = _GLOB_CHARACTERS - {"?"} if is_web else _GLOB_CHARACTERS
         if info is None and globs.intersection(path):
             found = system.glob(path, detail=True)
             names = [name for name, info in found.items() if info["type"] == "file"]
@@ -95,6 +100,9 @@ def find_remote(
         names = []
         for name, info in found.items():
             if info.get("size") == 0 or info["type"] != "file":
+                continue
+            # A page links to other folders, too, and to itself in another order.
+            if is_web and not (name.startswith(path) and base_name(name) and "/../" not in name):
                 continue
             if any(folder in datasets for folder in _folders(name)):
                 continue
@@ -258,6 +266,14 @@ def _sorted(names: list[str]) -> list[str]:
     return sorted(names, key=os.fsencode)
 
 
+def _failed_request(error: FileNotFoundError) -> Exception | None:
+    """Return why a web request failed, which fsspec always calls a missing file; None if it is."""
+    cause = error.__cause__
+    if not isinstance(cause, Exception) or getattr(cause, "status", None) in (404, 410):
+        return None
+    return cause
+
+
 @contextlib.contextmanager
 def _explained(url: str) -> Iterator[None]:
     """Name the file in the errors of a file system, each of which has its own."""
@@ -266,11 +282,19 @@ def _explained(url: str) -> Iterator[None]:
     except (CorpusError, ImportError, MemoryError):
         raise
     except FileNotFoundError as error:
+        failure = _failed_request(error) if _is_web(url) else None
+        if failure is not None:
+            raise _unreadable(url, failure) from error
         if url in str(error):
             raise
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url) from error
-    except PermissionError as error:
-        raise PermissionError(errno.EACCES, str(error) or "permission denied", url) from error
     except Exception as error:
-        reason = str(error).strip() or type(error).__name__
-        raise OSError(errno.EIO, f"cannot be read: {reason}", url) from error
+        raise _unreadable(url, error) from error
+
+
+def _unreadable(url: str, error: Exception) -> OSError:
+    """Return the error of a file that may exist."""
+    if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
+        return PermissionError(errno.EACCES, str(error) or "permission denied", url)
+    reason = str(error).strip() or type(error).__name__
+    return OSError(errno.EIO, f"cannot be read: {reason}", url)

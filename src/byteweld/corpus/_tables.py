@@ -142,8 +142,11 @@ class TableFile:
         """Turn what pyarrow raises for damaged files into a CorpusError."""
         try:
             yield
-        except (ByteweldError, MemoryError, ImportError):
+        except (ByteweldError, ImportError):
             raise
+        except MemoryError as error:
+            reason = str(error) or "not enough memory"
+            raise MemoryError(f"{self.name}: {reason}; or the file is damaged") from error
         except Exception as error:
             if isinstance(error, OSError) and error.errno is not None:
                 if error.filename is None:
@@ -174,6 +177,8 @@ class TableFile:
         )
         self.columns = table.schema_arrow.names
         columns = [self._field] if self._field in self.columns else []
+        # pyarrow takes a name also as the path of a nested column, so it may read others as well.
+        wanted = [field for field in table.schema_arrow if field.name == self._field]
         groups = range(table.num_row_groups)
         rows = [table.metadata.row_group(group).num_rows for group in groups]
         total = sum(rows)
@@ -181,7 +186,7 @@ class TableFile:
         while first < len(rows) and self.first_row + rows[first] <= start:
             self.first_row += rows[first]
             first += 1
-        schema = pa.schema([table.schema_arrow.field(name) for name in columns])
+        schema = pa.schema(wanted)
         yield schema if columns else _rows_only_schema(pa)
         done = self.first_row
         row_bytes = self._probe(table, columns, groups[first:])
@@ -197,7 +202,9 @@ class TableFile:
                 self.bytes_read = size * done // max(1, total)
                 if columns:
                     row_bytes = max(row_bytes, batch.nbytes / max(1, batch.num_rows))
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                    named = zip(batch.schema.names, batch.columns, strict=True)
+                    arrays = [array for name, array in named if name == self._field]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
                 else:
                     yield _rows_only(pa, batch.num_rows)
         if done != total:
@@ -256,14 +263,13 @@ class TableFile:
             pa.schema([_binary_field(pa, field) for field in table.schema]) if columns else None
         )
         yield _rows_only_schema(pa) if schema is None else schema
+        checked: list[Any] = []  # the last dictionary, which many batches share
         for batch in _batches(table):
             self.bytes_read = file.tell()
             if schema is None:
                 yield _rows_only(pa, batch.num_rows)
                 continue
-            arrays = [_as_binary(pa, array) for array in batch.columns]
-            for array in arrays:
-                array.validate(full=True)  # a file may claim any offsets
+            arrays = [_as_binary(pa, array, checked) for array in batch.columns]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         self.bytes_read = size
 
@@ -337,13 +343,25 @@ def _binary_type(pa: Any, type_: Any) -> Any:
     return same.get(type_, type_)
 
 
-def _as_binary(pa: Any, array: Any) -> Any:
-    if pa.types.is_dictionary(array.type):
-        values = _as_binary(pa, array.dictionary)
-        values.validate(full=True)
-        return pa.DictionaryArray.from_arrays(array.indices, values)
-    wanted = _binary_type(pa, array.type)
-    return array if wanted == array.type else array.view(wanted)
+def _as_binary(pa: Any, array: Any, checked: list[Any]) -> Any:
+    """Return the array as bytes, after checking all of it: a file may claim any offsets."""
+    if not pa.types.is_dictionary(array.type):
+        wanted = _binary_type(pa, array.type)
+        plain = array if wanted == array.type else array.view(wanted)
+        plain.validate(full=True)
+        return plain
+    values = array.dictionary
+    if not checked or _place(checked[0]) != _place(values):
+        checked[:] = [values, _as_binary(pa, values, [])]  # the first keeps its place
+    array.indices.validate(full=True)
+    # This checks that the indices are in the dictionary.
+    return pa.DictionaryArray.from_arrays(array.indices, checked[1])
+
+
+def _place(array: Any) -> tuple[Any, ...]:
+    """Where the buffers of an array are, and which part of them it is."""
+    addresses = tuple(buffer and buffer.address for buffer in array.buffers())
+    return array.type, array.offset, len(array), addresses
 
 
 def _at(file: Any, offset: int, size: int) -> bytes:

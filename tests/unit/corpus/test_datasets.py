@@ -72,11 +72,14 @@ def test_splits_are_named_not_mixed(tmp_path):
         ('{"_data_files": [{"filename": ".."}]}', "names the file '..'"),
         ('{"_data_files": [3]}', "names the file None"),
         ('{"_data_files": [{"filename": "gone.arrow"}]}', "'gone.arrow', which is missing"),
+        ('{"_data_files": [{"filename": "linked.txt"}]}', "expected the name of an .arrow file"),
+        (f'{{"_data_files": [{{"filename": "{"x" * 5000}.arrow"}}]}}', "^.{,250}which is missing$"),
         ("[" * 100_000, "state.json is not JSON"),
     ],
 )
 def test_a_bad_state_is_an_error(tmp_path, state, message):
     folder = save(tmp_path / "d", [["a"]])
+    (folder / "linked.txt").symlink_to("/etc/passwd")
     (folder / "state.json").write_text(state)
     with pytest.raises(CorpusError, match=message) as error:
         open_corpus(folder)

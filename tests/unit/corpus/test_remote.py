@@ -247,3 +247,57 @@ def test_files_on_a_web_server(tmp_path, server):
     assert read(f"{server}/d/") == ["listed"]
     pq.write_table(pa.table({"text": ["t"]}), tmp_path / "t.parquet")
     assert read(f"{server}/t.parquet") == ["t"]
+
+
+@needs_aiohttp
+def test_a_folder_on_the_web_has_only_the_files_below_it(tmp_path, server):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "above.txt").write_text("above")
+    (tmp_path / "d" / "b.txt").write_text("listed")
+    links = ("b.txt", "../above.txt", "?C=N;O=D")
+    (tmp_path / "d" / "index.html").write_text(
+        " ".join(f'<a href="{link}">{link}</a>' for link in links)
+    )
+    assert read(f"{server}/d/", ext="*") == ["listed"]
+
+
+class Failing(Quiet):
+    """Serves no file: its name is the status of the answer."""
+
+    def do_GET(self) -> None:
+        self.send_error(int(self.path[1:4]))
+
+    do_HEAD = do_GET
+
+
+@needs_aiohttp
+def test_only_a_file_that_the_server_does_not_have_is_missing(tmp_path):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Failing) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{running.server_port}"
+        try:
+            check_failures(url)
+        finally:
+            running.shutdown()
+            thread.join()
+    # Nothing answers any more.
+    with pytest.raises(OSError, match=r"cannot be read: .*404\.txt") as error:
+        open_corpus(f"{url}/404.txt")
+    assert not isinstance(error.value, FileNotFoundError)
+
+
+def check_failures(url: str) -> None:
+    with pytest.raises(FileNotFoundError, match=r"404\.txt: no such file or folder"):
+        open_corpus(f"{url}/404.txt")
+    with pytest.raises(PermissionError, match=r"403\.txt"):
+        open_corpus(f"{url}/403.txt")
+    with pytest.raises(OSError, match=r"cannot be read: 500.*500\.txt") as error:
+        open_corpus(f"{url}/500.txt")
+    assert not isinstance(error.value, FileNotFoundError)
+    # In a job of hours, the files that a failing server has are not skipped.
+    corpus = Corpus(files=(f"{url}/404.txt", f"{url}/500.txt"), reading=Reading(on_error="skip"))
+    documents = corpus.documents()
+    with pytest.raises(OSError, match=r"cannot be read: 500.*500\.txt"):
+        list(documents)
+    assert documents.skipped == 1

@@ -142,6 +142,11 @@ impl OpenFile {
                 return Err(self.invalid_record(&message));
             }
             if !self.fill(WINDOW_BYTES)? {
+                let rest = &self.window[self.start..];
+                if memmem::find(rest, b"\n\n").is_some() {
+                    let message = "the lines of a WARC header end in LF; expected CR LF";
+                    return Err(self.invalid_record(message));
+                }
                 return if searched == 0 { Ok(0) } else { Err(self.truncated_record()) };
             }
         }

@@ -86,7 +86,8 @@ fn a_file_cut_anywhere_is_an_error() {
 fn what_is_not_warc_is_an_error_with_its_offset() {
     let one = three();
     let long = format!("WARC/1.0\r\nX: {}\r\n\r\n", "x".repeat(70_000));
-    let unix = String::from_utf8_lossy(&one).replace("\r\n", "\n").repeat(1000);
+    let short_unix = String::from_utf8_lossy(&one).replace("\r\n", "\n");
+    let unix = short_unix.repeat(1000);
     for (bytes, expected) in [
         (b"text".to_vec(), "byte 0: a WARC record starts with 'WARC/', not with 'text'".to_owned()),
         ([&one[..], b"\r\n"].concat(), format!("byte {}: a WARC record starts with", one.len())),
@@ -95,6 +96,7 @@ fn what_is_not_warc_is_an_error_with_its_offset() {
             "byte 0: no end of the header of a WARC record in 65536 bytes".to_owned(),
         ),
         (unix.into_bytes(), "CR LF".to_owned()),
+        (short_unix.into_bytes(), "byte 0: the lines of a WARC header end in LF".to_owned()),
         (
             record("conversion", b"abc").replace_once(b": 3", b": 2"),
             "followed by 'c\\r\\n\\r'".to_owned(),
