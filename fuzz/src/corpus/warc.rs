@@ -79,8 +79,11 @@ pub(super) fn plain(mut text: &[u8], on_error: OnError) -> Outcome {
     outcome
 }
 
+/// The type of a record, its content, and what follows it.
+type Record<'t> = (String, &'t [u8], Option<&'t [u8]>);
+
 /// The type of the first record, its content, and what follows it if it is whole.
-fn record(text: &[u8]) -> Option<(String, &[u8], Option<&[u8]>)> {
+fn record(text: &[u8]) -> Option<Record<'_>> {
     let end = text.windows(4).take((64 << 10) - 3).position(|window| window == b"\r\n\r\n")?;
     // Other bytes than ASCII stay one character each.
     let header: String = text[..end].iter().map(|&byte| char::from(byte)).collect();

@@ -19,8 +19,9 @@ from byteweld._atomic import CLOEXEC, lock, naming
 from byteweld._files import check_parent, read_regular
 from byteweld._saves import settle, write_atomic
 from byteweld.corpus import Corpus, describe
+from byteweld.dataset._checks import is_plain_path
 from byteweld.dataset._encoding import DOCUMENTS, source_names
-from byteweld.dataset._manifest import MANIFEST, Manifest, load_manifest
+from byteweld.dataset._manifest import MANIFEST, FileEntry, Manifest, ShardEntry, load_manifest
 from byteweld.dataset._writer import published_last
 from byteweld.dataset.options import Plan
 from byteweld.errors import FormatError
@@ -29,6 +30,7 @@ from byteweld.tokenizer import Tokenizer
 
 WORK: Final = ".unfinished"
 STATE: Final = "state.json"  # of a run, in the work folder: its checkpoint
+SHARDS: Final = "shards.jsonl"
 _FACTS: Final = "job.json"
 _MAX_STATE_BYTES: Final = 1 << 30
 # Options that may differ when a run goes on: nothing done so far depends on them.
@@ -154,6 +156,9 @@ class Job:
         """Remove an earlier dataset: the files that it is known to have, and no others."""
         # Those that a killed run was moving when it was killed are not in the manifest.
         names = published_last(self.work)
+        with contextlib.suppress(OSError, FormatError):
+            listed = [file.name for shard in published_shards(self.work) for file in shard.files]
+            names += filter(is_plain_path, listed)
         if (self.folder / MANIFEST).exists():
             manifest = load_manifest(self.folder)
             shards = itertools.chain(*(shard.files for shard in manifest.shards))
@@ -254,6 +259,23 @@ def write_json(path: Path, value: Any) -> None:
     line = json.dumps(value).encode() + b"\n"
     digest = hashlib.sha256(line).hexdigest().encode()
     write_atomic(path, line + digest + b"\n", overwrite=True)
+
+
+def published_shards(work: Path) -> list[ShardEntry]:
+    """Return the shards that a run has published so far; not all are in the manifest yet."""
+    path = work / SHARDS
+    found = []
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    for line in lines:  # the last one has no end if the run was killed while it was written
+        try:
+            entry = json.loads(line)
+            files = tuple(FileEntry(**file) for file in entry.pop("files"))
+            found.append(ShardEntry(**entry, files=files))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise FormatError(
+                f"damaged ({error}); start over with overwrite=True (--force)", path=path
+            ) from None
+    return found
 
 
 def read_json(path: Path) -> Any:

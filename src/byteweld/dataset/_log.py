@@ -24,6 +24,12 @@ class Log:
         self._bytes = 0 if state is None else state["bytes"]
         self._file = open_at(path, self._bytes)
 
+    @classmethod
+    def complete(cls, path: Path) -> Log:
+        """Open a list with all its entries; one that a killed run was writing is dropped."""
+        data = path.read_bytes() if path.exists() else b""
+        return cls(path, {"entries": data.count(b"\n"), "bytes": data.rfind(b"\n") + 1})
+
     def extend(self, entries: Iterable[Any]) -> None:
         """Append dataclasses."""
         for entry in entries:

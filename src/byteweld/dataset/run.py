@@ -20,16 +20,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from byteweld.dataset import _order
 from byteweld.dataset._encoding import DOCUMENTS, Events, encode_sources, source_names
-from byteweld.dataset._job import STATE, Job, read_json, write_json
+from byteweld.dataset._job import SHARDS, STATE, Job, published_shards, read_json, write_json
 from byteweld.dataset._log import Log
 from byteweld.dataset._manifest import (
-    MANIFEST,
     MAX_LISTED_SKIPS,
     Manifest,
     ShardEntry,
     SkipEntry,
     SourceEntry,
-    load_manifest,
 )
 from byteweld.dataset._shard import ShardName, Split
 from byteweld.dataset._shuffle import Buckets
@@ -140,11 +138,11 @@ class _Run:
         # Two documents, so that a checkpoint is possible: Ctrl-C may come between any two lines.
         self._is_between = True
         self._last_checkpoint = time.monotonic()
-        self._manifest = job.manifest()
-        if (job.folder / MANIFEST).exists():
-            self._manifest = load_manifest(job.folder)
         self._splits: list[Split] = ["train", "validation"] if options.validation else ["train"]
         self._logs: dict[str, Log] = {}
+        self._shard_log: Log | None = None
+        self._shards: list[ShardEntry] = []
+        self._num_listed = 0  # shards in the manifest that was saved last
         self._writers: list[SplitWriter] = []
         self._buckets: Buckets | None = None
         with closing_on_error(self):
@@ -155,6 +153,8 @@ class _Run:
         job, options = self._job, self._job.plan.options
         for log, saved in state["logs"].items():
             self._logs[log] = Log(job.work / f"{log}.jsonl", saved)
+        self._shard_log = Log.complete(job.work / SHARDS)
+        self._shards = published_shards(job.work)
         place = Place(
             folder=job.folder,
             work=job.work,
@@ -184,7 +184,7 @@ class _Run:
             prefix=options.prefix,
             is_shuffled=options.shuffle,
         )
-        published = [shard for shard in self._manifest.shards if shard.split == split]
+        published = [shard for shard in self._shards if shard.split == split]
         return SplitWriter(place, name, published, self._publish, state)
 
     # ---------------------------------------------------------------- checkpoints
@@ -195,6 +195,9 @@ class _Run:
             return
         for part in self._parts():
             part.sync()
+        if len(self._shards) > self._num_listed:
+            self._listed().save(self._job.folder)
+            self._num_listed = len(self._shards)
         state = {
             "position": self._position,
             "is_encoded": self._is_encoded,
@@ -222,14 +225,20 @@ class _Run:
     def _parts(self) -> list[SplitWriter | Log | Buckets]:
         """Everything that grows on disk."""
         buckets = [] if self._buckets is None else [self._buckets]
-        return [*self._writers, *self._logs.values(), *buckets]
+        shards = [] if self._shard_log is None else [self._shard_log]
+        return [*self._writers, *self._logs.values(), *shards, *buckets]
 
     def _publish(self, entry: ShardEntry) -> None:
-        shards = sorted(
-            (*self._manifest.shards, entry), key=lambda shard: (shard.split, shard.number)
-        )
-        self._manifest = dataclasses.replace(self._manifest, shards=tuple(shards))
-        self._manifest.save(self._job.folder)
+        # Not in the manifest at once: writing that takes longer the more shards there are.
+        assert self._shard_log is not None
+        self._shard_log.extend([entry])
+        self._shard_log.sync()
+        self._shards.append(entry)
+
+    def _listed(self) -> Manifest:
+        """Return the manifest with all shards so far."""
+        shards = sorted(self._shards, key=lambda shard: (shard.split, shard.number))
+        return dataclasses.replace(self._job.manifest(), shards=tuple(shards))
 
     # ---------------------------------------------------------------- encoding
 
@@ -354,7 +363,7 @@ class _Run:
             for split, writer in zip(self._splits, self._writers, strict=True)
         }
         manifest = dataclasses.replace(
-            self._manifest,
+            self._listed(),
             is_complete=True,
             documents=self.documents,
             tokens=sum(writer.total_tokens for writer in self._writers),

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -241,14 +242,17 @@ def test_names_that_are_not_utf8_are_not_confused(tok, tmp_path):
         byteweld.tokenize(corpus, tok, out=tmp_path / "out")
 
 
-def test_fewer_documents_than_before(tok, tmp_path):
-    def stop(event: run.Progress) -> None:
-        if event.documents:
-            raise InterruptedError("stopped")
+def test_fewer_documents_than_before(tok, tmp_path, monkeypatch):
+    receive = run._Run._receive
+
+    def stop(self, *block: Any) -> None:
+        receive(self, *block)
+        raise InterruptedError("stopped")
 
     documents = make_documents(9000)
-    with pytest.raises(InterruptedError):
-        byteweld.tokenize(documents=iter(documents), tokenizer=tok, out=tmp_path, progress=stop)
+    with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+        patch.setattr(run._Run, "_receive", stop)
+        byteweld.tokenize(documents=iter(documents), tokenizer=tok, out=tmp_path)
     for given in ([], documents[:1]):
         with pytest.raises(ValueError, match=rf"are {len(given)} documents, but \d+ were read"):
             byteweld.tokenize(documents=given, tokenizer=tok, out=tmp_path)
