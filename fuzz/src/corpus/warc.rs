@@ -62,7 +62,8 @@ pub(super) fn plain(mut text: &[u8], on_error: OnError) -> Outcome {
             return outcome;
         }
         let Some(rest) = rest else {
-            outcome.is_ok = false;
+            outcome.is_ok = on_error == OnError::Skip;
+            outcome.skipped += u64::from(outcome.is_ok);
             return outcome;
         };
         text = rest;

@@ -134,7 +134,10 @@ impl OpenFile {
         let (mut checker, mut length) = (utf8::Checker::default(), 0_u64);
         loop {
             buffer.clear();
-            let step = first.read_piece(&mut buffer, MAX_WINDOW_BYTES)?;
+            let step = match first.read_piece(&mut buffer, MAX_WINDOW_BYTES) {
+                Err(Error::Damaged { .. }) => break, // not valid; the second pass gets there, too
+                step => step?,
+            };
             checker.add(&buffer);
             length += buffer.len() as u64;
             match step {
