@@ -259,6 +259,7 @@ class _Run:
             receive=self._receive,
             progress=self._report_bytes,
         )
+        self._report_bytes()
         self._is_between = False
         self._note(events)
         self._is_encoded = True
