@@ -154,11 +154,6 @@ def test_wrong_use(place, capsys, arguments, message):
     assert not Path("data").exists()
 
 
-def test_a_missing_folder_is_said(place, capsys):
-    assert main(["tokenize", "corpus"]) == 2
-    assert "tokenize needs --out DIR" in capsys.readouterr().err
-
-
 def test_no_end_of_text_token_is_said_in_options(place, capsys):
     byteweld.train(documents=["a b"], vocab_size=258).save("plain.json")
     arguments = command()

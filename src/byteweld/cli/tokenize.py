@@ -6,7 +6,7 @@ import time
 from typing import Annotated, Any, NamedTuple
 
 import byteweld
-from byteweld.cli import _corpus, _errors, _input, _output
+from byteweld.cli import _corpus, _input, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
 from byteweld.cli._documents import check_stdin
@@ -26,7 +26,7 @@ byteweld tokenize books/ -t tokenizer.json --out data --dry-run
 _DATASET = "Dataset"
 
 Out = Annotated[
-    str | None,
+    str,
     Option(
         "--out",
         metavar="DIR",
@@ -167,7 +167,7 @@ Force = Annotated[bool, Option("--force", help="Start over if DIR holds a datase
 
 def run(
     source: options.Sources,
-    out: Out = None,
+    out: Out,
     tokenizer: options.TokenizerPath = "tokenizer.json",
     layout: Layout = Layout(),
     special_text: SpecialText = "text",
@@ -185,8 +185,6 @@ def run(
     result has the same bytes. manifest.json lists the sources, the options, the tokenizer's
     fingerprint and the SHA-256 of every file; `byteweld verify` checks them.
     """
-    if out is None:
-        raise _errors.UsageError("tokenize needs --out DIR, the folder of the dataset")
     tok = options.load_tokenizer(tokenizer, pattern=load_pattern, special=load_special)
     plan = Options(**layout._asdict(), special_text=special_text).complete(tok)  # type: ignore[arg-type]  # checked
     # As a file, standard input streams, however long, and may be compressed.

@@ -74,7 +74,8 @@ class _Bucket:
 
     def close(self) -> None:
         for file in self._files:
-            file.close()
+            with contextlib.suppress(OSError):  # it was synced, or is cut back later
+                file.close()
         self._files = []
 
     def batches(

@@ -110,6 +110,7 @@ def run(
         except BaseException:
             # What is done is kept; if this fails as well, the last checkpoint counts.
             with contextlib.suppress(OSError, ByteweldError):
+                running.list_shards()
                 running.checkpoint()
             raise
         finally:
@@ -195,9 +196,7 @@ class _Run:
             return
         for part in self._parts():
             part.sync()
-        if len(self._shards) > self._num_listed:
-            self._listed().save(self._job.folder)
-            self._num_listed = len(self._shards)
+        self.list_shards()
         state = {
             "position": self._position,
             "is_encoded": self._is_encoded,
@@ -212,6 +211,12 @@ class _Run:
         }
         write_json(self._job.work / STATE, state)
         self._last_checkpoint = time.monotonic()
+
+    def list_shards(self) -> None:
+        """Save a manifest that lists the shards so far."""
+        if len(self._shards) > self._num_listed:
+            self._listed().save(self._job.folder)
+            self._num_listed = len(self._shards)
 
     def _checkpoint_in_time(self) -> None:
         if self._is_between and time.monotonic() - self._last_checkpoint >= _CHECKPOINT_SECONDS:

@@ -529,6 +529,6 @@ def test_a_source_that_vanishes_later(tok, large, tmp_path, monkeypatch):
     kept.rename(last)
     seen: list[run.Progress] = []
     byteweld.tokenize(large, tok, out=tmp_path / "out", progress=seen.append)
-    assert seen[0].documents >= 8 * 9000  # it did not start over
+    assert seen[0].documents > 7 * 9000  # it did not start over
     byteweld.tokenize(large, tok, out=tmp_path / "once")
     assert digests(tmp_path / "out") == digests(tmp_path / "once")
