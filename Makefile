@@ -115,7 +115,7 @@ bench-train: $(VENV)/.built $(VENV)/.test $(VENV)/.bench ## benchmark counting a
 bench-encode: $(VENV)/.built $(PEERS)/.installed ## benchmark encoding and decoding, and show which targets are met
 	$(BIN)/python benches/run.py --definitions benches/encoding.toml --peers $(PEERS) --targets $(ARGS)
 
-# ARGS="--only parquet --only gpt2"; about an hour, 8 GB of disk.
+# ARGS="--only parquet --only gpt2"; about two hours, 8 GB of disk.
 bench-dataset: $(VENV)/.built $(DATASETS)/.installed ## benchmark making datasets from a 1 GB corpus, and show which targets are met
 	$(BIN)/python benches/dataset.py --peers $(DATASETS) $(ARGS)
 	$(BIN)/python benches/targets.py --definitions benches/datasets.toml

@@ -348,7 +348,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--shared", type=Path, default=ROOT.parent / "shared" / "data")
     add("--only", action="append", default=[], metavar="NAME", help="part of a definition's name")
     add("--engine", action="append", default=[], metavar="NAME", help="only this pipeline")
-    add("--repeat", type=int, help="at most so many runs of each pipeline")
+    add("--repeat", type=int, help="the maximum number of runs of each pipeline")
     add("--no-record", action="store_true", help="record nothing")
     return parser.parse_args(arguments)
 

@@ -14,7 +14,7 @@ use pyo3::types::PyCapsule;
 /// Larger arrays cannot exist: the address of their last element would overflow.
 const MAX_ROWS: usize = isize::MAX as usize / 32;
 
-/// So many columns are named in an error.
+/// The maximum number of columns that an error names.
 const MAX_NAMES: usize = 20;
 
 // ---------------------------------------------------------------------- the C structures
@@ -517,7 +517,7 @@ fn extent(array: &RawArray) -> Result<(usize, usize), String> {
     Err(format!("an array of length {} at offset {} cannot exist", array.length, array.offset))
 }
 
-/// The first buffers of an array, which must have at least so many.
+/// The first `N` buffers of an array, which must have at least that many.
 fn buffers<const N: usize>(array: &RawArray) -> Result<[*const c_void; N], String> {
     if usize::try_from(array.n_buffers).is_ok_and(|count| count >= N) && !array.buffers.is_null() {
         // SAFETY: there are `n_buffers` pointers.

@@ -234,7 +234,7 @@ class Job:
 
     def _has_documents(self) -> bool:
         """Whether an earlier run has got so far that starting over loses anything."""
-        if (self.folder / MANIFEST).exists():
+        if (self.folder / MANIFEST).exists() or published_shards(self.work):
             return True
         state = read_json(self.work / STATE) if (self.work / STATE).exists() else {}
         return bool(state.get("documents") or state.get("skipped"))

@@ -431,7 +431,7 @@ class Stop(Exception):
 
 @pytest.fixture
 def stop_after(monkeypatch):
-    """Return a function that makes runs stop after so many blocks; None is never."""
+    """Return a function that sets after how many blocks runs stop; None for never."""
     receive = run._Run._receive
     left: list[int | None] = [None]
 

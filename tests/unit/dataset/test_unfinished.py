@@ -92,6 +92,25 @@ def test_starting_over_removes_nothing_outside(tok, corpus, tmp_path):
         assert (tmp_path / "precious").exists()
 
 
+def test_shards_that_the_manifest_does_not_list_yet_are_kept(tok, corpus, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+
+    def killed(self) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(run._Run, "checkpoint", killed)
+        patch.setattr(run._Run, "list_shards", killed)
+        byteweld.tokenize(corpus, tok, out=out, shard_tokens=1)
+    assert (out / "train_000000.bin").exists() and not (out / "manifest.json").exists()
+    with pytest.raises(FileExistsError, match="format was 'flat', now 'npy'"):
+        byteweld.tokenize(corpus, tok, out=out, format="npy", shard_tokens=1)
+    assert (out / "train_000000.bin").exists()
+    byteweld.tokenize(corpus, tok, out=out, shard_tokens=1)
+    byteweld.tokenize(corpus, tok, out=tmp_path / "once", shard_tokens=1)
+    assert digests(out) == digests(tmp_path / "once")
+
+
 # ---------------------------------------------------------------------- what may change
 
 

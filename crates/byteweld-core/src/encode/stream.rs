@@ -2,7 +2,7 @@
 //!
 //! Workers take turns reading blocks (`documents.rs`) and encode them; the caller's thread receives
 //! the encoded blocks in the order of the text. A document may extend over several blocks: it is
-//! cut where that changes no id. Only so many blocks are read ahead of the last one received.
+//! cut where that changes no id. The number of blocks that are read ahead of the last one received is limited.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

@@ -40,7 +40,7 @@ class Format:
         name: of the format, for `--format`.
         summary: one line for `--help`.
         eot: where this format's users expect the end-of-text token.
-        dtype: the dtype for a vocabulary of so many ids, by the framework's own rule.
+        dtype: returns the dtype for a number of ids, by the framework's own rule.
         dtypes: all dtypes that the format can hold.
         file_names: the files of a shard, relative to the dataset's folder, the main file first.
         write: writes the files of a shard into a scratch folder, under those names.

@@ -25,6 +25,6 @@ def file_of(folder: Path, entry: ShardEntry) -> Path:
 
 
 def check_number(number: int, documents: int) -> None:
-    """Raise IndexError unless a shard of so many documents has one of this number."""
+    """Raise IndexError unless `number` is that of one of the documents of a shard."""
     if not 0 <= number < documents:
         raise IndexError(f"document {number} is not in a shard of {documents}")

@@ -99,7 +99,7 @@ def open_raw(
 
 
 def paths(folder: Path, entry: ShardEntry, count: int) -> list[Path]:
-    """Return the files of a shard, which must be so many."""
+    """Return the files of a shard, or raise if their number is wrong."""
     if len(entry.files) != count:
         raise FormatError(
             f"the manifest lists {len(entry.files)} files for shard {entry.number} of "
@@ -110,7 +110,7 @@ def paths(folder: Path, entry: ShardEntry, count: int) -> list[Path]:
 
 
 def map_exactly(path: Path, dtype: str, count: int, offset: int = 0) -> NDArray[Any]:
-    """Map a file that has `offset` bytes and so many numbers, no more and no less."""
+    """Map a file that must have exactly `offset` bytes and then `count` numbers."""
     import numpy as np
 
     kind = np.dtype(dtype).newbyteorder("<")
