@@ -162,7 +162,7 @@ class Counts:
             table if isinstance(table, Counts) else Counts.load(table, memory=memory)
             for table in tables
         ]
-        facts = _merged_facts([table._facts for table in found])
+        facts = merge_facts([table._facts for table in found])
         plan = None if memory is None else _memory.plan(memory, num_threads)
         table = _native.Counts.merge(
             [table._table for table in found],
@@ -316,7 +316,7 @@ def same_pattern(a: str | None, b: str | None) -> bool:
     return canonical is not None and canonical == _native.canonical_pattern(b)
 
 
-def _merged_facts(all_facts: list[Facts]) -> Facts:
+def merge_facts(all_facts: list[Facts]) -> Facts:
     """Return the facts of the sum, which do not depend on the order; raise if they conflict."""
     if not all_facts:
         return Facts()

@@ -6,6 +6,7 @@ give identical files, whatever they were merged from. Reading verifies everythin
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -73,6 +74,11 @@ def files_in(folder: Path) -> list[Path]:
     return [folder / name for name in _NAMES]
 
 
+def part_name(part: int) -> str:
+    """Return the name of the file of a part."""
+    return _NAMES[part]
+
+
 def is_folder_of_counts(path: str | os.PathLike[str]) -> bool:
     """Whether a path is a folder with at least one part of saved counts."""
     folder = settle_folder(Path(path))
@@ -96,37 +102,73 @@ def write_folder(
 ) -> None:
     """Write all parts into a temporary folder next to `path`, then rename it."""
     arrow()
-    with replace_folder(path, overwrite=overwrite, is_ours=_holds_only_parts) as folder:
+    with replaced_folder(path, overwrite=overwrite) as folder:
         whole = table.sums()
         for part, sums in enumerate(table.sums_by_part()):
-            metadata = _metadata(facts, whole, part, sums)
             with naming(Path(path) / _NAMES[part]):
-                _write_part(folder / _NAMES[part], table, part, metadata)
+                write_part(folder / _NAMES[part], table, part, facts, whole, sums)
+                sync_file(folder / _NAMES[part])
 
 
-def _write_part(file: Path, table: _native.Counts, part: int, metadata: dict[str, str]) -> None:
-    pyarrow, parquet = arrow()
-    schema = _schema()
-    with file.open("xb") as out:
-        with parquet.ParquetWriter(
+def replaced_folder(
+    path: str | os.PathLike[str], *, overwrite: bool
+) -> contextlib.AbstractContextManager[Path]:
+    """Yield a temporary folder for parts, which becomes the folder at `path`."""
+    return replace_folder(path, overwrite=overwrite, is_ours=_holds_only_parts)
+
+
+def write_part(
+    file: Path, table: _native.Counts, part: int, facts: Facts, whole: Sums, sums: Sums
+) -> None:
+    """Write a part of a table; `whole` are the sums of all parts, `sums` those of this one."""
+    pyarrow, _ = arrow()
+
+    def rows() -> Iterator[Any]:
+        for offsets, data, counts in batches(table, part):
+            buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
+            columns = [
+                pyarrow.Array.from_buffers(pyarrow.binary(), len(counts), buffers),
+                pyarrow.array(counts),
+            ]
+            yield pyarrow.Table.from_arrays(columns, schema=_schema())
+
+    _write_rows(file, rows(), _metadata(facts, whole, part, sums))
+
+
+def rewrite_part(
+    file: Path, source: Path, part: int, facts: Facts, whole: Sums, sums: Sums
+) -> None:
+    """Write a part again, with another footer."""
+    _, parquet = arrow()
+    with parquet.ParquetFile(source, page_checksum_verification=True) as opened:
+        groups = range(opened.num_row_groups)
+        rows = (opened.read_row_group(group, use_threads=False) for group in groups)
+        rows = (group.replace_schema_metadata(None).cast(_schema()) for group in rows)
+        _write_rows(file, rows, _metadata(facts, whole, part, sums))
+
+
+def _write_rows(file: Path, groups: Iterator[Any], metadata: dict[str, str]) -> None:
+    _, parquet = arrow()
+    with (
+        file.open("xb") as out,
+        parquet.ParquetWriter(
             out,
-            schema,
+            _schema(),
             compression="zstd",
             use_dictionary=False,
             store_schema=False,
             write_page_checksum=True,
-        ) as writer:
-            writer.add_key_value_metadata(metadata)
-            for offsets, data, counts in batches(table, part):
-                buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
-                columns = [
-                    pyarrow.Array.from_buffers(pyarrow.binary(), len(counts), buffers),
-                    pyarrow.array(counts),
-                ]
-                rows = pyarrow.Table.from_arrays(columns, schema=schema)
-                writer.write_table(rows, row_group_size=len(counts))
-        out.flush()
-        os.fsync(out.fileno())
+        ) as writer,
+    ):
+        writer.add_key_value_metadata(metadata)
+        for rows in groups:
+            writer.write_table(rows, row_group_size=len(rows))
+
+
+def sync_file(file: Path) -> None:
+    """Put a file on disk."""
+    with file.open("rb") as opened:
+        os.fsync(opened.fileno())
 
 
 def batches(table: _native.Counts, part: int) -> Iterator[tuple[Any, Any, Any]]:
@@ -240,22 +282,35 @@ def read_folder(folder: Folder, limit: _native.MemoryLimit | None) -> _native.Co
     """Read and check all rows; with a limit, they go to disk instead of memory."""
     loader = _native.CountLoader(limit=limit)
     for name, footer in zip(_NAMES, folder.parts, strict=True):
-        file = folder.path / name
-        with closing(_rows(file)) as rows:  # pyarrow may abort if it is closed when Python exits
-            for offsets, data, counts in rows:
-                wrong = loader.add(offsets, data, counts)
-                if wrong is not None:
-                    row, message = wrong
-                    raise FormatError(f"row {row}: {message}", path=file)
-        distinct, _, total, total_bytes = loader.end_part()
-        found = {"distinct": distinct, "total": total, "total_bytes": total_bytes}
-        for key, value in found.items():
-            if footer[f"part_{key}"] != value:
-                raise FormatError(
-                    f"{key} is {value} in the rows, but {footer[f'part_{key}']} in the footer",
-                    path=file,
-                )
+        _load_part(loader, folder.path / name, footer)
     return loader.finish()
+
+
+def read_part(file: Path, part: int, limit: _native.MemoryLimit | None) -> _native.Counts:
+    """Read and check the rows of one part; the other parts of the result are empty."""
+    footer = _footer(file, part)
+    loader = _native.CountLoader(limit=limit)
+    for _ in range(part):
+        loader.end_part()
+    _load_part(loader, file, footer)
+    return loader.finish()
+
+
+def _load_part(loader: _native.CountLoader, file: Path, footer: dict[str, Any]) -> None:
+    with closing(_rows(file)) as rows:  # pyarrow may abort if it is closed when Python exits
+        for offsets, data, counts in rows:
+            wrong = loader.add(offsets, data, counts)
+            if wrong is not None:
+                row, message = wrong
+                raise FormatError(f"row {row}: {message}", path=file)
+    distinct, _, total, total_bytes = loader.end_part()
+    found = {"distinct": distinct, "total": total, "total_bytes": total_bytes}
+    for key, value in found.items():
+        if footer[f"part_{key}"] != value:
+            raise FormatError(
+                f"{key} is {value} in the rows, but {footer[f'part_{key}']} in the footer",
+                path=file,
+            )
 
 
 def _rows(file: Path) -> Generator[tuple[Any, Any, Any], None, None]:

@@ -11,6 +11,7 @@ ByteweldError
 ├── SpecialTokenError (ValueError)  a special token was found in text
 ├── UnknownIdError (KeyError)       an id is not in the vocabulary; has .id
 │   └── IdRangeError (OverflowError)  no vocabulary can have it: negative, or too large
+├── TaskError (RuntimeError)        tasks of an engine failed; has .failures
 └── NativeError (RuntimeError)      a bug in byteweld; please report it
 
 Missing files stay FileNotFoundError; wrong types stay TypeError.
@@ -19,7 +20,7 @@ Missing files stay FileNotFoundError; wrong types stay TypeError.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class ByteweldError(Exception):
@@ -127,6 +128,22 @@ class IdRangeError(UnknownIdError, OverflowError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (IdRangeError, (self.id,))
+
+
+class TaskError(ByteweldError, RuntimeError):
+    """Tasks of an engine failed; `failures` has the item and the cause of each."""
+
+    def __init__(self, failures: Sequence[str]) -> None:
+        self.failures = tuple(failures)
+        if len(self.failures) == 1:
+            super().__init__(self.failures[0])
+            return
+        listed = "".join(f"\n  {failure}" for failure in self.failures[:10])
+        more = f"\n  and {len(self.failures) - 10} more" if len(self.failures) > 10 else ""
+        super().__init__(f"{len(self.failures)} tasks failed:{listed}{more}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (TaskError, (self.failures,))
 
 
 class NativeError(ByteweldError, RuntimeError):

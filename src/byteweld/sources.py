@@ -19,8 +19,11 @@ from byteweld.corpus import (
     describe,
     is_table,
     open_corpus,
+    whole_file,
 )
 from byteweld.counts import Counts, Memory, count_corpus, same_pattern
+from byteweld.distributed.counting import counted, load_final
+from byteweld.engines import Engine
 from byteweld.recipes import Recipe
 
 Path_ = str | os.PathLike[str]
@@ -53,15 +56,22 @@ class Sources:
         *,
         num_threads: int | None = None,
         memory: Memory | None = None,
+        engine: Engine | None = None,
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Counted:
-        """Count all pre-tokens; `progress` is called with the bytes read and the total or None."""
+        """Count all pre-tokens; `progress` is called with the bytes read and the total or None.
+
+        With an engine, files are counted in its tasks.
+        """
         started = time.perf_counter()
         resources: dict[str, Any] = {"num_threads": num_threads, "memory": memory}
         tables: list[Counts] = []
         files = None if self.corpus is None else self.corpus.files
         file_bytes = self.corpus.total_bytes if self.corpus and files else None
-        if self.corpus is not None:
+        if engine is not None and self.corpus is not None:
+            with counted(engine, self.corpus, recipe, memory=memory, progress=progress) as work:
+                tables.append(load_final(work, memory))
+        elif self.corpus is not None:
             report = None if progress is None else _capped(progress, file_bytes)
             tables.append(count_corpus(self.corpus, recipe, progress=report, **resources))
         for table in self.tables:
@@ -102,7 +112,7 @@ class Sources:
                 "documents in memory cannot"
             )
         files: list[Path | list[object]] = []
-        for file in () if self.corpus is None else self.corpus.files:
+        for file in () if self.corpus is None else map(whole_file, self.corpus.files):
             if isinstance(file, str):
                 found = describe(file)
                 files.append([str(file), found.size, found.version])

@@ -6,6 +6,8 @@ use crate::specials::Specials;
 
 /// Cut points inside a special token are rare, so give up after this many.
 const MAX_TRIES: usize = 16;
+/// The most bytes of a character; whether text may be cut depends on the characters on both sides.
+const MAX_CHARACTER_BYTES: usize = 4;
 
 /// The last cut point, or `None` if the last few candidates fail. `pretoken` proves what the
 /// pattern allows; a special token that starts in the last bytes may be completed by what follows.
@@ -26,6 +28,28 @@ pub(crate) fn last_cut(
         limit = offset - 1;
     }
     None
+}
+
+/// The first cut point at or after `from`, whatever is before and after `text`: the text of a file
+/// from any byte on, which ends where the file does if `is_end`. Before `from`, it has the bytes of
+/// the longest special token and of a character, or it is the start of the file.
+pub(crate) fn first_cut(
+    pretokenizer: &Pretokenizer,
+    specials: &Specials,
+    text: &[u8],
+    from: usize,
+    is_end: bool,
+) -> Option<usize> {
+    let reach = specials.longest().max(MAX_CHARACTER_BYTES);
+    let stop = if is_end { text.len() } else { (text.len() + 1).saturating_sub(reach) };
+    (from.max(1)..stop).find(|&offset| {
+        let start = offset.saturating_sub(MAX_CHARACTER_BYTES);
+        let near = &text[start..text.len().min(offset + MAX_CHARACTER_BYTES)];
+        let start_of_reach = offset.saturating_sub(reach);
+        let around = &text[start_of_reach..text.len().min(offset + reach)];
+        pretokenizer.last_cut(near, offset - start) == Some(offset - start)
+            && !specials.lies_across(around, offset - start_of_reach)
+    })
 }
 
 /// The end of the last pre-token of `text[start..]` that no appended text can change and that does

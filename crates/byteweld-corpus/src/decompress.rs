@@ -56,6 +56,12 @@ pub(crate) fn open(
     decoder(BufReader::with_capacity(buffer_bytes, stored), limits.dictionary_bytes)
 }
 
+/// Reads a part of a file as it is, whatever its first bytes look like.
+pub(crate) fn open_plain(stored: Stored, buffer_bytes: usize) -> io::Result<Box<dyn Read + Send>> {
+    probe(OPEN_BYTES)?;
+    Ok(Box::new(BufReader::with_capacity(buffer_bytes, stored)))
+}
+
 /// Whether data starts like a compressed file that can be read.
 pub fn is_compressed(head: &[u8]) -> bool {
     let is_known = [GZIP, XZ].iter().any(|magic| head.starts_with(magic));

@@ -6,7 +6,7 @@ mod valid;
 mod warc;
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -16,7 +16,7 @@ use crate::decompress::{self, DictionaryTooLarge};
 use crate::error::{Error, Result};
 use crate::memory::reserve;
 use crate::options::{OnError, Options, Unit};
-use crate::report::Position;
+use crate::report::{FileRange, FinishedFile, Position};
 use crate::stored::{Interrupt, Source, Stopped, Stored};
 use crate::utf8;
 
@@ -71,6 +71,8 @@ pub(crate) struct OpenFile {
     options: Arc<Options>,
     format: Format,
     interrupt: Interrupt,
+    /// The part of the file that is read, if not all of it.
+    range: Option<FileRange>,
     stored: Stored,
     /// The decompressed content.
     input: Box<dyn Read + Send>,
@@ -113,6 +115,7 @@ impl OpenFile {
         consumed: Arc<AtomicU64>,
         options: Arc<Options>,
         interrupt: Interrupt,
+        range: Option<FileRange>,
     ) -> Result<Self> {
         let max_bytes = decompress::BUFFER_BYTES;
         let (source, detector) = match opened {
@@ -121,13 +124,27 @@ impl OpenFile {
         };
         let is_stream = !detector.as_ref().is_some_and(ChangeDetector::is_regular);
         let buffer_bytes = detector.as_ref().map_or(max_bytes, |file| file.buffer_bytes(max_bytes));
-        let stored =
-            Stored::new(source, is_stream, consumed, Arc::clone(&interrupt), options.digest);
+        if let (Some(range), Source::File(file)) = (range, &source) {
+            let moved = (&**file).seek(SeekFrom::Start(range.start));
+            moved.map_err(|error| Error::Io { path: path.to_path_buf(), error })?;
+        }
+        let has_digest = options.digest && range.is_none();
+        let length = range.map(|range| range.stop.saturating_sub(range.start));
+        let stored = Stored::new(
+            source,
+            is_stream,
+            consumed,
+            Arc::clone(&interrupt),
+            has_digest,
+            length,
+        );
+        let first = range.map_or(0, |range| range.start);
         let mut file = Self {
             format: Format::of(&path, options.json_lines),
             path,
             options,
             interrupt,
+            range,
             stored,
             input: Box::new(std::io::empty()),
             detector,
@@ -135,19 +152,23 @@ impl OpenFile {
             start: 0,
             at_end: false,
             failure: None,
-            decompressed: 0,
-            offset: 0,
-            line: 0,
+            decompressed: first,
+            offset: first,
+            line: range.map_or(0, |range| range.line),
             documents: 0,
             is_open_document: false,
-            document_start: 0,
+            document_start: first,
             has_ended: false,
             content_left: 0,
             checker: utf8::Checker::default(),
             long_documents: None,
             is_checked: false,
         };
-        let input = decompress::open(file.stored.clone(), buffer_bytes, &file.options.limits);
+        let stored = file.stored.clone();
+        let input = match range {
+            Some(_) => decompress::open_plain(stored, buffer_bytes),
+            None => decompress::open(stored, buffer_bytes, &file.options.limits),
+        };
         file.input = input.map_err(|error| file.input_error(error))?;
         Ok(file)
     }
@@ -181,9 +202,15 @@ impl OpenFile {
         Position { file, offset: self.offset, documents: self.documents, line: self.line }
     }
 
-    /// The size and the digest of a file that has been read to its end.
-    pub(crate) fn digest(&self) -> Option<(u64, u128)> {
-        self.stored.digest()
+    /// What is to be said of a file that has been read to its end.
+    pub(crate) fn finished(&self, file: u64) -> Option<FinishedFile> {
+        self.options.digest.then(|| FinishedFile {
+            file,
+            bytes: self.stored.bytes_read(),
+            digest: self.stored.digest(),
+            documents: self.documents,
+            lines: self.line,
+        })
     }
 
     /// Reads the rest of the stored bytes, for their digest.
@@ -198,7 +225,7 @@ impl OpenFile {
 
     /// Whether nothing of the file was returned or skipped.
     pub(crate) fn is_start(&self) -> bool {
-        self.offset == 0
+        self.offset == self.range.map_or(0, |range| range.start)
     }
 
     /// Where the bytes of the next piece start, if the current document is open.
@@ -301,6 +328,15 @@ impl OpenFile {
             }
         }
         let read = read.map_err(|error| self.input_error(error))?;
+        if let (0, Some(range)) = (read, self.range)
+            && self.decompressed < range.stop
+        {
+            let message = format!(
+                "the file ends before byte {}, so it changed since the work was planned; start again",
+                range.stop
+            );
+            return Err(self.content(None, &message));
+        }
         Ok(read > 0)
     }
 

@@ -32,5 +32,5 @@ pub use error::{Error, Result};
 pub use memory::{Limits, append};
 pub use options::{OnError, Options, Unit};
 pub use reader::{ReadStatus, Reader};
-pub use report::{FinishedFile, Position, Skip};
+pub use report::{FileRange, FinishedFile, Position, Skip};
 pub use utf8::append_replaced;

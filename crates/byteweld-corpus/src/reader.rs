@@ -10,7 +10,7 @@ use crate::change_detector::ChangeDetector;
 use crate::error::{Error, Result};
 use crate::file::{OpenFile, Opened, Step, WINDOW_BYTES};
 use crate::options::{OnError, Options};
-use crate::report::{FinishedFile, Position, Skip, Skips};
+use crate::report::{FileRange, FinishedFile, Position, Skip, Skips};
 use crate::stored::Interrupt;
 
 /// What follows the bytes that were read.
@@ -34,6 +34,7 @@ pub struct Reader {
     options: Arc<Options>,
     open: Option<OpenFile>,
     opener: Option<Opener>,
+    range: Option<FileRange>,
     /// Where reading starts.
     start: Position,
     position: Position,
@@ -53,6 +54,7 @@ impl Reader {
             options: Arc::new(options),
             open: None,
             opener: None,
+            range: None,
             start: Position::default(),
             position: Position::default(),
             finished: Vec::new(),
@@ -75,6 +77,13 @@ impl Reader {
         opener: impl FnMut(&Path) -> io::Result<Option<Box<dyn Read + Send>>> + Send + 'static,
     ) {
         self.opener = Some(Box::new(opener));
+    }
+
+    /// Reads only this part of each file, as it is stored. It must start and end between two
+    /// documents, or where text may be cut; its offsets and lines are those of the file. An opener
+    /// returns the bytes from its start on. There is no other position to start at.
+    pub fn set_range(&mut self, range: FileRange) {
+        self.range = Some(range);
     }
 
     /// Starts where another reader of the same files, with the same options, was: before the first
@@ -173,12 +182,8 @@ impl Reader {
     }
 
     fn finish_file(&mut self) {
-        if let Some(file) = &self.open
-            && let Some((bytes, digest)) = file.digest()
-        {
-            let (index, documents) = (self.file as u64, file.documents);
-            self.finished.push(FinishedFile { file: index, bytes, digest, documents });
-        }
+        let finished = self.open.as_ref().and_then(|file| file.finished(self.file as u64));
+        self.finished.extend(finished);
         self.close();
     }
 
@@ -191,7 +196,9 @@ impl Reader {
         let start =
             if self.start.file == self.file as u64 { self.start } else { Position::default() };
         let opened = self.open_file().and_then(|mut file| {
-            file.start_at(start)?;
+            if !start.is_file_start() {
+                file.start_at(start)?;
+            }
             Ok(file)
         });
         match opened {
@@ -220,6 +227,7 @@ impl Reader {
             Arc::clone(&self.consumed),
             Arc::clone(&self.options),
             Arc::clone(&self.interrupt),
+            self.range,
         )
     }
 
@@ -228,7 +236,11 @@ impl Reader {
         let reason = unreadable_file(&error);
         match reason {
             Some(reason) if self.options.on_error == OnError::Skip && is_start => {
-                self.skips.add(Skip { file: self.file as u64, line: None, offset: None, reason });
+                // A file is skipped once, not once for each of its parts.
+                if self.range.is_none_or(|range| range.start == 0) {
+                    let file = self.file as u64;
+                    self.skips.add(Skip { file, line: None, offset: None, reason });
+                }
                 self.close();
                 Ok(())
             }

@@ -24,17 +24,30 @@ impl Position {
     }
 }
 
-/// A file that was read to its end.
+/// A part of a file that is not compressed, between two bytes. It is read as if it were a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileRange {
+    /// The offset of its first byte.
+    pub start: u64,
+    /// The offset after its last byte.
+    pub stop: u64,
+    /// The number of lines of the file before it, where lines are counted; 0 if it is not known.
+    pub line: u64,
+}
+
+/// A file, or a part of one, that was read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedFile {
     /// The index of the file in the list.
     pub file: u64,
     /// Its size as it is stored: compressed, if it is.
     pub bytes: u64,
-    /// The XXH3-128 of those bytes.
-    pub digest: u128,
+    /// The XXH3-128 of those bytes; `None` for a part of a file.
+    pub digest: Option<u128>,
     /// The number of its documents that were returned, also before [`crate::Reader::start_at`].
     pub documents: u64,
+    /// The number of lines up to its end, in JSON lines and where each line is a document.
+    pub lines: u64,
 }
 
 /// A document, or a whole file, that was skipped.

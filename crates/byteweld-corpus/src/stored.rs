@@ -61,6 +61,8 @@ struct State {
     interrupt: Interrupt,
     hasher: Option<Hasher>,
     bytes: u64,
+    /// The number of bytes that may still be read.
+    left: u64,
     failure: Option<io::Error>,
 }
 
@@ -71,10 +73,11 @@ impl Stored {
         consumed: Arc<AtomicU64>,
         interrupt: Interrupt,
         digest: bool,
+        max_bytes: Option<u64>,
     ) -> Self {
         let hasher = digest.then(Hasher::new);
-        let (bytes, failure) = (0, None);
-        let state = State { source, is_stream, consumed, interrupt, hasher, bytes, failure };
+        let (bytes, failure, left) = (0, None, max_bytes.unwrap_or(u64::MAX));
+        let state = State { source, is_stream, consumed, interrupt, hasher, bytes, left, failure };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -97,18 +100,24 @@ impl Stored {
         Ok(())
     }
 
-    /// The number of bytes read, and their digest if that was requested.
-    pub(crate) fn digest(&self) -> Option<(u64, u128)> {
-        let state = self.state();
-        state.hasher.as_ref().map(|hasher| (state.bytes, hasher.finish_128()))
+    /// The number of bytes read.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.state().bytes
+    }
+
+    /// The digest of the bytes read, if that was requested.
+    pub(crate) fn digest(&self) -> Option<u128> {
+        self.state().hasher.as_ref().map(Hasher::finish_128)
     }
 }
 
 impl Read for Stored {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let state = &mut *self.state();
+        let most = usize::try_from(state.left).unwrap_or(usize::MAX).min(buffer.len());
+        let buffer = &mut buffer[..most];
         let wanted =
-            if state.is_stream && state.bytes == 0 { buffer.len().min(HEAD_BYTES) } else { 1 };
+            if state.is_stream && state.bytes == 0 { most.min(HEAD_BYTES) } else { most.min(1) };
         let mut filled = 0;
         while filled < wanted {
             let read = if (state.interrupt)() {
@@ -134,6 +143,7 @@ impl Read for Stored {
             hasher.write(&buffer[..filled]);
         }
         state.bytes += filled as u64;
+        state.left -= filled as u64;
         state.consumed.fetch_add(filled as u64, Ordering::Relaxed);
         Ok(filled)
     }

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::convert::new_bytes;
 use crate::error::raise_input;
-use crate::inputs::{Arguments, InputError, Inputs, Open};
+use crate::inputs::{Arguments, InputError, Inputs, Open, hash_file};
 use crate::limit::Signals;
 
 /// Whether a file that starts with these bytes is compressed.
@@ -43,6 +43,18 @@ pub(crate) fn decompress_head<'py>(
         Ok(head) => new_bytes(py, &head),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
     }
+}
+
+/// The size and the XXH3-128 of a file as it is stored; `open_remote` opens URLs.
+#[pyfunction]
+pub(crate) fn file_digest(
+    py: Python<'_>,
+    path: std::path::PathBuf,
+    open_remote: Py<PyAny>,
+) -> PyResult<(u64, u128)> {
+    let signals = Signals::new();
+    let found = py.detach(|| hash_file(&path, &open_remote, &|| signals.is_stopped()));
+    found.map_err(|error| signals.cause(raise_input(py, error)))
 }
 
 /// (file, offset, byte)
@@ -205,10 +217,10 @@ impl Documents {
     }
 
     /// The files read to their end since the last call, with the argument `digest`: file, bytes,
-    /// XXH3-128 of them, documents.
-    fn take_finished(&self, py: Python<'_>) -> Vec<(u64, u64, Option<u128>, u64)> {
+    /// XXH3-128 of them, documents, lines.
+    fn take_finished(&self, py: Python<'_>) -> Vec<(u64, u64, Option<u128>, u64, u64)> {
         let finished = py.detach(|| self.inputs().take_finished());
-        finished.into_iter().map(|f| (f.file, f.bytes, f.digest, f.documents)).collect()
+        finished.into_iter().map(|f| (f.file, f.bytes, f.digest, f.documents, f.lines)).collect()
     }
 }
 

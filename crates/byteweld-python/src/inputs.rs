@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use byteweld_core::documents::{DocumentSource, ReadStatus};
-use byteweld_corpus::{Limits, OnError, Options, Position, Reader, Unit};
+use byteweld_corpus::{FileRange, Limits, OnError, Options, Position, Reader, Unit};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -39,11 +39,15 @@ pub(crate) struct Arguments {
     digest: bool,
 }
 
-/// A file that the engine reads, or a table that Python opens (`corpus/_tables.py`).
+/// A file that the engine reads, a part of one, or a table that Python opens (`corpus/_tables.py`).
 enum Input {
     File(PathBuf),
+    Range(PathBuf, FileRange),
     Table(Py<PyAny>),
 }
+
+/// A `FileRange` of Python: the path of the file, start, stop, lines before it.
+type RangeTuple = (PathBuf, u64, u64, u64);
 
 impl<'py> FromPyObject<'_, 'py> for Arguments {
     type Error = PyErr;
@@ -70,8 +74,12 @@ impl<'py> FromPyObject<'_, 'py> for Arguments {
         let inputs = get("inputs")?.try_iter()?.map(|item| {
             let item = item?;
             match item.extract() {
+                Ok(path) => Ok(Input::File(path)),
                 Err(_) if item.hasattr("open_table")? => Ok(Input::Table(item.unbind())),
-                path => path.map(Input::File),
+                Err(_) => {
+                    let (path, start, stop, line) = item.extract::<RangeTuple>()?;
+                    Ok(Input::Range(path, FileRange { start, stop, line }))
+                }
             }
         });
         Ok(Self {
@@ -106,10 +114,11 @@ pub(crate) struct Skip {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FinishedFile {
     pub(crate) file: u64,
-    /// Size and XXH3-128 of the stored bytes; a table in memory has none.
+    /// Size and XXH3-128 of the stored bytes; a table in memory and a part of a file have none.
     pub(crate) bytes: u64,
     pub(crate) digest: Option<u128>,
     pub(crate) documents: u64,
+    pub(crate) lines: u64,
 }
 
 /// Counts the stored bytes read so far.
@@ -155,9 +164,10 @@ pub(crate) type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
 // ---------------------------------------------------------------------- the inputs
 
-/// Consecutive files for one reader, or a table.
+/// Consecutive files for one reader, a part of a file, or a table.
 enum Part {
     Files(Vec<PathBuf>),
+    Range(PathBuf, FileRange),
     Table(Py<PyAny>),
 }
 
@@ -166,7 +176,7 @@ impl Part {
     fn len(&self) -> u64 {
         match self {
             Self::Files(paths) => paths.len() as u64,
-            Self::Table(_) => 1,
+            Self::Range(..) | Self::Table(_) => 1,
         }
     }
 }
@@ -216,6 +226,7 @@ impl Inputs {
             match (input, parts.last_mut()) {
                 (Input::File(path), Some(Part::Files(paths))) => paths.push(path),
                 (Input::File(path), _) => parts.push(Part::Files(vec![path])),
+                (Input::Range(path, range), _) => parts.push(Part::Range(path, range)),
                 (Input::Table(table), _) => parts.push(Part::Table(table)),
             }
         }
@@ -283,9 +294,9 @@ impl Inputs {
             }
         }
         for done in reader.take_finished() {
-            let byteweld_corpus::FinishedFile { file, bytes, digest, documents } = done;
-            let (file, digest) = (self.first + file, Some(digest));
-            self.finished.push(FinishedFile { file, bytes, digest, documents });
+            let byteweld_corpus::FinishedFile { file, bytes, digest, documents, lines } = done;
+            let file = self.first + file;
+            self.finished.push(FinishedFile { file, bytes, digest, documents, lines });
         }
     }
 
@@ -333,7 +344,12 @@ impl Inputs {
             let start = Position { file: self.start.file - self.first, ..self.start };
             match part {
                 Part::Files(paths) => {
-                    let reader = self.reader(paths, start);
+                    let reader = self.reader(paths, start, None);
+                    self.consumed.start(reader.consumed());
+                    self.open = Some(Open::Files(reader));
+                }
+                Part::Range(path, range) => {
+                    let reader = self.reader(vec![path], start, Some(range));
                     self.consumed.start(reader.consumed());
                     self.open = Some(Open::Files(reader));
                 }
@@ -345,7 +361,9 @@ impl Inputs {
                             self.open = Some(Open::Table(table));
                         }
                         Err(reason) => {
-                            self.skip(None, reason);
+                            if let Some(reason) = reason {
+                                self.skip(None, reason);
+                            }
                             self.start = Position { file: self.next, ..Position::default() };
                         }
                     }
@@ -355,7 +373,7 @@ impl Inputs {
         Ok(self.open.as_mut())
     }
 
-    fn reader(&self, paths: Vec<PathBuf>, start: Position) -> Reader {
+    fn reader(&self, paths: Vec<PathBuf>, start: Position, range: Option<FileRange>) -> Reader {
         let has_remote = paths.iter().any(|path| is_remote(path));
         let mut reader = Reader::new(paths, self.options.clone());
         let interrupt = Arc::clone(&self.interrupt);
@@ -366,9 +384,13 @@ impl Inputs {
                 if !is_remote(path) {
                     return Ok(None);
                 }
-                let stream = RemoteReader::open(&open_remote, path)?;
+                let first = range.map_or(0, |range| range.start);
+                let stream = RemoteReader::open(&open_remote, path, first, range.map(|range| range.stop))?;
                 Ok(Some(Box::new(stream) as Box<dyn Read + Send>))
             });
+        }
+        if let Some(range) = range {
+            reader.set_range(range);
         }
         reader.start_at(start);
         reader
@@ -382,7 +404,7 @@ impl Inputs {
             Some(Open::Table(table)) if self.options.digest => {
                 let (bytes, digest) = self.hash(&table)?;
                 let (file, documents) = (self.first, table.documents());
-                self.finished.push(FinishedFile { file, bytes, digest, documents });
+                self.finished.push(FinishedFile { file, bytes, digest, documents, lines: 0 });
             }
             _ => {}
         }
@@ -392,29 +414,11 @@ impl Inputs {
 
     /// Reads a table's file once more, since only some of its bytes were needed.
     fn hash(&self, table: &TableReader) -> Result<(u64, Option<u128>)> {
-        let system = |error| byteweld_corpus::Error::Io { path: table.path().to_path_buf(), error };
-        let mut file: Box<dyn Read> = if table.is_in_memory() {
+        if table.is_in_memory() || table.is_part() {
             return Ok((0, None));
-        } else if is_remote(table.path()) {
-            Box::new(RemoteReader::open(&self.open_remote, table.path()).map_err(system)?)
-        } else {
-            Box::new(File::open(table.path()).map_err(system)?)
-        };
-        let mut hasher = xxhash3_128::Hasher::new();
-        let mut block = vec![0; HASH_BYTES];
-        let mut bytes = 0;
-        loop {
-            if (self.interrupt)() {
-                return Err(byteweld_corpus::Error::Interrupted.into());
-            }
-            match file.read(&mut block).map_err(system)? {
-                0 => return Ok((bytes, Some(hasher.finish_128()))),
-                read => {
-                    hasher.write(&block[..read]);
-                    bytes += read as u64;
-                }
-            }
         }
+        let (bytes, digest) = hash_file(table.path(), &self.open_remote, &*self.interrupt)?;
+        Ok((bytes, Some(digest)))
     }
 
     fn skip(&mut self, row: Option<u64>, reason: String) {
@@ -495,6 +499,35 @@ impl Inputs {
                     Step::TableEnd => self.finish_part()?,
                     Step::More => {} // never: it may read all of it
                 },
+            }
+        }
+    }
+}
+
+/// The size and the XXH3-128 of a file as it is stored.
+pub(crate) fn hash_file(
+    path: &Path,
+    open_remote: &Py<PyAny>,
+    interrupt: &dyn Fn() -> bool,
+) -> Result<(u64, u128)> {
+    let system = |error| byteweld_corpus::Error::Io { path: path.to_path_buf(), error };
+    let mut file: Box<dyn Read> = if is_remote(path) {
+        Box::new(RemoteReader::open(open_remote, path, 0, None).map_err(system)?)
+    } else {
+        Box::new(File::open(path).map_err(system)?)
+    };
+    let mut hasher = xxhash3_128::Hasher::new();
+    let mut block = vec![0; HASH_BYTES];
+    let mut bytes = 0;
+    loop {
+        if interrupt() {
+            return Err(byteweld_corpus::Error::Interrupted.into());
+        }
+        match file.read(&mut block).map_err(system)? {
+            0 => return Ok((bytes, hasher.finish_128())),
+            read => {
+                hasher.write(&block[..read]);
+                bytes += read as u64;
             }
         }
     }

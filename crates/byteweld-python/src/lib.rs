@@ -30,7 +30,9 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
-    use super::corpus::{Documents, count_bytes, decompress, decompress_head, is_compressed};
+    use super::corpus::{
+        Documents, count_bytes, decompress, decompress_head, file_digest, is_compressed,
+    };
     #[pymodule_export]
     use super::counts::{CountBuilder, CountLoader, Counts};
     #[pymodule_export]

@@ -23,10 +23,16 @@ pub(crate) struct RemoteReader {
 }
 
 impl RemoteReader {
-    /// Calls `open` with the URL.
-    pub(crate) fn open(open: &Py<PyAny>, url: &Path) -> io::Result<Self> {
+    /// Calls `open` with the URL, the offset to start at, and the one to stop at, if that is not the
+    /// end.
+    pub(crate) fn open(
+        open: &Py<PyAny>,
+        url: &Path,
+        start: u64,
+        stop: Option<u64>,
+    ) -> io::Result<Self> {
         let stream = Python::attach(|py| {
-            open.call1(py, (url.as_os_str(),)).map_err(|error| io_error(py, error))
+            open.call1(py, (url.as_os_str(), start, stop)).map_err(|error| io_error(py, error))
         })?;
         Ok(Self { stream, block: None, taken: 0 })
     }

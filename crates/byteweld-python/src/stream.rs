@@ -55,10 +55,10 @@ pub(crate) struct StreamArguments {
 /// Where reading can start again: file, offset, documents, line.
 type PositionTuple = (u64, u64, u64, u64);
 
-/// What happened while reading: finished files as (file, bytes, digest, documents), skipped records
+/// What happened while reading: finished files as (file, bytes, digest, documents, lines), skipped records
 /// as (file, line, row, offset, reason), and the number of all skipped records.
 pub(crate) type Events = (
-    Vec<(u64, u64, Option<u128>, u64)>,
+    Vec<(u64, u64, Option<u128>, u64, u64)>,
     Vec<(u64, Option<u64>, Option<u64>, Option<u64>, String)>,
     u64,
 );
@@ -276,7 +276,8 @@ impl Log {
         while self.entries.front().is_some_and(|(number, ..)| *number <= documents)
             && let Some((_, finished, skips, skipped)) = self.entries.pop_front()
         {
-            let files = finished.into_iter().map(|f| (f.file, f.bytes, f.digest, f.documents));
+            let files =
+                finished.into_iter().map(|f| (f.file, f.bytes, f.digest, f.documents, f.lines));
             events.0.extend(files);
             let skips = skips.into_iter().map(|s| (s.file, s.line, s.row, s.offset, s.reason));
             events.1.extend(skips);

@@ -47,6 +47,8 @@ pub(crate) struct TableReader {
     path: PathBuf,
     /// Whether it has no stored bytes, so that those of its text are counted.
     is_in_memory: bool,
+    /// Whether only a part of the file is read.
+    is_part: bool,
     stream: Stream,
     column: std::result::Result<Column, Invalid>,
     batch: Option<Batch>,
@@ -65,13 +67,14 @@ pub(crate) struct TableReader {
 }
 
 impl TableReader {
-    /// Opens a table to read it from a row on. The inner error is why it is skipped.
+    /// Opens a table to read it from a row on. The inner error is why it is skipped; a file is
+    /// skipped once, not once for each of its parts.
     pub(crate) fn open(
         source: Py<PyAny>,
         options: &Options,
         start: Position,
         interrupt: Interrupt,
-    ) -> Result<std::result::Result<Self, String>> {
+    ) -> Result<std::result::Result<Self, Option<String>>> {
         let batch_bytes = BATCH_BYTES.min(options.limits.record_bytes);
         let opened = Python::attach(|py| {
             let table = source.bind(py);
@@ -80,15 +83,19 @@ impl TableReader {
             let first: u64 = table.getattr("first_row")?.extract()?;
             let columns: Option<Vec<String>> = table.getattr("columns")?.extract()?;
             let is_in_memory = table.getattr("bytes_read")?.is_none();
-            Ok((name, Stream::of(&stream)?, first, columns, is_in_memory))
+            let is_part: bool = table.getattr("is_part")?.extract()?;
+            Ok((name, Stream::of(&stream)?, first, columns, is_in_memory, is_part))
         });
-        let (path, mut stream, first, columns, is_in_memory) = match opened {
+        let (path, mut stream, first, columns, is_in_memory, is_part) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                let is_skipped = options.on_error == OnError::Skip
-                    && Python::attach(|py| is_unreadable_file(py, &error));
-                return if is_skipped {
-                    Ok(Err(format!("cannot be opened: {error}")))
+                let (is_unreadable, is_start) = Python::attach(|py| {
+                    let is_start = source.bind(py).getattr("is_start")?.extract()?;
+                    Ok((is_unreadable_file(py, &error), is_start))
+                })
+                .map_err(InputError::Python)?;
+                return if is_unreadable && options.on_error == OnError::Skip {
+                    Ok(Err(bool::then(is_start, || format!("cannot be opened: {error}"))))
                 } else {
                     Err(InputError::Python(error))
                 };
@@ -123,11 +130,12 @@ impl TableReader {
             source,
             path,
             is_in_memory,
+            is_part,
             stream,
             column,
             batch: None,
             next: 0,
-            rows: start.offset,
+            rows: start.offset.max(first),
             documents: start.documents,
             passed: start.offset.saturating_sub(first),
             taken: 0,
@@ -150,6 +158,11 @@ impl TableReader {
     /// What the table is called in errors.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether only a part of the file is read.
+    pub(crate) fn is_part(&self) -> bool {
+        self.is_part
     }
 
     /// Whether it has no stored bytes.

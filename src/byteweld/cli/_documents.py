@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
-from byteweld.corpus import File, open_corpus
+from byteweld.corpus import File, open_corpus, whole_file
 from byteweld.corpus import Reading as CorpusReading
 from byteweld.corpus._files import file_size
 
@@ -63,7 +63,10 @@ class Documents:
     @property
     def paths(self) -> list[File | None]:
         """All files in order; None is standard input."""
-        return [path for corpus in self._corpora for path in (corpus.files if corpus else (None,))]
+        found: list[File | None] = []
+        for corpus in self._corpora:
+            found += [None] if corpus is None else map(whole_file, corpus.files)
+        return found
 
     @property
     def skipped(self) -> int:

@@ -29,8 +29,10 @@ from byteweld.corpus._files import (
     extensions,
     file_name,
     file_size,
+    file_state,
     find_files,
 )
+from byteweld.corpus._parts import FilePart, whole_file
 from byteweld.corpus._remote import RemoteStream, describe, engine_path, open_remote
 from byteweld.corpus._tables import TableFile, TableObject, arrow, is_dataset
 from byteweld.errors import CorpusError, check_text
@@ -52,6 +54,7 @@ __all__ = [
     "is_table",
     "open_corpus",
     "open_remote",
+    "whole_file",
 ]
 
 OnError = Literal["fail", "skip", "replace"]
@@ -153,10 +156,10 @@ class ByteCounts(NamedTuple):
 class Corpus:
     """Files, or a table in memory, and how to read documents from them.
 
-    A file is a Path, or the URL of a remote file.
+    A file is a Path, the URL of a remote file, or a part of a file (in a slice of a corpus).
     """
 
-    files: tuple[File, ...] = ()
+    files: tuple[File | FilePart, ...] = ()
     table: ArrowTable | None = None
     reading: Reading = Reading()
     # Extension -> number of files in searched folders that `ext` excludes.
@@ -165,7 +168,20 @@ class Corpus:
     @property
     def total_bytes(self) -> int:
         """Size of all files on disk; a file that has vanished counts as 0."""
-        return sum(map(file_size, self.files))
+        return sum(
+            file.stop - file.start if isinstance(file, FilePart) else file_size(file)
+            for file in self.files
+        )
+
+    def states(self) -> Iterator[list[object]]:
+        """Yield the name of each file, its size, and what changes when it is modified."""
+        for name, file in zip(self.names(), self.files, strict=True):
+            yield [name, *file_state(whole_file(file))]
+
+    def names(self) -> list[str]:
+        """Return the name of each file as text."""
+        files = map(whole_file, self.files)
+        return [os.fsencode(file).decode("utf-8", "replace") for file in files]
 
     @property
     def has_records(self) -> bool:
@@ -201,7 +217,7 @@ class Corpus:
         return 2 if self.reading.on_error == "skip" else 1
 
     def _names(self) -> Iterator[str]:
-        return (file_name(file).lower() for file in self.files)
+        return (file_name(whole_file(file)).lower() for file in self.files)
 
     def documents(self, *, digest: bool = False) -> Documents:
         """Iterate over the documents, reading the files as needed.
@@ -215,7 +231,7 @@ class Corpus:
         if self.table is not None:
             yield type(self.table).__name__, self.documents()
         for file in self.files:
-            yield str(file), dataclasses.replace(self, files=(file,)).documents()
+            yield str(whole_file(file)), dataclasses.replace(self, files=(file,)).documents()
 
     def count_bytes(
         self, alphabet: bytes = b"", progress: Callable[[int], object] | None = None
@@ -244,17 +260,26 @@ class Corpus:
             "on_error": reading.on_error,
         }
 
-    def _inputs(self) -> Sequence[File | TableFile | TableObject]:
+    def _inputs(self) -> Sequence[Input]:
         if self.table is not None:
             return [TableObject(self.table, self.reading.field)]
-        inputs: list[File | TableFile | TableObject] = []
-        for file, name in zip(self.files, self._names(), strict=True):
+        inputs: list[Input] = []
+        for given, name in zip(self.files, self._names(), strict=True):
+            part = given if isinstance(given, FilePart) else None
+            file = whole_file(given)
             extension = extension_of(name)
+            path = engine_path(file) if isinstance(file, str) else file
             if extension in TABLE_EXTENSIONS:
-                inputs.append(TableFile(file, extension, self.reading.field))
+                share = None if part is None else part.share
+                inputs.append(TableFile(file, extension, self.reading.field, share))
+            elif part is not None:
+                inputs.append((path, part.start, part.stop, part.line))
             else:
-                inputs.append(engine_path(file) if isinstance(file, str) else file)
+                inputs.append(path)
         return inputs
+
+
+Input = File | tuple[File, int, int, int] | TableFile | TableObject
 
 
 def is_table(source: object) -> TypeGuard[ArrowTable]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from byteweld.errors import check_text
@@ -70,26 +70,39 @@ def _next_delimiter(file: BinaryIO, start: int, delimiter: bytes, size: int) -> 
     One that overlaps an earlier occurrence (as in `aaa` for `aa`) may not be a delimiter when the
     file is split from its beginning.
     """
+    found = first_free(_windows(file, max(0, start - len(delimiter) + 1)), delimiter, start)
+    return size if found is None else found
+
+
+def first_free(windows: Iterable[tuple[int, bytes]], delimiter: bytes, start: int) -> int | None:
+    """Return the first delimiter at or after `start` that overlaps no earlier occurrence, or None.
+
+    `windows` are the bytes of a file from `start - len(delimiter) + 1` on, with their offsets.
+    """
     free_from = 0  # an occurrence from here on overlaps no earlier one
-    for offset in _occurrences(file, max(0, start - len(delimiter) + 1), delimiter):
+    for offset in _occurrences(windows, delimiter):
         if offset >= start and offset >= free_from:
             return offset
         free_from = offset + len(delimiter)
-    return size
+    return None
 
 
-def _occurrences(file: BinaryIO, start: int, delimiter: bytes) -> Iterator[int]:
-    """Yield the offset of every occurrence, also of those that straddle two windows."""
+def _windows(file: BinaryIO, start: int) -> Iterator[tuple[int, bytes]]:
     file.seek(start)
-    window = b""
     while block := file.read(_WINDOW_BYTES):
         if not isinstance(block, bytes):
             raise TypeError("file is opened as text; open it in binary mode")
-        window += block
+        yield start, block
+        start += len(block)
+
+
+def _occurrences(windows: Iterable[tuple[int, bytes]], delimiter: bytes) -> Iterator[int]:
+    """Yield the offset of every occurrence, also of those that straddle two windows."""
+    kept = b""
+    for offset, block in windows:
+        window, first = kept + block, offset - len(kept)
         found = window.find(delimiter)
         while found != -1:
-            yield start + found
+            yield first + found
             found = window.find(delimiter, found + 1)
-        kept = len(delimiter) - 1
-        start += max(0, len(window) - kept)
-        window = window[-kept:] if kept else b""
+        kept = window[len(window) - min(len(window), len(delimiter) - 1) :]

@@ -65,6 +65,20 @@ def file_size(file: File) -> int:
         return 0
 
 
+def file_state(file: File) -> tuple[int | None, int | str | None]:
+    """Return the size of a file, and what changes when it is modified; None where not known."""
+    if isinstance(file, str):
+        found = describe(file)
+        return found.size, found.version
+    try:
+        status = os.stat(file)  # noqa: PTH116 (there may be millions)
+    except OSError:
+        return None, None
+    if not stat.S_ISREG(status.st_mode):  # a pipe has neither
+        return None, None
+    return status.st_size, status.st_mtime_ns
+
+
 def file_name(file: File) -> str:
     """Return the last part of a path or URL."""
     return base_name(file) if isinstance(file, str) else os.path.basename(file)  # noqa: PTH119 (there may be millions)

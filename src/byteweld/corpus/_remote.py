@@ -71,10 +71,10 @@ def find_remote(
     url: str, wanted: Callable[[str], bool], skipped: Counter[str], extension: Callable[[str], str]
 ) -> list[RemoteFile]:
     """Return the files of a URL: itself, all below a folder, or all that match a glob."""
-    system, path = _system(url)
+    system, path = remote_system(url)
     is_web = _is_web(url)
     is_web_folder = is_web and path.endswith("/")  # nothing else tells
-    with _explained(url):
+    with explained(url):
         globs = _GLOB_CHARACTERS - {"?"} if is_web else _GLOB_CHARACTERS
         info = None
         if not is_web_folder:
@@ -151,16 +151,24 @@ def describe(url: str) -> RemoteFile:
     """Return a URL with its size and version."""
     if isinstance(url, RemoteFile):
         return url
-    system, path = _system(url)
-    with _explained(url):
+    system, path = remote_system(url)
+    with explained(url):
         return _file(system, system.info(path), url)
+
+
+def read_remote(url: str, start: int, stop: int) -> bytes:
+    """Return the bytes of a remote file from `start` to `stop`, fewer at its end."""
+    system, path = remote_system(url)
+    with explained(url):
+        data: bytes = system.cat_file(path, start=start, end=stop)
+    return data
 
 
 @contextlib.contextmanager
 def open_remote(url: str) -> Iterator[RemoteTable]:
     """Open a remote file that can be read at any offset."""
-    system, path = _system(url)
-    with _explained(url):
+    system, path = remote_system(url)
+    with explained(url):
         file = system.open(path, "rb", block_size=_BLOCK_BYTES)
     with file:
         yield RemoteTable(url, file)
@@ -177,13 +185,13 @@ class RemoteTable:
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes."""
-        with _explained(self._url):
+        with explained(self._url):
             data: bytes = self._file.read(size)
             return data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Move to an offset and return it."""
-        with _explained(self._url):
+        with explained(self._url):
             return int(self._file.seek(offset, whence))
 
     def tell(self) -> int:
@@ -192,28 +200,36 @@ class RemoteTable:
 
 
 class RemoteStream:
-    """A remote file, read once from its start to its end; the next block is fetched meanwhile."""
+    """A remote file, read once from an offset to another; the next block is fetched meanwhile."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, start: int = 0, stop: int | None = None) -> None:
         self._url = url
-        self._read = 0
-        system, path = _system(url)
+        self._read = start
+        system, path = remote_system(url)
         # Not every web server has ranges: there, one request gets the whole file.
         block_bytes = 0 if _is_web(url) else _BLOCK_BYTES
-        with _explained(url):
+        with explained(url):
             self._file = system.open(path, "rb", block_size=block_bytes, cache_type="none")
-        self._size: int | None = getattr(self._file, "size", None)
+            if start:
+                self._file.seek(start)
+        self._stop = stop
+        self._size: int | None = stop or getattr(self._file, "size", None)
         self._thread = ThreadPoolExecutor(1, "byteweld-remote")
-        self._next = self._thread.submit(self._file.read, _BLOCK_BYTES)
+        self._fetch()
+
+    def _fetch(self) -> None:
+        """Start to read the next block."""
+        left = _BLOCK_BYTES if self._stop is None else min(_BLOCK_BYTES, self._stop - self._read)
+        self._next = self._thread.submit(self._file.read, left)
 
     def read(self) -> bytes:
         """Return the next block; it is empty at the end."""
         try:
-            with _explained(self._url):
+            with explained(self._url):
                 block: bytes = self._next.result()
             self._read += len(block)
             if block:
-                self._next = self._thread.submit(self._file.read, _BLOCK_BYTES)
+                self._fetch()
                 return block
         except BaseException:
             self._thread.shutdown(wait=False)
@@ -227,11 +243,16 @@ class RemoteStream:
         return block
 
 
+def has_ranges(url: str) -> bool:
+    """Whether a remote file can be read from any offset on; not every web server does that."""
+    return not _is_web(url)
+
+
 def _is_web(url: str) -> bool:
     return url.startswith(("http://", "https://"))
 
 
-def _system(url: str) -> tuple[Any, str]:
+def remote_system(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it."""
     match = _SCHEME.match(url)
     scheme = match[1].lower() if match else ""
@@ -239,7 +260,7 @@ def _system(url: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError as error:
         raise ImportError(_install(url, "fsspec", _EXTRAS.get(scheme, "remote"))) from error
-    with _explained(url):
+    with explained(url):
         try:
             system, path = url_to_fs(url)
         except ImportError as error:
@@ -275,7 +296,7 @@ def _failed_request(error: FileNotFoundError) -> Exception | None:
 
 
 @contextlib.contextmanager
-def _explained(url: str) -> Iterator[None]:
+def explained(url: str) -> Iterator[None]:
     """Name the file in the errors of a file system, each of which has its own."""
     try:
         yield

@@ -6,10 +6,12 @@ stream that it returns; `failure` is what Python raised meanwhile.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import itertools
 import os
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -38,6 +40,8 @@ class TableSource(Protocol):
     columns: list[str] | None  # all of them; None: those of the stream
     first_row: int  # of the stream
     bytes_read: int | None  # of the file; None: the engine counts the text
+    is_part: bool  # only a part of the file is read
+    is_start: bool  # that part is the first one
     failure: BaseException | None
 
     def open_table(self, start: int, batch_bytes: int) -> object:
@@ -46,6 +50,9 @@ class TableSource(Protocol):
 
 class TableObject:
     """A table in memory: of pyarrow, polars, duckdb, pandas, or Hugging Face's datasets."""
+
+    is_part = False
+    is_start = True
 
     def __init__(self, table: Any, field: str) -> None:
         self.name = type(table).__name__
@@ -81,9 +88,18 @@ def is_dataset(table: object) -> bool:
 
 
 class TableFile:
-    """A Parquet file, or an Arrow IPC file or stream, on disk or remote."""
+    """A Parquet file, or an Arrow IPC file or stream, on disk or remote.
 
-    def __init__(self, file: Path | str, extension: str, field: str) -> None:
+    Of a Parquet file, `part` selects the row groups between two fractions of its data.
+    """
+
+    def __init__(
+        self,
+        file: Path | str,
+        extension: str,
+        field: str,
+        part: tuple[Fraction, Fraction] | None = None,
+    ) -> None:
         self.name = os.fspath(file)
         self._local = file if isinstance(file, Path) else None
         self.columns: list[str] | None = None
@@ -92,6 +108,9 @@ class TableFile:
         self.failure: BaseException | None = None
         self._is_parquet = extension == _PARQUET
         self._field = field
+        self._part = part
+        self.is_part = part is not None
+        self.is_start = part is None or part[0] == 0
 
     def open_table(self, start: int, batch_bytes: int) -> object:
         """Return a stream of the column; batches have about `batch_bytes`, if that can be chosen.
@@ -181,8 +200,13 @@ class TableFile:
         wanted = [field for field in table.schema_arrow if field.name == self._field]
         groups = range(table.num_row_groups)
         rows = [table.metadata.row_group(group).num_rows for group in groups]
-        total = sum(rows)
         first = 0
+        if self._part is not None:
+            chosen = self._chosen_groups(table)
+            first, groups = chosen.start, groups[: chosen.stop]
+            self.first_row = sum(rows[:first])
+            rows = rows[: chosen.stop]
+        total = sum(rows)
         while first < len(rows) and self.first_row + rows[first] <= start:
             self.first_row += rows[first]
             first += 1
@@ -211,6 +235,19 @@ class TableFile:
             raise CorpusError(
                 f"the Parquet file is damaged: it has {done} rows, and says {total}", path=self.name
             )
+
+    def _chosen_groups(self, table: Any) -> range:
+        """Return the row groups of this part: each group is in one part, and parts are in order."""
+        assert self._part is not None
+        start, stop = self._part
+        count = table.num_row_groups
+        sizes = [max(0, table.metadata.row_group(group).total_byte_size) for group in range(count)]
+        total = max(1, sum(sizes))
+        before = [Fraction(sum_, total) for sum_ in itertools.accumulate(sizes, initial=0)][:count]
+        # Groups without bytes at the end are at 1, which is in the last part.
+        first = 0 if start == 0 else bisect.bisect_left(before, start)
+        last = count if stop == 1 else bisect.bisect_left(before, stop)
+        return range(first, last)
 
     def _row_bytes(self, group: Any) -> float:
         """Return the mean size of a text, as far as the metadata tells."""

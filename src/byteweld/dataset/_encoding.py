@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -77,7 +76,7 @@ def source_names(sources: Sources) -> list[str]:
         return []
     if corpus.table is not None:
         return [type(corpus.table).__name__]
-    return [os.fsencode(file).decode("utf-8", "replace") for file in corpus.files]
+    return corpus.names()
 
 
 def _events(events: Any, names: list[str]) -> Events:
@@ -90,7 +89,7 @@ def _events(events: Any, names: list[str]) -> Events:
                 xxh3_128=None if digest is None else f"{digest:032x}",
                 documents=documents,
             )
-            for file, size, digest, documents in finished
+            for file, size, digest, documents, _ in finished
         ],
         [
             SkipEntry(source=names[file], reason=reason, line=line, row=row, offset=offset)

@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +17,7 @@ from typing import Any, Final
 from byteweld._atomic import CLOEXEC, lock, naming
 from byteweld._files import check_parent, read_regular
 from byteweld._saves import settle, write_atomic
-from byteweld.corpus import Corpus, describe
+from byteweld.corpus import Corpus
 from byteweld.dataset._checks import is_plain_path
 from byteweld.dataset._encoding import DOCUMENTS, source_names
 from byteweld.dataset._manifest import MANIFEST, FileEntry, Manifest, ShardEntry, load_manifest
@@ -90,10 +89,9 @@ class Job:
 
     def source_facts(self) -> list[Any]:
         """Return what identifies the sources while they are unchanged."""
-        names = source_names(self.sources)
-        files = () if self.corpus is None else self.corpus.files
-        states = [_state(file) for file in files] or [(None, None)] * len(names)
-        facts: list[Any] = [[name, *state] for name, state in zip(names, states, strict=True)]
+        facts: list[Any] = [] if self.corpus is None else list(self.corpus.states())
+        if not facts:  # a table in memory
+            facts = [[name, None, None] for name in source_names(self.sources)]
         if self.sources.documents is not None:
             facts.append([DOCUMENTS, None, None])
         return facts
@@ -238,20 +236,6 @@ class Job:
             return True
         state = read_json(self.work / STATE) if (self.work / STATE).exists() else {}
         return bool(state.get("documents") or state.get("skipped"))
-
-
-def _state(file: Path | str) -> tuple[int | None, int | str | None]:
-    """Return the size of a file, and what changes when it is modified."""
-    if isinstance(file, str):
-        found = describe(file)
-        return found.size, found.version
-    try:
-        status = os.stat(file)  # noqa: PTH116 (there may be millions)
-    except OSError:
-        return None, None
-    if not stat.S_ISREG(status.st_mode):  # a pipe has neither
-        return None, None
-    return status.st_size, status.st_mtime_ns
 
 
 def write_json(path: Path, value: Any) -> None:

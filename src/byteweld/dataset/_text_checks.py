@@ -223,7 +223,7 @@ class TextCheck:
                 yield str(file), number, document
             self._done += documents.bytes_read
             self._progress(self._done)
-            for _, size, digest, _ in documents.take_finished():
+            for _, size, digest, *_ in documents.take_finished():
                 self._compare_file(str(file), entry, size, digest)
 
     def _compare_file(self, file: str, entry: SourceEntry, size: int, digest: int | None) -> None:

@@ -352,7 +352,7 @@ def corpus(request: pytest.FixtureRequest, tmp_path: Path) -> Corpus:
         SourceEntry(
             name=f"elsewhere/{number}", size=size, xxh3_128=f"{digest:032x}", documents=documents
         )
-        for number, size, digest, documents in reader.take_finished()
+        for number, size, digest, documents, _ in reader.take_finished()
     )
     assert len(sources) == 3
     make_dataset(

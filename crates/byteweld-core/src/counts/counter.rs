@@ -46,6 +46,24 @@ pub struct CountOptions<'a> {
 }
 
 impl CountOptions<'_> {
+    /// Whether documents can be cut at all, so that parts of one may be counted one by one.
+    pub fn has_cuts(&self) -> bool {
+        self.pretokenizer.has_cuts()
+    }
+
+    /// The first offset at or after `from` where a document may be cut without changing the counts,
+    /// whatever is before and after `text`, a part of it. `is_end` says that nothing follows.
+    /// Before `from`, `text` has at least [`CountOptions::context_bytes`], or it is the start of the
+    /// document; `None` if it has no cut point, or too few bytes after `from` to tell.
+    pub fn first_cut(&self, text: &[u8], from: usize, is_end: bool) -> Option<usize> {
+        cut::first_cut(self.pretokenizer, self.boundaries, text, from, is_end)
+    }
+
+    /// The number of bytes on either side of an offset that decide whether it is a cut point.
+    pub fn context_bytes(&self) -> usize {
+        self.boundaries.longest().max(4)
+    }
+
     /// Counts the pre-tokens of a piece of `text` that starts and ends at cut points.
     fn count_piece(&self, text: &[u8], piece: Range<usize>, batch: &mut Batch<'_>) -> Result<()> {
         let mut position = piece.start;

@@ -610,3 +610,41 @@ fn the_predicted_memory_is_an_upper_bound() {
         assert!(table.memory() <= table_bytes(amount, bytes), "{amount}");
     }
 }
+
+// ---------------------------------------------------------------------- cut points anywhere
+
+/// However a window is placed in a document, cutting at the point found in it changes no count.
+#[test]
+fn a_document_may_be_cut_at_the_first_cut_of_any_window() {
+    const PIECES: [&str; 16] = [
+        "a", "bc", " ", "  ", "\n", "\r\n", "1", "234", "é", "你", "<|e|>", "<|", "b<|e|>c", "'s", "\u{a0}", ".",
+    ];
+    let boundaries = Specials::new(&["<|e|>".to_owned(), "b<|e|>c".to_owned()]).unwrap();
+    let mut random = Random(18);
+    let mut found = 0;
+    for pattern in [GPT2, CK_RUNTIME, r"\w+|\s+|[^\w\s]+", r"\p{L}{1,2}|\P{L}"] {
+        let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
+        let options =
+            CountOptions { pretokenizer: &pretokenizer, boundaries: &boundaries, alphabet: None };
+        assert!(options.has_cuts());
+        let count = |parts: &[&[u8]]| {
+            let mut counter = Counter::new(NonZeroUsize::MIN);
+            counter.count_documents(parts, &options).unwrap();
+            map_of(&counter.finish().unwrap())
+        };
+        for _ in 0..crate::testing::examples(2000) {
+            let text: Vec<u8> = (0..random.below(40))
+                .flat_map(|_| random.pick(&PIECES).bytes().collect::<Vec<u8>>())
+                .collect();
+            let start = random.below(text.len() + 1);
+            let first = start.saturating_sub(options.context_bytes() + random.below(4));
+            let stop = text.len().min(start + random.below(40));
+            let cut = options.first_cut(&text[first..stop], start - first, stop == text.len());
+            let Some(cut) = cut.map(|cut| first + cut) else { continue };
+            assert!(cut >= start && cut < text.len());
+            assert_eq!(count(&[&text[..cut], &text[cut..]]), count(&[&text]));
+            found += 1;
+        }
+    }
+    assert!(found > 2000, "{found}");
+}

@@ -264,6 +264,12 @@ impl Pretokenizer {
         (1..=limit).rev().find(|&p| cuts.is_cut(text[p - 1], text[p]))
     }
 
+    /// Whether [`Self::last_cut`] can find anything.
+    pub fn has_cuts(&self) -> bool {
+        matches!(*self.kind, Kind::CkRuntime)
+            || self.automaton().is_some_and(|automaton| automaton.cuts().is_some())
+    }
+
     /// The end of the last pre-token at which `text` may be cut as [`Self::last_cut`] does it, whatever follows
     /// `text`; it may be after any character, but is found by walking the text. 0 if there is none, or none
     /// can be told.

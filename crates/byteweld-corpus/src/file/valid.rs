@@ -129,6 +129,7 @@ impl OpenFile {
             Arc::default(),
             Arc::new(Options { digest: false, ..(*self.options).clone() }),
             Arc::clone(&self.interrupt),
+            self.range,
         )?;
         let (mut found, mut buffer) = (VecDeque::new(), Vec::new());
         let (mut checker, mut length) = (utf8::Checker::default(), 0_u64);

@@ -22,11 +22,13 @@ fn what_the_decompressor_left_is_hashed() {
     let bytes: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
     let consumed = Arc::new(AtomicU64::new(0));
     let source = Source::Stream(Box::new(Slow(Cursor::new(bytes.clone()))));
-    let mut stored = Stored::new(source, true, Arc::clone(&consumed), Arc::new(|| false), true);
+    let mut stored =
+        Stored::new(source, true, Arc::clone(&consumed), Arc::new(|| false), true, None);
     let mut buffer = vec![0; 10_000];
     assert_eq!(stored.clone().read(&mut buffer).unwrap(), HEAD_BYTES);
     assert_eq!(stored.clone().read(&mut buffer).unwrap(), 1);
     stored.finish().unwrap();
-    assert_eq!(stored.digest(), Some((200_000, XxHash3_128::oneshot(&bytes))));
+    assert_eq!(stored.bytes_read(), 200_000);
+    assert_eq!(stored.digest(), Some(XxHash3_128::oneshot(&bytes)));
     assert_eq!(consumed.load(Ordering::Relaxed), 200_000);
 }

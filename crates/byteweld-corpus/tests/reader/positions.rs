@@ -5,7 +5,7 @@ use std::io::{Cursor, Read, Result as IoResult};
 use std::path::PathBuf;
 
 use byteweld_corpus::{
-    Error, FinishedFile, Limits, OnError, Options, Position, ReadStatus, Reader, Skip, Unit,
+    Error, FileRange, FinishedFile, Limits, OnError, Options, Position, ReadStatus, Reader, Skip, Unit,
 };
 
 use crate::archives;
@@ -258,7 +258,7 @@ fn check_totals(files: &[PathBuf], whole: &Reading, end: &Snapshot) {
     for file in &finished {
         let stored = fs::read(&files[file.file as usize]).unwrap();
         assert_eq!(file.bytes, stored.len() as u64);
-        assert_eq!(file.digest, twox_hash::XxHash3_128::oneshot(&stored));
+        assert_eq!(file.digest, Some(twox_hash::XxHash3_128::oneshot(&stored)));
         let of_file = |told: &&Snapshot| told.position.file == file.file;
         assert_eq!(file.documents, whole.documents.iter().filter(of_file).count() as u64);
     }
@@ -382,4 +382,75 @@ fn a_position_after_the_last_file_leaves_nothing() {
         reader.start_at(Position { file, ..Position::default() });
         assert!(!reader.next_document(&mut Vec::new()).unwrap());
     }
+}
+
+// ---------------------------------------------------------------------- parts of files
+
+#[test]
+fn a_part_of_a_file_is_read_as_it_is() {
+    // The part starts like a gzip archive.
+    let path = file("range", "a.txt", b"one\n\x1F\x8Btwo\nthree\nfour\n");
+    for on_error in [OnError::Fail, OnError::Skip, OnError::Replace] {
+        let options = Options { digest: true, ..options(Unit::Line, on_error) };
+        let mut reader = Reader::new(vec![path.clone()], options);
+        reader.set_range(FileRange { start: 4, stop: 16, line: 1 });
+        let mut found = Vec::new();
+        let mut document = Vec::new();
+        while reader.next_document(&mut document).unwrap() {
+            found.push(String::from_utf8_lossy(&document).into_owned());
+        }
+        if on_error == OnError::Skip {
+            assert_eq!(found, ["three\n"]);
+            let skips = reader.take_skips();
+            assert_eq!((skips[0].line, skips[0].offset), (Some(2), Some(4)));
+        } else {
+            assert_eq!(found, ["\x1F\u{FFFD}two\n", "three\n"]);
+        }
+        let finished = reader.take_finished();
+        assert_eq!((finished[0].bytes, finished[0].digest, finished[0].lines), (12, None, 3));
+    }
+}
+
+#[test]
+fn a_part_beyond_the_end_of_a_file_is_an_error() {
+    let path = file("range-beyond", "a.txt", b"one\ntwo\n");
+    for (start, stop) in [(0, 9), (4, 20), (30, 40)] {
+        let mut reader = Reader::new(vec![path.clone()], options(Unit::Line, OnError::Fail));
+        reader.set_range(FileRange { start, stop, line: 0 });
+        let mut document = Vec::new();
+        let error = loop {
+            match reader.next_document(&mut document) {
+                Ok(true) => {}
+                Ok(false) => panic!("no error for {start}..{stop}"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains(&format!("the file ends before byte {stop}")), "{error}");
+    }
+}
+
+#[test]
+fn long_documents_of_a_part_are_checked_in_that_part() {
+    // Longer than what is held in memory to check it.
+    let limits = Limits { record_bytes: 1 << 16, ..Limits::default() };
+    let mut content = b"\xFFfirst\n".to_vec();
+    content.extend_from_slice(&[b'a'; 300_000]);
+    content.push(b'\n');
+    content.extend_from_slice(&[b'b'; 200_000]);
+    content.extend_from_slice(b"\xFF\nlast\n");
+    let path = file("range-long", "a.txt", &content);
+    let mut reader =
+        Reader::new(vec![path], Options { limits, ..options(Unit::Line, OnError::Skip) });
+    reader.set_range(FileRange { start: 7, stop: content.len() as u64, line: 1 });
+    let mut lengths = Vec::new();
+    let mut document = Vec::new();
+    loop {
+        match reader.read(&mut document, 1 << 12).unwrap() {
+            ReadStatus::More => {}
+            ReadStatus::DocumentEnd => lengths.push(std::mem::take(&mut document).len()),
+            ReadStatus::CorpusEnd => break,
+        }
+    }
+    assert_eq!(lengths, [300_001, 5]);
+    assert_eq!(reader.skipped(), 1);
 }

@@ -165,6 +165,22 @@ impl CountBuilder {
         Ok(inputs.skipped())
     }
 
+    /// Whether documents can be cut at all.
+    fn has_cuts(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.options().has_cuts())
+    }
+
+    /// The number of bytes on either side of an offset that decide whether it is a cut point.
+    #[getter]
+    fn context_bytes(&self) -> usize {
+        self.options().context_bytes()
+    }
+
+    /// The first cut point at or after `start`, in a part of a document.
+    fn first_cut(&self, py: Python<'_>, text: &[u8], start: usize, is_end: bool) -> Option<usize> {
+        py.detach(|| self.options().first_cut(text, start, is_end))
+    }
+
     /// Returns the sum so far and starts over.
     fn finish(&self, py: Python<'_>) -> PyResult<Counts> {
         let counters = std::mem::take(&mut *self.counters());

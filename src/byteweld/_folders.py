@@ -1,0 +1,222 @@
+"""Folders that tasks share: on a file system that all machines see, or remote through fsspec.
+
+A file appears in such a folder whole or not at all, and never changes afterwards. Two tasks may
+write the same file at the same time, as long as both write the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from byteweld._atomic import naming
+from byteweld.corpus._remote import explained, is_remote, remote_system
+
+_SCRATCH: Final = "scratch"
+_COPY_BYTES: Final = 4 << 20
+
+
+def open_folder(path: str | os.PathLike[str]) -> Folder:
+    """Return the folder with a path, or the URL of one."""
+    if is_remote(path) and not os.path.lexists(path):
+        return RemoteFolder(os.fspath(path))
+    return LocalFolder(Path(path))
+
+
+class Folder:
+    """Files by name; a name may have `/`."""
+
+    def __str__(self) -> str:
+        raise NotImplementedError
+
+    def folder(self, name: str) -> Folder:
+        """Return the folder with a name in this one."""
+        raise NotImplementedError
+
+    def names(self) -> set[str]:
+        """Return the names of the files in the folder itself; empty if there is no folder."""
+        raise NotImplementedError
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a file."""
+        raise NotImplementedError
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        """Return the bytes of a file from `start` to `stop`."""
+        raise NotImplementedError
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file, or replace it."""
+        raise NotImplementedError
+
+    def put(self, file: Path, name: str) -> None:
+        """Move a file from a scratch folder to the folder."""
+        raise NotImplementedError
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if there is one."""
+        raise NotImplementedError
+
+    def remove_all(self) -> None:
+        """Remove the folder with all files in it."""
+        raise NotImplementedError
+
+    def scratch(self) -> contextlib.AbstractContextManager[Path]:
+        """Yield an empty folder on a local disk for files that are not complete."""
+        raise NotImplementedError
+
+    def local(self, name: str) -> contextlib.AbstractContextManager[Path]:
+        """Yield the path of a file that has its content: itself, or a copy that is removed."""
+        raise NotImplementedError
+
+
+class LocalFolder(Folder):
+    """A folder on a file system."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def folder(self, name: str) -> LocalFolder:
+        return LocalFolder(self.path / name)
+
+    def names(self) -> set[str]:
+        try:
+            with os.scandir(self.path) as entries:
+                return {entry.name for entry in entries if entry.is_file()}
+        except FileNotFoundError:
+            return set()
+
+    def exists(self, name: str) -> bool:
+        return (self.path / name).is_file()
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        with (self.path / name).open("rb") as file:
+            file.seek(start)
+            return file.read() if stop is None else file.read(stop - start)
+
+    def write(self, name: str, data: bytes) -> None:
+        with self.scratch() as scratch:
+            file = scratch / "file"
+            with naming(self.path / name):
+                file.write_bytes(data)
+            self.put(file, name)
+
+    def put(self, file: Path, name: str) -> None:
+        target = self.path / name
+        with naming(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("rb") as opened:
+                os.fsync(opened.fileno())
+            try:
+                file.replace(target)
+            except FileExistsError:  # not on every file system
+                file.unlink()
+
+    def remove(self, name: str) -> None:
+        (self.path / name).unlink(missing_ok=True)
+
+    def remove_all(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        # In the folder itself, so that a file is moved by renaming it.
+        parent = self.path / _SCRATCH
+        with naming(parent):
+            parent.mkdir(parents=True, exist_ok=True)
+            made = Path(tempfile.mkdtemp(dir=parent))
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def local(self, name: str) -> Iterator[Path]:
+        yield self.path / name
+
+
+class RemoteFolder(Folder):
+    """A folder of an object store, or of another file system of fsspec.
+
+    An object appears when all of it is uploaded. Credentials come from the environment, as the file
+    system finds them; nothing here has or keeps any.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+
+    def __str__(self) -> str:
+        return self.url
+
+    def _at(self, name: str) -> tuple[Any, str, str]:
+        """Return the file system, the path in it, and the URL of a file."""
+        url = f"{self.url}/{name}"
+        system, path = remote_system(url)
+        return system, path, url
+
+    def folder(self, name: str) -> RemoteFolder:
+        return RemoteFolder(f"{self.url}/{name}")
+
+    def names(self) -> set[str]:
+        system, path = remote_system(self.url)
+        with explained(self.url):
+            system.invalidate_cache()
+            try:
+                found = system.ls(path, detail=True)
+            except FileNotFoundError:
+                return set()
+        return {entry["name"].rsplit("/", 1)[-1] for entry in found if entry["type"] == "file"}
+
+    def exists(self, name: str) -> bool:
+        system, path, url = self._at(name)
+        with explained(url):
+            system.invalidate_cache()
+            return bool(system.isfile(path))
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        system, path, url = self._at(name)
+        with explained(url):
+            data: bytes = system.cat_file(path, start=start, end=stop)
+            return data
+
+    def write(self, name: str, data: bytes) -> None:
+        system, path, url = self._at(name)
+        with explained(url):
+            system.pipe_file(path, data)
+
+    def put(self, file: Path, name: str) -> None:
+        system, path, url = self._at(name)
+        with explained(url):
+            system.put_file(str(file), path)
+
+    def remove(self, name: str) -> None:
+        system, path, url = self._at(name)
+        with explained(url), contextlib.suppress(FileNotFoundError):
+            system.rm_file(path)
+
+    def remove_all(self) -> None:
+        system, path = remote_system(self.url)
+        with contextlib.suppress(Exception):  # what is left is in the way of nothing
+            system.rm(path, recursive=True)
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(prefix="byteweld-") as made:
+            yield Path(made)
+
+    @contextlib.contextmanager
+    def local(self, name: str) -> Iterator[Path]:
+        system, path, url = self._at(name)
+        with self.scratch() as scratch:
+            copy = scratch / "file"
+            with explained(url):
+                system.get_file(path, str(copy))
+            yield copy

@@ -1,0 +1,1 @@
+"""Work that is divided among tasks, and put together again: the same result as on one machine."""

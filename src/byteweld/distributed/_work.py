@@ -1,0 +1,144 @@
+"""The work folder of a job: what identifies the job, and what its tasks have done so far.
+
+A task writes its files first and a small JSON file last. A task whose JSON file is there is not run
+again, so a job that was interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import byteweld._native as _native
+from byteweld._folders import Folder, LocalFolder, open_folder
+from byteweld.engines import Engine
+from byteweld.errors import FormatError
+
+JOB: Final = "job.json"
+
+
+class Work(NamedTuple):
+    """A work folder, as tasks see it."""
+
+    folder: Folder
+    job: str  # the SHA-256 of what identifies the job
+
+    def check(self) -> None:
+        """Raise if this machine does not see the work folder of the job."""
+        try:
+            found = json.loads(self.folder.read(JOB))["sha256"]
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            found = None
+        if found != self.job:
+            raise FileNotFoundError(
+                f"{self.folder} is not the work folder of this job on {socket.gethostname()}; "
+                "choose one that all machines see, with work= (--work)"
+            )
+
+    def facts(self) -> dict[str, Any]:
+        """Return what identifies the job."""
+        facts: dict[str, Any] = json.loads(self.folder.read(JOB))
+        return facts
+
+    def done(self, stage: str) -> set[int]:
+        """Return the numbers of the tasks of a stage that are done."""
+        names = self.folder.folder(stage).names()
+        return {int(name[:-5]) for name in names if name.endswith(".json")}
+
+    def result(self, stage: str, number: int) -> Any:
+        """Return the result of a task that is done."""
+        name = f"{stage}/{number:07d}.json"
+        try:
+            return json.loads(self.folder.read(name))
+        except ValueError as error:
+            raise FormatError(
+                f"damaged ({error}); start over with overwrite=True (--force)",
+                path=f"{self.folder}/{name}",
+            ) from None
+
+    def finish(self, stage: str, number: int, result: Any) -> Any:
+        """Note the result of a task, and that it is done; return it as it will be read."""
+        data = json.dumps(result)
+        self.folder.write(f"{stage}/{number:07d}.json", data.encode())
+        return json.loads(data)
+
+
+@contextlib.contextmanager
+def begun(
+    engine: Engine,
+    facts: Mapping[str, Any],
+    near: str | os.PathLike[str] | None,
+    *,
+    overwrite: bool = False,
+) -> Iterator[Work]:
+    """Yield the work folder of a job, and remove it unless the job fails.
+
+    It is in the folder that the engine was given, or next to `near`, the result; without any of
+    them, it is a temporary folder, if all tasks run on this machine.
+    """
+    if engine.work is None and near is None:
+        if not engine.is_one_machine:
+            raise ValueError(
+                "tasks run on several machines, which need a folder that all of them see; pass it "
+                "as work= (--work)"
+            )
+        with tempfile.TemporaryDirectory(prefix="byteweld-") as made:
+            yield begin(LocalFolder(Path(made) / "work"), facts, overwrite=True)
+        return
+    if engine.work is None:
+        assert near is not None
+        folder = unfinished(near)
+    else:
+        # A name of its own for each job: the folder may have other files, and other jobs.
+        folder = open_folder(engine.work).folder(f"byteweld-{_digest(facts)[:16]}")
+    work = begin(folder, facts, overwrite=overwrite)
+    yield work
+    work.folder.remove_all()
+
+
+def unfinished(path: str | os.PathLike[str]) -> Folder:
+    """Return the work folder next to a result."""
+    return open_folder(os.fspath(path).rstrip("/") + ".unfinished")
+
+
+def _digest(facts: Mapping[str, Any]) -> str:
+    described = {**facts, "byteweld": _native.__version__}
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+
+
+def begin(folder: Folder, facts: Mapping[str, Any], *, overwrite: bool) -> Work:
+    """Return the work folder of a job, begun by this process or another one.
+
+    Raises FileExistsError if the folder is that of another job, unless `overwrite`.
+    """
+    described = json.loads(json.dumps({**facts, "byteweld": _native.__version__}))
+    digest = _digest(facts)
+    if overwrite:
+        folder.remove_all()
+    if folder.exists(JOB):
+        before = json.loads(folder.read(JOB))
+        if before.get("sha256") != digest:
+            changed = [name for name, value in described.items() if before.get(name) != value]
+            raise FileExistsError(
+                f"{folder} has the unfinished work of another job, with other "
+                f"{', '.join(changed) or 'facts'}; run that job again to finish it, or pass "
+                "overwrite=True (--force) to start over"
+            )
+    else:
+        folder.write(JOB, json.dumps({**described, "sha256": digest}).encode())
+    return Work(folder, digest)
+
+
+def digest_of(values: Iterable[object]) -> str:
+    """Return the SHA-256 of JSON values, which may be too many to list."""
+    digest = hashlib.sha256()
+    for value in values:
+        digest.update(json.dumps(value).encode() + b"\n")
+    return digest.hexdigest()

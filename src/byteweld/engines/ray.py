@@ -1,0 +1,264 @@
+"""Runs tasks on Ray: on a cluster, or on one that is started here and ended again.
+
+Only core tasks are used. Items, results and the function pass through Ray; everything large is in
+files. Ray runs tasks again whose worker or node was lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Self
+
+from byteweld.engines import Engine, Failure
+
+_TOKEN: Final = secrets.token_hex(32)  # one per process: Ray reads it once
+# Ray asks for at least 75 MB; hardly anything goes through its store.
+_STORE_BYTES: Final = 128 << 20
+_RETRIES: Final = 3
+_MIN_WAITING: Final = 256  # tasks that Ray knows, so that it can plan, and clusters can grow
+_WAIT_SECONDS: Final = 0.5
+_RESOURCES_SECONDS: Final = 5.0
+
+
+class RayEngine(Engine):
+    """Runs tasks on a Ray cluster.
+
+    Args:
+        address: of the cluster, as in `ray.init`: "auto", "host:6379", "ray://host:10001". Default:
+            that of RAY_ADDRESS; without one, a cluster is started on this machine, with token
+            authentication, and ended after the work. If Ray is initialized already, that is used.
+        cpus_per_task: the processors of a task, which has as many threads.
+        options: those of `Engine`.
+    """
+
+    name = "ray"
+
+    def __init__(
+        self, address: str | None = None, *, cpus_per_task: int = 1, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        if type(cpus_per_task) is not int or cpus_per_task < 1:
+            raise ValueError(
+                f"cpus_per_task is {cpus_per_task!r}; expected a whole number, at least 1"
+            )
+        self._address = address
+        self.threads_per_task = cpus_per_task
+        self._ray: Any = None
+        self._is_ours = False  # the connection, or the whole cluster
+        self._environment: dict[str, str | None] = {}
+
+    def __enter__(self) -> Self:
+        address = self._address or os.environ.get("RAY_ADDRESS") or None
+        is_new = address is None or address == "local"
+        is_initialized = "ray" in sys.modules and sys.modules["ray"].is_initialized()
+        if is_new and not is_initialized:
+            self._set_environment()  # first, since Ray reads it when it is imported
+        try:
+            self._ray = ray = _import_ray()
+            if not is_initialized:
+                self._connect(None if is_new else address)
+                self._is_ours = True
+            if is_new and self._is_ours and not _asks_for_tokens(ray):
+                raise ConnectionError(
+                    f"Ray {ray.__version__} has no token authentication, so whoever reaches its "
+                    "ports could run code here; install ray>=2.52, or pass the address of a cluster"
+                )
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _connect(self, address: str | None) -> None:
+        """Connect to a cluster, or start one."""
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if address is None:
+            _refresh_authentication()
+            options |= {
+                "include_dashboard": False,
+                "object_store_memory": _STORE_BYTES,
+                "_node_ip_address": "127.0.0.1",
+            }
+        try:
+            self._ray.init(address=address or "local", **options)
+        except (ConnectionError, RuntimeError, ValueError, self._ray.exceptions.RayError) as error:
+            where, hint = "Ray cannot be started here", ""
+            if address is not None:
+                where = f"no connection to Ray at {address!r}"
+                hint = (
+                    "; check the address, and that RAY_AUTH_MODE and RAY_AUTH_TOKEN are those of "
+                    "the cluster"
+                )
+            raise ConnectionError(f"{where}: {_first_line(error)}{hint}") from error
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_ours:
+            self._ray.shutdown()
+            self._is_ours = False
+        self._restore_environment()
+
+    def _set_environment(self) -> None:
+        """Have Ray's processes ask for a token, and send nothing to anybody."""
+        wanted = {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": os.environ.get("RAY_AUTH_TOKEN") or _TOKEN,
+            "RAY_USAGE_STATS_ENABLED": "0",
+        }
+        self._environment = {name: os.environ.get(name) for name in wanted}
+        os.environ.update(wanted)
+
+    def _restore_environment(self) -> None:
+        for name, value in self._environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._environment = {}
+
+    @property
+    def is_one_machine(self) -> bool:
+        nodes = [node for node in self._ray.nodes() if node["Alive"]]
+        return {node["NodeManagerHostname"] for node in nodes} <= {socket.gethostname()}
+
+    # ---------------------------------------------------------------- tasks
+
+    def _run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        ray = self._ray
+        cpus = self.threads_per_task
+        task = ray.remote(num_cpus=cpus, max_retries=_RETRIES)(_call)
+        # Once for all tasks, and unpickled once by each worker.
+        shared, key = ray.put(function), secrets.token_hex(8)
+        waiting: dict[Any, Any] = {}
+        upcoming = iter(items)
+        limit, checked = _MIN_WAITING, 0.0
+        is_over = False
+        try:
+            while True:
+                if time.monotonic() - checked > _RESOURCES_SECONDS:
+                    total = ray.cluster_resources().get("CPU", 0)
+                    limit, checked = max(_MIN_WAITING, 2 * int(total // cpus)), time.monotonic()
+                    self._check_room(total)
+                while not is_over and len(waiting) < limit:
+                    try:
+                        item = next(upcoming)
+                    except StopIteration:
+                        is_over = True
+                        break
+                    # In a list, so that Ray does not fetch it for every task.
+                    waiting[task.remote([shared], key, item)] = item
+                if not waiting:
+                    return
+                yield from self._ended(waiting)
+        finally:
+            for reference in waiting:
+                ray.cancel(reference, force=True)
+
+    def _ended(self, waiting: dict[Any, Any]) -> Iterator[Any]:
+        """Yield the results of tasks that have ended, after waiting a little for the first."""
+        ray = self._ray
+        every = list(waiting)
+        ended, rest = ray.wait(every, num_returns=1, timeout=_WAIT_SECONDS, fetch_local=False)
+        if ended and rest:
+            more, _ = ray.wait(rest, num_returns=len(rest), timeout=0, fetch_local=False)
+            ended += more
+        for reference in ended:
+            item = waiting.pop(reference)
+            try:
+                result = ray.get(reference)
+            except ray.exceptions.RayError as error:
+                result = Failure(item, RuntimeError(_reason(error)))
+            if isinstance(result, _Raised):
+                result = Failure(item, result.error)
+            yield result
+
+    def _check_room(self, total: float) -> None:
+        """Raise if no node can run a task; Ray would wait for one forever."""
+        nodes = [node["Resources"].get("CPU", 0) for node in self._ray.nodes() if node["Alive"]]
+        if total and max(nodes, default=0) < (self.threads_per_task or 1):
+            raise ValueError(
+                f"cpus_per_task is {self.threads_per_task}, but no node of the cluster has more "
+                f"than {max(nodes):g} processors"
+            )
+
+
+class _Raised:
+    """What a task raised, as a value: Ray would wrap it, and log it."""
+
+    def __init__(self, error: Exception) -> None:
+        try:
+            pickle.loads(pickle.dumps(error))
+            self.error = error
+        except Exception:
+            self.error = RuntimeError(f"{type(error).__name__}: {error}")
+
+
+_functions: dict[str, Callable[[Any], Any]] = {}
+
+
+def _call(shared: list[Any], key: str, item: Any) -> Any:
+    """Run a task in a worker."""
+    function = _functions.get(key)
+    if function is None:
+        import ray
+
+        _functions.clear()
+        function = _functions[key] = ray.get(shared[0])
+    try:
+        return function(item)
+    except Exception as error:
+        return _Raised(error)
+
+
+def _reason(error: Exception) -> str:
+    """Say in a few words why Ray could not run a task."""
+    kind = type(error).__name__
+    known = {
+        "WorkerCrashedError": "its worker died, again and again",
+        "LocalRayletDiedError": "its node died, again and again",
+        "NodeDiedError": "its node died, again and again",
+        "OutOfMemoryError": "its node ran out of memory, again and again; take smaller slices",
+        "TaskCancelledError": "it was canceled",
+    }
+    if "No module named 'byteweld'" in str(error):
+        return "byteweld is not installed on its node; every node needs the same version"
+    return known.get(kind) or f"{kind}: {_first_line(error)}"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def _asks_for_tokens(ray: Any) -> bool:
+    """Whether Ray's token authentication is on in this process."""
+    try:
+        from ray._private.authentication.authentication_utils import is_token_auth_enabled
+    except ImportError:
+        return False
+    return bool(is_token_auth_enabled())
+
+
+def _refresh_authentication() -> None:
+    """Have Ray read the environment again, if it was imported before."""
+    with contextlib.suppress(ImportError, AttributeError):
+        from ray._raylet import AuthenticationTokenLoader, Config
+
+        Config.initialize("")
+        AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _import_ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise ImportError(
+            "engine 'ray' needs ray; install it with: pip install 'byteweld[ray]'"
+        ) from error
+    return ray
