@@ -278,11 +278,15 @@ class ArrowTokenizer:
             chunks = [as_binary(pa, chunk, checked) for chunk in column.chunks]
         except pa.ArrowException as error:
             raise CorpusError(f"the column {self._text_column!r} is damaged: {error}") from error
-        if not any(map(_has_nulls, chunks)):
-            return [chunk for chunk in chunks if len(chunk)], None
-        is_valid = [chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in chunks]
-        chunks = [_plain(pa, chunk).drop_null() for chunk in chunks]
-        return [chunk for chunk in chunks if len(chunk)], np.concatenate(is_valid)
+        has_nulls = any(map(_has_nulls, chunks))
+        if has_nulls or _has_views(pa, column.type):
+            chunks = [_plain(pa, chunk) for chunk in chunks]
+        is_valid = None
+        if has_nulls:
+            masks = [chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in chunks]
+            is_valid = np.concatenate(masks)
+            chunks = [chunk.drop_null() for chunk in chunks]
+        return [chunk for chunk in chunks if len(chunk)], is_valid
 
     def _run(self, documents: Any, is_valid: NDArray[np.bool_] | None, receive: Any) -> None:
         """Encode documents; an error names the row."""
@@ -377,11 +381,20 @@ def _has_nulls(chunk: Any) -> bool:
     return bool(chunk.null_count or (values is not None and values.null_count))
 
 
+def _has_views(pa: Any, type_: Any) -> bool:
+    values = type_.value_type if pa.types.is_dictionary(type_) else type_
+    return values in (pa.string_view(), pa.binary_view())
+
+
 def _plain(pa: Any, chunk: Any) -> Any:
-    """Return text in a layout that pyarrow can filter: not views, and not nulls in dictionaries."""
+    """Return bytes with offsets: a copy of views and dictionaries.
+
+    pyarrow cannot filter views, 18 crashes when it exports short ones, and a dictionary may have
+    nulls of its own.
+    """
     if pa.types.is_dictionary(chunk.type):
-        return _plain(pa, chunk.dictionary).cast(pa.large_binary()).take(chunk.indices)
-    return chunk.cast(pa.large_binary()) if chunk.type == pa.binary_view() else chunk
+        return chunk.dictionary.cast(pa.large_binary()).take(chunk.indices)
+    return chunk.cast(pa.large_binary()) if _has_views(pa, chunk.type) else chunk
 
 
 def _lists(
