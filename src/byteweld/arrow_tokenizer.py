@@ -211,7 +211,7 @@ class ArrowTokenizer:
             if self._ids_column in schema.names:
                 raise CorpusError(
                     f"the table already has a column {self._ids_column!r}; choose another name as "
-                    "ids_column, or leave it out of keep_columns"
+                    "ids_column, or pass keep_columns without it"
                 )
         else:
             kept = [_index(schema, name, "keep_columns") for name in self._keep_columns]
