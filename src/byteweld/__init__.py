@@ -28,6 +28,7 @@ from byteweld.vocab import AddedToken, Replace, Split, Vocabulary
 
 if _typing.TYPE_CHECKING:
     from byteweld.api import compare, count, evaluate, tokenize, train
+    from byteweld.arrow_tokenizer import ArrowTokenizer
     from byteweld.comparison.corpora import Comparison
     from byteweld.counts import Counts
     from byteweld.dataset.formats import DATASET_FORMATS
@@ -50,6 +51,7 @@ __all__ = [
     "PATTERNS",
     "RECIPES",
     "AddedToken",
+    "ArrowTokenizer",
     "BudgetError",
     "ByteweldError",
     "Comparison",
@@ -96,6 +98,7 @@ __all__ = [
 # Module -> the names imported from it on first use.
 _LAZY = {
     "api": ("compare", "count", "evaluate", "tokenize", "train"),
+    "arrow_tokenizer": ("ArrowTokenizer",),
     "comparison.corpora": ("Comparison",),
     "counts": ("Counts",),
     "dataset.formats": ("DATASET_FORMATS",),

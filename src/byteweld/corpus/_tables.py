@@ -306,7 +306,7 @@ class TableFile:
             if schema is None:
                 yield _rows_only(pa, batch.num_rows)
                 continue
-            arrays = [_as_binary(pa, array, checked) for array in batch.columns]
+            arrays = [as_binary(pa, array, checked) for array in batch.columns]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         self.bytes_read = size
 
@@ -365,13 +365,13 @@ def _rows_only(pa: Any, rows: int) -> Any:
 
 
 def _binary_field(pa: Any, field: Any) -> Any:
-    return pa.field(field.name, _binary_type(pa, field.type))
+    return pa.field(field.name, binary_type(pa, field.type))
 
 
-def _binary_type(pa: Any, type_: Any) -> Any:
+def binary_type(pa: Any, type_: Any) -> Any:
     """Return the type with the same layout and without UTF-8, which is checked later."""
     if pa.types.is_dictionary(type_):
-        return pa.dictionary(type_.index_type, _binary_type(pa, type_.value_type))
+        return pa.dictionary(type_.index_type, binary_type(pa, type_.value_type))
     same = {
         pa.string(): pa.binary(),
         pa.large_string(): pa.large_binary(),
@@ -380,16 +380,16 @@ def _binary_type(pa: Any, type_: Any) -> Any:
     return same.get(type_, type_)
 
 
-def _as_binary(pa: Any, array: Any, checked: list[Any]) -> Any:
+def as_binary(pa: Any, array: Any, checked: list[Any]) -> Any:
     """Return the array as bytes, after checking all of it: a file may claim any offsets."""
     if not pa.types.is_dictionary(array.type):
-        wanted = _binary_type(pa, array.type)
+        wanted = binary_type(pa, array.type)
         plain = array if wanted == array.type else array.view(wanted)
         plain.validate(full=True)
         return plain
     values = array.dictionary
     if not checked or _place(checked[0]) != _place(values):
-        checked[:] = [values, _as_binary(pa, values, [])]  # the first keeps its place
+        checked[:] = [values, as_binary(pa, values, [])]  # the first keeps its place
     array.indices.validate(full=True)
     # This checks that the indices are in the dictionary.
     return pa.DictionaryArray.from_arrays(array.indices, checked[1])
