@@ -1,0 +1,148 @@
+"""The options that say where the work runs: on this machine, on Ray, or as one rank of several."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Annotated, Any, NamedTuple
+
+from byteweld.cli import _errors
+from byteweld.cli import _options as options
+from byteweld.cli._command import Option
+from byteweld.engines import ENGINES, Engine, RankEngine, open_engine
+from byteweld._memory import parse_memory
+
+_GROUP = "Where it runs"
+
+
+def _size(value: str) -> int:
+    try:
+        return parse_memory(value)
+    except ValueError:
+        raise _errors.UsageError(
+            f"--slice is {value!r}; expected a number with a unit, such as 512MB or 1GiB"
+        ) from None
+
+
+class EngineOptions(NamedTuple):
+    """What runs the tasks."""
+
+    engine: Annotated[
+        str,
+        Option(
+            "--engine",
+            metavar="NAME",
+            choices=ENGINES,
+            help="local: threads of this process. ray: tasks on a Ray cluster, with the same "
+            "result. Default: local.",
+            group=_GROUP,
+        ),
+    ] = "local"
+    address: Annotated[
+        str | None,
+        Option(
+            "--address",
+            metavar="ADDRESS",
+            help="The Ray cluster: auto, or HOST:PORT. Default: RAY_ADDRESS; without it, Ray is "
+            "started on this machine, with token authentication, and ended after the work.",
+            group=_GROUP,
+        ),
+    ] = None
+    cpus_per_task: Annotated[
+        int | None,
+        Option(
+            "--cpus-per-task",
+            metavar="N",
+            read=options.whole_number("--cpus-per-task", 1),
+            help="The processors, and threads, of each task on Ray. Default: 1.",
+            group=_GROUP,
+        ),
+    ] = None
+    slice_bytes: Annotated[
+        int | None,
+        Option(
+            "--slice",
+            metavar="SIZE",
+            read=_size,
+            help="How much of the corpus a task takes, such as 512MB. Default: a 4,096th, at least "
+            "128MiB and at most 4GiB.",
+            group=_GROUP,
+        ),
+    ] = None
+    work: Annotated[
+        str | None,
+        Option(
+            "--work",
+            metavar="DIR",
+            help="A folder or URL that all machines see, for files between tasks. Default: next to "
+            "the result.",
+            group=_GROUP,
+        ),
+    ] = None
+    max_failures: Annotated[
+        int | None,
+        Option(
+            "--max-failures",
+            metavar="N",
+            read=options.whole_number("--max-failures", 0),
+            help="Go on until more than N tasks have failed, to see all causes at once. The result "
+            "is made only if none has; the same command then runs just those again. Default: 0.",
+            group=_GROUP,
+        ),
+    ] = None
+
+    def open(self) -> contextlib.AbstractContextManager[Engine | None]:
+        """Return the engine; None for this process, without tasks."""
+        if self.engine == "local":
+            for name, value in self._asdict().items():
+                if name != "engine" and value is not None:
+                    flag = "slice" if name == "slice_bytes" else name.replace("_", "-")
+                    raise _errors.UsageError(f"--{flag} has no effect without --engine ray")
+            return contextlib.nullcontext(None)
+        return open_engine(self.engine, **self._given("engine"))
+
+    def _given(self, *without: str) -> dict[str, Any]:
+        values = self._asdict().items()
+        return {name: value for name, value in values if value is not None and name not in without}
+
+
+class RankOptions(NamedTuple):
+    """Which of several processes this is."""
+
+    rank: Annotated[
+        int | None,
+        Option(
+            "--rank",
+            metavar="R",
+            read=options.whole_number("--rank", 0),
+            help="Do the share of rank R, from 0, of --world-size processes, as in a Slurm array. "
+            "When all ranks are done, `byteweld merge` makes the result.",
+            group=_GROUP,
+        ),
+    ] = None
+    world_size: Annotated[
+        int | None,
+        Option(
+            "--world-size",
+            metavar="N",
+            read=options.whole_number("--world-size", 1),
+            help="The number of processes.",
+            group=_GROUP,
+        ),
+    ] = None
+
+    def open(self, engine: EngineOptions, threads: int | None) -> RankEngine | None:
+        """Return the rank; None if there are none."""
+        if self.rank is None and self.world_size is None:
+            return None
+        if self.rank is None or self.world_size is None:
+            raise _errors.UsageError("--rank and --world-size belong together; pass both")
+        if self.rank >= self.world_size:
+            raise _errors.UsageError(
+                f"--rank is {self.rank}; it must be below --world-size, which is {self.world_size}"
+            )
+        if engine.engine != "local":
+            raise _errors.UsageError("--rank is for processes without --engine; leave one out")
+        given = engine._given("engine")
+        for name in given.keys() - {"slice_bytes", "max_failures"}:
+            raise _errors.UsageError(f"--{name.replace('_', '-')} has no effect with --rank")
+        return RankEngine(self.rank, self.world_size, num_threads=threads, **given)
