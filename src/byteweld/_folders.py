@@ -14,18 +14,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from byteweld._atomic import naming
+from byteweld._atomic import naming, sync_folder
 from byteweld.corpus._remote import explained, is_remote, remote_system
+from byteweld.errors import FormatError
 
 _SCRATCH: Final = "scratch"
-_COPY_BYTES: Final = 4 << 20
+_BLOCK_BYTES: Final = 8 << 20
 
 
 def open_folder(path: str | os.PathLike[str]) -> Folder:
     """Return the folder with a path, or the URL of one."""
     if is_remote(path) and not os.path.lexists(path):
         return RemoteFolder(os.fspath(path))
-    return LocalFolder(Path(path))
+    return LocalFolder(Path(path).absolute())
 
 
 class Folder:
@@ -44,18 +45,31 @@ class Folder:
 
     def exists(self, name: str) -> bool:
         """Whether there is a file."""
+        return self.size(name) is not None
+
+    def size(self, name: str) -> int | None:
+        """Return the size of a file; None if there is no file."""
         raise NotImplementedError
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         """Return the bytes of a file from `start` to `stop`."""
         raise NotImplementedError
 
+    def blocks(self, name: str, start: int, stop: int) -> Iterator[bytes]:
+        """Yield the bytes of a file from `start` to `stop`, some at a time."""
+        while start < stop:
+            block = self.read(name, start, min(stop, start + _BLOCK_BYTES))
+            if not block:
+                raise FormatError(f"ends at byte {start}, before {stop}", path=f"{self}/{name}")
+            yield block
+            start += len(block)
+
     def write(self, name: str, data: bytes) -> None:
         """Write a file, or replace it."""
         raise NotImplementedError
 
-    def put(self, file: Path, name: str) -> None:
-        """Move a file from a scratch folder to the folder."""
+    def put(self, file: Path, name: str, *, sync: bool = False) -> None:
+        """Move a file from a scratch folder to the folder; if asked, make sure it is on disk."""
         raise NotImplementedError
 
     def remove(self, name: str) -> None:
@@ -94,8 +108,11 @@ class LocalFolder(Folder):
         except FileNotFoundError:
             return set()
 
-    def exists(self, name: str) -> bool:
-        return (self.path / name).is_file()
+    def size(self, name: str) -> int | None:
+        try:
+            return (self.path / name).stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         with (self.path / name).open("rb") as file:
@@ -109,16 +126,16 @@ class LocalFolder(Folder):
                 file.write_bytes(data)
             self.put(file, name)
 
-    def put(self, file: Path, name: str) -> None:
+    def put(self, file: Path, name: str, *, sync: bool = False) -> None:
         target = self.path / name
         with naming(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("rb") as opened:
-                os.fsync(opened.fileno())
-            try:
-                file.replace(target)
-            except FileExistsError:  # not on every file system
-                file.unlink()
+            if sync:
+                with file.open("rb") as opened:
+                    os.fsync(opened.fileno())
+            file.replace(target)
+        if sync:
+            sync_folder(target.parent)
 
     def remove(self, name: str) -> None:
         (self.path / name).unlink(missing_ok=True)
@@ -175,11 +192,15 @@ class RemoteFolder(Folder):
                 return set()
         return {entry["name"].rsplit("/", 1)[-1] for entry in found if entry["type"] == "file"}
 
-    def exists(self, name: str) -> bool:
+    def size(self, name: str) -> int | None:
         system, path, url = self._at(name)
         with explained(url):
             system.invalidate_cache()
-            return bool(system.isfile(path))
+            try:
+                found = system.info(path)
+            except FileNotFoundError:
+                return None
+        return int(found["size"]) if found["type"] == "file" else None
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         system, path, url = self._at(name)
@@ -192,7 +213,7 @@ class RemoteFolder(Folder):
         with explained(url):
             system.pipe_file(path, data)
 
-    def put(self, file: Path, name: str) -> None:
+    def put(self, file: Path, name: str, *, sync: bool = False) -> None:
         system, path, url = self._at(name)
         with explained(url):
             system.put_file(str(file), path)

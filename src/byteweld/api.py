@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from byteweld.corpus import ReadingOptions
 from byteweld.counts import Counts, Memory
+from byteweld.engines import Engine, open_engine
 from byteweld.recipes import Recipe, find_recipe
 from byteweld.sources import Document, Path_, Source, Sources, open_sources
 from byteweld.tokenizer import Specials, Tokenizer
@@ -38,6 +40,7 @@ def train(
     prune: int | None = None,
     num_threads: int | None = None,
     memory: Memory | None = None,
+    engine: str | Engine = "local",
     progress: Callable[[TrainingEvent], object] | None = None,
     **options: Any,
 ) -> Tokenizer:
@@ -61,6 +64,9 @@ def train(
         num_threads: default: one per processor. The result does not depend on it.
         memory: a budget for the whole process, such as "2GB" (a number is bytes). Counts that do
             not fit go to disk; training that may not fit is refused. The result does not
+            depend on it. On an engine, it is also the budget of each task.
+        engine: what counts the files: "local", "ray", or an Engine such as
+            `byteweld.engines.RayEngine(address=...)`; merges are learned here. The result does not
             depend on it.
         progress: called with TrainingEvents: count (bytes read), start, merge (every 100),
             complete.
@@ -79,17 +85,19 @@ def train(
     reading = _take_reading(options)
     roles = {"bos": bos, "eos": eos, "pad": pad, "unk": unk}
     chosen = choose_recipe(recipe, start, roles, options)
-    result = run(
-        _open(source, documents, chosen, reading, without=checkpoint),
-        vocab_size,
-        chosen,
-        start=None if start is None else start.vocab,
-        checkpoint=checkpoint,
-        prune=prune,
-        num_threads=num_threads,
-        memory=memory,
-        progress=progress,
-    )
+    with _engine(engine) as running:
+        result = run(
+            _open(source, documents, chosen, reading, without=checkpoint),
+            vocab_size,
+            chosen,
+            start=None if start is None else start.vocab,
+            checkpoint=checkpoint,
+            prune=prune,
+            num_threads=num_threads,
+            memory=memory,
+            engine=running,
+            progress=progress,
+        )
     return Tokenizer._trained(result.vocab, result.training)
 
 
@@ -126,6 +134,7 @@ def count(
     prune: int | None = None,
     num_threads: int | None = None,
     memory: Memory | None = None,
+    engine: str | Engine = "local",
     progress: Callable[[int], object] | None = None,
     **options: Any,
 ) -> Counts:
@@ -138,16 +147,18 @@ def count(
     """
     reading = _take_reading(options)
     chosen = find_recipe(recipe).replace(**options)
-    counts = (
-        _open(source, documents, chosen, reading)
-        .count(
-            chosen,
-            num_threads=num_threads,
-            memory=memory,
-            progress=None if progress is None else lambda done, total: progress(done),
+    with _engine(engine) as running:
+        counts = (
+            _open(source, documents, chosen, reading)
+            .count(
+                chosen,
+                num_threads=num_threads,
+                memory=memory,
+                engine=running,
+                progress=None if progress is None else lambda done, total: progress(done),
+            )
+            .counts
         )
-        .counts
-    )
     return counts if prune is None else counts.prune(prune, memory=memory)
 
 
@@ -160,6 +171,7 @@ def tokenize(
     documents: Iterable[Document] | None = None,
     overwrite: bool = False,
     num_threads: int | None = None,
+    engine: str | Engine = "local",
     progress: Callable[[Progress], object] | None = None,
     **options: Any,
 ) -> Manifest:
@@ -172,11 +184,14 @@ def tokenize(
     Args:
         source: as in `train`.
         tokenizer: what encodes the documents.
-        out: the folder of the dataset; new, empty, or of an earlier run.
+        out: the folder of the dataset; new, empty, or of an earlier run. On an engine, it may be a
+            URL of fsspec.
         format: the layout of the files; one of `byteweld.DATASET_FORMATS`.
         documents: strings or bytes to encode, alone or together with `source`.
         overwrite: start over if the folder holds a dataset.
         num_threads: default: one per processor. The result does not depend on it.
+        engine: what encodes the files and writes the shards, as in `train`. The result does not
+            depend on it.
         progress: called with `byteweld.dataset.run.Progress` now and then.
         options: how files are read (as in `train`), and what is written: `eot`, `eot_token`, `bos`,
             `special_text`, `validation`, `seed`, `shuffle`, `shard_tokens`, `pack`, `dtype`,
@@ -198,15 +213,30 @@ def tokenize(
             f"unknown option {min(unknown)!r}; expected one of {', '.join(sorted(known))}, or one "
             f"that says how files are read: {', '.join(ReadingOptions.__annotations__)}"
         )
-    return make(
-        _open(source, documents, None, reading, without=out),
-        tokenizer,
-        out,
-        Options(format=format, **options).complete(tokenizer),
-        overwrite=overwrite,
-        num_threads=num_threads,
-        progress=progress,
-    ).manifest
+    plan = Options(format=format, **options).complete(tokenizer)
+    sources = _open(source, documents, None, reading, without=out)
+    with _engine(engine) as running:
+        if running is not None:
+            from byteweld.dataset.distributed import run_on
+
+            return run_on(
+                running,
+                sources,
+                tokenizer,
+                os.fspath(out),
+                plan,
+                overwrite=overwrite,
+                progress=progress,
+            ).manifest
+        return make(
+            sources,
+            tokenizer,
+            out,
+            plan,
+            overwrite=overwrite,
+            num_threads=num_threads,
+            progress=progress,
+        ).manifest
 
 
 def compare(
@@ -276,6 +306,11 @@ def evaluate(
         num_threads=num_threads,
         progress=progress,
     )
+
+
+def _engine(engine: str | Engine) -> contextlib.AbstractContextManager[Engine | None]:
+    """Return the engine; None if the work is to be done here, without tasks."""
+    return contextlib.nullcontext(None) if engine == "local" else open_engine(engine)
 
 
 def _check_tokenizers(*given: Tokenizer) -> None:

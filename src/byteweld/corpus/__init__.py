@@ -47,6 +47,7 @@ __all__ = [
     "Outside",
     "Reading",
     "ReadingOptions",
+    "RemoteStream",
     "Source",
     "Unit",
     "describe",

@@ -42,14 +42,48 @@ def encode_sources(
     each occurs, the position after the block, events. `progress` is called now and then. Returns
     the events after the last block.
     """
-    corpus = Corpus(files=()) if sources.corpus is None else sources.corpus
     names = source_names(sources)
 
     def pass_on(*block: Any) -> None:
         receive(*block[:-1], _events(block[-1], names))
 
+    last = encode_blocks(
+        sources,
+        tok,
+        start=start,
+        special_text=special_text,
+        prefix=prefix,
+        suffix=suffix,
+        marks_empty=marks_empty,
+        num_threads=num_threads,
+        receive=pass_on,
+        progress=progress,
+    )
+    return _events(last, names)
+
+
+def encode_blocks(
+    sources: Sources,
+    tok: Tokenizer,
+    *,
+    start: tuple[int, ...] | None = None,
+    special_text: str,
+    prefix: list[int],
+    suffix: list[int],
+    marks_empty: bool,
+    num_threads: int | None,
+    receive: Callable[..., object],
+    progress: Callable[[], object],
+    unit: str = "run",
+) -> Any:
+    """Encode all documents as `encode_sources` does, with the events as the engine has them.
+
+    Events are a list of finished files (number, size, digest, documents, lines), one of skipped
+    records (number of the file, line, row, offset, reason), and the number of all skipped ones.
+    """
+    corpus = Corpus(files=()) if sources.corpus is None else sources.corpus
     try:
-        last = tok._encoder.encode_corpus(
+        return tok._encoder.encode_corpus(
             {**corpus.engine_arguments(), "digest": True, "require_utf8": True},
             {
                 "start": start,
@@ -60,13 +94,12 @@ def encode_sources(
                 "marks_empty": marks_empty,
                 "num_threads": num_threads,
             },
-            pass_on,
+            receive,
             progress,
         )
     except (ByteweldError, ValueError) as error:
-        _name_document(error)
+        _name_document(error, unit)
         raise
-    return _events(last, names)
 
 
 def source_names(sources: Sources) -> list[str]:
@@ -99,8 +132,8 @@ def _events(events: Any, names: list[str]) -> Events:
     )
 
 
-def _name_document(error: Exception) -> None:
+def _name_document(error: Exception, unit: str) -> None:
     """Say which document it was, where the engine knows only its number."""
     number = getattr(error, "document", None)
     if number is not None:
-        error.args = (f"document {number} of this run: {error}", *error.args[1:])
+        error.args = (f"document {number} of this {unit}: {error}", *error.args[1:])

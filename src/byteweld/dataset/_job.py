@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from byteweld._atomic import CLOEXEC, lock, naming
 from byteweld._files import check_parent, read_regular
+from byteweld._folders import Folder, LocalFolder
 from byteweld._saves import settle, write_atomic
 from byteweld.corpus import Corpus
 from byteweld.dataset._checks import is_plain_path
@@ -30,7 +31,8 @@ from byteweld.tokenizer import Tokenizer
 WORK: Final = ".unfinished"
 STATE: Final = "state.json"  # of a run, in the work folder: its checkpoint
 SHARDS: Final = "shards.jsonl"
-_FACTS: Final = "job.json"
+TASKS: Final = "tasks.json"  # in the work folder of a dataset that is made in tasks
+FACTS: Final = "job.json"
 _MAX_STATE_BYTES: Final = 1 << 30
 # Options that may differ when a run goes on: nothing done so far depends on them.
 _MAY_CHANGE: Final = {("reading", "on_error"): "fail", ("", "special_text"): "fail"}
@@ -144,7 +146,7 @@ class Job:
             load_manifest(self.folder)
             return
         # A run that was killed may have left files of its first shard, but no manifest yet.
-        is_begun = (self.work / _FACTS).exists()
+        is_begun = (self.work / FACTS).exists() or (self.work / TASKS).exists()
         if not is_begun and any(entry.name != WORK for entry in self.folder.iterdir()):
             raise FileExistsError(
                 f"{self.folder} holds other files; choose a folder that is new or empty"
@@ -154,6 +156,7 @@ class Job:
         """Remove an earlier dataset: the files that it is known to have, and no others."""
         # Those that a killed run was moving when it was killed are not in the manifest.
         names = published_last(self.work)
+        names += filter(is_plain_path, published_by_tasks(LocalFolder(self.work)))
         with contextlib.suppress(OSError, FormatError):
             listed = [file.name for shard in published_shards(self.work) for file in shard.files]
             names += filter(is_plain_path, listed)
@@ -177,7 +180,13 @@ class Job:
         manifest = load_manifest(self.folder)
         if not manifest.is_complete:
             return None
-        changed = _changes(
+        self.check_same(manifest)
+        shutil.rmtree(self.work, ignore_errors=True)  # if the last run was killed at its very end
+        return manifest
+
+    def check_same(self, manifest: Manifest) -> None:
+        """Raise unless a complete dataset is that of this job."""
+        changed = changes(
             {
                 "format": manifest.format,
                 "dtype": manifest.dtype,
@@ -192,8 +201,6 @@ class Job:
                 f"{self.folder} holds a complete dataset of another job: {'; '.join(changed)}; "
                 "choose another folder, or pass overwrite=True (--force) to replace it"
             )
-        shutil.rmtree(self.work, ignore_errors=True)  # if the last run was killed at its very end
-        return manifest
 
     def _known_sizes(self, manifest: Manifest) -> list[Any]:
         """Return the sources with their sizes, except where the manifest has none."""
@@ -203,13 +210,19 @@ class Job:
 
     def same_as_before(self) -> bool:
         """Whether the work folder is of this job; raise if it is of another one."""
-        path = self.work / _FACTS
+        path = self.work / FACTS
+        if (self.work / TASKS).exists():
+            raise FileExistsError(
+                f"{self.folder} holds an unfinished dataset of tasks; run the same job on the same "
+                "engine (--engine), or in ranks, to finish it, or pass overwrite=True (--force) to "
+                "start over"
+            )
         facts = json.loads(json.dumps(self.facts()))
         if not path.exists():
             self._begin(facts)
             return False
         before = read_json(path)
-        changed = _changes(before, facts)
+        changed = changes(before, facts)
         if changed and not self._has_documents():
             self._remove()
             self._begin(facts)
@@ -228,7 +241,7 @@ class Job:
         shutil.rmtree(self.work, ignore_errors=True)
         with naming(self.work):
             self.work.mkdir()
-        write_json(self.work / _FACTS, facts)
+        write_json(self.work / FACTS, facts)
 
     def _has_documents(self) -> bool:
         """Whether an earlier run has got so far that starting over loses anything."""
@@ -236,6 +249,17 @@ class Job:
             return True
         state = read_json(self.work / STATE) if (self.work / STATE).exists() else {}
         return bool(state.get("documents") or state.get("skipped"))
+
+
+def published_by_tasks(work: Folder) -> list[str]:
+    """Return the names of the files that tasks have published so far."""
+    shards = work.folder("shards")
+    names: list[str] = []
+    for file in sorted(shards.names()):
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            entry = json.loads(shards.read(file))["result"]
+            names += [str(part["name"]) for part in entry["files"]]
+    return names
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -274,7 +298,7 @@ def read_json(path: Path) -> Any:
     return json.loads(line)
 
 
-def _changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Say what differs between two jobs, in a few words each."""
     found = []
     for name in ("format", "dtype"):

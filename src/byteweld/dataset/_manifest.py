@@ -185,7 +185,7 @@ def load_manifest(path: str | os.PathLike[str]) -> Manifest:
     return parse_manifest(data, file)
 
 
-def parse_manifest(data: bytes, path: Path) -> Manifest:
+def parse_manifest(data: bytes, path: str | os.PathLike[str]) -> Manifest:
     """Parse a manifest strictly; anything else is a FormatError that names `path`."""
     from byteweld.dataset._checks import WrongError, check_manifest, read_object, reader
 

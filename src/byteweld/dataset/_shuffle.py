@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from byteweld._atomic import naming
 from byteweld.dataset import _order
-from byteweld.dataset._shard import LENGTH_BYTES, mapped
-from byteweld.dataset._writer import closing_on_error, open_at
+from byteweld.dataset._document_files import DocumentFiles
+from byteweld.dataset._writer import closing_on_error
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,80 +24,6 @@ if TYPE_CHECKING:
 _BUCKET_BYTES: Final = 64 << 20
 _MAX_BUCKETS: Final = 128
 _UNKNOWN_BUCKETS: Final = 32  # if the size of the corpus is not known
-_BUFFER_BYTES: Final = 1 << 17
-_BATCH_TOKENS: Final = 1 << 20
-
-
-class _Bucket:
-    """The documents of one bucket."""
-
-    def __init__(self, stem: Path, dtype: Any, state: list[int]) -> None:
-        self._paths = stem.with_suffix(".tokens"), stem.with_suffix(".lengths")
-        self._dtype = dtype
-        self.tokens, self.documents = state
-        self._open_tokens = 0
-        sizes = self.tokens * dtype.itemsize, self.documents * LENGTH_BYTES
-        self._files: list[Any] = []
-        with closing_on_error(self):
-            for path, size in zip(self._paths, sizes, strict=True):
-                self._files.append(open_at(path, size, _BUFFER_BYTES))
-
-    def append(self, ids: NDArray[Any], ends: NDArray[np.int64]) -> None:
-        """Append ids; `ends` are the offsets in them where documents end."""
-        import numpy as np
-
-        if len(ends):
-            lengths = np.diff(ends, prepend=0)
-            lengths[0] += self._open_tokens
-            self._open_tokens = len(ids) - int(ends[-1])
-            self._write(1, lengths.astype("<i8"))
-            self.documents += len(lengths)
-        else:
-            self._open_tokens += len(ids)
-        self._write(0, ids.astype(self._dtype, copy=False))
-        self.tokens += len(ids)
-
-    def _write(self, which: int, values: NDArray[Any]) -> None:
-        with naming(self._paths[which]):
-            self._files[which].write(values.data.cast("B"))
-
-    def state(self) -> list[int]:
-        return [self.tokens, self.documents]
-
-    def sync(self) -> None:
-        for path, file in zip(self._paths, self._files, strict=True):
-            with naming(path):
-                file.flush()
-                os.fdatasync(file.fileno())
-
-    def close(self) -> None:
-        for file in self._files:
-            with contextlib.suppress(OSError):  # it was synced, or is cut back later
-                file.close()
-        self._files = []
-
-    def batches(
-        self, order: NDArray[Any], start: int
-    ) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
-        """Yield documents in an order, from number `start` on, as (ids, ends)."""
-        import numpy as np
-
-        ids = mapped(self._paths[0], self._dtype.str, self.tokens, 0)
-        lengths = np.array(mapped(self._paths[1], "int64", self.documents, 0))
-        starts = np.cumsum(lengths) - lengths
-        starts, lengths = starts[order], lengths[order]
-        ends = np.cumsum(lengths)
-        while start < self.documents:
-            before = int(ends[start - 1]) if start else 0
-            stop = int(np.searchsorted(ends, before + _BATCH_TOKENS, side="right"))
-            stop = max(stop, start + 1)
-            some = lengths[start:stop]
-            if stop == start + 1:  # it may be long: no copy, no index
-                at = int(starts[start])
-                yield ids[at : at + int(some[0])], some
-            else:
-                yield _order.gather(ids, starts[start:stop], some), np.cumsum(some)
-            start = stop
 
 
 @contextlib.contextmanager
@@ -118,6 +42,13 @@ def _explaining(count: int) -> Iterator[None]:
         ) from None
 
 
+def num_buckets(total_bytes: int | None) -> int:
+    """Return the number of buckets of each split, for a corpus of this size."""
+    if total_bytes is None:
+        return _UNKNOWN_BUCKETS
+    return min(max(1, -(-total_bytes // _BUCKET_BYTES)), _MAX_BUCKETS)
+
+
 class Buckets:
     """All buckets: those of the first split, then those of the second."""
 
@@ -134,19 +65,18 @@ class Buckets:
         import numpy as np
 
         self._seed = seed
-        self._count = _UNKNOWN_BUCKETS
-        if total_bytes is not None:
-            self._count = min(max(1, -(-total_bytes // _BUCKET_BYTES)), _MAX_BUCKETS)
+        self._count = num_buckets(total_bytes)
         kind = np.dtype(dtype).newbyteorder("<")
         states = [[0, 0]] * (self._count * num_splits) if state is None else state["buckets"]
-        self._buckets: list[_Bucket] = []
+        self._buckets: list[DocumentFiles] = []
         with closing_on_error(self), _explaining(2 * len(states)):
             for number, saved in enumerate(states):
-                self._buckets.append(_Bucket(work / f"bucket-{number:03d}", kind, saved))
+                stem = work / f"bucket-{number:03d}"
+                self._buckets.append(DocumentFiles(stem, kind, saved))
         # The bucket to shuffle next, and the document in it.
         self._next: list[int] = [0, 0] if state is None else list(state["next"])
 
-    def __getitem__(self, target: int) -> _Bucket:
+    def __getitem__(self, target: int) -> DocumentFiles:
         return self._buckets[target]
 
     def targets(self, numbers: NDArray[np.uint64], splits: NDArray[np.int64]) -> NDArray[np.int64]:

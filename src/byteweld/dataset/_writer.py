@@ -74,6 +74,7 @@ class SplitWriter:
         self._open_tokens = state["open_tokens"]  # of a document, or packed row, that has not ended
         self.total_tokens, self.total_documents = state["total_tokens"], state["total_documents"]
         self.dropped = state["dropped"]
+        self._is_full = False  # the shard, in the middle of a document; never between documents
         self._tokens_file: Any = None
         self._lengths_file: Any = None
         self._hash: Any = None
@@ -106,24 +107,37 @@ class SplitWriter:
         size = self._place.shard_tokens
         start = 0
         ends = ends.astype(np.int64, copy=False)
+        if self._is_full:
+            # Whether the open document ends with the shard is known only now.
+            self._is_full = False
+            if len(ends) and ends[0] == 0:
+                self._append(ids[:0], ends[:1])
+                ends = ends[1:]
+            self._finish_shard()
         if self._place.pack is not None:
             first = self._place.pack - self._open_tokens
             ends = np.arange(first, len(ids) + 1, self._place.pack, dtype=np.int64)
         while True:
-            stop = len(ids)
+            stop, here = len(ids), len(ends)
             is_full = False
+            # Of documents that end where the shard does, the first is its last one. So it does not
+            # matter in which blocks they come.
             if size is not None and self._place.format.splits_documents:
                 if self._tokens + stop - start >= size:
                     stop, is_full = start + size - self._tokens, True
+                    here = int(np.searchsorted(ends, stop))
+                    here += here < len(ends) and bool(ends[here] == stop)
             elif size is not None:
                 at = int(np.searchsorted(ends, start + size - self._tokens))
                 if at < len(ends):
-                    stop, is_full = int(ends[at]), True
-            here = int(np.searchsorted(ends, stop, side="right"))
+                    stop, here, is_full = int(ends[at]), at + 1, True
             self._append(ids[start:stop], ends[:here] - start)
             ends = ends[here:]
             start = stop
             if not is_full:
+                return
+            if self._open_tokens and start == len(ids) and self._place.pack is None:
+                self._is_full = True
                 return
             self._finish_shard()
 

@@ -12,16 +12,16 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import byteweld._native as _native
 from byteweld._folders import Folder, LocalFolder, open_folder
+from byteweld.corpus._slices import Slice
 from byteweld.engines import Engine
-from byteweld.errors import FormatError
 
-JOB: Final = "job.json"
+JOB: Final = "tasks.json"
 
 
 class Work(NamedTuple):
@@ -47,27 +47,33 @@ class Work(NamedTuple):
         facts: dict[str, Any] = json.loads(self.folder.read(JOB))
         return facts
 
-    def done(self, stage: str) -> set[int]:
-        """Return the numbers of the tasks of a stage that are done."""
-        names = self.folder.folder(stage).names()
-        return {int(name[:-5]) for name in names if name.endswith(".json")}
+    def results(self, stage: str) -> dict[int, Any]:
+        """Return the results of the tasks of a stage that are done, by their numbers.
 
-    def result(self, stage: str, number: int) -> Any:
-        """Return the result of a task that is done."""
-        name = f"{stage}/{number:07d}.json"
-        try:
-            return json.loads(self.folder.read(name))
-        except ValueError as error:
-            raise FormatError(
-                f"damaged ({error}); start over with overwrite=True (--force)",
-                path=f"{self.folder}/{name}",
-            ) from None
+        A task is not done if one of its files is missing or short, as after a power failure.
+        """
+        found = {}
+        for name in sorted(self.folder.folder(stage).names()):
+            if not name.endswith(".json"):
+                continue
+            try:
+                noted = json.loads(self.folder.read(f"{stage}/{name}"))
+                files, result = noted["files"], noted["result"]
+            except (ValueError, KeyError, TypeError):
+                continue
+            if all(self.folder.size(file) == size for file, size in files.items()):
+                found[int(name[:-5])] = result
+        return found
 
-    def finish(self, stage: str, number: int, result: Any) -> Any:
-        """Note the result of a task, and that it is done; return it as it will be read."""
-        data = json.dumps(result)
-        self.folder.write(f"{stage}/{number:07d}.json", data.encode())
-        return json.loads(data)
+    def put(self, stage: str, number: int, result: Any, files: Mapping[str, Path]) -> Any:
+        """Move files to the folder, and note the result of a task; return it as it will be read."""
+        sizes = {}
+        for name, file in files.items():
+            sizes[name] = file.stat().st_size
+            self.folder.put(file, name)
+        noted = json.dumps({"result": result, "files": sizes})
+        self.folder.write(f"{stage}/{number:07d}.json", noted.encode())
+        return json.loads(noted)["result"]
 
 
 @contextlib.contextmanager
@@ -134,6 +140,12 @@ def begin(folder: Folder, facts: Mapping[str, Any], *, overwrite: bool) -> Work:
     else:
         folder.write(JOB, json.dumps({**described, "sha256": digest}).encode())
     return Work(folder, digest)
+
+
+def slice_facts(slices: Sequence[Slice]) -> dict[str, Any]:
+    """Return what identifies the slices of a corpus."""
+    plans = ([part.first_file, part.size, *map(str, part.files)] for part in slices)
+    return {"number": len(slices), "sha256": digest_of(plans)}
 
 
 def digest_of(values: Iterable[object]) -> str:

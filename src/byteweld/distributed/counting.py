@@ -1,9 +1,9 @@
 """Counts a corpus in tasks: slices are counted one by one, then the counts of each part added up.
 
-Map: a task counts a slice into a folder of counts, sixteen sorted Parquet files by the hash of the
-pre-token. Reduce: a task merges one part of all slices. At the end, each part is written once more,
-now that the totals are known that its footer must have. The result is, byte for byte, what
-`Counts.save` writes.
+Map: a task counts a slice into sixteen sorted Parquet files, called runs, by the hash of the
+pre-token. Reduce: a task merges the runs of one part, up to 64 of them; the results are merged
+again, until there is one run of each part. At the end, each is written once more, now that the
+totals are known that its footer must have. The result is, byte for byte, what `Counts.save` writes.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from byteweld.corpus import Corpus
 from byteweld.corpus._slices import Slice, divide, slice_corpus, with_lines
 from byteweld.counts import Counts, Memory, count_corpus, merge_facts
 from byteweld.counts_files import PARTS, Facts, Pruning, Sums, part_name
-from byteweld.distributed._work import JOB, Work, begin, begun, digest_of, unfinished
+from byteweld.distributed._work import JOB, Work, begin, begun, digest_of, slice_facts, unfinished
 from byteweld.engines import Engine, RankEngine
 from byteweld.errors import CorpusError
 from byteweld.recipes import Recipe
 
 _SLICES: Final = "slices"
-_PARTS: Final = "parts"
 _FINAL: Final = "final"
+_FAN_IN: Final = 64  # runs that a task merges
 # The budget of a task for each of its threads, unless one is given.
 _THREAD_MEMORY: Final = 1 << 30
 
@@ -57,12 +57,12 @@ class _CountSlice:
         table, facts = counts._table, counts._facts
         whole, by_part = table.sums(), table.sums_by_part()
         with self.work.folder.scratch() as scratch:
+            files = {}
             for number, sums in enumerate(by_part):
-                file = scratch / part_name(number)
-                counts_files.write_part(file, table, number, facts, whole, sums)
-                self.work.folder.put(file, _run_name(part.number, number))
-        result = {"facts": _facts_to_dict(facts), "sums": by_part}
-        self.work.finish(_SLICES, part.number, result)
+                file = files[_run_name(part.number, number)] = scratch / part_name(number)
+                counts_files.write_part(file, table, number, Facts(), whole, sums)
+            result = {"facts": dataclasses.asdict(facts), "sums": by_part}
+            self.work.put(_SLICES, part.number, result, files)
         return part.size
 
     def _count(self, part: Slice) -> Counts:
@@ -80,45 +80,62 @@ class _CountSlice:
         return count_corpus(corpus, self.recipe, num_threads=self.num_threads, memory=self.memory)
 
 
-class _Part(NamedTuple):
-    """One of the sixteen parts of counts."""
+class Run(NamedTuple):
+    """A sorted file with pre-tokens of one part."""
+
+    name: str
+    sums: Sums
+
+
+class _Merge(NamedTuple):
+    """The runs of one part that a task merges."""
 
     number: int
+    part: int
+    runs: tuple[Run, ...]
 
     def __str__(self) -> str:
-        return f"part {self.number} of {PARTS}"
+        return f"merge of {len(self.runs)} runs of part {self.part}"
 
 
 @dataclass(frozen=True)
-class _MergePart:
-    """Adds up one part of all slices."""
+class _MergeRuns:
+    """Adds up runs; returns the sums of the result."""
 
     work: Work
-    num_slices: int
-    facts: Facts
+    stage: str
     num_threads: int | None
     memory: Memory | None
 
-    def __call__(self, item: _Part) -> None:
+    def __call__(self, item: _Merge) -> tuple[int, Any]:
         self.work.check()
-        folder, part = self.work.folder, item.number
+        folder, part = self.work.folder, item.part
         limit = None if self.memory is None else _memory.plan(self.memory, 1).limit
         if limit is not None:
-            sums = [self.work.result(_SLICES, n)["sums"][part] for n in range(self.num_slices)]
-            # Twice: the tables, and their sum.
-            if limit.can_keep(2 * sum(s[0] for s in sums), 2 * sum(s[1] for s in sums)):
+            distinct, size = (sum(run.sums[at] for run in item.runs) for at in (0, 1))
+            if limit.can_keep(2 * distinct, 2 * size):  # twice: the tables, and their sum
                 limit = None
         tables = []
-        for number in range(self.num_slices):
-            with folder.local(_run_name(number, part)) as file:
+        for run in item.runs:
+            with folder.local(run.name) as file:
                 tables.append(counts_files.read_part(file, part, limit))
         merged = _native.Counts.merge(tables, limit=limit, num_threads=self.num_threads)
-        whole = merged.sums()
+        sums = merged.sums()
         with folder.scratch() as scratch:
             file = scratch / part_name(part)
-            counts_files.write_part(file, merged, part, self.facts, whole, whole)
-            folder.put(file, f"{_PARTS}/{part_name(part)}")
-        self.work.finish(_PARTS, part, whole)
+            counts_files.write_part(file, merged, part, Facts(), sums, sums)
+            name = f"{self.stage}/{item.number:07d}.parquet"
+            return item.number, self.work.put(self.stage, item.number, sums, {name: file})
+
+
+class _Part(NamedTuple):
+    """One of the sixteen parts of counts, in one run."""
+
+    number: int
+    run: Run
+
+    def __str__(self) -> str:
+        return f"part {self.number} of {PARTS}"
 
 
 @dataclass(frozen=True)
@@ -127,17 +144,15 @@ class _FinishPart:
 
     work: Work
     facts: Facts
-    sums: list[Sums]
+    whole: Sums
 
     def __call__(self, item: _Part) -> None:
         self.work.check()
         folder, part = self.work.folder, item.number
-        whole: Any = tuple(map(sum, zip(*self.sums, strict=True)))
-        with folder.local(f"{_PARTS}/{part_name(part)}") as source, folder.scratch() as scratch:
+        with folder.local(item.run.name) as source, folder.scratch() as scratch:
             file = scratch / part_name(part)
-            counts_files.rewrite_part(file, source, part, self.facts, whole, self.sums[part])
-            folder.put(file, f"{_FINAL}/{part_name(part)}")
-        self.work.finish(_FINAL, part, None)
+            counts_files.rewrite_part(file, source, part, self.facts, self.whole, item.run.sums)
+            self.work.put(_FINAL, part, None, {f"{_FINAL}/{part_name(part)}": file})
 
 
 # ---------------------------------------------------------------------- a job
@@ -199,7 +214,7 @@ def merge_ranks(
     folder = unfinished(near)
     facts = json.loads(folder.read(JOB))
     work = Work(folder, facts["sha256"])
-    merge_slices(work, facts["slices"], engine, memory)
+    merge_slices(work, facts["slices"]["number"], engine, memory)
     publish(work, Path(near), overwrite=overwrite)
     folder.remove_all()
 
@@ -217,7 +232,7 @@ def _planned(engine: Engine, corpus: Corpus, recipe: Recipe) -> tuple[list[Slice
         "alphabet": recipe.alphabet,
         "reading": {**dataclasses.asdict(corpus.reading), "ext": None},
         "sources": digest_of(corpus.states()),
-        "slices": len(slices),
+        "slices": slice_facts(slices),
     }
     return slices, facts
 
@@ -232,7 +247,7 @@ def _count_slices(
     progress: Progress | None,
 ) -> None:
     """Count the slices that are not counted yet."""
-    done = work.done(_SLICES)
+    done = work.results(_SLICES)
     mine = engine.share(slices)
     todo = [part for part in mine if part.number not in done]
     total = sum(part.size for part in mine)
@@ -254,26 +269,52 @@ def _count_slices(
 
 def merge_slices(work: Work, num_slices: int, engine: Engine, memory: Memory | None) -> None:
     """Add up the counts of all slices into a folder of counts, `final` in the work folder."""
-    missing = sorted(set(range(num_slices)) - work.done(_SLICES))
+    results = work.results(_SLICES)
+    missing = sorted(set(range(num_slices)) - results.keys())
     if missing:
         raise FileNotFoundError(
             f"{work.folder}: {len(missing)} of {num_slices} slices are not counted yet, the first "
             f"is number {missing[0]}; run the ranks that count them"
         )
-    results = [work.result(_SLICES, number) for number in range(num_slices)]
-    facts = merge_facts([_facts_of(result["facts"]) for result in results])
-    merge = _MergePart(
-        work, num_slices, facts, engine.threads_per_task, _task_memory(engine, memory)
-    )
-    _run_parts(engine, merge, work.done(_PARTS))
-    sums = [tuple(work.result(_PARTS, part)) for part in range(PARTS)]
-    finish = _FinishPart(work, facts, sums)
-    _run_parts(engine, finish, work.done(_FINAL))
-
-
-def _run_parts(engine: Engine, task: Callable[[_Part], None], done: set[int]) -> None:
-    for _ in engine.map_unordered(task, [_Part(n) for n in range(PARTS) if n not in done]):
+    ordered = [results[number] for number in range(num_slices)]
+    facts = merge_facts([_facts_of(result["facts"]) for result in ordered])
+    parts = [
+        [
+            Run(_run_name(number, part), result["sums"][part])
+            for number, result in enumerate(ordered)
+        ]
+        for part in range(PARTS)
+    ]
+    level = 0
+    while level == 0 or max(map(len, parts)) > 1:
+        parts = _merge_level(work, parts, f"merged-{level}", engine, memory)
+        level += 1
+    runs = [part[0] for part in parts]
+    whole: Any = tuple(map(sum, zip(*(run.sums for run in runs), strict=True)))
+    finish = _FinishPart(work, facts, whole)
+    done = work.results(_FINAL)
+    todo = [_Part(number, run) for number, run in enumerate(runs) if number not in done]
+    for _ in engine.map_unordered(finish, todo):
         pass
+
+
+def _merge_level(
+    work: Work, parts: list[list[Run]], stage: str, engine: Engine, memory: Memory | None
+) -> list[list[Run]]:
+    """Merge up to 64 runs of each part at a time; return the runs that are left."""
+    merges = []
+    for part, runs in enumerate(parts):
+        for first in range(0, max(1, len(runs)), _FAN_IN):
+            merges.append(_Merge(len(merges), part, tuple(runs[first : first + _FAN_IN])))
+    task = _MergeRuns(work, stage, engine.threads_per_task, _task_memory(engine, memory))
+    results = work.results(stage)
+    todo = [merge for merge in merges if merge.number not in results]
+    results.update(engine.map_unordered(task, todo))
+    found: list[list[Run]] = [[] for _ in parts]
+    for merge in merges:
+        run = Run(f"{stage}/{merge.number:07d}.parquet", results[merge.number])
+        found[merge.part].append(run)
+    return found
 
 
 def publish(work: Work, out: Path, *, overwrite: bool) -> None:
@@ -326,10 +367,6 @@ def _builder(recipe: Recipe) -> _native.CountBuilder:
 
 def _run_name(number: int, part: int) -> str:
     return f"{_SLICES}/{number:07d}/{part_name(part)}"
-
-
-def _facts_to_dict(facts: Facts) -> dict[str, Any]:
-    return dataclasses.asdict(facts)
 
 
 def _facts_of(values: dict[str, Any]) -> Facts:

@@ -55,15 +55,27 @@ class Engine(abc.ABC):
         ):
             if value is not None and (type(value) is not int or value < least):
                 raise ValueError(f"{name} is {value!r}; expected a whole number, at least {least}")
+        self._users = 0  # `with` statements that it is in
         self.work = work
         self.slice_bytes = slice_bytes
         self.max_failures = max_failures
 
     def __enter__(self) -> Self:
+        if not self._users:
+            self._start()
+        self._users += 1
         return self
 
     def __exit__(self, *error: object) -> None:
-        return None
+        self._users -= 1
+        if not self._users:
+            self._end()
+
+    def _start(self) -> None:
+        """Start what runs the tasks, or connect to it."""
+
+    def _end(self) -> None:
+        """End what `_start` has started."""
 
     @property
     def is_one_machine(self) -> bool:

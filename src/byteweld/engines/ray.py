@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from byteweld.engines import Engine, Failure
 
@@ -55,7 +55,7 @@ class RayEngine(Engine):
         self._is_ours = False  # the connection, or the whole cluster
         self._environment: dict[str, str | None] = {}
 
-    def __enter__(self) -> Self:
+    def _start(self) -> None:
         address = self._address or os.environ.get("RAY_ADDRESS") or None
         is_new = address is None or address == "local"
         is_initialized = "ray" in sys.modules and sys.modules["ray"].is_initialized()
@@ -72,9 +72,8 @@ class RayEngine(Engine):
                     "ports could run code here; install ray>=2.52, or pass the address of a cluster"
                 )
         except BaseException:
-            self.__exit__()
+            self._end()
             raise
-        return self
 
     def _connect(self, address: str | None) -> None:
         """Connect to a cluster, or start one."""
@@ -98,7 +97,7 @@ class RayEngine(Engine):
                 )
             raise ConnectionError(f"{where}: {_first_line(error)}{hint}") from error
 
-    def __exit__(self, *error: object) -> None:
+    def _end(self) -> None:
         if self._is_ours:
             self._ray.shutdown()
             self._is_ours = False

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from byteweld import _native
 from byteweld.counts import Counts, Memory
+from byteweld.engines import Engine
 from byteweld.errors import FormatError
 from byteweld.recipes import Recipe
 from byteweld.sources import Counted, Sources
@@ -58,11 +59,13 @@ def run(
     prune: int | None = None,
     num_threads: int | None = None,
     memory: Memory | None = None,
+    engine: Engine | None = None,
     progress: Progress | None = None,
     on_counted: Callable[[Counted, int | None], object] | None = None,
 ) -> Result:
     """Count the sources and learn merges until the size is reached or no pair can merge.
 
+    With an engine, files are counted in its tasks. Merges are learned in this process.
     `on_counted` is called between counting and merging. Its second argument is the number of merges
     in the checkpoint, or None if the counts do not come from it.
     """
@@ -89,6 +92,7 @@ def run(
                 recipe,
                 num_threads=num_threads,
                 memory=memory,
+                engine=engine,
                 progress=None if progress is None else _count_events(progress, planned),
             )
             if prune is not None:

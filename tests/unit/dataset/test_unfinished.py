@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import byteweld
-from byteweld.dataset import _shuffle, _writer, run
+from byteweld.dataset import _document_files, _shuffle, _writer, run
 from byteweld.dataset._manifest import Manifest
 from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
 
@@ -208,10 +208,10 @@ WATCHED = {
 def test_ctrl_c_between_any_two_lines(tok, tmp_path, monkeypatch, options):
     """An interrupt where Python may deliver one: before each line that changes the state."""
     corpus = write_jsonl(tmp_path / "a.jsonl", make_documents(50))
-    monkeypatch.setattr(_shuffle, "_BATCH_TOKENS", 500)
+    monkeypatch.setattr(_document_files, "_BATCH_TOKENS", 500)
     byteweld.tokenize(corpus, tok, out=tmp_path / "once", **options)
     expected = digests(tmp_path / "once")
-    files = {run.__file__, _shuffle.__file__, _writer.__file__}
+    files = {run.__file__, _shuffle.__file__, _document_files.__file__, _writer.__file__}
     seen: Counter[tuple[str, int]] = Counter()
 
     def traced(out: Path, stop: tuple[str, int] | None = None, times: int = 0) -> None:
