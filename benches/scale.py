@@ -2,6 +2,7 @@
 
     python benches/scale.py heaps        distinct pre-tokens by bytes of text; appends to the record
     python benches/scale.py rates        rates on one core; appends to the record
+    python benches/scale.py pruning      what pruning changes in a vocabulary; appends to the record
     python benches/scale.py tasks        times of tasks on slices; appends to the record
     python benches/scale.py estimate     1 TB, 100 TB, all of Common Crawl
     python benches/scale.py simulate     1,000 workers: stragglers, failures, sizes of slices
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from recording import describe_machine, host_name
-from scaling import corpora, heaps, parameters, rates, tasks
+from scaling import corpora, heaps, parameters, pruning, rates, tasks
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -146,6 +147,18 @@ def measure_tasks(chosen: argparse.Namespace) -> int:
     return 0
 
 
+def measure_pruning(chosen: argparse.Namespace) -> int:
+    recorder = Recorder(chosen.record, "pruning", store=not chosen.no_record)
+    whole = corpora.documents("mixed", chosen.mixed, chosen.shared)
+    facts = recorder.facts | {"corpus_sha256": corpora.digest(whole)}
+    found = []
+    for line in pruning.measure(whole):
+        found.append(line)
+        recorder.add(json.dumps({**facts, **line}))
+    print(pruning.report(found))
+    return 0
+
+
 def show_tasks(found: Sequence[tasks.Task]) -> str:
     lines = ["stage    tasks   fixed s   MB/s of the slowest, median and fastest task"]
     for stage in tasks.STAGES:
@@ -176,23 +189,26 @@ def estimate(chosen: argparse.Namespace) -> int:
 def simulate(chosen: argparse.Namespace) -> int:
     from scaling import scenario
 
-    values = parameters.read(chosen.parameters, chosen.set)
-    found = tasks.read_tasks(chosen.tasks or [_newest(chosen.record, "tasks")])
-    points = heaps.read_points(_newest(chosen.record, "heaps"))[chosen.law]
-    print(scenario.report(values, found, points, chosen.seed))
+    print(scenario.report(_job(chosen)))
     return 0
 
 
 def draw(chosen: argparse.Namespace) -> int:
     from scaling import chart, scenario
 
-    values = parameters.read(chosen.parameters, chosen.set)
     points = heaps.read_points(_newest(chosen.record, "heaps"))
-    found = tasks.read_tasks(chosen.tasks or [_newest(chosen.record, "tasks")])
-    makespans = scenario.by_slice(values, found, points[chosen.law], chosen.seed)
-    CHART.write_text(chart.draw(points, makespans))
+    CHART.write_text(chart.draw(points, scenario.by_slice(_job(chosen))))
     print(f"wrote {CHART.relative_to(ROOT)}")
     return 0
+
+
+def _job(chosen: argparse.Namespace) -> Any:
+    from scaling import scenario
+
+    values = parameters.read(chosen.parameters, chosen.set)
+    found = tasks.read_tasks(chosen.tasks or [_newest(chosen.record, "tasks")])
+    points = heaps.read_points(_newest(chosen.record, "heaps"))[chosen.law]
+    return scenario.Job(values, found, points, chosen.seed)
 
 
 def _newest(folder: Path, suffix: str) -> Path:
@@ -214,7 +230,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         verb.set_defaults(run=run)
         add = verb.add_argument
         add("--record", type=Path, default=HERE / "record")
-        if name in ("heaps", "rates", "tasks"):
+        if name in ("heaps", "rates", "pruning", "tasks"):
             add("--mixed", type=Path, default=HERE / ".cache" / "mixed", help="see README.md")
             add("--shared", type=Path, default=ROOT.parent / "shared" / "data")
             add("--cache", type=Path, default=HERE / ".cache" / "scale")
@@ -236,6 +252,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 _VERBS = {
     "heaps": measure_heaps,
     "rates": measure_rates,
+    "pruning": measure_pruning,
     "tasks": measure_tasks,
     "estimate": estimate,
     "simulate": simulate,

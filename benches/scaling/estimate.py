@@ -134,6 +134,9 @@ class Estimate:
     count_hours: float
     reduce_hours: float
     reduce_wall_hours: float
+    two_level_hours: float
+    two_level_wall_hours: float
+    driver_hours: float  # to look at every slice, one after another
     encode_hours: float
     write_hours: float
     distinct: tuple[float, float]
@@ -169,8 +172,15 @@ def estimate(model: Model, size: float, values: SimpleNamespace) -> Estimate:
     counts_bytes = _ordered(count * model.saved_bytes_per_row for count in distinct)
     ids = size / model.text_bytes_per_token * values.id_bytes
     count = size / model.count_bytes + size / store + rows / model.save_rows + shuffled / store
-    opens = slices * values.partitions * values.file_open_seconds
-    reduce = rows / model.merge_rows + (shuffled + counts_bytes[1]) / store + opens
+    merge = _merge(model, values)
+    reduce = merge(slices, slice_bytes) + counts_bytes[1] / store
+    wide = min(values.partitions, values.workers)
+    groups = math.ceil(slices / values.fan_in)
+    group_bytes = size / groups
+    group_saved = groups * model.saved(group_bytes) / store
+    first = merge(slices, slice_bytes) + group_saved
+    second = merge(groups, group_bytes) + counts_bytes[1] / store
+    first_wide = min(values.partitions * groups, values.workers)
     encode = size / model.encode_bytes + size / store + ids / store
     write = ids / model.write_bytes + 2 * ids / store
     hours = (count + reduce + encode + write) / _PER_HOUR
@@ -181,7 +191,10 @@ def estimate(model: Model, size: float, values: SimpleNamespace) -> Estimate:
         files=slices * values.partitions,
         count_hours=count / _PER_HOUR,
         reduce_hours=reduce / _PER_HOUR,
-        reduce_wall_hours=reduce / min(values.partitions, values.workers) / _PER_HOUR,
+        reduce_wall_hours=reduce / wide / _PER_HOUR,
+        two_level_hours=(first + second) / _PER_HOUR,
+        two_level_wall_hours=(first / first_wide + second / wide) / _PER_HOUR,
+        driver_hours=slices * values.file_open_seconds / _PER_HOUR,
         encode_hours=encode / _PER_HOUR,
         write_hours=write / _PER_HOUR,
         distinct=distinct,
@@ -196,6 +209,17 @@ def estimate(model: Model, size: float, values: SimpleNamespace) -> Estimate:
         storage_cost=stored / 1e9 * values.price_gb_month * values.months,
         transfer_cost=moved / 1e9 * values.price_gb_transferred,
     )
+
+
+def _merge(model: Model, values: SimpleNamespace) -> Callable[[int, float], float]:
+    """Seconds to read and merge runs, without writing the result to the shared folder."""
+
+    def seconds(runs: int, run_text_bytes: float) -> float:
+        rows, saved = runs * model.tail(run_text_bytes), runs * model.saved(run_text_bytes)
+        opens = runs * values.partitions * values.file_open_seconds
+        return rows / model.merge_rows + saved / values.store_mb_per_second / 1e6 + opens
+
+    return seconds
 
 
 def _group_bytes(model: Model, slice_bytes: float, partitions: int) -> float:
@@ -234,13 +258,19 @@ def report(model: Model, values: SimpleNamespace) -> str:
     names = [amount(size) for size in sizes[:2]] + [f"Common Crawl, {amount(sizes[2])}"]
     found = [estimate(model, size, values) for size in sizes]
     rows: list[tuple[str, Callable[[Estimate], str]]] = [
-        (f"slices of {amount(values.slice_bytes)}", lambda e: f"{e.slices:,}"),
+        (f"slices of {values.slice_bytes / 2**30:g} GiB", lambda e: f"{e.slices:,}"),
         ("files of runs", lambda e: f"{e.files:,}"),
+        ("driver, one look per slice", lambda e: duration(e.driver_hours * _PER_HOUR)),
         ("counting, core-hours", lambda e: hours(e.count_hours)),
         ("reduce, core-hours", lambda e: hours(e.reduce_hours)),
         (
-            f"reduce on {values.partitions} partitions, hours",
-            lambda e: hours(e.reduce_wall_hours),
+            f"reduce on {values.partitions} partitions",
+            lambda e: duration(e.reduce_wall_hours * _PER_HOUR),
+        ),
+        ("reduce in two levels, core-hours", lambda e: hours(e.two_level_hours)),
+        (
+            f"reduce in two levels, {values.workers:,} workers",
+            lambda e: duration(e.two_level_wall_hours * _PER_HOUR),
         ),
         ("encoding, core-hours", lambda e: hours(e.encode_hours)),
         ("writing, core-hours", lambda e: hours(e.write_hours)),
@@ -257,7 +287,7 @@ def report(model: Model, values: SimpleNamespace) -> str:
         ("money in all", lambda e: money(e.cost)),
     ]
     lines = table(["", *names], [[label, *map(show, found)] for label, show in rows])
-    heads = ["text", "prune below", "pre-tokens kept, at most", "memory", "hours"]
+    heads = ["text", "prune below", "pre-tokens kept, at most", "memory", "one core"]
     heads += ["text left out", "error of a word", "error of a pair", "last merge"]
     kept_rows = [
         [
@@ -265,8 +295,8 @@ def report(model: Model, values: SimpleNamespace) -> str:
             f"{kept.threshold:,}" if kept.threshold > 1 else "(exact)",
             between(kept.distinct, number),
             between(kept.memory, amount),
-            between(kept.seconds, lambda seconds: hours(seconds / _PER_HOUR)),
-            f"{kept.left_out:.2g}".rstrip() if kept.left_out else "0",
+            between(kept.seconds, duration),
+            f"{kept.left_out:.2%}" if kept.left_out else "0",
             f"{kept.word_error:,}",
             number(kept.pair_error),
             number(each.least_count),
@@ -306,6 +336,13 @@ def number(value: float) -> str:
 
 def hours(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def duration(seconds: float) -> str:
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{_two(seconds / unit)} {name}"
+    return f"{_two(seconds)} s"
 
 
 def money(value: float) -> str:

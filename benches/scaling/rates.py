@@ -20,6 +20,7 @@ from scaling.heaps import RECIPE
 
 SLICE_BYTES = 128_000_000
 MERGED = 8  # folders of saved counts, one per slice
+FAN_IN = 64  # as many folders of smaller slices, to see what a large fan-in costs
 TRAIN_SIZES = (32_000, 128_000)
 TRAIN_HALVINGS = (0, 1, 2, 3, 4)  # of the corpus
 BUDGET = "256MB"  # makes `merge` use the disk
@@ -35,29 +36,25 @@ def prepare(whole: Sequence[bytes], cache: Path) -> list[dict[str, Any]]:
     """Write texts and saved counts to the cache, and return the jobs with the right answers."""
     import byteweld
 
+    cache.mkdir(parents=True, exist_ok=True)
     path = cache / "jobs.json"
     if path.exists():
         return list(json.loads(path.read_bytes()))
     order = corpora.shuffled(whole)
     total = sum(map(len, order))
     slices = corpora.write_slices(order, cache / "slices", SLICE_BYTES)[:MERGED]
-    folders, rows, first = [], 0, 0
-    for number, text in enumerate(slices):
-        counts = byteweld.count(text, recipe=RECIPE, separator=corpora.SEPARATOR, num_threads=1)
-        counts.save(cache / f"counts-{number}", overwrite=True)
-        folders.append(str(cache / f"counts-{number}"))
-        rows += len(counts)
-        first = first or len(counts)
-    merged = len(byteweld.Counts.merge(folders, num_threads=1))
+    small = corpora.write_slices(order, cache / "small", total // FAN_IN)[:FAN_IN]
+    several, many = _saved(slices, cache / "counts"), _saved(small, cache / "small-counts")
+    folders, first = several["folders"], several.pop("first")
     text = {"text": str(slices[0]), "bytes": slices[0].stat().st_size}
     saved = {"folder": folders[0], "rows": first, "bytes": _folder_bytes(folders[:1])}
-    several = {"folders": folders, "rows": rows, "bytes": _folder_bytes(folders), "right": merged}
     jobs: list[dict[str, Any]] = [
         {"name": "count", "measure": "count", **text, "right": first},
         {"name": "save", "measure": "save", **saved, "right": saved["bytes"]},
         {"name": "load", "measure": "load", **saved, "right": first},
         {"name": "merge and save", "measure": "merge", **several, "memory": None},
         {"name": f"merge and save in {BUDGET}", "measure": "merge", **several, "memory": BUDGET},
+        {"name": f"merge and save {FAN_IN}", "measure": "merge", **many, "memory": None},
         {"name": "encode", "measure": "encode", **text, "right": _text_digest(slices[0])},
         {"name": "write", "measure": "write", **text, "right": _digest(slices[0].read_bytes())},
     ]
@@ -82,6 +79,25 @@ def prepare(whole: Sequence[bytes], cache: Path) -> list[dict[str, Any]]:
             )
     path.write_text(json.dumps(jobs, indent=1))
     return jobs
+
+
+def _saved(slices: Sequence[Path], folder: Path) -> dict[str, Any]:
+    """Save the counts of slices; return where, and the facts of merging them."""
+    import byteweld
+
+    folders, sizes = [], []
+    for number, text in enumerate(slices):
+        counts = byteweld.count(text, recipe=RECIPE, separator=corpora.SEPARATOR, num_threads=1)
+        counts.save(folder / str(number), overwrite=True)
+        folders.append(str(folder / str(number)))
+        sizes.append(len(counts))
+    return {
+        "folders": folders,
+        "rows": sum(sizes),
+        "bytes": _folder_bytes(folders),
+        "right": len(byteweld.count(slices, separator=corpora.SEPARATOR, num_threads=1)),
+        "first": sizes[0],
+    }
 
 
 # ---------------------------------------------------------------------- one run

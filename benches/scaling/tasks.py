@@ -84,7 +84,12 @@ class Times:
         return sum(self.rates) / len(self.rates)
 
     def draw(self, size: float, rng: random.Random) -> float:
+        """A task whose bytes are all like those of one recorded task."""
         return self.fixed + size * rng.choice(self.rates)
+
+    def mean(self, size: float) -> float:
+        """A task whose bytes are a mixture of all."""
+        return self.fixed + size * self.seconds_per_byte
 
 
 def _intercept(tasks: Sequence[Task]) -> float:
