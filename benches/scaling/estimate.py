@@ -64,7 +64,8 @@ class Model:
         seconds = [(runs[0]["rows"], median(r["wall_seconds"] for r in runs)) for runs in trained]
         fixed, slope = _line(seconds)
         encoded = rates["encode"][0]
-        largest = max(trained, key=lambda runs: runs[0]["rows"])[0]
+        real = [runs[0] for runs in trained if "ciphers" not in runs[0].get("name", "")]
+        largest = max(real, key=lambda run: run["rows"])
         return cls(
             whole=whole,
             tail=tail,

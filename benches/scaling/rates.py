@@ -24,6 +24,7 @@ FAN_IN = 64  # as many folders of smaller slices, to see what a large fan-in cos
 TRAIN_SIZES = (32_000, 128_000)
 TRAIN_HALVINGS = (0, 1, 2, 3, 4)  # of the corpus
 BUDGET = "256MB"  # makes `merge` use the disk
+CIPHERS = 8  # copies of the corpus, each with other letters: more pre-tokens, alike in number
 REPEAT = {"train": 3}
 _DEFAULT_REPEAT = 5
 
@@ -61,24 +62,36 @@ def prepare(whole: Sequence[bytes], cache: Path) -> list[dict[str, Any]]:
     for halving in TRAIN_HALVINGS:
         taken = corpora.sample(order, total >> halving)
         counts = byteweld.count(documents=taken, recipe=RECIPE, num_threads=1)
-        folder = cache / f"counts-half-{halving}"
-        counts.save(folder, overwrite=True)
-        distinct, distinct_bytes, _, _ = counts._table.sums()
-        for size in TRAIN_SIZES:
-            jobs.append(
-                {
-                    "name": f"train {size} on {sum(map(len, taken)) / 1e6:.0f} MB",
-                    "measure": "train",
-                    "folder": str(folder),
-                    "vocab_size": size,
-                    "bytes": sum(map(len, taken)),
-                    "rows": distinct,
-                    "distinct_bytes": distinct_bytes,
-                    "right": None,  # the answer of the first run
-                }
-            )
+        folder, num_bytes = cache / f"counts-half-{halving}", sum(map(len, taken))
+        jobs += _training(counts, folder, f"{num_bytes / 1e6:.0f} MB", num_bytes)
+    copies = []
+    for number in range(CIPHERS):
+        letters = corpora.cipher(number)
+        documents = (document.translate(letters) for document in order)
+        copies.append(byteweld.count(documents=documents, recipe=RECIPE, num_threads=1))
+    merged = byteweld.Counts.merge(copies)
+    jobs += _training(merged, cache / "counts-ciphers", f"{CIPHERS} ciphers", CIPHERS * total)
     path.write_text(json.dumps(jobs, indent=1))
     return jobs
+
+
+def _training(counts: Any, folder: Path, name: str, num_bytes: int) -> list[dict[str, Any]]:
+    """Save counts; return the jobs that train on them."""
+    counts.save(folder, overwrite=True)
+    distinct, distinct_bytes, _, _ = counts._table.sums()
+    return [
+        {
+            "name": f"train {size} on {name}",
+            "measure": "train",
+            "folder": str(folder),
+            "vocab_size": size,
+            "bytes": num_bytes,
+            "rows": distinct,
+            "distinct_bytes": distinct_bytes,
+            "right": None,  # the answer of the first run
+        }
+        for size in TRAIN_SIZES
+    ]
 
 
 def _saved(slices: Sequence[Path], folder: Path) -> dict[str, Any]:

@@ -165,6 +165,16 @@ def test_documents_are_sampled_without_overlap():
     assert [document for part in parts for document in part] == order
 
 
+def test_a_cipher_changes_words_but_not_their_shape():
+    assert corpora.cipher(0) == bytes(range(256))
+    table = corpora.cipher(1)
+    assert sorted(table) == list(range(256))
+    text = "Abc ABC, é 12".encode()
+    changed = text.translate(table)
+    assert changed != text and changed.lower() == text.lower().translate(table)
+    assert [chr(c).isalpha() for c in changed] == [chr(c).isalpha() for c in text]
+
+
 def test_a_corpus_is_measured(tmp_path):
     documents = [f"number {n} of {n * n}\n".encode() * 3 for n in range(40_000)]
     points = list(heaps.measure("made", documents, tmp_path / "counts"))
