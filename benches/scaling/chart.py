@@ -10,9 +10,9 @@ from typing import Any
 import svg
 from scaling import heaps
 
-WIDTH, HEIGHT = 880, 380
+WIDTH, HEIGHT = 900, 380
 _TOP, _BOTTOM = 52, 50
-_LEFT, _RIGHT = (62, 330), (540, 780)  # the two panels
+_LEFT, _RIGHT = (62, 340), (560, 760)  # the two panels
 _COLORS = {"mixed": 0, "multi40": 1, "code40": 2, "prose100": 3}
 _LABEL_GAP = 15
 
@@ -40,7 +40,7 @@ def draw(points: Mapping[str, Sequence[heaps.Point]], found: Mapping[int, tuple[
 
 def _growth(points: Mapping[str, Sequence[heaps.Point]]) -> list[str]:
     x = _Scale(1e6, 1e15, *_LEFT)
-    y = _Scale(1e4, 1e11, HEIGHT - _BOTTOM, _TOP)
+    y = _Scale(1e4, 3e10, HEIGHT - _BOTTOM, _TOP)
     lines = [svg.text("title", _LEFT[0], 22, "Distinct pre-tokens, by text")]
     ticks = {1e4: "10 k", 1e6: "1 M", 1e8: "100 M", 1e10: "10 G"}
     lines += _grid(_LEFT, y, ticks)
@@ -55,7 +55,7 @@ def _growth(points: Mapping[str, Sequence[heaps.Point]]) -> list[str]:
             whole, tail = heaps.fits(measured, lambda point: point.distinct)
             for law, shown in ((whole, "all points"), (tail, "tail")):
                 lines.append(_dashes(color, x, y, law, measured[0].bytes))
-                label = f"mixed, fit of {shown}"
+                label = f"mixed, {shown}"
                 ends.append((color, x(1e15), y(law(1e15)), label))
         else:
             _, tail = heaps.fits(measured, lambda point: point.distinct)
@@ -68,8 +68,10 @@ _NAMES = {"multi40": "many languages", "code40": "code", "prose100": "prose"}
 
 
 def _dashes(color: int, x: _Scale, y: _Scale, law: heaps.Fit, first: float) -> str:
+    # The shared style has three colors of lines; the fourth is that of ticks, in both themes.
+    style = "stroke-width:1.2" + (";stroke:#7d8590" if color == 3 else "")
     return (
-        f'<line class="line s{color}" style="stroke-width:1.2" stroke-dasharray="4 3" '
+        f'<line class="line s{color}" style="{style}" stroke-dasharray="4 3" '
         f'x1="{x(first):.1f}" y1="{y(law(first)):.1f}" x2="{x(1e15):.1f}" y2="{y(law(1e15)):.1f}"/>'
     )
 

@@ -297,7 +297,7 @@ def report(model: Model, values: SimpleNamespace) -> str:
             between(kept.distinct, number),
             between(kept.memory, amount),
             between(kept.seconds, duration),
-            f"{kept.left_out:.2%}" if kept.left_out else "0",
+            f"{100 * kept.left_out:.1g}%" if kept.left_out else "0",
             f"{kept.word_error:,}",
             number(kept.pair_error),
             number(each.least_count),
