@@ -150,7 +150,10 @@ def measure_tasks(chosen: argparse.Namespace) -> int:
 def measure_pruning(chosen: argparse.Namespace) -> int:
     recorder = Recorder(chosen.record, "pruning", store=not chosen.no_record)
     whole = corpora.documents("mixed", chosen.mixed, chosen.shared)
-    facts = recorder.facts | {"corpus_sha256": corpora.digest(whole)}
+    facts = recorder.facts | {"corpus_sha256": corpora.digest(whole), "part": chosen.part}
+    if chosen.part > 1:
+        whole = corpora.sample(corpora.shuffled(whole), sum(map(len, whole)) // chosen.part)
+    facts["bytes"] = sum(map(len, whole))
     found = []
     for line in pruning.measure(whole):
         found.append(line)
@@ -243,6 +246,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
             add("--corpus", action="append", choices=corpora.NAMES, help="only this corpus")
         if name == "rates":
             add("--repeat", type=int, help="the maximum number of runs of each measure")
+        if name == "pruning":
+            add("--part", type=int, default=1, help="take one in this many bytes of the corpus")
         if name in ("simulate", "chart"):
             add("--tasks", action="append", type=Path, help="a file of recorded tasks")
             add("--seed", type=int, default=0)
@@ -267,6 +272,9 @@ def main() -> int:
     chosen = parse()
     try:
         return int(chosen.run(chosen))
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except ValueError as error:
         print(f"scale.py: {error}", file=sys.stderr)
         return 2

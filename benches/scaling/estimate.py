@@ -18,6 +18,9 @@ from scaling import heaps
 
 _PER_HOUR = 3600
 ROW_GROUP_ROWS = 1 << 16  # a reader of a run holds one row group
+# The trainer numbers the bytes of all distinct pre-tokens, and an edge each, with 32 bits
+# (crates/byteweld-core/src/train/layout.rs).
+MAX_SLOTS = 2**32 - 1
 
 
 def training_bytes(distinct: float, distinct_bytes: float, new_ids: int) -> float:
@@ -120,6 +123,7 @@ class Kept:
     threshold: int
     distinct: tuple[float, float]
     memory: tuple[float, float]
+    fits: str  # whether the trainer has enough slots: yes, no, or that depends on the fit
     left_out: float  # share of the text
     word_error: int
     pair_error: float
@@ -238,10 +242,25 @@ def _kept(model: Model, size: float, threshold: int, values: SimpleNamespace) ->
         threshold=threshold,
         distinct=distinct,
         memory=_ordered(memory),
+        fits=_fits([n * (1 + model.pretoken_bytes) for n in distinct]),
         left_out=0.0 if is_exact else model.left_out(size / threshold),
         word_error=threshold - 1,
         pair_error=0.0 if is_exact else model.pair_error(size / threshold) * size,
         seconds=_ordered(seconds),
+    )
+
+
+def _fits(slots: Sequence[float]) -> str:
+    if max(slots) <= MAX_SLOTS:
+        return "yes"
+    return "no" if min(slots) > MAX_SLOTS else "unsure"
+
+
+def exact_limit(model: Model) -> tuple[float, float]:
+    """The bytes of text whose distinct pre-tokens just fit the trainer, without pruning."""
+    distinct = MAX_SLOTS / (1 + model.pretoken_bytes)
+    return _ordered(
+        math.exp((math.log(distinct) - law.log_k) / law.beta) for law in (model.tail, model.whole)
     )
 
 
@@ -288,13 +307,14 @@ def report(model: Model, values: SimpleNamespace) -> str:
         ("money in all", lambda e: money(e.cost)),
     ]
     lines = table(["", *names], [[label, *map(show, found)] for label, show in rows])
-    heads = ["text", "prune below", "pre-tokens kept, at most", "memory", "one core"]
+    heads = ["text", "prune below", "pre-tokens kept, at most", "fits", "memory", "one core"]
     heads += ["text left out", "error of a word", "error of a pair", "last merge"]
     kept_rows = [
         [
             name,
             f"{kept.threshold:,}" if kept.threshold > 1 else "(exact)",
             between(kept.distinct, number),
+            kept.fits,
             between(kept.memory, amount),
             between(kept.seconds, duration),
             f"{100 * kept.left_out:.1g}%" if kept.left_out else "0",
@@ -306,7 +326,11 @@ def report(model: Model, values: SimpleNamespace) -> str:
         for kept in each.kept
     ]
     title = f"The merge loop, {values.vocab_size:,} tokens:"
-    return "\n".join([*lines, "", title, "", *table(heads, kept_rows)])
+    limit = (
+        f"The trainer's 32-bit positions fit {number(MAX_SLOTS / (1 + model.pretoken_bytes))} "
+        f"pre-tokens: those of {between(exact_limit(model), amount)} of text, without pruning."
+    )
+    return "\n".join([*lines, "", title, "", *table(heads, kept_rows), "", limit])
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from pathlib import Path
 from typing import Any
 
 from scaling.heaps import RECIPE
@@ -38,12 +36,6 @@ def measure(whole: Sequence[bytes]) -> Iterator[dict[str, Any]]:
                 "pair_error": error,
                 "last_merge": tok.training.merge_counts[len(learned) - 1],
             }
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    """The lines of the last time in a record."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    return [line for line in lines if line["date"] == lines[-1]["date"]]
 
 
 def report(lines: Sequence[dict[str, Any]]) -> str:

@@ -296,6 +296,13 @@ def test_an_estimate_from_a_small_record():
     assert pruned.word_error == 99
     assert pruned.distinct[0] == pytest.approx(10 * 1e10**0.6, rel=1e-3)
     assert pruned.memory[0] < exact.memory[0]
+    # The distinct pre-tokens have 10 bytes each, and 11 slots.
+    assert exact.fits == "yes" and exact.distinct[1] * 11 < 2**32
+    exact_of_more, pruned_of_more = estimate.estimate(model, 1e14, values).kept
+    assert exact_of_more.fits == "no" and exact_of_more.distinct[0] * 11 > 2**32
+    assert pruned_of_more.fits == "yes"
+    limit = (2**32 / 11 / 10) ** (1 / 0.6)
+    assert estimate.exact_limit(model) == pytest.approx((limit, limit), rel=0.01)
     assert exact.seconds[0] == pytest.approx(1 + 1e-6 * exact.distinct[0], rel=1e-3)
 
 
