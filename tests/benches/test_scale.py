@@ -375,6 +375,7 @@ def test_the_chart_has_every_point_and_stays_inside():
             assert 0 <= float(element.get(f"c{axis}", "0")) <= limit
 
 
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
 def test_a_job_runs_in_a_process_of_its_own(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("low lower\n<|endoftext|>\nlowest\n")
