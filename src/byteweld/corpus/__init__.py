@@ -33,7 +33,13 @@ from byteweld.corpus._files import (
     find_files,
 )
 from byteweld.corpus._parts import FilePart, whole_file
-from byteweld.corpus._remote import RemoteStream, describe, engine_path, open_remote
+from byteweld.corpus._remote import (
+    RemoteStream,
+    describe,
+    engine_path,
+    is_remote,
+    open_remote,
+)
 from byteweld.corpus._tables import TableFile, TableObject, arrow, is_dataset
 from byteweld.errors import CorpusError, check_text
 
@@ -51,7 +57,9 @@ __all__ = [
     "Source",
     "Unit",
     "describe",
+    "file_state",
     "find_chunk_boundaries",
+    "is_remote",
     "is_table",
     "open_corpus",
     "open_remote",

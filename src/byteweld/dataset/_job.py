@@ -123,18 +123,10 @@ class Job:
         self._check_folder()
         with naming(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.folder, os.O_RDONLY | CLOEXEC)
-        try:
-            if lock(descriptor) is False:
-                raise BlockingIOError(
-                    f"another process is writing the dataset {self.folder}; wait for it"
-                )
-            settle(self.folder)  # a manifest that a killed run was writing
+        with locked(self.folder):
             if overwrite:
                 self._remove()
             yield
-        finally:
-            os.close(descriptor)
 
     def _check_folder(self) -> None:
         """Raise if the folder holds anything but a dataset."""
@@ -249,6 +241,20 @@ class Job:
             return True
         state = read_json(self.work / STATE) if (self.work / STATE).exists() else {}
         return bool(state.get("documents") or state.get("skipped"))
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other runs out of the folder of a dataset."""
+    with naming(folder):
+        descriptor = os.open(folder, os.O_RDONLY | CLOEXEC)
+    try:
+        if lock(descriptor) is False:
+            raise BlockingIOError(f"another process is writing the dataset {folder}; wait for it")
+        settle(folder)  # a manifest that a killed run was writing
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def published_by_tasks(work: Folder) -> list[str]:

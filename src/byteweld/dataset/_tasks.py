@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from byteweld import _native
 from byteweld._folders import Folder
 from byteweld.corpus import Corpus, File, RemoteStream
+from byteweld.corpus._parts import FilePart
 from byteweld.corpus._slices import Slice, slice_corpus, with_lines
 from byteweld.dataset import _order
 from byteweld.dataset._document_files import DocumentFiles
@@ -147,6 +149,7 @@ class EncodeSlice:
                     "special_text": specials,
                     "skips": skips,
                     "finished": finished,
+                    "is_divided": isinstance(part.files[0], FilePart),
                 }
                 return _put(self.work, SLICES, part.number, result, files)
             finally:
@@ -382,7 +385,7 @@ class WriteShard:
             for file in names:
                 (made / file).parent.mkdir(parents=True, exist_ok=True)
             format.write(shard, made)
-            known = {names[0]: digest} if format.is_raw and not format.header_bytes else {}
+            known = {names[0]: digest} if self._is_final else {}
             files = publish(made, self.out, names, known)
         entry = ShardEntry(
             split=plan.split,
@@ -393,6 +396,12 @@ class WriteShard:
             continues=plan.continues,
         )
         return plan.task, self.work.put(SHARDS, plan.task, dataclasses.asdict(entry), {})
+
+    @property
+    def _is_final(self) -> bool:
+        """Whether the file of ids is published as it is."""
+        format = FORMATS[self.format]
+        return format.is_raw and not format.header_bytes
 
     def _write_tokens(self, plan: ShardPlan, path: Path, header_bytes: int) -> str:
         import numpy as np
@@ -406,6 +415,8 @@ class WriteShard:
                 for block in self.work.folder.blocks(f"{piece.name}.tokens", start, stop):
                     file.write(block)
                     digest.update(block)
+                    if self._is_final:
+                        _start_writing(file)
         return digest.hexdigest()
 
     def _write_lengths(self, plan: ShardPlan, path: Path) -> None:
@@ -427,6 +438,13 @@ class WriteShard:
                 file.write(lengths.astype("<i8").tobytes())
             if plan.continues:
                 file.write(np.array([left], "<i8").tobytes())
+
+
+def _start_writing(file: Any) -> None:
+    """Have the system begin to write a file to disk, where it can: syncing it then takes less."""
+    file.flush()
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def publish(

@@ -15,6 +15,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,12 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from byteweld._folders import Folder, LocalFolder, open_folder
-from byteweld.corpus import Corpus
+from byteweld.corpus import Corpus, file_state, is_remote, whole_file
 from byteweld.corpus._parts import FilePart
 from byteweld.corpus._slices import Slice, divide
 from byteweld.dataset._checks import is_plain_path
-from byteweld.dataset._encoding import source_names
-from byteweld.dataset._job import FACTS, WORK, Job, published_by_tasks
+from byteweld.dataset._job import FACTS, WORK, Job, locked, published_by_tasks
 from byteweld.dataset._manifest import (
     MANIFEST,
     MAX_LISTED_SKIPS,
@@ -58,10 +59,11 @@ from byteweld.dataset._tasks import (
     piece_lengths,
     publish,
 )
+from byteweld.dataset.formats import FORMATS
 from byteweld.dataset.options import Plan
 from byteweld.dataset.run import Progress, Result
-from byteweld.distributed._work import begin, digest_of, slice_facts
-from byteweld.engines import Engine, LocalEngine, RankEngine
+from byteweld.distributed._work import JOB, Work, begin, digest_of, resumed, slice_facts
+from byteweld.engines import Engine, RankEngine
 from byteweld.errors import CorpusError
 from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
@@ -82,14 +84,13 @@ def run_on(
     """Make the dataset, or what is left to make of it; `out` may be a URL."""
     started = time.perf_counter()
     target = _Target(sources, tok, out, plan)
-    target.job.check_packages()
     with target.locked(overwrite=overwrite):
         done = target.complete_manifest()
         if done is not None:
             return Result(done, True, done.documents, time.perf_counter() - started)
-        making = _Making(target, engine, progress)
-        resumed = making.resumed_documents()
-        making.encode()
+        making, slices = target.begin(engine, progress)
+        resumed = making.documents
+        making.encode(slices, tok, target.corpus, plan)
         manifest = making.finish()
     return Result(manifest, False, resumed, time.perf_counter() - started)
 
@@ -105,31 +106,24 @@ def encode_share(
 ) -> None:
     """Encode the slices of one rank; `merge_ranks` makes the dataset when all have."""
     target = _Target(sources, tok, out, plan)
-    target.job.check_packages()
     if target.complete_manifest() is None:
         target.check_unfinished()
-        making = _Making(target, engine, progress)
-        making.resumed_documents()
-        making.encode()
+        making, slices = target.begin(engine, progress)
+        making.encode(slices, tok, target.corpus, plan)
 
 
-def merge_ranks(
-    sources: Sources,
-    tok: Tokenizer,
-    out: str,
-    plan: Plan,
-    *,
-    engine: Engine | None = None,
-    progress: Report | None = None,
-) -> Result:
+def has_ranks(out: str) -> bool:
+    """Whether ranks have begun to make a dataset."""
+    return open_folder(out).folder(WORK).exists(JOB)
+
+
+def merge_ranks(out: str, engine: Engine, *, progress: Report | None = None) -> Result:
     """Make the dataset of what all ranks have encoded."""
     started = time.perf_counter()
-    target = _Target(sources, tok, out, plan)
-    with target.locked(overwrite=False):
-        done = target.complete_manifest()
-        if done is not None:
-            return Result(done, True, done.documents, time.perf_counter() - started)
-        making = _Making(target, engine or LocalEngine(), progress)
+    folder = open_folder(out)
+    with locked(folder.path) if isinstance(folder, LocalFolder) else contextlib.nullcontext():
+        work, _ = resumed(folder.folder(WORK))
+        making = _Making(folder, work, work.details(), engine, progress)
         making.check_encoded()
         return Result(making.finish(), False, 0, time.perf_counter() - started)
 
@@ -143,8 +137,6 @@ class _Target:
         self.corpus: Corpus = sources.corpus
         self.out: Folder = open_folder(out)
         self.job = Job(sources, tok, Path(out), plan)
-        self.plan = plan
-        self.tok = tok
         self.work: Folder = self.out.folder(WORK)
 
     @contextlib.contextmanager
@@ -191,82 +183,91 @@ class _Target:
         self.work.remove_all()  # if the last run was killed at its very end
         return manifest
 
-    def save(self, manifest: Manifest) -> None:
-        """Write the manifest, and remove the work folder."""
-        if isinstance(self.out, LocalFolder):
-            manifest.save(self.out.path)
-        else:
-            self.out.write(MANIFEST, manifest.to_json())
-        self.work.remove_all()
+    def begin(self, engine: Engine, progress: Report | None) -> tuple[_Making, list[Slice]]:
+        """Divide the corpus, and begin the job or go on with it."""
+        self.job.check_packages()
+        slices = divide(self.corpus, engine.slice_bytes)
+        facts = json.loads(json.dumps(self.job.facts()))
+        identity = {
+            **facts,
+            "sources": digest_of(facts["sources"]),
+            "slices": slice_facts(slices),
+        }
+        files = [whole_file(file) for file in self.corpus.files]
+        details = {
+            **facts,
+            "paths": [f if isinstance(f, str) else os.fspath(f.absolute()) for f in files],
+            "total_bytes": self.job.total_bytes,
+            "num_slices": len(slices),
+            "divided": [file.number for file in _divided(slices)],
+        }
+        work = begin(self.work, identity, overwrite=False, details=details)
+        return _Making(self.out, work, details, engine, progress), slices
 
 
 class _Making:
-    """The tasks of a dataset, and what they have returned."""
+    """The tasks of a dataset, and what they have returned.
 
-    def __init__(self, target: _Target, engine: Engine, progress: Report | None) -> None:
-        self._target = target
+    `details` are the facts of the job, and: the paths of the sources, the size of the corpus, the
+    number of slices, and the numbers of the files that are divided.
+    """
+
+    def __init__(
+        self,
+        out: Folder,
+        work: Work,
+        details: dict[str, Any],
+        engine: Engine,
+        progress: Report | None,
+    ) -> None:
+        self._out = out
+        self._work = work
+        self._details = details
         self._engine = engine
         self._progress = progress
-        self._options = target.plan.options
-        self._format = target.plan.format
-        self._dtype = self._options.dtype or ""
+        self._options: dict[str, Any] = details["options"]
+        self._format = FORMATS[details["format"]]
+        self._dtype: str = details["dtype"]
         self._splits: list[Split] = ["train"]
-        if self._options.validation:
+        if self._options["validation"]:
             self._splits.append("validation")
-        self._slices = divide(target.corpus, engine.slice_bytes)
-        self._facts = target.job.facts()
-        described = {**self._facts, "sources": digest_of(self._facts["sources"])}
-        described["slices"] = slice_facts(self._slices)
-        self._work = begin(target.work, described, overwrite=False)
-        self._encoded: dict[int, Any] = {}
-        self._digests: dict[int, Any] = {}
+        self._num_slices: int = details["num_slices"]
+        self._names = [name for name, *_ in details["sources"]]
+        self._encoded: dict[int, Any] = work.results(SLICES)
+        self._digests: dict[int, Any] = work.results(DIGESTS)
 
-    def resumed_documents(self) -> int:
-        """Return the number of documents that earlier runs have encoded."""
-        self._encoded = self._work.results(SLICES)
-        self._digests = self._work.results(DIGESTS)
+    @property
+    def documents(self) -> int:
+        """The number of documents encoded so far."""
         return sum(result["documents"] for result in self._encoded.values())
-
-    def _divided(self) -> list[DividedFile]:
-        """Return the files of which each task reads only a part."""
-        files = {
-            part.first_file: file.file
-            for part in self._slices
-            for file in part.files
-            if isinstance(file, FilePart)
-        }
-        return [DividedFile(number, file) for number, file in files.items()]
 
     # ---------------------------------------------------------------- encoding
 
-    def encode(self) -> None:
+    def encode(self, slices: list[Slice], tok: Tokenizer, corpus: Corpus, plan: Plan) -> None:
         """Encode the slices that are not encoded yet, and hash divided files; a rank, its share."""
-        target, engine = self._target, self._engine
-        mine = engine.share(self._slices)
+        engine = self._engine
+        mine = engine.share(slices)
         todo = [part for part in mine if part.number not in self._encoded]
         sizes = {part.number: part.size for part in mine}
         total = sum(sizes.values())
         done = total - sum(part.size for part in todo)
-        task = EncodeSlice.of(
-            self._work, target.tok, target.corpus, target.plan, engine.threads_per_task
-        )
+        task = EncodeSlice.of(self._work, tok, corpus, plan, engine.threads_per_task)
         self._report("encoding", done, total)
         for number, result in engine.map_unordered(task, todo):
             self._encoded[number] = result
             done += sizes[number]
             self._report("encoding", done, total)
-        digest = DigestFile(self._work, target.corpus.reading.on_error == "skip")
-        files = [file for file in engine.share(self._divided()) if file.number not in self._digests]
+        digest = DigestFile(self._work, corpus.reading.on_error == "skip")
+        files = [f for f in engine.share(_divided(slices)) if f.number not in self._digests]
         self._digests.update(engine.map_unordered(digest, files))
 
     def check_encoded(self) -> None:
         """Raise unless all slices are encoded and all divided files hashed."""
-        self.resumed_documents()
-        slices = [part.number for part in self._slices if part.number not in self._encoded]
-        files = [file.number for file in self._divided() if file.number not in self._digests]
+        slices = [number for number in range(self._num_slices) if number not in self._encoded]
+        files = [number for number in self._details["divided"] if number not in self._digests]
         if slices or files:
             missing = (
-                f"{len(slices)} of {len(self._slices)} slices are not encoded yet, the first is "
+                f"{len(slices)} of {self._num_slices} slices are not encoded yet, the first is "
                 f"number {slices[0]}"
                 if slices
                 else f"{len(files)} divided files are not hashed yet"
@@ -288,20 +289,16 @@ class _Making:
 
     def finish(self) -> Manifest:
         """Write all shards and the manifest."""
-        if self._target.job.facts() != self._facts:
-            raise CorpusError(
-                "files of the corpus changed while they were encoded; start again when nothing "
-                "writes to them, with overwrite=True (--force)"
-            )
+        self._check_unchanged()
         plans: list[SplitPlan] = []
         first = 0
         for split, pieces in zip(self._splits, self._pieces(), strict=True):
             plan = plan_split(
                 split,
                 pieces,
-                shard_tokens=self._options.shard_tokens,
+                shard_tokens=self._options["shard_tokens"],
                 splits_documents=self._format.splits_documents,
-                pack=self._options.pack,
+                pack=self._options["pack"],
                 lengths=lambda piece: piece_lengths(self._work.folder, piece),
                 first_task=first,
             )
@@ -309,18 +306,33 @@ class _Making:
             first += len(plan.shards)
         entries = self._write_shards([shard for plan in plans for shard in plan.shards])
         manifest = self._manifest(plans, entries)
-        self._target.save(manifest)
+        if isinstance(self._out, LocalFolder):
+            manifest.save(self._out.path)
+        else:
+            self._out.write(MANIFEST, manifest.to_json())
+        self._work.folder.remove_all()
         return manifest
+
+    def _check_unchanged(self) -> None:
+        """Raise if a file of the corpus is not what it was at the beginning."""
+        for (name, *state), path in zip(
+            self._details["sources"], self._details["paths"], strict=True
+        ):
+            if list(file_state(path if is_remote(path) else Path(path))) != state:
+                raise CorpusError(
+                    "the file changed since the work began; start again when nothing writes to it, "
+                    "with overwrite=True (--force)",
+                    path=name,
+                )
 
     def _pieces(self) -> list[list[Piece]]:
         """Return the pieces of each split, in the order of its documents."""
         numbered = list(self._numbered())
-        if len(self._splits) == 1 and not self._options.shuffle:
+        is_shuffled, seed = self._options["shuffle"], self._options["seed"]
+        if len(self._splits) == 1 and not is_shuffled:
             return [[Piece(SLICES, n.slice, 0, n.tokens, 0, n.documents) for n in numbered]]
-        count = num_buckets(self._target.job.total_bytes) if self._options.shuffle else None
-        group = GroupSlice(
-            self._work, self._dtype, self._options.seed, self._options.validation, count
-        )
+        count = num_buckets(self._details["total_bytes"]) if is_shuffled else None
+        group = GroupSlice(self._work, self._dtype, seed, self._options["validation"], count)
         grouped = self._run_stage(
             GROUPS, group, {item.slice: item for item in numbered}, "grouping"
         )
@@ -332,7 +344,7 @@ class _Making:
                 token, document = token + tokens, document + documents
         if count is None:
             return groups
-        shuffle = ShuffleBucket(self._work, self._dtype, self._options.seed)
+        shuffle = ShuffleBucket(self._work, self._dtype, seed)
         buckets = {number: Bucket(number, tuple(found)) for number, found in enumerate(groups)}
         shuffled = self._run_stage(BUCKETS, shuffle, buckets, "shuffling")
         pieces = [
@@ -343,7 +355,7 @@ class _Making:
 
     def _numbered(self) -> Iterator[Numbered]:
         first = 0
-        for number in range(len(self._slices)):
+        for number in range(self._num_slices):
             result = self._encoded[number]
             yield Numbered(number, first, result["documents"], result["tokens"])
             first += result["documents"]
@@ -362,18 +374,18 @@ class _Making:
 
     def _write_shards(self, plans: list[ShardPlan]) -> list[ShardEntry]:
         name = ShardName(
-            is_only=self._options.shard_tokens is None,
-            has_validation=bool(self._options.validation),
-            prefix=self._options.prefix,
-            is_shuffled=self._options.shuffle,
+            is_only=self._options["shard_tokens"] is None,
+            has_validation=len(self._splits) > 1,
+            prefix=self._options["prefix"],
+            is_shuffled=self._options["shuffle"],
         )
         task = WriteShard(
             self._work,
-            self._target.out,
+            self._out,
             self._format.name,
             self._dtype,
             name,
-            self._options.pack,
+            self._options["pack"],
         )
         items = {plan.task: plan for plan in plans}
         results = self._run_stage(SHARDS, task, items, "writing")
@@ -382,12 +394,15 @@ class _Making:
     # ---------------------------------------------------------------- manifest
 
     def _manifest(self, plans: list[SplitPlan], shards: list[ShardEntry]) -> Manifest:
-        results = [self._encoded[number] for number in range(len(self._slices))]
+        results = [self._encoded[number] for number in range(self._num_slices)]
         specials: Counter[str] = Counter()
         for result in results:
             specials.update(result["special_text"])
-        manifest = dataclasses.replace(
-            self._target.job.manifest(),
+        manifest = Manifest(
+            format=self._format.name,
+            dtype=self._dtype,
+            tokenizer=self._details["tokenizer"],
+            options=self._options,
             is_complete=True,
             documents=sum(result["documents"] for result in results),
             tokens=sum(plan.tokens for plan in plans),
@@ -406,22 +421,20 @@ class _Making:
         if self._format.finish is None:
             return manifest
         with self._work.folder.scratch() as scratch:
-            names = tuple(self._format.finish(Path(str(self._target.out)), manifest, scratch))
-            return dataclasses.replace(
-                manifest, files=publish(scratch, self._target.out, names, {})
-            )
+            names = tuple(self._format.finish(Path(str(self._out)), manifest, scratch))
+            files = publish(scratch, self._out, names, {})
+            return dataclasses.replace(manifest, files=files)
 
     def _skips(self, results: list[Any]) -> Iterator[SkipEntry]:
         """Yield what was skipped, in order, with the lines of the files."""
-        names = source_names(self._target.job.sources)
         lines: Counter[int] = Counter()  # of the parts of each file before
-        for part, result in zip(self._slices, results, strict=True):
+        for result in results:
             for file, line, row, offset, reason in result["skips"]:
                 whole = None if line is None else line + lines[file]
                 yield SkipEntry(
-                    source=names[file], reason=reason, line=whole, row=row, offset=offset
+                    source=self._names[file], reason=reason, line=whole, row=row, offset=offset
                 )
-            if _is_divided(part):
+            if result["is_divided"]:
                 for file, _, _, _, count in result["finished"]:
                     lines[file] += count
 
@@ -429,14 +442,13 @@ class _Making:
         """Return all sources; those that could not be read have no size and digest."""
         facts: dict[int, tuple[int | None, str | None]] = {}
         documents: Counter[int] = Counter()
-        for part, result in zip(self._slices, results, strict=True):
+        for result in results:
             for file, size, digest, count, _ in result["finished"]:
                 documents[file] += count
                 if digest is not None:
                     facts[file] = (size, digest)
-                elif _is_divided(part):
+                elif result["is_divided"]:
                     facts[file] = self._digests[file] or (None, None)
-        names = source_names(self._target.job.sources)
         return tuple(
             SourceEntry(
                 name=name,
@@ -444,12 +456,19 @@ class _Making:
                 xxh3_128=facts.get(number, (None, None))[1],
                 documents=documents[number],
             )
-            for number, name in enumerate(names)
+            for number, name in enumerate(self._names)
         )
 
 
-def _is_divided(part: Slice) -> bool:
-    return isinstance(part.files[0], FilePart)
+def _divided(slices: list[Slice]) -> list[DividedFile]:
+    """Return the files of which each task reads only a part."""
+    files = {
+        part.first_file: file.file
+        for part in slices
+        for file in part.files
+        if isinstance(file, FilePart)
+    }
+    return [DividedFile(number, file) for number, file in files.items()]
 
 
 def _shard_entry(values: dict[str, Any]) -> ShardEntry:

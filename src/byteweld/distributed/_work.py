@@ -20,8 +20,10 @@ import byteweld._native as _native
 from byteweld._folders import Folder, LocalFolder, open_folder
 from byteweld.corpus._slices import Slice
 from byteweld.engines import Engine
+from byteweld.errors import FormatError
 
 JOB: Final = "tasks.json"
+_DETAILS: Final = "details.json"
 
 
 class Work(NamedTuple):
@@ -42,10 +44,10 @@ class Work(NamedTuple):
                 "choose one that all machines see, with work= (--work)"
             )
 
-    def facts(self) -> dict[str, Any]:
-        """Return what identifies the job."""
-        facts: dict[str, Any] = json.loads(self.folder.read(JOB))
-        return facts
+    def details(self) -> dict[str, Any]:
+        """Return the details of the job."""
+        details: dict[str, Any] = json.loads(self.folder.read(_DETAILS))
+        return details
 
     def results(self, stage: str) -> dict[int, Any]:
         """Return the results of the tasks of a stage that are done, by their numbers.
@@ -109,6 +111,15 @@ def begun(
     work.folder.remove_all()
 
 
+def resumed(folder: Folder) -> tuple[Work, dict[str, Any]]:
+    """Return the work folder of a job that others have begun, and what identifies the job."""
+    try:
+        facts: dict[str, Any] = json.loads(folder.read(JOB))
+        return Work(folder, facts["sha256"]), facts
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(f"damaged ({error}); start over", path=f"{folder}/{JOB}") from None
+
+
 def unfinished(path: str | os.PathLike[str]) -> Folder:
     """Return the work folder next to a result."""
     return open_folder(os.fspath(path).rstrip("/") + ".unfinished")
@@ -119,10 +130,17 @@ def _digest(facts: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
-def begin(folder: Folder, facts: Mapping[str, Any], *, overwrite: bool) -> Work:
+def begin(
+    folder: Folder,
+    facts: Mapping[str, Any],
+    *,
+    overwrite: bool,
+    details: Mapping[str, Any] | None = None,
+) -> Work:
     """Return the work folder of a job, begun by this process or another one.
 
-    Raises FileExistsError if the folder is that of another job, unless `overwrite`.
+    `details` are kept as well, for whoever goes on with the job. Raises FileExistsError if the
+    folder is that of another job, unless `overwrite`.
     """
     described = json.loads(json.dumps({**facts, "byteweld": _native.__version__}))
     digest = _digest(facts)
@@ -138,6 +156,8 @@ def begin(folder: Folder, facts: Mapping[str, Any], *, overwrite: bool) -> Work:
                 "overwrite=True (--force) to start over"
             )
     else:
+        if details is not None:
+            folder.write(_DETAILS, json.dumps(details).encode())
         folder.write(JOB, json.dumps({**described, "sha256": digest}).encode())
     return Work(folder, digest)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -24,7 +23,15 @@ from byteweld.corpus import Corpus
 from byteweld.corpus._slices import Slice, divide, slice_corpus, with_lines
 from byteweld.counts import Counts, Memory, count_corpus, merge_facts
 from byteweld.counts_files import PARTS, Facts, Pruning, Sums, part_name
-from byteweld.distributed._work import JOB, Work, begin, begun, digest_of, slice_facts, unfinished
+from byteweld.distributed._work import (
+    Work,
+    begin,
+    begun,
+    digest_of,
+    resumed,
+    slice_facts,
+    unfinished,
+)
 from byteweld.engines import Engine, RankEngine
 from byteweld.errors import CorpusError
 from byteweld.recipes import Recipe
@@ -211,12 +218,10 @@ def merge_ranks(
     near: str | os.PathLike[str], engine: Engine, *, memory: Memory | None, overwrite: bool
 ) -> None:
     """Add up what all ranks have counted, and save it."""
-    folder = unfinished(near)
-    facts = json.loads(folder.read(JOB))
-    work = Work(folder, facts["sha256"])
+    work, facts = resumed(unfinished(near))
     merge_slices(work, facts["slices"]["number"], engine, memory)
     publish(work, Path(near), overwrite=overwrite)
-    folder.remove_all()
+    work.folder.remove_all()
 
 
 def _planned(engine: Engine, corpus: Corpus, recipe: Recipe) -> tuple[list[Slice], dict[str, Any]]:
@@ -302,7 +307,7 @@ def _merge_level(
     work: Work, parts: list[list[Run]], stage: str, engine: Engine, memory: Memory | None
 ) -> list[list[Run]]:
     """Merge up to 64 runs of each part at a time; return the runs that are left."""
-    merges = []
+    merges: list[_Merge] = []
     for part, runs in enumerate(parts):
         for first in range(0, max(1, len(runs)), _FAN_IN):
             merges.append(_Merge(len(merges), part, tuple(runs[first : first + _FAN_IN])))

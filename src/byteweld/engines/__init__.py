@@ -73,9 +73,11 @@ class Engine(abc.ABC):
 
     def _start(self) -> None:
         """Start what runs the tasks, or connect to it."""
+        return
 
     def _end(self) -> None:
         """End what `_start` has started."""
+        return
 
     @property
     def is_one_machine(self) -> bool:

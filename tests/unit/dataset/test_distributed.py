@@ -337,7 +337,7 @@ def test_a_corpus_that_changes_meanwhile_is_an_error(tok, tmp_path):
             yield from super()._run(function, items)
             file.touch()
 
-    with pytest.raises(byteweld.CorpusError, match="changed while they were encoded"):
+    with pytest.raises(byteweld.CorpusError, match="the file changed since the work began"):
         byteweld.tokenize(file, tok, out=tmp_path / "out", engine=Changing(slice_bytes=500))
 
 
