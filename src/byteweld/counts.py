@@ -147,6 +147,14 @@ class Counts:
             memory, distinct, distinct_bytes, index(new_ids), step_by_step=step_by_step
         )
 
+    def training_bytes(self, new_ids: int) -> int:
+        """Return an upper bound on the memory of training `new_ids` new tokens, in bytes.
+
+        The counts themselves are not included.
+        """
+        distinct, distinct_bytes, _, _ = self._table.sums()
+        return _memory.training_bytes(distinct, distinct_bytes, index(new_ids))
+
     @staticmethod
     def merge(
         tables: Iterable[Counts | str | os.PathLike[str]],

@@ -221,6 +221,7 @@ class Folder:
     path: Path
     facts: Facts
     distinct: int
+    total: int
     distinct_bytes_at_most: int  # an upper bound from the footers
     parts: tuple[dict[str, Any], ...]
 
@@ -273,6 +274,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
         folder,
         first["facts"],
         first["distinct"],
+        first["total"],
         min(first["total_bytes"], sum(footer["bytes_at_most"] for footer in footers)),
         tuple(footers),
     )

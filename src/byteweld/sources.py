@@ -57,11 +57,12 @@ class Sources:
         num_threads: int | None = None,
         memory: Memory | None = None,
         engine: Engine | None = None,
+        near: Path_ | None = None,
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Counted:
         """Count all pre-tokens; `progress` is called with the bytes read and the total or None.
 
-        With an engine, files are counted in its tasks.
+        With an engine, files are counted in its tasks, which share a folder next to `near`.
         """
         started = time.perf_counter()
         resources: dict[str, Any] = {"num_threads": num_threads, "memory": memory}
@@ -69,7 +70,9 @@ class Sources:
         files = None if self.corpus is None else self.corpus.files
         file_bytes = self.corpus.total_bytes if self.corpus and files else None
         if engine is not None and self.corpus is not None:
-            with counted(engine, self.corpus, recipe, memory=memory, progress=progress) as work:
+            with counted(
+                engine, self.corpus, recipe, near=near, memory=memory, progress=progress
+            ) as work:
                 tables.append(load_final(work, memory))
         elif self.corpus is not None:
             report = None if progress is None else _capped(progress, file_bytes)

@@ -38,6 +38,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "explain": Verb("byteweld.cli.explain", "Show step by step how text becomes tokens"),
     "convert": Verb("byteweld.cli.convert", "Convert a tokenizer to another format, and verify it"),
     "tokenize": Verb("byteweld.cli.tokenize", "Encode a corpus into a dataset for training"),
+    "merge": Verb("byteweld.cli.merge", "Put together what several ranks have done"),
     "verify": Verb("byteweld.cli.verify", "Check a token dataset, with its tokenizer and corpus"),
     "megatron": Verb(
         "byteweld.cli.megatron", "Encode JSON lines with the options of Megatron-LM's script"

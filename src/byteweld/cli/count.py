@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import time
+from pathlib import Path
 from typing import Annotated
 
 import byteweld
-from byteweld.cli import _corpus, _output
+from byteweld.cli import _corpus, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
+from byteweld.cli._engine import EngineOptions, RankOptions
+from byteweld.corpus import Corpus
+from byteweld.counts_files import open_folder
+from byteweld.distributed.counting import count_share, counted, publish
+from byteweld.engines import Engine, RankEngine
 from byteweld.render import visible
+from byteweld.sources import Sources
 
 EXAMPLES = """
 byteweld count books/ --top 50
 byteweld count shard-1.jsonl --special '<|endoftext|>' --out counts-1
 byteweld count counts-1 counts-2 --special '<|endoftext|>' --out all --memory 2GB
 byteweld train counts-1 counts-2 --special '<|endoftext|>' --vocab-size 32768
+byteweld count 's3://bucket/crawl/*.jsonl' --out counts --engine ray --address auto --work /shared
+byteweld count crawl/ --out counts --rank $SLURM_ARRAY_TASK_ID --world-size 64
 """
 
 Out = Annotated[
@@ -50,6 +60,8 @@ def run(
     prune: options.Prune = None,
     threads: options.Threads = None,
     memory: options.Memory = None,
+    engine: EngineOptions = EngineOptions(),
+    ranks: RankOptions = RankOptions(),
     force: options.Force = False,
     json: options.Json = False,
 ) -> None:
@@ -68,11 +80,25 @@ def run(
     )
     if out is not None:
         _check_out(out, force=force)
+    rank = ranks.open(engine, threads)
     sources = _corpus.open_all(source, chosen, reading)
-    with _corpus.Bars(sources) as bars:
-        counted = sources.count(chosen, num_threads=threads, memory=memory, progress=bars.count)
-    counts = counted.counts if prune is None else counted.counts.prune(prune, memory=memory)
-    pruned = counted._replace(counts=counts)
+    if rank is not None:
+        _count_share(rank, sources, chosen, out, memory)
+        return
+    with engine.open() as running, _corpus.Bars(sources) as bars:
+        if running is not None and out is not None and prune is None and not json:
+            _count_on(running, sources, chosen, out, memory, bars, force=force)
+            return
+        found = sources.count(
+            chosen,
+            num_threads=threads,
+            memory=memory,
+            engine=running,
+            near=out,
+            progress=bars.count,
+        )
+    counts = found.counts if prune is None else found.counts.prune(prune, memory=memory)
+    pruned = found._replace(counts=counts)
     _output.say(_corpus.count_sentence(pruned, is_compressed=bars.is_compressed))
     if out is not None:
         counts.save(out, overwrite=force)
@@ -82,8 +108,8 @@ def run(
             {
                 "out": out,
                 "pattern": counts.pattern,
-                "files": counted.files or 0,
-                "bytes": counted.file_bytes or 0,
+                "files": found.files or 0,
+                "bytes": found.file_bytes or 0,
                 "pretokens": counts.total,
                 "distinct_pretokens": len(counts),
                 "skipped_documents": counts.skipped_documents,
@@ -99,6 +125,64 @@ def run(
         width = max((len(f"{count:,}") for _, count in rows), default=0)
         for pretoken, count in rows:
             _output.lines([f"{count:>{width},}  {_output.shortened(visible(pretoken[:400]))}"])
+
+
+def _count_on(
+    engine: Engine,
+    sources: Sources,
+    recipe: byteweld.Recipe,
+    out: str,
+    memory: str | None,
+    bars: _corpus.Bars,
+    *,
+    force: bool,
+) -> None:
+    """Count files on an engine, whose tasks write the counts: they are not loaded here."""
+    corpus = _only_files(sources)
+    started = time.perf_counter()
+    with counted(
+        engine, corpus, recipe, near=out, memory=memory, overwrite=force, progress=bars.count
+    ) as work:
+        publish(work, Path(out), overwrite=force)
+    bars.close()
+    say_saved(out, time.perf_counter() - started)
+
+
+def say_saved(out: str, seconds: float) -> None:
+    """Say what was saved by tasks."""
+    saved = open_folder(out)
+    _output.say(
+        f"counted {_output.amount(saved.total, 'pre-token')}, {saved.distinct:,} distinct "
+        f"({_output.seconds(seconds)})"
+    )
+    skipped = saved.facts.skipped_documents
+    if skipped:
+        _output.say(f"skipped {_output.amount(skipped, 'document')}")
+    _output.say(f"wrote {out}: {_output.amount(saved.distinct, 'distinct pre-token')}")
+
+
+def _only_files(sources: Sources) -> Corpus:
+    if sources.corpus is None or sources.tables or sources.documents is not None:
+        raise _errors.UsageError("tasks count files; leave saved counts and - out")
+    return sources.corpus
+
+
+def _count_share(
+    rank: RankEngine,
+    sources: Sources,
+    recipe: byteweld.Recipe,
+    out: str | None,
+    memory: str | None,
+) -> None:
+    """Count the share of one rank."""
+    if out is None:
+        raise _errors.UsageError("--rank needs --out, next to which the ranks put their counts")
+    corpus = _only_files(sources)
+    with _corpus.Bars(sources) as bars:
+        count_share(rank, corpus, recipe, out, memory=memory, progress=bars.count)
+    _output.say(
+        f"rank {rank.rank} of {rank.world_size} is done; when all are: byteweld merge {out}"
+    )
 
 
 def _check_out(out: str, *, force: bool) -> None:

@@ -6,13 +6,16 @@ import time
 from typing import Annotated, Any, NamedTuple
 
 import byteweld
-from byteweld.cli import _corpus, _input, _output
+from byteweld.cli import _corpus, _errors, _input, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
 from byteweld.cli._documents import check_stdin
+from byteweld.cli._engine import EngineOptions, RankOptions
+from byteweld.dataset import distributed
 from byteweld.dataset import run as dataset
 from byteweld.dataset.estimate import Estimate, estimate
 from byteweld.dataset.options import Options, Plan
+from byteweld.engines import Engine, RankEngine
 from byteweld.sources import Sources
 
 EXAMPLES = """
@@ -21,9 +24,13 @@ byteweld tokenize 'shards/*.jsonl.zst' -t tokenizer.json --out data --validation
 byteweld tokenize web.parquet -t gpt2.json --out data --format megatron --prefix web
 byteweld tokenize books/ -t tokenizer.json --out data --format parquet --pack 2048
 byteweld tokenize books/ -t tokenizer.json --out data --dry-run
+byteweld tokenize s3://bucket/crawl -t tokenizer.json --out s3://bucket/data --engine ray
+byteweld tokenize crawl/ -t tokenizer.json --out data --rank $SLURM_ARRAY_TASK_ID --world-size 64
 """
 
 _DATASET = "Dataset"
+# Of the stages of a run; in tasks, some count files: of a slice, a bucket or a shard.
+_UNITS: dict[str, _output.Unit] = {"encoding": "bytes", "grouping": "files", "writing": "files"}
 
 Out = Annotated[
     str,
@@ -174,6 +181,8 @@ def run(
     reading: options.Reading = options.Reading(),
     dry_run: DryRun = False,
     threads: options.Threads = None,
+    engine: EngineOptions = EngineOptions(),
+    ranks: RankOptions = RankOptions(),
     force: Force = False,
     json: options.Json = False,
     load_pattern: options.LoadPattern = None,
@@ -199,7 +208,14 @@ def run(
         else:
             _output.lines(_estimate_lines(found, plan, out))
         return
-    result, seconds = make(sources, tok, out, plan, threads=threads, force=force)
+    rank = ranks.open(engine, threads)
+    if rank is not None:
+        _encode_share(rank, sources, tok, out, plan, force=force)
+        return
+    with engine.open() as running:
+        result, seconds = make(
+            sources, tok, out, plan, threads=threads, force=force, engine=running
+        )
     if json:
         _output.report(_summary(result.manifest, out, result, seconds))
     else:
@@ -214,10 +230,16 @@ def make(
     *,
     threads: int | None,
     force: bool,
+    engine: Engine | None = None,
 ) -> tuple[dataset.Result, float]:
     """Make the dataset with a progress bar; returns the result and the seconds it took."""
     started = time.perf_counter()
-    with _Bars(sources) as bars:
+    with Bars(sources) as bars:
+        if engine is not None:
+            made = distributed.run_on(
+                engine, sources, tok, out, plan, overwrite=force, progress=bars.show
+            )
+            return made, time.perf_counter() - started
         result = dataset.run(
             sources,
             tok,
@@ -230,6 +252,27 @@ def make(
     return result, time.perf_counter() - started
 
 
+def _encode_share(
+    rank: RankEngine,
+    sources: Sources,
+    tok: byteweld.Tokenizer,
+    out: str,
+    plan: Plan,
+    *,
+    force: bool,
+) -> None:
+    """Encode the share of one rank."""
+    if force:
+        raise _errors.UsageError(
+            "--force would remove what other ranks have done; remove the folder before they start"
+        )
+    with Bars(sources) as bars:
+        distributed.encode_share(rank, sources, tok, out, plan, progress=bars.show)
+    _output.say(
+        f"rank {rank.rank} of {rank.world_size} is done; when all are: byteweld merge {out}"
+    )
+
+
 def show(result: dataset.Result, out: str, seconds: float) -> None:
     """Say what was made."""
     if result.was_complete:
@@ -239,14 +282,14 @@ def show(result: dataset.Result, out: str, seconds: float) -> None:
     _output.lines(_lines(result.manifest, out, None if result.was_complete else seconds))
 
 
-class _Bars:
+class Bars:
     """A progress bar for each stage."""
 
     def __init__(self, sources: Sources) -> None:
         self._bars = _corpus.Bars(sources)
         self._latest: dataset.Progress | None = None
 
-    def __enter__(self) -> _Bars:
+    def __enter__(self) -> Bars:
         self._bars.__enter__()
         return self
 
@@ -255,7 +298,7 @@ class _Bars:
 
     def show(self, event: dataset.Progress) -> None:
         self._latest = event
-        unit: _output.Unit = "bytes" if event.stage == "encoding" else "documents"
+        unit: _output.Unit = _UNITS.get(event.stage, "documents")
         self._bars.show(event.stage, event.done, event.total, unit, self._detail)
 
     def _detail(self) -> str:

@@ -16,6 +16,7 @@ from byteweld.cli import _corpus, _errors, _input, _output, _targets
 from byteweld.cli import _options as options
 from byteweld.cli._ck import CkOptions
 from byteweld.cli._command import Argument, Option
+from byteweld.cli._engine import EngineOptions
 from byteweld.render import visible
 from byteweld.sources import Counted
 from byteweld.sources import Sources as OpenSources
@@ -29,6 +30,7 @@ byteweld train 'data/*.jsonl.zst' --field text --vocab-size 64k --eos '<|endofte
 byteweld train books/ --sizes 8k,16k,32k --out books.json
 byteweld train letters/ --start books-8k.json --vocab-size 10k --out letters.json
 byteweld train huge/ --vocab-size 128k --checkpoint huge.checkpoint
+byteweld train crawl/ --vocab-size 128k --engine ray --address auto --work /shared/tmp
 byteweld train tiny.txt --recipe from-scratch --vocab-size 500 --out tiny.json
 byteweld train drawings/ --recipe ck --vocab-size 320 --out tokenizer.json --binary-out export/
 cat corpus.txt | byteweld train - --vocab-size 8192 --out corpus.tiktoken
@@ -204,6 +206,7 @@ def run(
     prune: options.Prune = None,
     threads: options.Threads = None,
     memory: options.Memory = None,
+    engine: EngineOptions = EngineOptions(),
     progress: ProgressKind = None,
     json: options.Json = False,
     ck: CkOptions = CkOptions(),
@@ -237,7 +240,11 @@ def run(
             "pass the name of a file"
         )
     sources = _corpus.open_all(source, chosen, reading, checkpoint)
-    with _resumable(checkpoint), _Display(sources, checkpoint) as display:
+    with (
+        engine.open() as running,
+        _resumable(checkpoint),
+        _Display(sources, checkpoint, largest if running is not None else None) as display,
+    ):
         result = run_training(
             sources,
             largest,
@@ -247,6 +254,7 @@ def run(
             prune=prune,
             num_threads=threads,
             memory=memory,
+            engine=running,
             progress=display.on_event,
             on_counted=display.on_counted,
         )
@@ -384,9 +392,12 @@ def _resumable(checkpoint: str | None) -> Iterator[None]:
 class _Display(_corpus.Bars):
     """Shows the progress of training, one bar per stage."""
 
-    def __init__(self, sources: OpenSources, checkpoint: str | None) -> None:
+    def __init__(
+        self, sources: OpenSources, checkpoint: str | None, estimated_size: int | None
+    ) -> None:
         super().__init__(sources)
         self._checkpoint = checkpoint
+        self._estimated_size = estimated_size  # of the vocabulary; None: no estimate is shown
 
     def on_event(self, event: byteweld.TrainingEvent) -> None:
         """Show the progress of a stage."""
@@ -404,6 +415,9 @@ class _Display(_corpus.Bars):
                 f"{_output.amount(resumed_merges, 'merge')} learned"
             )
         _output.say(_corpus.count_sentence(counted, is_compressed=self.is_compressed))
+        if self._estimated_size is not None:
+            most = counted.counts.training_bytes(self._estimated_size)
+            _output.say(f"learning the merges, on this machine, takes at most {_output.size(most)}")
 
 
 def _cut(

@@ -24,6 +24,7 @@ from byteweld.corpus._slices import Slice, divide, slice_corpus, with_lines
 from byteweld.counts import Counts, Memory, count_corpus, merge_facts
 from byteweld.counts_files import PARTS, Facts, Pruning, Sums, part_name
 from byteweld.distributed._work import (
+    JOB,
     Work,
     begin,
     begun,
@@ -212,6 +213,11 @@ def count_share(
     slices, facts = _planned(engine, corpus, recipe)
     work = begin(unfinished(near), facts, overwrite=False)
     _count_slices(work, slices, corpus, recipe, engine, memory, progress)
+
+
+def has_ranks(near: str | os.PathLike[str]) -> bool:
+    """Whether ranks have begun to count for a result."""
+    return unfinished(near).exists(JOB)
 
 
 def merge_ranks(

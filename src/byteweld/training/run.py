@@ -93,6 +93,7 @@ def run(
                 num_threads=num_threads,
                 memory=memory,
                 engine=engine,
+                near=checkpoint,
                 progress=None if progress is None else _count_events(progress, planned),
             )
             if prune is not None:

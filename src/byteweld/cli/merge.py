@@ -1,0 +1,55 @@
+"""`byteweld merge`: makes the result of what several ranks have counted or encoded."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from byteweld.cli import _errors, count, tokenize
+from byteweld.cli import _options as options
+from byteweld.cli._command import Argument
+from byteweld.cli._engine import EngineOptions
+from byteweld.dataset import distributed as dataset
+from byteweld.distributed import counting
+from byteweld.engines import LocalEngine
+from byteweld.sources import Sources
+
+EXAMPLES = """
+byteweld merge counts
+byteweld merge data
+byteweld merge data --engine ray --address auto
+"""
+
+Out = Annotated[
+    str, Argument(metavar="DIR", help="The --out of the ranks: of `count`, or of `tokenize`.")
+]
+
+
+def run(
+    out: Out,
+    threads: options.Threads = None,
+    memory: options.Memory = None,
+    engine: EngineOptions = EngineOptions(),
+    force: options.Force = False,
+) -> None:
+    """Put together what `byteweld count` or `byteweld tokenize` have done in ranks.
+
+    Every rank must be done; the error says what is missing. The result is the same, byte for byte,
+    as that of one process. Interrupted, the same command goes on where it was.
+    """
+    started = time.perf_counter()
+    is_dataset = dataset.has_ranks(out)
+    if not is_dataset and not counting.has_ranks(out):
+        raise _errors.UsageError(
+            f"nothing to merge for {out}: neither {out}.unfinished of `byteweld count` nor "
+            f"{out}/.unfinished of `byteweld tokenize`, with --rank"
+        )
+    with engine.open() as found:
+        running = LocalEngine(num_threads=threads) if found is None else found
+        if not is_dataset:
+            counting.merge_ranks(out, running, memory=memory, overwrite=force)
+            count.say_saved(out, time.perf_counter() - started)
+            return
+        with tokenize.Bars(Sources()) as bars:
+            result = dataset.merge_ranks(out, running, progress=bars.show)
+    tokenize.show(result, out, time.perf_counter() - started)
