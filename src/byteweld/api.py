@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-from byteweld.corpus import ReadingOptions
+from byteweld.corpus import Corpus, ReadingOptions
 from byteweld.counts import Counts, Memory
+from byteweld.engines import Engine, open_engine
 from byteweld.recipes import Recipe, find_recipe
 from byteweld.sources import Document, Path_, Source, Sources, open_sources
 from byteweld.tokenizer import Specials, Tokenizer
@@ -219,12 +221,14 @@ def compare(
     disallowed_special: Specials = "all",
     num_threads: int | None = None,
     progress: Callable[[int], object] | None = None,
+    engine: str | Engine | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Comparison:
     """Encode a corpus with two tokenizers and compare: ids, first differences, cost, speed.
 
     The corpus is given as in `train`. Special tokens in it become their ids unless the two
-    arguments say otherwise, as in `encode`.
+    arguments say otherwise, as in `encode`. With engine="ray", or an Engine, files are compared in
+    its tasks, with the same result.
 
     >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
     >>> merging = Tokenizer.from_merges(tokens, [(b"a", b"b")])
@@ -235,10 +239,25 @@ def compare(
     from byteweld.comparison.corpora import compare_files
 
     _check_tokenizers(first, second)
+    sources = _open(corpus, documents, None, reading)
+    running = _engine(engine, num_threads)
+    if running is not None:
+        from byteweld.distributed.comparing import compare_corpus
+
+        with running as tasks:
+            return compare_corpus(
+                tasks,
+                first,
+                second,
+                _only_files(sources),
+                allowed_special=allowed_special,
+                disallowed_special=disallowed_special,
+                progress=progress,
+            ).comparison
     return compare_files(
         first,
         second,
-        _open(corpus, documents, None, reading).by_file(),
+        sources.by_file(),
         allowed_special=allowed_special,
         disallowed_special=disallowed_special,
         num_threads=num_threads,
@@ -282,6 +301,28 @@ def _check_tokenizers(*given: Tokenizer) -> None:
     for tok in given:
         if not isinstance(tok, Tokenizer):
             raise TypeError(f"expected a Tokenizer, found {type(tok).__name__}")
+
+
+def _engine(
+    engine: str | Engine | None, num_threads: int | None
+) -> contextlib.AbstractContextManager[Engine] | None:
+    """Return what runs tasks, to be used in a `with` statement; None for none."""
+    if engine is None or engine == "local":
+        return None
+    opened = open_engine(engine)
+    if num_threads is not None:
+        raise ValueError(
+            f"num_threads is {num_threads}, but the tasks of an engine have threads of their own, "
+            "such as cpus_per_task of Ray's; leave it out"
+        )
+    # An engine that was passed is open, and stays so.
+    return contextlib.nullcontext(opened) if isinstance(engine, Engine) else opened
+
+
+def _only_files(sources: Sources) -> Corpus:
+    if sources.corpus is None or sources.documents is not None or sources.tables:
+        raise TypeError("only files can be divided among tasks; pass paths, or leave engine out")
+    return sources.corpus
 
 
 def _take_reading(options: dict[str, Any]) -> ReadingOptions:

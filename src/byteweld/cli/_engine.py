@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import Annotated, Any, NamedTuple
 
+from byteweld._memory import parse_memory
 from byteweld.cli import _errors
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
 from byteweld.engines import ENGINES, Engine, RankEngine, open_engine
-from byteweld._memory import parse_memory
 
 _GROUP = "Where it runs"
 

@@ -226,7 +226,7 @@ class Corpus:
         """
         return Documents({**self.engine_arguments(), "digest": digest})
 
-    def by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+    def by_file(self) -> Iterator[tuple[str, Documents]]:
         """Yield each file's name and its documents; a table's name is its type."""
         if self.table is not None:
             yield type(self.table).__name__, self.documents()
