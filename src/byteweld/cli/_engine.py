@@ -33,8 +33,8 @@ class EngineOptions(NamedTuple):
             "--engine",
             metavar="NAME",
             choices=ENGINES,
-            help="local: threads of this process. ray: tasks on a Ray cluster, with the same "
-            "result. Default: local.",
+            help="What does the work. local: threads of this process. ray: tasks on a Ray cluster, "
+            "with the same result. Default: local.",
             group=_GROUP,
         ),
     ] = "local"

@@ -178,7 +178,7 @@ def _facts(
     if peer.specials:
         special_text = "special"
     else:
-        special_text = "fail" if ours.specials["disallowed_special"] else "text"
+        special_text = "fail" if ours.specials.get("disallowed_special") else "text"
     read = reading._asdict().items()  # of --ext, only the files matter
     return {
         "byteweld": byteweld.__version__,
