@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import pickle
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from byteweld import Tokenizer
 from byteweld.corpus import Corpus, open_corpus
 from byteweld.engines import LocalEngine
 
@@ -61,6 +62,20 @@ def corpora(draw: Callable[[Any], Any], *, may_fail: bool = True) -> Drawn:
     how = draw(st.sampled_from([{}, {"unit": "line"}, {"separator": "--"}, {"separator": "a"}]))
     actions = ["skip", "replace", "fail"] if may_fail else ["skip"]
     return Drawn(files, {**how, "on_error": draw(st.sampled_from(actions))})
+
+
+class Encoder(NamedTuple):
+    """A side of a proof that fails on documents with some word."""
+
+    name: str
+    tok: Tokenizer
+    bad: bytes | None = None
+
+    def encode(self, texts: Sequence[bytes]) -> tuple[Any, float]:
+        for text in texts:
+            if self.bad is not None and self.bad in text:
+                raise ValueError(f"{self.name} cannot take {text!r}")
+        return self.tok.encode_ragged(texts, num_threads=1, disallowed_special=()), 0.5
 
 
 class MixedUp(LocalEngine):

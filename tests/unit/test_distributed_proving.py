@@ -9,7 +9,7 @@ import os
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ from byteweld.distributed import proving
 from byteweld.distributed.proving import Proved, WorkerPeer, prove_corpus
 from byteweld.engines import Engine, LocalEngine
 from byteweld.errors import CorpusError, TaskError
-from tests.helpers.sliced import Drawn, MixedUp, corpora
+from tests.helpers.sliced import Drawn, Encoder, MixedUp, corpora
 from tests.helpers.strategies import examples
 
 BYTES = {b: bytes([b]) for b in range(256)}
@@ -30,20 +30,6 @@ END = {"<|end|>": 300}
 MERGES = [(b"a", b"b"), (b"ab", b"c")]
 SAME = byteweld.Tokenizer.from_merges(BYTES | {256: b"ab", 257: b"abc"}, MERGES, special_tokens=END)
 OTHER = byteweld.Tokenizer.from_merges(BYTES | {256: b"ab"}, MERGES[:1], special_tokens=END)
-
-
-class Encoder(NamedTuple):
-    """A side that fails on documents with some word."""
-
-    name: str
-    tok: byteweld.Tokenizer
-    bad: bytes | None = None
-
-    def encode(self, texts: list[bytes]) -> tuple[proof.Encoded, float]:
-        for text in texts:
-            if self.bad is not None and self.bad in text:
-                raise ValueError(f"{self.name} cannot take {text!r}")
-        return self.tok.encode_ragged(texts, num_threads=1, disallowed_special=()), 0.5
 
 
 OURS = Encoder("ours", SAME)
