@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-from byteweld.corpus import ReadingOptions
+from byteweld.corpus import Corpus, ReadingOptions
 from byteweld.counts import Counts, Memory
 from byteweld.engines import Engine, open_engine
 from byteweld.recipes import Recipe, find_recipe
@@ -85,7 +85,7 @@ def train(
     reading = _take_reading(options)
     roles = {"bos": bos, "eos": eos, "pad": pad, "unk": unk}
     chosen = choose_recipe(recipe, start, roles, options)
-    with _engine(engine) as running:
+    with _engine(engine, None) as running:
         result = run(
             _open(source, documents, chosen, reading, without=checkpoint),
             vocab_size,
@@ -147,7 +147,7 @@ def count(
     """
     reading = _take_reading(options)
     chosen = find_recipe(recipe).replace(**options)
-    with _engine(engine) as running:
+    with _engine(engine, num_threads) as running:
         counts = (
             _open(source, documents, chosen, reading)
             .count(
@@ -215,7 +215,7 @@ def tokenize(
         )
     plan = Options(format=format, **options).complete(tokenizer)
     sources = _open(source, documents, None, reading, without=out)
-    with _engine(engine) as running:
+    with _engine(engine, num_threads) as running:
         if running is not None:
             from byteweld.dataset.distributed import run_on
 
@@ -249,12 +249,14 @@ def compare(
     disallowed_special: Specials = "all",
     num_threads: int | None = None,
     progress: Callable[[int], object] | None = None,
+    engine: str | Engine | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Comparison:
     """Encode a corpus with two tokenizers and compare: ids, first differences, cost, speed.
 
     The corpus is given as in `train`. Special tokens in it become their ids unless the two
-    arguments say otherwise, as in `encode`.
+    arguments say otherwise, as in `encode`. With engine="ray", or an Engine, files are compared in
+    its tasks, with the same result.
 
     >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
     >>> merging = Tokenizer.from_merges(tokens, [(b"a", b"b")])
@@ -265,10 +267,24 @@ def compare(
     from byteweld.comparison.corpora import compare_files
 
     _check_tokenizers(first, second)
+    sources = _open(corpus, documents, None, reading)
+    with _engine(engine, num_threads) as running:
+        if running is not None:
+            from byteweld.distributed.comparing import compare_corpus
+
+            return compare_corpus(
+                running,
+                first,
+                second,
+                _only_files(sources),
+                allowed_special=allowed_special,
+                disallowed_special=disallowed_special,
+                progress=progress,
+            ).comparison
     return compare_files(
         first,
         second,
-        _open(corpus, documents, None, reading).by_file(),
+        sources.by_file(),
         allowed_special=allowed_special,
         disallowed_special=disallowed_special,
         num_threads=num_threads,
@@ -308,15 +324,30 @@ def evaluate(
     )
 
 
-def _engine(engine: str | Engine) -> contextlib.AbstractContextManager[Engine | None]:
-    """Return the engine; None if the work is to be done here, without tasks."""
-    return contextlib.nullcontext(None) if engine == "local" else open_engine(engine)
-
-
 def _check_tokenizers(*given: Tokenizer) -> None:
     for tok in given:
         if not isinstance(tok, Tokenizer):
             raise TypeError(f"expected a Tokenizer, found {type(tok).__name__}")
+
+
+def _engine(
+    engine: str | Engine | None, num_threads: int | None
+) -> contextlib.AbstractContextManager[Engine | None]:
+    """Return what runs tasks, to be used in a `with` statement; it is None for none."""
+    if engine is None or engine == "local":
+        return contextlib.nullcontext(None)
+    if num_threads is not None:
+        raise ValueError(
+            f"num_threads is {num_threads}, but the tasks of an engine have threads of their own, "
+            "such as cpus_per_task of Ray's; leave it out"
+        )
+    return open_engine(engine)
+
+
+def _only_files(sources: Sources) -> Corpus:
+    if sources.corpus is None or sources.documents is not None or sources.tables:
+        raise TypeError("only files can be divided among tasks; pass paths, or leave engine out")
+    return sources.corpus
 
 
 def _take_reading(options: dict[str, Any]) -> ReadingOptions:

@@ -43,6 +43,8 @@ class Document(NamedTuple):
     source: str
     number: int
     content: bytes
+    file: int = 1  # the number of its file in the corpus, from 1
+    skipped: int = 0  # malformed documents before it, in all files
 
 
 class Side(Protocol):
@@ -92,7 +94,13 @@ class Proof:
     @property
     def is_over(self) -> bool:
         """Whether a difference or a failure stopped it."""
-        return self.difference is not None or self.failure is not None
+        return self.end is not None
+
+    @property
+    def end(self) -> Document | None:
+        """The document whose difference or failure stopped it."""
+        stopped = self.difference or self.failure
+        return None if stopped is None else stopped.document
 
 
 # ---------------------------------------------------------------------- comparing ids
@@ -158,7 +166,8 @@ def prove(
     """Encode documents with both sides up to the first difference.
 
     A document that `theirs` cannot encode stops the proof too, unless `skip_failures`; one that
-    only `ours` cannot encode always does. `progress` is called with the bytes compared so far.
+    only `ours` cannot encode always does. An error in reading is raised after all documents before
+    it are compared. `progress` is called with the bytes compared so far.
 
     `checkpoint` is called with the proof so far after each batch that did not stop it. Called with
     such a proof as `start`, and the documents after `start.seen`, this goes on from there.
@@ -178,6 +187,32 @@ def prove(
     return proof
 
 
+def add(one: Proof, other: Proof, moved: Callable[[Document], Document]) -> Proof:
+    """Return the proof of some documents and of those after them, up to the first difference.
+
+    Args:
+        one: the proof of the first documents; not over.
+        other: the proof of the documents after them.
+        moved: returns a document of `other` as one of all documents.
+    """
+    difference, failure = other.difference, other.failure
+    skipped = (item._replace(document=moved(item.document)) for item in other.skipped)
+    if difference is not None:
+        difference = difference._replace(document=moved(difference.document))
+    if failure is not None:
+        failure = failure._replace(document=moved(failure.document))
+    return Proof(
+        one.documents + other.documents,
+        one.tokens + other.tokens,
+        one.bytes + other.bytes,
+        (one.seconds[0] + other.seconds[0], one.seconds[1] + other.seconds[1]),
+        (*one.skipped, *skipped)[:_MAX_SKIPPED],
+        one.skipped_documents + other.skipped_documents,
+        difference,
+        failure,
+    )
+
+
 class _Compared(NamedTuple):
     """A batch that both sides encoded, and the first difference."""
 
@@ -192,11 +227,29 @@ def _outcomes(
 ) -> Iterator[tuple[list[Document], _Compared | Failure]]:
     """Yield each batch and its outcome in order; a few batches after it are already at work."""
     limit = max(1, min(_BATCH_BYTES, _ALL_BATCHES_BYTES // num_threads))
-    all_batches = batches(documents, limit, lambda document: len(document.content))
+    errors: list[Exception] = []
+    readable = _until_error(documents, errors)
+    all_batches = batches(readable, limit, lambda document: len(document.content))
     if num_threads == 1:
         for batch in all_batches:
             yield batch, _compare(ours, theirs, batch)
-        return
+    else:
+        yield from _on_threads(ours, theirs, all_batches, num_threads)
+    if errors:
+        raise errors[0]
+
+
+def _until_error(documents: Iterable[Document], errors: list[Exception]) -> Iterator[Document]:
+    """Yield documents; an error ends them and is put into `errors`."""
+    try:
+        yield from documents
+    except Exception as error:
+        errors.append(error)
+
+
+def _on_threads(
+    ours: Side, theirs: Side, all_batches: Iterable[list[Document]], num_threads: int
+) -> Iterator[tuple[list[Document], _Compared | Failure]]:
     from concurrent.futures import ThreadPoolExecutor  # slow to import
 
     waiting: deque[tuple[list[Document], Future[_Compared | Failure]]] = deque()

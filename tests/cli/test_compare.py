@@ -8,6 +8,8 @@ import re
 import pytest
 
 import byteweld
+from byteweld.cli import _engine
+from tests.helpers.sliced import MixedUp
 
 ANSWER = """\
 different ids in 2 of 2 documents, 34 bytes
@@ -194,3 +196,43 @@ def test_the_speed_is_reported_for_long_enough_text(run, saved, tmp_path):
     (tmp_path / "big.txt").write_bytes(b"low lower\n" * 100_000)
     text = run("compare", "tokenizer.json", "tokenizer.json", "big.txt").text
     assert len(re.findall(r"bytes/token, \d+\.\d MB/s$", text, re.MULTILINE)) == 2
+
+
+# ---------------------------------------------------------------------- in tasks
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_in_tasks_the_output_is_the_same(run, saved, smaller, tmp_path, monkeypatch, seed):
+    def open_engine(name, **options):
+        return MixedUp(seed, window=50, num_threads=1, **options)
+
+    monkeypatch.setattr(_engine, "open_engine", open_engine)
+    (tmp_path / "a.txt").write_text("Вот lower\n" * 9 + "newest 12\n" * 9)
+    (tmp_path / "b.jsonl").write_text('{"text": "low"}\n{broken\n{"text": "lowest"}\n' * 3)
+    line = ("compare", "tokenizer.json", "smaller.json", "b.jsonl", "a.txt", "b.jsonl", "--lines",
+            "--on-error", "skip", "--differences", "7")  # fmt: skip
+    here, there = run(*line), run(*line, "--engine", "ray", "--slice", "25B")
+    assert here.err == "skipped 6 documents\n"
+    assert there == here
+    here, there = (
+        json.loads(run(*line, "--json", *options).out)
+        for options in ((), ("--engine", "ray", "--slice", "25B"))
+    )
+    for report in (here, there):
+        for tokenizer in report["tokenizers"]:
+            del tokenizer["seconds"]
+    assert there == here
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--engine", "ray", "--threads", "2"), "--threads has no effect with --engine ray"),
+        (("--engine", "ray", "-"), "standard input (-) cannot be divided among tasks"),
+        (("--address", "auto"), "--address has no effect without --engine ray"),
+    ],
+)
+def test_what_cannot_be_in_tasks_is_refused(run, saved, corpus, options, message):
+    result = run("compare", "tokenizer.json", "tokenizer.json", "texts", *options)
+    assert (result.code, result.out) == (2, b"")
+    assert message in result.err

@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,8 @@ import pytest
 
 import byteweld
 from byteweld import peers, proof
+from byteweld.cli import _engine
+from tests.helpers.sliced import MixedUp
 
 tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
@@ -558,3 +561,126 @@ def test_a_file_that_changes_during_the_proof_has_no_digest(
     result = run("prove", "tokenizer.json", "texts", "--out", "p.json")
     assert result.code == 2 and "texts/a.txt: the file changed during the proof" in result.err
     assert not (tmp_path / "p.json").exists()
+
+
+# ---------------------------------------------------------------------- in tasks
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """An engine in the place of Ray: small slices, mixed up, everything pickled."""
+    opened = []
+
+    def install(seed, **options):
+        def open_engine(name, **given):
+            assert name == "ray"
+            opened.append(MixedUp(seed, window=50, num_threads=1, **options, **given))
+            return opened[-1]
+
+        monkeypatch.setattr(_engine, "open_engine", open_engine)
+        return opened
+
+    return install
+
+
+def without_times(report):
+    """A report in JSON without times, and without what says where it ran."""
+    given = ("elapsed_seconds", "seconds", "date", "command", "engine", "threads")
+    return {name: value for name, value in report.items() if name not in given}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("skip", [(), ("--on-error", "skip")])
+def test_in_tasks_the_output_is_the_same(run, saved, tasks, tmp_path, seed, skip):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text('{"text": "low"}\n' * 20 + "{broken\n" * bool(skip) * 3)
+    (folder / "b.txt").write_bytes(b"low lower\n" * 20 + b"low \xff\n" * 4)
+    (folder / "c.txt.gz").write_bytes(gzip.compress(b"lowest\n"))
+    line = ("prove", "tokenizer.json", "texts", "texts/a.jsonl", "--lines", *skip)
+    tasks(seed)
+    ray = ("--engine", "ray", "--slice", "40B")
+    here, there = run(*line), run(*line, *ray)
+    assert without_rates(there.text) == without_rates(here.text)
+    assert (there.code, there.err) == (here.code, here.err) == (0 if skip else 2, here.err)
+    here, there = run(*line, "--json"), run(*line, "--json", *ray)
+    report = json.loads(there.out)
+    assert (report["engine"], report["threads"]) == ("ray", 1)
+    assert without_times(report) == without_times(json.loads(here.out))
+
+
+def test_in_tasks_the_first_difference_is_the_same(run, saved, tiny, tasks, tmp_path, monkeypatch):
+    other = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [])
+    monkeypatch.setattr(peers, "open_peer", partial(_open_other, other))
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_bytes(b"x y\n" * 30 + b"low\n" * 3 * (name == "b"))
+    line = (
+        "prove",
+        "tokenizer.json",
+        "a.txt",
+        "b.txt",
+        "a.txt",
+        "--lines",
+        "--special-text",
+        "text",
+    )
+    tasks(5)
+    here, there = run(*line), run(*line, "--engine", "ray", "--slice", "10B")
+    assert there.text.startswith("different: b.txt, document 31, byte 0, token 0\n")
+    assert "  240 bytes in 2 files" in there.text
+    assert without_rates(there.text) == without_rates(here.text)
+    assert (there.code, there.err) == (1, "")
+
+
+def _open_other(tok, *arguments, **options):
+    def run(texts, specials):
+        return [tok.encode_ordinary(text) for text in texts]
+
+    return peers.Peer("tiktoken", "0.0", False, False, run)
+
+
+def test_in_tasks_the_report_has_the_digests(run, saved, corpus, tasks):
+    tasks(1)
+    line = ("prove", "tokenizer.json", "texts")
+    assert run(*line, "--out", "here.json").code == 0
+    options = ("--engine", "ray", "--slice", "10B", "--out", "there.json", "--html", "there.html")
+    assert run(*line, *options).code == 0
+    here, there = (json.loads(Path(name).read_text()) for name in ("here.json", "there.json"))
+    assert without_times(there) == without_times(here)
+    assert "1 threads of each task on ray" in Path("there.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--engine", "ray", "--checkpoint", "c"), "with --engine ray, use --work, which keeps"),
+        (("--engine", "ray", "--threads", "2"), "--threads has no effect with --engine ray"),
+        (("--engine", "ray", "-"), "standard input (-) cannot be divided among tasks"),
+        (("--slice", "1MB"), "--slice has no effect without --engine ray"),
+    ],
+)
+def test_what_cannot_be_in_tasks_is_refused(run, saved, tmp_path, options, message):
+    (tmp_path / "a.txt").write_bytes(b"low")
+    result = run("prove", "tokenizer.json", "a.txt", *options)
+    assert (result.code, result.out) == (2, b"")
+    assert message in result.err
+
+
+def test_threads_do_not_change_what_a_difference_reports(run, saved, tiny, tmp_path, other_peer):
+    """Batches after the difference are read by then; their files and skips do not count."""
+    other_peer(byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []))
+    (tmp_path / "a.jsonl").write_text('{broken\n{"text": "x"}\n{"text": "low"}\n{broken\n')
+    (tmp_path / "b.jsonl").write_text('{broken\n{"text": "low"}\n')
+    line = ("prove", "tokenizer.json", "a.jsonl", "b.jsonl", "--on-error", "skip")
+    for threads in "13":
+        result = run(*line, "--special-text", "text", "--threads", threads)
+        assert (result.code, result.err) == (1, "skipped 1 document\n")
+        assert "  1 byte in 1 file" in result.text
+
+
+def test_a_difference_comes_before_an_error_after_it(run, saved, tmp_path, other_peer):
+    other_peer(byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []))
+    (tmp_path / "a.jsonl").write_text('{"text": "x"}\n{"text": "low"}\n{broken\n')
+    for threads in "13":
+        result = run("prove", "tokenizer.json", "a.jsonl", "--threads", threads)
+        assert (result.code, result.err) == (1, "")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli._options import Reading
-from byteweld.corpus import File, open_corpus, whole_file
+from byteweld.corpus import Corpus, File, open_corpus, whole_file
 from byteweld.corpus import Reading as CorpusReading
 from byteweld.corpus._files import file_size
 
@@ -68,6 +68,17 @@ class Documents:
             found += [None] if corpus is None else map(whole_file, corpus.files)
         return found
 
+    def corpus(self) -> Corpus:
+        """All files, to be divided among tasks."""
+        corpora = [corpus for corpus in self._corpora if corpus is not None]
+        assert self._text is None and len(corpora) == len(self._corpora)  # checked before
+        files = itertools.chain.from_iterable(corpus.files for corpus in corpora)
+        return Corpus(files=tuple(files), reading=self._how)
+
+    def note(self, *, files: int, skipped: int) -> None:
+        """Take what tasks have read, instead of reading it here."""
+        self.files, self._skipped = files, skipped
+
     @property
     def skipped(self) -> int:
         """Number of malformed documents skipped so far."""
@@ -97,8 +108,13 @@ class Documents:
             yield document
 
     @contextlib.contextmanager
-    def progress(self, what: str, *, beside_data: bool = False) -> Iterator[Callable[[int], None]]:
-        """Show progress in stored bytes; yields a function of the text bytes encoded so far."""
+    def progress(
+        self, what: str, *, beside_data: bool = False, in_tasks: bool = False
+    ) -> Iterator[Callable[[int], None]]:
+        """Show progress in stored bytes; yields a function of the text bytes encoded so far.
+
+        If the work is done `in_tasks`, it is a function of the stored bytes.
+        """
         corpora = [corpus for corpus in self._corpora if corpus is not None]
         is_known = self._text is None and len(corpora) == len(self._corpora)
         total = sum(corpus.total_bytes for corpus in corpora) if is_known else None
@@ -111,17 +127,21 @@ class Documents:
             is_compressed=is_compressed,
             beside_data=beside_data,
         ) as advance:
-            yield lambda done: advance(done if total is None else self.stored_bytes(done))
+            if in_tasks or total is None:
+                yield advance
+            else:
+                yield lambda done: advance(self.stored_bytes(done))
 
-    def say_skipped(self) -> None:
-        """Report skipped files, by extension, and skipped documents."""
+    def say_skipped(self, documents: int | None = None) -> None:
+        """Report skipped files, by extension, and skipped documents; by default those so far."""
         by_extension: Counter[str] = Counter()
         for corpus in self._corpora:
             if corpus is not None:
                 by_extension.update(corpus.skipped_files)
         say_skipped_files(by_extension)
-        if self.skipped:
-            _output.say(f"skipped {_output.amount(self.skipped, 'document')}")
+        documents = self.skipped if documents is None else documents
+        if documents:
+            _output.say(f"skipped {_output.amount(documents, 'document')}")
 
 
 def say_skipped_files(by_extension: Counter[str]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 from byteweld._memory import parse_memory
-from byteweld.cli import _errors
+from byteweld.cli import _errors, _input
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
 from byteweld.engines import ENGINES, Engine, RankEngine, open_engine
@@ -32,8 +33,8 @@ class EngineOptions(NamedTuple):
             "--engine",
             metavar="NAME",
             choices=ENGINES,
-            help="local: threads of this process. ray: tasks on a Ray cluster, with the same "
-            "result. Default: local.",
+            help="What does the work. local: threads of this process. ray: tasks on a Ray cluster, "
+            "with the same result. Default: local.",
             group=_GROUP,
         ),
     ] = "local"
@@ -89,6 +90,20 @@ class EngineOptions(NamedTuple):
             group=_GROUP,
         ),
     ] = None
+
+    def check(self, sources: Sequence[str], threads: int | None) -> None:
+        """Refuse what has no effect in tasks, or cannot work there."""
+        if self.engine == "local":
+            return
+        if _input.STDIN in sources:
+            raise _errors.UsageError(
+                "standard input (-) cannot be divided among tasks; pass the name of a file, or "
+                f"leave --engine {self.engine} out"
+            )
+        if threads is not None:
+            raise _errors.UsageError(
+                f"--threads has no effect with --engine {self.engine}; use --cpus-per-task"
+            )
 
     def open(self) -> contextlib.AbstractContextManager[Engine | None]:
         """Return the engine; None for this process, without tasks."""

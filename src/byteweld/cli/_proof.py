@@ -14,6 +14,7 @@ from byteweld import peers, proof
 from byteweld.cli import _command, _errors, _input, _output
 from byteweld.cli._documents import Documents
 from byteweld.corpus import File, describe, open_remote
+from byteweld.engines import Engine
 from byteweld.markup import Html, element, facts, joined, more, section, table
 from byteweld.render import around, visible
 
@@ -51,13 +52,26 @@ class Found(NamedTuple):
     peer: peers.Peer
     proof: proof.Proof
     files: Documents
-    threads: int
+    threads: int  # of each task, if there are tasks
     seconds: float
+    engine: str = "local"
 
     @property
     def is_identical(self) -> bool:
         """Whether something was compared, and all of it was equal."""
         return not self.proof.is_over and self.proof.documents > 0
+
+    @property
+    def num_files(self) -> int:
+        """Number of files up to the document that stopped it."""
+        end = self.proof.end
+        return self.files.files if end is None else end.file
+
+    @property
+    def num_malformed(self) -> int:
+        """Number of malformed documents that were skipped, up to the one that stopped it."""
+        end = self.proof.end
+        return self.files.skipped if end is None else end.skipped
 
 
 # ---------------------------------------------------------------------------- text
@@ -71,10 +85,10 @@ def lines(seen: Found) -> Iterator[str]:
     else:
         yield from _difference_lines(seen, found.difference)
         yield f"identical before it: {_amounts(found)}"
-    yield f"  {_output.size(found.bytes)} in {_output.amount(seen.files.files, 'file')}"
+    yield f"  {_output.size(found.bytes)} in {_output.amount(seen.num_files, 'file')}"
     names = (seen.ours.name, seen.peer.name)
     width = max(map(len, names))
-    per_thread = " per thread" if seen.threads > 1 else ""
+    per_thread = " per thread" if seen.threads > 1 or seen.engine != "local" else ""
     for name, seconds in zip(names, found.seconds, strict=True):
         copied = seen.peer.copied and name == seen.peer.name
         yield (
@@ -169,8 +183,9 @@ def to_dict(seen: Found) -> dict[str, Any]:
         "documents": found.documents,
         "tokens": found.tokens,
         "bytes": found.bytes,
-        "files": seen.files.files,
-        "skipped_documents": seen.files.skipped + found.skipped_documents,
+        "files": seen.num_files,
+        "skipped_documents": seen.num_malformed + found.skipped_documents,
+        "engine": seen.engine,
         "threads": seen.threads,
         "elapsed_seconds": seen.seconds,
         "seconds": {"byteweld": found.seconds[0], "peer": found.seconds[1]},
@@ -225,18 +240,36 @@ class Corpus:
             self._stdin.update(document.content)
             self._stdin_bytes += len(document.content)
 
-    def files(self) -> list[dict[str, Any]]:
+    def files(self, tasks: Engine | None) -> list[dict[str, Any]]:
         """Each file's path, size and SHA-256; for standard input, those of its documents."""
-        return [
+        found: list[dict[str, Any]] = [
             {
                 "path": _input.STDIN,
                 "bytes": self._stdin_bytes,
                 "sha256": self._stdin.hexdigest(),
             }
-            if path is None
-            else {"path": str(path), **_content(path, state)}
-            for path, state in self._before
-        ]
+        ] * len(self._before)
+        paths = [_Numbered(n, path) for n, (path, _) in enumerate(self._before) if path is not None]
+        contents = map(_content, paths) if tasks is None else tasks.map_unordered(_content, paths)
+        for (number, path), size, sha256 in contents:
+            if _state(path) != self._before[number][1]:
+                raise byteweld.CorpusError(
+                    "the file changed during the proof, so its digest is not known; run the proof "
+                    "again",
+                    path=os.fspath(path),
+                )
+            found[number] = {"path": str(path), "bytes": size, "sha256": sha256}
+        return found
+
+
+class _Numbered(NamedTuple):
+    """A file with its index in the corpus."""
+
+    number: int
+    path: File
+
+    def __str__(self) -> str:
+        return str(self.path)
 
 
 def _state(path: File) -> tuple[object, ...]:
@@ -247,31 +280,32 @@ def _state(path: File) -> tuple[object, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _content(path: File, before: tuple[object, ...] | None) -> dict[str, Any]:
+def _content(item: _Numbered) -> tuple[_Numbered, int, str]:
     """The size and SHA-256 of a file."""
+    path = item.path
     digest = hashlib.sha256()
     size = 0
     with open_remote(path) if isinstance(path, str) else path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
             digest.update(block)
             size += len(block)
-    if _state(path) != before:
-        raise byteweld.CorpusError(
-            "the file changed during the proof, so its digest is not known; run the proof again",
-            path=os.fspath(path),
-        )
-    return {"bytes": size, "sha256": digest.hexdigest()}
+    return item, size, digest.hexdigest()
 
 
-def to_keep(seen: Found, corpus: Corpus) -> dict[str, Any]:
+def to_keep(seen: Found, files: list[dict[str, Any]]) -> dict[str, Any]:
     """The report: the result, what was compared, when and how."""
     return {
         "report": "byteweld prove",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": _command.command_line(),
         **to_dict(seen),
-        "corpus": corpus.files(),
+        "corpus": files,
     }
+
+
+def _threads(seen: Found) -> str:
+    tasks = "" if seen.engine == "local" else f" of each task on {seen.engine}"
+    return f"{seen.threads} threads{tasks}"
 
 
 def page(seen: Found, report: dict[str, Any]) -> Html:
@@ -298,7 +332,7 @@ def page(seen: Found, report: dict[str, Any]) -> Html:
                 ("documents", f"{found.documents:,}, {report['skipped_documents']:,} skipped"),
                 ("tokens", f"{found.tokens:,}"),
                 ("text", _output.size(found.bytes)),
-                ("time", f"{_output.seconds(seen.seconds)} on {seen.threads} threads"),
+                ("time", f"{_output.seconds(seen.seconds)} on {_threads(seen)}"),
                 ("date", report["date"]),
                 ("command", element("code", report["command"])),
             ]

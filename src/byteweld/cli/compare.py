@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import byteweld
 from byteweld.cli import DONE, FAILED, NO, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
+from byteweld.cli._engine import EngineOptions
 from byteweld.cli._page import Shown
 from byteweld.comparison._text import verdict
 from byteweld.comparison.corpora import MAX_DIFFERENCES, compare_files
+from byteweld.distributed.comparing import compare_corpus
 
 EXAMPLES = """
 byteweld compare mine.json theirs.json books/
 byteweld compare cl100k_base o200k_base src/ --ext .py,.rs --no-fail
 byteweld compare mine.json theirs.json chats.jsonl --special-text text --html report.html
 byteweld compare mine.json r50k.tiktoken books/ --pattern gpt2 --no-special --json
+byteweld compare mine.json theirs.json s3://crawl/ --engine ray --address auto
 """
 
 First = Annotated[
@@ -75,28 +78,37 @@ def run(
     force: options.Force = False,
     settings: _Settings = _Settings(),
     reading: options.Reading = options.Reading(),
+    engine: EngineOptions = EngineOptions(),
 ) -> int:
     """Encode a corpus with two tokenizers and compare the results.
 
     Reports whether all ids are identical; the first spans that are split differently, in context,
     and how many there are (or, if all splits agree, the first tokens with different ids); bytes per
     token by file and script; and the speed of each tokenizer. The exit code is 1 if ids differ.
+
+    With --engine ray, slices of the corpus are compared in tasks; the result is the same. With
+    --work, what tasks have found is kept until the end, so that the same command resumes.
     """
+    engine.check(source, threads)
     shown = Shown(html, json=json, force=force)
     one, other = settings.load(first, second)
     known = {**one.vocab.special_tokens, **other.vocab.special_tokens}
     files = Documents(source, reading)
-    with files.progress("comparing") as advance:
-        found = compare_files(
-            one,
-            other,
-            files,
-            names=(first, second),
-            num_threads=threads,
-            max_differences=differences,
-            progress=advance,
-            **specials.arguments(known),
-        )
+    how: dict[str, Any] = {
+        "names": (first, second),
+        "max_differences": differences,
+        **specials.arguments(known),
+    }
+    with (
+        engine.open() as tasks,
+        files.progress("comparing", in_tasks=tasks is not None) as advance,
+    ):
+        if tasks is None:
+            found = compare_files(one, other, files, num_threads=threads, progress=advance, **how)
+        else:
+            corpus = files.corpus()
+            found, skipped = compare_corpus(tasks, one, other, corpus, progress=advance, **how)
+            files.note(files=len(corpus.files), skipped=skipped)
     files.say_skipped()
     if not found.total.documents:
         _output.say("byteweld: the corpus contains no documents, so nothing was compared")

@@ -13,8 +13,7 @@ from byteweld.cli import _options as options
 from byteweld.cli._command import Option
 from byteweld.cli._engine import EngineOptions, RankOptions
 from byteweld.corpus import Corpus
-from byteweld.counts_files import open_folder
-from byteweld.distributed.counting import count_share, counted, publish
+from byteweld.distributed.counting import count_share, counted, publish, saved_counts
 from byteweld.engines import Engine, RankEngine
 from byteweld.render import visible
 from byteweld.sources import Sources
@@ -150,14 +149,13 @@ def _count_on(
 
 def say_saved(out: str, seconds: float) -> None:
     """Say what was saved by tasks."""
-    saved = open_folder(out)
+    saved = saved_counts(out)
     _output.say(
         f"counted {_output.amount(saved.total, 'pre-token')}, {saved.distinct:,} distinct "
         f"({_output.seconds(seconds)})"
     )
-    skipped = saved.facts.skipped_documents
-    if skipped:
-        _output.say(f"skipped {_output.amount(skipped, 'document')}")
+    if saved.skipped_documents:
+        _output.say(f"skipped {_output.amount(saved.skipped_documents, 'document')}")
     _output.say(f"wrote {out}: {_output.amount(saved.distinct, 'distinct pre-token')}")
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import byteweld
 from byteweld import peers, proof
@@ -17,7 +17,10 @@ from byteweld.cli import DONE, FAILED, NO, _errors, _input, _output, _proof
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
+from byteweld.cli._engine import EngineOptions
 from byteweld.cli._proof_checkpoint import Checkpoint
+from byteweld.distributed.proving import WorkerPeer, prove_corpus
+from byteweld.engines import Engine
 from byteweld.markup import document
 
 EXAMPLES = """
@@ -27,6 +30,7 @@ byteweld prove cl100k_base big.txt.gz --separator '<|endoftext|>'
 byteweld prove tokenizer.json books/ --out proof.json --html proof.html
 byteweld prove cl100k_base crawl/ --checkpoint crawl.checkpoint
 byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizers --threads 1
+byteweld prove cl100k_base s3://crawl/ --engine ray --address auto --work s3://scratch/
 """
 
 TokenizerArgument = Annotated[
@@ -83,6 +87,7 @@ def run(
     checkpoint: CheckpointPath = None,
     loading: options.Loading = options.Loading(),
     reading: options.Reading = options.Reading(),
+    engine: EngineOptions = EngineOptions(),
 ) -> int:
     """Encode a corpus with byteweld and with the real tiktoken or tokenizers, and compare the ids.
 
@@ -90,8 +95,16 @@ def run(
     code is 1. A document that is not UTF-8, or on which the other library fails, stops the run with
     exit code 2; --on-error can skip or repair such documents.
 
-    Documents are encoded on several threads; the result is the same for any number of them.
+    Documents are encoded on several threads; the result is the same for any number of them. With
+    --engine ray, slices of the corpus are compared in tasks, again with the same result. Every node
+    needs the other library, in the same version.
     """
+    engine.check(source, threads)
+    if checkpoint is not None and engine.engine != "local":
+        raise _errors.UsageError(
+            f"--checkpoint is for a proof in one process; with --engine {engine.engine}, use "
+            "--work, which keeps what tasks have compared"
+        )
     for flag, file in (("--out", out), ("--html", html)):
         if file == "":
             raise _errors.UsageError(f"{flag} is empty; name a file to write the report to")
@@ -112,31 +125,46 @@ def run(
         raise _errors.UsageError(f"--allowed-special is {names[0]!r}; it must be all")
     arguments = specials.arguments(())
     by_name = options.is_name(tokenizer)
+    path = None if by_name or Path(tokenizer).suffix in COMPRESSED_SUFFIXES else tokenizer
+    format = None if by_name else loading.format or byteweld.recognize(tokenizer)
+    pattern = None if loading.pattern in (*byteweld.PATTERNS, "none") else loading.pattern
     opened = peers.open_peer(
-        None if by_name or Path(tokenizer).suffix in COMPRESSED_SUFFIXES else tokenizer,
-        None if by_name else loading.format or byteweld.recognize(tokenizer),
+        path,
+        format,
         tok.vocab,
         library=peer or ("tiktoken" if by_name else None),  # type: ignore[arg-type]  # checked
-        pattern=None if loading.pattern in (*byteweld.PATTERNS, "none") else loading.pattern,
+        pattern=pattern,
         specials=arguments["allowed_special"] == "all",
         num_threads=threads,
     )
     ours = _proof.Ours(tok, arguments)
     files = Documents(source, reading)
     corpus = _proof.Corpus(files) if out is not None or html is not None else None
-    point = None
-    if checkpoint is not None:
-        point = Checkpoint(checkpoint, _facts(ours, opened, loading, reading), files)
+    facts = _facts(ours, opened, loading, reading)
+    point = None if checkpoint is None else Checkpoint(checkpoint, facts, files)
     num_threads = threads or os.cpu_count() or 1
-    started = time.perf_counter()
-    found = _prove(
-        ours, opened, files, corpus, point, num_threads, skip_failures=reading.on_error == "skip"
-    )
-    seconds = time.perf_counter() - started if point is None else point.seconds
-    seen = _proof.Found(tokenizer, ours, opened, found, files, num_threads, seconds)
-    code = _show(seen, json)
-    if corpus is not None:
-        _keep(seen, corpus, out=out, html=html, force=force)
+    skip_failures = reading.on_error == "skip"
+    with engine.open() as tasks:
+        started = time.perf_counter()
+        if tasks is None:
+            found = _prove(
+                ours, opened, files, corpus, point, num_threads, skip_failures=skip_failures
+            )
+        else:
+            num_threads = tasks.threads_per_task or num_threads
+            peer_of_tasks = WorkerPeer(
+                opened, path, format, tok.vocab, pattern=pattern, num_threads=num_threads
+            )
+            found = _prove_in_tasks(
+                tasks, ours, peer_of_tasks, files, facts, skip_failures=skip_failures
+            )
+        seconds = time.perf_counter() - started if point is None else point.seconds
+        seen = _proof.Found(
+            tokenizer, ours, opened, found, files, num_threads, seconds, engine.engine
+        )
+        code = _show(seen, json)
+        if corpus is not None:
+            _keep(seen, corpus.files(tasks), out=out, html=html, force=force)
     return code
 
 
@@ -150,7 +178,7 @@ def _facts(
     if peer.specials:
         special_text = "special"
     else:
-        special_text = "fail" if ours.specials["disallowed_special"] else "text"
+        special_text = "fail" if ours.specials.get("disallowed_special") else "text"
     read = reading._asdict().items()  # of --ext, only the files matter
     return {
         "byteweld": byteweld.__version__,
@@ -203,13 +231,36 @@ def _prove(
     return found
 
 
+def _prove_in_tasks(
+    tasks: Engine,
+    ours: _proof.Ours,
+    peer: WorkerPeer,
+    files: Documents,
+    facts: dict[str, object],
+    *,
+    skip_failures: bool,
+) -> proof.Proof:
+    with files.progress("proving", in_tasks=True) as advance:
+        found = prove_corpus(
+            tasks,
+            files.corpus(),
+            ours,
+            peer,
+            skip_failures=skip_failures,
+            facts=facts,
+            progress=advance,
+        )
+    files.note(files=found.files, skipped=found.skipped)
+    return found.proof
+
+
 def _documents(
     files: Documents, corpus: _proof.Corpus | None, point: Checkpoint | None
 ) -> Iterator[proof.Document]:
     for name, documents in files:
         numbered = enumerate(documents, 1) if point is None else point.rest(name, documents)
         for number, content in numbered:
-            read = proof.Document(name, number, content)
+            read = proof.Document(name, number, content, files.files, files.skipped)
             if corpus is not None:
                 corpus.read(read)
             yield read
@@ -219,7 +270,7 @@ def _show(seen: _proof.Found, json: bool) -> int:
     found = seen.proof
     for failure in found.skipped:
         _output.say(f"skipped {_proof.failure_words(failure)}")
-    seen.files.say_skipped()
+    seen.files.say_skipped(seen.num_malformed)
     if json:
         with _output.until_closed():
             _output.report(_proof.to_dict(seen))
@@ -239,10 +290,15 @@ def _show(seen: _proof.Found, json: bool) -> int:
 
 
 def _keep(
-    seen: _proof.Found, corpus: _proof.Corpus, *, out: str | None, html: str | None, force: bool
+    seen: _proof.Found,
+    files: list[dict[str, Any]],
+    *,
+    out: str | None,
+    html: str | None,
+    force: bool,
 ) -> None:
     """Write the report."""
-    report = _proof.to_keep(seen, corpus)
+    report = _proof.to_keep(seen, files)
     written: list[tuple[str, str]] = []
     if out is not None:
         written.append((out, dumps(report, indent=2) + "\n"))

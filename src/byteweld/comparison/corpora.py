@@ -224,20 +224,107 @@ def compare_files(
     Special tokens in a document count as special tokens unless the options say otherwise.
     `progress` is called with the number of bytes encoded so far.
     """
+    sums = sum_files(
+        first, second, files, max_differences=max_differences, progress=progress, **options
+    )
+    return to_comparison(first, second, sums, names=names)
+
+
+class Sums(NamedTuple):
+    """What was found in some files; those of consecutive files can be added."""
+
+    files: tuple[FileComparison, ...] = ()
+    scripts: tuple[Mapping[str, WordRate], Mapping[str, WordRate]] = ({}, {})
+    spans: Spans = Spans()
+    cut: tuple[Difference, ...] = ()  # the first differences of each kind
+    ids: tuple[Difference, ...] = ()
+    seconds: tuple[float, float] = (0.0, 0.0)
+
+    def plus(self, other: Sums, max_differences: int, *, continues: bool = False) -> Sums:
+        """Return the sums of these files and those after them.
+
+        Args:
+            other: the sums of the files after them.
+            max_differences: as given to `sum_files`.
+            continues: whether the first file of `other` is the rest of the last one here.
+        """
+        files = self.files
+        if continues and other.files:
+            before = files[-1].documents
+            files = (*files[:-1], _joined(files[-1], other.files[0]), *other.files[1:])
+            cut, ids = (_renumbered(found, before) for found in (other.cut, other.ids))
+        else:
+            files, cut, ids = files + other.files, other.cut, other.ids
+        ones, others = map(_added, self.scripts, other.scripts)
+        return Sums(
+            files,
+            (ones, others),
+            self.spans + other.spans,
+            (self.cut + cut)[:max_differences],
+            (self.ids + ids)[:max_differences],
+            (self.seconds[0] + other.seconds[0], self.seconds[1] + other.seconds[1]),
+        )
+
+
+def _joined(one: FileComparison, rest: FileComparison) -> FileComparison:
+    """Return the row of a file whose documents are in two."""
+    tokens = (one.tokens[0] + rest.tokens[0], one.tokens[1] + rest.tokens[1])
+    return FileComparison(
+        one.name,
+        one.documents + rest.documents,
+        one.bytes + rest.bytes,
+        tokens,
+        one.differing_documents + rest.differing_documents,
+    )
+
+
+def _renumbered(found: tuple[Difference, ...], before: int) -> tuple[Difference, ...]:
+    return tuple(item._replace(document=item.document + before) for item in found)
+
+
+def _added(one: Mapping[str, WordRate], other: Mapping[str, WordRate]) -> dict[str, WordRate]:
+    names = dict.fromkeys([*one, *other])
+    return {name: one.get(name, WordRate()) + other.get(name, WordRate()) for name in names}
+
+
+def sum_files(
+    first: Tokenizer,
+    second: Tokenizer,
+    files: Files,
+    *,
+    max_differences: int = MAX_DIFFERENCES,
+    progress: Callable[[int], object] | None = None,
+    **options: Unpack[EncodingOptions],
+) -> Sums:
+    """Compare two tokenizers on some of the files of a corpus; see `compare_files`."""
     encoders = (CorpusEncoder(first, **options), CorpusEncoder(second, **options))
     sums = _Sums(encoders, max_differences, running_total(progress))
     done = tuple(sums.add_file(name, documents) for name, documents in files)
+    return Sums(
+        done,
+        sums.scripts,
+        sums.spans,
+        tuple(sums.differences["cut"]),
+        tuple(sums.differences["ids"]),
+        (sums.seconds[0], sums.seconds[1]),
+    )
+
+
+def to_comparison(
+    first: Tokenizer, second: Tokenizer, sums: Sums, *, names: tuple[str, str] | None = None
+) -> Comparison:
+    """Return the comparison of two tokenizers, given the sums over all files."""
     order = sorted(sums.scripts[0], key=lambda name: (-sums.scripts[0][name].bytes, name))
     ones, others = ({name: rates[name] for name in order} for rates in sums.scripts)
     return Comparison(
         names=names or (first.name, second.name),
         fingerprints=(first.vocab.fingerprint, second.vocab.fingerprint),
         tokens=(first.vocab.tokens, second.vocab.tokens),
-        files=done,
+        files=sums.files,
         scripts=(ones, others),
         spans=sums.spans,
-        differences=tuple(sums.differences["cut"] or sums.differences["ids"]),
-        seconds=(sums.seconds[0], sums.seconds[1]),
+        differences=sums.cut or sums.ids,
+        seconds=sums.seconds,
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeGuard
 
 from byteweld._files import COMPRESSED_SUFFIXES
-from byteweld._native import Documents, count_bytes
+from byteweld._native import Documents, count_bytes, file_digest
 from byteweld.corpus._chunks import find_chunk_boundaries
 from byteweld.corpus._files import (
     DICTIONARY_SUFFIXES,
@@ -53,10 +53,10 @@ __all__ = [
     "Outside",
     "Reading",
     "ReadingOptions",
-    "RemoteStream",
     "Source",
     "Unit",
     "describe",
+    "digest_file",
     "file_state",
     "find_chunk_boundaries",
     "is_remote",
@@ -235,7 +235,7 @@ class Corpus:
         """
         return Documents({**self.engine_arguments(), "digest": digest})
 
-    def by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+    def by_file(self) -> Iterator[tuple[str, Documents]]:
         """Yield each file's name and its documents; a table's name is its type."""
         if self.table is not None:
             yield type(self.table).__name__, self.documents()
@@ -289,6 +289,12 @@ class Corpus:
 
 
 Input = File | tuple[File, int, int, int] | TableFile | TableObject
+
+
+def digest_file(file: File) -> tuple[int, str]:
+    """Return the size of a file and the XXH3-128 of its bytes, as they are stored."""
+    size, digest = file_digest(file, RemoteStream)
+    return size, f"{digest:032x}"
 
 
 def is_table(source: object) -> TypeGuard[ArrowTable]:

@@ -58,10 +58,7 @@ def divide(
         slice_bytes: default: a 4,096th of the corpus, at least 128 MiB and at most 4 GiB.
         builder: given if documents need not stay whole: they are only counted, with it.
     """
-    # Absolute, since tasks may have another current folder.
-    whole_files = [
-        file if isinstance(file, str) else file.absolute() for file in map(whole_file, corpus.files)
-    ]
+    whole_files = [whole_file(file) for file in corpus.files]
     sizes = [file_size(file) for file in whole_files]
     if slice_bytes is None:
         slice_bytes = min(max(sum(sizes) // _SLICES, _MIN_SLICE_BYTES), _MAX_SLICE_BYTES)

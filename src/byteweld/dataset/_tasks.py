@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from byteweld import _native
 from byteweld._folders import Folder
-from byteweld.corpus import Corpus, File, RemoteStream
+from byteweld.corpus import Corpus, File, digest_file
 from byteweld.corpus._parts import FilePart
 from byteweld.corpus._slices import Slice, slice_corpus, with_lines
 from byteweld.dataset import _order
@@ -177,8 +176,7 @@ class DigestFile:
         self.work.check()
         result: Any = None
         try:
-            size, digest = _native.file_digest(item.file, RemoteStream)
-            result = (size, f"{digest:032x}")
+            result = digest_file(item.file)
         except (FileNotFoundError, PermissionError):
             if not self.is_skipped:
                 raise

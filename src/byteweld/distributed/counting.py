@@ -341,6 +341,20 @@ def publish(work: Work, out: Path, *, overwrite: bool) -> None:
             counts_files.sync_file(folder / part_name(part))
 
 
+class Saved(NamedTuple):
+    """What saved counts say of themselves."""
+
+    total: int
+    distinct: int
+    skipped_documents: int
+
+
+def saved_counts(path: str | os.PathLike[str]) -> Saved:
+    """Return the totals of saved counts, without loading them."""
+    folder = counts_files.open_folder(path)
+    return Saved(folder.total, folder.distinct, folder.facts.skipped_documents)
+
+
 def load_final(work: Work, memory: Memory | None) -> Counts:
     """Read the finished counts."""
     final = work.folder.folder(_FINAL)

@@ -134,6 +134,7 @@ class RayEngine(Engine):
         task = ray.remote(num_cpus=cpus, max_retries=_RETRIES)(_call)
         # Once for all tasks, and unpickled once by each worker.
         shared, key = ray.put(function), secrets.token_hex(8)
+        folder = _current_folder()
         waiting: dict[Any, Any] = {}
         upcoming = iter(items)
         limit, checked = _MIN_WAITING, 0.0
@@ -151,7 +152,7 @@ class RayEngine(Engine):
                         is_over = True
                         break
                     # In a list, so that Ray does not fetch it for every task.
-                    waiting[task.remote([shared], key, item)] = item
+                    waiting[task.remote([shared], key, item, folder)] = item
                 if not waiting:
                     return
                 yield from self._ended(waiting)
@@ -201,8 +202,15 @@ class _Raised:
 _functions: dict[str, Callable[[Any], Any]] = {}
 
 
-def _call(shared: list[Any], key: str, item: Any) -> Any:
-    """Run a task in a worker."""
+def _current_folder() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:  # it was removed
+        return None
+
+
+def _call(shared: list[Any], key: str, item: Any, folder: str | None) -> Any:
+    """Run a task in a worker, in the folder of the caller: paths may be relative to it."""
     function = _functions.get(key)
     if function is None:
         import ray
@@ -210,7 +218,9 @@ def _call(shared: list[Any], key: str, item: Any) -> Any:
         _functions.clear()
         function = _functions[key] = ray.get(shared[0])
     try:
-        return function(item)
+        is_here = folder is not None and os.path.isdir(folder)  # noqa: PTH112
+        with contextlib.chdir(folder) if folder and is_here else contextlib.nullcontext():
+            return function(item)
     except Exception as error:
         return _Raised(error)
 

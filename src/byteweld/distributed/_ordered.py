@@ -1,0 +1,184 @@
+"""Runs a task on each slice of a corpus, and takes the results in the order of the corpus.
+
+Used where a result is small, so that tasks return it. With a work folder, results are also written
+there, and a job that was interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from byteweld.corpus import Corpus
+from byteweld.corpus._parts import FilePart
+from byteweld.corpus._slices import Slice, divide, slice_corpus, with_lines
+from byteweld.distributed._work import Work, begun, digest_of, slice_facts
+from byteweld.engines import Engine
+from byteweld.errors import ByteweldError, CorpusError
+
+_SLICES: Final = "slices"
+
+Progress = Callable[[int], object]
+
+
+class Result(NamedTuple):
+    """What a task has found in its slice, as JSON values, or the error that ended it."""
+
+    number: int
+    found: Any
+    is_last: bool = False  # whether the slices after it do not matter
+    error: ByteweldError | None = None
+
+
+@dataclass(frozen=True)
+class SliceTask:
+    """Runs a function on the documents of a slice.
+
+    The function returns JSON values, or an `End`. If a document cannot be read or encoded, the
+    error is a result too: that of an earlier slice comes first, even if it is found later.
+    """
+
+    function: Callable[[Corpus], Any]
+    corpus: Corpus  # how it is read
+    work: Work | None
+
+    def __call__(self, part: Slice) -> Result:
+        if self.work is not None:
+            self.work.check()
+        corpus = self.corpus
+        try:
+            corpus = slice_corpus(self.corpus, part)
+            found = self.function(corpus)
+        except CorpusError as error:
+            return Result(part.number, None, True, _with_line(corpus, error))
+        except ByteweldError as error:
+            return Result(part.number, None, True, error)
+        if isinstance(found, End):
+            return Result(part.number, found.found, True)
+        if self.work is not None:
+            found = self.work.put(_SLICES, part.number, found, {})
+        return Result(part.number, found)
+
+
+class End(NamedTuple):
+    """The last thing to find; nothing after it matters. Picklable, and never kept."""
+
+    found: Any
+
+
+def _with_line(corpus: Corpus, error: CorpusError) -> CorpusError:
+    """Return an error with the line of the file, instead of that of a part of it."""
+    numbered = with_lines(corpus)
+    if numbered != corpus:
+        try:
+            for _ in numbered.documents():
+                pass
+        except CorpusError as found:
+            return found
+    return error
+
+
+def results_in_order(
+    engine: Engine,
+    corpus: Corpus,
+    function: Callable[[Corpus], Any],
+    facts: Mapping[str, Any],
+    *,
+    progress: Progress | None = None,
+) -> Iterator[tuple[Slice, Any]]:
+    """Yield each slice of a corpus and what the function finds in it, up to the first `End`.
+
+    Args:
+        engine: what runs the tasks. If it has a work folder, that keeps results.
+        corpus: files.
+        function: of the documents of a slice; picklable.
+        facts: what the results depend on, as JSON values, besides the corpus.
+        progress: called with the stored bytes of the slices that are done.
+    """
+    if corpus.table is not None:
+        raise TypeError("a table in memory cannot be divided among tasks; pass files")
+    slices = divide(corpus, engine.slice_bytes)
+    sources = digest_of(corpus.states())
+    described = {
+        **facts,
+        "reading": {**dataclasses.asdict(corpus.reading), "ext": None},
+        "sources": sources,
+        "slices": slice_facts(slices),
+    }
+    # Without a place for them, no results are kept: none of them is large.
+    opened: contextlib.AbstractContextManager[Work | None] = (
+        contextlib.nullcontext() if engine.work is None else begun(engine, described, None)
+    )
+    with opened as work:
+        task = SliceTask(function, dataclasses.replace(corpus, files=(), skipped_files={}), work)
+        error = None
+        for result in _ordered(engine, task, slices, progress):
+            if result.error is not None:
+                error = result.error
+                break
+            yield slices[result.number], result.found
+        if digest_of(corpus.states()) != sources:
+            raise CorpusError(
+                "files of the corpus changed while they were read; start again when nothing "
+                "writes to them"
+            )
+        if error is not None:
+            raise error
+
+
+def _ordered(
+    engine: Engine, task: SliceTask, slices: list[Slice], progress: Progress | None
+) -> Iterator[Result]:
+    """Yield the results of slices in their order, up to the first that is the last."""
+    kept = {} if task.work is None else task.work.results(_SLICES)
+    stop = len(slices)  # the slices from here on do not matter
+
+    def todo() -> Iterator[Slice]:
+        for part in slices:
+            if part.number >= stop:
+                return
+            if part.number not in known:
+                yield part
+
+    known = set(kept)
+    done = sum(slices[number].size for number in known)
+    if progress is not None:
+        progress(done)
+    waiting: dict[int, Result] = {}
+    upcoming = 0
+
+    def ready() -> Iterator[Result]:
+        nonlocal upcoming
+        while upcoming < stop:
+            if upcoming in kept:
+                result = Result(upcoming, kept.pop(upcoming))
+            elif upcoming in waiting:
+                result = waiting.pop(upcoming)
+            else:
+                return
+            upcoming += 1
+            yield result
+
+    yield from ready()
+    running: Any = engine.map_unordered(task, todo())
+    with contextlib.closing(running):  # which ends tasks that do not matter
+        for result in running:
+            done += slices[result.number].size
+            if progress is not None:
+                progress(done)
+            if result.number < stop:
+                waiting[result.number] = result
+                if result.is_last:
+                    stop = result.number + 1
+            yield from ready()
+            if upcoming >= stop:
+                return
+
+
+def continues(part: Slice) -> bool:
+    """Whether a slice starts in the middle of a file."""
+    first = part.files[0]
+    return isinstance(first, FilePart) and first.start > 0

@@ -1,0 +1,147 @@
+"""Compares two tokenizers in tasks: each compares one slice, and the sums are added in order.
+
+The result is that of `compare_files` on the whole corpus, except for the seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Unpack
+
+from byteweld.comparison.corpora import (
+    MAX_DIFFERENCES,
+    Comparison,
+    Difference,
+    FileComparison,
+    Lane,
+    Spans,
+    Sums,
+    sum_files,
+    to_comparison,
+)
+from byteweld.corpus import Corpus
+from byteweld.distributed._ordered import Progress, continues, results_in_order
+from byteweld.engines import Engine
+from byteweld.evaluation.corpora import EncodingOptions
+from byteweld.evaluation.words import WordRate
+from byteweld.tokenizer import Tokenizer
+
+
+class Compared(NamedTuple):
+    """A comparison, and the number of malformed documents that were skipped."""
+
+    comparison: Comparison
+    skipped: int
+
+
+def compare_corpus(
+    engine: Engine,
+    first: Tokenizer,
+    second: Tokenizer,
+    corpus: Corpus,
+    *,
+    names: tuple[str, str] | None = None,
+    max_differences: int = MAX_DIFFERENCES,
+    progress: Progress | None = None,
+    **options: Unpack[EncodingOptions],
+) -> Compared:
+    """Compare two tokenizers on a corpus, in tasks of an engine; see `compare_files`.
+
+    `progress` is called with the stored bytes of the slices that are done.
+    """
+    options["num_threads"] = engine.threads_per_task
+    task = _CompareSlice(first, second, max_differences, options)
+    specials = (options.get("allowed_special"), options.get("disallowed_special", "all"))
+    facts = {
+        "job": "compare",
+        "tokenizers": [first.vocab.fingerprint, second.vocab.fingerprint],
+        "specials": [some if some in (None, "all") else sorted(some) for some in specials],
+        "max_differences": max_differences,
+    }
+    total, skipped = Sums(), 0
+    for part, found in results_in_order(engine, corpus, task, facts, progress=progress):
+        sums, malformed = _from_json(found)
+        total = total.plus(sums, max_differences, continues=continues(part))
+        skipped += malformed
+    return Compared(to_comparison(first, second, total, names=names), skipped)
+
+
+@dataclass(frozen=True)
+class _CompareSlice:
+    """Compares the documents of a slice."""
+
+    first: Tokenizer
+    second: Tokenizer
+    max_differences: int
+    options: EncodingOptions
+
+    def __call__(self, corpus: Corpus) -> list[Any]:
+        files = _Files(corpus)
+        sums = sum_files(
+            self.first, self.second, files, max_differences=self.max_differences, **self.options
+        )
+        return _to_json(sums, files.skipped)
+
+
+class _Files:
+    """The files of a slice, and how many malformed documents of them were skipped."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self.skipped = 0
+
+    def __iter__(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        for name, documents in self._corpus.by_file():
+            yield name, documents
+            self.skipped += documents.skipped
+
+
+# ---------------------------------------------------------------------- as JSON
+
+
+def _to_json(sums: Sums, skipped: int) -> list[Any]:
+    return [
+        sums.files,
+        sums.scripts,
+        sums.spans,
+        [list(map(_difference_to_json, found)) for found in (sums.cut, sums.ids)],
+        sums.seconds,
+        skipped,
+    ]
+
+
+def _from_json(values: list[Any]) -> tuple[Sums, int]:
+    files, scripts, spans, (cut, ids), seconds, skipped = values
+    ones, others = ({name: WordRate(*rate) for name, rate in rates.items()} for rates in scripts)
+    sums = Sums(
+        tuple(map(_file_from_json, files)),
+        (ones, others),
+        Spans(*spans),
+        tuple(map(_difference_from_json, cut)),
+        tuple(map(_difference_from_json, ids)),
+        tuple(seconds),
+    )
+    return sums, skipped
+
+
+def _file_from_json(values: list[Any]) -> FileComparison:
+    name, documents, num_bytes, tokens, differing = values
+    return FileComparison(name, documents, num_bytes, tuple(tokens), differing)
+
+
+def _difference_to_json(found: Difference) -> dict[str, Any]:
+    return {
+        **found._asdict(),
+        "before": found.before.hex(),
+        "after": found.after.hex(),
+        "lanes": [[lane.ids, [text.hex() for text in lane.texts]] for lane in found.lanes],
+    }
+
+
+def _difference_from_json(values: dict[str, Any]) -> Difference:
+    one, other = (
+        Lane(tuple(ids), tuple(map(bytes.fromhex, texts))) for ids, texts in values["lanes"]
+    )
+    before, after = bytes.fromhex(values["before"]), bytes.fromhex(values["after"])
+    return Difference(**{**values, "before": before, "after": after, "lanes": (one, other)})

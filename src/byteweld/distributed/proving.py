@@ -1,0 +1,223 @@
+"""Proves in tasks that two encoders agree: each compares one slice of the corpus.
+
+The result is that of `proof.prove` on the whole corpus: the first difference is the first one in
+the order of the corpus, whichever is found first, and everything before it was compared.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from byteweld import peers
+from byteweld.corpus import Corpus
+from byteweld.distributed._ordered import End, Progress, continues, results_in_order
+from byteweld.engines import Engine
+from byteweld.formats.vocab_merges import find_files
+from byteweld.proof import Document, Failure, Proof, Side, add, prove
+from byteweld.vocab import Vocabulary
+
+
+class Proved(NamedTuple):
+    """A proof, and what was read for it: files, and malformed documents that were skipped."""
+
+    proof: Proof
+    files: int
+    skipped: int
+
+
+def prove_corpus(
+    engine: Engine,
+    corpus: Corpus,
+    ours: Side,
+    theirs: Callable[[], Side],
+    *,
+    skip_failures: bool = False,
+    facts: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Proved:
+    """Compare two encoders on a corpus, up to the first difference, in tasks of an engine.
+
+    Args:
+        engine: what runs the tasks.
+        corpus: files.
+        ours: a picklable side.
+        theirs: picklable, and returns the other side, in each task; such as a `WorkerPeer`.
+        skip_failures: as in `prove`.
+        facts: what the result depends on, as JSON values, besides the corpus; for a work folder.
+        progress: called with the stored bytes of the slices that are done.
+    """
+    names = (ours.name, theirs().name)
+    task = _ProveSlice(ours, theirs, names, skip_failures, engine.threads_per_task)
+    described = {"job": "prove", "names": names, "skip_failures": skip_failures, **(facts or {})}
+    total = Proof()
+    documents = skipped = 0  # documents: of the file so far
+    for part, found in results_in_order(engine, corpus, task, described, progress=progress):
+        compared, malformed = (found, 0) if isinstance(found, Proof) else _from_json(found)
+        documents = documents if continues(part) else 0
+        total = add(total, compared, _Start(documents, part.first_file, skipped).move)
+        documents += compared.seen
+        skipped += malformed
+    end = total.end
+    if end is not None:
+        return Proved(total, end.file, end.skipped)
+    return Proved(total, len(corpus.files), skipped)
+
+
+class _Start(NamedTuple):
+    """What is before a slice: documents of its first file, files, malformed documents."""
+
+    documents: int
+    files: int
+    skipped: int
+
+    def move(self, document: Document) -> Document:
+        """Return a document of the slice as one of the corpus."""
+        return document._replace(
+            number=document.number + self.documents,
+            file=document.file + self.files,
+            skipped=document.skipped + self.skipped,
+        )
+
+
+@dataclass(frozen=True)
+class _ProveSlice:
+    """Compares the documents of a slice."""
+
+    ours: Side
+    theirs: Callable[[], Side]
+    names: tuple[str, str]
+    skip_failures: bool
+    num_threads: int | None
+
+    def __call__(self, corpus: Corpus) -> Any:
+        theirs = self.theirs()
+        for side, name in zip((self.ours, theirs), self.names, strict=True):
+            if side.name != name:
+                raise RuntimeError(
+                    f"{socket.gethostname()} has {side.name}, but the proof was started with "
+                    f"{name}; every node needs the same version"
+                )
+        documents = _Documents(corpus)
+        found = prove(
+            self.ours,
+            theirs,
+            documents,
+            skip_failures=self.skip_failures,
+            num_threads=self.num_threads or os.cpu_count() or 1,
+        )
+        found = replace(found, skipped=tuple(map(_without_content, found.skipped)))
+        if found.failure is not None:
+            found = replace(found, failure=_without_content(found.failure))
+        if found.is_over:
+            return End(found)
+        return _to_json(found, documents.skipped)
+
+
+class _Documents:
+    """The documents of a slice, and how many were skipped because they are malformed."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self.skipped = 0
+
+    def __iter__(self) -> Iterator[Document]:
+        for file, (name, documents) in enumerate(self._corpus.by_file(), 1):
+            before = self.skipped
+            for number, content in enumerate(documents, 1):
+                self.skipped = before + documents.skipped
+                yield Document(name, number, content, file, self.skipped)
+            self.skipped = before + documents.skipped
+
+
+def _without_content(failure: Failure) -> Failure:
+    """Return a failure that is small, whatever the size of the document."""
+    return failure._replace(document=failure.document._replace(content=b""))
+
+
+def _to_json(found: Proof, skipped: int) -> list[Any]:
+    return [
+        [found.documents, found.tokens, found.bytes, found.skipped_documents],
+        found.seconds,
+        [
+            [side, document.source, document.number, document.file, document.skipped, reason]
+            for side, document, reason in found.skipped
+        ],
+        skipped,
+    ]
+
+
+def _from_json(values: list[Any]) -> tuple[Proof, int]:
+    counts, seconds, failures, skipped = values
+    documents, tokens, num_bytes, skipped_documents = counts
+    found = Proof(
+        documents,
+        tokens,
+        num_bytes,
+        tuple(seconds),
+        tuple(
+            Failure(side, Document(source, number, b"", file, before), reason)
+            for side, source, number, file, before, reason in failures
+        ),
+        skipped_documents,
+    )
+    return found, skipped
+
+
+# ---------------------------------------------------------------------- peers
+
+
+class WorkerPeer:
+    """A peer that each process opens for itself, once; the files that it reads go along.
+
+    Args:
+        opened: the peer, as opened by this process.
+        path, format, vocab, pattern: as given to `open_peer` for it.
+        num_threads: of each task.
+    """
+
+    def __init__(
+        self,
+        opened: peers.Peer,
+        path: str | os.PathLike[str] | None,
+        format: str | None,
+        vocab: Vocabulary,
+        *,
+        pattern: str | None = None,
+        num_threads: int | None = None,
+    ) -> None:
+        self._opened: peers.Peer | None = opened
+        self._path: str | None = None  # in a folder with the files
+        self._files: dict[str, bytes] = {}
+        self._vocab = vocab
+        self._options: dict[str, Any] = {
+            "library": opened.library,
+            "pattern": pattern,
+            "specials": opened.specials,
+            "num_threads": num_threads,
+        }
+        self._format = None
+        if not opened.copied and path is not None:
+            file = Path(path)
+            self._format = format
+            pair = find_files(file) if format == "gpt2" else None
+            self._files = {one.name: one.read_bytes() for one in pair or (file,)}
+            self._path = "" if file.is_dir() else file.name
+
+    def __call__(self) -> peers.Peer:
+        """Return the peer of this process."""
+        if self._opened is None:
+            with tempfile.TemporaryDirectory(prefix="byteweld-") as folder:
+                for name, content in self._files.items():
+                    (Path(folder) / name).write_bytes(content)
+                path = None if self._path is None else Path(folder) / self._path
+                self._opened = peers.open_peer(path, self._format, self._vocab, **self._options)
+        return self._opened
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}

@@ -1,0 +1,152 @@
+"""Comparisons in tasks: the result of one process, whatever the slices and the order of tasks."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import byteweld
+from byteweld.comparison.corpora import Comparison, compare_files
+from byteweld.distributed.comparing import compare_corpus
+from byteweld.engines import LocalEngine
+from tests.helpers.sliced import Drawn, MixedUp, corpora
+from tests.helpers.strategies import examples
+
+BYTES = {b: bytes([b]) for b in range(256)}
+END = {"<|end|>": 300}
+FIRST = byteweld.Tokenizer.from_merges(
+    BYTES | {256: b"ab", 257: b"abc"}, [(b"a", b"b"), (b"ab", b"c")], special_tokens=END
+)
+CUT = byteweld.Tokenizer.from_merges(BYTES | {256: b"ab"}, [(b"a", b"b")], special_tokens=END)
+IDS = byteweld.Tokenizer.from_merges(
+    BYTES | {257: b"ab", 256: b"abc"}, [(b"a", b"b"), (b"ab", b"c")], special_tokens=END
+)
+
+
+def timeless(found: Comparison) -> Comparison:
+    return dataclasses.replace(found, seconds=(0.0, 0.0))
+
+
+def outcome(function: Any) -> Any:
+    try:
+        return function()
+    except byteweld.ByteweldError as error:
+        return type(error), str(error)
+
+
+@examples(200)
+@given(
+    drawn=corpora(),
+    second=st.sampled_from([FIRST, CUT, IDS]),
+    max_differences=st.sampled_from([0, 1, 3, 10]),
+    slice_bytes=st.integers(1, 60),
+    seed=st.integers(0, 99),
+    specials=st.sampled_from([{}, {"disallowed_special": ()}]),
+)
+def test_slices_have_the_result_of_the_whole(
+    tmp_path: Path,
+    drawn: Drawn,
+    second: byteweld.Tokenizer,
+    max_differences: int,
+    slice_bytes: int,
+    seed: int,
+    specials: dict[str, Any],
+) -> None:
+    corpus = drawn.write(tmp_path)
+    engine = MixedUp(seed, slice_bytes=slice_bytes, num_threads=1)
+    skipped = 0
+
+    def here() -> tuple[Comparison, int]:
+        def files() -> Any:
+            nonlocal skipped
+            for name, documents in corpus.by_file():
+                yield name, documents
+                skipped += documents.skipped
+
+        options = {"max_differences": max_differences, "num_threads": 1, **specials}
+        return timeless(compare_files(FIRST, second, files(), **options)), skipped
+
+    def in_tasks() -> tuple[Comparison, int]:
+        options = {"max_differences": max_differences, **specials}
+        found, skips = compare_corpus(engine, FIRST, second, corpus, **options)
+        return timeless(found), skips
+
+    expected, found = outcome(here), outcome(in_tasks)
+    assert found == expected
+    if isinstance(found[0], Comparison):
+        assert [list(rates) for rates in found[0].scripts] == [
+            list(rates) for rates in expected[0].scripts
+        ]
+        assert str(found[0]) == str(expected[0])
+
+
+def test_a_divided_file_has_one_row_and_one_numbering(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ab\n" * 30 + "abc\n" * 3)
+    (tmp_path / "b.txt").write_text("abc\n")
+    engine = MixedUp(1, slice_bytes=7, num_threads=1)
+    found = byteweld.compare(FIRST, CUT, tmp_path, lines=True, engine=engine)
+    assert len(engine.ran) > 10
+    assert [file.documents for file in found.files] == [33, 1]
+    assert [item.document for item in found.differences] == [31, 32, 33, 1]
+    here = byteweld.compare(FIRST, CUT, tmp_path, lines=True, num_threads=1)
+    assert timeless(found) == timeless(here)
+
+
+def test_a_special_token_that_is_refused_is_the_error_of_one_process(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ab\n" * 30 + "<|end|>\n" * 3)
+    refused: dict[str, Any] = {"allowed_special": (), "lines": True}
+    with pytest.raises(byteweld.SpecialTokenError) as here:
+        byteweld.compare(FIRST, CUT, tmp_path, **refused)
+    for seed in range(3):
+        engine = MixedUp(seed, slice_bytes=7, num_threads=1)
+        with pytest.raises(byteweld.SpecialTokenError) as found:
+            byteweld.compare(FIRST, CUT, tmp_path, engine=engine, **refused)
+        assert str(found.value) == str(here.value)
+
+
+def test_a_work_folder_keeps_what_tasks_have_found(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("abc é 漢\n" * 30)
+    (tmp_path / "b.jsonl").write_text("{broken\n")
+    work = tmp_path / "work"
+    options = {"slice_bytes": 50, "work": work, "num_threads": 1}
+    with pytest.raises(byteweld.CorpusError):
+        byteweld.compare(
+            FIRST, CUT, [tmp_path / "a.txt", tmp_path / "b.jsonl"], engine=LocalEngine(**options)
+        )
+    (kept,) = work.iterdir()
+    assert (kept / "tasks.json").is_file()
+    engine = MixedUp(**options)
+    with pytest.raises(byteweld.CorpusError, match=r"b\.jsonl:1: "):
+        byteweld.compare(FIRST, CUT, [tmp_path / "a.txt", tmp_path / "b.jsonl"], engine=engine)
+    assert [part.number for part in engine.ran] == [1]
+    # Without the damaged file, what is kept is read back as it was.
+    lines = {"lines": True, "engine": MixedUp(**options)}
+    found = byteweld.compare(FIRST, CUT, tmp_path / "a.txt", **lines)
+    assert timeless(found) == timeless(byteweld.compare(FIRST, CUT, tmp_path / "a.txt", lines=True))
+
+
+def test_progress_is_the_stored_bytes_of_slices(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("abc\n" * 30)
+    seen: list[int] = []
+    engine = LocalEngine(slice_bytes=30)
+    byteweld.compare(FIRST, CUT, tmp_path, lines=True, engine=engine, progress=seen.append)
+    assert seen == [0, 30, 60, 90, 120]
+
+
+def test_documents_in_memory_are_refused() -> None:
+    with pytest.raises(TypeError, match="only files can be divided among tasks"):
+        byteweld.compare(FIRST, CUT, documents=["a"], engine=LocalEngine())
+    with pytest.raises(ValueError, match="engine is 'slurm'; expected one of 'local', 'ray'"):
+        byteweld.compare(FIRST, CUT, documents=["a"], engine="slurm")
+    assert byteweld.compare(FIRST, CUT, documents=["a"], engine="local").is_identical
+
+
+def test_threads_are_those_of_the_engine(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("abc")
+    with pytest.raises(ValueError, match="num_threads"):
+        byteweld.compare(FIRST, CUT, tmp_path, engine=LocalEngine(), num_threads=2)
