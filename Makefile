@@ -7,6 +7,7 @@ PEERS := .venv-peers
 HEAVY := .venv-heavy
 FRAMEWORKS := .venv-frameworks
 DATASETS := .venv-datasets
+CLUSTER := .venv-cluster
 CHROMIUM := $(or $(BYTEWELD_CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
 # Rust sources: a change here rebuilds the extension, nothing else does.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
@@ -15,7 +16,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-dataset bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-dataset bench-table bench-curves docs vocabularies wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -33,7 +34,7 @@ test-rust:
 test-python: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-test-all: test-wheel test-transformers test-browser test-harness ## test the wheel, the heavy peers, the browser pages and a slice of the harness
+test-all: test-wheel test-transformers test-browser test-cluster test-harness ## test the wheel, the heavy peers, the browser pages, Ray and a slice of the harness
 
 test-wheel: $(VENV)/.built ## test the wheel in a clean environment
 	scripts/test_wheel.sh
@@ -43,6 +44,14 @@ test-transformers: $(VENV)/.built $(HEAVY)/.installed ## test what transformers 
 
 test-frameworks: $(VENV)/.built $(FRAMEWORKS)/.installed ## test what training frameworks read of our datasets (7 GB of packages; not in CI)
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -q tests/frameworks -o filterwarnings=default
+
+# Without it, as on machines for which Ray has no wheel, the tests are skipped.
+test-cluster: $(VENV)/.built $(CLUSTER)/.installed ## test counting, training and datasets on Ray, Ray Data and Spark
+	@if $(CLUSTER)/bin/python -c "import ray" 2> /dev/null; then \
+		PYTHONPATH=src $(CLUSTER)/bin/python -m pytest -q tests/cluster -o filterwarnings=default; \
+	else \
+		echo "skipped: tests on a cluster (Ray cannot be installed here)"; \
+	fi
 
 ifdef CHROMIUM
 test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## test the studio and the reports in Chromium
@@ -137,7 +146,7 @@ wheel: $(VENV)/.tools ## build a wheel into dist/
 	$(BIN)/maturin build --release --locked --out dist
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) $(PEERS) $(HEAVY) $(FRAMEWORKS) $(DATASETS) target dist
+	rm -rf $(VENV) $(PEERS) $(HEAVY) $(FRAMEWORKS) $(DATASETS) $(CLUSTER) target dist
 
 # ---------------------------------------------------------------------------- the environment
 
@@ -185,6 +194,13 @@ $(DATASETS)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(DATASETS)
 	$(DATASETS)/bin/pip install --quiet --disable-pip-version-check --upgrade pip
 	$(DATASETS)/bin/pip install --quiet --disable-pip-version-check --group datasets-bench
+	@touch $@
+
+$(CLUSTER)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(CLUSTER)
+	$(CLUSTER)/bin/pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(CLUSTER)/bin/pip install --quiet --disable-pip-version-check --group cluster \
+		|| echo "not installed: the group cluster of pyproject.toml"
 	@touch $@
 
 # One by one: the tests of a framework that cannot be installed here are skipped, and say so.
