@@ -1,7 +1,7 @@
 """Counts a corpus in tasks: slices are counted one by one, then the counts of each part added up.
 
 Map: a task counts a slice into sixteen sorted Parquet files, called runs, by the hash of the
-pre-token. Reduce: a task merges the runs of one part, up to 64 of them; the results are merged
+pre-token. Reduce: a task merges the runs of one part, up to 512 of them; the results are merged
 again, until there is one run of each part. At the end, each is written once more, now that the
 totals are known that its footer must have. The result is, byte for byte, what `Counts.save` writes.
 """
@@ -39,7 +39,7 @@ from byteweld.recipes import Recipe
 
 _SLICES: Final = "slices"
 _FINAL: Final = "final"
-_FAN_IN: Final = 64  # runs that a task merges
+_FAN_IN: Final = 512  # runs that a task merges
 # The budget of a task for each of its threads, unless one is given.
 _THREAD_MEMORY: Final = 1 << 30
 
@@ -118,11 +118,9 @@ class _MergeRuns:
     def __call__(self, item: _Merge) -> tuple[int, Any]:
         self.work.check()
         folder, part = self.work.folder, item.part
-        limit = None if self.memory is None else _memory.plan(self.memory, 1).limit
-        if limit is not None:
-            distinct, size = (sum(run.sums[at] for run in item.runs) for at in (0, 1))
-            if limit.can_keep(2 * distinct, 2 * size):  # twice: the tables, and their sum
-                limit = None
+        # Sorted runs are merged faster on disk, or in the page cache, than added up in memory.
+        memory = _THREAD_MEMORY if self.memory is None else self.memory
+        limit = _memory.plan(memory, 1).limit
         tables = []
         for run in item.runs:
             with folder.local(run.name) as file:
@@ -312,7 +310,7 @@ def merge_slices(work: Work, num_slices: int, engine: Engine, memory: Memory | N
 def _merge_level(
     work: Work, parts: list[list[Run]], stage: str, engine: Engine, memory: Memory | None
 ) -> list[list[Run]]:
-    """Merge up to 64 runs of each part at a time; return the runs that are left."""
+    """Merge up to 512 runs of each part at a time; return the runs that are left."""
     merges: list[_Merge] = []
     for part, runs in enumerate(parts):
         for first in range(0, max(1, len(runs)), _FAN_IN):
