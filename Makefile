@@ -48,7 +48,7 @@ test-frameworks: $(VENV)/.built $(FRAMEWORKS)/.installed ## test what training f
 # Without it, as on machines for which Ray has no wheel, the tests are skipped.
 test-cluster: $(VENV)/.built $(CLUSTER)/.installed ## test counting, training and datasets on Ray, Ray Data and Spark
 	@if $(CLUSTER)/bin/python -c "import ray" 2> /dev/null; then \
-		PYTHONPATH=src $(CLUSTER)/bin/python -m pytest -q tests/cluster -o filterwarnings=default; \
+		PYTHONPATH=$(CURDIR)/src $(CLUSTER)/bin/python -m pytest -q tests/cluster -o filterwarnings=default; \
 	else \
 		echo "skipped: tests on a cluster (Ray cannot be installed here)"; \
 	fi

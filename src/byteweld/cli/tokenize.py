@@ -194,6 +194,8 @@ def run(
     result has the same bytes. manifest.json lists the sources, the options, the tokenizer's
     fingerprint and the SHA-256 of every file; `byteweld verify` checks them.
     """
+    engine.check(source, threads)
+    rank = ranks.open(engine, threads)
     tok = options.load_tokenizer(tokenizer, pattern=load_pattern, special=load_special)
     plan = Options(**layout._asdict(), special_text=special_text).complete(tok)  # type: ignore[arg-type]  # checked
     # As a file, standard input streams, however long, and may be compressed.
@@ -208,7 +210,6 @@ def run(
         else:
             _output.lines(_estimate_lines(found, plan, out))
         return
-    rank = ranks.open(engine, threads)
     if rank is not None:
         _encode_share(rank, sources, tok, out, plan, force=force)
         return

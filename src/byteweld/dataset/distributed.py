@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from byteweld._folders import Folder, LocalFolder, open_folder
 from byteweld.corpus import Corpus, file_state, is_remote, whole_file
@@ -69,6 +69,8 @@ from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
 
 Report = Callable[[Progress], object]
+
+_TOTALS: Final = ("documents", "tokens", "text_bytes")  # of slices, as progress has them
 
 
 def run_on(
@@ -233,13 +235,20 @@ class _Making:
             self._splits.append("validation")
         self._num_slices: int = details["num_slices"]
         self._names = [name for name, *_ in details["sources"]]
-        self._encoded: dict[int, Any] = work.results(SLICES)
+        self._encoded: dict[int, Any] = {}
+        self._totals: Counter[str] = Counter()  # of what is encoded
+        for number, result in work.results(SLICES).items():
+            self._add(number, result)
         self._digests: dict[int, Any] = work.results(DIGESTS)
 
     @property
     def documents(self) -> int:
         """The number of documents encoded so far."""
-        return sum(result["documents"] for result in self._encoded.values())
+        return self._totals["documents"]
+
+    def _add(self, number: int, result: Any) -> None:
+        self._encoded[number] = result
+        self._totals.update({name: result[name] for name in _TOTALS})
 
     # ---------------------------------------------------------------- encoding
 
@@ -254,7 +263,7 @@ class _Making:
         task = EncodeSlice.of(self._work, tok, corpus, plan, engine.threads_per_task)
         self._report("encoding", done, total)
         for number, result in engine.map_unordered(task, todo):
-            self._encoded[number] = result
+            self._add(number, result)
             done += sizes[number]
             self._report("encoding", done, total)
         digest = DigestFile(self._work, corpus.reading.on_error == "skip")
@@ -278,12 +287,8 @@ class _Making:
 
     def _report(self, stage: str, done: int, total: int | None) -> None:
         if self._progress is not None:
-            results = self._encoded.values()
-            documents, tokens, text_bytes = (
-                sum(result[name] for result in results)
-                for name in ("documents", "tokens", "text_bytes")
-            )
-            self._progress(Progress(stage, done, total, documents, tokens, text_bytes))
+            totals = [self._totals[name] for name in _TOTALS]
+            self._progress(Progress(stage, done, total, *totals))
 
     # ---------------------------------------------------------------- shards
 

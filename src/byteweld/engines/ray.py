@@ -58,7 +58,8 @@ class RayEngine(Engine):
     def _start(self) -> None:
         address = self._address or os.environ.get("RAY_ADDRESS") or None
         is_new = address is None or address == "local"
-        is_initialized = "ray" in sys.modules and sys.modules["ray"].is_initialized()
+        imported = sys.modules.get("ray")
+        is_initialized = imported is not None and imported.is_initialized()
         if is_new and not is_initialized:
             self._set_environment()  # first, since Ray reads it when it is imported
         try:
