@@ -33,6 +33,7 @@ Verbs:
   explain     Show step by step how text becomes tokens
   convert     Convert a tokenizer to another format, and verify it
   tokenize    Encode a corpus into a dataset for training
+  merge       Put together what several ranks have done
   verify      Check a token dataset, with its tokenizer and corpus
   megatron    Encode JSON lines with the options of Megatron-LM's script
   compare     Compare two tokenizers on a corpus
@@ -129,7 +130,7 @@ def test_the_examples_use_only_options_that_exist(name):
     seen = 0
     for line in module.EXAMPLES.strip().splitlines():
         for part in re.split(r"\s\|\s", line):
-            words = shlex.split(part.partition(" > ")[0])
+            words = shlex.split(part.partition(" > ")[0].replace("$SLURM_ARRAY_TASK_ID", "3"))
             if words[0] != "byteweld":
                 continue
             seen += 1
@@ -269,6 +270,7 @@ _USES_OF_STREAMS = {
     "tokenize": ("a.txt --eot none --out data", "out", 0, 2),
     "compare": ("tokenizer.json tokenizer.json a.txt", "out", 0, 0),
     "prove": ("tokenizer.json a.txt", "out", 0, 0),
+    "merge": ("missing", "out", 2, 2),
     "verify": ("missing", "out", 2, 2),
     "megatron": ("--input a.jsonl --output-prefix m --tokenizer-model tokenizer.json", "out", 0, 2),
     "studio": ("missing.json", "out", 2, 2),

@@ -43,6 +43,7 @@ LINES: dict[str, list[list[str]]] = {
                  ["CORPUS", "-t", "TOK", "--out", "OUT", "--special-text", "fail"],
                  ["CORPUS", "-t", "TOK", "--out", "OUT", "--eot", "none", "--dry-run"],
                  ["CORPUS", "-t", "TOK", "--out", "OUT", "--eot-token", HOSTILE]],
+    "merge": [["OUT"], ["CORPUS"]],
     "verify": [["OUT"], ["CORPUS", "--tokenizer", "TOK"]],
     "compare": [["TOK", "other.json", "CORPUS"], ["TOK", "other.json", "CORPUS", "--json"],
                 ["TOK", "TOK", "CORPUS"]],
