@@ -130,14 +130,8 @@ impl OpenFile {
         }
         let has_digest = options.digest && range.is_none();
         let length = range.map(|range| range.stop.saturating_sub(range.start));
-        let stored = Stored::new(
-            source,
-            is_stream,
-            consumed,
-            Arc::clone(&interrupt),
-            has_digest,
-            length,
-        );
+        let stored =
+            Stored::new(source, is_stream, consumed, Arc::clone(&interrupt), has_digest, length);
         let first = range.map_or(0, |range| range.start);
         let mut file = Self {
             format: Format::of(&path, options.json_lines),

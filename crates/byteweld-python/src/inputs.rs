@@ -385,7 +385,8 @@ impl Inputs {
                     return Ok(None);
                 }
                 let first = range.map_or(0, |range| range.start);
-                let stream = RemoteReader::open(&open_remote, path, first, range.map(|range| range.stop))?;
+                let stream =
+                    RemoteReader::open(&open_remote, path, first, range.map(|range| range.stop))?;
                 Ok(Some(Box::new(stream) as Box<dyn Read + Send>))
             });
         }

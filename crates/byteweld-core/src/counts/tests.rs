@@ -617,7 +617,8 @@ fn the_predicted_memory_is_an_upper_bound() {
 #[test]
 fn a_document_may_be_cut_at_the_first_cut_of_any_window() {
     const PIECES: [&str; 16] = [
-        "a", "bc", " ", "  ", "\n", "\r\n", "1", "234", "é", "你", "<|e|>", "<|", "b<|e|>c", "'s", "\u{a0}", ".",
+        "a", "bc", " ", "  ", "\n", "\r\n", "1", "234", "é", "你", "<|e|>", "<|", "b<|e|>c", "'s",
+        "\u{a0}", ".",
     ];
     let boundaries = Specials::new(&["<|e|>".to_owned(), "b<|e|>c".to_owned()]).unwrap();
     let mut random = Random(18);

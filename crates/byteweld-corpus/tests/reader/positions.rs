@@ -5,7 +5,8 @@ use std::io::{Cursor, Read, Result as IoResult};
 use std::path::PathBuf;
 
 use byteweld_corpus::{
-    Error, FileRange, FinishedFile, Limits, OnError, Options, Position, ReadStatus, Reader, Skip, Unit,
+    Error, FileRange, FinishedFile, Limits, OnError, Options, Position, ReadStatus, Reader, Skip,
+    Unit,
 };
 
 use crate::archives;
