@@ -1,6 +1,7 @@
 """The same work here and on Ray, with the same cores: time, CPU time, and the cost of a task.
 
     python benches/cluster.py --mixed FOLDER [--repeat N] [--record]
+    python benches/cluster.py --mixed FOLDER --tasks [--record]     times of tasks, for scale.py
 
 Run it with an environment that has Ray (`.venv-cluster`). README.md explains the method. The exit
 status is 0 if all results on Ray are, byte for byte, those made here.
@@ -17,7 +18,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +43,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mixed", required=True, type=Path, help="the 1 GB corpus")
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--tasks", action="store_true", help="record the time of each task")
     parser.add_argument("--record", action="store_true", help="append to benches/record")
     arguments = parser.parse_args()
     import byteweld
@@ -50,7 +52,11 @@ def main() -> int:
     files = sorted(arguments.mixed.glob("*.txt"))
     size = sum(file.stat().st_size for file in files)
     tok = byteweld.load(_vocabulary(), pattern="cl100k", special_tokens={"<|endoftext|>": 100257})
-    lines: list[dict[str, Any]] = []
+    if arguments.tasks:
+        lines = _tasks(byteweld, files, tok)
+        _keep(lines, "ray-tasks", record=arguments.record)
+        return 0
+    lines = []
     is_right = True
     started = time.perf_counter()
     with RayEngine() as engine, tempfile.TemporaryDirectory(dir=HERE / ".cache") as made:
@@ -77,13 +83,85 @@ def main() -> int:
         lines.append({"job": "start Ray", "engine": "ray", "wall": start_up})
     print(f"start of Ray {start_up:.1f} s; an empty task {per_task * 1e3:.2f} ms")
     print("results identical" if is_right else "WRONG: results differ")
-    if arguments.record:
+    _keep([{**line, "ok": is_right} for line in lines], "cluster", record=arguments.record)
+    return 0 if is_right else 1
+
+
+def _keep(lines: list[dict[str, Any]], name: str, *, record: bool) -> None:
+    if record:
         machine = describe_machine(HERE.parent)
-        path = HERE / "record" / host_name() / f"{machine.date[:10]}-cluster.jsonl"
+        path = HERE / "record" / host_name() / f"{machine.date[:10]}-{name}.jsonl"
         with path.open("a") as file:
             for line in lines:
-                file.write(json.dumps({**asdict(machine), **line, "ok": is_right}) + "\n")
-    return 0 if is_right else 1
+                file.write(json.dumps({**asdict(machine), **line}) + "\n")
+
+
+_STAGES = {
+    "_CountSlice": "count",
+    "_MergeRuns": "reduce",
+    "EncodeSlice": "encode",
+    "WriteShard": "write",
+}
+
+
+def _size(stage: str, function: Any, item: Any) -> int:
+    """Return what a task reads, in bytes."""
+    if stage == "reduce":
+        return sum(function.work.folder.size(run.name) for run in item.runs)
+    return item.tokens * 4 if stage == "write" else item.size
+
+
+class _Done(NamedTuple):
+    """The result of a task, what it read, how long it took, and the process."""
+
+    result: Any
+    bytes: int
+    seconds: float
+    worker: int
+
+
+class _Timed(NamedTuple):
+    """A task that also returns how long it took in its worker."""
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, pair: tuple[Any, int]) -> _Done:
+        item, size = pair
+        started = time.perf_counter()
+        result = self.function(item)
+        return _Done(result, size, round(time.perf_counter() - started, 6), os.getpid())
+
+
+def _tasks(byteweld: Any, files: list[Path], tok: Any) -> list[dict[str, Any]]:
+    """Run counting and tokenizing with two sizes of slices, and return a line for each task."""
+    from byteweld.engines.ray import RayEngine
+
+    lines: list[dict[str, Any]] = []
+
+    class TimingEngine(RayEngine):
+        def _run(self, function: Any, items: Any) -> Iterator[Any]:
+            stage = _STAGES.get(type(function).__name__)
+            pairs = [(item, 0 if stage is None else _size(stage, function, item)) for item in items]
+            for found in super()._run(_Timed(function), pairs):
+                if not isinstance(found, _Done):
+                    yield found
+                    continue
+                if stage is not None:
+                    facts = {"stage": stage, "bytes": found.bytes, "seconds": found.seconds}
+                    lines.append({**facts, "engine": "ray", "threads": 1, "worker": found.worker})
+                yield found.result
+
+    for slice_bytes in (32 << 20, 128 << 20):
+        with tempfile.TemporaryDirectory(dir=HERE / ".cache") as made:
+            with TimingEngine(slice_bytes=slice_bytes) as engine:
+                for name, job in _jobs(byteweld, files, tok, Path(made)).items():
+                    if name != "tokenize, shuffled":
+                        job(engine)
+    for stage in ("count", "reduce", "encode", "write"):
+        some = [line for line in lines if line["stage"] == stage]
+        rate = sum(line["bytes"] for line in some) / sum(line["seconds"] for line in some) / 1e6
+        print(f"{stage:<8} {len(some):4} tasks {rate:7.1f} MB/s")
+    return lines
 
 
 def _jobs(byteweld: Any, files: list[Path], tok: Any, out: Path) -> dict[str, Callable[..., Any]]:
