@@ -17,12 +17,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import byteweld
 from byteweld.dataset import run
 from byteweld.dataset._manifest import load_manifest
+from byteweld.engines import LocalEngine
 from tests.harness.kill import Events
 from tests.helpers.tokenized import digests, make_documents, make_tokenizer, write_jsonl
 
@@ -64,9 +66,12 @@ def uninterrupted(place: Path):
     return digests_of
 
 
-def tokenize(place: Path, job: str, out: Path) -> None:
+def tokenize(place: Path, job: str, out: Path, *, in_tasks: bool = False) -> None:
     tok = byteweld.load(place / "tokenizer.json")
-    byteweld.tokenize(place / "corpus", tok, out=out, num_threads=2, **JOBS[job])
+    how: dict[str, Any] = {"num_threads": 2}
+    if in_tasks:
+        how = {"engine": LocalEngine(slice_bytes=400_000, num_threads=2)}
+    byteweld.tokenize(place / "corpus", tok, out=out, **how, **JOBS[job])
 
 
 def in_child(work) -> tuple[int, int]:
@@ -83,8 +88,19 @@ def in_child(work) -> tuple[int, int]:
     return os.WTERMSIG(status), os.WEXITSTATUS(status)
 
 
-@pytest.mark.parametrize("job", JOBS)
-def test_killed_before_a_file_system_event(place, uninterrupted, tmp_path, monkeypatch, job):
+@pytest.mark.parametrize(
+    ("job", "in_tasks"),
+    [
+        *((job, False) for job in JOBS),
+        ("shards", True),
+        ("shuffled", True),
+        ("llmc", True),
+        ("hf", True),
+    ],
+)
+def test_killed_before_a_file_system_event(
+    place, uninterrupted, tmp_path, monkeypatch, job, in_tasks
+):
     monkeypatch.setattr(run, "_CHECKPOINT_SECONDS", 0)
     uninterrupted(job)
     counted = tmp_path / "events"
@@ -92,7 +108,7 @@ def test_killed_before_a_file_system_event(place, uninterrupted, tmp_path, monke
     def count() -> None:
         events = Events()
         events.install()
-        tokenize(place, job, tmp_path / "counted")
+        tokenize(place, job, tmp_path / "counted", in_tasks=in_tasks)
         counted.write_text(str(events.seen))
 
     assert in_child(count) == (0, 0)
@@ -107,13 +123,13 @@ def test_killed_before_a_file_system_event(place, uninterrupted, tmp_path, monke
 
             def killed(at: int = at, out: Path = out) -> None:
                 Events(at).install()
-                tokenize(place, job, out)
+                tokenize(place, job, out, in_tasks=in_tasks)
 
             ended = in_child(killed)
             assert ended in ((signal.SIGKILL, 0), (0, 0))
             kills += ended[0] == signal.SIGKILL
         assert kills
-        tokenize(place, job, out)
+        tokenize(place, job, out, in_tasks=in_tasks)
         assert digests(out) == uninterrupted(job)
         shutil.rmtree(out)
 
