@@ -26,6 +26,7 @@ _RETRIES: Final = 3
 _MIN_WAITING: Final = 256  # tasks that Ray knows, so that it can plan, and clusters can grow
 _WAIT_SECONDS: Final = 0.5
 _RESOURCES_SECONDS: Final = 5.0
+_CONNECT_SECONDS: Final = 10.0
 
 
 class RayEngine(Engine):
@@ -86,7 +87,9 @@ class RayEngine(Engine):
                 "_node_ip_address": "127.0.0.1",
             }
         try:
-            self._ray.init(address=address or "local", **options)
+            is_here = address is None or _is_on_loopback(address)
+            with _on_loopback() if is_here else contextlib.nullcontext():
+                self._ray.init(address=address or "local", **options)
         except (ConnectionError, RuntimeError, ValueError, self._ray.exceptions.RayError) as error:
             where, hint = "Ray cannot be started here", ""
             if address is not None:
@@ -243,6 +246,51 @@ def _reason(error: Exception) -> str:
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+@contextlib.contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Have Ray listen on the loopback interface alone, and connect to it.
+
+    Else it replaces 127.0.0.1 with the address of the machine, and listens on all interfaces.
+    """
+    from ray._private import ray_constants
+
+    before = getattr(ray_constants, "ENABLE_RAY_CLUSTER", None)
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+def _is_on_loopback(address: str) -> bool:
+    """Whether a cluster is reached through the loopback interface alone.
+
+    Raises ConnectionError if nothing listens there; Ray would try for minutes.
+    """
+    if "://" in address:
+        reached = [address.partition("://")[2]]
+    else:
+        reached = [_resolved(address)]
+        with _on_loopback():
+            reached.append(_resolved(address))
+    for number, found in enumerate(reached):
+        try:
+            host, _, port = found.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        except (OSError, ValueError) as error:
+            failure = error
+        else:
+            return number > 0
+    raise ConnectionError(f"nothing listens there ({failure})")
+
+
+def _resolved(address: str) -> str:
+    """Return what Ray makes of an address."""
+    from ray._private.services import canonicalize_bootstrap_address
+
+    return str(canonicalize_bootstrap_address(address))
 
 
 def _asks_for_tokens(ray: Any) -> bool:
