@@ -79,6 +79,7 @@ def run(
     )
     if out is not None:
         _check_out(out, force=force)
+    engine.check(source, threads)
     rank = ranks.open(engine, threads)
     sources = _corpus.open_all(source, chosen, reading)
     if rank is not None:

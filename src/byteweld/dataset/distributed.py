@@ -106,6 +106,8 @@ def encode_share(
 ) -> None:
     """Encode the slices of one rank; `merge_ranks` makes the dataset when all have."""
     target = _Target(sources, tok, out, plan)
+    if isinstance(target.out, LocalFolder):
+        target.job.check_folder()
     if target.complete_manifest() is None:
         target.check_unfinished()
         making, slices = target.begin(engine, progress)
