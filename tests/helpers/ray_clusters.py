@@ -99,7 +99,8 @@ def parents() -> dict[int, int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError, ValueError):
-                state, parent = (entry / "stat").read_text("utf-8", "replace").rsplit(")", 1)[1].split()[:2]
+                stat = (entry / "stat").read_text("utf-8", "replace")
+                state, parent = stat.rsplit(")", 1)[1].split()[:2]
                 if state not in "ZX":
                     found[int(entry.name)] = int(parent)
     return found
@@ -126,10 +127,11 @@ def assert_gone(pids: Iterable[int], seconds: float, *, kill: bool = False) -> N
     deadline = time.monotonic() + seconds
     while (left := left & parents().keys()) and time.monotonic() < deadline:
         time.sleep(0.05)
+    named = {pid: command(pid).strip(b"\0")[:80] for pid in left}
     for pid in left:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    assert kill or not left, [command(pid) for pid in left]
+    assert kill or not left, named
 
 
 # ---------------------------------------------------------------------- faults
@@ -144,7 +146,7 @@ class Faulty(NamedTuple):
     heads: tuple[int, ...] = ()
 
     def __call__(self, item: Any) -> Any:
-        name = hashlib.sha256(f"{type(item).__name__} {item}".encode()).hexdigest()
+        name = hashlib.sha256(os.fsencode(f"{type(item).__name__} {item}")).hexdigest()
         if self.fault == "always":
             _die(os.getpid())
         if int(name[0], 16) % 2 and self.fault != "node":
@@ -180,11 +182,18 @@ class FaultyEngine(RayEngine):
         self._cluster = cluster
         self._fault = fault
         self._folder = folder
+        self._has_added = False
         folder.mkdir()
 
     def _run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         heads = tuple(self._cluster.raylets[:1])
         return super()._run(Faulty(function, self._fault, self._folder, heads), items)
+
+    def add_node(self, *_: object) -> None:
+        """As `progress`: add a node after one has died."""
+        if self.happened and not self._has_added:
+            self._has_added = True
+            self._cluster.add_node()
 
     @property
     def happened(self) -> int:

@@ -112,6 +112,8 @@ class RayEngine(Engine):
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": os.environ.get("RAY_AUTH_TOKEN") or _TOKEN,
             "RAY_USAGE_STATS_ENABLED": "0",
+            # Otherwise, some of them outlive a killed driver by minutes.
+            "RAY_gcs_rpc_server_reconnect_timeout_s": "10",
         }
         self._environment = {name: os.environ.get(name) for name in wanted}
         os.environ.update(wanted)
@@ -160,8 +162,8 @@ class RayEngine(Engine):
                     return
                 yield from self._ended(waiting)
         finally:
-            for reference in waiting:
-                ray.cancel(reference, force=True)
+            if waiting:
+                _stop(key)
 
     def _ended(self, waiting: dict[Any, Any]) -> Iterator[Any]:
         """Yield the results of tasks that have ended, after waiting a little for the first."""
@@ -214,6 +216,8 @@ def _current_folder() -> str | None:
 
 def _call(shared: list[Any], key: str, item: Any, folder: str | None) -> Any:
     """Run a task in a worker, in the folder of the caller: paths may be relative to it."""
+    if _is_stopped(key):
+        return _Raised(RuntimeError("it is not needed any more"))
     function = _functions.get(key)
     if function is None:
         import ray
@@ -226,6 +230,23 @@ def _call(shared: list[Any], key: str, item: Any, folder: str | None) -> Any:
             return function(item)
     except Exception as error:
         return _Raised(error)
+
+
+def _stop(key: str) -> None:
+    """Have the tasks that have not begun yet do nothing.
+
+    `ray.cancel` is not safe: if a task ends in the same moment, Ray 2.60 aborts this process. Those
+    that run now end when the connection does, or with what they do.
+    """
+    from ray.experimental.internal_kv import _internal_kv_put
+
+    _internal_kv_put(f"byteweld-stopped-{key}", b"1")
+
+
+def _is_stopped(key: str) -> bool:
+    from ray.experimental.internal_kv import _internal_kv_exists
+
+    return bool(_internal_kv_exists(f"byteweld-stopped-{key}"))
 
 
 def _reason(error: Exception) -> str:
