@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import signal
 import subprocess
@@ -22,7 +23,7 @@ def corpus(tmp_path: Path) -> Path:
     """Files that are divided, small ones, a compressed one; names that need quoting."""
     folder = tmp_path / "corpus"
     folder.mkdir()
-    write_jsonl(folder / "a b's \"1\".jsonl", make_documents(400, 1))
+    write_jsonl(folder / 'a b\'s "1".jsonl', make_documents(400, 1))
     write_jsonl(folder / "100%#.jsonl", make_documents(20, 2))
     (folder / "line\nend.txt").write_text("one document " * 3000, encoding="utf-8")
     write_jsonl(folder / "z.jsonl", make_documents(90, 3))
@@ -53,7 +54,7 @@ def in_ranks(*arguments: str, done: Path) -> None:
     }
     order = random.Random(5).sample(list(commands), WORLD)
     running = {rank: start(*commands[rank]) for rank in order}
-    victim = order[-1]
+    victim = order[0]
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and not list(done.glob("*.json")):
         time.sleep(0.002)
@@ -130,6 +131,47 @@ def test_a_rank_of_files_that_changed_is_refused(corpus, run):
     refused = run(*line, "1")
     assert refused.code == 2
     assert "with other sources" in refused.err
+
+
+@pytest.mark.parametrize("damage", [b"{", b"[]", b"\xff", b""])
+def test_a_damaged_work_folder_is_named(corpus, tmp_path, run, damage):
+    ranks = ["--rank", "0", "--world-size", "1"]
+    for line, file in (
+        (["count", "corpus", "--out", "c"], "c.unfinished/tasks.json"),
+        (["tokenize", "corpus", "--out", "t"], "t/.unfinished/tasks.json"),
+        (["tokenize", "corpus", "--out", "u"], "u/.unfinished/details.json"),
+    ):
+        assert run(*line, *ranks).code == 0
+        (tmp_path / file).write_bytes(damage)
+        for again in (["merge", line[-1]], [*line, *ranks]):
+            done = run(*again)
+            if file.endswith("details.json") and again[0] != "merge":
+                assert done.code == 0  # a rank knows them without
+                continue
+            assert done.code == 2
+            assert f"{tmp_path / file}: damaged (" in done.err
+            assert "to start over" in done.err
+
+
+def test_files_that_change_while_a_rank_counts_are_noticed(tmp_path):
+    from byteweld.corpus import open_corpus
+    from byteweld.distributed import counting
+    from byteweld.engines import RankEngine
+    from byteweld.errors import CorpusError
+    from byteweld.recipes import find_recipe
+
+    write_jsonl(tmp_path / "a.jsonl", make_documents(30, 1))
+    with (
+        pytest.raises(CorpusError, match="changed while they were counted"),
+        RankEngine(0, 1, slice_bytes=900) as rank,
+    ):
+        counting.count_share(
+            rank,
+            open_corpus(tmp_path / "a.jsonl"),
+            find_recipe("modern"),
+            tmp_path / "out",
+            progress=lambda done, total: os.utime(tmp_path / "a.jsonl", (1, 1)),
+        )
 
 
 def test_broken_records_name_the_slice_the_file_and_the_line(tmp_path, run):

@@ -1,4 +1,4 @@
-"""`tokenize` on a Ray cluster of several nodes, and on an object store: the bytes of one process."""
+"""`tokenize` on a Ray cluster of several nodes and an object store: the bytes of one process."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "b 'c'.jsonl.gz").write_bytes(gzip.compress((folder / "a.jsonl").read_bytes()))
     (folder / "c.txt").write_text(("one document " * 30 + EOT) * 20, encoding="utf-8")
     write_jsonl(folder / "50%#.jsonl", make_documents(9, 2))
-    pq.write_table(pa.table({"text": make_documents(90, 3)}), folder / "e.parquet", row_group_size=9)
+    pq.write_table(
+        pa.table({"text": make_documents(90, 3)}), folder / "e.parquet", row_group_size=9
+    )
     return folder
 
 
@@ -214,7 +216,10 @@ def test_a_folder_that_cannot_be_written_is_named(
 
 @pytest.mark.parametrize(
     "options",
-    [{"shard_tokens": 2000}, *({"format": f, "shard_tokens": 3000} for f in ("litdata", "hf", "mds"))],
+    [
+        {"shard_tokens": 2000},
+        *({"format": f, "shard_tokens": 3000} for f in ("litdata", "hf", "mds")),
+    ],
     ids=str,
 )
 def test_an_object_store_holds_corpus_and_dataset(
@@ -232,9 +237,7 @@ def test_an_object_store_holds_corpus_and_dataset(
         with pytest.raises(FileExistsError, match="another job: seed was 0, now 1"):
             byteweld.tokenize(remote, tok, out=f"{BUCKET}/{name}", engine=engine, seed=1, **same)
         one = {**same, "shard_tokens": None, "seed": 1}
-        byteweld.tokenize(
-            remote, tok, out=f"{BUCKET}/{name}", engine=engine, overwrite=True, **one
-        )
+        byteweld.tokenize(remote, tok, out=f"{BUCKET}/{name}", engine=engine, overwrite=True, **one)
     byteweld.tokenize(remote, tok, out=tmp_path / "one", **one)
     assert download(name, tmp_path / "replaced") == digests(tmp_path / "one")
 

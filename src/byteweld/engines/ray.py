@@ -261,6 +261,9 @@ def _reason(error: Exception) -> str:
     }
     if "No module named 'byteweld'" in str(error):
         return "byteweld is not installed on its node; every node needs the same version"
+    cause = getattr(error, "cause", None)  # what a task raised outside of its function
+    if isinstance(cause, BaseException):
+        return f"{type(cause).__name__}: {_first_line(cause)}"
     return known.get(kind) or f"{kind}: {_first_line(error)}"
 
 
