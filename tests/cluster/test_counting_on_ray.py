@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -224,6 +224,31 @@ def test_a_file_that_vanishes_is_named(cluster: RayCluster, tmp_path: Path) -> N
             byteweld.count(corpus, engine=engine)
 
 
+class Touches(NamedTuple):
+    """Leaves a file for each item; the first one fails."""
+
+    folder: Path
+
+    def __call__(self, item: int) -> int:
+        if item == 0:
+            raise ValueError("the first")
+        time.sleep(0.1)
+        (self.folder / str(item)).touch()
+        return item
+
+
+def test_after_a_failure_no_task_begins(cluster: RayCluster, tmp_path: Path) -> None:
+    with cluster.engine() as engine:
+        for number in range(5):  # the connection stays, and can be used again
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            with pytest.raises(TaskError, match="0: the first"):
+                list(engine.map_unordered(Touches(folder), range(100)))
+        assert sorted(engine.map_unordered(str.upper, "ab")) == ["A", "B"]
+        for folder in tmp_path.iterdir():
+            assert len(list(folder.iterdir())) < 50
+
+
 # ---------------------------------------------------------------------- drivers
 
 
@@ -268,6 +293,19 @@ def test_a_driver_is_killed_again_and_again(
     assert digests(tmp_path / "out") == expected
 
 
+def test_ctrl_c_leaves_a_cluster_that_others_use(
+    cluster: RayCluster, corpus: Path, tmp_path: Path, expected: dict[str, str]
+) -> None:
+    line = count_args(corpus, "out", "--address", cluster.address)
+    process = start(tmp_path, *line)
+    assert wait_for_slices(process, tmp_path / "out.unfinished", 3) < 10**9
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (130, "interrupted\n")
+    code, said = program(tmp_path, *line)
+    assert (code, digests(tmp_path / "out")) == (0, expected), said
+
+
 # Without the token of the tests' cluster: its own has another one.
 ALONE = {"RAY_AUTH_MODE": "", "RAY_AUTH_TOKEN": ""}
 
@@ -288,7 +326,7 @@ def test_a_cluster_of_its_own_ends_with_the_driver(
     if number == signal.SIGINT:
         assert said == "byteweld: interrupted\n" or said.endswith("interrupted\n")
     if number == signal.SIGKILL:
-        # Two of Ray's helpers try to reach its server for a while; they do not run tasks.
+        # Two of Ray's helpers look for its server for a minute or so; they run no tasks.
         agents = [pid for pid in ours if b"Agent" in command(pid)]
         assert_gone(agents, 0, kill=True)
     assert_gone(ours, 20)

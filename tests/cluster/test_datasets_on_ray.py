@@ -267,6 +267,22 @@ def test_work_in_an_object_store_goes_on(
     assert download("killed", tmp_path / "there") == digests(tmp_path / "here")
 
 
+def test_ranks_meet_in_an_object_store(
+    cluster: RayCluster, remote: str, tmp_path: Path, tok: byteweld.Tokenizer
+) -> None:
+    tok.save(tmp_path / "tokenizer.json")
+    line = ["tokenize", remote, "--on-error", "skip", "--shard-tokens", "3000"]
+    assert program(tmp_path, *line, "--out", "here")[0] == 0
+    line += ["--out", f"{BUCKET}/ranks", "--world-size", "2", "--slice", "8kB", "--rank"]
+    assert program(tmp_path, *line, "1")[0] == 0
+    code, _, said = program(tmp_path, "merge", f"{BUCKET}/ranks")
+    assert (code, "slices are not encoded yet" in said) == (2, True), said
+    assert program(tmp_path, *line, "0")[0] == 0
+    code, _, said = program(tmp_path, "merge", f"{BUCKET}/ranks")
+    assert code == 0, said
+    assert download("ranks", tmp_path / "there") == digests(tmp_path / "here")
+
+
 def test_counts_with_work_in_an_object_store(
     cluster: RayCluster, remote: str, tmp_path: Path
 ) -> None:

@@ -148,7 +148,7 @@ class Faulty(NamedTuple):
     def __call__(self, item: Any) -> Any:
         name = hashlib.sha256(os.fsencode(f"{type(item).__name__} {item}")).hexdigest()
         if self.fault == "always":
-            _die(os.getpid())
+            _die()
         if int(name[0], 16) % 2 and self.fault != "node":
             return self.function(item)
         if self.fault == "node" and (os.getppid() in self.heads or any(self.folder.iterdir())):
@@ -159,19 +159,19 @@ class Faulty(NamedTuple):
         except FileExistsError:
             return self.function(item)
         if self.fault == "before":
-            _die(os.getpid())
+            _die()
         if self.fault == "node":
-            _die(os.getppid())
+            os.kill(os.getppid(), signal.SIGKILL)
+            _die()
         result = self.function(item)
         if self.fault == "after":  # its files are there, and it runs once more
-            _die(os.getpid())
+            _die()
         assert self.function(item) == result
         return result
 
 
-def _die(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    time.sleep(60)
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class FaultyEngine(RayEngine):

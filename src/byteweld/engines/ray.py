@@ -112,8 +112,6 @@ class RayEngine(Engine):
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": os.environ.get("RAY_AUTH_TOKEN") or _TOKEN,
             "RAY_USAGE_STATS_ENABLED": "0",
-            # Otherwise, some of them outlive a killed driver by minutes.
-            "RAY_gcs_rpc_server_reconnect_timeout_s": "10",
         }
         self._environment = {name: os.environ.get(name) for name in wanted}
         os.environ.update(wanted)
