@@ -221,6 +221,7 @@ def run(
     started = time.perf_counter()
     _output.progress_as_json(progress == "json")
     source = ck.source(source or [])
+    engine.check(source, threads)
     recipe = ck.recipe(recipe, start, ascii_only=changes.ascii_only)
     changes = ck.changes(changes)
     writing = writing._replace(binary_out=ck.binary_out(writing.binary_out))

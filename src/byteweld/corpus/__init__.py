@@ -38,6 +38,7 @@ from byteweld.corpus._remote import (
     describe,
     engine_path,
     is_remote,
+    list_again,
     open_remote,
 )
 from byteweld.corpus._tables import TableFile, TableObject, arrow, is_dataset
@@ -182,10 +183,16 @@ class Corpus:
             for file in self.files
         )
 
-    def states(self) -> Iterator[list[object]]:
-        """Yield the name of each file, its size, and what changes when it is modified."""
-        for name, file in zip(self.names(), self.files, strict=True):
-            yield [name, *file_state(whole_file(file))]
+    def states(self, *, anew: bool = False) -> Iterator[list[object]]:
+        """Yield the name of each file, its size, and what changes when it is modified.
+
+        What is known of remote files is what it was when they were found, unless `anew`.
+        """
+        files = [whole_file(file) for file in self.files]
+        if anew:
+            list_again(file for file in files if isinstance(file, str))
+        for name, file in zip(self.names(), files, strict=True):
+            yield [name, *file_state(str(file) if anew and isinstance(file, str) else file)]
 
     def names(self) -> list[str]:
         """Return the name of each file as text."""

@@ -7,7 +7,7 @@ import errno
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
@@ -154,6 +154,15 @@ def describe(url: str) -> RemoteFile:
     system, path = remote_system(url)
     with explained(url):
         return _file(system, system.info(path), url)
+
+
+def list_again(urls: Iterable[str]) -> None:
+    """List the folders of remote files again: file systems remember what they have seen."""
+    for folder in {url.rpartition("/")[0] for url in urls if has_ranges(url)}:
+        system, path = remote_system(folder)
+        with contextlib.suppress(Exception):  # who needs a file of it will be told
+            system.invalidate_cache(path)
+            system.ls(path, detail=True)
 
 
 def read_remote(url: str, start: int, stop: int) -> bytes:

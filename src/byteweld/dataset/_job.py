@@ -120,7 +120,7 @@ class Job:
     def locked(self, *, overwrite: bool) -> Iterator[None]:
         """Make the folder ready, and keep other runs out of it."""
         check_parent(self.folder)
-        self._check_folder()
+        self.check_folder()
         with naming(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder):
@@ -128,7 +128,7 @@ class Job:
                 self._remove()
             yield
 
-    def _check_folder(self) -> None:
+    def check_folder(self) -> None:
         """Raise if the folder holds anything but a dataset."""
         if not self.folder.exists():
             return

@@ -26,6 +26,7 @@ from typing import Any, Final
 from byteweld._folders import Folder, LocalFolder, open_folder
 from byteweld.corpus import Corpus, file_state, is_remote, whole_file
 from byteweld.corpus._parts import FilePart
+from byteweld.corpus._remote import list_again
 from byteweld.corpus._slices import Slice, divide
 from byteweld.dataset._checks import is_plain_path
 from byteweld.dataset._job import FACTS, WORK, Job, locked, published_by_tasks
@@ -108,6 +109,8 @@ def encode_share(
 ) -> None:
     """Encode the slices of one rank; `merge_ranks` makes the dataset when all have."""
     target = _Target(sources, tok, out, plan)
+    if isinstance(target.out, LocalFolder):
+        target.job.check_folder()
     if target.complete_manifest() is None:
         target.check_unfinished()
         making, slices = target.begin(engine, progress)
@@ -320,9 +323,9 @@ class _Making:
 
     def _check_unchanged(self) -> None:
         """Raise if a file of the corpus is not what it was at the beginning."""
-        for (name, *state), path in zip(
-            self._details["sources"], self._details["paths"], strict=True
-        ):
+        paths = [str(path) for path in self._details["paths"]]  # without what was known of them
+        list_again(path for path in paths if is_remote(path))
+        for (name, *state), path in zip(self._details["sources"], paths, strict=True):
             if list(file_state(path if is_remote(path) else Path(path))) != state:
                 raise CorpusError(
                     "the file changed since the work began; start again when nothing writes to it, "

@@ -120,7 +120,7 @@ def results_in_order(
                 error = result.error
                 break
             yield slices[result.number], result.found
-        if digest_of(corpus.states()) != sources:
+        if digest_of(corpus.states(anew=True)) != sources:
             raise CorpusError(
                 "files of the corpus changed while they were read; start again when nothing "
                 "writes to them"

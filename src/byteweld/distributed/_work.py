@@ -46,8 +46,7 @@ class Work(NamedTuple):
 
     def details(self) -> dict[str, Any]:
         """Return the details of the job."""
-        details: dict[str, Any] = json.loads(self.folder.read(_DETAILS))
-        return details
+        return _read_json(self.folder, _DETAILS)
 
     def results(self, stage: str) -> dict[int, Any]:
         """Return the results of the tasks of a stage that are done, by their numbers.
@@ -113,11 +112,20 @@ def begun(
 
 def resumed(folder: Folder) -> tuple[Work, dict[str, Any]]:
     """Return the work folder of a job that others have begun, and what identifies the job."""
+    facts = _read_json(folder, JOB)
+    return Work(folder, str(facts.get("sha256"))), facts
+
+
+def _read_json(folder: Folder, name: str) -> dict[str, Any]:
     try:
-        facts: dict[str, Any] = json.loads(folder.read(JOB))
-        return Work(folder, facts["sha256"]), facts
-    except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"damaged ({error}); start over", path=f"{folder}/{JOB}") from None
+        found = json.loads(folder.read(name))
+        if not isinstance(found, dict):
+            raise ValueError(f"expected an object, found {type(found).__name__}")
+    except ValueError as error:
+        raise FormatError(
+            f"damaged ({error}); remove {folder} to start over", path=f"{folder}/{name}"
+        ) from None
+    return found
 
 
 def unfinished(path: str | os.PathLike[str]) -> Folder:
@@ -147,7 +155,7 @@ def begin(
     if overwrite:
         folder.remove_all()
     if folder.exists(JOB):
-        before = json.loads(folder.read(JOB))
+        before = _read_json(folder, JOB)
         if before.get("sha256") != digest:
             changed = [name for name, value in described.items() if before.get(name) != value]
             raise FileExistsError(

@@ -189,11 +189,7 @@ def counted(
     slices, facts = _planned(engine, corpus, recipe)
     with begun(engine, facts, near, overwrite=overwrite) as work:
         _count_slices(work, slices, corpus, recipe, engine, memory, progress)
-        if digest_of(corpus.states()) != facts["sources"]:
-            raise CorpusError(
-                "files of the corpus changed while they were counted; start again when nothing "
-                "writes to them"
-            )
+        _check_unchanged(corpus, facts)
         merge_slices(work, len(slices), engine, memory)
         yield work
 
@@ -211,6 +207,16 @@ def count_share(
     slices, facts = _planned(engine, corpus, recipe)
     work = begin(unfinished(near), facts, overwrite=False)
     _count_slices(work, slices, corpus, recipe, engine, memory, progress)
+    _check_unchanged(corpus, facts)
+
+
+def _check_unchanged(corpus: Corpus, facts: dict[str, Any]) -> None:
+    """Raise if a file of the corpus is not what it was at the beginning."""
+    if digest_of(corpus.states(anew=True)) != facts["sources"]:
+        raise CorpusError(
+            "files of the corpus changed while they were counted; start again when nothing writes "
+            "to them"
+        )
 
 
 def has_ranks(near: str | os.PathLike[str]) -> bool:

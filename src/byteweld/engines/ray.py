@@ -26,6 +26,7 @@ _RETRIES: Final = 3
 _MIN_WAITING: Final = 256  # tasks that Ray knows, so that it can plan, and clusters can grow
 _WAIT_SECONDS: Final = 0.5
 _RESOURCES_SECONDS: Final = 5.0
+_CONNECT_SECONDS: Final = 10.0
 
 
 class RayEngine(Engine):
@@ -87,7 +88,9 @@ class RayEngine(Engine):
                 "_node_ip_address": "127.0.0.1",
             }
         try:
-            self._ray.init(address=address or "local", **options)
+            is_here = address is None or _is_on_loopback(address)
+            with _on_loopback() if is_here else contextlib.nullcontext():
+                self._ray.init(address=address or "local", **options)
         except (ConnectionError, RuntimeError, ValueError, self._ray.exceptions.RayError) as error:
             where, hint = "Ray cannot be started here", ""
             if address is not None:
@@ -158,8 +161,8 @@ class RayEngine(Engine):
                     return
                 yield from self._ended(waiting)
         finally:
-            for reference in waiting:
-                ray.cancel(reference, force=True)
+            if waiting:
+                _stop(key)
 
     def _ended(self, waiting: dict[Any, Any]) -> Iterator[Any]:
         """Yield the results of tasks that have ended, after waiting a little for the first."""
@@ -212,6 +215,8 @@ def _current_folder() -> str | None:
 
 def _call(shared: list[Any], key: str, item: Any, folder: str | None) -> Any:
     """Run a task in a worker, in the folder of the caller: paths may be relative to it."""
+    if _is_stopped(key):
+        return _Raised(RuntimeError("it is not needed any more"))
     function = _functions.get(key)
     if function is None:
         import ray
@@ -226,6 +231,23 @@ def _call(shared: list[Any], key: str, item: Any, folder: str | None) -> Any:
         return _Raised(error)
 
 
+def _stop(key: str) -> None:
+    """Have the tasks that have not begun yet do nothing.
+
+    `ray.cancel` is not safe: if a task ends in the same moment, Ray 2.60 aborts this process. Those
+    that run now end when the connection does, or with what they do.
+    """
+    from ray.experimental.internal_kv import _internal_kv_put
+
+    _internal_kv_put(f"byteweld-stopped-{key}", b"1")
+
+
+def _is_stopped(key: str) -> bool:
+    from ray.experimental.internal_kv import _internal_kv_exists
+
+    return bool(_internal_kv_exists(f"byteweld-stopped-{key}"))
+
+
 def _reason(error: Exception) -> str:
     """Say in a few words why Ray could not run a task."""
     kind = type(error).__name__
@@ -238,12 +260,60 @@ def _reason(error: Exception) -> str:
     }
     if "No module named 'byteweld'" in str(error):
         return "byteweld is not installed on its node; every node needs the same version"
+    cause = getattr(error, "cause", None)  # what a task raised outside of its function
+    if isinstance(cause, BaseException):
+        return f"{type(cause).__name__}: {_first_line(cause)}"
     return known.get(kind) or f"{kind}: {_first_line(error)}"
 
 
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+@contextlib.contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Have Ray listen on the loopback interface alone, and connect to it.
+
+    Else it replaces 127.0.0.1 with the address of the machine, and listens on all interfaces.
+    """
+    from ray._private import ray_constants
+
+    before = getattr(ray_constants, "ENABLE_RAY_CLUSTER", None)
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+def _is_on_loopback(address: str) -> bool:
+    """Whether a cluster is reached through the loopback interface alone.
+
+    Raises ConnectionError if nothing listens there; Ray would try for minutes.
+    """
+    if "://" in address:
+        reached = [address.partition("://")[2]]
+    else:
+        reached = [_resolved(address)]
+        with _on_loopback():
+            reached.append(_resolved(address))
+    for number, found in enumerate(reached):
+        try:
+            host, _, port = found.rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        except (OSError, ValueError) as error:
+            failure = error
+        else:
+            return number > 0
+    raise ConnectionError(f"nothing listens there ({failure})")
+
+
+def _resolved(address: str) -> str:
+    """Return what Ray makes of an address."""
+    from ray._private.services import canonicalize_bootstrap_address
+
+    return str(canonicalize_bootstrap_address(address))
 
 
 def _asks_for_tokens(ray: Any) -> bool:
