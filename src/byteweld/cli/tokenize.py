@@ -198,8 +198,6 @@ def run(
     rank = ranks.open(engine, threads)
     tok = options.load_tokenizer(tokenizer, pattern=load_pattern, special=load_special)
     plan = Options(**layout._asdict(), special_text=special_text).complete(tok)  # type: ignore[arg-type]  # checked
-    engine.check(source, threads)
-    rank = ranks.open(engine, threads)
     if rank is not None and _input.STDIN in source:
         raise _errors.UsageError(
             "standard input (-) cannot be divided among ranks; pass the name of a file"

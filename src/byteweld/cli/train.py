@@ -221,11 +221,10 @@ def run(
     started = time.perf_counter()
     _output.progress_as_json(progress == "json")
     source = ck.source(source or [])
-    engine.check(source, threads)
+    engine.check(source, None)  # the merges are learned here, on these threads
     recipe = ck.recipe(recipe, start, ascii_only=changes.ascii_only)
     changes = ck.changes(changes)
     writing = writing._replace(binary_out=ck.binary_out(writing.binary_out))
-    engine.check(source, None)  # the merges are learned here, on these threads
     start_tok = _load_start(start, ascii_only=changes.ascii_only)
     base = _base_recipe(recipe, start_tok, ascii_only=changes.ascii_only)
     changed = options.recipe_changes(base, **changes._asdict())
