@@ -15,7 +15,7 @@ from byteweld import _memory, _native, counts_files
 from byteweld._memory import Memory as Memory
 from byteweld._saves import read_together
 from byteweld._text import batches
-from byteweld.corpus import Corpus
+from byteweld.corpus import Corpus, check_local
 from byteweld.counts_files import PARTS, Facts
 from byteweld.counts_files import Pruning as Pruning
 from byteweld.errors import check_text
@@ -251,11 +251,13 @@ class Counts:
 
         Equal counts give identical files, however they were made.
         """
+        check_local(path)
         counts_files.write_folder(path, self._table, self._facts, overwrite=overwrite)
 
     @staticmethod
     def check_saving(path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Raise now, before counting, if `save` could not write to `path`."""
+        check_local(path)
         counts_files.check_target(path, overwrite=overwrite)
 
     @staticmethod

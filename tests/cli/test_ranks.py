@@ -256,3 +256,16 @@ def test_nothing_to_merge(run):
     done = run("merge", "nothing")
     assert done.code == 2
     assert "nothing to merge for nothing" in done.err
+
+
+def test_no_local_folder_is_made_of_a_url(corpus, tmp_path, run):
+    before = sorted(tmp_path.iterdir())
+    for line in (
+        ["tokenize", "corpus", "--out", "s3://bucket/out"],
+        ["count", "corpus", "--out", "s3://bucket/out"],
+        ["count", "corpus", "--out", "s3://bucket/out", "--rank", "0", "--world-size", "1"],
+    ):
+        done = run(*line)
+        assert done.code == 2
+        assert "s3://bucket/out is a URL, but the result is a local folder; choose one" in done.err
+    assert sorted(tmp_path.iterdir()) == before

@@ -19,6 +19,9 @@ from byteweld.engines.ray import RayEngine, _refresh_authentication
 TOKEN = "0123456789abcdef" * 4
 _NODE = {"num_cpus": 1, "object_store_memory": 80 << 20, "node_ip_address": "127.0.0.1"}
 
+# A dead node is noticed within seconds.
+_SOONER = {"health_check_period_ms": 1000, "health_check_failure_threshold": 5}
+
 
 class RayCluster:
     """Three nodes with one processor each, in processes of this machine."""
@@ -27,7 +30,8 @@ class RayCluster:
         from ray.cluster_utils import Cluster
 
         self._cluster = Cluster(
-            initialize_head=True, head_node_args={**_NODE, "include_dashboard": False}
+            initialize_head=True,
+            head_node_args={**_NODE, "include_dashboard": False, "_system_config": _SOONER},
         )
         self.address: str = self._cluster.address
         self.add_node()

@@ -35,6 +35,7 @@ from byteweld.corpus._files import (
 from byteweld.corpus._parts import FilePart, whole_file
 from byteweld.corpus._remote import (
     RemoteStream,
+    check_local,
     describe,
     engine_path,
     is_remote,
@@ -56,6 +57,7 @@ __all__ = [
     "ReadingOptions",
     "Source",
     "Unit",
+    "check_local",
     "describe",
     "digest_file",
     "file_state",

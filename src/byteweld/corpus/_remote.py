@@ -47,6 +47,12 @@ def is_remote(source: object) -> bool:
     return isinstance(source, str) and _SCHEME.match(source) is not None
 
 
+def check_local(path: str | os.PathLike[str], hint: str = "") -> None:
+    """Raise if the path of a result is a URL, of which a local folder would be made."""
+    if is_remote(path) and not os.path.lexists(path):
+        raise ValueError(f"{path} is a URL, but the result is a local folder; choose one{hint}")
+
+
 def base_name(url: str) -> str:
     """Return the name of a remote file; what follows `?` or `#` in a web address is not part of it.
 

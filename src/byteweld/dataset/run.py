@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from byteweld.corpus import check_local
 from byteweld.dataset import _order
 from byteweld.dataset._encoding import DOCUMENTS, Events, encode_sources, source_names
 from byteweld.dataset._job import SHARDS, STATE, Job, published_shards, read_json, write_json
@@ -95,6 +96,7 @@ def run(
 ) -> Result:
     """Make the dataset, or what is left to make of it."""
     started = time.perf_counter()
+    check_local(out, ", or make it in tasks: engine='ray' (--engine), --rank")
     job = Job(sources, tok, Path(out), plan)
     job.check_packages()
     with job.locked(overwrite=overwrite):
