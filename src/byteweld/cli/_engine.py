@@ -75,7 +75,7 @@ class EngineOptions(NamedTuple):
             "--work",
             metavar="DIR",
             help="A folder or URL that all machines see, for files between tasks. Default: next to "
-            "the result.",
+            "the result, if there is one.",
             group=_GROUP,
         ),
     ] = None

@@ -46,6 +46,10 @@ def run(
         )
     with engine.open() as found:
         running = LocalEngine(num_threads=threads) if found is None else found
+        if is_dataset and force:
+            raise _errors.UsageError(
+                "--force is for counts; a dataset is only made where none is, so leave it out"
+            )
         if not is_dataset:
             counting.merge_ranks(out, running, memory=memory, overwrite=force)
             count.say_saved(out, time.perf_counter() - started)
