@@ -237,14 +237,17 @@ def _stop(key: str) -> None:
     `ray.cancel` is not safe: if a task ends in the same moment, Ray 2.60 aborts this process. Those
     that run now end when the connection does, or with what they do.
     """
-    from ray.experimental.internal_kv import _internal_kv_put
+    with contextlib.suppress(ImportError):
+        from ray.experimental.internal_kv import _internal_kv_put
 
-    _internal_kv_put(f"byteweld-stopped-{key}", b"1")
+        _internal_kv_put(f"byteweld-stopped-{key}", b"1")
 
 
 def _is_stopped(key: str) -> bool:
-    from ray.experimental.internal_kv import _internal_kv_exists
-
+    try:
+        from ray.experimental.internal_kv import _internal_kv_exists
+    except ImportError:
+        return False
     return bool(_internal_kv_exists(f"byteweld-stopped-{key}"))
 
 
@@ -292,12 +295,15 @@ def _is_on_loopback(address: str) -> bool:
 
     Raises ConnectionError if nothing listens there; Ray would try for minutes.
     """
-    if "://" in address:
-        reached = [address.partition("://")[2]]
-    else:
-        reached = [_resolved(address)]
-        with _on_loopback():
-            reached.append(_resolved(address))
+    try:
+        if "://" in address:
+            reached = [address.partition("://")[2]]
+        else:
+            reached = [_resolved(address)]
+            with _on_loopback():
+                reached.append(_resolved(address))
+    except ImportError:  # another version of Ray, which has to find out itself
+        return False
     for number, found in enumerate(reached):
         try:
             host, _, port = found.rpartition(":")
