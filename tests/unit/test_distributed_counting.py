@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import byteweld
+from byteweld._memory import resident_bytes
 from byteweld.corpus import open_corpus
 from byteweld.distributed import counting
 from byteweld.engines import Engine, LocalEngine
@@ -44,9 +45,10 @@ def count_in_tasks(
         counting.publish(work, out, overwrite=False)
 
 
-@pytest.mark.parametrize("memory", [None, "400MB"])
+@pytest.mark.parametrize("has_budget", [False, True])
 @pytest.mark.parametrize("slice_bytes", [300, 4000, 10**9])
-def test_the_files_are_those_of_one_machine(corpus, tmp_path, slice_bytes, memory):
+def test_the_files_are_those_of_one_machine(corpus, tmp_path, slice_bytes, has_budget):
+    memory = resident_bytes() + 300_000_000 if has_budget else None
     byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
     engine = MixedUp(1, slice_bytes=slice_bytes)
     count_in_tasks(engine, corpus, tmp_path / "tasks", memory=memory)

@@ -85,7 +85,10 @@ class _CountSlice:
         return self._count_corpus(numbered)
 
     def _count_corpus(self, corpus: Corpus) -> Counts:
-        return count_corpus(corpus, self.recipe, num_threads=self.num_threads, memory=self.memory)
+        memory = self.memory
+        if self.num_threads is not None:
+            memory = _budget(memory, self.num_threads)
+        return count_corpus(corpus, self.recipe, num_threads=self.num_threads, memory=memory)
 
 
 class Run(NamedTuple):
@@ -119,8 +122,7 @@ class _MergeRuns:
         self.work.check()
         folder, part = self.work.folder, item.part
         # Sorted runs are merged faster on disk, or in the page cache, than added up in memory.
-        memory = _THREAD_MEMORY if self.memory is None else self.memory
-        limit = _memory.plan(memory, 1).limit
+        limit = _memory.plan(_budget(self.memory, 1), 1).limit
         tables = []
         for run in item.runs:
             with folder.local(run.name) as file:
@@ -272,7 +274,7 @@ def _count_slices(
         recipe,
         dataclasses.replace(corpus, files=(), skipped_files={}),
         engine.threads_per_task,
-        _task_memory(engine, memory),
+        memory,
     )
     if progress is not None:
         progress(counted, total)
@@ -321,7 +323,7 @@ def _merge_level(
     for part, runs in enumerate(parts):
         for first in range(0, max(1, len(runs)), _FAN_IN):
             merges.append(_Merge(len(merges), part, tuple(runs[first : first + _FAN_IN])))
-    task = _MergeRuns(work, stage, engine.threads_per_task, _task_memory(engine, memory))
+    task = _MergeRuns(work, stage, engine.threads_per_task, memory)
     results = work.results(stage)
     todo = [merge for merge in merges if merge.number not in results]
     results.update(engine.map_unordered(task, todo))
@@ -378,10 +380,11 @@ def _link_or_copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _task_memory(engine: Engine, memory: Memory | None) -> Memory | None:
-    if memory is not None or engine.threads_per_task is None:
+def _budget(memory: Memory | None, num_threads: int) -> Memory:
+    """Return the budget of a task; if none is given, 1 GiB per thread beyond what is used now."""
+    if memory is not None:
         return memory
-    return _THREAD_MEMORY * engine.threads_per_task
+    return _memory.resident_bytes() + _THREAD_MEMORY * num_threads
 
 
 def _builder(recipe: Recipe) -> _native.CountBuilder:
