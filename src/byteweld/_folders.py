@@ -6,6 +6,7 @@ write the same file at the same time, as long as both write the same bytes.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import os
 import shutil
@@ -29,31 +30,31 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     return LocalFolder(Path(path).absolute())
 
 
-class Folder:
+class Folder(abc.ABC):
     """Files by name; a name may have `/`."""
 
-    def __str__(self) -> str:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def __str__(self) -> str: ...
 
+    @abc.abstractmethod
     def folder(self, name: str) -> Folder:
         """Return the folder with a name in this one."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def names(self) -> set[str]:
         """Return the names of the files in the folder itself; empty if there is no folder."""
-        raise NotImplementedError
 
     def exists(self, name: str) -> bool:
         """Whether there is a file."""
         return self.size(name) is not None
 
+    @abc.abstractmethod
     def size(self, name: str) -> int | None:
-        """Return the size of a file; None if there is no file."""
-        raise NotImplementedError
+        """Return the size of a file; None if it does not exist."""
 
+    @abc.abstractmethod
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         """Return the bytes of a file from `start` to `stop`."""
-        raise NotImplementedError
 
     def blocks(self, name: str, start: int, stop: int) -> Iterator[bytes]:
         """Yield the bytes of a file from `start` to `stop`, some at a time."""
@@ -64,29 +65,29 @@ class Folder:
             yield block
             start += len(block)
 
+    @abc.abstractmethod
     def write(self, name: str, data: bytes) -> None:
         """Write a file, or replace it."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def put(self, file: Path, name: str, *, sync: bool = False) -> None:
         """Move a file from a scratch folder to the folder; if asked, make sure it is on disk."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def remove(self, name: str) -> None:
         """Remove a file, if there is one."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def remove_all(self) -> None:
         """Remove the folder with all files in it."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def scratch(self) -> contextlib.AbstractContextManager[Path]:
         """Yield an empty folder on a local disk for files that are not complete."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def local(self, name: str) -> contextlib.AbstractContextManager[Path]:
         """Yield the path of a file that has its content: itself, or a copy that is removed."""
-        raise NotImplementedError
 
 
 class LocalFolder(Folder):

@@ -265,7 +265,7 @@ def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen
 
 
 def wait_for_slices(process: subprocess.Popen[str], work: Path, number: int) -> int:
-    """Wait until so many slices are done; return how many are."""
+    """Wait until this many slices are done; return how many are."""
     deadline = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < deadline:
         done = len(list(work.glob("slices/*.json")))

@@ -212,8 +212,11 @@ def test_a_corpus_that_changes_meanwhile_is_an_error(tmp_path):
         byteweld.count(file, engine=Changing(slice_bytes=500))
 
 
-def test_remote_work_folders(corpus, tmp_path):
+def test_remote_work_folders(corpus, tmp_path, monkeypatch):
     fsspec = pytest.importorskip("fsspec")
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
     system = fsspec.filesystem("memory")
     try:
         engine = LocalEngine(slice_bytes=4000, work="memory://counting/work")
@@ -222,6 +225,7 @@ def test_remote_work_folders(corpus, tmp_path):
         assert digests(tmp_path / "tasks") == digests(tmp_path / "local")
         assert byteweld.count(corpus, engine=engine) == byteweld.count(corpus)
         assert not system.find("/counting")
+        assert not list(here.iterdir())
     finally:
         if system.exists("/counting"):
             system.rm("/counting", recursive=True)

@@ -366,7 +366,7 @@ def load_final(work: Work, memory: Memory | None) -> Counts:
     final = work.folder.folder(_FINAL)
     if isinstance(final, LocalFolder):
         return Counts.load(final.path, memory=memory)
-    with LocalFolder(Path.cwd()).scratch() as scratch:
+    with final.scratch() as scratch:
         for part in range(PARTS):
             with final.local(part_name(part)) as file:
                 shutil.copyfile(file, scratch / part_name(part))
