@@ -69,7 +69,7 @@ test-long: $(VENV)/.built $(VENV)/.test ## also run the slow tests, with many mo
 fuzz-encode: $(VENV)/.built $(VENV)/.test ## compare encoding with the reference and the peers on hostile input, for a minute or ARGS="--seconds 900"
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
-# The rest of the harness; all take ARGS="--seconds N --seed S". docs/trust.md says what each attacks.
+# The rest of the harness; all take ARGS="--seconds N --seed S". docs/design/trust.md says what each attacks.
 fuzz-files fuzz-cost fuzz-specials kill hostile-fs memory soak: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m tests.harness.$(subst -,_,$(@:fuzz-%=%)) $(ARGS)
 
@@ -133,13 +133,13 @@ bench-table: ## write the README's tables and chart from the newest record
 	$(PYTHON) benches/table.py
 	$(PYTHON) benches/speeds.py
 
-bench-curves: ## write docs/training.md's cost curves from the newest record
+bench-curves: ## write docs/design/training.md's cost curves from the newest record
 	$(PYTHON) benches/curves.py
 
-docs: $(VENV)/.built ## write docs/cli.md from the verbs' help
+docs: $(VENV)/.built ## write docs/reference/cli.md from the verbs' help
 	$(BIN)/python -m byteweld.cli._docs
 
-vocabularies: $(VENV)/.built ## write docs/vocabularies.md from the test data next to the clone
+vocabularies: $(VENV)/.built ## write docs/reference/vocabularies.md from the test data next to the clone
 	$(BIN)/python scripts/make_vocabularies_table.py
 
 wheel: $(VENV)/.tools ## build a wheel into dist/

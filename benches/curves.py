@@ -1,4 +1,4 @@
-"""The cost of training by size of corpus and vocabulary: the table and plot of docs/training.md.
+"""The table and plot of docs/design/training.md: cost by size of corpus and vocabulary.
 
 Generated from the latest recorded runs, without a plotting library.
 
@@ -18,8 +18,10 @@ import svg
 from recording import last_runs, newest_record
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "training.md"
-PLOT = HERE.parent / "docs" / "training-cost.svg"
+PAGE = HERE.parent / "docs" / "design" / "training.md"
+# The site does not contain the records.
+REPOSITORY = "https://github.com/byteweld/byteweld/blob/main/"
+PLOT = HERE.parent / "docs" / "pictures" / "training-cost.svg"
 START, END = "<!-- curves:start -->", "<!-- curves:end -->"
 
 OURS = "byteweld"
@@ -206,7 +208,7 @@ def page_part(rows: Rows, link: str) -> list[str]:
     lines = [
         START,
         "![Seconds and peak memory of a training, by size of corpus and vocabulary]"
-        "(training-cost.svg)",
+        "(../pictures/training-cost.svg)",
         "",
         f"Medians on {cpu}, 2 threads, GPT-2 pattern ([the record]({link})). Corpora up to 1 GB "
         "are prefixes of one mixed corpus (source code, documentation, many languages); the 2 GB "
@@ -228,7 +230,7 @@ def main() -> None:
     if path is None or not costs:
         sys.exit("no cost curves in the record yet: run `make bench-train` first")
     PLOT.write_text(plot(costs))
-    link = "../" + path.with_suffix(".md").relative_to(HERE.parent).as_posix()
+    link = REPOSITORY + path.with_suffix(".md").relative_to(HERE.parent).as_posix()
     before, rest = PAGE.read_text().split(START)
     PAGE.write_text(before + "\n".join(page_part(rows, link)) + rest.split(END)[1])
     print(f"wrote {PAGE.name} and {PLOT.name} from {path.relative_to(HERE.parent)}")

@@ -1,4 +1,4 @@
-"""The corpus of `dataset.py` and docs/proof.md: documents as JSON Lines, compressed, and Parquet.
+"""The corpus of `dataset.py` and docs/design/proof.md: JSON lines, compressed, Parquet.
 
     python benches/dataset_corpus.py FOLDER [--mixed FOLDER] [--shared FOLDER] [--mb N]
         [--file-mb N]

@@ -6,7 +6,7 @@
     python benches/scale.py tasks        times of tasks on slices; appends to the record
     python benches/scale.py estimate     1 TB, 100 TB, all of Common Crawl
     python benches/scale.py simulate     1,000 workers: stragglers, failures, sizes of slices
-    python benches/scale.py chart        writes docs/scale.svg
+    python benches/scale.py chart        writes docs/pictures/scale.svg
 
 `estimate`, `simulate` and `chart` only read the newest record. Parameters are in scale.toml;
 `--set NAME=VALUE` changes one. README.md explains the method.
@@ -30,7 +30,7 @@ from scaling import corpora, heaps, parameters, pruning, rates, tasks
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-CHART = ROOT / "docs" / "scale.svg"
+CHART = ROOT / "docs" / "pictures" / "scale.svg"
 _TASK_BYTES = (32 << 20, 128 << 20)
 
 

@@ -16,7 +16,7 @@ import svg
 from recording import last_runs, newest_record
 
 HERE = Path(__file__).resolve().parent
-CHART = HERE.parent / "docs" / "encoding-speed.svg"
+CHART = HERE.parent / "docs" / "pictures" / "encoding-speed.svg"
 
 ENGINES = ("byteweld", "fastokens", "gigatoken", "tiktoken")
 TEXTS = {

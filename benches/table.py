@@ -101,7 +101,7 @@ def main() -> None:
         "",
         "Encoding documents of about 4 KB, first pass over new text, one core (MB/s). To arrays:",
         "",
-        "![Encoding speed by kind of text](docs/encoding-speed.svg)",
+        "![Encoding speed by kind of text](docs/pictures/encoding-speed.svg)",
         "",
         *table(rows, ARRAYS, ENCODERS, "cpu_seconds"),
         "",

@@ -1,4 +1,4 @@
-"""Write docs/reports/*.png: reports of --html in a real browser.
+"""Write docs/pictures/reports/*.png: reports of --html in a real browser.
 
 `python scripts/make_report_pictures.py` needs playwright (`pip install --group browser`) and a
 Chromium on the PATH or in BYTEWELD_CHROMIUM. The tokenizers are the quickstart's in two sizes.
@@ -20,7 +20,7 @@ from byteweld.cli import main as command_line
 from byteweld.cli.quickstart import SPECIAL, find_sources
 from byteweld.samples import SENTENCES
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reports"
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures" / "reports"
 _CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 _SIZE = {"width": 1180, "height": 900}
 

@@ -1,4 +1,4 @@
-"""Write docs/studio/*.png: the studio's views in a real browser.
+"""Write docs/pictures/studio/*.png: the studio's views in a real browser.
 
 `python scripts/make_studio_pictures.py` needs playwright (`pip install --group browser`) and a
 Chromium on the PATH or in BYTEWELD_CHROMIUM. The tokenizer is the quickstart's.
@@ -22,7 +22,7 @@ from byteweld.cli.quickstart import SPECIAL, find_sources
 from byteweld.studio.server import StudioServer
 from byteweld.studio.session import Session
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "studio"
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures" / "studio"
 _CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
 

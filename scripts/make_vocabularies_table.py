@@ -1,4 +1,4 @@
-"""Writes docs/vocabularies.md: each vocabulary of ../shared/data, its splitting, its golden result.
+"""Writes docs/reference/vocabularies.md: each vocabulary of ../shared/data and its golden result.
 
 `python scripts/make_vocabularies_table.py` writes the page; with --check it writes nothing, and the
 exit code is 1 if the page is not up to date.
@@ -20,7 +20,7 @@ from byteweld.patterns import pattern_name
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
-PAGE = ROOT / "docs" / "vocabularies.md"
+PAGE = ROOT / "docs" / "reference" / "vocabularies.md"
 
 _PROSE = """\
 # Vocabularies

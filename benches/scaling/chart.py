@@ -1,4 +1,4 @@
-"""The chart of docs/scale.md: distinct pre-tokens by bytes of text, makespan by size of slice."""
+"""The chart of docs/guides/scale.md: distinct pre-tokens by size of text, makespan by slice."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The public names of tiktoken 0.14 with its arguments, results and exceptions; vocabularies come from
 `byteweld.get_encoding`. An Encoding is also a Tokenizer, with all its methods. Where tiktoken
-panics or loses text, this does not; docs/tiktoken.md has the list.
+panics or loses text, this does not; docs/migrating/tiktoken.md has the list.
 """
 
 from __future__ import annotations

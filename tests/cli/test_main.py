@@ -177,7 +177,7 @@ def test_a_small_input_needs_no_slow_imports(saved, tmp_path):
 
 
 def test_the_documentation_is_current():
-    page = Path(cli.__file__).parents[3] / "docs" / "cli.md"
+    page = Path(cli.__file__).parents[3] / "docs" / "reference" / "cli.md"
     if not page.parent.is_dir():
         pytest.skip(f"no docs folder at {page.parent}: not a checkout")
     assert page.read_text(encoding="utf-8") == _docs.page(), "run: python -m byteweld.cli._docs"

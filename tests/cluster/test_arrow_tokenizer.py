@@ -21,7 +21,7 @@ pa = pytest.importorskip("pyarrow", reason="no pyarrow; run `make test-cluster`"
 pq = pytest.importorskip("pyarrow.parquet")
 
 SOURCE = Path(byteweld.__file__).parents[1]
-PAGE = Path(__file__).parents[2] / "docs" / "datasets.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "datasets.md"
 END = "<|endoftext|>"
 TOK = Tokenizer.from_merges(
     {b: bytes([b]) for b in range(256)} | {256: b"ab", 257: b"abc"},

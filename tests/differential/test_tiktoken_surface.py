@@ -468,7 +468,7 @@ def test_an_encoding_is_also_a_tokenizer(small, tmp_path):
 
 
 def test_where_tiktoken_panics_or_drops_text_this_does_not(small):
-    """The departures of docs/tiktoken.md."""
+    """The departures of docs/migrating/tiktoken.md."""
     first, second = small
     # Lone surrogates are repaired everywhere, not in `encode` alone.
     for text in ("\ud83d", "a\ud83d\udc4d"):

@@ -1,4 +1,4 @@
-"""docs/vocabularies.md is up to date with the script that writes it."""
+"""docs/reference/vocabularies.md is up to date with the script that writes it."""
 
 from __future__ import annotations
 

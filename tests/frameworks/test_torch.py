@@ -14,7 +14,7 @@ from tests.helpers.byte_datasets import make_dataset, with_eot
 
 torch = pytest.importorskip("torch", reason="no torch; run `make test-frameworks`")
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "guides"
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

@@ -6,7 +6,7 @@ are small on disk and large inside. What cannot be read within the budget must b
 
     python -m tests.harness.memory --seconds 120 --seed 0 --megabytes 256
 
-prints the table of docs/trust.md.
+prints the table of docs/design/trust.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every `if`, comparison, `and`, `or` and `not` of a file is changed, one at a time, in the memory of
 a child process, and the tests of the file are run there. A change that no test notices is a
-survivor: it needs a better test, or a row with the reason in docs/seeds-mutants.md.
+survivor: it needs a better test, or a row with the reason in docs/about/seeds-mutants.md.
 
     python -m tests.harness.mutants bpetite bpe1     # default: all
     python -m tests.harness.mutants --list ck_binary
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "seeds-mutants.md"
+PAGE = ROOT / "docs" / "about" / "seeds-mutants.md"
 CPU_SECONDS = 60  # a change may make a loop endless; that counts as noticed
 
 _FLIPPED: dict[type[ast.cmpop], str] = {

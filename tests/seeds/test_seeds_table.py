@@ -1,4 +1,4 @@
-"""docs/seeds.md names tests that exist, its rows are complete, and no test of a seed is missing."""
+"""docs/about/seeds.md is complete: it names tests that exist, and no test of a seed is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "seeds.md"
+PAGE = ROOT / "docs" / "about" / "seeds.md"
 SEEDS = ("bpetite", "Worked theory", "From scratch", "ck", "BPE1")
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 NO_TEST = re.compile(r"no test: \S.{15,}")

@@ -365,7 +365,7 @@ def test_drill_1_shows_its_four_tables():
 
 
 def test_the_drills_page_shows_these_tables():
-    page = (Path(__file__).parents[2] / "docs" / "drills.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "about" / "drills.md").read_text(encoding="utf-8")
     drill = explain_training(["he eats", "he eats", "I eat", "you eat"], 260)
     theory = explain_training(["I work", "I work", "I worked", "he works", "he worked"], 257)
     tables = [line for line in drill.lines() + theory.lines() if "#" in line]

@@ -1,5 +1,5 @@
 """Difficult corpora: files that vanish, change or cannot be read, endless lines, floods of tiny
-files, arbitrary bytes. docs/corpus.md describes what happens in each case.
+files, arbitrary bytes. docs/guides/corpus.md describes what happens in each case.
 """
 
 from __future__ import annotations

@@ -587,7 +587,7 @@ def test_every_text_round_trips(text, vocab):
 
 @given(st.text("the ca1\n", max_size=30))
 def test_a_trained_vocabulary_encodes_the_same_by_merges_and_by_ranks(text):
-    # docs/algorithm.md, "Rank files and merge lists".
+    # docs/design/algorithm.md, "Rank files and merge lists".
     corpus = [b"the cat, the hat 1234 that cat hat aaaa"]
     vocab = train(corpus, 290, RECIPES["rustbpe"]).vocab
     ranks = Vocabulary(vocab.tokens, pattern=vocab.pattern, ranking="ranks")
@@ -610,7 +610,7 @@ def rank_files_that_resplit(draw):
 
 @given(rank_files_that_resplit(), st.lists(st.text("ab", max_size=16), max_size=5))
 def test_a_rank_file_that_resplits_is_equal_to_a_merge_list(tokens_and_merges, texts):
-    # docs/algorithm.md, fact 5. The tokens are random; few of these could come from a training.
+    # docs/design/algorithm.md, fact 5. The tokens are random; few could come from a training.
     tokens, merges = tokens_and_merges
     by_ranks, by_merges = Vocabulary(tokens, ranking="ranks"), Vocabulary(tokens, merges)
     for text in [*texts, *(token.decode() for token in tokens.values() if len(token) > 1)]:

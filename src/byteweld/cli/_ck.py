@@ -1,6 +1,6 @@
 """The options of ck-bpe-train, which `byteweld train` accepts so that its command lines run as is.
 
-They are hidden: docs/seeds.md lists them with the options of byteweld that they stand for.
+They are hidden: docs/about/seeds.md lists them with the options of byteweld that they stand for.
 """
 
 from __future__ import annotations

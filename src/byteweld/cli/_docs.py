@@ -1,4 +1,4 @@
-"""`python -m byteweld.cli._docs`: generates docs/cli.md from the help texts of the verbs."""
+"""`python -m byteweld.cli._docs`: generates docs/reference/cli.md from the verbs' help."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ terminal.
 
 
 def page() -> str:
-    """The content of docs/cli.md."""
+    """The content of docs/reference/cli.md."""
     parts = [_INTRODUCTION, _block("\n".join(overview()))]
     for name, verb in VERBS.items():
         command = _command.Command(name, importlib.import_module(verb.module))
@@ -37,9 +37,9 @@ def _block(content: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page to the given file, or to docs/cli.md of this checkout."""
+    """Write the page to the given file, or to docs/reference/cli.md of this checkout."""
     here = Path(__file__).resolve()
-    target = Path(arguments[0]) if arguments else here.parents[3] / "docs" / "cli.md"
+    target = Path(arguments[0]) if arguments else here.parents[3] / "docs" / "reference" / "cli.md"
     target.write_text(page(), encoding="utf-8")
     _output.say(f"wrote {target}")
     return 0

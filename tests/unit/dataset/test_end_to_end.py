@@ -42,7 +42,9 @@ SECTIONS = ("Reading a dataset", "In PyTorch", "As nanoGPT does")
 
 def examples() -> list[str]:
     """The Python examples of these sections of the page about datasets."""
-    pages = "".join(page.read_text("utf-8") for page in sorted((ROOT / "docs").glob("datasets*")))
+    pages = "".join(
+        page.read_text("utf-8") for page in sorted((ROOT / "docs" / "guides").glob("datasets*"))
+    )
     parts = re.split(r"^#+ (?:\d+\. )?(.*)$", pages, flags=re.MULTILINE)
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
     return [

@@ -15,7 +15,7 @@
 //! All this holds for *proper* merges: each token is made by one merge, of two that are made before it, and is
 //! what its own bytes merge to. Trained vocabularies are like that. Other merges of a list do no harm if they
 //! never happen. Some rank files have *untimely* tokens, whose merge comes before a part of them is made; where
-//! the text holds the bytes of none, no such merge happens either. docs/algorithm.md, section 8, has the proofs.
+//! the text holds the bytes of none, no such merge happens either. docs/design/algorithm.md, section 8, has the proofs.
 //!
 //! [stay apart]: stay_apart
 

@@ -4,7 +4,7 @@
 //! it. If that holds for every token, the list of those pairs in rank order is the same tokenizer: while a
 //! text is merged, the parts inside the span of a token evolve as they do alone as long as nothing crosses
 //! the span's ends, and alone there is one state of two parts; so no other pair can ever make the token.
-//! (docs/algorithm.md has the argument in full.)
+//! (docs/design/algorithm.md has the argument in full.)
 //!
 //! So the pairs found for the tokens before a token are all that is needed to find its own, and nothing has to
 //! be merged: of the ways to cut it into two known tokens, the right one is that whose halves [stay apart].

@@ -2,7 +2,7 @@
 //!
 //! A heap over megabytes waits for memory at every step; one over a few kilobytes does not. And windows can be
 //! joined exactly. Whatever the merges are, a row of tokens is what its bytes merge to if every two neighbours,
-//! by themselves, merge to just these two (docs/algorithm.md, section 8). That is so inside of what a window
+//! by themselves, merge to just these two (docs/design/algorithm.md, section 8). That is so inside of what a window
 //! merges to. So the last tokens of a window are taken back, the next window starts where they start, and if
 //! its first token is the first that was taken back, then the two at the joint are neighbours in the window
 //! before. If it is another one, which hardly happens, all is merged in one piece.

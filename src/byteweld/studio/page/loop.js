@@ -43,7 +43,7 @@ export class Loop {
         "This is how ck-bpe-train works: a pool of threads, and two buffers that swap roles. ",
         "byteweld learns the same merges without counting everything again for each; section 5 ",
         "of ",
-        h("code", {}, "docs/algorithm.md"),
+        h("code", {}, "docs/design/algorithm.md"),
         " says why it may.",
       ),
       this.controls,
