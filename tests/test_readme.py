@@ -8,18 +8,14 @@ shell that finds neither byteweld nor its Python until the environment is activa
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import byteweld
+from tests.helpers.pages import ROOT, Block, blocks, commands, expected_status, write_programs
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = Path(byteweld.__file__).parents[1]
 PRELUDE = 'make() { command make --dry-run "$@"; }\n'
 
 
@@ -34,33 +30,16 @@ def clone(tmp_path: Path) -> Path:
         if (ROOT / name).is_file() and not name.startswith("benches/record/"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
-    binaries = folder / ".venv" / "bin"
-    binaries.mkdir(parents=True)
+    binaries = write_programs(folder / ".venv" / "bin")
     (binaries / "activate").write_text(f'PATH="{binaries}:$PATH"\n')
-    run = f'#!/bin/sh\nPYTHONPATH="{PACKAGE}" exec "{sys.executable}"'
-    for name, arguments in (("python", ""), ("byteweld", "-m byteweld")):
-        (binaries / name).write_text(f'{run} {arguments} "$@"\n')
-        (binaries / name).chmod(0o755)
     return folder
 
 
-def blocks(page: str) -> list[tuple[str, str]]:
-    """(language, text) of each fenced block."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-
-
-def as_shell(language: str, block: str) -> list[str]:
-    """The commands of a block; Python is pasted into `python` at once, a transcript has output."""
-    if language == "console":
-        return [line[2:] for line in block.splitlines() if line.startswith("$ ")]
-    if language == "python":
-        return [f"python - <<'END_OF_PYTHON'\n{block}END_OF_PYTHON"]
-    return [line for line in block.splitlines() if line.strip()]
-
-
-def expected_status(command: str) -> int:
-    said = re.search(r"# exit code (\d)", command)
-    return int(said[1]) if said else 0
+def as_shell(block: Block) -> list[str]:
+    """The commands of a block; Python is pasted into `python` at once."""
+    if block.language == "python":
+        return [f"python - <<'END_OF_PYTHON'\n{block.text}END_OF_PYTHON"]
+    return [command for command, _ in commands(block)]
 
 
 def test_the_readme_works_pasted_from_top_to_bottom(clone: Path) -> None:
@@ -69,10 +48,11 @@ def test_the_readme_works_pasted_from_top_to_bottom(clone: Path) -> None:
             pytest.skip(f"{tool} is not installed")
     pytest.importorskip("tokenizers", reason="`byteweld prove` needs the real tokenizers")
     found = blocks((ROOT / "README.md").read_text("utf-8"))
-    assert {language for language, _ in found} == {"sh", "python", "console"}
-    commands = [command for block in found for command in as_shell(*block)]
+    assert {"sh", "python"} <= {block.language for block in found} <= {"sh", "python", "console"}
+    assert not any(block.not_run or block.needs for block in found)
+    pasted = [command for block in found for command in as_shell(block)]
     statuses = clone.parent / "statuses"
-    script = PRELUDE + "".join(f'{command}\necho $? >> "{statuses}"\n' for command in commands)
+    script = PRELUDE + "".join(f'{command}\necho $? >> "{statuses}"\n' for command in pasted)
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -90,5 +70,5 @@ def test_the_readme_works_pasted_from_top_to_bottom(clone: Path) -> None:
         check=False,
     )
     seen = [int(status) for status in statuses.read_text().split()]
-    for command, status in zip(commands, seen, strict=True):
+    for command, status in zip(pasted, seen, strict=True):
         assert status == expected_status(command), f"{command}\nexit {status}\n{done.stderr}"
