@@ -34,8 +34,8 @@ class Failure(NamedTuple):
 class Engine(abc.ABC):
     """Runs tasks. Use it in a `with` statement, which ends what it has started.
 
-    The base of all engines; `train`, `count`, `tokenize` and `compare` take one as `engine`, or its
-    name. To write one, subclass it and define `_run`.
+    The base of all engines. `train`, `count`, `tokenize` and `compare` take one as `engine`, or its
+    name.
 
     Args:
         work: a folder, or the URL of one, that all machines see; for files between tasks.
@@ -44,6 +44,14 @@ class Engine(abc.ABC):
             most 4 GiB.
         max_failures: go on with other tasks until more than this many have failed. The result is
             made only if none has: after the cause is removed, the same call runs just those.
+
+    Examples:
+        >>> import byteweld, pathlib, tempfile
+        >>> from byteweld.engines import LocalEngine
+        >>> with tempfile.TemporaryDirectory() as folder, LocalEngine(work=folder) as engine:
+        ...     _ = pathlib.Path(folder, "a.txt").write_text("low low lower")
+        ...     byteweld.count(f"{folder}/a.txt", engine=engine)
+        <Counts 3 pre-tokens, 3 in all>
     """
 
     name: str
