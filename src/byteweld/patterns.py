@@ -99,7 +99,7 @@ PATTERNS: dict[str, str] = {
 }
 """The split patterns by name, each a regular expression. A pattern decides what can be a token.
 
-| name | from | digits | and |
+| name | from | digits per pre-token | notes |
 |---|---|---|---|
 | `gpt2` | GPT-2, 2019 | any number | Words and numbers start with at most one space. |
 | `cl100k` | GPT-4, 2023 | up to 3 | Words may start with a space or a punctuation mark. |

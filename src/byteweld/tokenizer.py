@@ -249,7 +249,8 @@ class Tokenizer:
 
         Args:
             text: a str, or bytes, which need not be UTF-8; nothing is lost.
-            allowed_special: the special tokens to encode as their ids: a set, or "all".
+            allowed_special: the special tokens to encode as their ids: a set, or "all". Default:
+                none.
             disallowed_special: the special tokens that raise. Those that are neither allowed nor
                 disallowed are plain text: `disallowed_special=()` makes all of them plain text.
             add_bos: whether to add the id of the vocabulary's bos token in front.

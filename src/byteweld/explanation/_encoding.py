@@ -90,7 +90,24 @@ class PretokenExplanation:
 
 @dataclass(frozen=True)
 class Explanation(Displayable):
-    """How a text becomes ids. `str()` is for people, `to_dict()` for programs."""
+    """How a text becomes ids; made by `byteweld.explain`.
+
+    `str()` is for people, `to_dict()` for programs, and a notebook shows it as HTML.
+
+    Attributes:
+        pretokens: for each pre-token, its steps, its merge tree, its ids, and what longest match
+            would give.
+        tokens: the bytes of every id mentioned.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
+        >>> found = byteweld.explain(tok, "low lo")
+        >>> found.ids, [pretoken.pretoken for pretoken in found.pretokens]
+        ([257, 32, 256], [b'low', b' lo'])
+        >>> found.pretokens[0].steps[0].chosen.rank
+        0
+    """
 
     pretokens: tuple[PretokenExplanation, ...]
     tokens: Mapping[int, bytes]  # of every id mentioned

@@ -100,7 +100,25 @@ class TrainingStep:
 
 @dataclass(frozen=True)
 class TrainingExplanation(Displayable):
-    """How merges are learned. `str()` is for people, `to_dict()` for programs."""
+    """How merges are learned; made by `byteweld.explain_training`.
+
+    `str()` is for people, `to_dict()` for programs, and a notebook shows it as HTML.
+
+    Attributes:
+        recipe: the recipe.
+        vocab: the vocabulary that was learned.
+        corpus: the most frequent pre-tokens, before the first merge.
+        total_pretokens: number of distinct pre-tokens; merging never makes two of them equal.
+        steps: for each merge, the pair counts before it, the ties, why it won, and an example.
+        stopped: why training stopped, as in `Training.stop`.
+
+    Examples:
+        >>> import byteweld
+        >>> found = byteweld.explain_training(["low low lower"], vocab_size=257)
+        >>> step = found.steps[0]
+        >>> step.merge.pair_count, step.total_pairs, step.total_tied
+        (3, 6, 1)
+    """
 
     recipe: Recipe
     vocab: Vocabulary

@@ -56,7 +56,20 @@ class DrawnNode:
 class Tree(Displayable):
     """Merge trees, one per token, as a flat list: a tree may be deeper than the call stack.
 
-    Children come before their parents; `roots` are the indices of the final tokens, in order.
+    Made by `byteweld.merge_tree`; `print` draws it.
+
+    Attributes:
+        nodes: the id, the indices of both parts, and the rank of each node; children come before
+            their parents.
+        roots: the indices of the final tokens, in order.
+        tokens: the bytes of every id mentioned.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
+        >>> tree = byteweld.merge_tree(tok.vocab, 257)
+        >>> tree.nodes[tree.roots[0]]
+        TreeNode(id=257, left=3, right=2, rank=1)
     """
 
     nodes: tuple[TreeNode, ...]
