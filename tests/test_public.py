@@ -9,11 +9,14 @@ import pkgutil
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import byteweld
+from byteweld._cached import cached_property
 
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(
@@ -70,7 +73,103 @@ def test_every_public_name_and_its_members_have_a_docstring(name: str) -> None:
 
 
 def is_documented(member: object) -> bool:
-    return inspect.isroutine(member) or isinstance(member, property)
+    return inspect.isroutine(member) or isinstance(member, property | cached_property)
+
+
+# ---------------------------------------------------------------------- examples in docstrings
+
+# Public names outside of `byteweld.__all__` that have examples, too.
+OTHERS = {
+    "byteweld.corpus": ("find_chunk_boundaries", "open_corpus"),
+    "byteweld.engines": ("Engine", "LocalEngine", "RankEngine", "open_engine"),
+    "byteweld.engines.ray": ("RayEngine",),
+    "byteweld.reference": importlib.import_module("byteweld.reference").__all__,
+    "byteweld.tiktoken": importlib.import_module("byteweld.tiktoken").__all__,
+}
+# Examples that doctest skips, and why. Those that need rank files run where the files are.
+RANK_FILE = "needs a rank file that byteweld may not ship"
+SKIPPED = {
+    "byteweld.encoding_for_model": RANK_FILE,
+    "byteweld.get_encoding": RANK_FILE,
+    "byteweld.tiktoken.encoding_for_model": RANK_FILE,
+    "byteweld.tiktoken.get_encoding": RANK_FILE,
+    "byteweld.engines.ray.RayEngine": "needs a Ray cluster and an object store",
+}
+
+
+def documented() -> Iterator[tuple[str, Any]]:
+    """Yield every name that must have an example, and what it is.
+
+    Besides classes and functions, these are the methods of public classes and the properties of
+    Tokenizer.
+    """
+    for module, names in {"byteweld": byteweld.__all__, **OTHERS}.items():
+        for name in names:
+            value = getattr(importlib.import_module(module), name)
+            if not (inspect.isclass(value) or inspect.isroutine(value)):
+                continue  # a table, which has no docstring at run time
+            yield f"{module}.{name}", value
+            if inspect.isclass(value) and module == "byteweld":
+                for member, found in inspect.getmembers(value, is_our_method):
+                    if not member.startswith("_"):
+                        yield f"{module}.{name}.{member}", found
+    for member, found in inspect.getmembers(byteweld.Tokenizer, lambda m: isinstance(m, property)):
+        yield f"byteweld.Tokenizer.{member}", found
+
+
+def is_our_method(member: object) -> bool:
+    """Whether it is a method, and not one of object, tuple or Exception."""
+    module = getattr(member, "__module__", None) or ""
+    is_cached = isinstance(member, cached_property)  # which inspect takes for a method
+    return inspect.isroutine(member) and not is_cached and module.startswith("byteweld")
+
+
+DOCUMENTED = dict(documented())
+
+
+def examples_of(value: Any) -> list[doctest.Example]:
+    """Return the examples in the docstring of a value, without its imports."""
+    own = vars(value).get("__doc__") if inspect.isclass(value) else inspect.getdoc(value)
+    found = doctest.DocTestParser().get_examples(own or "")
+    return [example for example in found if not example.source.startswith(("import ", "from "))]
+
+
+def test_the_list_of_documented_names_has_all_kinds_of_them() -> None:
+    for name in ("train", "Counts.merge", "FormatError", "Tokenizer.encode", "Tokenizer.vocab"):
+        assert f"byteweld.{name}" in DOCUMENTED
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_every_public_name_has_a_sentence_and_an_example(name: str) -> None:
+    doc = inspect.getdoc(DOCUMENTED[name]) or ""
+    assert doc.partition("\n\n")[0].endswith("."), f"{name}: {doc[:80]!r} is not a sentence"
+    examples = examples_of(DOCUMENTED[name])
+    assert examples, f"{name} has no example"
+    # In "Examples:", mkdocstrings shows code; elsewhere, `>>>` becomes nested quotes.
+    assert "Examples:\n" in doc.partition(">>>")[0], f"{name}: its example is not in Examples:"
+    is_run = [not example.options.get(doctest.SKIP) for example in examples]
+    assert all(is_run) or name in SKIPPED, f"{name} has an example that is not run"
+    assert not any(is_run) or name not in SKIPPED, f"{name} is in SKIPPED, but its example runs"
+
+
+@pytest.mark.parametrize("name", [name for name, why in SKIPPED.items() if why == RANK_FILE])
+def test_examples_with_rank_files_hold(
+    name: str, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("byteweld.encodings._loaded", {})
+    monkeypatch.setattr("byteweld.tiktoken._registered", {})
+    monkeypatch.setenv("BYTEWELD_PATH", str(shared / "vocabs" / "tiktoken"))
+    doc = (inspect.getdoc(DOCUMENTED[name]) or "").replace("# doctest: +SKIP", "")
+    test = doctest.DocTestParser().get_doctest(doc, {}, name, None, None)
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_cached_property_has_no_example_since_doctest_does_not_see_it(name: str) -> None:
+    module = importlib.import_module(name)
+    for kind in filter(inspect.isclass, vars(module).values()):
+        for member, found in inspect.getmembers(kind, lambda m: isinstance(m, cached_property)):
+            assert ">>>" not in (found.__doc__ or ""), f"{kind.__name__}.{member}: not run"
 
 
 @pytest.mark.parametrize("name", byteweld._MOVED)

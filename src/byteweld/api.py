@@ -51,12 +51,15 @@ def train(
             iterator of documents.
         vocab_size: number of tokens, special tokens included (except in `bpetite` and `rustbpe`).
         documents: strings or bytes to train on, alone or together with `source`.
-        recipe: the name of a preset, or a Recipe. Default: `modern`, or the recipe of `start`
-            where it is known.
+        recipe: the name of a preset in `byteweld.RECIPES`, or a Recipe. Default: `modern`, or the
+            recipe of `start` where it is known.
         start: a tokenizer to extend. It keeps all its ids and merges; further merges are learned
             with its pattern and get the ids after its highest.
-        bos, eos, pad, unk: the special tokens with these roles; added to the special tokens if they
-            are not among them.
+        bos: the special token at the beginning of a text; added to the special tokens if it is not
+            among them, and so are the next three.
+        eos: the special token at the end of a text.
+        pad: the special token that fills up batches.
+        unk: the special token for what is not in the vocabulary's alphabet.
         checkpoint: a folder for the counts and the merges so far. If training is interrupted,
             the same call resumes it and gives the same tokenizer; other arguments or changed files
             are refused. Remove the folder when you have saved the result.
@@ -66,21 +69,41 @@ def train(
             not fit go to disk; training that may not fit is refused. The result does not
             depend on it. On an engine, it is also the budget of each task.
         engine: what counts the files: "local", "ray", or an Engine such as
-            `byteweld.engines.RayEngine(address=...)`; merges are learned here. The result does not
-            depend on it.
+            `byteweld.engines.ray.RayEngine(address=...)`; merges are learned here. The result does
+            not depend on it.
         progress: called with TrainingEvents: count (bytes read), start, merge (every 100),
             complete.
-        options: how files are read (`ext`, `lines`, `separator`, `field`, `json_lines`,
+        **options: how files are read (`ext`, `lines`, `separator`, `field`, `json_lines`,
             `on_error`; see `byteweld.corpus.Reading`), and fields of the recipe to change, such as
             `special_tokens`, `pattern`, `min_frequency`, `tie_break`, `max_token_bytes`.
 
-    >>> tok = train(documents=["low low low low low lower lower"], vocab_size=260,
-    ...             recipe="from-scratch")
-    >>> tok.vocab.merges[:2]
-    [(b'o', b'w'), (b'l', b'ow')]
-    >>> longer = train(documents=["newest newest"], start=tok, vocab_size=262)
-    >>> longer.vocab.merges[4:]
-    [(b'w', b'e'), (b'we', b's')]
+    Returns:
+        The tokenizer; its `training` says what happened.
+
+    Raises:
+        BudgetError: if `memory` is too small.
+        CorpusError: if a file cannot be read as text.
+        ValueError: if `vocab_size` is less than the alphabet and the special tokens need.
+
+    Examples:
+        From files, the usual way: `byteweld.train("books/*.txt", vocab_size=32_768)`. From strings:
+
+        >>> import byteweld
+        >>> tok = byteweld.train(
+        ...     documents=["low low low lower lower newest"],
+        ...     vocab_size=261,
+        ...     special_tokens=["<|endoftext|>"],
+        ... )
+        >>> tok.vocab.merges
+        [(b'l', b'o'), (b'lo', b'w'), (b' ', b'low'), (b'e', b'r')]
+        >>> tok.encode("low lower<|endoftext|>", allowed_special="all")
+        [257, 258, 259, 260]
+
+        Extended with the merges of another corpus; all ids stay the same:
+
+        >>> longer = byteweld.train(documents=["newest newest"], start=tok, vocab_size=263)
+        >>> longer.vocab.merges[4:]
+        [(b'e', b's'), (b'e', b'w')]
     """
     reading = _take_reading(options)
     roles = {"bos": bos, "eos": eos, "pad": pad, "unk": unk}
@@ -138,12 +161,29 @@ def count(
     progress: Callable[[int], object] | None = None,
     **options: Any,
 ) -> Counts:
-    """Count the pre-tokens of a corpus, for training. Takes the same arguments as `train`.
+    """Count the pre-tokens of a corpus, for training.
 
-    `progress` is called with the number of bytes read.
+    Counts can be saved, added and pruned, so a large corpus is counted in parts, and only once for
+    any number of training runs.
 
-    >>> count(documents=["ab ab ab"], recipe="bpetite").items()
-    [(b' ab', 2), (b'ab', 1)]
+    Args:
+        source: as in `train`.
+        documents: strings or bytes to count, alone or together with `source`.
+        recipe: the preset or Recipe to train with later; it says how documents are split.
+        prune: leave out pre-tokens that occur less often than this; see `Counts.prune`.
+        num_threads: default: one per processor. The result does not depend on it.
+        memory: as in `train`.
+        engine: as in `train`.
+        progress: called with the number of bytes read so far.
+        **options: as in `train`.
+
+    Examples:
+        >>> import byteweld
+        >>> counts = byteweld.count(documents=["low low low lower lower newest"])
+        >>> counts.most_common(2)
+        [(b' low', 2), (b' lower', 2)]
+        >>> byteweld.train(counts, vocab_size=260).vocab.merges
+        [(b'l', b'o'), (b'lo', b'w'), (b' ', b'low'), (b'e', b'r')]
     """
     reading = _take_reading(options)
     chosen = find_recipe(recipe).replace(**options)
@@ -193,12 +233,23 @@ def tokenize(
         engine: what encodes the files and writes the shards, as in `train`. The result does not
             depend on it.
         progress: called with `byteweld.dataset.run.Progress` now and then.
-        options: how files are read (as in `train`), and what is written: `eot`, `eot_token`, `bos`,
-            `special_text`, `validation`, `seed`, `shuffle`, `shard_tokens`, `pack`, `dtype`,
+        **options: how files are read (as in `train`), and what is written: `eot`, `eot_token`,
+            `bos`, `special_text`, `validation`, `seed`, `shuffle`, `shard_tokens`, `pack`, `dtype`,
             `prefix`; see `byteweld.dataset.options.Options`.
 
     Returns:
         The manifest, which is also in the folder.
+
+    Examples:
+        >>> import byteweld, os, tempfile
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+        >>> documents = ["hello", "hello world"]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     manifest = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+        ...     sorted(os.listdir(folder))
+        ['manifest.json', 'train.bin', 'train.bin.index']
+        >>> manifest.documents, manifest.tokens  # each document ends with <|end|>
+        (2, 5)
     """
     from byteweld.dataset.options import Options
     from byteweld.dataset.run import run as make
@@ -254,15 +305,28 @@ def compare(
 ) -> Comparison:
     """Encode a corpus with two tokenizers and compare: ids, first differences, cost, speed.
 
-    The corpus is given as in `train`. Special tokens in it become their ids unless the two
-    arguments say otherwise, as in `encode`. With engine="ray", or an Engine, files are compared in
-    its tasks, with the same result.
+    Args:
+        first: a tokenizer.
+        second: the tokenizer to compare it with.
+        corpus: the files, given as `source` in `train`.
+        documents: strings or bytes to encode, alone or together with `corpus`.
+        allowed_special: as in `encode`, except that special tokens in the corpus become their ids
+            unless this argument or the next says otherwise.
+        disallowed_special: as in `encode`.
+        num_threads: default: one per processor.
+        progress: called with the number of bytes compared so far.
+        engine: "ray", or an Engine: files are compared in its tasks, with the same result.
+        **reading: how files are read, as in `train`.
 
-    >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
-    >>> merging = Tokenizer.from_merges(tokens, [(b"a", b"b")])
-    >>> found = compare(merging, Tokenizer.from_merges(tokens, []), documents=["ab c"])
-    >>> found.is_identical, found.total.tokens, found.spans.cut
-    (False, (3, 4), 1)
+    Examples:
+        >>> import byteweld
+        >>> large = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> small = large.cut(263)
+        >>> found = byteweld.compare(large, small, documents=["hello world", "hi"])
+        >>> found.is_identical
+        False
+        >>> found.total.tokens, found.total.differing_documents
+        ((4, 6), 1)
     """
     from byteweld.comparison.corpora import compare_files
 
@@ -305,11 +369,22 @@ def evaluate(
 ) -> Evaluation:
     """Encode a corpus and measure the result: rates by file and script, tokens used, and more.
 
-    Takes the same arguments as `compare`.
+    Args:
+        tok: the tokenizer.
+        corpus: the files, given as `source` in `train`.
+        documents: strings or bytes to encode, alone or together with `corpus`.
+        allowed_special: as in `compare`.
+        disallowed_special: as in `compare`.
+        num_threads: default: one per processor.
+        progress: called with the number of bytes encoded so far.
+        **reading: how files are read, as in `train`.
 
-    >>> tok = Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [])
-    >>> evaluate(tok, documents=["ab c"]).total.bytes_per_token
-    1.0
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> found = byteweld.evaluate(tok, documents=["hello world, hello"])
+        >>> found.total.bytes, found.total.tokens, found.total.bytes_per_token
+        (18, 5, 3.6)
     """
     from byteweld.evaluation.corpora import evaluate_files
 

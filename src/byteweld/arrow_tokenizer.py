@@ -45,13 +45,6 @@ class ArrowTokenizer:
     for a Table, a RecordBatch for a RecordBatch, an iterator for an iterator. The ids of each row
     are those of `Tokenizer.encode`; where the text is null, so is the list of ids.
 
-    >>> import byteweld, pyarrow
-    >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
-    >>> tok = byteweld.Tokenizer.from_merges(vocab, [(b"a", b"b")], special_tokens=["<|end|>"])
-    >>> tokenize = ArrowTokenizer(tok, eot="append", eot_token="<|end|>")
-    >>> tokenize(pyarrow.table({"text": ["abc", "", None]}))["input_ids"].to_pylist()
-    [[256, 99, 257], [257], None]
-
     Args:
         tokenizer: a Tokenizer; or a path or name that `byteweld.load` takes. Of a path, only the
             path is pickled, and each worker loads it on first use, so the file must exist there.
@@ -66,6 +59,14 @@ class ArrowTokenizer:
         dtype: of the ids. Spark has no unsigned types.
         num_threads: the number of threads per call; None for one per processor. The default suits
             Ray and Spark, which start a worker per processor.
+
+    Examples:
+        >>> import byteweld, pyarrow
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+        >>> tokenize = byteweld.ArrowTokenizer(tok, eot="append")
+        >>> table = pyarrow.table({"text": ["hello", "hello world", None]})
+        >>> tokenize(table)["input_ids"].to_pylist()
+        [[263, 265], [263, 264, 265], None]
     """
 
     def __init__(
@@ -169,12 +170,13 @@ class ArrowTokenizer:
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the result for the schema of a table, without loading a tokenizer.
 
-        >>> import pyarrow
-        >>> schema = pyarrow.schema({"id": pyarrow.int64(), "text": pyarrow.string()})
-        >>> ArrowTokenizer("tokenizer.json", keep_columns=["id"]).output_schema(schema)
-        id: int64
-        input_ids: list<item: int32>
-          child 0, item: int32
+        Examples:
+            >>> import byteweld, pyarrow
+            >>> schema = pyarrow.schema({"id": pyarrow.int64(), "text": pyarrow.string()})
+            >>> byteweld.ArrowTokenizer("tokenizer.json", keep_columns=["id"]).output_schema(schema)
+            id: int64
+            input_ids: list<item: int32>
+              child 0, item: int32
         """
         if not isinstance(schema, _pyarrow().Schema):
             raise TypeError(f"found {type(schema).__name__}; expected a pyarrow Schema")

@@ -28,13 +28,23 @@ _BATCH_BYTES = 8 << 20
 class Counts:
     """How often each pre-token occurs (64-bit). Immutable.
 
-    Counts that do not fit in a memory budget are in an unnamed file on disk, and are read in order.
+    `byteweld.count` makes one from a corpus. `counts[pretoken]` is a count, 0 if the pre-token does
+    not occur; iterating yields the pre-tokens in order; `+` adds two tables. Counts that do not fit
+    in a memory budget are in an unnamed file on disk, and are read in order.
 
-    >>> counts = Counts({b"low": 5, b"lower": 2})
-    >>> counts[b"low"], len(counts), counts.total
-    (5, 2, 7)
-    >>> (counts + Counts({b"low": 1}))[b"low"]
-    6
+    Args:
+        counts: the count of each pre-token.
+        pattern: the pattern that split the documents; None if there was none.
+        boundaries: the special tokens at which documents were split; None if unknown.
+        skipped_documents: number of documents that were left out.
+
+    Examples:
+        >>> import byteweld
+        >>> counts = byteweld.Counts({b"low": 5, b"lower": 2})
+        >>> counts[b"low"], len(counts), counts.total
+        (5, 2, 7)
+        >>> (counts + byteweld.Counts({b"low": 1}))[b"low"]
+        6
     """
 
     __slots__ = ("_facts", "_table")
@@ -85,54 +95,125 @@ class Counts:
 
     @property
     def pattern(self) -> str | None:
-        """The pattern that split the documents."""
+        """The pattern that split the documents.
+
+        Examples:
+            >>> import byteweld
+            >>> counts = byteweld.count(documents=["low lower"], recipe="bpetite")
+            >>> counts.pattern == byteweld.PATTERNS["gpt2"]
+            True
+        """
         return self._facts.pattern
 
     @property
     def boundaries(self) -> tuple[str, ...] | None:
-        """The special tokens at which documents were split; None if unknown."""
+        """The special tokens at which documents were split; None if unknown.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.count(documents=["low<|end|>lower"], special_tokens=["<|end|>"]).boundaries
+            ('<|end|>',)
+        """
         return self._facts.boundaries
 
     @property
     def alphabet(self) -> str | None:
-        """`ascii` if no other bytes were allowed; otherwise None."""
+        """`ascii` if no other bytes were allowed; otherwise None.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.count(documents=["low"], recipe="ck-ascii").alphabet
+            'ascii'
+        """
         return self._facts.alphabet
 
     @property
     def skipped_documents(self) -> int:
-        """Number of documents left out because of `on_error="skip"`."""
+        """Number of documents left out because of `on_error="skip"`.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.count(documents=["low lower"]).skipped_documents
+            0
+        """
         return self._facts.skipped_documents
 
     @property
     def pruning(self) -> Pruning | None:
-        """Which rare pre-tokens were left out, with error bounds; None if none were."""
+        """Which rare pre-tokens were left out, with error bounds; None if none were.
+
+        Examples:
+            >>> import byteweld
+            >>> counts = byteweld.Counts({b"low": 5, b"lower": 2})
+            >>> counts.pruning is None, counts.prune(3).pruning.distinct
+            (True, 1)
+        """
         return self._facts.pruning
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether the counts are on disk because they did not fit in the memory budget."""
+        """Whether the counts are on disk because they did not fit in the memory budget.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.count(documents=["low lower"]).is_on_disk
+            False
+        """
         return self._table.is_spilled
 
     @property
     def total(self) -> int:
-        """Total number of pre-tokens, repetitions included."""
+        """Total number of pre-tokens, repetitions included.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.Counts({b"low": 5, b"lower": 2}).total
+            7
+        """
         return self._table.sums()[2]
 
     @property
     def total_bytes(self) -> int:
-        """Total number of bytes of all pre-tokens, repetitions included."""
+        """Total number of bytes of all pre-tokens, repetitions included.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.Counts({b"low": 5, b"lower": 2}).total_bytes
+            25
+        """
         return self._table.sums()[3]
 
     def items(self) -> list[tuple[bytes, int]]:
-        """Return all (pre-token, count) pairs, ordered by pre-token."""
+        """Return all (pre-token, count) pairs, ordered by pre-token.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.count(documents=["low low lower"]).items()
+            [(b' low', 1), (b' lower', 1), (b'low', 1)]
+        """
         return self._table.items()
 
     def most_common(self, n: int | None = None) -> list[tuple[bytes, int]]:
-        """Return the n most frequent pre-tokens with their counts; ties are ordered by bytes."""
+        """Return the n most frequent pre-tokens with their counts; ties are ordered by bytes.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.count(documents=["low low low lower"]).most_common(1)
+            [(b' low', 2)]
+        """
         return self._table.most_common(len(self) if n is None else max(n, 0))
 
     def batches(self) -> Iterator[tuple[list[bytes], Any]]:
-        """Yield all pre-tokens in batches, each with an array of counts, in no particular order."""
+        """Yield all pre-tokens in batches, each with an array of counts, in no particular order.
+
+        For tables that are too large for `items`.
+
+        Examples:
+            >>> import byteweld
+            >>> counts = byteweld.count(documents=["low low lower"])
+            >>> sum(int(numbers.sum()) for pretokens, numbers in counts.batches())
+            3
+        """
         for part in range(PARTS):
             for offsets, data, counts in counts_files.batches(self._table, part):
                 yield _split(offsets, data), counts
@@ -140,7 +221,17 @@ class Counts:
     def check_training(self, new_ids: int, memory: Memory, *, step_by_step: bool = False) -> None:
         """Raise if training `new_ids` new tokens may exceed the memory budget.
 
-        `step_by_step` is for `explain_training`, which records every step.
+        Args:
+            new_ids: number of merges to learn.
+            memory: the budget, such as "2GB".
+            step_by_step: for `explain_training`, which records every step.
+
+        Raises:
+            BudgetError: if the budget is too small; it says what would be enough.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.Counts({b"low": 5, b"lower": 2}).check_training(1000, "8GB")
         """
         distinct, distinct_bytes, _, _ = self._table.sums()
         _memory.check_training(
@@ -151,6 +242,12 @@ class Counts:
         """Return an upper bound on the memory of training `new_ids` new tokens, in bytes.
 
         The counts themselves are not included.
+
+        Examples:
+            >>> import byteweld
+            >>> counts = byteweld.Counts({b"low": 5, b"lower": 2})
+            >>> counts.training_bytes(32_768) < 2 << 30
+            True
         """
         distinct, distinct_bytes, _, _ = self._table.sums()
         return _memory.training_bytes(distinct, distinct_bytes, index(new_ids))
@@ -164,7 +261,19 @@ class Counts:
     ) -> Counts:
         """Add any number of tables and folders of saved tables; their order does not matter.
 
-        With `memory`, tables that do not fit in the budget are merged on disk.
+        Args:
+            tables: the Counts, or the folders that `save` wrote.
+            memory: a budget; tables that do not fit are merged on disk.
+            num_threads: default: one per processor.
+
+        Raises:
+            ValueError: if they were made with different patterns or special tokens.
+
+        Examples:
+            >>> import byteweld
+            >>> parts = [byteweld.count(documents=[text]) for text in ("low low", "low lower")]
+            >>> byteweld.Counts.merge(parts).items()
+            [(b' low', 1), (b' lower', 1), (b'low', 2)]
         """
         found = [
             table if isinstance(table, Counts) else Counts.load(table, memory=memory)
@@ -182,11 +291,14 @@ class Counts:
     def prune(self, threshold: int, *, memory: Memory | None = None) -> Counts:
         """Leave out pre-tokens that occur fewer than `threshold` times.
 
-        Training on the result is inexact; its `pruning` bounds the error.
+        In a large corpus, most distinct pre-tokens are rare, so this saves memory. Training on the
+        result is inexact; its `pruning` bounds the error.
 
-        >>> counts = Counts({b"low": 5, b"lower": 2}).prune(3)
-        >>> counts.items(), counts.pruning.occurrences, counts.pruning.pair_error
-        ([(b'low', 5)], 2, 2)
+        Examples:
+            >>> import byteweld
+            >>> counts = byteweld.Counts({b"low": 5, b"lower": 2}).prune(3)
+            >>> counts.items(), counts.pruning.occurrences, counts.pruning.pair_error
+            ([(b'low', 5)], 2, 2)
         """
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise TypeError(f"threshold is {threshold!r}; it must be an integer")
@@ -250,19 +362,52 @@ class Counts:
         """Write a folder of sixteen sorted Parquet files, with pattern and totals in each footer.
 
         Equal counts give identical files, however they were made.
+
+        Args:
+            path: the folder; it must be new, or empty, unless `overwrite`.
+            overwrite: whether to replace saved counts.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> counts = byteweld.count(documents=["low low lower"])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     counts.save(f"{folder}/counts")
+            ...     byteweld.Counts.load(f"{folder}/counts") == counts
+            True
         """
         check_local(path)
         counts_files.write_folder(path, self._table, self._facts, overwrite=overwrite)
 
     @staticmethod
     def check_saving(path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Raise now, before counting, if `save` could not write to `path`."""
+        """Raise now, before counting, if `save` could not write to `path`.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     byteweld.Counts.check_saving(f"{folder}/counts")
+        """
         check_local(path)
         counts_files.check_target(path, overwrite=overwrite)
 
     @staticmethod
     def load(path: str | os.PathLike[str], *, memory: Memory | None = None) -> Counts:
-        """Read a folder that `save` wrote, checking every row."""
+        """Read a folder that `save` wrote, checking every row.
+
+        Args:
+            path: the folder.
+            memory: a budget; counts that do not fit stay on disk.
+
+        Raises:
+            FormatError: if a file is missing, damaged, or not of saved counts.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     byteweld.count(documents=["low low lower"]).save(f"{folder}/counts")
+            ...     byteweld.Counts.load(f"{folder}/counts")
+            <Counts 3 pre-tokens, 3 in all>
+        """
 
         def read(target: Path) -> Counts:
             folder = counts_files.open_folder(target)
@@ -278,7 +423,13 @@ class Counts:
 
     @staticmethod
     def is_saved_at(path: str | os.PathLike[str]) -> bool:
-        """Whether `path` is a folder that `save` wrote, even if parts are missing."""
+        """Whether `path` is a folder that `save` wrote, even if parts are missing.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.Counts.is_saved_at("no-such-folder")
+            False
+        """
         return counts_files.is_folder_of_counts(path)
 
 

@@ -72,10 +72,17 @@ _MODEL_STARTS: Final[Mapping[str, str]] = {
 
 
 def encoding_name_for_model(model_name: str) -> str:
-    """Return the name of the encoding of one of OpenAI's models; KeyError if it is not known.
+    """Return the name of the encoding of one of OpenAI's models.
 
-    >>> encoding_name_for_model("gpt-4o-2024-05-13"), encoding_name_for_model("gpt2")
-    ('o200k_base', 'gpt2')
+    Raises:
+        KeyError: if the model is not known.
+
+    Examples:
+        >>> import byteweld
+        >>> byteweld.encoding_name_for_model("gpt-4o-2024-05-13")
+        'o200k_base'
+        >>> byteweld.encoding_name_for_model("gpt2")
+        'gpt2'
     """
     if not isinstance(model_name, str):
         raise TypeError(f"expected the name of a model, found {model_name!r}")
@@ -93,7 +100,16 @@ def encoding_name_for_model(model_name: str) -> str:
 
 
 def encoding_for_model(model_name: str) -> Tokenizer:
-    """Return the tokenizer of one of OpenAI's models; KeyError if the model is not known."""
+    """Return the tokenizer of one of OpenAI's models; its file is found as in `get_encoding`.
+
+    Raises:
+        KeyError: if the model is not known.
+
+    Examples:
+        >>> import byteweld
+        >>> byteweld.encoding_for_model("gpt-4").encode("hello world")  # doctest: +SKIP
+        [15339, 1917]
+    """
     return get_encoding(encoding_name_for_model(model_name))
 
 
@@ -120,6 +136,16 @@ def get_encoding(name: str) -> Tokenizer:
     `cl100k_base.tiktoken`, in one of the folders of BYTEWELD_PATH or in tiktoken's cache. Any other
     name is that of a file or folder there: `mine` is `mine.tiktoken`, `mine.json`,
     `mine/tokenizer.json`, or any other file called mine. Nothing is ever downloaded.
+
+    Raises:
+        FileNotFoundError: if the file of a public encoding is not here.
+        ValueError: if there is no encoding of that name.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.get_encoding("cl100k_base")  # doctest: +SKIP
+        >>> tok.encode("hello world")  # doctest: +SKIP
+        [15339, 1917]
     """
     if not isinstance(name, str):
         raise TypeError(f"name is {name!r}; it must be the name of an encoding")
@@ -142,7 +168,13 @@ def has_encoding(name: str) -> bool:
 
 
 def list_encoding_names() -> list[str]:
-    """Return the public encodings, even those without files here, and those of BYTEWELD_PATH."""
+    """Return the public encodings, even those without files here, and those of BYTEWELD_PATH.
+
+    Examples:
+        >>> import byteweld
+        >>> byteweld.list_encoding_names()[:3]
+        ['gpt2', 'r50k_base', 'p50k_base']
+    """
     own = {name for folder in _folders() for name in _names_in(folder)}
     return [*PUBLIC_ENCODINGS, *sorted(own - set(PUBLIC_ENCODINGS))]
 

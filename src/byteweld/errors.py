@@ -24,11 +24,30 @@ from collections.abc import Iterable, Sequence
 
 
 class ByteweldError(Exception):
-    """The root of byteweld's own errors. Plain misuse stays TypeError, ValueError or KeyError."""
+    """The root of byteweld's own errors. Plain misuse stays TypeError, ValueError or KeyError.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> try:
+        ...     tok.decode([1000])
+        ... except byteweld.ByteweldError as error:
+        ...     print(error)
+        invalid token for decoding: 1000 is not in the vocabulary
+    """
 
 
 class VocabularyError(ByteweldError, ValueError):
-    """A vocabulary breaks its own rules, such as a merge of tokens that do not exist."""
+    """A vocabulary breaks its own rules, such as a merge of tokens that do not exist.
+
+    Examples:
+        >>> import byteweld
+        >>> try:
+        ...     byteweld.Vocabulary({97: b"a"})
+        ... except byteweld.VocabularyError as error:
+        ...     print(error)
+        no token for 255 of 256 bytes, first 0x00; a byte vocabulary needs one for each
+    """
 
 
 class _FileError(ByteweldError, ValueError):
@@ -63,27 +82,104 @@ def _rebuild(
 
 
 class FormatError(_FileError):
-    """A file is not what it claims to be."""
+    """A file is not what it claims to be.
+
+    Attributes:
+        message: what is wrong.
+        path: the file; None if unknown.
+        offset: the byte in it; None if unknown.
+
+    Examples:
+        >>> import byteweld, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "ranks.tiktoken")
+        ...     _ = path.write_bytes(b"hello\\n")
+        ...     try:
+        ...         byteweld.load(path, format="tiktoken", pattern="gpt2", special_tokens={})
+        ...     except byteweld.FormatError as error:
+        ...         print(error.message)
+        expected base64, a space and a rank, found b'hello'
+    """
 
 
 class MissingKeyError(FormatError, KeyError):
-    """A required key of a file is missing."""
+    """A required key of a file is missing.
+
+    Examples:
+        >>> import byteweld, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "tokenizer.json")
+        ...     _ = path.write_text('{"version": "1.0"}')
+        ...     try:
+        ...         byteweld.load(path, format="huggingface")
+        ...     except byteweld.MissingKeyError as error:
+        ...         print(error.message)
+        the file has no key 'model'
+    """
 
 
 class CorpusError(_FileError):
-    """A corpus file cannot be read: bad JSON, a truncated archive, a forbidden byte."""
+    """A corpus file cannot be read: bad JSON, a truncated archive, a forbidden byte.
+
+    Attributes:
+        message: what is wrong.
+        path: the file; None if unknown.
+        offset: the byte in it; None if unknown.
+
+    Examples:
+        >>> import byteweld, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "corpus.jsonl")
+        ...     _ = path.write_text('{"text": "low"}\\n{"text": low}\\n')
+        ...     try:
+        ...         byteweld.count(path)
+        ...     except byteweld.CorpusError as error:
+        ...         print(error.offset, error.message.partition(";")[0])
+        16 cannot parse the record: expected a value at column 10
+    """
 
 
 class PatternError(ByteweldError, ValueError):
-    """A split pattern cannot be compiled, or takes too many steps on some text."""
+    """A split pattern cannot be compiled, or takes too many steps on some text.
+
+    Examples:
+        >>> import byteweld
+        >>> try:
+        ...     byteweld.train(documents=["low"], vocab_size=256, pattern="[a-z")
+        ... except byteweld.PatternError as error:
+        ...     print(error)
+        pattern "[a-z" does not compile: Parsing error at position 4: Invalid character class
+    """
 
 
 class UnsupportedError(ByteweldError, ValueError):
-    """A valid value that this format or recipe cannot hold; nothing is dropped silently."""
+    """A valid value that this format or recipe cannot hold; nothing is dropped silently.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
+        >>> try:
+        ...     tok.save("tokenizer.model")
+        ... except byteweld.UnsupportedError as error:
+        ...     print(str(error).partition(";")[0])
+        the name 'tokenizer.model' does not imply a format
+    """
 
 
 class BudgetError(ByteweldError, ValueError):
-    """A memory budget is too small; `needed` bytes would be enough (None if unknown)."""
+    """A memory budget is too small.
+
+    Attributes:
+        needed: how many bytes would be enough; None if unknown.
+
+    Examples:
+        >>> import byteweld
+        >>> try:
+        ...     byteweld.train(documents=["low low"], vocab_size=258, memory="1MB")
+        ... except byteweld.BudgetError as error:
+        ...     print(error.needed > 1_000_000)
+        True
+    """
 
     def __init__(self, message: str, *, needed: int | None = None) -> None:
         self.needed = needed
@@ -98,11 +194,34 @@ def _rebuild_budget(message: str, needed: int | None) -> BudgetError:
 
 
 class SpecialTokenError(ByteweldError, ValueError):
-    """A special token was found in text where it is not allowed."""
+    """A special token was found in text where it is not allowed.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+        >>> try:
+        ...     tok.encode("hello<|end|>")
+        ... except byteweld.SpecialTokenError as error:
+        ...     print(str(error).partition(";")[0])
+        text contains the special token '<|end|>'
+    """
 
 
 class UnknownIdError(ByteweldError, KeyError):
-    """An id is not in the vocabulary."""
+    """An id is not in the vocabulary.
+
+    Attributes:
+        id: the id.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> try:
+        ...     tok.decode([263, 1000])
+        ... except byteweld.UnknownIdError as error:
+        ...     print(error.id)
+        1000
+    """
 
     def __init__(self, message: str, id: int | None = None) -> None:
         self.message = message
@@ -131,7 +250,21 @@ class IdRangeError(UnknownIdError, OverflowError):
 
 
 class TaskError(ByteweldError, RuntimeError):
-    """Tasks of an engine failed; `failures` has the item and the cause of each."""
+    """Tasks of an engine failed.
+
+    Attributes:
+        failures: the item and the cause of each, as text.
+
+    Examples:
+        >>> import byteweld
+        >>> from byteweld.engines import LocalEngine
+        >>> try:
+        ...     with LocalEngine(max_failures=10) as engine:
+        ...         list(engine.map_unordered(int, ["1", "two", "3"]))
+        ... except byteweld.TaskError as error:
+        ...     print(error)
+        two: invalid literal for int() with base 10: 'two'
+    """
 
     def __init__(self, failures: Sequence[str]) -> None:
         self.failures = tuple(failures)
@@ -147,7 +280,13 @@ class TaskError(ByteweldError, RuntimeError):
 
 
 class NativeError(ByteweldError, RuntimeError):
-    """The engine failed one of its own checks. Please report it with the input that caused it."""
+    """The engine failed one of its own checks. Please report it with the input that caused it.
+
+    Examples:
+        >>> import byteweld
+        >>> issubclass(byteweld.NativeError, RuntimeError)
+        True
+    """
 
 
 def check_text(what: str, text: object, kind: type[ValueError] = ValueError) -> None:

@@ -45,16 +45,34 @@ def load(
 ) -> Tokenizer:
     """Load a tokenizer from a file or folder, or by the name of an encoding.
 
-    The format is recognized by content; gzip, zstd and xz are decompressed. `options` are the
-    format's own, such as `pattern` and `special_tokens` for a rank file; the rank files of
-    well-known encodings need none. If there is no such file, `path` may be any name that
-    `get_encoding` takes, such as "cl100k_base". A training report next to the file is available as
-    `tok.training`, unless it belongs to another vocabulary.
+    The format is recognized by content; gzip, zstd and xz are decompressed. A training report next
+    to the file is available as `tok.training`, unless it belongs to another vocabulary.
 
-    `cache` is a folder that keeps compiled vocabularies, so that the next load of the same bytes
-    with the same options is faster. It is created if missing, and holds at most 32 files of a few
-    megabytes each. Only formats of one file are cached: rank files and tokenizer.json. A folder
-    that is not yours, or that others can write to, is a PermissionError.
+    Args:
+        path: the file or folder. If there is no such file, it may be any name that `get_encoding`
+            takes, such as "cl100k_base".
+        format: one of `byteweld.FORMATS`. Default: what `recognize` finds.
+        cache: a folder that keeps compiled vocabularies, so that the next load of the same bytes
+            with the same options is faster. It is created if missing, and holds at most 32 files of
+            a few megabytes each. Only formats of one file are cached: rank files and
+            tokenizer.json. A folder that is not yours, or that others can write to, is a
+            PermissionError.
+        **options: the format's own, such as `pattern` and `special_tokens` for a rank file; the
+            rank files of well-known encodings need none.
+
+    Raises:
+        FormatError: if the file is damaged or its format is unknown.
+        UnsupportedError: if it is a tokenizer that byteweld cannot run, such as one that is not
+            byte-level.
+
+    Examples:
+        >>> import byteweld, tempfile
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tok.save(f"{folder}/tokenizer.json")
+        ...     loaded = byteweld.load(f"{folder}/tokenizer.json")
+        >>> loaded.name, loaded.encode("hello world"), loaded == tok
+        ('tokenizer', [263, 264], True)
     """
     if not os.fspath(path):
         raise FileNotFoundError("'': no such file; the name is empty")

@@ -4,6 +4,15 @@ A pattern splits text into pre-tokens: each match is one, and so is the text bet
 that nothing is lost. The patterns are written in a dialect that Python's `regex`, Rust's fancy-regex
 and Oniguruma (Hugging Face) read the same way: no possessive `{m,n}+`, no `$`. One matches bytes,
 which no other library can do to a str.
+
+>>> import byteweld
+>>> tokens = {b: bytes([b]) for b in range(256)}
+>>> for name in ("gpt2", "cl100k", "qwen2"):
+...     vocab = byteweld.Vocabulary(tokens, pattern=name)
+...     byteweld.Tokenizer(vocab).pretokenize("in 2026!")
+[b'in', b' 2026', b'!']
+[b'in', b' ', b'202', b'6', b'!']
+[b'in', b' ', b'2', b'0', b'2', b'6', b'!']
 """
 
 from __future__ import annotations
@@ -88,6 +97,23 @@ PATTERNS: dict[str, str] = {
     "ck": CK,
     "ck-runtime": CK_RUNTIME,
 }
+"""The split patterns by name, each a regular expression. A pattern decides what can be a token.
+
+| name | from | digits per pre-token | notes |
+|---|---|---|---|
+| `gpt2` | GPT-2, 2019 | any number | Words and numbers start with at most one space. |
+| `cl100k` | GPT-4, 2023 | up to 3 | Words may start with a space or a punctuation mark. |
+| `o200k` | GPT-4o, 2024 | up to 3 | Splits camelCase; the recipe `modern` uses it. |
+| `llama3` | Llama 3, 2024 | up to 3 | `cl100k`, except for white space at the end of a text. |
+| `qwen2` | Qwen 2 to 3, 2024 | 1 | Otherwise `llama3`. |
+| `qwen3_5` | Qwen 3.5 and 3.6, 2026 | 1 | `qwen2`, with combining marks in words. |
+| `tekken` | Mistral's tekken, 2024 | 1 | `o200k` without contractions such as `'s`. |
+| `nanochat` | nanochat, 2025 | up to 2 | Otherwise `llama3`. |
+| `ck` | ck-bpe-train, 2025 | any number | Otherwise `llama3`. |
+| `ck-runtime` | ck's C runtime, 2025 | 1 | Matches bytes, not characters. |
+
+Wherever byteweld takes a pattern, it takes one of these names or any regular expression.
+"""
 
 # Other spellings of these patterns: they split every text in the same way, so they have the same
 # name and fingerprint.

@@ -1,4 +1,11 @@
-"""Recipe: every choice in a training run except the corpus and the size. Includes the presets."""
+"""Recipe: every choice in a training run except the corpus and the size. Includes the presets.
+
+>>> from byteweld import RECIPES
+>>> ", ".join(RECIPES)
+'modern, from-scratch, ck, ck-ascii, bpetite, plain, bpe1, huggingface, rustbpe'
+>>> RECIPES["modern"].min_frequency, RECIPES["modern"].tie_break
+(2, 'smallest-ids')
+"""
 
 from __future__ import annotations
 
@@ -26,12 +33,46 @@ ALPHABETS: Mapping[str, bytes] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How to train. Immutable; `recipe.replace(min_frequency=2)` returns a changed copy.
+    """How to train: every choice except the corpus and the size. Immutable.
 
-    `built_in` lists the special tokens that the recipe always has; `special_tokens` are the user's.
-    `initial_alphabet` is Hugging Face's: byte letters that become tokens even if they do not occur
-    in the corpus. None means all 256; `[]`, the default of their trainer, means only those that
-    occur.
+    `byteweld.train` takes the name of a preset in `byteweld.RECIPES`, and fields to change in it:
+    `train(..., recipe="bpetite", min_frequency=2)`. To use the same recipe several times, take a
+    preset and `replace` fields.
+
+    Attributes:
+        name: of the preset; "custom" for others.
+        alphabet: the tokens before the first merge: "bytes" (all 256), "ascii" (tab, newline,
+            return and the 95 printable characters; any other byte in the corpus is an error) or
+            "huggingface" (all 256, in the order of Hugging Face's ids).
+        initial_alphabet: Hugging Face's: byte letters that become tokens even if they do not occur
+            in the corpus. None means all 256; `[]`, the default of their trainer, means only those
+            that occur.
+        built_in: the special tokens that the recipe always has.
+        special_tokens: the user's.
+        special_ids: where the ids of special tokens are: "first" (before the alphabet),
+            "after_alphabet" or "last" (after the merges).
+        split_specials: whether the user's special tokens are boundaries in the corpus and are not
+            counted. If False, they are ordinary text.
+        split_built_in: the same for built-in special tokens.
+        pattern: splits the corpus into pre-tokens; None if a document is one pre-token.
+        encode_pattern: the vocabulary's, which splits text when encoding.
+        tie_break: which of the pairs with the highest count merges first: the one with the
+            "smallest-ids", the "greatest-bytes" or the "smallest-bytes".
+        min_frequency: stop when the most frequent pair occurs less often than this.
+        max_token_bytes: learn no token longer than this; None for no limit. As in Hugging Face's
+            trainer, the limit of `huggingface` is exclusive.
+        roles: pairs of a role (bos, eos, pad, unk) and its special token.
+        size_counts_specials: whether `vocab_size` includes special tokens.
+        document_unit: whether a text file is one document, or each of its lines.
+        extensions: the files to read in a folder; None for the default list.
+
+    Examples:
+        >>> import byteweld
+        >>> recipe = byteweld.RECIPES["modern"].replace(special_tokens=["<|end|>"], min_frequency=1)
+        >>> recipe.min_frequency, recipe.minimum_size
+        (1, 257)
+        >>> byteweld.train(documents=["low low"], vocab_size=260, recipe=recipe)
+        <Tokenizer 260 tokens, pattern 'o200k', sha c22b5507>
     """
 
     name: str = "custom"
@@ -111,6 +152,12 @@ class Recipe:
         """Return a copy with some fields changed; an unknown field is an error.
 
         A new `pattern` also becomes the `encode_pattern`, unless that is changed as well.
+
+        Examples:
+            >>> import byteweld
+            >>> recipe = byteweld.RECIPES["modern"].replace(pattern="gpt2", max_token_bytes=16)
+            >>> recipe.encode_pattern == byteweld.PATTERNS["gpt2"], recipe.max_token_bytes
+            (True, 16)
         """
         known = {f.name for f in dataclasses.fields(self)} - {"name", "built_in", "roles"}
         for name in changes:
@@ -130,9 +177,11 @@ class Recipe:
     def with_roles(self, roles: Mapping[str, str]) -> Recipe:
         """Declare special tokens as bos, eos, pad or unk, adding those that the recipe lacks.
 
-        >>> recipe = Recipe(special_tokens=["<|user|>"]).with_roles({"eos": "<|end|>"})
-        >>> recipe.special_tokens, recipe.roles
-        (('<|user|>', '<|end|>'), (('eos', '<|end|>'),))
+        Examples:
+            >>> import byteweld
+            >>> recipe = byteweld.Recipe(special_tokens=["<|user|>"]).with_roles({"eos": "<|end|>"})
+            >>> recipe.special_tokens, recipe.roles
+            (('<|user|>', '<|end|>'), (('eos', '<|end|>'),))
         """
         if not isinstance(roles, Mapping):
             raise TypeError(f"roles is {roles!r}; it must be a mapping of role to special token")
@@ -146,24 +195,49 @@ class Recipe:
 
     @property
     def all_specials(self) -> tuple[str, ...]:
-        """All special tokens, in the order of their ids."""
+        """All special tokens, in the order of their ids.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.RECIPES["ck"].replace(special_tokens=["<|user|>"]).all_specials
+            ('<|unk|>', '<|bos|>', '<|eos|>', '<|pad|>', '<|user|>')
+        """
         return (*self.built_in, *self.special_tokens)
 
     @property
     def boundaries(self) -> tuple[str, ...]:
-        """The special tokens that split the corpus wherever their text occurs."""
+        """The special tokens that split the corpus wherever their text occurs.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.RECIPES["ck"].replace(special_tokens=["<|user|>"]).boundaries
+            ('<|user|>',)
+        """
         built_in = self.built_in if self.split_built_in else ()
         return (*built_in, *(self.special_tokens if self.split_specials else ()))
 
     @property
     def letters(self) -> bytes:
-        """The bytes that are tokens before the first merge, in the order of their ids."""
+        """The bytes that are tokens before the first merge, in the order of their ids.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.RECIPES["ck-ascii"].letters[:5]
+            b'\\t\\n\\r !'
+        """
         if self.initial_alphabet is None:
             return ALPHABETS[self.alphabet]
         return bytes(CHAR_TO_BYTE[letter] for letter in self.initial_alphabet)
 
     def with_letters(self, seen: Iterable[int]) -> Recipe:
-        """Add the bytes of a corpus to the initial alphabet, if the recipe has one."""
+        """Add the bytes of a corpus to the initial alphabet, if the recipe has one.
+
+        Examples:
+            >>> import byteweld
+            >>> recipe = byteweld.RECIPES["huggingface"].replace(initial_alphabet=["a"])
+            >>> recipe.with_letters(b"cab").letters
+            b'abc'
+        """
         if self.initial_alphabet is None:
             return self
         letters = (*self.initial_alphabet, *(BYTE_TO_CHAR[byte] for byte in seen))
@@ -171,7 +245,13 @@ class Recipe:
 
     @property
     def vocab_alphabet(self) -> VocabAlphabet:
-        """The alphabet of the vocabulary: "partial" if some bytes have no token."""
+        """The alphabet of the vocabulary: "partial" if some bytes have no token.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.RECIPES["modern"].vocab_alphabet
+            'bytes'
+        """
         if self.alphabet == "ascii":
             return "ascii"
         return "bytes" if self.initial_alphabet is None else "partial"
@@ -181,6 +261,11 @@ class Recipe:
         """The smallest possible `vocab_size`: the alphabet, plus special tokens if they count.
 
         An initial alphabet grows with the bytes of the corpus, and so does this.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.RECIPES["ck"].minimum_size
+            260
         """
         specials = len(self.all_specials) if self.size_counts_specials else 0
         return len(self.letters) + specials
@@ -252,6 +337,20 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
         ]
     }
 )
+"""The recipes by name, each a `Recipe`: how documents are split, and how merges are learned.
+
+| name | when to use it |
+|---|---|
+| `modern` (the default) | For a new tokenizer. GPT-4o's pattern; special tokens get the last ids. |
+| `from-scratch` | For exercises such as Stanford's CS336, whose tests expect these merges. |
+| `ck` | To get what ck-bpe-train learns: no pattern in training, four special tokens first. |
+| `ck-ascii` | The same for pure ASCII: 98 characters instead of 256 bytes. |
+| `bpetite` | To get what bpetite learns: GPT-2's pattern, one special token. |
+| `plain` | To follow BPE by hand: no pattern, ties by bytes. `explain_training` uses it. |
+| `bpe1` | For the BPE1 format and its C reader: no pattern, ids 256 to 259 are special tokens. |
+| `huggingface` | To get the merges and ids of Hugging Face's `BpeTrainer`. |
+| `rustbpe` | To get the merges of rustbpe, nanochat's trainer; it has no special tokens. |
+"""
 
 
 def find_recipe(recipe: str | Recipe) -> Recipe:

@@ -292,7 +292,23 @@ class Displayable(ABC):
 
 @dataclass(frozen=True, repr=False)
 class EncodedText:
-    """Encoded text to look at: `print` shows its tokens, a notebook shows them in color."""
+    """Encoded text to look at; made by `Tokenizer.show`.
+
+    `print` shows its tokens, a notebook shows them in color.
+
+    Attributes:
+        spans: the tokens: id, bytes, text, and whether it is a special token.
+        ends: the byte offset in the text at which each token ends.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> shown = tok.show("hello world!")
+        >>> print(shown)
+        hello|·world|!
+        >>> shown.ids, shown.ends, shown.bytes_per_token
+        ([263, 264, 33], (5, 11, 12), 4.0)
+    """
 
     spans: tuple[Span, ...]
     ends: tuple[int, ...]  # byte offset in the text at which each token ends

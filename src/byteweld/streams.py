@@ -28,7 +28,21 @@ _HANDLERS: Final = frozenset({"strict", "replace", "ignore", "backslashreplace",
 class DecodeStream:
     """Decodes ids as they arrive; made by `Tokenizer.decode_stream`.
 
-    At most three bytes are pending between calls, so a call costs only as much as its new ids.
+    At most three bytes are pending between calls, so a call costs only as much as its new ids. A
+    stream belongs to one thread.
+
+    Args:
+        decode_bytes: returns the bytes of ids.
+        errors: what to do with bytes that are not UTF-8, as in `bytes.decode`.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> stream = tok.decode_stream()
+        >>> stream.feed([263, 0xC3]), stream.feed(0xA9)  # é is two bytes
+        ('hello', 'é')
+        >>> stream.finish()
+        ''
     """
 
     def __init__(self, decode_bytes: Callable[[Ids], bytes], errors: str = "replace") -> None:
@@ -42,6 +56,13 @@ class DecodeStream:
 
         If it raises (an id outside the vocabulary, or invalid bytes with `errors="strict"`), the
         stream is unchanged.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> stream = tok.decode_stream()
+            >>> stream.feed(263), stream.feed([264, 33])
+            ('hello', ' world!')
         """
         data = self._pending + self._decode_bytes(_as_ids(ids))
         text, used = codecs.utf_8_decode(data, self._errors, False)
@@ -54,14 +75,30 @@ class DecodeStream:
         return text
 
     def finish(self) -> str:
-        """Return the rest, an incomplete character decoded by `errors`; then start over."""
+        """Return the rest, an incomplete character decoded by `errors`; then start over.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> stream = tok.decode_stream(errors="replace")
+            >>> stream.feed([263, 0xC3]), stream.finish()
+            ('hello', '�')
+        """
         text = self._pending.decode(errors=self._errors)
         self._pending = b""
         return text
 
     @property
     def pending(self) -> bytes:
-        """The bytes of an incomplete character, fed but not yet returned."""
+        """The bytes of an incomplete character, fed but not yet returned.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> stream = tok.decode_stream()
+            >>> stream.feed([263, 0xC3]), stream.pending
+            ('hello', b'\\xc3')
+        """
         return self._pending
 
 
@@ -77,8 +114,22 @@ def _as_ids(ids: SupportsIndex | Ids) -> Ids:
 class EncodeStream:
     """Encodes text as it arrives; made by `Tokenizer.encode_stream`.
 
-    `certain_end` returns the offset up to which the ids of a text are final. It is called again
-    only after the pending text has doubled, so that all calls together take linear time.
+    A stream belongs to one thread.
+
+    Args:
+        encode: returns the ids of a text.
+        certain_end: returns the offset up to which the ids of a text are final. It is called again
+            only after the pending text has doubled, so that all calls together take linear time.
+        block_bytes: how much text to collect before the first call.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> stream = tok.encode_stream()
+        >>> stream.feed("hello wo"), stream.feed("rld")
+        ([263], [])
+        >>> stream.finish()
+        [264]
     """
 
     def __init__(
@@ -99,6 +150,13 @@ class EncodeStream:
         """Take a piece of text, cut anywhere; return the ids that are final now.
 
         If it raises (a special token that is not allowed), the stream is unchanged.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> stream = tok.encode_stream()
+            >>> stream.feed("hello "), stream.feed("world!")
+            ([263], [264])
         """
         if isinstance(text, str):
             text, half = split_half(self._half + text)
@@ -119,7 +177,15 @@ class EncodeStream:
         return ids
 
     def finish(self) -> list[int]:
-        """Return the ids of the rest; then start over."""
+        """Return the ids of the rest; then start over.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> stream = tok.encode_stream()
+            >>> stream.feed("hello"), stream.finish()
+            ([], [263])
+        """
         ids = self._encode(self.pending)
         self._collected = bytearray()
         self._half = ""
@@ -128,5 +194,13 @@ class EncodeStream:
 
     @property
     def pending(self) -> bytes:
-        """The bytes whose ids have not been returned yet."""
+        """The bytes whose ids have not been returned yet.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> stream = tok.encode_stream()
+            >>> stream.feed("hello wor"), stream.pending
+            ([263], b' wor')
+        """
         return bytes(self._collected) + utf8(self._half)

@@ -3,6 +3,10 @@
 The public names of tiktoken 0.14 with its arguments, results and exceptions; vocabularies come from
 `byteweld.get_encoding`. An Encoding is also a Tokenizer, with all its methods. Where tiktoken
 panics or loses text, this does not; docs/migrating/tiktoken.md has the list.
+
+>>> import byteweld.tiktoken as tiktoken
+>>> tiktoken.encoding_name_for_model("gpt-4o")
+'o200k_base'
 """
 
 from __future__ import annotations
@@ -44,10 +48,21 @@ class CheckError(ByteweldError, AssertionError):
 class Encoding(Tokenizer):
     """A tokenizer with the API of `tiktoken.Encoding`; its methods take str only.
 
-    >>> ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256}
-    >>> enc = Encoding("mine", pat_str=r"\\S+|\\s+", mergeable_ranks=ranks, special_tokens={})
-    >>> enc, enc.encode("ab ab")
-    (<Encoding 'mine'>, [256, 32, 256])
+    Args:
+        name: of the encoding.
+        pat_str: the pattern, a regular expression.
+        mergeable_ranks: the rank of every token, which is also its id.
+        special_tokens: the id of each special token.
+        explicit_n_vocab: if given, ids must be 0 to one less than that.
+
+    Examples:
+        >>> import byteweld.tiktoken as tiktoken
+        >>> ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256}
+        >>> enc = tiktoken.Encoding(
+        ...     "mine", pat_str=r"\\S+|\\s+", mergeable_ranks=ranks, special_tokens={"<|end|>": 257}
+        ... )
+        >>> enc, enc.encode("ab ab<|end|>", allowed_special="all")
+        (<Encoding 'mine'>, [256, 32, 256, 257])
     """
 
     def __init__(
@@ -84,7 +99,15 @@ class Encoding(Tokenizer):
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer) -> Encoding:
-        """Make an encoding from a tokenizer; the two share one engine."""
+        """Make an encoding from a tokenizer; the two share one engine.
+
+        Examples:
+            >>> import byteweld
+            >>> import byteweld.tiktoken as tiktoken
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tiktoken.Encoding.from_tokenizer(tok).encode("hello world")
+            [263, 264]
+        """
         if not isinstance(tokenizer, Tokenizer):
             raise TypeError(f"expected a Tokenizer, found {type(tokenizer).__name__}")
         made = cls.__new__(cls)
@@ -93,12 +116,26 @@ class Encoding(Tokenizer):
 
     @classmethod
     def from_merges(cls, *args: Any, **options: Any) -> Encoding:
-        """Make an encoding as `Tokenizer.from_merges` does."""
+        """Make an encoding as `Tokenizer.from_merges` does.
+
+        Examples:
+            >>> import byteweld.tiktoken as tiktoken
+            >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
+            >>> tiktoken.Encoding.from_merges(vocab, [(b"a", b"b")], name="mine").encode("ab")
+            [256]
+        """
         return cls.from_tokenizer(Tokenizer.from_merges(*args, **options))
 
     @classmethod
     def from_ranks(cls, *args: Any, **options: Any) -> Encoding:
-        """Make an encoding as `Tokenizer.from_ranks` does."""
+        """Make an encoding as `Tokenizer.from_ranks` does.
+
+        Examples:
+            >>> import byteweld.tiktoken as tiktoken
+            >>> ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256}
+            >>> tiktoken.Encoding.from_ranks(ranks, pattern="gpt2", name="mine").encode("ab")
+            [256]
+        """
         return cls.from_tokenizer(Tokenizer.from_ranks(*args, **options))
 
     # ------------------------------------------------------------------ encoding
@@ -294,7 +331,14 @@ _GIVEN = ("_pat_str", "_mergeable_ranks", "_special_tokens")
 
 
 def get_encoding(encoding_name: str) -> Encoding:
-    """Return an encoding by name, like `byteweld.get_encoding`; ValueError if it is unknown."""
+    """Return an encoding by name, like `byteweld.get_encoding`; ValueError if it is unknown.
+
+    Examples:
+        >>> import byteweld.tiktoken as tiktoken
+        >>> enc = tiktoken.get_encoding("o200k_base")  # doctest: +SKIP
+        >>> enc.decode(enc.encode("hello world"))  # doctest: +SKIP
+        'hello world'
+    """
     if not isinstance(encoding_name, str):
         raise ValueError(f"expected the name of an encoding, found {encoding_name!r}")
     tokenizer = encodings.get_encoding(encoding_name)
@@ -306,7 +350,13 @@ def get_encoding(encoding_name: str) -> Encoding:
 
 
 def encoding_for_model(model_name: str) -> Encoding:
-    """Return the encoding of one of OpenAI's models; KeyError if the model is not known."""
+    """Return the encoding of one of OpenAI's models; KeyError if the model is not known.
+
+    Examples:
+        >>> import byteweld.tiktoken as tiktoken
+        >>> tiktoken.encoding_for_model("gpt-4o")  # doctest: +SKIP
+        <Encoding 'o200k_base'>
+    """
     return get_encoding(encoding_name_for_model(model_name))
 
 

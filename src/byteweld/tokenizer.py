@@ -45,7 +45,23 @@ _NO_LIMIT = 2**63 - 1  # more tokens than any text has
 class Tokenizer:
     """Encodes text to ids and decodes ids to text.
 
-    Make one with `byteweld.train`, `byteweld.load`, `from_merges` or `from_ranks`.
+    Make one with `byteweld.train`, `byteweld.load`, `from_merges` or `from_ranks`. A tokenizer is
+    immutable, may be shared by threads, and can be pickled. Two with the same vocabulary are equal.
+
+    Args:
+        vocab: the vocabulary, which says how text is split and merged.
+        name: what `name` returns; by default, a part of the fingerprint.
+        training: what the training run did, if it is known.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> tok.encode("hello world!")
+        [263, 264, 33]
+        >>> tok.decode([263, 264, 33])
+        'hello world!'
+        >>> len(tok)
+        265
     """
 
     def __init__(
@@ -106,11 +122,26 @@ class Tokenizer:
     ) -> Tokenizer:
         """Make a tokenizer from {id: bytes} and merges [(left bytes, right bytes)] in rank order.
 
-        Special tokens that are not in `vocab` get the next free ids, in order.
+        Args:
+            vocab: the bytes of every token by id; all 256 single bytes must be among them.
+            merges: the two halves of each merge. The one listed first is applied first.
+            special_tokens: their texts, or their ids by text. Those that are not in `vocab` get the
+                next free ids, in order.
+            pattern: what splits text into pre-tokens: a name in `byteweld.PATTERNS`, a regular
+                expression, or None for no splitting.
+            name: what `name` returns.
 
-        >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
-        >>> Tokenizer.from_merges(vocab, [(b"a", b"b")]).encode("abab")
-        [256, 256]
+        Raises:
+            VocabularyError: if a merge needs a token that `vocab` lacks, or an id has two tokens.
+
+        Examples:
+            >>> import byteweld
+            >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab", 257: b"abc"}
+            >>> tok = byteweld.Tokenizer.from_merges(
+            ...     vocab, [(b"a", b"b"), (b"ab", b"c")], special_tokens=["<|end|>"]
+            ... )
+            >>> tok.encode("abcab<|end|>", allowed_special="all")
+            [257, 256, 258]
         """
         tokens = dict(vocab)
         by_bytes = {token: token_id for token_id, token in tokens.items()}
@@ -154,6 +185,21 @@ class Tokenizer:
         """Make a tokenizer from {bytes: rank}, as `tiktoken.Encoding` takes them; ids are ranks.
 
         If every token is made of exactly two others, the merges are recovered, which changes no id.
+
+        Args:
+            mergeable_ranks: the rank of every token, which is also its id.
+            pattern: as in `from_merges`; a rank file does not have one.
+            special_tokens: the id of each special token.
+            name: what `name` returns.
+
+        Examples:
+            >>> import byteweld
+            >>> ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256, b"abc": 257}
+            >>> tok = byteweld.Tokenizer.from_ranks(
+            ...     ranks, pattern="cl100k", special_tokens={"<|endoftext|>": 258}
+            ... )
+            >>> tok.encode("abcab")
+            [257, 256]
         """
         if not isinstance(mergeable_ranks, Mapping):
             raise TypeError(f"expected a mapping of bytes to rank, found {mergeable_ranks!r}")
@@ -196,20 +242,39 @@ class Tokenizer:
         add_eos: bool = False,
         template: bool = False,
     ) -> list[int]:
-        """Encode text.
+        """Encode text to a list of ids.
 
-        Special tokens in the text raise `SpecialTokenError` unless `allowed_special` (a set, or
-        "all") permits them, which encodes each as its id, or `disallowed_special=()` makes them
-        plain text. `bytes` need not be UTF-8; nothing is lost. `add_bos` and `add_eos` add the ids
-        of these roles; `template` adds the ids of the vocabulary's template, as Hugging Face's
-        `add_special_tokens` does.
+        By default, a special token in the text raises `SpecialTokenError`, so that untrusted text
+        cannot smuggle one in.
 
-        >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
-        >>> tok = Tokenizer.from_merges(vocab, [(b"a", b"b")], special_tokens=["<|end|>"])
-        >>> tok.encode("abc"), tok.encode(b"ab\\xff")
-        ([256, 99], [256, 255])
-        >>> tok.encode("ab<|end|>", allowed_special="all")
-        [256, 257]
+        Args:
+            text: a str, or bytes, which need not be UTF-8; nothing is lost.
+            allowed_special: the special tokens to encode as their ids: a set, or "all". Default:
+                none.
+            disallowed_special: the special tokens that raise. Those that are neither allowed nor
+                disallowed are plain text: `disallowed_special=()` makes all of them plain text.
+            add_bos: whether to add the id of the vocabulary's bos token in front.
+            add_eos: whether to add the id of its eos token at the end.
+            template: whether to add the ids of the vocabulary's template, as Hugging Face's
+                `add_special_tokens` does.
+
+        Raises:
+            SpecialTokenError: if the text has a special token that is disallowed.
+            UnsupportedError: if the vocabulary has no token for `add_bos` or `add_eos`.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> tok.encode("hello world!")
+            [263, 264, 33]
+            >>> tok.encode("hello<|end|>", allowed_special={"<|end|>"})
+            [263, 265]
+            >>> tok.encode("hello<|end|>", disallowed_special=())
+            [263, 60, 124, 101, 110, 100, 124, 62]
+            >>> tok.encode("hello", add_eos=True)
+            [263, 265]
+            >>> tok.encode(b"hello\\xff")
+            [263, 255]
         """
         if add_bos or add_eos or template:
             before, after = self._around(add_bos, add_eos, template)
@@ -218,7 +283,14 @@ class Tokenizer:
         return self._encoder.encode(text, allowed_special, disallowed_special)
 
     def encode_ordinary(self, text: Text) -> list[int]:
-        """Encode text as plain text: special tokens are neither recognized nor refused."""
+        """Encode text as plain text: special tokens are neither recognized nor refused.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> tok.encode_ordinary("hello<|end|>")
+            [263, 60, 124, 101, 110, 100, 124, 62]
+        """
         return self._encoder.encode(text, None, None)
 
     def encode_to_numpy(
@@ -228,7 +300,14 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> NDArray[np.uint32]:
-        """Encode text to an array of uint32."""
+        """Encode text to a NumPy array of uint32; takes the special-token arguments of `encode`.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.encode_to_numpy("hello world!")
+            array([263, 264,  33], dtype=uint32)
+        """
         return self._encoder.encode_to_numpy(text, allowed_special, disallowed_special)
 
     def encode_batch(
@@ -242,7 +321,22 @@ class Tokenizer:
         add_eos: bool = False,
         template: bool = False,
     ) -> list[list[int]]:
-        """Encode many strings on several threads, by default one per processor."""
+        """Encode many strings at once, on several threads.
+
+        Args:
+            texts: the strings, or bytes.
+            num_threads: default: one per processor. The result does not depend on it.
+            allowed_special: as in `encode`, and so are all further arguments.
+
+        Returns:
+            A list of ids for each string, in the same order.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.encode_batch(["hello", "hello world", ""])
+            [[263], [263, 264], []]
+        """
         before, after = self._around(add_bos, add_eos, template)
         lists = self._encoder.encode_batch(texts, allowed_special, disallowed_special, num_threads)
         if before or after:
@@ -252,7 +346,14 @@ class Tokenizer:
     def encode_ordinary_batch(
         self, texts: Sequence[Text], *, num_threads: int | None = None
     ) -> list[list[int]]:
-        """Encode many strings as plain text."""
+        """Encode many strings as plain text, as `encode_ordinary` does, on several threads.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> tok.encode_ordinary_batch(["hello", "<|end|>"])
+            [[263], [60, 124, 101, 110, 100, 124, 62]]
+        """
         return self._encoder.encode_batch(texts, None, None, num_threads)
 
     def encode_ragged(
@@ -265,7 +366,17 @@ class Tokenizer:
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Encode many strings to one array of ids and an array of offsets.
 
-        The ids of string i are `ids[offsets[i]:offsets[i + 1]]`. No Python integers are created.
+        The ids of string i are `ids[offsets[i]:offsets[i + 1]]`. No Python integers are created, so
+        this is the fastest way to encode many strings. Takes the arguments of `encode_batch`.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> ids, offsets = tok.encode_ragged(["hello", "hello world"])
+            >>> ids.tolist(), offsets.tolist()
+            ([263, 263, 264], [0, 1, 3])
+            >>> ids[offsets[1]:offsets[2]].tolist()
+            [263, 264]
         """
         return self._encoder.encode_ragged(texts, allowed_special, disallowed_special, num_threads)
 
@@ -278,7 +389,29 @@ class Tokenizer:
         disallowed_special: Specials = "all",
         **reading: Unpack[ReadingOptions],
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Encode the documents of files as `encode_ragged` does; they are read as in `train`."""
+        """Encode the documents of files, as `encode_ragged` does.
+
+        Args:
+            paths: a path, folder or glob, or a list of them.
+            num_threads: default: one per processor. The result does not depend on it.
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
+            **reading: how files are read, as in `byteweld.train`: `ext`, `lines`, `separator`,
+                `field`, `json_lines`, `on_error`.
+
+        Returns:
+            The ids of all documents, and the offset of each; see `encode_ragged`.
+
+        Examples:
+            >>> import byteweld, pathlib, tempfile
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     path = pathlib.Path(folder, "lines.txt")
+            ...     _ = path.write_bytes(b"hello world\\nhello\\n")
+            ...     ids, offsets = tok.encode_files(path, lines=True)
+            >>> ids.tolist(), offsets.tolist()
+            ([263, 264, 10, 263, 10], [0, 3, 5])
+        """
         import numpy as np
 
         from byteweld.corpus import Reading, open_corpus
@@ -312,6 +445,17 @@ class Tokenizer:
         bounded by the longest pre-token; for other patterns, and if the vocabulary has steps, a
         normalizer or added tokens with flags, the whole text is collected first. To get each id as
         early as possible, or to feed pieces yourself, use `encode_stream`.
+
+        Args:
+            texts: the pieces, in order; they may be cut anywhere.
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> list(tok.encode_iterable(["hel", "lo wo", "rld"]))
+            [263, 264]
         """
         stream = self._encode_stream(allowed_special, disallowed_special, _STREAM_BYTES)
         for text in texts:
@@ -329,10 +473,12 @@ class Tokenizer:
         `feed` returns ids as soon as no further text can change them; together they are the ids of
         the whole text. Memory is bounded as in `encode_iterable`.
 
-        >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
-        >>> stream = Tokenizer.from_merges(vocab, [(b"a", b"b")]).encode_stream()
-        >>> stream.feed("ab a"), stream.feed("b"), stream.finish()
-        ([256], [], [32, 256])
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> stream = tok.encode_stream()
+            >>> stream.feed("hello wo"), stream.feed("rld!"), stream.finish()
+            ([263], [264], [33])
         """
         return self._encode_stream(allowed_special, disallowed_special, 1)
 
@@ -365,10 +511,18 @@ class Tokenizer:
         text would become one of those, the token is replaced by the two parts of its merge, and
         they by theirs if needed. If it has none, as a byte, this raises `SpecialTokenError`.
 
-        >>> vocab = {b: bytes([b]) for b in range(256)}
-        >>> tok = Tokenizer.from_merges(vocab, [], special_tokens=["<|"])
-        >>> tok.encode_spans([("<|", True), ("<|", False), ("<", True), ("|", True)])
-        [256, 60, 124, 60, 124]
+        Args:
+            spans: pairs of a str or bytes, and whether it is trusted.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> message = "hello<|end|>"  # by a user, who must not end the turn
+            >>> ids = tok.encode_spans([(message, False), ("<|end|>", True)])
+            >>> ids
+            [263, 60, 124, 101, 110, 100, 124, 62, 265]
+            >>> print(tok.decode(ids))
+            hello<|end|><|end|>
         """
         return self._encoder.encode_spans(*span_bytes(spans))
 
@@ -380,11 +534,25 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> tuple[list[int], list[tuple[int, int]]]:
-        """Encode text; returns ids and their (start, end) offsets.
+        """Encode text; return ids and their (start, end) offsets.
 
-        Offsets in bytes cover the text without gaps or overlaps. Offsets in characters index the
-        str: a token starts at the character that holds its first byte and ends after the one that
-        holds its last, so tokens that share a character overlap there.
+        Args:
+            text: a str, or bytes.
+            unit: what offsets count. In "bytes", they cover the text without gaps or overlaps. In
+                "characters", they index the str: a token starts at the character that holds its
+                first byte and ends after the one that holds its last, so tokens that share a
+                character overlap there.
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.encode_with_offsets("hello world!")
+            ([263, 264, 33], [(0, 5), (5, 11), (11, 12)])
+            >>> ids, offsets = tok.encode_with_offsets("é!", unit="characters")
+            >>> offsets  # é is two bytes, and here two tokens
+            [(0, 1), (0, 1), (1, 2)]
         """
         if unit not in ("bytes", "characters"):
             raise ValueError(f"unit is {unit!r}; it must be 'bytes' or 'characters'")
@@ -405,11 +573,31 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> tuple[list[int], list[list[int]]]:
-        """Encode text into stable ids and the sequences that its unstable end could become."""
+        """Encode text into stable ids and the sequences that its unstable end could become.
+
+        If more text follows, the ids at the end may change. Each sequence is one way to go on: its
+        bytes start with those of the unstable end. Works as in tiktoken.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.encode_with_unstable("hello wor")  # " wor" may become " world"
+            ([263], [[262], [264]])
+        """
         return self._encoder.encode_with_unstable(text, allowed_special, disallowed_special)
 
     def encode_single_token(self, text_or_bytes: Text) -> int:
-        """Return the id of a token, added tokens included; KeyError if it does not exist."""
+        """Return the id of a token, given its text or bytes; added tokens are included.
+
+        Raises:
+            KeyError: if there is no such token.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> tok.encode_single_token(" world"), tok.encode_single_token("<|end|>")
+            (264, 265)
+        """
         token = utf8(text_or_bytes)
         found = self._vocab.ids.get(token)
         if found is None:
@@ -427,7 +615,16 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> int:
-        """Count the tokens of a text without creating a list."""
+        """Count the tokens of a text without creating a list.
+
+        Takes the special-token arguments of `encode`.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.count("hello world!")
+            3
+        """
         return self._encoder.count(text, allowed_special, disallowed_special)
 
     def count_until(
@@ -438,7 +635,19 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> int | None:
-        """Count the tokens of a text; stops and returns None if there are more than `limit`."""
+        """Count the tokens of a text, but stop and return None if there are more than `limit`.
+
+        The rest of a long text is not encoded, so this is the fast way to tell whether a text fits
+        into a model's context. Takes the special-token arguments of `encode`.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.count_until("hello world", 8)
+            2
+            >>> tok.count_until("hello world" * 1000, 8) is None
+            True
+        """
         tokens, _, passed = self._encoder.count_until(
             text, _limit(limit), allowed_special, disallowed_special
         )
@@ -457,7 +666,13 @@ class Tokenizer:
         A text of at most `limit` tokens is returned unchanged. In a longer str, a last character
         that the tokens cover only in part is left out. Encoded alone, the result nearly always has
         at most `limit` tokens; it has more only if the pattern splits it differently without the
-        text that followed.
+        text that followed. Takes the special-token arguments of `encode`.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.truncate("hello world, hello world", 2)
+            'hello world'
         """
         _, covered, passed = self._encoder.count_until(
             text, _limit(limit), allowed_special, disallowed_special
@@ -469,11 +684,38 @@ class Tokenizer:
     # ------------------------------------------------------------------ decoding
 
     def decode(self, ids: Ids, errors: str = "replace") -> str:
-        """Decode ids to text; `errors` handles bytes that are not UTF-8, as in `bytes.decode`."""
+        """Decode ids to text.
+
+        Args:
+            ids: a list or array of ids.
+            errors: what to do with bytes that are not UTF-8, as in `bytes.decode`: "replace" shows
+                them as U+FFFD, "strict" raises UnicodeDecodeError.
+
+        Raises:
+            UnknownIdError: if an id is not in the vocabulary.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.decode([263, 264, 33])
+            'hello world!'
+            >>> tok.decode([263, 0xC3])  # the first byte of a character, without its second
+            'hello�'
+        """
         return self._encoder.decode(ids, errors)
 
     def decode_bytes(self, ids: Ids) -> bytes:
-        """Decode ids to bytes. An id outside the vocabulary raises UnknownIdError."""
+        """Decode ids to bytes, which need not be UTF-8.
+
+        Raises:
+            UnknownIdError: if an id is not in the vocabulary.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.decode_bytes([263, 0xC3])
+            b'hello\\xc3'
+        """
         return self._encoder.decode_bytes(ids)
 
     def decode_batch(
@@ -483,33 +725,68 @@ class Tokenizer:
 
         `num_threads` is accepted for compatibility with tiktoken and ignored: most of the work is
         reading the lists, which needs the GIL.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.decode_batch([[263], [263, 264]])
+            ['hello', 'hello world']
         """
         return [self.decode(ids, errors) for ids in batch]
 
     def decode_bytes_batch(
         self, batch: Sequence[Ids], *, num_threads: int | None = None
     ) -> list[bytes]:
-        """Decode many lists of ids to bytes."""
+        """Decode many lists of ids to bytes; `num_threads` is ignored, as in `decode_batch`.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.decode_bytes_batch([[263], [263, 264]])
+            [b'hello', b'hello world']
+        """
         return [self.decode_bytes(ids) for ids in batch]
 
     def decode_stream(self, errors: str = "replace") -> DecodeStream:
         """Decode ids that arrive one by one or in blocks: feed them, then finish.
 
         `feed` returns text as soon as its bytes are whole characters; together the pieces are what
-        `decode` returns with the same `errors`.
+        `decode` returns with the same `errors`. Made for showing the output of a model as it comes.
 
-        >>> stream = Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []).decode_stream()
-        >>> stream.feed([0x61, 0xC3]), stream.feed(0xA9), stream.feed(0xE6), stream.finish()
-        ('a', 'é', '', '\ufffd')
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> stream = tok.decode_stream()
+            >>> [stream.feed(token_id) for token_id in tok.encode("hello é")]
+            ['hello', ' ', '', 'é']
+            >>> stream.finish()
+            ''
         """
         return DecodeStream(self._encoder.decode_bytes, errors)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
-        """Return the bytes of one token."""
+        """Return the bytes of one token.
+
+        Raises:
+            UnknownIdError: if the id is not in the vocabulary.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.decode_single_token_bytes(264)
+            b' world'
+        """
         return self._encoder.token_bytes(token_id)
 
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
-        """Return the bytes of each token."""
+        """Return the bytes of each token.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.decode_tokens_bytes([263, 264, 33])
+            [b'hello', b' world', b'!']
+        """
         if isinstance(ids, str | bytes):
             raise TypeError(f"expected a sequence of ids, found {type(ids).__name__}")
         return [self._encoder.token_bytes(token_id) for token_id in ids]
@@ -518,6 +795,15 @@ class Tokenizer:
         """Decode to text and the character offset where each token starts.
 
         A token that starts inside a character has the offset of that character.
+
+        Raises:
+            UnicodeDecodeError: if the bytes are not UTF-8.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.decode_with_offsets(tok.encode("hello é!"))
+            ('hello é!', [0, 5, 6, 6, 7])
         """
         offsets = []
         length = 0
@@ -532,7 +818,14 @@ class Tokenizer:
 
     @property
     def vocab(self) -> Vocabulary:
-        """The vocabulary."""
+        """The vocabulary.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.vocab.merges[:3]
+            [(b' ', b'w'), (b'e', b'l'), (b'h', b'el')]
+        """
         return self._vocab
 
     @property
@@ -541,6 +834,12 @@ class Tokenizer:
 
         It is known if the tokenizer was trained in this process, or loaded from a file that has a
         training report next to it (`tokenizer.training.json`), which `save` writes.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=300)
+            >>> tok.training.merges_learned, tok.training.stop
+            (9, 'no pairs')
         """
         if self._path is not None:
             from byteweld.training import load_report
@@ -550,42 +849,101 @@ class Tokenizer:
 
     @property
     def name(self) -> str:
-        """A human-readable name."""
+        """A human-readable name: that of its file or encoding, or else a part of its fingerprint.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.name
+            'byteweld-62b86dea'
+            >>> byteweld.Tokenizer(tok.vocab, name="greeting").name
+            'greeting'
+        """
         return self._name or f"byteweld-{self._vocab.fingerprint[:8]}"
 
     @property
     def n_vocab(self) -> int:
-        """One more than the highest id."""
+        """One more than the highest id: the number of rows that a model's embedding needs.
+
+        It is greater than `len(tok)` if some ids are unused.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.train(documents=["hello world"] * 2, vocab_size=265).n_vocab
+            265
+        """
         return self.max_token_value + 1
 
     @property
     def max_token_value(self) -> int:
-        """The highest id."""
+        """The highest id.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.train(documents=["hello world"] * 2, vocab_size=265).max_token_value
+            264
+        """
         return max(self._vocab.tokens)
 
     @property
     def special_tokens_set(self) -> set[str]:
-        """All special tokens, as strings."""
+        """All special tokens, as strings; `vocab.special_tokens` has their ids, too.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> tok.special_tokens_set
+            {'<|end|>'}
+        """
         return set(self._vocab.special_tokens)
 
     @property
     def eot_token(self) -> int:
-        """The id of `<|endoftext|>`."""
+        """The id of `<|endoftext|>`; KeyError if it is not a special token.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(
+            ...     documents=["hello world"] * 2, vocab_size=266, special_tokens=["<|endoftext|>"]
+            ... )
+            >>> tok.eot_token
+            265
+        """
         return self._vocab.special_tokens["<|endoftext|>"]
 
     def is_special_token(self, token_id: int) -> bool:
-        """Whether an id is that of a special token."""
+        """Whether an id is that of a special token.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> [i for i in tok.encode("hello", add_eos=True) if tok.is_special_token(i)]
+            [265]
+        """
         return index(token_id) in self._special_ids
 
     def token_byte_values(self) -> list[bytes]:
-        """The bytes of all ordinary tokens, sorted."""
+        """Return the bytes of all ordinary tokens, sorted; special tokens are left out.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> [token for token in tok.token_byte_values() if len(token) > 2]
+            [b' wor', b' world', b'hel', b'hello']
+        """
         return sorted(token for _, token in self._vocab.ordinary())
 
     @property
     def pattern_engine(self) -> str:
         """What runs the pattern: "whole" (no pattern), "scanner", "automaton" or "backtracking".
 
-        With several steps, that of the slowest one.
+        The ids are the same with all of them; the speed is not. With several steps, that of the
+        slowest one.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.train(documents=["hello world"] * 2, vocab_size=265).pattern_engine
+            'scanner'
         """
         slowness = ["whole", "scanner", "automaton", "backtracking"]
         return max(self._encoder.engines, key=slowness.index, default="whole")
@@ -596,6 +954,14 @@ class Tokenizer:
         The pattern may split them (as happens in `ck`), or other merges may go first. A token that
         ends inside a character is listed if its own bytes are split, though a longer text may
         contain it.
+
+        Examples:
+            >>> import byteweld
+            >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab", 258: b"abc"}
+            >>> merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")]
+            >>> tok = byteweld.Tokenizer.from_merges(vocab, merges)
+            >>> tok.unreachable_tokens()  # in abc, the merge of b and c goes first
+            [258]
         """
         return [
             token_id
@@ -615,15 +981,24 @@ class Tokenizer:
         Special tokens are not pre-tokens. None if the vocabulary has tokens so long and so similar
         that the search would take too many steps.
 
-        >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab"}
-        >>> tok = Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b")])
-        >>> tok.longest_match_agreement(["abc", "abd"])  # a|bc, but ab|c; ab|d
-        (1, 2)
+        Examples:
+            >>> import byteweld
+            >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab"}
+            >>> tok = byteweld.Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b")])
+            >>> tok.longest_match_agreement(["abc", "abd"])  # a|bc, but ab|c; ab|d
+            (1, 2)
         """
         return self._encoder.longest_match_agreement(texts, allowed_special, disallowed_special)
 
     def pretokenize(self, text: Text) -> list[bytes]:
-        """Split a text into pre-tokens, as they are encoded."""
+        """Split a text into pre-tokens, as they are encoded.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> tok.pretokenize("hello world, it's 2026!")
+            [b'hello', b' world', b',', b" it's", b' ', b'202', b'6', b'!']
+        """
         return self._encoder.pretokenize(text)
 
     def show(
@@ -635,9 +1010,13 @@ class Tokenizer:
     ) -> EncodedText:
         """Encode text to look at it: `print` shows its tokens, a notebook shows them in color.
 
-        >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
-        >>> print(Tokenizer.from_merges(vocab, [(b"a", b"b")]).show("ab a"))
-        ab|·|a
+        Takes the special-token arguments of `encode`. The result also has `ids` and `to_dict()`.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> print(tok.show("hello world, hello"))
+            hello|·world|,|·|hello
         """
         from byteweld.render import EncodedText, spans
 
@@ -645,7 +1024,22 @@ class Tokenizer:
         return EncodedText(tuple(spans(self._vocab, ids)), tuple(ends))
 
     def cut(self, vocab_size: int) -> Tokenizer:
-        """Return the tokenizer that the same training run gives at a smaller size."""
+        """Return the tokenizer that the same training run gives at a smaller size.
+
+        It has the first merges of this one, so a single training run gives any number of sizes.
+
+        Raises:
+            UnsupportedError: if the training is not known (see `training`).
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> small = tok.cut(259)
+            >>> small.vocab.merges
+            [(b' ', b'w'), (b'e', b'l'), (b'h', b'el')]
+            >>> small == byteweld.train(documents=["hello world"] * 2, vocab_size=259)
+            True
+        """
         training = self.training
         if training is None:
             raise UnsupportedError(
@@ -664,14 +1058,31 @@ class Tokenizer:
         overwrite: bool = False,
         **options: Any,
     ) -> None:
-        """Write the vocabulary; the format follows from the name unless it is given.
+        """Write the vocabulary to a file, or to a folder if the format is one.
 
         If the training is known, its report is written next to the vocabulary (`report_path`),
-        where `byteweld.load` finds it. Existing files are replaced only if `overwrite` is True.
+        where `byteweld.load` finds it.
 
-        A format that cannot hold the vocabulary is an UnsupportedError. The format "ck" has no
-        field for a pattern: it accepts "gpt2", "ck" and "ck-runtime", and loads with the last, the
-        one of ck's runtime.
+        Args:
+            path: the file or folder to write.
+            format: one of `byteweld.FORMATS`, or "nanochat". Default: what the name implies:
+                `.json`, `tekken.json`, `.tiktoken` or `.bpe1`.
+            overwrite: whether to replace existing files.
+            **options: those of the format.
+
+        Raises:
+            UnsupportedError: if the format cannot hold the vocabulary. The format "ck" has no field
+                for a pattern: it accepts "gpt2", "ck" and "ck-runtime", and loads with the last,
+                the one of ck's runtime.
+            FileExistsError: if a file exists, unless `overwrite`.
+
+        Examples:
+            >>> import byteweld, os, tempfile
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     tok.save(f"{folder}/tokenizer.json")
+            ...     sorted(os.listdir(folder)), byteweld.load(f"{folder}/tokenizer.json") == tok
+            (['tokenizer.json', 'tokenizer.training.json'], True)
         """
         from byteweld import formats
 

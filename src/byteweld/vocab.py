@@ -50,8 +50,25 @@ class AddedToken(NamedTuple):
     """A token that is matched verbatim in the text, before the text is split.
 
     A special token is recognized where the caller allows it, any other added token always. The
-    flags are Hugging Face's: `single_word` (not inside a word), `lstrip` and `rstrip` (includes the
-    white space before or after it), `normalized` (is normalized, and matched in normalized text).
+    flags are Hugging Face's.
+
+    Attributes:
+        text: what is matched.
+        id: its id.
+        special: whether it is a special token.
+        single_word: whether it is not matched inside a word.
+        lstrip: whether it includes the white space before it.
+        rstrip: whether it includes the white space after it.
+        normalized: whether it is normalized, and matched in normalized text.
+
+    Examples:
+        >>> import byteweld
+        >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"<mask>"}
+        >>> vocab = byteweld.Vocabulary(
+        ...     tokens, added_tokens=[byteweld.AddedToken("<mask>", 256, lstrip=True)]
+        ... )
+        >>> byteweld.Tokenizer(vocab).encode("a <mask>", allowed_special="all")
+        [97, 256]
     """
 
     text: str
@@ -64,15 +81,34 @@ class AddedToken(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is special and has no flags."""
+        """Whether it is special and has no flags.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.AddedToken("<|end|>", 256).is_plain
+            True
+        """
         return self[2:] == (True, False, False, False, False)
 
 
 class Split(NamedTuple):
     """A step that splits each piece at the matches of a regular expression.
 
-    `pattern` is never the name of a pattern. `behavior` says what happens to the matches or, with
-    `invert`, to the text between them.
+    Attributes:
+        pattern: the regular expression; never the name of a pattern.
+        behavior: what happens to the matches or, with `invert`, to the text between them:
+            "isolated" (a piece), "removed", "merged_with_previous", "merged_with_next" or
+            "contiguous" (adjacent ones are one piece).
+        invert: whether `behavior` is about the text between the matches.
+
+    Examples:
+        >>> import byteweld
+        >>> vocab = byteweld.Vocabulary(
+        ...     {b: bytes([b]) for b in range(256)},
+        ...     steps=[byteweld.Split("[0-9]"), byteweld.Split(" ", "merged_with_next")],
+        ... )
+        >>> byteweld.Tokenizer(vocab).pretokenize("room 42 a")
+        [b'room', b' ', b'4', b'2', b' a']
     """
 
     pattern: str
@@ -81,7 +117,21 @@ class Split(NamedTuple):
 
 
 class Replace(NamedTuple):
-    """A normalizer that replaces each match of a regular expression."""
+    """A normalizer that replaces each match of a regular expression.
+
+    Attributes:
+        pattern: the regular expression.
+        content: what replaces a match.
+
+    Examples:
+        >>> import byteweld
+        >>> vocab = byteweld.Vocabulary(
+        ...     {b: bytes([b]) for b in range(256)},
+        ...     normalizer=["lowercase", byteweld.Replace(r"\\s+", " ")],
+        ... )
+        >>> byteweld.Tokenizer(vocab).pretokenize("Hello \\n World")
+        [b'hello world']
+    """
 
     pattern: str
     content: str
@@ -132,7 +182,18 @@ class Traits:
             _check_choice(name, getattr(self, name), kind)
 
     def traits(self) -> dict[str, Any]:
-        """Return the traits by name, as `Vocabulary` takes them."""
+        """Return the traits by name, as `Vocabulary` takes them.
+
+        With them, a changed copy is one call.
+
+        Examples:
+            >>> import byteweld
+            >>> vocab = byteweld.train(documents=["low low"], vocab_size=258).vocab
+            >>> changed = vocab.traits() | {"pattern": "gpt2"}
+            >>> copy = byteweld.Vocabulary(vocab.tokens, vocab.merge_ids, **changed)
+            >>> copy.pattern == byteweld.PATTERNS["gpt2"]
+            True
+        """
         return {name: getattr(self, name) for name in TRAITS} | {"roles": dict(self.roles)}
 
     @cached_property
@@ -145,7 +206,10 @@ TRAITS: Final = tuple(Traits.__annotations__)
 
 
 class Vocabulary(Traits):
-    """A byte-level BPE vocabulary.
+    """A byte-level BPE vocabulary: tokens by id, merges in rank order, and how text is split.
+
+    A value: immutable, checked when it is made, and equal to every other with the same content.
+    `Tokenizer.vocab` is one; make one yourself only to build a vocabulary from parts.
 
     Args:
         tokens: id -> bytes, for every id. The bytes of an added token are its text in UTF-8, unless
@@ -167,9 +231,21 @@ class Vocabulary(Traits):
             has the lowest id goes first, as in tiktoken; `merge_ids` is then empty).
         ignore_merges: first look up the whole pre-token, and merge only if it is not a token.
 
-    >>> v = Vocabulary({b: bytes([b]) for b in range(256)} | {256: b"ab"}, [(97, 98, 256)])
-    >>> v.merges
-    [(b'a', b'b')]
+    Raises:
+        VocabularyError: if the parts do not fit together; the message says which.
+
+    Examples:
+        >>> import byteweld
+        >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab", 257: b"<|end|>"}
+        >>> vocab = byteweld.Vocabulary(
+        ...     tokens, [(97, 98, 256)], special_tokens={"<|end|>": 257}, pattern="gpt2"
+        ... )
+        >>> vocab
+        <Vocabulary 258 tokens, 1 merges, 1 special, sha f3483448>
+        >>> vocab.merges, vocab.tokens[256], vocab.ids[b"ab"], dict(vocab.special_tokens)
+        ([(b'a', b'b')], b'ab', 256, {'<|end|>': 257})
+        >>> byteweld.Tokenizer(vocab).encode("abc")
+        [256, 99]
     """
 
     _table: _native.Table | None  # the tokens and merges that a fast reader read
@@ -489,18 +565,39 @@ class Vocabulary(Traits):
         return frozenset(i for i in own if i in others or i not in never)
 
     def ordinary(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (id, bytes) of every token that is neither added nor a twin, in order of id."""
+        """Yield (id, bytes) of every token that is neither added nor a twin, in order of id.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["low low"], vocab_size=259, eos="<|end|>")
+            >>> list(tok.vocab.ordinary())[256:]
+            [(256, b'lo'), (257, b'low')]
+        """
         other = self._only_added | self.twins
         return ((i, t) for i, t in self.tokens.items() if i not in other)
 
     def not_ordinary(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (id, bytes) of the added tokens and twins, in order of id."""
+        """Yield (id, bytes) of the added tokens and twins, in order of id.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["low low"], vocab_size=259, eos="<|end|>")
+            >>> list(tok.vocab.not_ordinary())
+            [(258, b'<|end|>')]
+        """
         other = sorted(self._only_added | self.twins)
         return ((i, token) for i in other if (token := self._token(i)) is not None)
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """Names of the features of this vocabulary that many formats cannot hold."""
+        """Names of the features of this vocabulary that many formats cannot hold.
+
+        Examples:
+            >>> import byteweld
+            >>> tokens = {b: bytes([b]) for b in range(256)}
+            >>> byteweld.Vocabulary(tokens, normalizer=["nfc"]).extras
+            ('normalizer',)
+        """
         ids = [added.id for added in self.added_tokens]
         prefix_space = "prefix-space" in self.steps
         found = {
@@ -523,7 +620,13 @@ class Vocabulary(Traits):
 
     @property
     def merges(self) -> list[tuple[bytes, bytes]]:
-        """Merges in rank order as (left bytes, right bytes)."""
+        """Merges in rank order as (left bytes, right bytes).
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.train(documents=["low low"], vocab_size=258).vocab.merges
+            [(b'l', b'o'), (b'lo', b'w')]
+        """
         return [(self.tokens[left], self.tokens[right]) for left, right, _ in self._merges]
 
     def __len__(self) -> int:

@@ -98,7 +98,32 @@ class Spans(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison(Displayable):
-    """How two tokenizers differ on a corpus. `str()` is for people, `to_dict()` for programs."""
+    """How two tokenizers differ on a corpus; made by `byteweld.compare`.
+
+    `str()` is for people, `to_dict()` for programs, and a notebook shows it as HTML. Pairs have the
+    first tokenizer first.
+
+    Attributes:
+        names: of the two.
+        fingerprints: of their vocabularies.
+        tokens: the bytes of their tokens by id.
+        files: documents, bytes and tokens of each file; `total` has their sums.
+        scripts: the cost of words, by the script in which they are written.
+        spans: number of spans between token boundaries that both share, and of those that differ.
+        differences: the first spans that are cut differently; if there are none, the first with
+            other ids.
+        seconds: that each spent encoding.
+
+    Examples:
+        >>> import byteweld
+        >>> large = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> found = byteweld.compare(large, large.cut(263), documents=["hello world"])
+        >>> found.total.tokens
+        (2, 4)
+        >>> first = found.differences[0]
+        >>> first.start, first.end, first.lanes[0].texts, first.lanes[1].texts
+        (0, 5, (b'hello',), (b'hel', b'lo'))
+    """
 
     names: tuple[str, str]
     fingerprints: tuple[str, str]
@@ -111,7 +136,14 @@ class Comparison(Displayable):
 
     @property
     def is_identical(self) -> bool:
-        """Whether all ids are equal."""
+        """Whether all ids are equal.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> byteweld.compare(tok, tok, documents=["hello world"]).is_identical
+            True
+        """
         return not self.total.differing_documents
 
     @cached_property
@@ -127,19 +159,44 @@ class Comparison(Displayable):
         )
 
     def lines(self, *, color: bool = False) -> list[str]:
-        """Return the comparison as lines of text; `color` is for a terminal."""
+        """Return the comparison as lines of text; `color` is for a terminal.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> found = byteweld.compare(tok, tok, documents=["hello world"])
+            >>> print(found.lines()[0])
+            identical ids on 1 document, 2 tokens, 11 bytes
+        """
         from byteweld.comparison._text import lines
 
         return lines(self, color)
 
     def to_html(self) -> Html:
-        """Return the comparison as part of a page."""
+        """Return the comparison as part of a page.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> found = byteweld.compare(tok, tok, documents=["hello world"])
+            >>> from byteweld.markup import document
+            >>> document("a comparison", found.to_html())[:15]  # a page to save
+            '<!doctype html>'
+        """
         from byteweld.comparison._html import report
 
         return report(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-serializable values; in lists of two, the first tokenizer comes first."""
+        """Return JSON-serializable values; in lists of two, the first tokenizer comes first.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> found = byteweld.compare(tok, tok, documents=["hello world"]).to_dict()
+            >>> found["identical"], found["total"]["tokens"]
+            (True, [2, 2])
+        """
         return {
             "identical": self.is_identical,
             "tokenizers": [

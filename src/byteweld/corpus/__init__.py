@@ -322,8 +322,22 @@ def open_corpus(
 
     Args:
         sources: a path, folder, glob or URL, or a list of them; or a table in memory.
-        reading: how to read them; `changes` replace its fields.
+        reading: how to read them.
         without: a folder to exclude, even if it is inside a source.
+        **changes: fields of `reading` to change.
+
+    Returns:
+        The Corpus; its `documents()` yields the bytes of each document.
+
+    Examples:
+        >>> import pathlib, tempfile
+        >>> from byteweld.corpus import open_corpus
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = pathlib.Path(folder, "a.txt").write_text("first")
+        ...     _ = pathlib.Path(folder, "b.jsonl").write_text('{"text": "second"}\\n')
+        ...     corpus = open_corpus(folder)
+        ...     len(corpus.files), corpus.total_bytes, list(corpus.documents())
+        (2, 24, [b'first', b'second'])
     """
     reading = dataclasses.replace(reading, **changes)
     if is_table(sources):

@@ -28,9 +28,11 @@ def find_chunk_boundaries(
         desired_num_chunks: how many chunks to make, at most.
         split_special_token: a special token that is not part of a longer one.
 
-    >>> import io
-    >>> find_chunk_boundaries(io.BytesIO(b"one<|end|>two<|end|>three"), 2, "<|end|>")
-    [0, 13, 25]
+    Examples:
+        >>> import io
+        >>> from byteweld.corpus import find_chunk_boundaries
+        >>> find_chunk_boundaries(io.BytesIO(b"one<|end|>two<|end|>three"), 2, "<|end|>")
+        [0, 13, 25]
     """
     if type(desired_num_chunks) is not int or desired_num_chunks < 1:
         raise ValueError(

@@ -40,6 +40,20 @@ def open_dataset(
         tokenizer: needed for `Dataset.text` only. A tokenizer with another fingerprint than the one
             that made the dataset is refused.
         split: "train" or "validation".
+
+    Raises:
+        FormatError: if the dataset is damaged or not complete.
+        UnsupportedError: if it was made with another tokenizer.
+
+    Examples:
+        >>> import byteweld, tempfile
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+        >>> documents = ["hello", "hello world"]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+        ...     data = byteweld.open_dataset(folder, tok)
+        ...     len(data), data[1].tolist(), data.text(1)
+        (2, [263, 264, 265], 'hello world<|end|>')
     """
     folder = dataset_folder(path)
     manifest = load_manifest(folder)
@@ -80,8 +94,22 @@ def check_tokenizer(tokenizer: Tokenizer, manifest: Manifest, folder: Path) -> N
 class Dataset:
     """The documents of one split, each an array of ids; packed datasets have rows instead.
 
-    Immutable; may be used from several threads and after a fork. A pickled dataset is reopened by
-    its path, so it can be sent to worker processes. Make one with `byteweld.open_dataset`.
+    Made by `byteweld.open_dataset`. `data[0]` is the ids of a document, `data[-1]` of the last one,
+    `data[10:20]` a list of them, and `len(data)` their number. Immutable; may be used from several
+    threads and after a fork. A pickled dataset is reopened by its path, so it can be sent to worker
+    processes.
+
+    Examples:
+        >>> import byteweld, tempfile
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+        >>> documents = ["hello", "hello world"]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+        ...     data = byteweld.open_dataset(folder)
+        ...     len(data), data.num_tokens, data.lengths.tolist(), str(data.dtype)
+        ...     [ids.tolist() for ids in data]
+        (2, 5, [2, 3], 'uint16')
+        [[263, 265], [263, 264, 265]]
     """
 
     def __init__(
@@ -145,7 +173,20 @@ class Dataset:
         return result
 
     def length_batches(self) -> Iterator[NDArray[np.int64]]:
-        """Yield the number of ids of all documents, some documents at a time."""
+        """Yield the number of ids of all documents, some documents at a time.
+
+        For datasets of so many documents that `lengths` takes too much memory.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> documents = ["hello", "hello world"]
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+            ...     data = byteweld.open_dataset(folder)
+            ...     max(int(lengths.max()) for lengths in data.length_batches())
+            3
+        """
         import numpy as np
 
         before = 0  # ids of a document that continues
@@ -194,7 +235,17 @@ class Dataset:
         return self.head(number, self._num_tokens)
 
     def head(self, number: int, limit: int) -> NDArray[Any]:
-        """Return the first ids of a document, at most `limit`; the rest is not read."""
+        """Return the first ids of a document, at most `limit`; the rest is not read.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> documents = ["hello", "hello world"]
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+            ...     byteweld.open_dataset(folder).head(1, 2).tolist()
+            [263, 264]
+        """
         import numpy as np
 
         # The last shard that starts at or before it; earlier ones may have pieces of it, too.
@@ -210,7 +261,17 @@ class Dataset:
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def shard_of(self, number: int) -> ShardEntry:
-        """Return the shard in which a document ends."""
+        """Return the shard in which a document ends: its files, documents and tokens.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> documents = ["hello", "hello world"]
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+            ...     byteweld.open_dataset(folder).shard_of(1).files[0].name
+            'train.bin'
+        """
         return self._shards[bisect_right(self._first_documents, number) - 1]
 
     def _is_piece_before(self, shard: int, number: int) -> bool:
@@ -221,7 +282,17 @@ class Dataset:
         return self._open(shard)[number - self._first_documents[shard]]
 
     def text(self, index: SupportsIndex) -> str:
-        """Return a document as text, special tokens included; needs the tokenizer."""
+        """Return a document as text, special tokens included; needs the tokenizer.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> documents = ["hello", "hello world"]
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+            ...     byteweld.open_dataset(folder, tok).text(0)
+            'hello<|end|>'
+        """
         if self._tokenizer is None:
             raise ValueError("text needs the tokenizer; pass it to open_dataset")
         return self._tokenizer.decode(self[index].astype("uint32"))
@@ -231,7 +302,17 @@ class Dataset:
     def tokens(self, start: int, stop: int) -> NDArray[Any]:
         """Return ids `start` to `stop` of the split, as if its documents were one long array.
 
-        Raises IndexError if the split does not have all of them.
+        Raises:
+            IndexError: if the split does not have all of them.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> documents = ["hello", "hello world"]
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+            ...     byteweld.open_dataset(folder).tokens(1, 4).tolist()
+            [265, 263, 264]
         """
         import numpy as np
 

@@ -35,17 +35,30 @@ Sample = int | Literal["all"]
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What `verify` found.
+    """What `byteweld.verify` found.
 
     Attributes:
         path: the folder of the dataset.
         problems: the first problems; `num_problems` counts all of them.
+        num_problems: number of problems.
         notes: what could not be checked, and why.
-        files, bytes: files whose SHA-256 was compared, and their size.
-        documents, tokens: documents (or packed rows) and ids that were read.
+        files: number of files whose SHA-256 was compared.
+        bytes: their size.
+        documents: number of documents (or packed rows) that were read.
+        tokens: number of ids that were read.
         encoded: documents that were decoded and encoded again.
         compared: documents that were compared with the corpus.
         sources: files of the corpus that were compared by size and digest.
+
+    Examples:
+        >>> import byteweld, pathlib, tempfile
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+        >>> documents = ["hello", "hello world"]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+        ...     pathlib.Path(folder, "train.bin").unlink()
+        ...     print(byteweld.verify(folder).problems[0])
+        train.bin, shard train 0: the file is missing
     """
 
     path: Path
@@ -62,11 +75,29 @@ class Verification:
 
     @property
     def is_good(self) -> bool:
-        """Whether no problem was found."""
+        """Whether no problem was found.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     made = byteweld.tokenize(documents=["hello"], tokenizer=tok, out=folder)
+            ...     byteweld.verify(folder).is_good
+            True
+        """
         return self.num_problems == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-serializable values."""
+        """Return the result as JSON-serializable values.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     made = byteweld.tokenize(documents=["hello"], tokenizer=tok, out=folder)
+            ...     byteweld.verify(folder).to_dict()["is_good"]
+            True
+        """
         problems = [problem.to_dict() for problem in self.problems]
         fields = {**vars(self), "path": str(self.path), "problems": problems}
         return {"is_good": self.is_good, **fields, "notes": list(self.notes)}
@@ -96,6 +127,16 @@ def verify(
         sample: how many documents to decode, chosen by a fixed seed; or "all".
         ext: the extensions of files in folders of `source`, if they were chosen.
         progress: called with the number of bytes checked so far, and in all.
+
+    Examples:
+        >>> import byteweld, tempfile
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
+        >>> documents = ["hello", "hello world"]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+        ...     found = byteweld.verify(folder, tokenizer=tok, sample="all")
+        >>> found.is_good, found.documents, found.tokens, found.encoded
+        (True, 2, 5, 2)
     """
     _check_sample(sample)
     folder = dataset_folder(path)

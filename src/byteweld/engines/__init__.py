@@ -34,6 +34,9 @@ class Failure(NamedTuple):
 class Engine(abc.ABC):
     """Runs tasks. Use it in a `with` statement, which ends what it has started.
 
+    The base of all engines. `train`, `count`, `tokenize` and `compare` take one as `engine`, or its
+    name.
+
     Args:
         work: a folder, or the URL of one, that all machines see; for files between tasks.
             Default: next to the result.
@@ -41,6 +44,14 @@ class Engine(abc.ABC):
             most 4 GiB.
         max_failures: go on with other tasks until more than this many have failed. The result is
             made only if none has: after the cause is removed, the same call runs just those.
+
+    Examples:
+        >>> import byteweld, pathlib, tempfile
+        >>> from byteweld.engines import LocalEngine
+        >>> with tempfile.TemporaryDirectory() as folder, LocalEngine(work=folder) as engine:
+        ...     _ = pathlib.Path(folder, "a.txt").write_text("low low lower")
+        ...     byteweld.count(f"{folder}/a.txt", engine=engine)
+        <Counts 3 pre-tokens, 3 in all>
     """
 
     name: str
@@ -81,11 +92,23 @@ class Engine(abc.ABC):
 
     @property
     def is_one_machine(self) -> bool:
-        """Whether all tasks run on this machine, so that any folder will do for their files."""
+        """Whether all tasks run on this machine, so that any folder will do for their files.
+
+        Examples:
+            >>> from byteweld.engines import LocalEngine
+            >>> LocalEngine().is_one_machine
+            True
+        """
         return True
 
     def share(self, items: Sequence[Item]) -> Sequence[Item]:
-        """Return the items for this process: all of them, unless it is one of several ranks."""
+        """Return the items for this process: all of them, unless it is one of several ranks.
+
+        Examples:
+            >>> from byteweld.engines import LocalEngine
+            >>> LocalEngine().share([1, 2, 3])
+            [1, 2, 3]
+        """
         return items
 
     def map_unordered(
@@ -93,8 +116,16 @@ class Engine(abc.ABC):
     ) -> Iterator[Result]:
         """Yield `function(item)` for all items, in the order in which tasks end.
 
-        The function and the items must be picklable, and the results small. If tasks fail, others
-        go on as `max_failures` says; then TaskError is raised.
+        The function and the items must be picklable, and the results small.
+
+        Raises:
+            TaskError: if tasks fail; others go on first, as `max_failures` says.
+
+        Examples:
+            >>> from byteweld.engines import LocalEngine
+            >>> with LocalEngine() as engine:
+            ...     sorted(engine.map_unordered(len, ["a", "bcd", "ef"]))
+            [1, 2, 3]
         """
         failures: list[Failure] = []
         running = self._run(function, items)
@@ -119,9 +150,18 @@ class Engine(abc.ABC):
 class LocalEngine(Engine):
     """Runs one task after another in this process, each on all processors.
 
-    >>> with LocalEngine() as engine:
-    ...     list(engine.map_unordered(str.upper, ["a", "b"]))
-    ['A', 'B']
+    The result of a run is the same as without an engine. It is for trying out on one machine what
+    will run on a cluster.
+
+    Args:
+        num_threads: the threads of a task. Default: one per processor.
+        **options: those of `Engine`.
+
+    Examples:
+        >>> from byteweld.engines import LocalEngine
+        >>> with LocalEngine() as engine:
+        ...     list(engine.map_unordered(str.upper, ["a", "b"]))
+        ['A', 'B']
     """
 
     name = "local"
@@ -145,8 +185,15 @@ class RankEngine(LocalEngine):
     For arrays of jobs, in Slurm, Kubernetes or GNU parallel. The processes need not run at the same
     time.
 
-    >>> list(RankEngine(1, 3).share(range(7)))
-    [1, 4]
+    Args:
+        rank: the number of this process, from 0.
+        world_size: the number of processes.
+        **options: those of `LocalEngine`.
+
+    Examples:
+        >>> from byteweld.engines import RankEngine
+        >>> list(RankEngine(1, 3).share(range(7)))
+        [1, 4]
     """
 
     name = "rank"
@@ -167,7 +214,17 @@ class RankEngine(LocalEngine):
 
 
 def open_engine(engine: str | Engine, **options: Any) -> Engine:
-    """Return an engine by its name, or the engine itself."""
+    """Return an engine by its name, or the engine itself.
+
+    Args:
+        engine: "local", "ray", or an Engine.
+        **options: those of the engine.
+
+    Examples:
+        >>> from byteweld.engines import open_engine
+        >>> open_engine("local", num_threads=2).threads_per_task
+        2
+    """
     if isinstance(engine, Engine):
         return engine
     if engine == "local":

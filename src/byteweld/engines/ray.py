@@ -37,7 +37,13 @@ class RayEngine(Engine):
             that of RAY_ADDRESS; without one, a cluster is started on this machine, with token
             authentication, and ended after the work. If Ray is initialized already, that is used.
         cpus_per_task: the processors of a task, which has as many threads.
-        options: those of `Engine`.
+        **options: those of `Engine`.
+
+    Examples:
+        >>> import byteweld
+        >>> from byteweld.engines.ray import RayEngine
+        >>> engine = RayEngine("ray://head:10001", work="s3://bucket/work")  # doctest: +SKIP
+        >>> byteweld.count("s3://bucket/corpus/*.jsonl.zst", engine=engine)  # doctest: +SKIP
     """
 
     name = "ray"

@@ -151,7 +151,32 @@ class Changed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Displayable):
-    """How a tokenizer performs on a corpus. `str()` is for people, `to_dict()` for programs."""
+    """How a tokenizer performs on a corpus; made by `byteweld.evaluate`.
+
+    `str()` is for people, `to_dict()` for programs, and a notebook shows it as HTML.
+
+    Attributes:
+        name: of the tokenizer.
+        tokens: the bytes of ordinary tokens by id.
+        unreachable: the ids of tokens that do not encode to themselves.
+        files: documents, bytes, tokens and words of each file; `total` has their sums.
+        scripts: the cost of words by script; the one with the most bytes is first.
+        counts: how often each id occurred.
+        changed_documents: number of documents that decoding does not restore.
+        changed: the first few of them.
+        longest_match: on how many pre-tokens longest match gives the same tokens; None if it takes
+            too many steps to tell.
+        probes: how digits, indentation and a sentence in many languages are encoded.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> found = byteweld.evaluate(tok, documents=["hello world, hello"])
+        >>> found.total.bytes_per_token, found.total.words.fertility
+        (3.6, 1.0)
+        >>> found.commonest(1), found.used, len(found.unused)
+        ([(263, 2)], 4, 261)
+    """
 
     name: str
     tokens: Mapping[int, bytes]  # ordinary tokens by id
@@ -186,13 +211,27 @@ class Evaluation(Displayable):
         return [token_id for token_id in self.tokens if not self.counts[token_id]]
 
     def rarest(self, limit: int) -> list[tuple[int, int]]:
-        """Return (id, count) of the ordinary tokens that occurred least often, longest first."""
+        """Return (id, count) of the ordinary tokens that occurred least often, longest first.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> byteweld.evaluate(tok, documents=["hello world, hello"]).rarest(1)
+            [(264, 1)]
+        """
         found = [(i, int(self.counts[i])) for i in self.tokens if self.counts[i]]
         found.sort(key=lambda item: (item[1], -len(self.tokens[item[0]]), item[0]))
         return found[:limit]
 
     def commonest(self, limit: int) -> list[tuple[int, int]]:
-        """Return (id, count) of the ordinary tokens that occurred most often."""
+        """Return (id, count) of the ordinary tokens that occurred most often.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> byteweld.evaluate(tok, documents=["hello world, hello"]).commonest(2)
+            [(263, 2), (32, 1)]
+        """
         found = [(i, int(self.counts[i])) for i in self.tokens if self.counts[i]]
         return sorted(found, key=lambda item: (-item[1], item[0]))[:limit]
 
@@ -200,6 +239,12 @@ class Evaluation(Displayable):
         """Return the Rényi entropy of the tokens, divided by its maximum for this vocabulary size.
 
         Order 1 is Shannon entropy. None if nothing was encoded.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> round(byteweld.evaluate(tok, documents=["hello world"]).efficiency(1), 3)
+            0.124
         """
         if not isinstance(order, int | float) or not order >= 0:
             raise ValueError(f"order is {order!r}; it must be a number of at least 0")
@@ -215,19 +260,43 @@ class Evaluation(Displayable):
         return entropy / math.log(len(self.tokens))
 
     def lines(self, *, color: bool = False) -> list[str]:
-        """Return the evaluation as lines of text; `color` is for a terminal."""
+        """Return the evaluation as lines of text; `color` is for a terminal.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> print(byteweld.evaluate(tok, documents=["hello world"]).lines()[0])
+            byteweld-62b86dea on 1 file, 1 document, 11 bytes
+        """
         from byteweld.evaluation._text import lines
 
         return lines(self, color)
 
     def to_html(self) -> Html:
-        """Return the evaluation as part of a page."""
+        """Return the evaluation as part of a page.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> found = byteweld.evaluate(tok, documents=["hello world"])
+            >>> from byteweld.markup import document
+            >>> document("an evaluation", found.to_html())[:15]  # a page to save
+            '<!doctype html>'
+        """
         from byteweld.evaluation._html import report
 
         return report(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the evaluation as JSON-serializable values."""
+        """Return the evaluation as JSON-serializable values.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+            >>> found = byteweld.evaluate(tok, documents=["hello world"]).to_dict()
+            >>> found["total"]["tokens"], found["round_trip"]["changed"]
+            (2, 0)
+        """
         probes = self.probes
         return {
             "files": [_rate_to_dict(file) for file in self.files],

@@ -90,7 +90,24 @@ class PretokenExplanation:
 
 @dataclass(frozen=True)
 class Explanation(Displayable):
-    """How a text becomes ids. `str()` is for people, `to_dict()` for programs."""
+    """How a text becomes ids; made by `byteweld.explain`.
+
+    `str()` is for people, `to_dict()` for programs, and a notebook shows it as HTML.
+
+    Attributes:
+        pretokens: for each pre-token, its steps, its merge tree, its ids, and what longest match
+            would give.
+        tokens: the bytes of every id mentioned.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
+        >>> found = byteweld.explain(tok, "low lo")
+        >>> found.ids, [pretoken.pretoken for pretoken in found.pretokens]
+        ([257, 32, 256], [b'low', b' lo'])
+        >>> found.pretokens[0].steps[0].chosen.rank
+        0
+    """
 
     pretokens: tuple[PretokenExplanation, ...]
     tokens: Mapping[int, bytes]  # of every id mentioned
@@ -131,10 +148,43 @@ def explain(
     disallowed_special: Specials = "all",
     max_pretoken_bytes: int = MAX_PRETOKEN_BYTES,
 ) -> Explanation:
-    """Explain how `tok` encodes a text; special tokens are treated as in `encode`.
+    """Explain how a tokenizer encodes a text: every merge of every pre-token.
 
-    Raises ValueError for a pre-token longer than `max_pretoken_bytes`: the steps of n bytes take
-    n² time and space.
+    Args:
+        tok: a Tokenizer.
+        text: what to encode; special tokens are treated as in `encode`.
+        allowed_special: as in `encode`.
+        disallowed_special: as in `encode`.
+        max_pretoken_bytes: the longest pre-token to explain; the steps of n bytes take n² time and
+            space.
+
+    Returns:
+        An Explanation with `pretokens`, `ids`, `to_dict()` and `to_html()`; `print` shows it.
+
+    Raises:
+        ValueError: if a pre-token is longer than `max_pretoken_bytes`.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
+        >>> print(byteweld.explain(tok, "low"))
+        pre-token 1: low  (byte 0)
+          bytes: 6c 6f 77
+          step 1: [l o] w
+            rank 0  l o  -> 256  <- merged
+          step 2: [lo w]
+            rank 1  lo w  -> 257  <- merged
+          end: low  (no pair can merge)
+          tree:
+            low  257  rank 1
+            ├── lo  256  rank 0
+            │   ├── l  108
+            │   └── o  111
+            └── w  119
+          ids: 257
+          longest match: the same
+        <BLANKLINE>
+        ids: 257
     """
     vocab = getattr(tok, "vocab", None)
     if not isinstance(vocab, Vocabulary):

@@ -100,7 +100,25 @@ class TrainingStep:
 
 @dataclass(frozen=True)
 class TrainingExplanation(Displayable):
-    """How merges are learned. `str()` is for people, `to_dict()` for programs."""
+    """How merges are learned; made by `byteweld.explain_training`.
+
+    `str()` is for people, `to_dict()` for programs, and a notebook shows it as HTML.
+
+    Attributes:
+        recipe: the recipe.
+        vocab: the vocabulary that was learned.
+        corpus: the most frequent pre-tokens, before the first merge.
+        total_pretokens: number of distinct pre-tokens; merging never makes two of them equal.
+        steps: for each merge, the pair counts before it, the ties, why it won, and an example.
+        stopped: why training stopped, as in `Training.stop`.
+
+    Examples:
+        >>> import byteweld
+        >>> found = byteweld.explain_training(["low low lower"], vocab_size=257)
+        >>> step = found.steps[0]
+        >>> step.merge.pair_count, step.total_pairs, step.total_tied
+        (3, 6, 1)
+    """
 
     recipe: Recipe
     vocab: Vocabulary
@@ -178,12 +196,24 @@ def explain_training(
     Args:
         documents: the documents themselves (never paths), or counts of pre-tokens.
         vocab_size: as in `train`.
-        recipe: a preset's name or a Recipe.
-        num_threads, memory: as in `train`.
+        recipe: a preset's name or a Recipe. Default: `plain`, which is easy to check by hand.
+        num_threads: as in `train`.
+        memory: as in `train`.
         progress: called with the number of merges so far.
 
-    >>> explain_training(documents=["low low lower"], vocab_size=257).vocab.merges
-    [(b'l', b'o')]
+    Returns:
+        A TrainingExplanation with `steps`, `merges`, `vocab`, `to_dict()` and `to_html()`;
+            `print` shows it.
+
+    Examples:
+        >>> import byteweld
+        >>> found = byteweld.explain_training(["low low lower"], vocab_size=258)
+        >>> [(found.vocab.tokens[merge.new], merge.pair_count) for merge in found.merges]
+        [(b'lo', 3), (b'low', 3)]
+        >>> found.steps[1].why
+        'it has the highest count'
+        >>> print(found.lines()[0])
+        corpus:
     """
     recipe = find_recipe(recipe)
     if isinstance(documents, str | bytes | os.PathLike):

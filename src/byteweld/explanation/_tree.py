@@ -56,7 +56,20 @@ class DrawnNode:
 class Tree(Displayable):
     """Merge trees, one per token, as a flat list: a tree may be deeper than the call stack.
 
-    Children come before their parents; `roots` are the indices of the final tokens, in order.
+    Made by `byteweld.merge_tree`; `print` draws it.
+
+    Attributes:
+        nodes: the id, the indices of both parts, and the rank of each node; children come before
+            their parents.
+        roots: the indices of the final tokens, in order.
+        tokens: the bytes of every id mentioned.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
+        >>> tree = byteweld.merge_tree(tok.vocab, 257)
+        >>> tree.nodes[tree.roots[0]]
+        TreeNode(id=257, left=3, right=2, rank=1)
     """
 
     nodes: tuple[TreeNode, ...]
@@ -124,11 +137,23 @@ def merge_tree(
 ) -> Tree:
     """Return how merges build one token; several roots if they cannot build it from its bytes.
 
-    >>> vocab = Vocabulary({b: bytes([b]) for b in range(256)} | {256: b"ab"}, [(97, 98, 256)])
-    >>> print(*merge_tree(vocab, 256).lines(), sep="\\n")
-    ab  256  rank 0
-    ├── a  97
-    └── b  98
+    Args:
+        vocab: the vocabulary.
+        token_id: the token.
+        max_pretoken_bytes: the longest token to show; n bytes take n² time.
+
+    Returns:
+        A Tree with `nodes`, `roots`, `to_dict()` and `to_html()`; `print` draws it.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
+        >>> print(byteweld.merge_tree(tok.vocab, 257))
+        low  257  rank 1
+        ├── lo  256  rank 0
+        │   ├── l  108
+        │   └── o  111
+        └── w  119
     """
     if not isinstance(vocab, Vocabulary):
         raise TypeError(f"expected a Vocabulary, found {type(vocab).__name__}")

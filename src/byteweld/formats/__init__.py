@@ -55,6 +55,21 @@ FORMATS: Final[dict[str, Format]] = {
         holds=frozenset(("empty token", "shared ids")),
     ),
 }
+"""The file formats of vocabularies by name; `load` reads them all, and `save` writes them.
+
+| name | what it is |
+|---|---|
+| `bpe1` | `*.bpe1`: a binary section, which the C reader in `c/byteweld.h` reads, too. |
+| `ck` | A folder: ck's binary export `ck.bpe.binary.v1`, for its C runtime. |
+| `bpetite` | A JSON file: bpetite's artifact, schema v1. |
+| `huggingface` | `*.json`: Hugging Face's `tokenizer.json`. It can hold the most. |
+| `tekken` | `tekken.json`: Mistral's. |
+| `gpt2` | A folder: GPT-2's `vocab.json` and `merges.txt`. |
+| `tiktoken` | `*.tiktoken`: ranks, one token per line, without a pattern or special tokens. |
+
+Where the table has a name such as `*.json`, that name selects the format when saving; for the
+others, pass `format=`. `save` also writes `nanochat`, a folder with a pickle, which is never read.
+"""
 # Written when asked for, and never read.
 EXPORTS: Final[dict[str, Format]] = {"nanochat": Format("nanochat", is_folder=True)}
 _WRITTEN: Final = FORMATS | EXPORTS
@@ -66,7 +81,19 @@ def is_folder(name: str | None) -> bool:
 
 
 def recognize(path: str | os.PathLike[str]) -> str:
-    """Return the name of the format of a file or folder, detected from its content."""
+    """Return the name of the format of a file or folder, detected from its content.
+
+    Raises:
+        FormatError: if it is none of `byteweld.FORMATS`.
+
+    Examples:
+        >>> import byteweld, tempfile
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tok.save(f"{folder}/tokenizer.json")
+        ...     byteweld.recognize(f"{folder}/tokenizer.json")
+        'huggingface'
+    """
     return read_together(Path(path), _files_read, _recognize)
 
 

@@ -54,10 +54,12 @@ def encode(
 ) -> list[int]:
     """Return the ids of a text. Special tokens that are not allowed are ordinary text.
 
-    >>> tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab"}
-    >>> vocab = Vocabulary(tokens, [(98, 99, 256), (97, 98, 257)])
-    >>> encode(vocab, "abc")  # the pair (b, c) has the lower rank, so it merges first
-    [97, 256]
+    Examples:
+        >>> from byteweld import Vocabulary, reference
+        >>> tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab"}
+        >>> vocab = Vocabulary(tokens, [(98, 99, 256), (97, 98, 257)])
+        >>> reference.encode(vocab, "abc")  # the pair (b, c) has the lower rank, so it merges first
+        [97, 256]
     """
     allowed = [s for s in vocab.special_tokens if allowed_special == "all" or s in allowed_special]
     ids: list[int] = []
@@ -80,8 +82,19 @@ def encode_steps(
 ) -> Iterator[EncodeStep]:
     """Yield the steps of encoding one pre-token; the `parts` of the last step are its ids.
 
-    With a rank file or `ignore_merges`, a pre-token that is itself a token is not split at all,
-    unless `whole_first` is False. `offset` is the pre-token's position in the text, for errors.
+    Args:
+        vocab: the vocabulary.
+        pretoken: what to encode.
+        whole_first: with a rank file or `ignore_merges`, a pre-token that is itself a token is not
+            split at all. If False, it is.
+        offset: the pre-token's position in the text, for errors.
+
+    Examples:
+        >>> from byteweld import Vocabulary, reference
+        >>> tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab"}
+        >>> vocab = Vocabulary(tokens, [(98, 99, 256), (97, 98, 257)])
+        >>> [step.parts for step in reference.encode_steps(vocab, b"abc")]
+        [(97, 98, 99), (97, 256)]
     """
     tries_whole = whole_first and (vocab.ranking == "ranks" or vocab.ignore_merges)
     if tries_whole and pretoken in vocab.ids:
@@ -138,9 +151,12 @@ def _units(vocab: Vocabulary, pretoken: bytes, offset: int) -> Iterator[tuple[by
 def encode_greedy(vocab: Vocabulary, pretoken: bytes) -> list[int]:
     """Encode by longest match from the left. This is not BPE; it is here for comparison.
 
-    >>> tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab"}
-    >>> encode_greedy(Vocabulary(tokens, [(98, 99, 256), (97, 98, 257)]), b"abc")
-    [257, 99]
+    Examples:
+        >>> from byteweld import Vocabulary, reference
+        >>> tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab"}
+        >>> vocab = Vocabulary(tokens, [(98, 99, 256), (97, 98, 257)])
+        >>> reference.encode_greedy(vocab, b"abc")
+        [257, 99]
     """
     ids: list[int] = []
     start = end = 0
@@ -155,7 +171,14 @@ def encode_greedy(vocab: Vocabulary, pretoken: bytes) -> list[int]:
 
 
 def decode_bytes(vocab: Vocabulary, ids: Iterable[int]) -> bytes:
-    """Concatenate the bytes of the ids."""
+    """Concatenate the bytes of the ids.
+
+    Examples:
+        >>> from byteweld import Vocabulary, reference
+        >>> tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc"}
+        >>> reference.decode_bytes(Vocabulary(tokens, [(98, 99, 256)]), [97, 256])
+        b'abc'
+    """
     tokens = []
     for token_id in ids:
         if token_id not in vocab.tokens:
@@ -167,5 +190,12 @@ def decode_bytes(vocab: Vocabulary, ids: Iterable[int]) -> bytes:
 
 
 def decode(vocab: Vocabulary, ids: Iterable[int], errors: str = "replace") -> str:
-    """Return the text of the ids; `errors` says what to do with invalid UTF-8, as in Python."""
+    """Return the text of the ids; `errors` says what to do with invalid UTF-8, as in Python.
+
+    Examples:
+        >>> from byteweld import Vocabulary, reference
+        >>> tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc"}
+        >>> reference.decode(Vocabulary(tokens, [(98, 99, 256)]), [97, 256])
+        'abc'
+    """
     return decode_bytes(vocab, ids).decode("utf-8", errors)

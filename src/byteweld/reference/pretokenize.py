@@ -21,8 +21,10 @@ def split_specials(text: bytes, specials: Iterable[str]) -> Iterator[bytes | str
 
     Where two special tokens start at the same offset, the longer one wins.
 
-    >>> list(split_specials(b"a<|x|>b", ["<|x|>"]))
-    [b'a', '<|x|>', b'b']
+    Examples:
+        >>> from byteweld import reference
+        >>> list(reference.split_specials(b"a<|x|>b", ["<|x|>"]))
+        [b'a', '<|x|>', b'b']
     """
     longest_first = sorted((special.encode() for special in specials), key=len, reverse=True)
     segments = [text]
@@ -39,10 +41,12 @@ def split_specials(text: bytes, specials: Iterable[str]) -> Iterator[bytes | str
 def pretokenize(text: bytes, pattern: str | None) -> list[bytes]:
     """Split text with a pattern. Non-empty matches are pre-tokens, and so are the gaps between.
 
-    >>> pretokenize(b"ab ab\\n", "gpt2")
-    [b'ab', b' ab', b'\\n']
-    >>> pretokenize(b"ab ab\\n", None)
-    [b'ab ab\\n']
+    Examples:
+        >>> from byteweld import reference
+        >>> reference.pretokenize(b"ab ab\\n", "gpt2")
+        [b'ab', b' ab', b'\\n']
+        >>> reference.pretokenize(b"ab ab\\n", None)
+        [b'ab ab\\n']
     """
     if pattern is None:
         return [text] if text else []

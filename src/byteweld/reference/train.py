@@ -49,7 +49,13 @@ class Trained(NamedTuple):
 
 
 def count_pretokens(documents: Iterable[bytes], recipe: Recipe) -> dict[bytes, int]:
-    """Count the pre-tokens of a corpus. Boundaries split the text and are not counted."""
+    """Count the pre-tokens of a corpus. Boundaries split the text and are not counted.
+
+    Examples:
+        >>> from byteweld import RECIPES, reference
+        >>> reference.count_pretokens([b"low low", b"low"], RECIPES["bpetite"])
+        {b'low': 2, b' low': 1}
+    """
     if isinstance(documents, str | bytes):
         raise TypeError(
             "documents is a single string; expected a list or another iterable of documents"
@@ -112,14 +118,21 @@ def train(
     recipe: Recipe,
     watch: Callable[[TrainStep], object] = lambda step: None,
 ) -> Trained:
-    """Train on documents or on counts of pre-tokens. `watch` is called after every merge.
+    """Train on documents or on counts of pre-tokens.
 
-    >>> from byteweld.recipes import RECIPES
-    >>> trained = train({b"low": 5, b"lower": 2}, 260, RECIPES["from-scratch"])
-    >>> trained.vocab.merges
-    [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
-    >>> [merge.pair_count for merge in trained.merges]
-    [7, 7, 2, 2]
+    Args:
+        corpus: the documents, or the count of each pre-token.
+        vocab_size: as in `byteweld.train`.
+        recipe: how to train.
+        watch: called after every merge.
+
+    Examples:
+        >>> from byteweld import RECIPES, reference
+        >>> trained = reference.train({b"low": 5, b"lower": 2}, 260, RECIPES["from-scratch"])
+        >>> trained.vocab.merges
+        [(b'o', b'w'), (b'l', b'ow'), (b'low', b'e'), (b'lowe', b'r')]
+        >>> [merge.pair_count for merge in trained.merges]
+        [7, 7, 2, 2]
     """
     counts = corpus if isinstance(corpus, Mapping) else count_pretokens(corpus, recipe)
     recipe = recipe.with_letters({byte for p, count in counts.items() if count for byte in p})

@@ -31,10 +31,25 @@ _TOO_LARGE = 2**128  # counts have 64 bits, but sums of them may have more
 
 
 class TrainingEvent(NamedTuple):
-    """An event passed to `progress`, first while counting, then while merging.
+    """An event that `byteweld.train` passes to `progress`, first while counting, then merging.
 
     Events of kind `count` come while files are read; then, as in bpetite, `start`, `merge` after
-    every 100 merges, and `complete`. `done` and `total` are bytes of the files, or merges.
+    every 100 merges, and `complete`.
+
+    Attributes:
+        kind: "count", "start", "merge" or "complete".
+        merges_completed: number of merges learned so far.
+        merges_planned: number of merges to learn.
+        bytes_done: bytes of the files read so far.
+        bytes_total: bytes of all files; None if unknown.
+
+    Examples:
+        >>> import byteweld
+        >>> def show(event):
+        ...     print(event.kind, event.done, "of", event.total)
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265, progress=show)
+        start 0 of 9
+        complete 9 of 9
     """
 
     kind: Literal["count", "start", "merge", "complete"]
@@ -45,17 +60,35 @@ class TrainingEvent(NamedTuple):
 
     @property
     def stage(self) -> Stage:
-        """The current stage: `count` (reading and counting files) or `merge`."""
+        """The current stage: `count` (reading and counting files) or `merge`.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.TrainingEvent("start", 0, 9).stage
+            'merge'
+        """
         return "count" if self.kind == "count" else "merge"
 
     @property
     def done(self) -> int:
-        """How much of the stage is done: bytes of the files on disk, or merges."""
+        """How much of the stage is done: bytes of the files on disk, or merges.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.TrainingEvent("merge", 100, 744).done
+            100
+        """
         return self.bytes_done if self.kind == "count" else self.merges_completed
 
     @property
     def total(self) -> int | None:
-        """How much the stage has in total; None if unknown."""
+        """How much the stage has in total; None if unknown.
+
+        Examples:
+            >>> import byteweld
+            >>> byteweld.TrainingEvent("merge", 100, 744).total
+            744
+        """
         return self.bytes_total if self.kind == "count" else self.merges_planned
 
 
@@ -70,7 +103,41 @@ class Start(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What a training run did. Unknown fields are None."""
+    """What a training run did; `Tokenizer.training` is one. `str()` is a summary for people.
+
+    Attributes:
+        recipe: the recipe, with all fields that were changed.
+        vocab_size: the requested size.
+        merges_learned: number of merges that were learned.
+        merges_planned: number of merges that the requested size has room for.
+        stop: why training stopped: "size" (it was reached), "no pairs" (none was left to merge) or
+            "min frequency" (the best pair occurred less often than that).
+        merge_counts: for each learned merge, how often its pair occurred.
+        removed_tokens: for each, by how many tokens it shortened the corpus.
+        first_tokens: tokens in the corpus before the first merge.
+        total_bytes: of all pre-tokens.
+        distinct_pretokens: number of different pre-tokens.
+        total_pretokens: number of pre-tokens, repetitions included.
+        skipped_documents: number of documents left out because of `on_error="skip"`.
+        count_seconds: time spent reading and counting.
+        merge_seconds: time spent learning merges.
+        layout_seconds: time between the two, spent laying out the pre-tokens in memory.
+        pruned_pretokens: rare pre-tokens that were left out of the counts.
+        pair_error: so pair counts are too small by at most this.
+        files: number of files; None if unknown, as are the next four.
+        file_bytes: their size.
+        peak_memory_bytes: of the process, at the end of the training.
+        version: of byteweld.
+        start: the vocabulary that the run extended, if it did.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["low low low lower"], vocab_size=300)
+        >>> print(tok.training)
+        learned 3 of 44 merges; stopped because the best pair occurred fewer than 2 times
+        >>> tok.training.merge_counts
+        (4, 4, 3)
+    """
 
     recipe: Recipe
     vocab_size: int
@@ -108,17 +175,38 @@ class Training:
 
     @property
     def total_tokens(self) -> int:
-        """Number of tokens in the corpus, split as in the training."""
+        """Number of tokens in the corpus, split as in the training.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["low low low lower"], vocab_size=300)
+            >>> tok.training.total_tokens
+            6
+        """
         return self.first_tokens - sum(self.removed_tokens)
 
     @property
     def bytes_per_token(self) -> float | None:
-        """Bytes per token of the corpus, split as in the training; None if it is empty."""
+        """Bytes per token of the corpus, split as in the training; None if it is empty.
+
+        Examples:
+            >>> import byteweld
+            >>> tok = byteweld.train(documents=["low low low lower"], vocab_size=300)
+            >>> round(tok.training.bytes_per_token, 2)
+            2.83
+        """
         tokens = self.total_tokens
         return self.total_bytes / tokens if tokens else None
 
     def encoding_with(self, pattern: str | None) -> Training:
-        """Return the same run of a recipe whose vocabulary has this pattern."""
+        """Return the same run of a recipe whose vocabulary has this pattern.
+
+        Examples:
+            >>> import byteweld
+            >>> training = byteweld.train(documents=["low low"], vocab_size=258).training
+            >>> training.encoding_with(None).recipe.encode_pattern is None
+            True
+        """
         if self.recipe.encode_pattern == pattern:
             return self
         recipe = dataclasses.replace(self.recipe, encode_pattern=pattern)
@@ -131,12 +219,27 @@ class Training:
     ) -> None:
         """Write the report of the run that made `vocab`, usually to its `report_path`.
 
-        The file is JSON and is written atomically.
+        The file is JSON and is written atomically. `Tokenizer.save` does this by itself.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     tok.training.save(f"{folder}/report.json", tok.vocab)
+            ...     byteweld.Training.load(f"{folder}/report.json", tok.vocab) == tok.training
+            True
         """
         write_atomic(path, self.render(vocab), overwrite=overwrite)
 
     def render(self, vocab: Vocabulary) -> bytes:
-        """Return the content of the report of the run that made `vocab`."""
+        """Return the content of the report of the run that made `vocab`, as JSON.
+
+        Examples:
+            >>> import byteweld, json
+            >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
+            >>> json.loads(tok.training.render(tok.vocab))["merges_learned"]
+            2
+        """
         _check_vocab(vocab)
         facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         lists = {name: facts.pop(name) for name in _LISTS}
@@ -156,7 +259,21 @@ class Training:
 
     @staticmethod
     def load(path: str | os.PathLike[str], vocab: Vocabulary) -> Training:
-        """Read the report of the run that made `vocab`; raise if it is about another one."""
+        """Read the report of the run that made `vocab`.
+
+        `byteweld.load` does this by itself, if the report is next to the vocabulary.
+
+        Raises:
+            FormatError: if it is not a report, or about another vocabulary.
+
+        Examples:
+            >>> import byteweld, tempfile
+            >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     tok.save(f"{folder}/tok.json")
+            ...     byteweld.Training.load(f"{folder}/tok.training.json", tok.vocab).stop
+            'size'
+        """
         _check_vocab(vocab)
         return read_together(Path(path), lambda file: [file], lambda file: _load(file, vocab))
 
