@@ -71,4 +71,4 @@ def test_the_readme_works_pasted_from_top_to_bottom(clone: Path) -> None:
     )
     seen = [int(status) for status in statuses.read_text().split()]
     for command, status in zip(pasted, seen, strict=True):
-        assert status == expected_status(command), f"{command}\nexit {status}\n{done.stderr}"
+        assert status == expected_status(command, []), f"{command}\nexit {status}\n{done.stderr}"

@@ -52,6 +52,15 @@ def test_an_empty_name_is_not_standard_input(run, saved, line):
     assert result == (2, b"", "byteweld: '': no such file; the name is empty\n")
 
 
+@pytest.mark.parametrize("verb", ["encode", "tokens"])
+def test_text_in_place_of_a_file_is_pointed_to_the_option(run, saved, tmp_path, verb):
+    result = run(verb, "hello world")
+    message = "byteweld: hello world: no such file; to use it as text, pass --text\n"
+    assert result == (2, b"", message)
+    (tmp_path / "hello world").write_bytes(b"low")
+    assert run(verb, "hello world").code == 0
+
+
 def test_every_line_can_be_a_document(run, saved):
     text = b"low\nlower\r\n\nlow"
     result = run("encode", "--lines", stdin=text)

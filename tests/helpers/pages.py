@@ -1,8 +1,8 @@
 """Examples in Markdown pages: fenced blocks, and how each is run.
 
 A page runs from top to bottom in one folder. The comment right above a block can say more about it:
-`<!-- not run: REASON -->`, or `<!-- needs: NAME -->`, where NAME is a vocabulary of ../shared or a
-Python package.
+`<!-- not run: REASON -->`, or `<!-- needs: NAME, NAME -->`: vocabularies of ../shared, or Python
+packages.
 
     python   runs in one namespace per page
     pycon    runs in the same namespace; the output must be the one shown (doctest, with ELLIPSIS)
@@ -51,7 +51,7 @@ class Block(NamedTuple):
     language: str
     text: str
     line: int
-    needs: str | None = None
+    needs: tuple[str, ...] = ()
     not_run: str | None = None
 
 
@@ -65,7 +65,7 @@ def blocks(page: str) -> list[Block]:
                 match["language"].strip(),
                 match["text"],
                 page.count("\n", 0, match.start("text")) + 1,
-                given.get("needs"),
+                tuple(re.findall(r"[^,\s]+", given.get("needs", ""))),
                 given.get("not run"),
             )
         )
@@ -87,15 +87,17 @@ def commands(block: Block) -> list[tuple[str, list[str]]]:
     return found
 
 
-def expected_status(command: str) -> int:
-    """Return the exit code that a command's comment announces."""
+def expected_status(command: str, shown: list[str]) -> int:
+    """Return the exit code that a comment announces, or that of the error shown below."""
     said = re.search(r"# exit code (\d)", command)
-    return int(said[1]) if said else 0
+    if said:
+        return int(said[1])
+    return 2 if any(line.startswith("byteweld: ") for line in shown) else 0
 
 
 def has_need(name: str) -> bool:
-    """Whether a vocabulary, a Python package or a program that a block needs is here."""
-    if (VOCABULARIES / f"{name}.tiktoken").is_file():
+    """Whether a vocabulary or a Python package that a block needs is here."""
+    if any(VOCABULARIES.glob(f"{name}.tiktoken*")):
         return True
     return importlib.util.find_spec(name) is not None
 
@@ -127,8 +129,9 @@ class PageRunner:
             assert block.language in RUN | NOT_RUN, f"{where}: a block of {block.language!r}"
             if block.language in NOT_RUN or block.not_run is not None:
                 continue
-            if block.needs is not None and not has_need(block.needs):
-                self.missing.append(f"{where} needs {block.needs}")
+            missing = [name for name in block.needs if not has_need(name)]
+            if missing:
+                self.missing.append(f"{where} needs {', '.join(missing)}")
             elif block.language in ("sh", "console"):
                 self._run_shell(block, where)
             else:
@@ -160,7 +163,7 @@ class PageRunner:
                 check=False,
             )
             told = f"{where}: {command}\nexit {done.returncode}\n{done.stdout}"
-            assert done.returncode == expected_status(command), told
+            assert done.returncode == expected_status(command, shown), told
             if block.language == "console" and self._compares:
                 assert is_shown(done.stdout, shown), f"{told}\nthe page shows\n" + "\n".join(shown)
 

@@ -38,6 +38,20 @@ def sources(verb: str, given: Sequence[str] | None, text: str | None) -> list[st
     return [STDIN]
 
 
+def check_files(given: Sequence[str]) -> None:
+    """Raise if a source is text that was meant for --text: several words, and not a file."""
+    for source in given:
+        if len(source.split()) > 1 and not _looks_like_path(source) and not _exists(source):
+            raise _errors.UsageError(f"{source}: no such file; to use it as text, pass --text")
+
+
+def _exists(source: str) -> bool:
+    try:
+        return Path(source).exists()
+    except (OSError, ValueError):  # too long for a path, or with a NUL
+        return False
+
+
 def read(source: str) -> bytes:
     """Read the bytes of a file, or of standard input for `-`."""
     return _output.stdin().read() if source == STDIN else _path(source).read_bytes()

@@ -53,6 +53,7 @@ def run(
     --lines is given.
     """
     sources = _input.sources("encode", source, text)
+    _input.check_files(sources)
     if show and json:
         raise _errors.UsageError("encode takes --show or --json, not both")
     tok = loading.load(tokenizer)

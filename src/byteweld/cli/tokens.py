@@ -80,6 +80,7 @@ def run(
     The text comes from files, from standard input (- or no SOURCE), or from --text.
     """
     sources = _input.sources("tokens", source, text)
+    _input.check_files(sources)
     tok = loading.load(tokenizer)
     shown = Shown(html, json=json, force=force)
     keep = None if json else _MAX_PAGE_TOKENS if html is not None else 0
