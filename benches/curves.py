@@ -230,7 +230,9 @@ def main() -> None:
     if path is None or not costs:
         sys.exit("no cost curves in the record yet: run `make bench-train` first")
     PLOT.write_text(plot(costs))
-    link = REPOSITORY + path.with_suffix(".md").relative_to(HERE.parent).as_posix()
+    measured = [row for name in _definitions() for row in rows.get(name, ())]
+    day = max(row["date"] for row in measured)[:10]  # a newer record may be of something else
+    link = REPOSITORY + path.with_name(f"{day}.md").relative_to(HERE.parent).as_posix()
     before, rest = PAGE.read_text().split(START)
     PAGE.write_text(before + "\n".join(page_part(rows, link)) + rest.split(END)[1])
     print(f"wrote {PAGE.name} and {PLOT.name} from {path.relative_to(HERE.parent)}")
