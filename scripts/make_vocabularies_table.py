@@ -36,8 +36,8 @@ do not edit it.
 - **pattern**: its name in byteweld, or the first vocabulary that has it (the patterns are listed
   below). `→` separates the steps of a chain. By default, each match of a step is a separate
   pre-token; otherwise the step says what happens to matches.
-- **special**, **added**: the number of special tokens, and of other added tokens, which are found in
-  any text. A star means that some have flags (`lstrip`, `rstrip`, `single_word`, `normalized`).
+- **special**, **added**: the number of special tokens, and of other added tokens, which are found
+  in any text. A star means that some have flags (`lstrip`, `rstrip`, `single_word`, `normalized`).
 - **golden**: the number of test strings whose ids equal the reference's, with special tokens as
   special tokens and as plain text. Nothing is added around a string (in Hugging Face:
   `add_special_tokens=False`).
