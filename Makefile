@@ -129,7 +129,7 @@ bench-dataset: $(VENV)/.built $(DATASETS)/.installed ## benchmark making dataset
 	$(BIN)/python benches/dataset.py --peers $(DATASETS) $(ARGS)
 	$(BIN)/python benches/targets.py --definitions benches/datasets.toml
 
-bench-table: ## write the README's tables and chart from the newest record
+bench-table: ## write the tables of README.md and docs/benchmarks.md, and their chart, from the newest record
 	$(PYTHON) benches/table.py
 	$(PYTHON) benches/speeds.py
 

@@ -3,8 +3,8 @@
     python benches/cluster.py --mixed FOLDER [--repeat N] [--record]
     python benches/cluster.py --mixed FOLDER --tasks [--record]     times of tasks, for scale.py
 
-Run it with an environment that has Ray (`.venv-cluster`). README.md explains the method. The exit
-status is 0 if all results on Ray are, byte for byte, those made here.
+Run it with an environment that has Ray (`.venv-cluster`). docs/benchmarks.md explains the method.
+The exit status is 0 if all results on Ray are, byte for byte, those made here.
 """
 
 from __future__ import annotations

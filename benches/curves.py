@@ -222,6 +222,12 @@ def page_part(rows: Rows, link: str) -> list[str]:
     return [*lines, END]
 
 
+def link_to_record(path: Path, rows: Rows) -> str:
+    """Link to the record of the last point; the newest record, `path`, may be of something else."""
+    day = max(row["date"] for name in _definitions() for row in rows.get(name, ()))[:10]
+    return REPOSITORY + path.with_name(f"{day}.md").relative_to(HERE.parent).as_posix()
+
+
 def main() -> None:
     """Rewrite the plot and the generated part of the page."""
     path = newest_record(HERE / "record")
@@ -230,7 +236,7 @@ def main() -> None:
     if path is None or not costs:
         sys.exit("no cost curves in the record yet: run `make bench-train` first")
     PLOT.write_text(plot(costs))
-    link = REPOSITORY + path.with_suffix(".md").relative_to(HERE.parent).as_posix()
+    link = link_to_record(path, rows)
     before, rest = PAGE.read_text().split(START)
     PAGE.write_text(before + "\n".join(page_part(rows, link)) + rest.split(END)[1])
     print(f"wrote {PAGE.name} and {PLOT.name} from {path.relative_to(HERE.parent)}")

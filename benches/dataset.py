@@ -2,8 +2,8 @@
 
     python benches/dataset.py --peers VENV [--corpus FOLDER] [--only NAME] [--repeat N]
 
-README.md explains the method. The corpus is made by dataset_corpus.py if FOLDER is empty. The exit
-status is 0 if all of byteweld's ids are right, 1 if not.
+docs/benchmarks.md explains the method. The corpus is made by dataset_corpus.py if FOLDER is empty.
+The exit status is 0 if all of byteweld's ids are right, 1 if not.
 """
 
 from __future__ import annotations

@@ -191,23 +191,26 @@ def newest_record(folder: Path) -> Path | None:
     return records[-1] if records else None
 
 
-def last_runs(path: Path) -> dict[str, list[dict[str, str]]]:
+def last_runs(path: Path, *, compared: bool = False) -> dict[str, list[dict[str, str]]]:
     """The measurements of each definition's last run, in this record or an older one of the host.
 
-    An engine with even one wrong answer in that run is left out.
+    With `compared`, runs of a single engine do not count. An engine with even one wrong answer in
+    a run is left out.
     """
-    found: dict[str, list[dict[str, str]]] = {}
+    runs: dict[str, dict[str, list[dict[str, str]]]] = {}  # by definition, then by date
     older = [record for record in path.parent.glob("*.csv") if record.name <= path.name]
     for record in sorted(older):
         with record.open(newline="") as file:
             for row in csv.DictReader(file):
-                rows = found.setdefault(row["definition"], [])
-                if rows and rows[0]["date"] != row["date"]:
-                    rows.clear()
-                rows.append(row)
-    for definition, rows in found.items():
-        wrong = {row["engine"] for row in rows if row["ok"] not in TIMED}
-        found[definition] = [row for row in rows if row["engine"] not in wrong]
+                runs.setdefault(row["definition"], {}).setdefault(row["date"], []).append(row)
+    found = {}
+    for definition, by_date in runs.items():
+        for rows in reversed(by_date.values()):
+            wrong = {row["engine"] for row in rows if row["ok"] not in TIMED}
+            right = [row for row in rows if row["engine"] not in wrong]
+            if not compared or len({row["engine"] for row in right}) > 1:
+                found[definition] = right
+                break
     return found
 
 

@@ -9,7 +9,7 @@
     python benches/scale.py chart        writes docs/pictures/scale.svg
 
 `estimate`, `simulate` and `chart` only read the newest record. Parameters are in scale.toml;
-`--set NAME=VALUE` changes one. README.md explains the method.
+`--set NAME=VALUE` changes one. docs/benchmarks.md explains the method.
 """
 
 from __future__ import annotations

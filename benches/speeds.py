@@ -1,4 +1,4 @@
-"""Encoding speed by kind of text: the README's chart.
+"""Encoding speed by kind of text: the chart of docs/benchmarks.md.
 
 Generated from the latest recorded runs, without a plotting library.
 

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import curves
+import recording
 import speeds
 
 
@@ -49,6 +50,17 @@ def test_the_page_has_one_pair_of_markers_for_the_curves() -> None:
     page = curves.PAGE.read_text()
     assert page.count(curves.START) == page.count(curves.END) == 1
     assert page.index(curves.START) < page.index(curves.END)
+
+
+def test_page_and_pictures_have_the_figures_of_the_record() -> None:
+    path = recording.newest_record(curves.HERE / "record")
+    assert path is not None
+    rows = recording.last_runs(path)
+    link = curves.link_to_record(path, rows)
+    assert "\n".join(curves.page_part(rows, link)) in curves.PAGE.read_text("utf-8")
+    assert (curves.HERE.parent / link.removeprefix(curves.REPOSITORY)).is_file()
+    assert curves.PLOT.read_text("utf-8") == curves.plot(curves.all_costs(rows))
+    assert speeds.CHART.read_text("utf-8") == speeds.chart(speeds.all_speeds(rows))
 
 
 def test_a_plot_with_few_points_is_drawn() -> None:
