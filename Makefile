@@ -8,6 +8,7 @@ HEAVY := .venv-heavy
 FRAMEWORKS := .venv-frameworks
 DATASETS := .venv-datasets
 CLUSTER := .venv-cluster
+DOCS := .venv-docs
 CHROMIUM := $(or $(BYTEWELD_CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
 # Rust sources: a change here rebuilds the extension, nothing else does.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
@@ -41,6 +42,8 @@ test-wheel: $(VENV)/.built ## test the wheel in a clean environment
 
 test-transformers: $(VENV)/.built $(HEAVY)/.installed ## test what transformers reads of our files
 	PYTHONPATH=src $(HEAVY)/bin/python -m pytest -q tests/unit/formats/test_hf_config.py
+	PYTHONPATH=$(CURDIR)/src $(HEAVY)/bin/python -m pytest -q tests/docs/test_examples.py \
+		-k "quickstart or train or tokenizers or tasks" -o filterwarnings=default
 
 test-frameworks: $(VENV)/.built $(FRAMEWORKS)/.installed ## test what training frameworks read of our datasets (7 GB of packages; not in CI)
 	PYTHONPATH=src $(FRAMEWORKS)/bin/python -m pytest -q tests/frameworks -o filterwarnings=default
@@ -136,8 +139,11 @@ bench-table: ## write the tables of README.md and docs/benchmarks.md, and their 
 bench-curves: ## write docs/design/training.md's cost curves from the newest record
 	$(PYTHON) benches/curves.py
 
-docs: $(VENV)/.built ## write docs/reference/cli.md from the verbs' help
+# Warnings are errors, and so are links that lead nowhere and assets from elsewhere.
+docs: $(VENV)/.built $(DOCS)/.installed ## write docs/reference/cli.md, and build the docs into site/
 	$(BIN)/python -m byteweld.cli._docs
+	@NO_COLOR=1 $(DOCS)/bin/zensical build --strict --clean
+	@$(BIN)/python scripts/check_site.py
 
 vocabularies: $(VENV)/.built ## write docs/reference/vocabularies.md from the test data next to the clone
 	$(BIN)/python scripts/make_vocabularies_table.py
@@ -146,7 +152,7 @@ wheel: $(VENV)/.tools ## build a wheel into dist/
 	$(BIN)/maturin build --release --locked --out dist
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) $(PEERS) $(HEAVY) $(FRAMEWORKS) $(DATASETS) $(CLUSTER) target dist
+	rm -rf $(VENV) $(PEERS) $(HEAVY) $(FRAMEWORKS) $(DATASETS) $(CLUSTER) $(DOCS) target dist site .cache
 
 # ---------------------------------------------------------------------------- the environment
 
@@ -201,6 +207,12 @@ $(CLUSTER)/.installed: pyproject.toml
 	$(CLUSTER)/bin/pip install --quiet --disable-pip-version-check --upgrade pip
 	@$(CLUSTER)/bin/pip install --quiet --disable-pip-version-check --group cluster \
 		|| echo "not installed: the group cluster of pyproject.toml"
+	@touch $@
+
+$(DOCS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --upgrade pip
+	$(DOCS)/bin/pip install --quiet --disable-pip-version-check --group docs
 	@touch $@
 
 # One by one: the tests of a framework that cannot be installed here are skipped, and say so.

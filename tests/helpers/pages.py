@@ -1,8 +1,8 @@
 """Examples in Markdown pages: fenced blocks, and how each is run.
 
 A page runs from top to bottom in one folder. The comment right above a block can say more about it:
-`<!-- not run: REASON -->`, or `<!-- needs: NAME, NAME -->`: vocabularies of ../shared, or Python
-packages.
+`<!-- not run: REASON -->`, or `<!-- needs: NAME, NAME -->`: vocabularies of ../shared, programs, or
+Python packages.
 
     python   runs in one namespace per page
     pycon    runs in the same namespace; the output must be the one shown (doctest, with ELLIPSIS)
@@ -18,6 +18,7 @@ import doctest
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -96,8 +97,8 @@ def expected_status(command: str, shown: list[str]) -> int:
 
 
 def has_need(name: str) -> bool:
-    """Whether a vocabulary or a Python package that a block needs is here."""
-    if any(VOCABULARIES.glob(f"{name}.tiktoken*")):
+    """Whether a vocabulary, a program or a Python package that a block needs is here."""
+    if any(VOCABULARIES.glob(f"{name}.tiktoken*")) or shutil.which(name):
         return True
     return importlib.util.find_spec(name) is not None
 
