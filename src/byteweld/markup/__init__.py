@@ -10,10 +10,10 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, TypeVar
 
 # The only tags and attributes that can be built; anything else is a bug in byteweld.
 _TAGS: Final = frozenset(
@@ -41,6 +41,7 @@ class Html(str):
 
 
 Child = str | int | float | Iterable["Child"] | None
+Item = TypeVar("Item")
 
 
 def escape(text: str) -> Html:
@@ -135,6 +136,26 @@ def section(title: str, *content: Child, hint: str | None = None) -> Html:
 def folded(title: str, *content: Child, is_open: bool = False) -> Html:
     """Return content that is collapsed under its title."""
     return element("details", element("summary", title), *content, open=is_open)
+
+
+def shortened(
+    items: Sequence[Item], count: int, noun: str, show: Callable[[Sequence[Item]], Child]
+) -> Html:
+    """Return the first items, and the others collapsed; `show` makes content of some of them.
+
+    A single item is not worth a click, so it is not collapsed.
+    """
+    if len(items) <= count + 1:
+        return joined(show(items))
+    rest = items[count:]
+    return joined(show(items[:count]), folded(f"{len(rest):,} more {noun}s", show(rest)))
+
+
+def figures(items: Iterable[tuple[str, Child]]) -> Html:
+    """Return the few figures that matter most, large, each with what it is."""
+    return element(
+        "ul", [element("li", element("b", n), what) for n, what in items], class_="figures"
+    )
 
 
 def more(count: int, noun: str) -> Html | None:
