@@ -125,7 +125,8 @@ def test_the_page_has_everything_and_the_verdict_is_printed(run, saved, smaller,
     assert (result.code, result.out) == (1, b"")
     assert re.fullmatch(
         r"tokenizer\.json needs 22\.7% fewer tokens than smaller\.json: 2\.00 against 1\.55 "
-        r"bytes per token; different ids in 2 of 2 documents, 34 bytes; wrote report\.html: [\d.]+ kB\n",
+        r"bytes per token; different ids in 2 of 2 documents, 34 bytes; "
+        r"wrote report\.html: [\d.]+ kB\n",
         result.err,
     )
     for fact in ("spans are cut differently", "texts/a.txt", "cyrillic", "·lower"):

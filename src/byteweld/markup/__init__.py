@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 
 # The only tags and attributes that can be built; anything else is a bug in byteweld.
 _TAGS: Final = frozenset(
-    "b body br caption code dd details div dl dt figcaption figure footer h1 h2 h3 head header "
+    "b body br caption code dd details div dl dt figcaption figure footer g h1 h2 h3 head header "
     "html li main meta ol p section span style summary svg table tbody td text th thead title tr "
     "ul line path rect circle".split()
 )
@@ -27,6 +27,7 @@ _ATTRIBUTES: Final = frozenset(
     "preserveAspectRatio r role rx scope tabindex title viewBox width x x1 x2 y y1 y2 "
     "aria-hidden aria-label".split()
 )
+_TINTS: Final = 10  # in palette.css
 # Controls, lone surrogates, bidi controls and invisible characters are always written out.
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
@@ -198,6 +199,11 @@ def document(title: str, *content: Child, subtitle: str | None = None) -> str:
 def fragment(*content: Child) -> str:
     """Return content for a notebook; its style affects nothing outside it."""
     return element("style", Html(_scoped_style())) + element("div", *content, class_="byteweld")
+
+
+def tint(token_id: int) -> str:
+    """Return the class of a token's tint in the palette, as in `render.tile` and the studio."""
+    return f"c{(token_id * 7 + 3) % _TINTS}"
 
 
 @cache
