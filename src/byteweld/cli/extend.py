@@ -157,7 +157,7 @@ def run(
     """Add tokens to a tokenizer: learn more merges from a corpus, or from a list of words.
 
     Every id stays the same, those of special tokens included; new tokens get the ids after the
-    highest. New merges rank after the old ones, so text changes only where they apply.
+    highest. New merges rank after the old ones, so the ids of a text change only where they apply.
 
     From a list of words, merges are learned until each word is a single token, at the start of a
     text and after a space. A word that the pattern splits into several pre-tokens cannot be one
