@@ -38,7 +38,7 @@ def main() -> int:
         os.chdir(folder)  # so that the reports contain no local paths
         write_reports()
         browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name, scheme in (("comparison", "light"), ("evaluation", "dark")):
+        for name, scheme in (("comparison", "light"), ("evaluation", "dark"), ("why", "light")):
             page = browser.new_page(
                 viewport=_SIZE, color_scheme="dark" if scheme == "dark" else "light"
             )
@@ -63,7 +63,15 @@ def write_reports() -> None:
     (texts / "sentences.txt").write_text("\n".join(SENTENCES.values()) + "\n")
     compared = ["compare", "quickstart.json", "smaller.json", "texts", "--html", "comparison.html"]
     inspected = ["inspect", "quickstart.json", "--corpus", "texts", "--html", "evaluation.html"]
-    for line in ([*compared, "--differences", "5"], inspected):
+    explained = [
+        "explain",
+        "-t",
+        "quickstart.json",
+        "unbelievable tokenizers",
+        "--html",
+        "why.html",
+    ]
+    for line in ([*compared, "--differences", "5"], inspected, explained):
         if command_line(line) == 2:
             raise RuntimeError(f"byteweld {' '.join(line)} failed")
 

@@ -12,9 +12,24 @@ from byteweld.cli import _engine
 from tests.helpers.sliced import MixedUp
 
 ANSWER = """\
+tokenizer.json needs 22.7% fewer tokens than smaller.json: 2.00 against 1.55 bytes per token
+  A  tokenizer.json  sha SHA_A  vocabulary 272  17 tokens  2.00 bytes/token
+  B  smaller.json    sha SHA_B  vocabulary 262  22 tokens  1.55 bytes/token
+  A needs fewer tokens in 2 of 2 files and 1 of 3 scripts
+
+words by script
+  words  bytes/token A  bytes/token B  tokens/word A  tokens/word B   B vs A  script
+      4           4.00           2.00           1.25           2.50  +100.0%  latin
+      1           1.00           1.00           6.00           6.00    +0.0%  cyrillic
+      1           1.00           1.00           2.00           2.00    +0.0%  digits
+
+by file
+  bytes  tokens A  tokens B  bytes/token A  bytes/token B  B vs A  differing  file
+     21         9        12           2.33           1.75  +33.3%     1 of 1  texts/a.txt
+     13         8        10           1.62           1.30  +25.0%     1 of 1  texts/b.md
+     34        17        22           2.00           1.55  +29.4%     2 of 2  total
+
 different ids in 2 of 2 documents, 34 bytes
-  A  tokenizer.json  sha SHA_A  17 tokens, 2.00 bytes/token
-  B  smaller.json    sha SHA_B  22 tokens, 1.55 bytes/token
   2 of 17 spans are cut differently, 12 bytes (35.3%)
 
 the first 2 of 2 spans cut differently
@@ -26,18 +41,6 @@ the first 2 of 2 spans cut differently
     Вот[·lower]⏎
     A  ·lower 270
     B  ·low 259 | e 101 | r 114
-
-by file
-  bytes  tokens A  tokens B  bytes/token A  bytes/token B  B vs A  differing  file
-     21         9        12           2.33           1.75  +33.3%     1 of 1  texts/a.txt
-     13         8        10           1.62           1.30  +25.0%     1 of 1  texts/b.md
-     34        17        22           2.00           1.55  +29.4%     2 of 2  total
-
-words by script
-  words  bytes/token A  bytes/token B  tokens/word A  tokens/word B   B vs A  script
-      4           4.00           2.00           1.25           2.50  +100.0%  latin
-      1           1.00           1.00           6.00           6.00    +0.0%  cyrillic
-      1           1.00           1.00           2.00           2.00    +0.0%  digits
 """
 
 
@@ -67,8 +70,10 @@ def test_the_same_tokenizer_in_two_formats_is_identical(run, saved, tiny, corpus
     result = run("compare", "tokenizer.json", "pair", "texts", "--pattern", "gpt2",
                  "--special", "<|endoftext|>=256")  # fmt: skip
     assert result.code == 0, result.err
-    assert result.text.startswith("identical ids on 2 documents, 17 tokens, 34 bytes\n")
-    assert "differently, 0 bytes (0.0%)" in result.text
+    assert result.text.startswith(
+        "identical ids on 2 documents, 17 tokens, 34 bytes: 2.00 bytes per token\n"
+    )
+    assert "differ" not in result.text.replace("differing", "")
 
 
 def test_the_json_report_and_the_exit_code(run, saved, smaller, corpus):
@@ -82,6 +87,35 @@ def test_the_json_report_and_the_exit_code(run, saved, smaller, corpus):
     assert report["scripts"]["latin"][1]["tokens_per_word"] == 2.5
     same = run("compare", "tokenizer.json", "tokenizer.json", "texts", "--json")
     assert (same.code, json.loads(same.out)["identical"]) == (0, True)
+    assert json.loads(same.out)["fewer_tokens"] is None
+    assert report["fewer_tokens"] == {
+        "name": "tokenizer.json", "index": 0, "share": pytest.approx(5 / 22),
+    }  # fmt: skip
+    assert [one["vocab_size"] for one in report["tokenizers"]] == [272, 262]
+    assert report.keys() >= {"tokenizers", "files", "total", "scripts", "spans", "differences"}
+
+
+def test_the_answer_names_the_one_that_needs_fewer_tokens(run, saved, smaller, corpus):
+    def answer(*names):
+        return run("compare", *names, "texts").text.partition("\n")[0]
+
+    expected = "tokenizer.json needs 22.7% fewer tokens than smaller.json: 2.00 against 1.55 "
+    assert answer("tokenizer.json", "smaller.json") == f"{expected}bytes per token"
+    assert answer("smaller.json", "tokenizer.json") == f"{expected}bytes per token"
+
+
+def test_equal_costs_with_other_ids_are_no_win(corpus):
+    other = byteweld.Tokenizer(byteweld.Vocabulary({i: bytes([i ^ 1]) for i in range(256)}))
+    same = byteweld.Tokenizer(byteweld.Vocabulary({i: bytes([i]) for i in range(256)}))
+    found = byteweld.compare(other, same, "texts")
+    assert (found.winner, found.is_identical) == (None, False)
+    assert str(found).startswith("both need 34 tokens: 1.00 bytes per token\n")
+
+
+def test_tokenizers_of_one_name_are_told_apart_by_their_letters(saved, smaller, tiny, corpus):
+    found = byteweld.compare(smaller, byteweld.load("tokenizer.json"), "texts")
+    same = type(found)(**{**vars(found), "names": ("t", "t")})
+    assert str(same).startswith("B needs 22.7% fewer tokens than A: 2.00 against 1.55 ")
 
 
 def test_the_page_has_everything_and_the_verdict_is_printed(run, saved, smaller, corpus, tmp_path):
@@ -90,10 +124,16 @@ def test_the_page_has_everything_and_the_verdict_is_printed(run, saved, smaller,
     page = (tmp_path / "report.html").read_text()
     assert (result.code, result.out) == (1, b"")
     assert re.fullmatch(
-        r"different ids in 2 of 2 documents, 34 bytes; wrote report\.html: [\d.]+ kB\n", result.err
+        r"tokenizer\.json needs 22\.7% fewer tokens than smaller\.json: 2\.00 against 1\.55 "
+        r"bytes per token; different ids in 2 of 2 documents, 34 bytes; "
+        r"wrote report\.html: [\d.]+ kB\n",
+        result.err,
     )
     for fact in ("spans are cut differently", "texts/a.txt", "cyrillic", "·lower"):
         assert fact in page
+    body = page.partition("</style>")[2]
+    order = ["needs 22.7% fewer", "Words by script", "Files", "different ids in 2", "·lower"]
+    assert sorted(order, key=body.index) == order
     assert "<script" not in page
     assert run(*line).err == "byteweld: report.html exists; pass --force to replace it\n"
     both = run(*line, "--force", "--json")
@@ -179,7 +219,7 @@ def test_colors_are_for_terminals_only(run, saved, smaller, corpus, monkeypatch)
     assert "\x1b" not in plain
     monkeypatch.setenv("FORCE_COLOR", "1")
     colored = run(*line).text
-    assert colored.startswith("\x1b[1mdifferent ids") and "\x1b[38;5;16;48;5;" in colored
+    assert colored.startswith("\x1b[1mtokenizer.json needs ") and "\x1b[38;5;16;48;5;" in colored
     assert re.sub("\x1b\\[[0-9;]*m", "", colored) == plain
     monkeypatch.setenv("NO_COLOR", "1")
     assert run(*line).text == plain
@@ -192,10 +232,13 @@ def test_skipped_documents_are_reported(run, saved, tmp_path):
     assert (result.code, result.err) == (0, "skipped 1 document\n")
 
 
-def test_the_speed_is_reported_for_long_enough_text(run, saved, tmp_path):
-    (tmp_path / "big.txt").write_bytes(b"low lower\n" * 100_000)
-    text = run("compare", "tokenizer.json", "tokenizer.json", "big.txt").text
-    assert len(re.findall(r"bytes/token, \d+\.\d MB/s$", text, re.MULTILINE)) == 2
+def test_the_speed_is_reported_for_long_enough_runs(saved, tiny, corpus):
+    found = byteweld.compare(tiny, tiny, "texts")
+    slow = {**vars(found), "seconds": (0.5, 0.04)}
+    large = found.files[0]._replace(bytes=2_000_000)
+    shown = str(type(found)(**{**slow, "files": (large,)}))
+    assert re.findall(r"bytes/token  (.*)", shown) == ["4.0 MB/s"]
+    assert "/s" not in str(type(found)(**slow))
 
 
 # ---------------------------------------------------------------------- in tasks

@@ -332,8 +332,13 @@ def test_the_page_shows_every_step(run, saved, tmp_path):
     assert (result.code, result.out) == (0, b"")
     assert result.err.startswith("wrote why.html: ")
     page = (tmp_path / "why.html").read_text()
+    described = 'role="img" aria-label="merge trees of the tokens low est; '
+    drawing = page.partition(described)[2].partition("</svg>")[0]
+    assert drawing.count('<g class="node c') == 10  # six bytes and four merges
+    assert drawing.count('class="edge"') == 8
+    assert "<summary>the same as text</summary>" in page and "├── " in page
     assert "<title>Why these tokens</title>" in page
-    assert "no pair can merge" in page and "Merge tree" in page
+    assert "no pair can merge" in page and "Step by step" in page
     assert "<b>lowest" not in page
     line = ("explain", "--train", "low low <script>", "--html", "train.html")
     assert run(*line).code == 0

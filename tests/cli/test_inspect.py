@@ -13,6 +13,7 @@ import pytest
 
 import byteweld
 from byteweld._byte_letters import BYTE_TO_CHAR
+from byteweld.cli._overview import length_groups
 
 OVERVIEW = """\
 tokenizer.json
@@ -575,6 +576,29 @@ def test_every_view_has_a_page(run, saved, texts, tmp_path, flags, facts):
     assert page.startswith("<!doctype html>") and "<script" not in page
     for fact in facts:
         assert fact in page
+
+
+def test_a_page_has_its_figures_first_and_long_lists_collapsed(run, saved, texts, tmp_path):
+    assert run("inspect", "tokenizer.json", "--html", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text().partition("</style>")[2]
+    assert page.index('class="figures"') < page.index('class="facts"') < page.index("<section")
+    assert "<li><b>272</b>tokens</li><li><b>1</b>of them special</li>" in page
+    assert "<summary>all languages</summary>" in page
+    flags = ("--corpus", "texts", "--html", "page.html", "--force")
+    assert run("inspect", "tokenizer.json", *flags).code == 0
+    page = (tmp_path / "page.html").read_text().partition("</style>")[2]
+    order = ["On this corpus", 'class="figures"', "Words by script", "The tokenizer", "Lengths"]
+    assert sorted(order, key=page.index) == order
+
+
+def test_lengths_are_in_groups():
+    counted = [(1, 256), (5, 30), (6, 10), (12, 1), (33, 2), (128, 1)]
+    assert length_groups(counted) == [
+        ("1", 256), ("2", 0), ("3", 0), ("4", 0), ("5-6", 40), ("7-8", 0), ("9-12", 1),
+        ("13-16", 0), ("17-32", 0), ("33 and more", 3),
+    ]  # fmt: skip
+    assert length_groups([(1, 256), (2, 4)]) == [("1", 256), ("2", 4)]
+    assert length_groups([]) == []
 
 
 def test_the_page_of_a_trained_tokenizer_has_its_curve(run, texts, tmp_path):

@@ -25,6 +25,7 @@ Usage: byteweld VERB [OPTIONS] ...
 
 Verbs:
   train       Learn a vocabulary from a corpus
+  extend      Add tokens to a tokenizer, from a corpus or a list
   count       Count the pre-tokens of a corpus, for later training
   encode      Turn text into ids
   decode      Turn ids back into text
@@ -260,6 +261,7 @@ def test_a_broken_pipe_is_a_success(saved, tmp_path):
 # stream that they use is closed. The answer of compare and prove is their exit code.
 _USES_OF_STREAMS = {
     "train": ("- --vocab-size 260 --out new.json", "in", 0, 2),
+    "extend": ("tokenizer.json - --add 3 --out new.json", "in", 0, 2),
     "count": ("-", "in out", 0, 2),
     "encode": ("--text low", "out", 0, 2),
     "decode": ("--ids 65", "out", 0, 2),
@@ -301,7 +303,7 @@ def test_a_closed_stream_is_an_error_only_for_what_needs_it(saved, tmp_path, clo
         name = f"std{_CLOSED[closed]}"
         assert f"byteweld: {name}: the standard stream is closed; ".encode() in done.stderr
     # Nothing was written into a file that got the descriptor of a closed stream.
-    if verb == "train" and done.returncode == 0:
+    if verb in ("train", "extend") and done.returncode == 0:
         byteweld.load("new.json")
     if verb == "convert":
         byteweld.load("new.tiktoken")

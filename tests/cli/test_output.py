@@ -50,7 +50,7 @@ def test_without_a_terminal_progress_is_an_occasional_line(capsys, monkeypatch):
         now = 20.0
         advance(1)
     assert capsys.readouterr().err == (
-        "counting: 500.0 kB of 4.0 MB, 100.0 kB/s, about 35.0 s left\n"
+        "counting: 500.0 kB of 4.0 MB, about 35.0 s left\n"  # a speed needs 1 MB
         "counting: 1.0 MB of 4.0 MB, 100.0 kB/s, about 29.9 s left\n"
         "counting: 1 file\n"
     )
@@ -145,14 +145,14 @@ def test_errors_become_one_line_with_options_instead_of_arguments(error, message
         (["prove", "tokenizer.json", "a.txt"], "proving"),
     ],
 )
-def test_verbs_that_encode_show_bytes_done_of_all_and_the_rate(
+def test_verbs_that_encode_show_bytes_done_of_all_and_no_speed_of_so_little(
     run, saved, tmp_path, monkeypatch, line, what
 ):
     monkeypatch.setattr(_output, "_SECONDS_BETWEEN_LINES", 0)
     (tmp_path / "a.txt").write_bytes(b"low lower " * 1000)
     result = run(*line)
     assert result.code == 0
-    shown = re.compile(rf"{what}: 10\.0 kB of 10\.0 kB, \S+ [kMG]?B/s, about \d+ ms left")
+    shown = re.compile(rf"{what}: 10\.0 kB of 10\.0 kB, about \d+ ms left")
     assert shown.fullmatch(result.err.splitlines()[-1]), result.err
 
 
@@ -171,4 +171,4 @@ def test_progress_counts_the_bytes_of_compressed_files_and_says_so(
 def test_standard_input_has_no_total(run, saved, monkeypatch):
     monkeypatch.setattr(_output, "_SECONDS_BETWEEN_LINES", 0)
     (line,) = run("tokens", "-", stdin=b"low lower").err.splitlines()
-    assert re.fullmatch(r"encoding: 9 bytes, \S+ [kM]?B(ytes)?/s", line)
+    assert line == "encoding: 9 bytes"

@@ -5,6 +5,7 @@ Needs playwright and a Chromium of the system (BYTEWELD_CHROMIUM, or one on the 
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ HOSTILE = (
     "<script>window.hit=1</script> <img src=x onerror=window.hit=1>\"'&amp; \u202eabc\u202c\x00 "
     "</style></title></p> low lower lowest newest 123 小船 été\n    return x\n"
 )
+LONG = "Donaudampfschifffahrtsgesellschaftskapitän"
 PAGES = ("vocabulary", "evaluation", "comparison", "tokens", "why", "training", "bytes", "notebook")
 
 
@@ -41,7 +43,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "evaluation": ["inspect", first, "--corpus", text, "--plain"],
         "comparison": ["compare", first, second, text, "--plain"],
         "tokens": ["tokens", "-t", first, "--show", text, "--plain"],
-        "why": ["explain", "-t", first, HOSTILE, "--plain"],
+        "why": ["explain", "-t", first, f"{HOSTILE} {LONG}", "--plain"],
         "training": ["explain", "--train", HOSTILE],
         "bytes": ["inspect", "--bytes", text],
     }
@@ -76,7 +78,7 @@ def test_a_page_is_quiet_alone_and_safe(browser, pages, name):
     page, faults = opened(browser, pages, name)
     assert page.evaluate("window.hit") is None
     assert page.locator("script, img, a, iframe, link, [onerror], [style]").count() == 0
-    text = page.locator("body").inner_text()
+    text = page.locator("body").text_content()  # collapsed parts, too
     assert "low" in text or name == "bytes"
     assert "\u202e" not in text
     # The page's own policy allows its own style: a tint or the edge of a tile is there.
@@ -125,6 +127,54 @@ def test_a_notebook_keeps_its_own_style(browser, pages):
     outside = page.evaluate("getComputedStyle(document.querySelector('#outside')).fontFamily")
     assert "Inter" not in outside
     page.context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_wide_merge_tree_scrolls_and_keeps_its_size(browser, pages, width, theme):
+    page, _ = opened(
+        browser, pages, "why", color_scheme=theme, viewport={"width": width, "height": 900}
+    )
+    trees = page.eval_on_selector_all(
+        ".drawing",
+        """boxes => boxes.map(box => {
+          const svg = box.querySelector("svg"), label = box.querySelector(".node text");
+          const style = getComputedStyle(label), rect = box.querySelector(".node rect");
+          return {drawn: svg.getBoundingClientRect().width, own: +svg.getAttribute("width"),
+                  box: box.clientWidth, inside: box.scrollWidth, font: style.fontSize,
+                  ink: style.fill, paper: getComputedStyle(rect).fill};
+        })""",
+    )
+    assert trees
+    for tree in trees:
+        assert tree["drawn"] == tree["own"]
+        assert tree["font"] == "14px"
+        assert tree["inside"] == max(tree["own"], tree["box"])
+        assert tree["ink"] != tree["paper"]
+    assert max(tree["own"] for tree in trees) > width
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.context.close()
+
+
+def test_the_page_of_a_large_vocabulary_takes_a_few_screens(browser, shared, tmp_path):
+    """It was 7,305 pixels high, 8 screens of 900; 9,254 with a corpus."""
+    ranks = gzip.decompress((shared / "vocabs/tiktoken/o200k_base.tiktoken.gz").read_bytes())
+    (tmp_path / "o200k.tiktoken").write_bytes(ranks)
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for name in ("ar", "de", "el", "hi", "ja", "ko", "ru", "th", "vi", "zh", "am", "ta"):
+        text = gzip.decompress((shared / f"corpora/multilingual/{name}.txt.gz").read_bytes())
+        (corpus / f"{name}.txt").write_bytes(text[:20_000])
+    subject = ["inspect", str(tmp_path / "o200k.tiktoken"), "--pattern", "o200k", "--no-special"]
+    for name, flags, most in (("alone", [], 2_400), ("corpus", ["--corpus", str(corpus)], 3_900)):
+        assert main([*subject, *flags, "--html", str(tmp_path / f"{name}.html")]) == 0
+        page, faults = opened(browser, tmp_path, name, viewport={"width": 1440, "height": 900})
+        assert page.evaluate("document.documentElement.scrollHeight") < most
+        first = page.locator(".figures").first.bounding_box()
+        assert first["y"] + first["height"] < 450  # in the upper half of the first screen
+        assert page.locator("details").count() >= 8
+        assert faults == []
+        page.context.close()
 
 
 def test_dark_pages_are_readable(browser, pages):

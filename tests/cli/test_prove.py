@@ -24,7 +24,7 @@ from tests.helpers.sliced import MixedUp
 tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 
-RATES = re.compile(r" +\d+(?:\.\d)? m?s +\d+\.\d MB/s(?: per thread)?")
+RATES = re.compile(r" +\d+(?:\.\d)? m?s(?= |$)")  # too little text for a speed
 OURS = f"byteweld {byteweld.__version__}"
 THEIRS = {name: f"{name} {metadata.version(name)}" for name in ("tiktoken", "tokenizers")}
 

@@ -26,6 +26,9 @@ UNSAFE = re.compile(
 LINES: dict[str, list[list[str]]] = {
     "train": [["CORPUS", "--vocab-size", "270", "--out", "OUT"], ["CORPUS", "--vocab-size", "280",
               "--start", "TOK", "--out", "OUT"]],
+    "extend": [["TOK", "CORPUS", "--add", "9", "--out", "OUT"],
+               ["TOK", "--words", "CORPUS", "--out", "OUT"],
+               ["TOK", "--word", f"a{HOSTILE}b", "--out", "OUT", "--json"]],
     "count": [["CORPUS"], ["CORPUS", "--out", "OUT"], ["CORPUS", "--json"]],
     "encode": [["-t", "TOK", "CORPUS", "--show", "--special-text", "special"],
                ["-t", "TOK", "CORPUS"], ["-t", "TOK", "--text", HOSTILE, "--show"]],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -180,6 +181,13 @@ def test_the_page_has_the_numbers_and_the_tokens(run, saved, corpus, tmp_path):
     assert page.count('class="t ') == 6
     for fact in ("texts/a.txt, document 1", "2.67", "Tokens of texts"):
         assert fact in page
+    facts = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)
+    assert facts == [
+        ("tokenizer", "tokenizer"),
+        ("file", "<code>tokenizer.json</code>"),
+        ("vocabulary", "272 tokens"),
+        ("pattern", "<code>gpt2</code>"),
+    ]
     assert run("tokens", "texts", "--html", "page.html").code == 2
     assert run("tokens", "texts", "--html", "page.html", "--force").code == 0
     assert 'class="t ' not in (tmp_path / "page.html").read_text()

@@ -250,7 +250,7 @@ def test_a_checkpoint_of_the_command_is_resumed_by_python(run, corpus_file, monk
         except _Stopped:
             raise KeyboardInterrupt from None
 
-    monkeypatch.setattr("byteweld.cli.train._Display.on_event", interrupt)
+    monkeypatch.setattr("byteweld.cli._training.Display.on_event", interrupt)
     assert run(*corpus_file, "--out", "again.json", "--checkpoint", "point").code == 130
     events = []
     tok = byteweld.train(

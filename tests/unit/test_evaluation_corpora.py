@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld.evaluation import script_of, token_lengths, unreachable
 from byteweld.evaluation import words as words_module
+from byteweld.evaluation._html import language_groups
 from byteweld.evaluation.corpora import Changed, evaluate_files
-from byteweld.evaluation.probes import probe
+from byteweld.evaluation.probes import Language, probe
 from byteweld.evaluation.words import WordRate, words
 from byteweld.reference.encode import encode_greedy, encode_steps
 from byteweld.samples import SENTENCES
@@ -322,3 +323,19 @@ def test_the_text_has_every_section_and_aligned_columns(tok, files):
     colored = "\n".join(evaluate_files(tok, files).lines(color=True))
     assert re.sub("\x1b\\[[0-9;]*m", "", colored).splitlines() == lines
     assert "\x1b[1mby file\x1b[0m" in colored
+
+
+def test_languages_are_grouped_by_their_tokens_compared_with_english():
+    def language(name, tokens):
+        return Language(name, 10, 10, tokens, WordRate())
+
+    every = [language("English", 10), language("French", 12), language("Thai", 51)]
+    every += [language("Dutch", 9), language("Greek", 50), language("Polish", 13)]
+    assert language_groups(every) == [
+        ("up to 1 ×", ["English", "Dutch"]),
+        ("up to 1.25 ×", ["French"]),
+        ("up to 1.5 ×", ["Polish"]),
+        ("up to 5 ×", ["Greek"]),
+        ("over 5 ×", ["Thai"]),
+    ]
+    assert language_groups(every[1:]) == []

@@ -11,8 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byteweld.markup import Html, document, element, escape, fragment, joined, palette, table
-from byteweld.markup.charts import Bar, bars, curve
+from byteweld.markup import (
+    Html,
+    document,
+    element,
+    escape,
+    figures,
+    fragment,
+    joined,
+    palette,
+    shortened,
+    table,
+)
+from byteweld.markup.charts import Bar, bars, curve, highest_of
 
 HOSTILE = (
     "</style><script>alert(1)</script><img src=x onerror=alert(1)>",
@@ -145,3 +156,26 @@ def test_a_curve_goes_from_corner_to_corner():
     assert "<title>a &lt;label&gt;</title>" in made
     assert ">1.00<" in made and ">3.00<" in made
     assert "NaN" not in curve([(0, 1.0)], "one", ("x", "y"))
+
+
+def test_the_items_after_the_first_few_are_collapsed():
+    def show(items):
+        return " ".join(items)
+
+    assert shortened("abc", 3, "letter", show) == "a b c"
+    assert shortened("abcd", 3, "letter", show) == "a b c d"  # one more is not worth a click
+    expected = "a b c<details><summary>2 more letters</summary>d e</details>"
+    assert shortened("abcde", 3, "letter", show) == expected
+    assert shortened("", 3, "letter", show) == ""
+
+
+def test_bars_may_have_further_columns():
+    rows = [Bar("a", [1], ["1"], ["x", 5]), Bar("b", [2], ["2"], ["y", 6])]
+    made = bars(["name", "value", "text", "number"], rows, numbers=[1])
+    assert '<td>x</td><td class="n">5</td>' in made
+    assert highest_of(rows) == 2
+    assert 'width="50.00"' in made and 'width="25.00"' in bars(["n", "v", "", ""], rows, most=4)
+
+
+def test_figures_are_a_list_and_stay_text():
+    assert figures([("<1>", "what")]) == ('<ul class="figures"><li><b>&lt;1&gt;</b>what</li></ul>')

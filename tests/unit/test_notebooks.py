@@ -17,7 +17,7 @@ from byteweld.evaluation.corpora import evaluate_files
 SPECIAL = '<|"><script>x</script>|>'
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&amp;\u202eabc\u202c\x00\x1b[31m"
 ALLOWED = set(
-    "b br code dd details div dl dt figcaption figure h2 h3 li p section span style summary svg "
+    "b br code dd details div dl dt figcaption figure g h2 h3 li p section span style summary svg "
     "table tbody td text th thead title tr ul line path rect".split()
 )
 

@@ -30,6 +30,7 @@ class Verb(NamedTuple):
 
 VERBS: Final[Mapping[str, Verb]] = {
     "train": Verb("byteweld.cli.train", "Learn a vocabulary from a corpus"),
+    "extend": Verb("byteweld.cli.extend", "Add tokens to a tokenizer, from a corpus or a list"),
     "count": Verb("byteweld.cli.count", "Count the pre-tokens of a corpus, for later training"),
     "encode": Verb("byteweld.cli.encode", "Turn text into ids"),
     "decode": Verb("byteweld.cli.decode", "Turn ids back into text"),

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, BinaryIO, Literal, NoReturn
 
+from byteweld._speed import speed
 from byteweld._text import printable
 
 Style = Literal["bold", "dim"]
@@ -317,6 +318,13 @@ class _Pace:
         new = done - self.already
         return new / elapsed if elapsed > 0 and new > 0 else None
 
+    def rate_words(self, done: int, unit: Unit) -> str:
+        """The rate with its unit; empty if too little is done for it to mean something."""
+        if unit == "bytes":
+            return speed(done - self.already, time.monotonic() - self.started) or ""
+        rate = self.rate(done)
+        return "" if rate is None or rate < 1 else f"{amount(round(rate), unit[:-1])}/s"
+
     def seconds_left(self, done: int, rate: float | None) -> float | None:
         """The time left; None if unknown."""
         if self.total is None or rate is None:
@@ -337,10 +345,9 @@ def _plain_lines(
             return
         line = f"{what}: {shown(done)}" + ("" if total is None else f" of {shown(total)}")
         line += " compressed" if is_compressed else ""
-        rate = pace.rate(done)
-        left = pace.seconds_left(done, rate)
-        if rate is not None and rate >= 1:
-            line += f", {shown(round(rate))}/s"
+        left = pace.seconds_left(done, pace.rate(done))
+        if rate := pace.rate_words(done, unit):
+            line += f", {rate}"
         if more := detail():
             line += f", {more}"
         say(line + ("" if left is None else f", about {seconds(left)} left"))
@@ -395,9 +402,8 @@ def _bar(
             is_last = False
             while not is_last:
                 is_last = is_over.wait(_SECONDS_BETWEEN_FRAMES)
-                rate = pace.rate(latest)
-                shown = "" if rate is None else f"{rate:,.0f}/s"
-                bar.update(task, completed=latest, rate=shown, detail=detail())
+                rate = pace.rate_words(latest, unit)
+                bar.update(task, completed=latest, rate=rate, detail=detail())
 
     def advance(done: int) -> None:
         nonlocal latest
@@ -421,15 +427,14 @@ def _make_bar(unit: Unit, is_compressed: bool) -> Any:
         amounts = [
             rich_progress.DownloadColumn(),
             *([rich_progress.TextColumn("compressed")] if is_compressed else []),
-            rich_progress.TransferSpeedColumn(),
         ]
     else:
-        rate = rich_progress.TextColumn("{task.fields[rate]}")
-        amounts = [rich_progress.MofNCompleteColumn(), rich_progress.TextColumn(unit), rate]
+        amounts = [rich_progress.MofNCompleteColumn(), rich_progress.TextColumn(unit)]
     return rich_progress.Progress(
         rich_progress.TextColumn("{task.description:<9}"),
         rich_progress.BarColumn(),
         *amounts,
+        rich_progress.TextColumn("{task.fields[rate]}"),
         rich_progress.TextColumn("{task.fields[detail]}"),
         rich_progress.TimeRemainingColumn(),
         console=Console(file=getattr(sys.stderr, "unguarded", sys.stderr)),

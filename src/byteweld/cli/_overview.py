@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,15 +10,27 @@ import byteweld
 from byteweld.cli import _options as options
 from byteweld.cli import _output
 from byteweld.evaluation import Reason, lengths, scripts, training_curve, unreachable
-from byteweld.markup import Child, Html, element, folded, joined, section, table
+from byteweld.markup import (
+    Child,
+    Html,
+    element,
+    figures,
+    folded,
+    joined,
+    section,
+    shortened,
+    table,
+)
 from byteweld.markup import facts as fact_list
-from byteweld.markup.charts import Bar, bars, curve
+from byteweld.markup.charts import Bar, bars, curve, highest_of
 from byteweld.render import namer, painted, tile, visible
 from byteweld.training import report_path
 
 _SHOWN = 5  # tokens of each kind, in text
 _SHOWN_IN_REPORT = 200
+_SHOWN_SCRIPTS = 8
 _MAX_PAGE_MERGES = 10_000
+_LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 32)  # the longest of each group, in bytes
 _MAX_TOKEN_BYTES = 200  # of a token in the report
 _NONE_UNREACHABLE = "none: every token's bytes encode to that token"
 _ENGINES = {
@@ -292,13 +304,12 @@ def page(seen: Seen, evaluation: Child = None) -> Html:
         found = probe(tok)
         probes = [languages(found), digits(found)]
     tokens = [token for _, token in vocab.ordinary()]
+    about: Child = [_figures(seen), fact_list(_facts(seen))]
     return joined(
-        fact_list(_facts(seen)),
-        evaluation,
+        about if evaluation is None else [evaluation, section("The tokenizer", about)],
         _training_section(tok),
         probes,
-        section("Lengths", bars(("bytes", "tokens"), _bars(lengths(tokens)))),
-        section("Scripts", bars(("script of the first letter", "tokens"), _bars(scripts(tokens)))),
+        element("div", _length_section(tokens), _script_section(tokens), class_="columns"),
         _longest_section(tok),
         _unreachable_section(seen),
         _special_section(vocab),
@@ -306,11 +317,48 @@ def page(seen: Seen, evaluation: Child = None) -> Html:
     )
 
 
-def _bars(counted: list[tuple[int, int]] | list[tuple[str, int]]) -> list[Bar]:
-    shown = counted[:40]
-    rows = [Bar(str(name), [count], [f"{count:,}"]) for name, count in shown]
-    rest = sum(count for _, count in counted[40:])
-    return [*rows, Bar("all others", [rest], [f"{rest:,}"])] if rest else rows
+def _figures(seen: Seen) -> Html:
+    """The figures that matter most."""
+    vocab = seen.tok.vocab
+    longest = max((len(token) for _, token in vocab.ordinary()), default=0)
+    shown: list[tuple[str, Child]] = [
+        (f"{len(vocab):,}", "tokens"),
+        (f"{len(vocab.special_tokens):,}", "of them special"),
+        (f"{longest:,}", "bytes in the longest token"),
+        (f"{len(seen.unreachable):,}", "unreachable tokens"),
+    ]
+    return figures(shown)
+
+
+def _length_section(tokens: list[bytes]) -> Html:
+    rows = [Bar(name, [count], [f"{count:,}"]) for name, count in length_groups(lengths(tokens))]
+    return section("Lengths", bars(("bytes", "tokens"), rows))
+
+
+def length_groups(counted: list[tuple[int, int]]) -> list[tuple[str, int]]:
+    """Group the number of tokens by length: ranges that grow, without empty ones at the end.
+
+    >>> length_groups([(1, 256), (5, 30), (6, 10)])
+    [('1', 256), ('2', 0), ('3', 0), ('4', 0), ('5-6', 40)]
+    """
+    groups = []
+    low = 1
+    for high in (*_LENGTHS, None):
+        count = sum(n for size, n in counted if low <= size and (high is None or size <= high))
+        name = f"{low} and more" if high is None else str(low) if low == high else f"{low}-{high}"
+        groups.append((name, count))
+        low = low if high is None else high + 1
+    while groups and not groups[-1][1]:
+        groups.pop()
+    return groups
+
+
+def _script_section(tokens: list[bytes]) -> Html:
+    rows = [Bar(name, [count], [f"{count:,}"]) for name, count in scripts(tokens)]
+    heads = ("script of the first letter", "tokens")
+    most = highest_of(rows)
+    made = shortened(rows, _SHOWN_SCRIPTS, "script", lambda some: bars(heads, some, most))
+    return section("Scripts", made)
 
 
 def _training_section(tok: byteweld.Tokenizer) -> Html | None:
@@ -332,10 +380,15 @@ def _token(vocab: byteweld.Vocabulary, token_id: int) -> Html:
 
 def _longest_section(tok: byteweld.Tokenizer) -> Html:
     vocab = tok.vocab
-    rows: list[list[Child]] = [
-        [_token(vocab, i), i, len(vocab.tokens[i])] for i in _longest(tok, 40)
-    ]
-    return section("Longest tokens", table(["token", "id", "bytes"], rows, numbers=[1, 2]))
+
+    def rows(ids: Sequence[int]) -> Html:
+        made: list[list[Child]] = [
+            [tile(i, vocab.tokens[i][:_MAX_TOKEN_BYTES], kind="short"), i, len(vocab.tokens[i])]
+            for i in ids
+        ]
+        return table(["token", "id", "bytes"], made, numbers=[1, 2])
+
+    return section("Longest tokens", shortened(_longest(tok, 40), _SHOWN, "token", rows))
 
 
 def _unreachable_section(seen: Seen) -> Html:
@@ -363,13 +416,17 @@ def _special_section(vocab: byteweld.Vocabulary) -> Html | None:
     specials = list(vocab.special_tokens.items())
     if not specials:
         return None
-    rows: list[list[Child]] = [
-        [tile(token_id, text.encode()[:_MAX_TOKEN_BYTES], is_special=True), token_id]
-        for text, token_id in specials[:_SHOWN_IN_REPORT]
-    ]
+
+    def rows(some: Sequence[tuple[str, int]]) -> Html:
+        made: list[list[Child]] = [
+            [tile(token_id, text.encode()[:_MAX_TOKEN_BYTES], is_special=True), token_id]
+            for text, token_id in some
+        ]
+        return table(["token", "id"], made, numbers=[1])
+
     return section(
         "Special tokens",
-        table(["token", "id"], rows, numbers=[1]),
+        shortened(specials[:_SHOWN_IN_REPORT], _SHOWN, "token", rows),
         _more(len(specials) - _SHOWN_IN_REPORT),
     )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import byteweld
 from byteweld import peers, proof
+from byteweld._speed import speed
 from byteweld.cli import _command, _errors, _input, _output
 from byteweld.cli._documents import Documents
 from byteweld.corpus import File, describe, open_remote
@@ -91,9 +92,10 @@ def lines(seen: Found) -> Iterator[str]:
     per_thread = " per thread" if seen.threads > 1 or seen.engine != "local" else ""
     for name, seconds in zip(names, found.seconds, strict=True):
         copied = seen.peer.copied and name == seen.peer.name
+        rate = speed(found.bytes, seconds)
         yield (
-            f"  {name:<{width}}  {_output.seconds(seconds):>8}  "
-            f"{_rate(found.bytes, seconds):>6.1f} MB/s{per_thread}"
+            f"  {name:<{width}}  {_output.seconds(seconds):>8}"
+            + ("" if rate is None else f"  {rate:>11}{per_thread}")
             + ("  (using a copy in its own format)" if copied else "")
         )
 
@@ -122,10 +124,6 @@ def _place(seen: Found, difference: proof.Difference) -> str:
     document, offset = difference.document, _offset(seen.ours, difference)
     where = f"document {document.number:,}, byte {offset:,}, token {difference.token:,}"
     return f"{document.source}, {where}"
-
-
-def _rate(num_bytes: int, seconds: float) -> float:
-    return num_bytes / seconds / 1e6 if seconds else 0.0
 
 
 def _difference_lines(seen: Found, difference: proof.Difference) -> Iterator[str]:

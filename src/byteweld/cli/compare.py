@@ -1,4 +1,4 @@
-"""`byteweld compare`: the ids, bytes per token and speed of two tokenizers on a corpus."""
+"""`byteweld compare`: the bytes per token and the ids of two tokenizers on a corpus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.cli._engine import EngineOptions
 from byteweld.cli._page import Shown
-from byteweld.comparison._text import verdict
+from byteweld.comparison._text import summary
 from byteweld.comparison.corpora import MAX_DIFFERENCES, compare_files
 from byteweld.distributed.comparing import compare_corpus
 
@@ -82,9 +82,10 @@ def run(
 ) -> int:
     """Encode a corpus with two tokenizers and compare the results.
 
-    Reports whether all ids are identical; the first spans that are split differently, in context,
-    and how many there are (or, if all splits agree, the first tokens with different ids); bytes per
-    token by file and script; and the speed of each tokenizer. The exit code is 1 if ids differ.
+    Reports which tokenizer needs fewer tokens, and by how much: bytes per token in total, by script
+    and by file. Then whether all ids are identical, how many spans are split differently, and the
+    first of them in context (or, if all splits agree, the first tokens with different ids). The
+    exit code is 1 if ids differ.
 
     With --engine ray, slices of the corpus are compared in tasks; the result is the same. With
     --work, what tasks have found is kept until the end, so that the same command resumes.
@@ -119,6 +120,6 @@ def run(
             lines=lambda: found.lines(color=_output.has_color()),
             value=found.to_dict,
             page=found.to_html,
-            summary=verdict(found),
+            summary=summary(found),
         )
     return DONE if found.is_identical or no_fail else NO

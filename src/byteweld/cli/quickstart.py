@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import byteweld
+from byteweld._speed import speed
 from byteweld.cli import _corpus, _output, _targets
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
@@ -138,9 +139,10 @@ def _training_lines(
     training = tok.training
     assert training is not None  # it was just trained
     merge_seconds = all_seconds - count_seconds
+    pace = speed(total, all_seconds)
     yield _title("training")
     yield (
-        f"  {_output.seconds(all_seconds)}, {_output.size(round(total / all_seconds))}/s: "
+        f"  {_output.seconds(all_seconds)}{'' if pace is None else f', {pace}'}: "
         f"counting {_output.seconds(count_seconds)}, merging {_output.seconds(merge_seconds)}"
     )
     yield f"  {training.total_pretokens:,} pre-tokens, {training.distinct_pretokens:,} distinct"

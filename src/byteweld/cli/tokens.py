@@ -12,9 +12,9 @@ from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.cli._page import Shown
-from byteweld.markup import Child, Html, element, joined, section, table
-from byteweld.markup.charts import Bar, bars
-from byteweld.render import EncodedText, columns, to_ansi, to_html
+from byteweld.markup import Child, Html, element, facts, figures, joined, section, shortened
+from byteweld.markup.charts import Bar, bars, highest_of
+from byteweld.render import EncodedText, columns, to_ansi, to_html, visible_name
 
 EXAMPLES = """
 byteweld tokens --tokenizer tokenizer.json README.md
@@ -28,6 +28,7 @@ git diff | byteweld tokens --tokenizer tokenizer.json -
 # Limits of --show: longer documents are rejected, and a page shows at most this many tokens.
 _MAX_SHOWN_BYTES = 1_000_000
 _MAX_PAGE_TOKENS = 20_000
+_SHOWN_FILES = 20  # on a page; the others are collapsed
 _FEW_BYTES = 1 << 20  # below this, count one by one: importing numpy would take longer
 
 Sources = Annotated[
@@ -103,7 +104,7 @@ def run(
         f"Tokens of {of}" + (" and others" if len(sources) > 1 else ""),
         lines=lambda: _table(work.rows if len(work.rows) == 1 else [*work.rows, total]),
         value=lambda: _report(work, total, show),
-        page=lambda: _page(work, total),
+        page=lambda: _page(work, total, tok, tokenizer),
     )
 
 
@@ -189,20 +190,42 @@ def _report(work: _Work, total: _Row, show: bool) -> dict[str, Any]:
     return report | {"documents": documents}
 
 
-def _page(work: _Work, total: _Row) -> Html:
-    def row(of: _Row) -> list[Child]:
-        return [element("code", of.name), f"{of.tokens:,}", f"{of.bytes:,}", _rate(of)]
-
-    rows = [*map(row, work.rows), *([row(total)] if len(work.rows) > 1 else [])]
+def _page(work: _Work, total: _Row, tok: byteweld.Tokenizer, path: str) -> Html:
     parts: list[Child] = []
     left = _MAX_PAGE_TOKENS
     for shown in work.shown:
         parts.append(section(_title(shown.name, shown.number), to_html(shown.text.spans, left)))
         left -= len(shown.text)
-    chart = [Bar(element("code", r.name), [r.bytes_per_token], [_rate(r)]) for r in work.rows]
+    rows = [
+        Bar(
+            element("code", row.name),
+            [row.bytes_per_token],
+            [_rate(row)],
+            [f"{row.tokens:,}", f"{row.bytes:,}"],
+        )
+        for row in work.rows
+    ]
+    heads = ["file", "bytes per token", "tokens", "bytes"]
+    most = highest_of(rows)
     return joined(
-        table(["file", "tokens", "bytes", "bytes per token"], rows, numbers=[1, 2, 3]),
-        bars(("file", "bytes per token"), chart) if len(chart) > 1 else None,
+        figures(
+            [
+                (f"{total.tokens:,}", "token" if total.tokens == 1 else "tokens"),
+                (f"{total.bytes:,}", "byte" if total.bytes == 1 else "bytes"),
+                (_rate(total), "bytes per token"),
+            ]
+        ),
+        facts(
+            [
+                ("tokenizer", tok.name),
+                ("file", element("code", visible_name(path))),
+                ("vocabulary", _output.amount(len(tok), "token")),
+                ("pattern", element("code", options.pattern_words(tok.vocab.pattern))),
+            ]
+        ),
+        shortened(rows, _SHOWN_FILES, "file", lambda some: bars(heads, some, most))
+        if len(rows) > 1
+        else None,
         parts,
         element("p", f"… and {work.left_out:,} more documents", class_="hint")
         if work.left_out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -11,15 +10,15 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import byteweld
+from byteweld._speed import speed
 from byteweld.api import choose_recipe
-from byteweld.cli import _corpus, _errors, _input, _output, _targets
+from byteweld.cli import _corpus, _errors, _input, _output, _targets, _training
 from byteweld.cli import _options as options
 from byteweld.cli._ck import CkOptions
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._engine import EngineOptions
-from byteweld.render import visible
+from byteweld.cli._training import Display
 from byteweld.sources import Counted
-from byteweld.sources import Sources as OpenSources
 from byteweld.training.checkpoint import remove_checkpoint
 from byteweld.training.plan import check_size, make_plan
 from byteweld.training.run import run as run_training
@@ -37,7 +36,6 @@ cat corpus.txt | byteweld train - --vocab-size 8192 --out corpus.tiktoken
 """
 
 _CK_VOCAB_SIZE = 1024  # the default of ck-bpe-train, which its users rely on
-_LONGEST = 5  # tokens shown
 
 Sources = Annotated[
     list[str] | None,
@@ -95,31 +93,12 @@ CheckpointPath = Annotated[
         group="Writing",
     ),
 ]
-ProgressKind = Annotated[
-    str | None,
-    Option(
-        "--progress",
-        metavar="json",
-        help="Report progress as JSON lines on stderr: stage, done, total, rate, time left. "
-        "Default: a bar on a terminal, an occasional line elsewhere.",
-        choices=["json"],
-    ),
-]
 Out = Annotated[
     str,
     Option(
         "--out",
         metavar="PATH",
         help="The file or folder to write. Default: tokenizer.json.",
-        group="Writing",
-    ),
-]
-OutFormat = Annotated[
-    str | None,
-    Option(
-        "--format",
-        metavar="NAME",
-        help=f"The format of --out: {', '.join(byteweld.FORMATS)}. Default: by its name.",
         group="Writing",
     ),
 ]
@@ -147,7 +126,6 @@ Bos = Annotated[str | None, _role("bos", "that begins a document")]
 Eos = Annotated[str | None, _role("eos", "that ends a document")]
 Pad = Annotated[str | None, _role("pad", "for padding")]
 Unk = Annotated[str | None, _role("unk", "for bytes without a token")]
-Force = Annotated[bool, Option("--force", help="Overwrite existing files.", group="Writing")]
 
 
 class Roles(NamedTuple):
@@ -163,9 +141,9 @@ class Writing(NamedTuple):
     """What to write, and where."""
 
     out: Out = "tokenizer.json"
-    format: OutFormat = None
+    format: _training.OutFormat = None
     binary_out: BinaryOut = None
-    force: Force = False
+    force: _training.Force = False
 
 
 class _Size(NamedTuple):
@@ -185,11 +163,7 @@ class _Made(NamedTuple):
     bytes_per_token: float | None
 
 
-def prepare(arguments: list[str]) -> list[str]:
-    """Detect --progress json before parsing, so that usage errors are JSON lines as well."""
-    pairs = itertools.pairwise(arguments)
-    _output.progress_as_json("--progress=json" in arguments or ("--progress", "json") in pairs)
-    return arguments
+prepare = _training.prepare
 
 
 def run(
@@ -207,7 +181,7 @@ def run(
     threads: options.Threads = None,
     memory: options.Memory = None,
     engine: EngineOptions = EngineOptions(),
-    progress: ProgressKind = None,
+    progress: _training.ProgressKind = None,
     json: options.Json = False,
     ck: CkOptions = CkOptions(),
 ) -> None:
@@ -244,7 +218,7 @@ def run(
     with (
         engine.open() as running,
         _resumable(checkpoint),
-        _Display(sources, checkpoint, largest if running is not None else None) as display,
+        Display(sources, checkpoint, largest if running is not None else None) as display,
     ):
         result = run_training(
             sources,
@@ -269,7 +243,7 @@ def run(
                 ((m.tok, m.size.targets) for m in made), files=files, force=writing.force
             )
             advance(len(files))
-        seconds = _seconds(result.training, time.perf_counter() - writing_started)
+        seconds = _training.seconds(result.training, time.perf_counter() - writing_started)
     if checkpoint is not None:
         remove_checkpoint(checkpoint)
     _conclude(made, counted, seconds, time.perf_counter() - started)
@@ -390,37 +364,6 @@ def _resumable(checkpoint: str | None) -> Iterator[None]:
         raise KeyboardInterrupt(f"run the same command to resume from {checkpoint}") from None
 
 
-class _Display(_corpus.Bars):
-    """Shows the progress of training, one bar per stage."""
-
-    def __init__(
-        self, sources: OpenSources, checkpoint: str | None, estimated_size: int | None
-    ) -> None:
-        super().__init__(sources)
-        self._checkpoint = checkpoint
-        self._estimated_size = estimated_size  # of the vocabulary; None: no estimate is shown
-
-    def on_event(self, event: byteweld.TrainingEvent) -> None:
-        """Show the progress of a stage."""
-        if event.stage == "count":
-            self.count(event.done, event.total)
-        else:
-            self.show("merging", event.done, event.total, "merges")
-
-    def on_counted(self, counted: Counted, resumed_merges: int | None) -> None:
-        """Report what was counted."""
-        self.close()
-        if resumed_merges is not None:
-            _output.say(
-                f"resuming from {self._checkpoint}: the corpus is counted, "
-                f"{_output.amount(resumed_merges, 'merge')} learned"
-            )
-        _output.say(_corpus.count_sentence(counted, is_compressed=self.is_compressed))
-        if self._estimated_size is not None:
-            most = counted.counts.training_bytes(self._estimated_size)
-            _output.say(f"learning the merges, on this machine, takes at most {_output.size(most)}")
-
-
 def _cut(
     trained: byteweld.Tokenizer, size: _Size, counts: byteweld.Counts, threads: int | None
 ) -> _Made:
@@ -434,36 +377,21 @@ def _cut(
 # ---------------------------------------------------------------------------- after the work
 
 
-def _seconds(training: byteweld.Training, write: float) -> dict[str, float]:
-    """Return the time of each phase."""
-    return {
-        "count": training.count_seconds,
-        "layout": training.layout_seconds,
-        "merge": training.merge_seconds,
-        "write": write,
-    }
-
-
 def _conclude(
     made: list[_Made], counted: Counted, seconds: Mapping[str, float], elapsed: float
 ) -> None:
     largest = max(made, key=lambda one: one.size.vocab_size)
     training, vocab = largest.training, largest.tok.vocab
-    if training.stop == "size":
-        summary = f"learned {_output.amount(training.merges_learned, 'merge')}"
-    else:
-        summary = str(training)
-    _output.say(f"{summary} ({_output.seconds(training.merge_seconds)})")
-    longest = sorted(vocab.ordinary(), key=lambda item: (-len(item[1]), item[0]))[:_LONGEST]
-    shown = (_output.shortened(visible(token[:200]), 40) for _, token in longest if len(token) > 1)
-    words = "  ".join(shown)
-    if words:
-        _output.say(f"longest tokens: {words}")
-    pace = f", {_output.size(round(counted.file_bytes / elapsed))}/s" if counted.file_bytes else ""
+    _training.say_learned(training)
+    longest = _training.longest(vocab.ordinary())
+    if longest:
+        _output.say(f"longest tokens: {_training.shown(longest)}")
+    pace = speed(counted.file_bytes or 0, elapsed)
+    how_fast = "" if pace is None else f", {pace}"
     memory = training.peak_memory_bytes
     peak = "" if memory is None else f", peak memory {_output.size(memory)}"
     phases = ", ".join(f"{name} {_output.seconds(spent)}" for name, spent in seconds.items())
-    _output.say(f"total {_output.seconds(elapsed)} ({phases}){pace}{peak}")
+    _output.say(f"total {_output.seconds(elapsed)} ({phases}){how_fast}{peak}")
     if len(made) > 1:
         _say_table(made)
     how = ""

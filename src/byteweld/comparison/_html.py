@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from byteweld.comparison import _text as text
 from byteweld.comparison.corpora import Comparison, Difference
 from byteweld.evaluation._text import WORD_HINT
-from byteweld.markup import Child, Html, element, joined, more, section, table
-from byteweld.markup.charts import Bar, bars
-from byteweld.render import decimal, tile, visible
+from byteweld.markup import Child, Html, element, figures, joined, more, section, shortened, table
+from byteweld.markup.charts import Bar, bars, highest_of
+from byteweld.render import decimal, tile, visible, visible_name
 
 _MAX_FILES = 200
+_SHOWN_ROWS = 8  # the others are collapsed
+_SHOWN_DIFFERENCES = 3
 
 
 def report(found: Comparison) -> Html:
-    """Return the whole comparison."""
-    answer = "yes" if found.is_identical else "no"
+    """Return the whole comparison: who needs fewer tokens, by script and by file; then the ids."""
     return joined(
-        element("p", text.verdict(found), class_=f"answer {answer}"),
+        element("p", text.answer(found), class_="answer yes" if found.is_identical else "answer"),
+        _figures(found),
+        [element("p", line, class_="hint") for line in text.wins(found)],
         _tokenizers(found),
-        element("p", text.span_words(found), class_="hint"),
-        _differences(found) if found.differences else None,
-        _files(found),
         _scripts(found),
+        _files(found),
+        None if found.is_identical else _ids(found),
     )
 
 
@@ -29,20 +33,85 @@ def _key(lane: int) -> Html:
     return element("span", text.KEYS[lane], class_=f"key lane{lane}")
 
 
+def _figures(found: Comparison) -> Html:
+    """Return the figures of the total, those of the tokenizer with fewer tokens first."""
+    total = found.total
+    winner = found.winner
+    shown: list[tuple[str, Child]] = []
+    if winner is not None:
+        share = text.fewer(total.tokens[winner], total.tokens[1 - winner])
+        shown.append((share.removesuffix(" fewer"), [_key(winner), "fewer tokens"]))
+    for lane in (0, 1) if winner is None else (winner, 1 - winner):
+        shown.append((decimal(total.bytes_per_token[lane]), [_key(lane), "bytes per token"]))
+    return figures(shown)
+
+
 def _tokenizers(found: Comparison) -> Html:
-    rows = [
-        [[_key(lane), element("b", name)], rate, element("code", fingerprint[:16])]
-        for lane, (name, rate, fingerprint) in enumerate(
-            zip(found.names, text.rates(found), found.fingerprints, strict=True)
-        )
-    ]
+    rows: list[list[Child]] = []
+    for lane, name in enumerate(found.names):
+        own = [cell for cell in text.tokenizer_row(found, lane) if cell]
+        digest = element("code", found.fingerprints[lane][:16])
+        rows.append([[_key(lane), element("b", visible_name(name))], ", ".join(own), digest])
     return table(["tokenizer", "on this corpus", "fingerprint"], rows)
 
 
-def _differences(found: Comparison) -> Html:
+def _legend(found: Comparison) -> Html:
+    return element("p", _key(0), found.names[0], "  ", _key(1), found.names[1], class_="hint")
+
+
+def _scripts(found: Comparison) -> Html:
+    ones, others = found.scripts
+    rows = []
+    for name in ones:
+        values = [rates[name].bytes_per_piece for rates in found.scripts]
+        words, _, _, *figures = text.script_row(ones[name], others[name])
+        change = figures.pop()
+        rows.append(Bar(name, values, list(map(decimal, values)), [change, *figures, words]))
+    heads = ["script", "bytes per token", "B vs A", "tokens/word A", "tokens/word B", "words"]
+    return section("Words by script", _legend(found), _chart(heads, rows, "script"), hint=WORD_HINT)
+
+
+def _files(found: Comparison) -> Html:
+    rows = []
+    for file in found.files[:_MAX_FILES]:
+        values = file.bytes_per_token
+        size, one, other, _, _, change, differing = text.file_row(file)
+        figures = [change, one, other, size, differing]
+        rows.append(Bar(element("code", file.name), values, list(map(decimal, values)), figures))
+    heads = ["file", "bytes per token", "B vs A", "tokens A", "tokens B", "bytes", "differing"]
     return section(
-        text.difference_title(found).capitalize(),
-        table(["where", "what"], [_difference(found, some) for some in found.differences]),
+        "Files",
+        _legend(found),
+        _chart(heads, rows, "file"),
+        more(len(found.files) - len(rows), "file"),
+    )
+
+
+def _chart(heads: Sequence[str], rows: Sequence[Bar], noun: str) -> Html:
+    """Return bars, all to one scale; those after the first few are collapsed."""
+    most = highest_of(rows)
+    return shortened(rows, _SHOWN_ROWS, noun, lambda some: bars(heads, some, most))
+
+
+# ---------------------------------------------------------------------------- ids
+
+
+def _ids(found: Comparison) -> Html:
+    return section(
+        "Ids",
+        element("p", text.verdict(found), class_="answer no"),
+        element("p", text.span_words(found), class_="hint"),
+        _differences(found) if found.differences else None,
+    )
+
+
+def _differences(found: Comparison) -> Html:
+    def chart(some: Sequence[Difference]) -> Html:
+        return table(["where", "what"], [_difference(found, one) for one in some])
+
+    return joined(
+        element("h3", text.difference_title(found).capitalize()),
+        shortened(found.differences, _SHOWN_DIFFERENCES, "difference", chart),
     )
 
 
@@ -66,41 +135,3 @@ def _difference(found: Comparison, difference: Difference) -> list[Child]:
         class_="text",
     )
     return [text.location(difference), [context, lanes]]
-
-
-def _files(found: Comparison) -> Html:
-    shown = found.files[:_MAX_FILES]
-    chart = [
-        Bar(
-            element("code", file.name),
-            file.bytes_per_token,
-            list(map(decimal, file.bytes_per_token)),
-        )
-        for file in shown
-    ]
-    heads = ["file", *text.file_heads()[:-1]]
-    rows = [[element("code", file.name), *text.file_row(file)] for file in shown]
-    rows.append(["total", *text.file_row(found.total)])
-    return section(
-        "Files",
-        element("p", _key(0), found.names[0], "  ", _key(1), found.names[1], class_="hint"),
-        bars(("file", "bytes per token"), chart),
-        table(heads, rows, numbers=range(1, len(heads))),
-        more(len(found.files) - len(shown), "file"),
-    )
-
-
-def _scripts(found: Comparison) -> Html:
-    ones, others = found.scripts
-    chart = []
-    for name in ones:
-        values = [rates[name].bytes_per_piece for rates in found.scripts]
-        chart.append(Bar(name, values, list(map(decimal, values))))
-    heads = ["script", *text.script_heads()[:-1]]
-    rows = [[name, *text.script_row(ones[name], others[name])] for name in ones]
-    return section(
-        "Words by script",
-        bars(("script", "bytes per token"), chart),
-        table(heads, rows, numbers=range(1, len(heads))),
-        hint=WORD_HINT,
-    )

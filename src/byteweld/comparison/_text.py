@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from byteweld._speed import speed
 from byteweld.comparison.corpora import Comparison, Difference, FileComparison
 from byteweld.evaluation.words import WordRate
 from byteweld.render import (
@@ -20,42 +21,91 @@ from byteweld.render import (
 
 MAX_FILES = 20
 KEYS = ("A", "B")
-_MIN_TIMED_BYTES = 1_000_000  # with less, the measured speed is meaningless
 
 
 def lines(found: Comparison, color: bool) -> list[str]:
-    """Return the whole comparison."""
-    result = [
-        heading(verdict(found), color),
-        *columns(
-            [
-                [f"  {key}", visible_name(name), f"sha {fingerprint[:8]}", rate]
-                for key, name, fingerprint, rate in zip(
-                    KEYS, found.names, found.fingerprints, rates(found), strict=True
-                )
-            ]
-        ),
-        f"  {span_words(found)}",
-        "",
-    ]
-    if found.differences:
-        result.append(heading(difference_title(found), color))
-        for difference in found.differences:
-            result += [f"  {line}" for line in _difference_lines(found, difference, color)]
-        result.append("")
+    """Return the whole comparison: who needs fewer tokens, by script and by file; then the ids."""
     return [
-        *result,
-        heading("by file", color),
-        *table(file_heads(), _file_rows(found)),
-        *more_line(len(found.files) - MAX_FILES, "file", indent=2),
+        heading(answer(found), color),
+        *columns(
+            [[f"  {key}", *row] for key, row in zip(KEYS, _tokenizer_rows(found), strict=True)]
+        ),
+        *(f"  {line}" for line in wins(found)),
         "",
         heading("words by script", color),
         *table(script_heads(), _script_rows(found)),
+        "",
+        heading("by file", color),
+        *table(file_heads(), _file_rows(found)),
+        *more_line(len(found.files) - MAX_FILES, "file", indent=2),
+        *([] if found.is_identical else _id_lines(found, color)),
     ]
 
 
+def _id_lines(found: Comparison, color: bool) -> Iterator[str]:
+    yield ""
+    yield heading(verdict(found), color)
+    yield f"  {span_words(found)}"
+    if found.differences:
+        yield ""
+        yield heading(difference_title(found), color)
+    for difference in found.differences:
+        yield from (f"  {line}" for line in _difference_lines(found, difference, color))
+
+
+# ---------------------------------------------------------------------------- the answer
+
+
+def answer(found: Comparison) -> str:
+    """Say in one line which tokenizer needs fewer tokens and by how much, or that all is equal."""
+    total = found.total
+    rates = [decimal(rate) for rate in total.bytes_per_token]
+    winner = found.winner
+    if winner is None:
+        what = verdict(found)
+        if not found.is_identical:
+            what = f"both need {amount(total.tokens[0], 'token')}"
+        return f"{what}: {rates[0]} bytes per token" if total.tokens[0] else what
+    loser = 1 - winner
+    names = [visible_name(name) for name in found.names]
+    if names[0] == names[1]:
+        names = list(KEYS)
+    share = fewer(total.tokens[winner], total.tokens[loser])
+    return (
+        f"{names[winner]} needs {share} tokens than {names[loser]}: "
+        f"{rates[winner]} against {rates[loser]} bytes per token"
+    )
+
+
+def fewer(less: int, more: int) -> str:
+    """Return by how much one number of tokens is below another.
+
+    >>> fewer(90, 100), fewer(9_999_999, 10_000_000)
+    ('10.0% fewer', 'under 0.1% fewer')
+    """
+    share = 100 * (more - less) / more
+    return f"{share:.1f}% fewer" if share >= 0.05 else "under 0.1% fewer"
+
+
+def wins(found: Comparison) -> Iterator[str]:
+    """Say in how many files and scripts each tokenizer needs fewer tokens, if there are several."""
+    ones, others = found.scripts
+    files = [file.tokens for file in found.files]
+    scripts = [(ones[name].pieces, others[name].pieces) for name in ones]
+    if found.winner is None or len(files) + len(scripts) < 3:
+        return
+    for lane in (found.winner, 1 - found.winner):
+        parts = []
+        for noun, pairs in (("file", files), ("script", scripts)):
+            won = sum(pair[lane] < pair[1 - lane] for pair in pairs)
+            if won and len(pairs) > 1:
+                parts.append(f"{won:,} of {amount(len(pairs), noun)}")
+        if parts:
+            yield f"{KEYS[lane]} needs fewer tokens in {' and '.join(parts)}"
+
+
 def verdict(found: Comparison) -> str:
-    """Return the result in one line."""
+    """Say in one line whether all ids are identical."""
     total = found.total
     documents, size = amount(total.documents, "document"), amount(total.bytes, "byte")
     if found.is_identical:
@@ -63,19 +113,32 @@ def verdict(found: Comparison) -> str:
     return f"different ids in {total.differing_documents:,} of {documents}, {size}"
 
 
-def rates(found: Comparison) -> list[str]:
-    """Return the cost and speed of each tokenizer."""
+def summary(found: Comparison) -> str:
+    """Return the answer and the verdict in one line."""
+    return answer(found) if found.is_identical else f"{answer(found)}; {verdict(found)}"
+
+
+def tokenizer_row(found: Comparison, lane: int) -> list[str]:
+    """Return the size of a vocabulary, and its tokens, bytes per token and speed on the corpus."""
     total = found.total
     return [
-        f"{amount(tokens, 'token')}, {decimal(rate)} bytes/token{_speed(total.bytes, seconds)}"
-        for tokens, rate, seconds in zip(
-            total.tokens, total.bytes_per_token, found.seconds, strict=True
+        f"vocabulary {len(found.tokens[lane]):,}",
+        amount(total.tokens[lane], "token"),
+        f"{decimal(total.bytes_per_token[lane])} bytes/token",
+        speed(total.bytes, found.seconds[lane]) or "",
+    ]
+
+
+def _tokenizer_rows(found: Comparison) -> list[list[str]]:
+    return [
+        [visible_name(name), f"sha {fingerprint[:8]}", *tokenizer_row(found, lane)]
+        for lane, (name, fingerprint) in enumerate(
+            zip(found.names, found.fingerprints, strict=True)
         )
     ]
 
 
-def _speed(size: int, seconds: float) -> str:
-    return f", {size / seconds / 1e6:.1f} MB/s" if size >= _MIN_TIMED_BYTES and seconds else ""
+# ---------------------------------------------------------------------------- ids
 
 
 def span_words(found: Comparison) -> str:

@@ -158,6 +158,12 @@ class Comparison(Displayable):
             sum(file.differing_documents for file in files),
         )
 
+    @property
+    def winner(self) -> Literal[0, 1] | None:
+        """Which tokenizer needs fewer tokens: 0 is the first, 1 the second; None if neither."""
+        first, second = self.total.tokens
+        return None if first == second else 0 if first < second else 1
+
     def lines(self, *, color: bool = False) -> list[str]:
         """Return the comparison as lines of text; `color` is for a terminal.
 
@@ -199,10 +205,16 @@ class Comparison(Displayable):
         """
         return {
             "identical": self.is_identical,
+            "fewer_tokens": self._winner_to_dict(),
             "tokenizers": [
-                {"name": name, "fingerprint": fingerprint, "seconds": seconds}
-                for name, fingerprint, seconds in zip(
-                    self.names, self.fingerprints, self.seconds, strict=True
+                {
+                    "name": name,
+                    "fingerprint": fingerprint,
+                    "seconds": seconds,
+                    "vocab_size": len(tokens),
+                }
+                for name, fingerprint, seconds, tokens in zip(
+                    self.names, self.fingerprints, self.seconds, self.tokens, strict=True
                 )
             ],
             "files": [_file_to_dict(file) for file in self.files],
@@ -220,6 +232,12 @@ class Comparison(Displayable):
             },
             "differences": [_difference_to_dict(difference) for difference in self.differences],
         }
+
+    def _winner_to_dict(self) -> dict[str, Any] | None:
+        if self.winner is None:
+            return None
+        less, more = sorted(self.total.tokens)
+        return {"name": self.names[self.winner], "index": self.winner, "share": 1 - less / more}
 
 
 def _file_to_dict(file: FileComparison) -> dict[str, Any]:

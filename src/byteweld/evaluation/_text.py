@@ -143,12 +143,20 @@ def percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}%"
 
 
-def times_english(language: Language, languages: Sequence[Language]) -> str:
-    """Return the ratio to the number of tokens in English."""
+def ratio_to_english(language: Language, languages: Sequence[Language]) -> float | None:
+    """Return the ratio to the number of tokens in English; None without English."""
     english = next((other for other in languages if other.name == _ENGLISH), None)
-    if english is None or not english.tokens:
-        return "-"
-    return f"{language.tokens / english.tokens:.2f}"
+    return language.tokens / english.tokens if english is not None and english.tokens else None
+
+
+def whole_number_words(probes: Probes) -> str:
+    """Say in one line which share of numbers is a single token, by their length."""
+    parts = [
+        f"{percent(whole.whole / whole.total).replace('.0%', '%')} with "
+        f"{amount(whole.digits, 'digit')}"
+        for whole in probes.whole_numbers
+    ]
+    return f"Numbers that are a single token: {', '.join(parts)}."
 
 
 # ---------------------------------------------------------------------------- rows
@@ -187,7 +195,7 @@ def language_row(language: Language, languages: Sequence[Language]) -> list[str]
     """Return the cells of a language except its name."""
     return [
         str(language.tokens),
-        times_english(language, languages),
+        decimal(ratio_to_english(language, languages)),
         decimal(language.bytes_per_token),
         decimal(language.words.fertility),
         percent(language.words.whole_share),

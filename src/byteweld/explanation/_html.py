@@ -14,13 +14,18 @@ from byteweld.explanation import (
     TrainingStep,
     Tree,
 )
-from byteweld.markup import Child, Html, element, folded, joined, more, section, table
+from byteweld.markup import Child, Html, element, folded, joined, more, section, table, tint, trees
 from byteweld.markup.charts import Bar, bars
-from byteweld.render import tile, visible
+from byteweld.render import tile, visible, width
 
 _MAX_STEPS = 100  # per pre-token, or per training
 _MAX_PARTS = 60  # per step
 _MAX_TOKENS = 1000  # per text
+_TREE_HINT = (
+    "In a merge tree, the bytes are at the bottom and the tokens at the top; the number above a "
+    "token is the rank of its merge, and lower ranks merge first."
+)
+_MAX_NAMED = 40  # tokens in the description of a drawing
 _MAX_TILES = 50_000  # per page; a tile takes about a hundred bytes
 
 
@@ -41,7 +46,27 @@ def _numbers(ids: Sequence[int]) -> str:
 
 
 def tree(drawn: Tree) -> Html:
-    """Return merge trees, drawn with lines."""
+    """Return merge trees as a drawing; the same as text, collapsed."""
+    if len(drawn.nodes) == 1:
+        return _as_text(drawn)
+    tokens = drawn.tokens
+    nodes = []
+    for node in drawn.nodes:
+        label = visible(tokens[node.id])
+        rank = "" if node.rank is None else f", rank {node.rank}"
+        kind = f"{tint(node.id)}{' leaf' if node.left is None else ''}"
+        title = f"{label}: id {node.id}{rank}"
+        nodes.append(trees.Node(label, width(label), title, kind, node.left, node.right, node.rank))
+    roots = [visible(tokens[drawn.nodes[root].id]) for root in drawn.roots]
+    shown = " ".join(roots[:_MAX_NAMED]) + (" …" if len(roots) > _MAX_NAMED else "")
+    what = f"merge tree of {shown}" if len(roots) == 1 else f"merge trees of the tokens {shown}"
+    return joined(
+        trees.tree(nodes, drawn.roots, f"{what}; the number above a token is its rank"),
+        folded("the same as text", _as_text(drawn)),
+    )
+
+
+def _as_text(drawn: Tree) -> Html:
     return element(
         "div",
         [
@@ -54,6 +79,7 @@ def tree(drawn: Tree) -> Html:
             for line in drawn.drawn()
         ],
         class_="tree",
+        tabindex="0",
     )
 
 
@@ -71,6 +97,7 @@ def explanation(explained: Explanation) -> Html:
         element("p", shown, class_="tokens"),
         more(len(ids) - len(shown), "token"),
         element("p", ["ids ", element("code", _numbers(ids[:_MAX_TOKENS]))], class_="hint"),
+        element("p", _TREE_HINT, class_="hint") if explained.pretokens else None,
         [_pretoken(number, part, tokens) for number, part in enumerate(parts, 1)],
         more(len(explained.pretokens) - len(parts), "pre-token"),
     )
@@ -82,7 +109,7 @@ def _that_fit(pretokens: Sequence[PretokenExplanation]) -> list[PretokenExplanat
     tiles = 0
     for part in pretokens:
         tiles += min(len(part.steps), _MAX_STEPS) * (min(len(part.pretoken), _MAX_PARTS) + 8)
-        tiles += 2 * len(part.pretoken)
+        tiles += 8 * len(part.pretoken)  # in a drawing, a token takes about four times as much
         if found and tiles > _MAX_TILES:
             break
         found.append(part)
@@ -105,10 +132,10 @@ def _pretoken(number: int, part: PretokenExplanation, tokens: Mapping[int, bytes
         merging = element("p", f"merging alone would give {_numbers(part.merged_ids)}")
     return section(
         f"Pre-token {number}: {name}",
+        tree(part.tree),
+        element("h3", "Step by step"),
         None if found is None else element("p", found),
         _steps(part.steps, tokens),
-        element("h3", "Merge tree"),
-        tree(part.tree),
         merging,
         _greedy(part, tokens),
         hint=f"byte {part.start}; bytes {shown}",

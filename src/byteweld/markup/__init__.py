@@ -10,14 +10,14 @@ import base64
 import hashlib
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, TypeVar
 
 # The only tags and attributes that can be built; anything else is a bug in byteweld.
 _TAGS: Final = frozenset(
-    "b body br caption code dd details div dl dt figcaption figure footer h1 h2 h3 head header "
+    "b body br caption code dd details div dl dt figcaption figure footer g h1 h2 h3 head header "
     "html li main meta ol p section span style summary svg table tbody td text th thead title tr "
     "ul line path rect circle".split()
 )
@@ -27,6 +27,7 @@ _ATTRIBUTES: Final = frozenset(
     "preserveAspectRatio r role rx scope tabindex title viewBox width x x1 x2 y y1 y2 "
     "aria-hidden aria-label".split()
 )
+_TINTS: Final = 10  # in palette.css
 # Controls, lone surrogates, bidi controls and invisible characters are always written out.
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
@@ -41,6 +42,7 @@ class Html(str):
 
 
 Child = str | int | float | Iterable["Child"] | None
+Item = TypeVar("Item")
 
 
 def escape(text: str) -> Html:
@@ -137,6 +139,26 @@ def folded(title: str, *content: Child, is_open: bool = False) -> Html:
     return element("details", element("summary", title), *content, open=is_open)
 
 
+def shortened(
+    items: Sequence[Item], count: int, noun: str, show: Callable[[Sequence[Item]], Child]
+) -> Html:
+    """Return the first items, and the others collapsed; `show` makes content of some of them.
+
+    A single item is not worth a click, so it is not collapsed.
+    """
+    if len(items) <= count + 1:
+        return joined(show(items))
+    rest = items[count:]
+    return joined(show(items[:count]), folded(f"{len(rest):,} more {noun}s", show(rest)))
+
+
+def figures(items: Iterable[tuple[str, Child]]) -> Html:
+    """Return the few figures that matter most, large, each with what it is."""
+    return element(
+        "ul", [element("li", element("b", n), what) for n, what in items], class_="figures"
+    )
+
+
 def more(count: int, noun: str) -> Html | None:
     """Return a note with the number of items not shown; None if there are none."""
     if count <= 0:
@@ -177,6 +199,11 @@ def document(title: str, *content: Child, subtitle: str | None = None) -> str:
 def fragment(*content: Child) -> str:
     """Return content for a notebook; its style affects nothing outside it."""
     return element("style", Html(_scoped_style())) + element("div", *content, class_="byteweld")
+
+
+def tint(token_id: int) -> str:
+    """Return the class of a token's tint in the palette, as in `render.tile` and the studio."""
+    return f"c{(token_id * 7 + 3) % _TINTS}"
 
 
 @cache

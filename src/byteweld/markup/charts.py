@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from byteweld.markup import Child, Html, element, table
@@ -12,21 +12,37 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 12, 28
 
 
 class Bar(NamedTuple):
-    """A row of a bar chart: its name, and each lane's value with its label."""
+    """A row of a bar chart: its name, each lane's value with its label, and further columns."""
 
     name: Child
     values: Sequence[float | None]
     labels: Sequence[str]
+    figures: Sequence[Child] = ()
 
 
-def bars(heads: tuple[str, str], rows: Sequence[Bar], most: float | None = None) -> Html:
-    """Return horizontal bars; the lanes of a row are stacked, each in its own color."""
-    highest = most or max((v for row in rows for v in row.values if v is not None), default=0) or 1
+def bars(
+    heads: Sequence[str],
+    rows: Sequence[Bar],
+    most: float | None = None,
+    numbers: Sequence[int] | None = None,
+) -> Html:
+    """Return horizontal bars; the lanes of a row are stacked, each in its own color.
+
+    `heads` names the rows, the values and any further columns. Of the latter, those with an index
+    in `numbers` (by default all) are aligned right.
+    """
+    highest = most or highest_of(rows)
+    further = range(len(heads) - 2) if numbers is None else numbers
     return table(
-        [heads[0], "", heads[1]],
-        [[row.name, _lanes(row, highest), _labels(row)] for row in rows],
-        numbers=[2],
+        [heads[0], "", *heads[1:]],
+        [[row.name, _lanes(row, highest), _labels(row), *row.figures] for row in rows],
+        numbers=[2, *(3 + n for n in further)],
     )
+
+
+def highest_of(rows: Iterable[Bar]) -> float:
+    """Return the value of the longest bar, so that several charts can have one scale."""
+    return max((v for row in rows for v in row.values if v is not None), default=0) or 1
 
 
 def _lanes(row: Bar, highest: float) -> list[Html]:
@@ -35,7 +51,7 @@ def _lanes(row: Bar, highest: float) -> list[Html]:
             "svg",
             element("rect", class_="track", width=100, height=6),
             element("rect", width=f"{100 * min(1, (value or 0) / highest):.2f}", height=6),
-            class_=f"bar lane{lane}",
+            class_=f"bar lane{lane}{' narrow' if row.figures else ''}",
             viewBox="0 0 100 6",
             preserveAspectRatio="none",
             aria_hidden="true",

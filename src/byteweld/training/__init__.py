@@ -5,6 +5,7 @@ run         count, merge, resume: what `byteweld.train` and the command both cal
 steps       the same training, with a record of every step, for people to look at
 cut         the result of the same run at a smaller size
 extend      which vocabularies can learn further merges, and with which recipe
+words       which words merges can make a token, and what to train on for that
 checkpoint  what an interrupted run resumes from
 report      Training and TrainingEvent; the report file next to a vocabulary
 """

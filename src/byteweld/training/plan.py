@@ -79,7 +79,7 @@ def make_plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) 
     texts = () if _shares_ids(recipe) else (*recipe.all_specials, *base.special_tokens)
     forbidden = frozenset(text.encode() for text in texts)
     check_size(vocab_size, recipe, start)
-    max_new_ids = vocab_size - _minimum_size(recipe, start)
+    max_new_ids = vocab_size - minimum_size(recipe, start)
     if start is not None:
         reserved = dict(orphans(start)) | reserved
         first_id = max(start.tokens) + 1
@@ -108,7 +108,7 @@ def check_size(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None)
     """Raise if the size is too small. bpetite's requirement FR-9 fixes its error message."""
     if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
         raise TypeError(f"vocab_size is {vocab_size!r}; it must be an integer")
-    minimum = _minimum_size(recipe, start)
+    minimum = minimum_size(recipe, start)
     if vocab_size >= minimum:
         return
     if start is not None:
@@ -125,7 +125,8 @@ def check_size(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None)
     raise ValueError(f"vocab_size is {vocab_size}; it must be at least {minimum}: {parts}")
 
 
-def _minimum_size(recipe: Recipe, start: Vocabulary | None) -> int:
+def minimum_size(recipe: Recipe, start: Vocabulary | None) -> int:
+    """Return the size of the vocabulary before the first merge, as `vocab_size` counts it."""
     if start is None:
         return recipe.minimum_size
     return len(start) - (0 if recipe.size_counts_specials else len(start.special_tokens))

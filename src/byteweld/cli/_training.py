@@ -1,0 +1,106 @@
+"""What verbs that train share: options of output and progress, progress bars, what was learned."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Annotated
+
+import byteweld
+from byteweld.cli import _corpus, _output
+from byteweld.cli._command import Option
+from byteweld.render import visible
+from byteweld.sources import Counted
+from byteweld.sources import Sources as OpenSources
+
+_SHOWN = 5  # tokens
+
+ProgressKind = Annotated[
+    str | None,
+    Option(
+        "--progress",
+        metavar="json",
+        help="Report progress as JSON lines on stderr: stage, done, total, rate, time left. "
+        "Default: a bar on a terminal, an occasional line elsewhere.",
+        choices=["json"],
+    ),
+]
+OutFormat = Annotated[
+    str | None,
+    Option(
+        "--format",
+        metavar="NAME",
+        help=f"The format of --out: {', '.join(byteweld.FORMATS)}. Default: by its name.",
+        group="Writing",
+    ),
+]
+Force = Annotated[bool, Option("--force", help="Overwrite existing files.", group="Writing")]
+
+
+def prepare(arguments: list[str]) -> list[str]:
+    """Detect --progress json before parsing, so that usage errors are JSON lines as well."""
+    pairs = itertools.pairwise(arguments)
+    _output.progress_as_json("--progress=json" in arguments or ("--progress", "json") in pairs)
+    return arguments
+
+
+class Display(_corpus.Bars):
+    """Shows the progress of training, one bar per stage."""
+
+    def __init__(
+        self, sources: OpenSources, checkpoint: str | None, estimated_size: int | None
+    ) -> None:
+        super().__init__(sources)
+        self._checkpoint = checkpoint
+        self._estimated_size = estimated_size  # of the vocabulary; None: no estimate is shown
+
+    def on_event(self, event: byteweld.TrainingEvent) -> None:
+        """Show the progress of a stage."""
+        if event.stage == "count":
+            self.count(event.done, event.total)
+        else:
+            self.show("merging", event.done, event.total, "merges")
+
+    def on_counted(self, counted: Counted, resumed_merges: int | None) -> None:
+        """Report what was counted."""
+        self.close()
+        if resumed_merges is not None:
+            _output.say(
+                f"resuming from {self._checkpoint}: the corpus is counted, "
+                f"{_output.amount(resumed_merges, 'merge')} learned"
+            )
+        _output.say(_corpus.count_sentence(counted, is_compressed=self.is_compressed))
+        if self._estimated_size is not None:
+            most = counted.counts.training_bytes(self._estimated_size)
+            _output.say(f"learning the merges, on this machine, takes at most {_output.size(most)}")
+
+
+def seconds(training: byteweld.Training, write: float) -> dict[str, float]:
+    """Return the time of each phase of a training run."""
+    return {
+        "count": training.count_seconds,
+        "layout": training.layout_seconds,
+        "merge": training.merge_seconds,
+        "write": write,
+    }
+
+
+def say_learned(training: byteweld.Training) -> None:
+    """Say how many merges were learned, and why no more if fewer than planned."""
+    if training.stop == "size":
+        summary = f"learned {_output.amount(training.merges_learned, 'merge')}"
+    else:
+        summary = str(training)
+    _output.say(f"{summary} ({_output.seconds(training.merge_seconds)})")
+
+
+def longest(tokens: Iterable[tuple[int, bytes]]) -> list[bytes]:
+    """Return the longest of these tokens by id, longest first; none of a single byte."""
+    found = sorted(tokens, key=lambda item: (-len(item[1]), item[0]))[:_SHOWN]
+    return [token for _, token in found if len(token) > 1]
+
+
+def shown(tokens: Iterable[bytes]) -> str:
+    """Return the first few tokens on a line."""
+    some = itertools.islice(tokens, _SHOWN)
+    return "  ".join(_output.shortened(visible(token[:200]), 40) for token in some)
