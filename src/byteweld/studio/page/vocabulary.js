@@ -34,7 +34,7 @@ class Vocabulary {
       id: "query",
       class: "word",
       type: "search",
-      placeholder: "Search: est, e2 82, 300-320, ^\\s+$",
+      placeholder: "Search tokens",
       spellcheck: "false",
       autocomplete: "off",
       readonly: Boolean(saved),
@@ -80,7 +80,7 @@ class Vocabulary {
       ),
       h(
         "div",
-        { class: "bar" },
+        { class: "bar filters" },
         select(
           "Sort",
           [["length", "length"], ["id", "id"], ["rank", "rank"], ["text", "bytes"]],
