@@ -174,8 +174,18 @@ def test_long_text_wraps_between_tokens_and_fits_a_phone(browser, url):
         assert check_characters(tokens) == [*text]
 
 
-def test_bytes_that_are_no_character_stay_bytes(page_bytes):
-    shown = page_bytes(["ff", "e590", "61", "9e", "c3", "28", "edа080".replace("а", "a")])
+@pytest.mark.parametrize("show", ["text", "ids"])
+def test_a_character_stays_on_one_line(browser, url, show: str):
+    text = CHINESE * 20
+    with open_page(browser, url, (390, 844), view="tokens", text=text, show=show) as page:
+        tops = [token[0]["top"] for token in slices(page)]
+        assert len({*tops}) > 3
+        assert all(len({*tops[at : at + 3]}) == 1 for at in range(0, len(tops), 3))
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+
+
+def test_bytes_that_are_not_a_character_stay_bytes(page_bytes):
+    shown = page_bytes(["ff", "e590", "61", "9e", "c3", "28", "eda080"])
     assert shown == ["⟨ff⟩", "⟨e5⟩⟨90⟩", "a", "⟨9e⟩", "⟨c3⟩", "(", "⟨ed⟩⟨a0⟩⟨80⟩"]
 
 

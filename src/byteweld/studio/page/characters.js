@@ -4,6 +4,8 @@
 import { h } from "./dom.js";
 import { characterLength, glyphs, hexBytes, pieces, spoken } from "./glyphs.js";
 
+const MAX_GROUP = 8; // bytes; two of the longest characters, and as wide as a phone with ids
+
 const isContinuation = (byte) => (byte & 0xc0) === 0x80;
 
 // The character that contains the byte at an offset, as [start, end]; null if the byte is invalid.
@@ -36,6 +38,23 @@ function parts(bytes, start, end) {
 // Whether a token starts inside a character, so that it is drawn next to the token before it.
 export const joins = (bytes, start) =>
   start > 0 && isContinuation(bytes[start]) && characterAt(bytes, start) !== null;
+
+// Tokens in groups that stay on one line, as [first, end]: a token that starts inside a character
+// is in the group of the token before it, unless the group gets too long. Token n ends at
+// `ends[n]`, and the first of them starts at `start`.
+export function groups(bytes, start, ends) {
+  const found = [];
+  let from = start; // of the last group
+  for (let n = 0; n < ends.length; n++) {
+    const at = n ? ends[n - 1] : start;
+    if (n && ends[n] - from <= MAX_GROUP && joins(bytes, at)) found[found.length - 1][1] = n + 1;
+    else {
+      found.push([n, n + 1]);
+      from = at;
+    }
+  }
+  return found;
+}
 
 // The bytes of a token and the rest of the characters that it shares.
 export function wholeCharacters(bytes, start, end) {

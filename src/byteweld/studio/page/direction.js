@@ -3,6 +3,7 @@
 // except that neighbors which run the other way, such as the parts of a number in an Arabic line,
 // keep their own direction.
 
+import { groups, wholeCharacters } from "./characters.js";
 import { h } from "./dom.js";
 
 const RIGHT_TO_LEFT =
@@ -53,7 +54,7 @@ function runs(kinds, direction) {
 }
 
 // The nodes of a line, one (or a list) for each token, with runs in elements of their own.
-export function arranged(nodes, kinds, direction = directionOf(kinds)) {
+export function arranged(nodes, kinds, direction) {
   const other = direction === "ltr" ? "rtl" : "ltr";
   const result = [];
   let at = 0;
@@ -64,4 +65,26 @@ export function arranged(nodes, kinds, direction = directionOf(kinds)) {
   }
   result.push(...nodes.slice(at).flat());
   return result;
+}
+
+// A line of tokens, as {direction, nodes}. Token n ends at `ends[n]` of the bytes, and the first
+// starts at `start`; `make(n, bytes, start, end)` returns its node (or a list).
+export function tokenLine(bytes, start, ends, make) {
+  const nodes = [];
+  const kinds = [];
+  for (const [first, end] of groups(bytes, start, ends)) {
+    const from = first ? ends[first - 1] : start;
+    kinds.push(kindOf(wholeCharacters(bytes, from, ends[end - 1])));
+    const tokens = [];
+    for (let n = first; n < end; n++) {
+      tokens.push(make(n, bytes, n ? ends[n - 1] : start, ends[n]));
+    }
+    // The first may come with a place for a line break, which belongs before the group.
+    const [before, ...rest] = tokens.flat();
+    if (end - first === 1) nodes.push(tokens[0]);
+    else if (before.localName === "wbr") nodes.push([before, h("span", { class: "whole" }, rest)]);
+    else nodes.push(h("span", { class: "whole" }, before, rest));
+  }
+  const direction = directionOf(kinds);
+  return { direction, nodes: arranged(nodes, kinds, direction) };
 }

@@ -1,31 +1,21 @@
 // Tokens in a row, as in a list of steps: in the direction of their text, characters in one piece.
 
-import { glyphsIn, sharing, spokenIn, wholeCharacters } from "./characters.js";
-import { arranged, directionOf, kindOf } from "./direction.js";
+import { glyphsIn, sharing, spokenIn } from "./characters.js";
+import { tokenLine } from "./direction.js";
 import { h } from "./dom.js";
 import { tint } from "./glyphs.js";
 
 // Fill a container with a row of tokens. `make(n, bytes, start, end)` returns the node of token n,
 // which is bytes `start` to `end` of the row.
 export function fillRow(container, tokens, make) {
-  const bytes = new Uint8Array(tokens.reduce((size, token) => size + token.length, 0));
-  const nodes = [];
-  const kinds = [];
-  const starts = [];
+  const ends = [];
   let size = 0;
-  for (const token of tokens) {
-    starts.push(size);
-    bytes.set(token, size);
-    size += token.length;
-  }
-  tokens.forEach((token, n) => {
-    const range = [bytes, starts[n], starts[n] + token.length];
-    nodes.push(make(n, ...range));
-    kinds.push(kindOf(wholeCharacters(...range)));
-  });
-  const direction = directionOf(kinds);
+  for (const token of tokens) ends.push(size += token.length);
+  const bytes = new Uint8Array(size);
+  tokens.forEach((token, n) => bytes.set(token, ends[n] - token.length));
+  const { direction, nodes } = tokenLine(bytes, 0, ends, make);
   container.dir = direction;
-  container.replaceChildren(...arranged(nodes, kinds, direction));
+  container.replaceChildren(...nodes);
   return container;
 }
 

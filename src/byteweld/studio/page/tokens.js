@@ -2,8 +2,8 @@
 
 import { ask, MAX_BYTES, saved, unpacked } from "./api.js";
 import { amount, debounced, fact, h, number, percent, put, rate, segmented } from "./dom.js";
-import { glyphsIn, sharing, spokenIn, wholeCharacters } from "./characters.js";
-import { arranged, directionOf, kindOf } from "./direction.js";
+import { glyphsIn, joins, sharing, spokenIn, wholeCharacters } from "./characters.js";
+import { tokenLine } from "./direction.js";
 import { glyphs, hexBytes, tint, utf8, visible } from "./glyphs.js";
 import { blocksOf, LazyBlocks } from "./lazy.js";
 import { NO_WORD, whyAt } from "./why.js";
@@ -241,22 +241,17 @@ class Tokens {
   }
 
   line(first, end) {
-    const kinds = [];
-    const nodes = [];
-    for (let index = first; index < end; index++) {
-      const range = [this.bytes, this.start(index), this.ends[index]];
-      kinds.push(kindOf(wholeCharacters(...range)));
+    const ends = this.ends.subarray(first, end);
+    const make = (n, ...range) => {
       // Allow line breaks before a space, so that a token with its space stays in one piece.
       const canBreak = this.bytes[range[1]] === 32 || this.mode !== "text";
-      const token = this.token(index, range);
-      nodes.push(canBreak ? [document.createElement("wbr"), token] : [token]);
-    }
-    const direction = directionOf(kinds);
-    return h(
-      "div",
-      { class: "line", dir: direction, role: "presentation" },
-      arranged(nodes, kinds, direction),
-    );
+      const token = this.token(first + n, range);
+      return canBreak && !joins(this.bytes, range[1])
+        ? [document.createElement("wbr"), token]
+        : [token];
+    };
+    const { direction, nodes } = tokenLine(this.bytes, this.start(first), ends, make);
+    return h("div", { class: "line", dir: direction, role: "presentation" }, nodes);
   }
 
   token(index, range) {
@@ -311,7 +306,7 @@ class Tokens {
     const last = this.ids.length - 1;
     const now = this.selected;
     // The direction of the run that the token is in.
-    const from = document.getElementById(`t${now}`)?.parentElement;
+    const from = document.getElementById(`t${now}`)?.closest("[dir]");
     const [ahead, back] = from?.dir === "rtl"
       ? ["ArrowLeft", "ArrowRight"]
       : ["ArrowRight", "ArrowLeft"];

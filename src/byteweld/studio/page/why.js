@@ -1,8 +1,8 @@
 // Why: each pre-token of a text from bytes to tokens, merge by merge, and what longest match gives.
 
 import { ask, saved, unpacked } from "./api.js";
-import { glyphsIn, sharing, spokenIn, wholeCharacters } from "./characters.js";
-import { arranged, directionOf, kindOf } from "./direction.js";
+import { glyphsIn, sharing, spokenIn } from "./characters.js";
+import { tokenLine } from "./direction.js";
 import { amount, debounced, h, number, put } from "./dom.js";
 import { fromHex, glyphs, tint, tokenButton, tokenLabel, tokenMap, utf8, visible } from "./glyphs.js";
 import { blocksOf, LazyBlocks } from "./lazy.js";
@@ -151,16 +151,18 @@ class Why {
 
   fill(block, element) {
     const end = this.firsts[block + 1];
-    let nodes = [], kinds = [];
-    for (let index = this.firsts[block]; index < end; index++) {
-      const range = [this.bytes, this.start(index), this.ends[index]];
-      nodes.push([this.pretoken(index, range), document.createElement("wbr")]);
-      kinds.push(kindOf(wholeCharacters(...range)));
-      if (!this.bytes.subarray(range[1], range[2]).includes(10) && index + 1 < end) continue;
-      const direction = directionOf(kinds);
-      element.append(h("div", { dir: direction }, arranged(nodes, kinds, direction)));
-      nodes = [];
-      kinds = [];
+    for (let first = this.firsts[block], index = first; index < end; index++) {
+      const bytes = this.bytes.subarray(this.start(index), this.ends[index]);
+      if (!bytes.includes(10) && index + 1 < end) continue;
+      const from = first; // each line has its own
+      const make = (n, ...range) => [
+        document.createElement("wbr"),
+        this.pretoken(from + n, range),
+      ];
+      const ends = this.ends.subarray(from, index + 1);
+      const { direction, nodes } = tokenLine(this.bytes, this.start(from), ends, make);
+      element.append(h("div", { dir: direction }, nodes));
+      first = index + 1;
     }
   }
 
@@ -183,7 +185,7 @@ class Why {
 
   moved(event) {
     const last = this.ends.length - 1;
-    const isRtl = event.target.parentElement?.dir === "rtl";
+    const isRtl = event.target.closest("[dir]").dir === "rtl";
     const to = {
       [isRtl ? "ArrowLeft" : "ArrowRight"]: this.chosen + 1,
       [isRtl ? "ArrowRight" : "ArrowLeft"]: this.chosen - 1,
