@@ -148,6 +148,7 @@ def test_an_empty_field_explains_nothing_and_says_what_to_do(browser, server):
         page.fill("#word", "")
         expect(page.locator(".why-body")).to_contain_text("Nothing to explain yet")
         expect(page.locator(".part, .of-text, svg.tree")).to_have_count(0)
+        expect(page).to_have_url(re.compile("word=(&|$)"))
         page.reload()
         wait(page)
         expect(page.locator(".why-body")).to_contain_text("Nothing to explain yet")

@@ -83,7 +83,9 @@ export function glyphsIn(bytes, start, end, breaks = false) {
 function slice(bytes, from, to, [start, end]) {
   const [[shown, kind]] = pieces(bytes.subarray(start, end));
   return h("span", {
-    class: `slice of${end - start} at${from - start} n${to - from}${kind === "code" ? " long" : ""}`,
+    class: `slice of${end - start} at${from - start} n${to - from}${
+      kind === "code" ? " long" : ""
+    }`,
     "data-character": shown, // drawn by the style sheet: each slice shows its part of it
   }, h("i", { class: "byte" }, hexBytes(bytes.subarray(from, to))));
 }

@@ -4,7 +4,16 @@ import { ask, saved, unpacked } from "./api.js";
 import { glyphsIn, sharing, spokenIn } from "./characters.js";
 import { tokenLine } from "./direction.js";
 import { amount, debounced, h, number, put } from "./dom.js";
-import { fromHex, glyphs, tint, tokenButton, tokenLabel, tokenMap, utf8, visible } from "./glyphs.js";
+import {
+  fromHex,
+  glyphs,
+  tint,
+  tokenButton,
+  tokenLabel,
+  tokenMap,
+  utf8,
+  visible,
+} from "./glyphs.js";
 import { blocksOf, LazyBlocks } from "./lazy.js";
 import { Player, slide } from "./player.js";
 import { fillRow, tileRow } from "./row.js";
@@ -93,7 +102,8 @@ class Why {
     const mine = ++this.latest;
     await this.app.attempt(async () => {
       const { text } = this;
-      const listed = await ask("pretokens", text === undefined ? this.asking : { ...this.asking, text });
+      const question = text === undefined ? this.asking : { ...this.asking, text };
+      const listed = await ask("pretokens", question);
       if (mine !== this.latest) return; // another view has been opened, or there is newer text
       this.app.clearError();
       this.take(text ?? listed.text, listed);
