@@ -295,7 +295,8 @@ class Compare {
                   type: "button",
                   "aria-label": `go to ${
                     spoken(
-                      this.bytes.subarray(
+                      wholeCharacters(
+                        this.bytes,
                         this.starts[index],
                         this.starts[index] + segments[index][0],
                       ),
@@ -304,7 +305,8 @@ class Compare {
                   onclick: () => this.reveal(index),
                 },
                 glyphs(
-                  this.bytes.subarray(
+                  wholeCharacters(
+                    this.bytes,
                     this.starts[index],
                     this.starts[index] + Math.min(60, segments[index][0]),
                   ),
