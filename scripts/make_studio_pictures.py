@@ -42,7 +42,7 @@ class Picture(NamedTuple):
 PICTURES = (
     Picture("how", {"view": "how", "how_step": "18"}, size=(1180, 880), top="#stage-3"),
     Picture("tokens", {"view": "tokens", "sel": "3"}),
-    Picture("why", {"view": "why", "word": " tokenizer", "step": "5"}, "dark", (1180, 980)),
+    Picture("why", {"view": "why", "word": " tokenizer", "why_step": "5"}, "dark", (1180, 980)),
     Picture("training", {"view": "training", "step": "6"}),
     Picture("compare", {"view": "compare"}, "light", (1180, 900)),
 )

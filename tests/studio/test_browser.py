@@ -64,7 +64,7 @@ def page(browser: Any, server: StudioServer) -> Iterator[Any]:
     opened = context.new_page()
     opened.set_default_timeout(20_000)
     watch = Watch(opened, server)
-    opened.goto(server.url)
+    opened.goto(f"{server.url}&view=tokens")
     expect(opened.locator("#tokens .t").first).to_be_visible()
     yield opened
     context.close()
@@ -175,9 +175,9 @@ def test_the_theme_is_remembered(page):
     before = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     page.click("#theme")
     page.click("#theme")
-    expect(page.locator("#theme")).to_have_text("Dark")
+    expect(page.locator("#theme")).to_have_text("Theme: dark")
     page.reload()
-    expect(page.locator("#theme")).to_have_text("Dark")
+    expect(page.locator("#theme")).to_have_text("Theme: dark")
     assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") != before
 
 
@@ -476,19 +476,11 @@ def test_typing_updates_the_tokens(page, trained):
     expect(page.locator("#count")).to_have_text(str(len(ids)))
     tokens = trained.decode_tokens_bytes(ids)
     shown = [s.replace("\n", "").replace("\t", "") for s in shown_tokens(page)]
-    assert shown == [visible(token) for token in tokens]
+    # The bytes of a character that several tokens share are below it, without brackets.
+    assert shown == [re.sub("[⟨⟩]", "", visible(t).replace("⟩⟨", " ")) for t in tokens]
     expect(page.locator("#counts")).to_contain_text(f"{len(text)} characters")
     expect(page.locator("#counts")).to_contain_text(f"{len(text.encode())} bytes")
     expect(page).to_have_url(re.compile("text=the[+]lowest"))
-
-
-def test_partial_characters_are_shown_as_bytes_with_their_character(page):
-    page.fill("#text", "🙂")
-    expect(page.locator("#tokens .t")).to_have_count(4)
-    assert shown_tokens(page) == ["⟨f0⟩", "⟨9f⟩", "⟨99⟩", "⟨82⟩"]
-    page.locator("#tokens .t").nth(1).click()
-    expect(page.locator("#panel")).to_contain_text("part of")
-    expect(page.locator("#status")).to_contain_text("🙂")
 
 
 def test_special_tokens_are_highlighted_or_plain(page, trained):
@@ -541,7 +533,7 @@ def test_arrow_keys_select_tokens_and_a_screen_reader_announces_them(page, train
 def test_on_a_phone_the_panel_does_not_cover_the_token(browser, server):
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
     page = context.new_page()
-    page.goto(server.url)
+    page.goto(f"{server.url}&view=tokens")
     page.locator("#tokens .t").nth(12).tap()
     expect(page.locator("#panel h2")).to_be_visible()
     top = page.locator("#panel").bounding_box()["y"]
@@ -563,7 +555,7 @@ def test_tokens_can_be_shown_with_ids_or_bytes(page, trained):
 def test_ids_are_copied(browser, server, trained):
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    page.goto(server.url)
+    page.goto(f"{server.url}&view=tokens")
     page.fill("#text", "the lowest")
     expect(page.locator("#count")).to_have_text(str(trained.count("the lowest")))
     page.click("#copy")
@@ -699,9 +691,7 @@ def test_why_steps_through_the_merges_of_a_word(page, trained):
     go(page, "why")
     page.fill("#word", " lowest")
     merges = len(b" lowest") - len(trained.encode(" lowest"))
-    expect(page.locator(".step-label")).to_have_text(f"merge {merges} of {merges}")
-    expect(page.locator(".part")).to_have_count(len(trained.encode(" lowest")))
-    page.click("button[aria-label='To the start']")
+    expect(page.locator(".step-label")).to_have_text(f"merge 0 of {merges}")
     expect(page.locator(".part")).to_have_count(7)
     expect(page.locator(".ranks tbody tr").first).to_contain_text("lowest: merges next")
     ranks = page.eval_on_selector_all(".ranks td.n", "all => all.map(t => Number(t.textContent))")
@@ -709,9 +699,10 @@ def test_why_steps_through_the_merges_of_a_word(page, trained):
     page.locator("main h2").first.click()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".part")).to_have_count(6)
-    expect(page).to_have_url(re.compile("step=1"))
+    expect(page).to_have_url(re.compile("why_step=1"))
     page.click("button[aria-label='Play']")
     expect(page.locator(".step-label")).to_have_text(f"merge {merges} of {merges}")
+    expect(page.locator(".part")).to_have_count(len(trained.encode(" lowest")))
 
 
 def test_a_pair_stays_on_one_line_on_a_phone(page):
@@ -730,20 +721,6 @@ def test_why_shows_what_longest_match_would_do(page):
     go(page, "why")
     expect(page.locator(".greedy")).to_contain_text("longest token from the left")
     expect(page.locator(".greedy .tile").first).to_be_visible()
-
-
-def test_keys_zoom_pan_and_fit_the_tree(page):
-    go(page, "why", "&word=+tokenizer")
-    tree = page.locator("svg.tree")
-    fitted = tree.get_attribute("viewBox")
-    tree.focus()
-    page.keyboard.press("+")
-    zoomed = tree.get_attribute("viewBox")
-    assert zoomed != fitted
-    page.keyboard.press("ArrowLeft")
-    assert tree.get_attribute("viewBox") not in (fitted, zoomed)
-    page.keyboard.press("0")
-    assert tree.get_attribute("viewBox") == fitted
 
 
 def test_a_token_links_to_why_and_on_to_the_vocabulary(page, trained):

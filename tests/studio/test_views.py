@@ -13,8 +13,8 @@ from byteweld.samples import SENTENCES
 from byteweld.studio.examples import CORPORA, FILES, SURPRISING_WORDS, TEXTS
 from byteweld.studio.request import Fields, Refused
 from byteweld.studio.session import GivenCorpus, Session
-from byteweld.studio.views import training
-from byteweld.studio.views.tokens import _packed
+from byteweld.studio.views import training, why
+from byteweld.studio.views.tokens import packed
 
 SPECIAL = "<|endoftext|>"
 HARD = [
@@ -210,10 +210,10 @@ def test_tokens_match_the_tokenizer_and_tile_the_text(ask, trained):
     ("largest", "width"), [(0, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4), (2**32 - 1, 4)]
 )
 def test_numbers_are_packed_in_as_few_bytes_as_the_largest_needs(largest, width):
-    packed = _packed(np.array([7, largest], np.uint32))
-    assert packed["width"] == width
-    assert numbers(packed) == [7, largest]
-    assert numbers(_packed(np.array([], np.uint32))) == []
+    found = packed(np.array([7, largest], np.uint32))
+    assert found["width"] == width
+    assert numbers(found) == [7, largest]
+    assert numbers(packed(np.array([], np.uint32))) == []
 
 
 def test_every_byte_value_is_preserved(ask, trained):
@@ -269,8 +269,6 @@ def test_why_explains_the_pretoken_at_an_offset(ask, trained):
     answer = ask("why", text=text, at=5)
     assert bytes.fromhex(answer["word"]) == b" lowest"
     assert answer["start"] == 3
-    around = [(at, bytes.fromhex(word)) for at, word in answer["around"]]
-    assert around == [(0, b"the"), (3, b" lowest"), (10, b" tokenizer")]
     assert answer["ids"] == trained.encode(" lowest")
     assert answer["pretokens"][0]["steps"][-1]["parts"] == answer["ids"]
 
@@ -289,9 +287,7 @@ def test_why_opens_on_a_word_that_greedy_would_cut_differently():
     tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"en", 257: b"ke", 258: b"oke"}
     merges = [(b"e", b"n"), (b"k", b"e"), (b"o", b"ke")]
     tok = byteweld.Tokenizer.from_merges(tokens, merges)
-    from byteweld.studio.views.why import surprising_word
-
-    word = surprising_word(tok)
+    word = why.surprising_word(tok)
     explained = byteweld.explain(tok, word).pretokens[0]
     assert word in SURPRISING_WORDS
     assert explained.greedy_differs_at is not None
@@ -305,7 +301,34 @@ def test_a_pre_token_too_long_to_step_through_is_refused(post):
 
 def test_why_accepts_an_empty_text_and_an_offset_beyond_the_end(ask):
     assert ask("why", text="low", at=900)["word"] == b"low".hex()
-    assert ask("why", text="")["word"]
+    assert ask("why", text="")["pretokens"] == []
+
+
+def test_all_pre_tokens_of_a_text_are_listed_in_linear_time(ask, trained):
+    text = f"the lowest{SPECIAL} tokenizer\n" * 3
+    answer = ask("pretokens", text=text)
+    assert numbers(answer["lengths"]) == [3, 7, len(SPECIAL), 10, 1] * 3
+    assert answer["special"] == [2, 7, 12]
+    assert (answer["text"], answer["bytes"]) == (None, None)
+    plain = ask("pretokens", text=text, special=False)
+    assert plain["special"] == []
+    assert sum(numbers(plain["lengths"])) == len(text)
+    assert numbers(ask("pretokens", text="")["lengths"]) == []
+    assert len(numbers(ask("pretokens", text="a " * (1 << 19))["lengths"])) == (1 << 19) + 1
+
+
+def test_without_text_the_pre_tokens_are_those_of_a_surprising_word(ask):
+    answer = ask("pretokens")
+    assert answer["text"] in SURPRISING_WORDS
+    assert sum(numbers(answer["lengths"])) == len(answer["text"])
+
+
+def test_pre_tokens_that_a_normalizer_changes_are_sent_as_they_are():
+    tokens = {byte: bytes([byte]) for byte in range(256)}
+    vocab = byteweld.Vocabulary(tokens, steps=[byteweld.Split(" ", "removed")])
+    session = Session([("split", byteweld.Tokenizer(vocab))])
+    answer = why.pretokens(session, Fields({"text": "a bc"}))
+    assert (numbers(answer["lengths"]), answer["bytes"]) == ([1, 2], b"abc".hex())
 
 
 # ---------------------------------------------------------------------------- vocabulary

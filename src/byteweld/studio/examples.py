@@ -45,8 +45,8 @@ TEXTS: tuple[Example, ...] = (
     Example(
         "Emoji",
         "🙂 👋🏽 👩‍🚀 🏳️‍🌈\nA family is one symbol and many bytes: 👨‍👩‍👧‍👦",
-        "A character that is not a token falls apart into its bytes, shown as ⟨f0⟩⟨9f⟩. "
-        "Some emoji are several characters, joined by an invisible one.",
+        "A character that is not a token is split among several: it is drawn across them, with "
+        "the bytes of each below. Some emoji are several characters, joined by an invisible one.",
     ),
     Example(
         "Spaces and code",

@@ -4,6 +4,7 @@ import { ApiError, ask, saved, savePage, takeToken } from "./api.js";
 import { amount, debounced, h, put } from "./dom.js";
 import { openChooser, patternName } from "./chooser.js";
 import { Panel } from "./panel.js";
+import { openShortcuts } from "./shortcuts.js";
 import { view as how } from "./how.js";
 import { view as tokens } from "./tokens.js";
 import { view as why } from "./why.js";
@@ -14,7 +15,12 @@ import { view as compare } from "./compare.js";
 
 const VIEWS = { how, tokens, why, training, bytes, vocabulary, compare };
 const MAX_ADDRESS_TEXT = 2000;
-const NUMBERS = new Set(["tok", "sel", "at", "token", "step", "first", "how_step", "how_walk"]);
+const NUMBERS = new Set(
+  ["tok", "sel", "at", "token", "step", "why_step", "first", "how_step", "how_walk"],
+);
+const VISITED = "byteweld-visited"; // stored after the first visit, which starts with How it works
+const THEME = "byteweld-theme";
+const THEMES = ["system", "light", "dark"];
 
 const byId = (id) => document.getElementById(id);
 
@@ -28,9 +34,13 @@ class App {
 
   async open() {
     if (!saved) takeToken();
-    this.setTheme(saved ? null : this.stored("byteweld-theme"));
+    this.setTheme(saved ? null : this.stored(THEME));
     this.start = await ask("start");
     this.state = saved ? JSON.parse(saved.state) : this.fromAddress();
+    if (!saved && this.stored(VISITED) === null) {
+      this.store(VISITED, "yes");
+      history.replaceState(null, "", this.address(this.state)); // so that a reload stays here
+    }
     addEventListener("hashchange", () => this.navigated());
     addEventListener("keydown", (event) => this.key(event));
     this.drawHeader();
@@ -55,7 +65,14 @@ class App {
       if (!NUMBERS.has(key)) state[key] = value;
       else if (/^\d{1,10}$/.test(value)) state[key] = Number(value);
     }
-    if (!Object.hasOwn(VIEWS, state.view ?? "")) state.view = this.start.first_view;
+    if (!Object.hasOwn(VIEWS, state.view ?? "")) {
+      state.view = this.stored(VISITED) === null ? "how" : this.start.first_view;
+    }
+    if (state.view === "why" && state.why_step === undefined) {
+      // As addresses were written when Why and Training had one step in common.
+      state.why_step = state.step;
+      delete state.step;
+    }
     if (!(state.tok in this.start.tokenizers)) delete state.tok;
     for (const key of given.getAll("long")) {
       if (this.state[key] !== undefined) state[key] = this.state[key];
@@ -103,10 +120,13 @@ class App {
     document.title = `${view.title} · ${this.tokenizer.name} · byteweld studio`;
     const root = put(byId("main"));
     root.className = `view-${this.state.view}`;
+    root.setAttribute("aria-busy", "true"); // the style sheet shows what is missing
+    let opened;
     await this.attempt(async () => {
-      this.current = view.open(root, this);
-      await this.current.ready;
+      opened = this.current = view.open(root, this);
+      await opened.ready;
     });
+    if (opened === this.current) root.removeAttribute("aria-busy");
   }
 
   // Run work; API errors are shown on the page instead of thrown.
@@ -120,7 +140,8 @@ class App {
   }
 
   showError(message) {
-    byId("error")?.remove();
+    this.clearError();
+    document.querySelector(".skeleton")?.remove();
     byId("main").prepend(h("p", { class: "error", id: "error", role: "alert" }, message));
   }
 
@@ -161,23 +182,28 @@ class App {
         { class: "tools" },
         h("button", {
           type: "button",
-          id: "theme",
-          title: "Light, dark, or the system's setting",
-          onclick: () => this.nextTheme(),
-        }, this.themeWord()),
+          id: "shortcuts",
+          "aria-haspopup": "dialog",
+          "aria-label": "Keyboard shortcuts",
+          title: "Keyboard shortcuts (?)",
+          onclick: () => openShortcuts(),
+        }, h("kbd", {}, "?"), h("span", { class: "wide" }, " Shortcuts")),
+        this.themeButton(),
         saved ? h("span", { class: "stamp" }, "saved page") : h("button", {
           type: "button",
           id: "save",
           title: "Save this view and its data as one HTML file",
           onclick: () => this.save(),
-        }, "Save as page"),
+        }, "Save", h("span", { class: "wide" }, " as page")),
       ),
     );
     put(
       byId("views"),
-      Object.entries(VIEWS).map(([key, view]) =>
+      Object.entries(VIEWS).map(([key, view], n) =>
         h("a", {
           href: this.address({ ...this.state, view: key, sel: undefined }),
+          "data-key": n + 1,
+          "aria-keyshortcuts": n + 1,
           "aria-current": key === this.state.view ? "page" : undefined,
           onclick: (event) => {
             if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -203,25 +229,50 @@ class App {
     }
   }
 
-  themeWord() {
-    return { light: "Light", dark: "Dark" }[document.documentElement.dataset.theme] ?? "Auto";
+  store(key, value) {
+    try {
+      if (value === null) localStorage.removeItem(key);
+      else localStorage.setItem(key, value);
+    } catch {
+      // no storage: it lasts as long as the page
+    }
+  }
+
+  get theme() {
+    return document.documentElement.dataset.theme ?? "system";
+  }
+
+  get nextTheme() {
+    return THEMES[(THEMES.indexOf(this.theme) + 1) % THEMES.length];
   }
 
   setTheme(theme) {
-    if (theme) document.documentElement.dataset.theme = theme;
+    if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
     else delete document.documentElement.dataset.theme;
   }
 
-  nextTheme() {
-    const next = { undefined: "light", light: "dark" }[document.documentElement.dataset.theme];
-    this.setTheme(next);
-    try {
-      if (next) localStorage.setItem("byteweld-theme", next);
-      else localStorage.removeItem("byteweld-theme");
-    } catch {
-      // no storage: the theme lasts as long as the page
-    }
-    put(byId("theme"), this.themeWord());
+  themeButton() {
+    const button = h("button", {
+      type: "button",
+      id: "theme",
+      onclick: () => {
+        this.setTheme(this.nextTheme);
+        this.store(THEME, this.theme === "system" ? null : this.theme);
+        this.nameTheme(button);
+        this.announce(`Theme: ${this.theme}`);
+      },
+    });
+    this.nameTheme(button);
+    return button;
+  }
+
+  nameTheme(button) {
+    put(button, `Theme: ${this.theme}`);
+    const change = `switch to ${this.nextTheme}`;
+    button.setAttribute("aria-label", `Theme: ${this.theme}, ${change}`);
+    button.title = `Theme: ${this.theme}${
+      this.theme === "system" ? " (as the system is set)" : ""
+    }; ${change}`;
   }
 
   // ---------------------------------------------------------------- keys, saving
@@ -229,12 +280,15 @@ class App {
   key(event) {
     const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.ctrlKey ||
       event.metaKey || event.altKey;
-    if (event.key === "Escape" && !byId("choose").open) this.panel.close(true);
+    if (document.querySelector("dialog[open]")) return;
+    if (event.key === "Escape") this.panel.close(true);
     if (typing) return;
     const names = Object.keys(VIEWS);
     const nth = Number(event.key) - 1;
     if (event.key >= "1" && event.key <= "9" && names[nth]) {
       this.go({ view: names[nth], sel: undefined });
+    } else if (event.key === "?") {
+      openShortcuts();
     } else if (event.key === "/") {
       const first = document.querySelector("#main input, #main textarea");
       if (first) {

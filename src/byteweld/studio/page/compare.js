@@ -2,9 +2,12 @@
 
 import { ask, saved } from "./api.js";
 import { amount, debounced, h, number, percent, put, rate } from "./dom.js";
+import { glyphsIn, joins, sharing, wholeCharacters } from "./characters.js";
+import { arranged, directionOf, kindOf } from "./direction.js";
 import { glyphs, spoken, tint, utf8 } from "./glyphs.js";
 import { LazyBlocks } from "./lazy.js";
 import { openChooser } from "./chooser.js";
+import { NO_WORD } from "./why.js";
 
 const MAX_TOKENIZERS = 4;
 const BLOCK_SEGMENTS = 250;
@@ -27,7 +30,7 @@ class Compare {
       value: app.text,
       "aria-label": "Text to compare",
       oninput: debounced(120, () => {
-        app.go({ text: this.editor.value, sel: undefined, at: undefined }, { redraw: false });
+        app.go({ text: this.editor.value, sel: undefined, ...NO_WORD }, { redraw: false });
         this.compare();
       }),
     });
@@ -222,40 +225,55 @@ class Compare {
         { class: "lane-names", "aria-hidden": "true" },
         this.chosen.map((_, n) => h("b", {}, LETTERS[n])),
       );
-    element.append(names());
+    let kinds = [];
     for (let index = block * BLOCK_SEGMENTS; index < last; index++) {
-      element.append(this.segment(index));
-      if (this.bytes[this.starts[index] + segments[index][0] - 1] === 10 && index + 1 < last) {
-        element.append(h("span", { class: "line-end" }), names());
-      }
+      const start = this.starts[index], end = start + segments[index][0];
+      kinds.push(kindOf(wholeCharacters(this.bytes, start, end)));
+      if (this.bytes[end - 1] !== 10 && index + 1 < last) continue;
+      const direction = directionOf(kinds);
+      const first = index + 1 - kinds.length;
+      const nodes = kinds.map((_, n) => this.segment(first + n, direction));
+      const line = arranged(nodes, kinds, direction);
+      element.append(h("div", { class: "lane-line", dir: direction }, names(), line));
+      kinds = [];
     }
   }
 
-  segment(index) {
+  segment(index, direction) {
     const [, agrees, ids, lengths] = this.answer.segments[index];
     return h(
       "span",
       {
-        class: agrees ? "segment" : "segment differs",
+        class: `segment${agrees ? "" : " differs"}${
+          joins(this.bytes, this.starts[index]) ? " joins" : ""
+        }`,
         id: `g${index}`,
         title: agrees ? undefined : "split differently",
       },
       ids.map((lane, n) => {
-        let at = this.starts[index];
+        const at = this.starts[index];
         return h(
           "span",
           { class: "lane" },
-          lane.map((id, m) => {
-            const bytes = this.bytes.subarray(at, at += lengths[n][m]);
-            return h(
-              "span",
-              { class: `t ${tint(id)}`, title: `${LETTERS[n]}: id ${id}` },
-              glyphs(bytes),
-            );
-          }),
+          this.lane(lane, lengths[n], at, n, direction),
         );
       }),
     );
+  }
+
+  // The tokens of one tokenizer in a segment that starts at byte `at`.
+  lane(ids, lengths, at, number, direction) {
+    const kinds = [];
+    const nodes = ids.map((id, n) => {
+      const range = [this.bytes, at, at += lengths[n]];
+      kinds.push(kindOf(wholeCharacters(...range)));
+      return h(
+        "span",
+        { class: `t ${tint(id)}${sharing(...range)}`, title: `${LETTERS[number]}: id ${id}` },
+        glyphsIn(...range),
+      );
+    });
+    return arranged(nodes, kinds, direction);
   }
 
   drawSpots() {
@@ -277,7 +295,8 @@ class Compare {
                   type: "button",
                   "aria-label": `go to ${
                     spoken(
-                      this.bytes.subarray(
+                      wholeCharacters(
+                        this.bytes,
                         this.starts[index],
                         this.starts[index] + segments[index][0],
                       ),
@@ -286,7 +305,8 @@ class Compare {
                   onclick: () => this.reveal(index),
                 },
                 glyphs(
-                  this.bytes.subarray(
+                  wholeCharacters(
+                    this.bytes,
                     this.starts[index],
                     this.starts[index] + Math.min(60, segments[index][0]),
                   ),

@@ -30,11 +30,11 @@ export function decode(bytes) {
   }
 }
 
-function characterLength(bytes, at) {
+// The length of the character that starts at an offset; 0 if none does.
+export function characterLength(bytes, at) {
   const first = bytes[at];
-  const length = first < 0x80
-    ? 1
-    : first < 0xc2
+  if (first < 0x80) return 1;
+  const length = first < 0xc2
     ? 0
     : first < 0xe0
     ? 2
@@ -84,7 +84,7 @@ export const fileName = (name) =>
 
 export const tint = (id) => `c${(id * 7 + 3) % TINTS}`;
 
-// The text of a token as nodes. With `breaks`, real newlines and tabs follow their marks.
+// Bytes as nodes. With `breaks`, real newlines and tabs follow their marks.
 export function glyphs(bytes, breaks = false) {
   const nodes = [];
   for (const [shown, kind] of pieces(bytes)) {

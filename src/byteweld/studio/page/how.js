@@ -1,6 +1,7 @@
 // How it works: text, bytes, the pair loop, the vocabulary and ids, on the visitor's own files.
 
 import { ask, saved } from "./api.js";
+import { glyphsIn, sharing, wholeCharacters } from "./characters.js";
 import { amount, debounced, field, h, number, put, select } from "./dom.js";
 import { fileName, fromHex, glyphs, hexByte, shortTile, spoken, tokenMap } from "./glyphs.js";
 import { Loop } from "./loop.js";
@@ -84,7 +85,10 @@ class How {
       h(
         "p",
         { class: "intro" },
-        "A tokenizer is made in one loop: find the pair of neighbors that occurs most often, ",
+        h("b", {}, "Byte pair encoding (BPE)"),
+        " turns text into the numbers that a language model reads: it starts from single bytes ",
+        "and merges neighbors that often occur together into longer and longer tokens. A ",
+        "tokenizer is made in one loop: find the pair of neighbors that occurs most often, ",
         "replace it everywhere with one new symbol, and repeat. Here it runs on your own text.",
       ),
       this.pipeline,
@@ -258,7 +262,7 @@ class How {
 
   drawPipeline() {
     const { files, bytes, first, first_ids: ids, iterations } = this.answer;
-    const shown = fromHex(first).slice(0, 14);
+    const shown = wholeCharacters(fromHex(first), 0, Math.min(14, first.length / 2));
     const { learned, merge, isDone } = this.loop;
     const contents = [
       [glyphs(shown), `${amount(files.length, "file")}, ${amount(bytes, "byte")}`],
@@ -323,8 +327,8 @@ class How {
         Array.from(bytes, (byte, n) =>
           h(
             "li",
-            {},
-            h("b", {}, glyphs(Uint8Array.of(byte))),
+            { class: sharing(bytes, n, n + 1) },
+            h("b", {}, glyphsIn(bytes, n, n + 1)),
             h("code", {}, hexByte(byte)),
             h("span", {}, ids[n]),
           )),

@@ -3,12 +3,32 @@
 
 const NEAR = "900px";
 
+// The first item of each block, and the number of items: about `most` items per block, up to twice
+// that to end at a line end. Item n ends at byte `ends[n]`.
+export function blocksOf(bytes, ends, most) {
+  const firsts = [0];
+  let lineEnd = 0;
+  for (let index = 0; index < ends.length; index++) {
+    if (bytes[ends[index] - 1] === 10) lineEnd = index + 1;
+    const first = firsts[firsts.length - 1];
+    if (index + 1 - first < most) continue;
+    const cut = lineEnd > first ? lineEnd : index + 1 - first >= 2 * most ? index + 1 : 0;
+    if (cut) firsts.push(cut);
+  }
+  if (firsts[firsts.length - 1] < ends.length) firsts.push(ends.length);
+  return firsts;
+}
+
 export class LazyBlocks {
-  constructor(container, fill) {
+  // `scrolls`: the container is a scroll box, and not part of the page's own scrolling.
+  constructor(container, fill, scrolls = false) {
     this.container = container;
     this.fill = fill; // (index, element): draws a block
     this.elements = [];
-    this.observer = new IntersectionObserver((seen) => this.#update(seen), { rootMargin: NEAR });
+    this.observer = new IntersectionObserver((seen) => this.#update(seen), {
+      root: scrolls ? container : null,
+      rootMargin: NEAR,
+    });
   }
 
   // Show new content: `heights` estimates the height of each block in pixels.

@@ -2,15 +2,16 @@
 
 import { allowsMotion, amount, h, number, put } from "./dom.js";
 import { bar } from "./chart.js";
+import { glyphsIn, sharing } from "./characters.js";
 import { fileName, shortGlyphs, shortTile, spoken, tint } from "./glyphs.js";
 import { Player } from "./player.js";
+import { fillRow, pairMarks } from "./row.js";
 import { drawTree, leafWidth } from "./tree.js";
 
 const PHASES = ["Count", "Merge tables", "Select", "Replace", "Flip"];
 const [COUNT, TABLES, SELECT, REPLACE, FLIP] = PHASES.keys();
 const BUFFERS = ["seq_a", "seq_b"];
 const ROOM = 1.3; // the width of the trees that are drawn, in widths of their box
-const TREE_HEIGHTS = [300, 480];
 const MAX_SPOKEN = 24; // bytes of a token in the title of the trees
 
 export class Loop {
@@ -266,12 +267,7 @@ export class Loop {
                 " ",
                 fileName(files[n][0]),
               ),
-              h(
-                "span",
-                { class: "word-parts" },
-                this.symbols(ids, mark, fresh, old),
-                more(sequences.lengths[n] - ids.length),
-              ),
+              this.symbols(ids, mark, fresh, old, sequences.lengths[n]),
             )
           ),
           files.length > sequences.parts.length
@@ -286,24 +282,19 @@ export class Loop {
     );
   }
 
-  symbols(ids, mark, fresh, old) {
-    const { left, right } = this.merge ?? {};
-    const nodes = [];
-    for (let n = 0; n < ids.length; n++) {
-      const pair = mark && ids[n] === left && ids[n + 1] === right;
-      const kind = pair ? " next first" : ids[n] === fresh && !old ? " fresh" : "";
-      nodes.push(this.part(ids[n], kind, old));
-      if (pair) nodes.push(this.part(ids[++n], " next", old));
-    }
-    return nodes;
-  }
-
-  part(id, kind, old) {
-    return h(
-      "span",
-      { class: `part small ${old ? "old" : tint(id)}${kind}`, title: `id ${id}` },
-      shortGlyphs(this.tokens.get(id)),
-    );
+  symbols(ids, mark, fresh, old, total) {
+    const marks = pairMarks(ids, mark ? this.merge : null);
+    const tokens = ids.map((id) => this.tokens.get(id));
+    const row = fillRow(h("span", { class: "word-parts" }), tokens, (n, ...range) => {
+      const kind = marks[n] || (ids[n] === fresh && !old ? " fresh" : "");
+      const shared = sharing(...range);
+      return h("span", {
+        class: `part small ${old ? "old" : tint(ids[n])}${shared}${kind}`,
+        title: `id ${ids[n]}`,
+      }, shared ? glyphsIn(...range) : shortGlyphs(tokens[n]));
+    });
+    row.append(...[more(total - ids.length)].filter(Boolean));
+    return row;
   }
 
   // ---------------------------------------------------------------- tables
@@ -426,17 +417,13 @@ export class Loop {
     put(
       this.treeNote,
       "Every token is a tree of merges with bytes as leaves. The newest is on the left; the ",
-      "number above a box is the rank of its merge. Drag to pan; + and − zoom, 0 fits.",
+      "number above a box is the rank of its merge. Scroll or drag to move; + and − zoom.",
       hidden ? ` ${amount(hidden, "older tree")} ${hidden === 1 ? "is" : "are"} not shown.` : "",
     );
     const title = `Merge trees after ${amount(merges.length, "merge")}, the newest ${
       spoken(this.tokens.get(last.new).slice(0, MAX_SPOKEN))
     }`;
-    const camera = drawTree(this.box, tree, this.tokens, title, ROOM);
-    const [least, most] = TREE_HEIGHTS;
-    const height = Math.max(least, Math.min(most, camera.height));
-    this.box.style.setProperty("height", `${height}px`);
-    camera.fit();
+    drawTree(this.box, tree, this.tokens, title);
   }
 }
 

@@ -1,9 +1,11 @@
 // Three ways to encode with one vocabulary: longest match by hash table, by trie, and BPE.
 
 import { ask, saved } from "./api.js";
-import { amount, debounced, h, number, put } from "./dom.js";
+import { glyphsIn, sharing } from "./characters.js";
+import { amount, debounced, h, put } from "./dom.js";
 import { fromHex, glyphs, spoken, tokenLabel, tokenMap, utf8 } from "./glyphs.js";
 import { Player } from "./player.js";
+import { fillRow, tileRow } from "./row.js";
 import { drawTrie } from "./trie.js";
 
 export class Match {
@@ -146,7 +148,7 @@ export class Match {
       "section",
       { class: `way${right ? " right" : ""}` },
       h("h3", {}, name),
-      h("p", { class: "tiles" }, ids.map((id) => this.label(id))),
+      h("p", { class: "tiles" }, tileRow(ids, this.tokens)),
       h("p", { class: "ids" }, h("code", {}, ids.length ? ids.join(" ") : "no tokens")),
       h("p", { class: "work" }, work.map((each) => h("span", {}, each))),
       h("p", { class: "hint" }, words),
@@ -240,15 +242,15 @@ export class Match {
       ],
     );
     const taken = now?.[2] !== null && now ? from + this.tokens.get(now[2]).length : null;
-    put(
-      this.text,
-      Array.from(this.bytes, (byte, n) =>
-        h("span", {
-          class: `part small plain${
-            now && n >= from && n <= at && (taken === null || n < taken) ? " next" : ""
-          }${now && n === at ? " at" : ""}`,
-        }, glyphs(Uint8Array.of(byte)))),
-    );
+    const bytes = Array.from(this.bytes, (byte) => Uint8Array.of(byte));
+    fillRow(this.text, bytes, (n, ...range) => {
+      const isRead = now && n >= from && n <= at && (taken === null || n < taken);
+      return h("span", {
+        class: `part small plain${sharing(...range)}${isRead ? " next" : ""}${
+          now && n === at ? " at" : ""
+        }`,
+      }, glyphsIn(...range));
+    });
     this.text.setAttribute(
       "aria-label",
       `The text; ${now ? `byte ${at + 1} is read` : "nothing is read yet"}`,

@@ -14,6 +14,7 @@ import {
   visible,
 } from "./glyphs.js";
 import { drawTree } from "./tree.js";
+import { whyAt } from "./why.js";
 
 const MAX_PREFETCHED = 100;
 const REASONS = {
@@ -224,7 +225,7 @@ export class Panel {
         type: "button",
         class: "go",
         id: "why-here",
-        onclick: () => this.app.go({ view: "why", at: context.from }),
+        onclick: () => this.app.go(whyAt(context.from)),
       }, "Why this token?"),
       this.app.state.view === "vocabulary" ? null : h("button", {
         type: "button",

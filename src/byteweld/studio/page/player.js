@@ -19,17 +19,17 @@ export class Player {
     });
     const button = (label, words, act) =>
       h("button", { type: "button", "aria-label": label, title: label, onclick: act }, words);
-    this.playing = button("Play", "▶", () => this.toggle());
+    this.playing = button("Play", "Play", () => this.toggle());
     this.playing.className = "play";
     this.words = h("output", { class: "step-label" });
     this.element = h(
       "div",
       { class: "player", role: "group", "aria-label": "Steps" },
-      button("To the start", "⏮", () => this.go(0)),
+      button("To the start", "|◀", () => this.go(0)),
       button("One step back", "◀", () => this.go(this.step - 1)),
       this.playing,
-      button("One step forward", "▶▏", () => this.go(this.step + 1)),
-      button("To the end", "⏭", () => this.go(this.last)),
+      button("One step forward", "▶", () => this.go(this.step + 1)),
+      button("To the end", "▶|", () => this.go(this.last)),
       this.slider,
       this.words,
     );
@@ -53,7 +53,7 @@ export class Player {
     }
     if (this.step >= this.last) this.go(0);
     this.playing.setAttribute("aria-label", "Pause");
-    put(this.playing, "❚❚");
+    put(this.playing, "Pause");
     this.timer = setInterval(() => {
       this.go(this.step + 1, true);
       if (this.step >= this.last) this.stop();
@@ -64,7 +64,7 @@ export class Player {
     clearInterval(this.timer);
     this.timer = 0;
     this.playing.setAttribute("aria-label", "Play");
-    put(this.playing, "▶");
+    put(this.playing, "Play");
   }
 
   key(event) {
@@ -75,20 +75,21 @@ export class Player {
       End: () => this.go(this.last),
       " ": () => this.toggle(),
     }[event.key];
-    if (!act || event.target.closest("button, a, input, select, textarea, svg")) return;
+    if (!act || event.target.closest("button, a, input, select, textarea, .tree-box")) return;
     event.preventDefault();
     act();
   }
 }
 
-// Animate children from their old positions to their new ones; keys identify them.
-export function slide(container, keyOf, change) {
+// Animate elements with a `data-key` from their old positions to their new ones.
+export function slide(container, change) {
   const before = new Map();
-  for (const child of container.children) before.set(keyOf(child), child.getBoundingClientRect());
+  const children = () => container.querySelectorAll("[data-key]");
+  for (const child of children()) before.set(child.dataset.key, child.getBoundingClientRect());
   change();
   if (!allowsMotion()) return;
-  for (const child of container.children) {
-    const was = before.get(keyOf(child));
+  for (const child of children()) {
+    const was = before.get(child.dataset.key);
     const is = child.getBoundingClientRect();
     if (was && (was.left !== is.left || was.top !== is.top)) {
       child.animate([{ transform: `translate(${was.left - is.left}px, ${was.top - is.top}px)` }, {

@@ -2,8 +2,11 @@
 
 import { ask, MAX_BYTES, saved, unpacked } from "./api.js";
 import { amount, debounced, fact, h, number, percent, put, rate, segmented } from "./dom.js";
-import { decode, glyphs, hexBytes, spoken, tint, utf8, visible } from "./glyphs.js";
-import { LazyBlocks } from "./lazy.js";
+import { glyphsIn, joins, sharing, spokenIn, wholeCharacters } from "./characters.js";
+import { tokenLine } from "./direction.js";
+import { glyphs, hexBytes, tint, utf8, visible } from "./glyphs.js";
+import { blocksOf, LazyBlocks } from "./lazy.js";
+import { NO_WORD, whyAt } from "./why.js";
 
 const BLOCK_TOKENS = 700;
 const WAIT_MILLISECONDS = 40;
@@ -175,7 +178,7 @@ class Tokens {
       if (mine !== this.latest) return; // a newer request is running
       this.app.clearError();
       const changed = text !== this.app.text;
-      if (changed) this.app.go({ text, sel: undefined, at: undefined }, { redraw: false });
+      if (changed) this.app.go({ text, sel: undefined, ...NO_WORD }, { redraw: false });
       this.take(text, answer);
       const selected = changed ? undefined : this.app.state.sel;
       if (selected !== undefined && selected < this.ids.length) await this.select(selected);
@@ -194,23 +197,9 @@ class Tokens {
     this.specialIndices = new Set(special);
     this.ends = unpacked(lengths);
     for (let index = 1; index < this.ends.length; index++) this.ends[index] += this.ends[index - 1];
-    this.divide();
+    this.firsts = blocksOf(this.bytes, this.ends, BLOCK_TOKENS);
     this.drawCounts();
     this.layOut();
-  }
-
-  // Divide the tokens into blocks that end at a line end if possible.
-  divide() {
-    this.firsts = [0];
-    let lineEnd = 0;
-    for (let index = 0; index < this.ids.length; index++) {
-      if (this.bytes[this.ends[index] - 1] === 10) lineEnd = index + 1;
-      const first = this.firsts[this.firsts.length - 1];
-      if (index + 1 - first < BLOCK_TOKENS) continue;
-      const cut = lineEnd > first ? lineEnd : index + 1 - first >= 2 * BLOCK_TOKENS ? index + 1 : 0;
-      if (cut) this.firsts.push(cut);
-    }
-    this.firsts.push(this.ids.length);
   }
 
   layOut() {
@@ -238,27 +227,53 @@ class Tokens {
     return this.bytes.subarray(this.start(index), this.ends[index]);
   }
 
+  // A block is divided into lines, each with its own direction. A token with text after its
+  // newline does not end a line, since its element cannot be in two.
   fill(block, element) {
-    for (let index = this.firsts[block]; index < this.firsts[block + 1]; index++) {
+    const end = this.firsts[block + 1];
+    for (let first = this.firsts[block], index = first; index < end; index++) {
       const bytes = this.bytesOf(index);
-      const special = this.specialIndices.has(index);
-      const token = h("span", {
-        class: `t ${special ? "special" : tint(this.ids[index])}${
+      const endsLine = this.mode === "text" ? bytes.at(-1) === 10 : bytes.includes(10);
+      if (!endsLine && index + 1 < end) continue;
+      element.append(this.line(first, index + 1));
+      first = index + 1;
+    }
+  }
+
+  line(first, end) {
+    const ends = this.ends.subarray(first, end);
+    const make = (n, ...range) => {
+      // Allow line breaks before a space, so that a token with its space stays in one piece.
+      const canBreak = this.bytes[range[1]] === 32 || this.mode !== "text";
+      const token = this.token(first + n, range);
+      return canBreak && !joins(this.bytes, range[1])
+        ? [document.createElement("wbr"), token]
+        : [token];
+    };
+    const { direction, nodes } = tokenLine(this.bytes, this.start(first), ends, make);
+    return h("div", { class: "line", dir: direction, role: "presentation" }, nodes);
+  }
+
+  token(index, range) {
+    const id = this.ids[index];
+    const special = this.specialIndices.has(index);
+    const text = glyphsIn(...range, this.mode === "text");
+    return h(
+      "span",
+      {
+        class: `t ${special ? "special" : tint(id)}${sharing(...range)}${
           index === this.selected ? " selected" : ""
         }`,
         id: `t${index}`,
         role: "option",
         "aria-selected": String(index === this.selected),
-        "aria-label": `${spoken(bytes)}, id ${this.ids[index]}${special ? ", special token" : ""}`,
-      }, this.mode === "text" ? glyphs(bytes, true) : h("span", {}, glyphs(bytes)));
-      if (this.mode !== "text") {
-        token.append(h("small", {}, this.mode === "ids" ? this.ids[index] : hexBytes(bytes)));
-      }
-      // Allow line breaks before a space, so that a token with its space stays in one piece.
-      if (bytes[0] === 32 || this.mode !== "text") element.append(document.createElement("wbr"));
-      element.append(token);
-      if (this.mode !== "text" && bytes.includes(10)) element.append(document.createElement("br"));
-    }
+        "aria-label": `${spokenIn(...range)}, id ${id}${special ? ", special token" : ""}`,
+      },
+      this.mode === "text" ? text : h("span", { class: "text" }, text),
+      this.mode === "text"
+        ? null
+        : h("small", {}, this.mode === "ids" ? id : hexBytes(this.bytesOf(index))),
+    );
   }
 
   drawCounts() {
@@ -290,9 +305,14 @@ class Tokens {
   moved(event) {
     const last = this.ids.length - 1;
     const now = this.selected;
+    // The direction of the run that the token is in.
+    const from = document.getElementById(`t${now}`)?.closest("[dir]");
+    const [ahead, back] = from?.dir === "rtl"
+      ? ["ArrowLeft", "ArrowRight"]
+      : ["ArrowRight", "ArrowLeft"];
     const to = {
-      ArrowRight: now + 1,
-      ArrowLeft: now < 0 ? 0 : now - 1,
+      [ahead]: now + 1,
+      [back]: now < 0 ? 0 : now - 1,
       Home: 0,
       End: last,
       ArrowDown: this.aboveOrBelow(1),
@@ -300,7 +320,7 @@ class Tokens {
     }[event.key];
     if (event.key === "Enter" && now >= 0) {
       event.preventDefault();
-      this.app.go({ view: "why", at: this.start(now) });
+      this.app.go(whyAt(this.start(now)));
     }
     if (to === undefined || last < 0) return;
     event.preventDefault();
@@ -365,12 +385,8 @@ class Tokens {
 
   // Return the whole characters around a token that starts or ends inside one.
   partOf(index) {
-    if (decode(this.bytesOf(index)) !== null) return "";
-    const inside = (at) => (this.bytes[at] & 0xc0) === 0x80;
-    let from = this.start(index), to = this.ends[index];
-    while (from > 0 && inside(from)) from--;
-    while (to < this.bytes.length && inside(to)) to++;
-    return visible(this.bytes.subarray(from, to));
+    const whole = wholeCharacters(this.bytes, this.start(index), this.ends[index]);
+    return whole.length > this.bytesOf(index).length ? visible(whole) : "";
   }
 
   mark(index, on) {

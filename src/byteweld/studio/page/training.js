@@ -16,9 +16,11 @@ import {
   select,
 } from "./dom.js";
 import { bar, curve } from "./chart.js";
-import { fileName, glyphs, spoken, tile, tint, tokenLabel, tokenMap } from "./glyphs.js";
+import { glyphsIn, sharing } from "./characters.js";
+import { fileName, spoken, tile, tint, tokenLabel, tokenMap } from "./glyphs.js";
 import { Log } from "./log.js";
 import { Player } from "./player.js";
+import { fillRow, pairMarks } from "./row.js";
 
 const PAIR_ROWS = 8;
 const MAX_MERGES = 500;
@@ -313,39 +315,25 @@ class Training {
     put(
       this.words,
       rows.map((row) => {
-        const nodes = [];
-        for (let index = 0; index < row.parts.length; index++) {
-          const id = row.parts[index];
-          const starts = next && id === next.merge.left &&
-            row.parts[index + 1] === next.merge.right;
-          const part = h(
-            "span",
-            { class: `part small ${tint(id)}${id === fresh ? " fresh" : ""}` },
-            glyphs(this.tokens.get(id) ?? new Uint8Array()),
-          );
-          nodes.push(part);
-          if (starts) {
-            part.classList.add("next", "first");
-            const other = row.parts[++index];
-            nodes.push(
-              h(
-                "span",
-                { class: `part small next ${tint(other)}` },
-                glyphs(this.tokens.get(other)),
-              ),
-            );
-          }
-        }
+        const marks = pairMarks(row.parts, next?.merge);
+        const parts = fillRow(
+          h("span", { class: "word-parts" }),
+          row.parts.map((id) => this.tokens.get(id) ?? new Uint8Array()),
+          (n, ...range) => {
+            const id = row.parts[n];
+            const kind = marks[n] || (id === fresh ? " fresh" : "");
+            return h("span", {
+              class: `part small ${tint(id)}${sharing(...range)}${kind}`,
+              title: `id ${id}`,
+            }, glyphsIn(...range));
+          },
+        );
+        if (row.total_parts > row.parts.length) parts.append("…");
         return h(
           "li",
           {},
           h("span", { class: "times" }, `${number(row.count)} ×`),
-          h(
-            "span",
-            { class: "word-parts" },
-            nodes,
-            row.total_parts > row.parts.length ? "…" : null,
-          ),
+          parts,
         );
       }),
       this.answer.total_pretokens > rows.length

@@ -1,4 +1,4 @@
-// Draws a merge tree as SVG. The wheel, + and - zoom; dragging and arrow keys pan; 0 fits the tree.
+// Draws a merge tree as SVG, in a box that scrolls. Dragging and arrow keys scroll; + and - zoom.
 
 import { put, s } from "./dom.js";
 import { tint, visible } from "./glyphs.js";
@@ -8,16 +8,18 @@ const GAP = 14;
 const CHARACTER = 9;
 const MARGIN = 12;
 const BOX = 28;
+const KEY_PIXELS = 60; // that an arrow key scrolls
+const MAX_SCALE = 3;
+const NEAR = 40; // pixels
 
-// `tree` has roots, and nodes [id, left, right, rank] with children before parents. `most` limits
-// how much a large tree shrinks to fit. Returns its camera.
-export function drawTree(box, tree, tokens, title, most = Infinity) {
+// `tree` has roots, and nodes [id, left, right, rank] with children before parents.
+export function drawTree(box, tree, tokens, title) {
   const { nodes, roots } = tree;
   const shown = nodes.map(([id]) => shorten(visible(tokens.get(id) ?? new Uint8Array())));
   const { x, y, width, height } = layOut(nodes, roots, shown);
   const svg = s(
     "svg",
-    { role: "img", "aria-label": title, tabindex: 0, class: "tree" },
+    { role: "img", "aria-label": title, class: "tree" },
     s("title", {}, title),
   );
   const lines = s("g", { class: "lines" });
@@ -50,8 +52,10 @@ export function drawTree(box, tree, tokens, title, most = Infinity) {
     );
   });
   svg.append(lines, labels);
-  put(box, svg);
-  return new Camera(svg, box, width, height, most);
+  const drawing = new Drawing(svg, box, width, height);
+  // Start at the first root, which is above the middle of its leaves.
+  if (roots.length) box.scrollTo(Math.max(0, x[roots[0]] - box.clientWidth / 2), 0);
+  return drawing;
 }
 
 const shorten = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
@@ -93,97 +97,74 @@ function layOut(nodes, roots, shown) {
   };
 }
 
-export class Camera {
-  // `most` limits how much a large drawing shrinks to fit; the rest is panned.
-  constructor(svg, box, width, height, most = Infinity) {
-    Object.assign(this, { svg, box, width, height, most });
-    this.fit();
-    svg.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.altKey && document.activeElement !== svg) return; // scroll the page
-      event.preventDefault();
-      this.zoom(
-        event.deltaY < 0 ? 1.15 : 1 / 1.15,
-        event.offsetX / svg.clientWidth,
-        event.offsetY / svg.clientHeight,
-      );
-    }, { passive: false });
-    svg.addEventListener("pointerdown", (event) => {
-      svg.setPointerCapture(event.pointerId);
+// A drawing in a box that scrolls. It never shrinks, so that its text stays readable.
+export class Drawing {
+  constructor(svg, box, width, height) {
+    Object.assign(this, { svg, box, width, height, scale: 1 });
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", "Drawing; arrow keys scroll it");
+    box.onpointerdown = (event) => {
+      if (event.pointerType !== "mouse") return; // a finger scrolls anyway
       this.from = [event.clientX, event.clientY];
-    });
-    svg.addEventListener("pointermove", (event) => {
+    };
+    box.onpointermove = (event) => {
       if (!this.from) return;
-      const scale = this.view[2] / svg.clientWidth;
-      this.move((this.from[0] - event.clientX) * scale, (this.from[1] - event.clientY) * scale);
-      this.from = [event.clientX, event.clientY];
-    });
-    for (const end of ["pointerup", "pointercancel"]) {
-      svg.addEventListener(end, () => {
+      if (!event.buttons) {
         this.from = null;
-      });
-    }
-    svg.addEventListener("dblclick", () => this.fit());
-    svg.addEventListener("keydown", (event) => {
-      const step = this.view[2] / 10;
-      const known = {
-        "+": () => this.zoom(1.2),
-        "=": () => this.zoom(1.2),
-        "-": () => this.zoom(1 / 1.2),
-        "0": () => this.fit(),
-        ArrowLeft: () => this.move(-step, 0),
-        ArrowRight: () => this.move(step, 0),
-        ArrowUp: () => this.move(0, -step),
-        ArrowDown: () => this.move(0, step),
-      }[event.key];
-      if (!known) return;
-      event.preventDefault();
-      event.stopPropagation();
-      known();
-    });
+        return;
+      }
+      box.scrollBy(this.from[0] - event.clientX, this.from[1] - event.clientY);
+      this.from = [event.clientX, event.clientY];
+    };
+    box.onkeydown = (event) => this.key(event);
+    put(box, svg);
+    this.zoom(1);
   }
 
-  // Fit the whole tree, but never enlarge it.
-  fit() {
-    const needed = Math.max(
-      this.width / Math.max(1, this.box.clientWidth),
-      this.height / Math.max(1, this.box.clientHeight),
-      1,
-    );
-    const scale = Math.min(needed, this.most);
-    const wide = this.box.clientWidth * scale, high = this.box.clientHeight * scale;
-    const left = Math.min((this.width - wide) / 2, needed > scale ? 0 : Infinity);
-    this.view = [left, Math.min(0, (this.height - high) / 2), wide, high];
-    this.apply();
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = this.box.clientWidth * 0.8;
+    const act = {
+      "+": () => this.zoom(this.scale * 1.25),
+      "=": () => this.zoom(this.scale * 1.25),
+      "-": () => this.zoom(this.scale / 1.25),
+      "0": () => this.zoom(1),
+      ArrowLeft: () => this.box.scrollBy(-KEY_PIXELS, 0),
+      ArrowRight: () => this.box.scrollBy(KEY_PIXELS, 0),
+      ArrowUp: () => this.box.scrollBy(0, -KEY_PIXELS),
+      ArrowDown: () => this.box.scrollBy(0, KEY_PIXELS),
+      PageUp: () => this.box.scrollBy(-page, 0),
+      PageDown: () => this.box.scrollBy(page, 0),
+      Home: () => this.box.scrollTo(0, 0),
+      End: () => this.box.scrollTo(this.box.scrollWidth, this.box.scrollTop),
+    }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
   }
 
-  // Pan if a point is near an edge or outside.
+  // Change the scale, and keep the center where it is.
+  zoom(scale) {
+    const { box, svg } = this;
+    const x = (box.scrollLeft + box.clientWidth / 2) / this.scale;
+    const y = (box.scrollTop + box.clientHeight / 2) / this.scale;
+    this.scale = Math.max(1, Math.min(MAX_SCALE, scale));
+    svg.setAttribute("width", this.width * this.scale);
+    svg.setAttribute("height", this.height * this.scale);
+    box.scrollTo(x * this.scale - box.clientWidth / 2, y * this.scale - box.clientHeight / 2);
+  }
+
+  // Scroll if a point is near an edge or outside.
   reveal(x, y) {
-    const [left, top, wide, high] = this.view;
-    const near = 40;
-    const right = Math.max(0, x + near - left - wide) + Math.min(0, x - near - left);
-    const down = Math.max(0, y + near - top - high) + Math.min(0, y - near - top);
-    this.move(wide < this.width ? right : 0, high < this.height ? down : 0);
-  }
-
-  zoom(factor, atX = 0.5, atY = 0.5) {
-    const [x, y, wide, high] = this.view;
-    const bounded = Math.min(Math.max(wide / factor, 60), 20000) / wide;
-    this.view = [
-      x + wide * atX * (1 - bounded),
-      y + high * atY * (1 - bounded),
-      wide * bounded,
-      high * bounded,
-    ];
-    this.apply();
-  }
-
-  move(right, down) {
-    this.view[0] += right;
-    this.view[1] += down;
-    this.apply();
-  }
-
-  apply() {
-    this.svg.setAttribute("viewBox", this.view.map((value) => value.toFixed(1)).join(" "));
+    const { box, scale } = this;
+    const outside = (at, from, size) =>
+      Math.max(0, at + NEAR - from - size) + Math.min(0, at - NEAR - from);
+    box.scrollBy(
+      outside(x * scale, box.scrollLeft, box.clientWidth),
+      outside(y * scale, box.scrollTop, box.clientHeight),
+    );
   }
 }

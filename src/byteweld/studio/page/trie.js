@@ -1,20 +1,18 @@
 // Draws a trie as SVG, from left to right, and marks a path in it.
 
-import { amount, put, s } from "./dom.js";
+import { amount, s } from "./dom.js";
 import { hexByte, tint, visible } from "./glyphs.js";
-import { Camera } from "./tree.js";
+import { Drawing } from "./tree.js";
 
 const COLUMN = 62;
 const ROW = 34;
 const BOX = 26;
 const MARGIN = 14;
 const CHARACTER = 9;
-const MAX_HEIGHT = 400;
 
 // `nodes` are [parent, byte, token], parents first; `hidden` nodes are not drawn.
 export function drawTrie(box, nodes, hidden) {
   const { x, y, width, height } = layOut(nodes);
-  box.style.setProperty("height", `${Math.max(120, Math.min(MAX_HEIGHT, height + MARGIN))}px`);
   const lines = nodes.map(([parent], n) => {
     if (!n) return null;
     const from = `M${x[parent] + BOX / 2} ${y[parent]}`;
@@ -46,13 +44,12 @@ export function drawTrie(box, nodes, hidden) {
   }`;
   const svg = s(
     "svg",
-    { role: "img", "aria-label": title, tabindex: 0, class: "tree trie" },
+    { role: "img", "aria-label": title, class: "tree trie" },
     s("title", {}, title),
     s("g", {}, lines),
     s("g", {}, boxes),
   );
-  put(box, svg);
-  const camera = new Camera(svg, box, width, height, 1.25);
+  const drawing = new Drawing(svg, box, width, height);
   return {
     // Mark the path to a node, and the token that is taken, if any.
     mark(node, token) {
@@ -64,7 +61,7 @@ export function drawTrie(box, nodes, hidden) {
         each.classList.toggle("taken", token !== null && path.has(n) && nodes[n][2] === token);
         lines[n]?.classList.toggle("on", path.has(n));
       });
-      camera.reveal(x[node], y[node]);
+      drawing.reveal(x[node], y[node]);
     },
   };
 }

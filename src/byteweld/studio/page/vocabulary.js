@@ -12,6 +12,13 @@ const REASONS = {
   "never merged": "unreachable: never produced",
   "changed": "unreachable: changed by the normalizer",
 };
+const PLACEHOLDERS = {
+  text: "Search, such as est",
+  bytes: "Bytes, such as e2 82",
+  id: "Ids, such as 300-320",
+  rank: "Ranks, such as 0-19",
+  regex: "Regex, such as ^\\s+$",
+};
 const DEFAULTS = {
   by: "text",
   query: "",
@@ -34,7 +41,7 @@ class Vocabulary {
       id: "query",
       class: "word",
       type: "search",
-      placeholder: "Search: est, e2 82, 300-320, ^\\s+$",
+      placeholder: PLACEHOLDERS[this.setting("by")],
       spellcheck: "false",
       autocomplete: "off",
       readonly: Boolean(saved),
@@ -80,7 +87,7 @@ class Vocabulary {
       ),
       h(
         "div",
-        { class: "bar" },
+        { class: "bar filters" },
         select(
           "Sort",
           [["length", "length"], ["id", "id"], ["rank", "rank"], ["text", "bytes"]],
@@ -166,6 +173,7 @@ class Vocabulary {
     this.app.go(changes, { redraw: false });
     for (const [name, value] of Object.entries(settings)) {
       if (name === "query" && this.query.value !== value) this.query.value = value;
+      if (name === "by") this.query.placeholder = PLACEHOLDERS[value];
     }
     return this.find(true);
   }

@@ -1,47 +1,65 @@
-// Why: one pre-token from bytes to tokens, merge by merge, and what longest match would give.
+// Why: each pre-token of a text from bytes to tokens, merge by merge, and what longest match gives.
 
-import { ask, saved } from "./api.js";
+import { ask, saved, unpacked } from "./api.js";
+import { glyphsIn, sharing, spokenIn } from "./characters.js";
+import { tokenLine } from "./direction.js";
 import { amount, debounced, h, number, put } from "./dom.js";
 import {
   fromHex,
   glyphs,
-  spoken,
   tint,
   tokenButton,
   tokenLabel,
   tokenMap,
+  utf8,
   visible,
 } from "./glyphs.js";
+import { blocksOf, LazyBlocks } from "./lazy.js";
 import { Player, slide } from "./player.js";
+import { fillRow, tileRow } from "./row.js";
 import { drawTree } from "./tree.js";
 
 const MORE_ROWS = 6;
+const BLOCK_PRETOKENS = 300;
+const LINE_PIXELS = 30;
+const MAX_PREFETCHED = 40;
+const MAX_PRETOKEN_BYTES = 200; // to step through; the server has the same limit
+const EXAMPLES = [" tokenizer", " unbelievable", "untokenizes 1234567 words", "naïve 🙂"];
+
+// Changes of the state: nothing is chosen here, so that the shared text is explained; and the
+// pre-token at a byte of the shared text is chosen.
+export const NO_WORD = { word: undefined, at: undefined, why_step: undefined };
+export const whyAt = (at) => ({ ...NO_WORD, view: "why", at });
 
 export const view = { title: "Why", open: (root, app) => new Why(root, app) };
 
 class Why {
   constructor(root, app) {
     this.app = app;
-    this.input = h("input", {
+    this.latest = 0;
+    this.input = h("textarea", {
       id: "word",
-      class: "word",
-      type: "text",
+      class: "editor",
+      rows: 2,
       spellcheck: "false",
       autocomplete: "off",
-      "aria-label": "Word",
+      dir: "auto",
+      placeholder: "Type a word or a sentence",
       readonly: Boolean(saved),
       oninput: debounced(120, () => {
-        app.go({ word: this.input.value || undefined, at: undefined, step: undefined }, {
-          redraw: false,
-        });
+        app.go({ ...NO_WORD, word: this.input.value }, { redraw: false });
         this.explain();
       }),
     });
-    this.sentence = h("div", {
+    this.count = h("p", { class: "hint", id: "pretoken-count" });
+    this.list = h("div", {
       class: "sentence",
       role: "group",
-      "aria-label": "Words of the text",
+      "aria-label": "Pre-tokens",
+      onkeydown: (event) => this.moved(event),
+      onclick: (event) => this.clicked(event),
     });
+    this.blocks = new LazyBlocks(this.list, (index, element) => this.fill(index, element), true);
     this.body = h("div", { class: "why-body" });
     put(
       root,
@@ -57,76 +75,224 @@ class Why {
         h(
           "label",
           { class: "field wide" },
-          h("span", {}, "A word, including the space before it"),
+          h("span", {}, "Text to explain; a space belongs to the word after it"),
           this.input,
         ),
       ),
-      this.sentence,
+      h("div", { class: "choosing" }, this.count, this.list),
       this.body,
     );
     this.ready = this.explain();
   }
 
-  // What to explain: an offset in the text, a word typed here, or a surprising word.
-  question() {
-    const { state } = this.app;
-    if (state.at === undefined && state.word === undefined && state.text) state.at = 0;
-    const tokenizer = state.tok ?? 0;
-    if (state.at !== undefined) {
-      return { tokenizer, text: this.app.text, at: state.at, special: state.special !== "no" };
-    }
-    return { tokenizer, text: state.word ?? "", at: 0, special: state.special !== "no" };
+  // What to explain: the text typed here, the shared text, or (undefined) a surprising word.
+  get text() {
+    const { word, at, text } = this.app.state;
+    return word ?? (at === undefined ? text : this.app.text);
+  }
+
+  get asking() {
+    return {
+      tokenizer: this.app.state.tok ?? 0,
+      special: this.app.state.special !== "no",
+    };
   }
 
   async explain() {
+    const mine = ++this.latest;
     await this.app.attempt(async () => {
-      const question = this.question();
-      const answer = await ask("why", question);
-      if (!this.body.isConnected) return; // another view has been opened
+      const { text } = this;
+      const question = text === undefined ? this.asking : { ...this.asking, text };
+      const listed = await ask("pretokens", question);
+      if (mine !== this.latest) return; // another view has been opened, or there is newer text
       this.app.clearError();
-      const word = fromHex(answer.word);
-      if (document.activeElement !== this.input) this.input.value = new TextDecoder().decode(word);
-      this.drawSentence(answer);
-      this.draw(answer, word);
+      this.take(text ?? listed.text, listed);
+      await this.explainChosen();
     });
   }
 
-  // The surrounding words of the text; each links to its explanation.
-  drawSentence(answer) {
-    if (this.app.state.at === undefined) {
-      put(this.sentence);
-      return;
-    }
-    put(
-      this.sentence,
-      answer.around.map(([at, hex]) => {
-        const bytes = fromHex(hex);
-        return [
-          h("button", {
-            type: "button",
-            class: "of-text",
-            "aria-current": at === answer.start ? "true" : undefined,
-            "aria-label": `why ${spoken(bytes)}`,
-            onclick: () => this.choose(at),
-          }, glyphs(bytes)),
-          bytes.includes(10) ? h("br") : document.createElement("wbr"),
-        ];
-      }),
-    );
+  take(text, { bytes, lengths, special }) {
+    this.given = text;
+    if (document.activeElement !== this.input) this.input.value = text;
+    this.bytes = bytes === null ? utf8.encode(text) : fromHex(bytes);
+    this.ends = unpacked(lengths);
+    for (let n = 1; n < this.ends.length; n++) this.ends[n] += this.ends[n - 1];
+    this.specialIndices = new Set(special);
+    this.chosen = this.indexAt(this.app.state.at ?? 0);
+    this.drawList();
   }
 
-  async choose(at) {
-    this.app.go({ at, word: undefined, step: undefined }, { redraw: false });
-    await this.explain();
-    this.sentence.querySelector("[aria-current]")?.focus();
+  start(index) {
+    return index ? this.ends[index - 1] : 0;
+  }
+
+  // The pre-token at a byte, or the last one.
+  indexAt(at) {
+    let low = 0, high = Math.max(0, this.ends.length - 1);
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.ends[middle] > at) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  // ---------------------------------------------------------------- the pre-tokens
+
+  drawList() {
+    const { length } = this.ends;
+    put(
+      this.count,
+      length > 1
+        ? `${amount(length, "pre-token")}: the pattern splits the text before anything merges. ` +
+          "Choose one:"
+        : "",
+    );
+    this.firsts = blocksOf(this.bytes, this.ends, BLOCK_PRETOKENS);
+    const perLine = Math.max(20, Math.floor(this.list.clientWidth / 9));
+    this.blocks.show(
+      this.firsts.slice(1).map((end, block) =>
+        LINE_PIXELS *
+        Math.ceil((this.start(end) - this.start(this.firsts[block])) / perLine)
+      ),
+    );
+    this.reveal();
+  }
+
+  fill(block, element) {
+    const end = this.firsts[block + 1];
+    for (let first = this.firsts[block], index = first; index < end; index++) {
+      const bytes = this.bytes.subarray(this.start(index), this.ends[index]);
+      if (!bytes.includes(10) && index + 1 < end) continue;
+      const from = first; // each line has its own
+      const make = (n, ...range) => [
+        document.createElement("wbr"),
+        this.pretoken(from + n, range),
+      ];
+      const ends = this.ends.subarray(from, index + 1);
+      const { direction, nodes } = tokenLine(this.bytes, this.start(from), ends, make);
+      element.append(h("div", { dir: direction }, nodes));
+      first = index + 1;
+    }
+  }
+
+  pretoken(index, range) {
+    const isChosen = index === this.chosen;
+    return h("button", {
+      type: "button",
+      class: `of-text${this.specialIndices.has(index) ? " special" : ""}`,
+      id: `p${index}`,
+      tabindex: isChosen ? 0 : -1, // one stop for the Tab key; arrow keys move within
+      "aria-current": isChosen ? "true" : undefined,
+      "aria-label": `why ${spokenIn(...range)}`,
+    }, glyphsIn(...range));
+  }
+
+  clicked(event) {
+    const button = event.target.closest?.(".of-text");
+    if (button) this.choose(Number(button.id.slice(1)));
+  }
+
+  moved(event) {
+    const last = this.ends.length - 1;
+    const isRtl = event.target.closest("[dir]").dir === "rtl";
+    const to = {
+      [isRtl ? "ArrowLeft" : "ArrowRight"]: this.chosen + 1,
+      [isRtl ? "ArrowRight" : "ArrowLeft"]: this.chosen - 1,
+      Home: 0,
+      End: last,
+    }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    this.choose(Math.max(0, Math.min(last, to)));
+  }
+
+  async choose(index) {
+    this.mark(false);
+    this.chosen = index;
+    const word = this.text === undefined ? { word: this.given } : {};
+    this.app.go({ ...word, at: this.start(index), why_step: undefined }, { redraw: false });
+    this.reveal();
+    this.mark(true)?.focus({ preventScroll: true });
+    await this.app.attempt(async () => {
+      await this.explainChosen();
+      this.app.clearError();
+    });
+  }
+
+  mark(isChosen) {
+    const button = document.getElementById(`p${this.chosen}`);
+    if (!button) return null;
+    button.tabIndex = isChosen ? 0 : -1;
+    if (isChosen) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+    return button;
+  }
+
+  // Scroll the list, but not the page.
+  reveal() {
+    this.blocks.ensure(this.firsts.findIndex((first) => first > this.chosen) - 1);
+    const button = document.getElementById(`p${this.chosen}`);
+    if (!button) return;
+    const box = this.list.getBoundingClientRect(), at = button.getBoundingClientRect();
+    if (at.bottom > box.bottom) this.list.scrollTop += at.bottom - box.bottom + 4;
+    else if (at.top < box.top) this.list.scrollTop += at.top - box.top - 4;
+  }
+
+  // ---------------------------------------------------------------- one of them
+
+  question(index) {
+    return { ...this.asking, text: this.given, at: this.start(index) };
+  }
+
+  async explainChosen() {
+    this.player?.stop();
+    if (!this.ends.length) {
+      this.drawNothing();
+      return;
+    }
+    const mine = ++this.latest;
+    try {
+      const answer = await ask("why", this.question(this.chosen));
+      if (mine === this.latest) this.draw(answer, fromHex(answer.word));
+    } catch (error) {
+      if (mine === this.latest) put(this.body);
+      throw error;
+    }
+  }
+
+  drawNothing() {
+    put(
+      this.body,
+      h(
+        "div",
+        { class: "card nothing" },
+        h("h2", {}, "Nothing to explain yet"),
+        h(
+          "p",
+          {},
+          "Type a word above, and every merge that turns its bytes into tokens appears here.",
+        ),
+        saved ? null : h(
+          "div",
+          { class: "examples", role: "group", "aria-label": "Examples" },
+          h("span", {}, "Or try"),
+          EXAMPLES.map((word) =>
+            h("button", {
+              type: "button",
+              onclick: () => {
+                this.app.go({ ...NO_WORD, word }, { redraw: false });
+                this.explain();
+              },
+            }, visible(utf8.encode(word)))
+          ),
+        ),
+      ),
+    );
   }
 
   draw(answer, word) {
     const pretoken = answer.pretokens[0];
-    if (!pretoken) {
-      put(this.body, h("p", { class: "note" }, "Empty text has no tokens. Type a word."));
-      return;
-    }
     this.tokens = tokenMap(answer.tokens);
     this.steps = pretoken.steps;
     if (!this.steps.length) {
@@ -145,11 +311,9 @@ class Why {
     this.row = h("div", { class: "parts", role: "img" });
     this.explanation = h("p", { class: "step-text" });
     this.table = h("div", { class: "ranks" });
-    this.player?.stop();
     this.player = new Player(
       this.steps.length - 1,
-      this.app.state.step ??
-        (this.app.state.word || this.app.state.at !== undefined ? this.steps.length - 1 : 0),
+      this.app.state.why_step ?? 0,
       (step) => this.show(step),
       "merge",
     );
@@ -176,7 +340,8 @@ class Why {
           h(
             "p",
             { class: "hint" },
-            "The number above each box is the rank of its merge. Drag to pan; + and − zoom, 0 fits.",
+            "The number above each box is the rank of its merge. Scroll, drag or use the arrow ",
+            "keys to move; + and − zoom.",
           ),
           box,
         ),
@@ -204,8 +369,12 @@ class Why {
             : "; merging would give the parts below instead"
         }: `
         : `${amount(merges, "merge")} later it is ${amount(pretoken.ids.length, "token")}: `,
-      pretoken.ids.map((id) => this.panelTile(id)),
+      this.tiles(pretoken.ids),
     );
+  }
+
+  tiles(ids) {
+    return tileRow(ids, this.tokens, (id) => this.app.panel.show(id));
   }
 
   // ---------------------------------------------------------------- a step
@@ -213,30 +382,27 @@ class Why {
   show(step) {
     const { parts, pairs, total_pairs: total } = this.steps[step];
     const chosen = this.steps[step].chosen === null ? null : pairs[0];
-    slide(this.row, (child) => child.dataset.key, () => {
-      put(
-        this.row,
-        parts.map((id, index) =>
-          h(
-            "span",
-            {
-              class: `part ${tint(id)}${
-                chosen && (index === chosen.at || index === chosen.at + 1) ? " next" : ""
-              }${chosen && index === chosen.at ? " first" : ""}`,
-              "data-key": this.parts[step][index],
-            },
-            h("span", {}, glyphs(this.tokens.get(id))),
-            h("small", {}, id),
-          )
-        ),
+    slide(this.row, () => {
+      const words = [];
+      fillRow(this.row, parts.map((id) => this.tokens.get(id)), (index, ...range) => {
+        words.push(spokenIn(...range));
+        return h(
+          "span",
+          {
+            class: `part ${tint(parts[index])}${sharing(...range)}${
+              chosen && (index === chosen.at || index === chosen.at + 1) ? " next" : ""
+            }${chosen && index === chosen.at ? " first" : ""}`,
+            "data-key": this.parts[step][index],
+          },
+          h("span", { class: "text" }, glyphsIn(...range)),
+          h("small", {}, parts[index]),
+        );
+      });
+      this.row.setAttribute(
+        "aria-label",
+        `Parts after ${amount(step, "merge")}: ${words.join(", ")}`,
       );
     });
-    this.row.setAttribute(
-      "aria-label",
-      `Parts after ${amount(step, "merge")}: ${
-        parts.map((id) => spoken(this.tokens.get(id))).join(", ")
-      }`,
-    );
     put(
       this.explanation,
       chosen
@@ -292,7 +458,9 @@ class Why {
         ? h("p", { class: "hint" }, `and ${amount(total - MORE_ROWS, "more pair")}`)
         : null,
     );
-    if (step !== (this.app.state.step ?? -1)) this.app.go({ step }, { redraw: false });
+    if (step !== (this.app.state.why_step ?? 0)) {
+      this.app.go({ why_step: step || undefined }, { redraw: false });
+    }
   }
 
   label(id) {
@@ -304,7 +472,7 @@ class Why {
       h(
         "p",
         { class: "tiles" },
-        ids.map((id) => this.panelTile(id)),
+        this.tiles(ids),
         h("span", { class: "hint" }, amount(ids.length, "token")),
       );
     const differs = pretoken.greedy_differs_at;
@@ -348,8 +516,20 @@ class Why {
     return this.explain();
   }
 
+  // Explain the pre-tokens next to the chosen one, too, so that a saved page can show them.
+  async prefetch() {
+    const first = Math.max(0, this.chosen - MAX_PREFETCHED / 2);
+    const last = Math.min(this.ends.length, first + MAX_PREFETCHED);
+    for (let index = first; index < last; index++) {
+      if (this.ends[index] - this.start(index) > MAX_PRETOKEN_BYTES) continue;
+      await ask("why", this.question(index));
+    }
+  }
+
   close() {
+    this.latest++; // ignore late answers
     this.player?.stop();
+    this.blocks.close();
   }
 }
 

@@ -27,6 +27,7 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         "how": how.answer,
         "match": how.match,
         "tokens": tokens.answer,
+        "pretokens": why.pretokens,
         "why": why.answer,
         "training": training.answer,
         "log": training.log,

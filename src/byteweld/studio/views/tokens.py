@@ -35,8 +35,8 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     ids, lengths = _ids_and_lengths(opened, text, fields.flag("special", True))
     special_ids = sorted(opened.tok.vocab.special_tokens.values())
     return {
-        "ids": _packed(ids),
-        "lengths": _packed(lengths),
+        "ids": packed(ids),
+        "lengths": packed(lengths),
         "characters": len(given),
         "special": np.flatnonzero(np.isin(ids, special_ids)).tolist(),
     }
@@ -58,7 +58,7 @@ def _ids_and_lengths(
     return np.array(listed, np.uint32), lengths
 
 
-def _packed(numbers: NDArray[np.uint32]) -> dict[str, int | str]:
+def packed(numbers: NDArray[np.uint32]) -> dict[str, int | str]:
     """Pack numbers as base64, little-endian, in the fewest bytes that hold the largest."""
     largest = int(numbers.max(initial=0))
     width = 1 if largest < 1 << 8 else 2 if largest < 1 << 16 else 4

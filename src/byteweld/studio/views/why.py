@@ -1,55 +1,62 @@
-"""The Why view: the pre-token at an offset, and every merge that leads to its tokens."""
+"""The Why view: the pre-tokens of a text, and every merge that leads to the tokens of one."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
+
+import numpy as np
 
 import byteweld
 from byteweld.studio.examples import SURPRISING_WORDS
 from byteweld.studio.request import MAX_TEXT_BYTES, Fields, Refused
 from byteweld.studio.session import Session
-from byteweld.studio.views.tokens import encode
+from byteweld.studio.views.tokens import encode, packed
 
 # The steps of a pre-token of n bytes have up to n²/2 parts in total.
 _MAX_PRETOKEN_BYTES = 200
-_PRETOKENS_AROUND = 40
+
+
+def pretokens(session: Session, fields: Fields) -> dict[str, Any]:
+    """Return the lengths of all pre-tokens of a text; without text, of a surprising word.
+
+    `bytes` are those of the pre-tokens if they differ from the text's, as after a normalizer.
+    """
+    tok = session.tokenizer(fields).tok
+    text = fields.text("text") if fields.has("text") else surprising_word(tok)
+    data = text.encode()
+    found, special = _pretokens(tok, data, fields.flag("special", True))
+    whole = b"".join(found)
+    return {
+        "text": None if fields.has("text") else text,
+        "bytes": None if whole == data else whole.hex(),
+        "lengths": packed(np.fromiter(map(len, found), np.uint32, len(found))),
+        "special": sorted(special),
+    }
 
 
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
-    """Explain the pre-token at byte `at` of the text; without text, a surprising word."""
+    """Explain the pre-token at byte `at` of the text, or the last one; of no text, nothing."""
     tok = session.tokenizer(fields).tok
-    text = fields.text("text", "")
-    if not text:
-        text = surprising_word(tok)
-    data = text.encode()
+    data = fields.text("text").encode()
     at = fields.number("at", 0, 0, MAX_TEXT_BYTES)
-    start, pretokens, is_special = _pretokens_around(tok, data, at, fields.flag("special", True))
-    index, starts = _find(pretokens, start, at)
-    pretoken, start = pretokens[index], starts[index]
+    found, special = _pretokens(tok, data, fields.flag("special", True))
+    # A normalizer may change lengths, so that the offset is approximate.
+    starts = list(accumulate(map(len, found), initial=0))[:-1]
+    index = max(0, bisect_right(starts, at) - 1)
+    pretoken, start = (found[index], starts[index]) if found else (b"", 0)
     if len(pretoken) > _MAX_PRETOKEN_BYTES:
         raise Refused(
             413,
             f"this pre-token has {len(pretoken):,} bytes, too many to step through "
             f"(at most {_MAX_PRETOKEN_BYTES}); choose a shorter one",
         )
-    if is_special:
+    if index in special:
         explained = byteweld.explain(tok, pretoken, allowed_special="all")
     else:
         explained = byteweld.explain(tok, pretoken, disallowed_special=())
-    first, last = max(0, index - _PRETOKENS_AROUND), index + _PRETOKENS_AROUND + 1
-    return {
-        "word": pretoken.hex(),
-        "start": start,
-        "around": [
-            [at, other.hex()]
-            for at, other in zip(starts[first:last], pretokens[first:last], strict=True)
-            if len(other) <= _MAX_PRETOKEN_BYTES
-        ],
-        **explained.to_dict(),
-    }
+    return {"word": pretoken.hex(), "start": start, **explained.to_dict()}
 
 
 def surprising_word(tok: byteweld.Tokenizer) -> str:
@@ -64,34 +71,20 @@ def surprising_word(tok: byteweld.Tokenizer) -> str:
     return fallback
 
 
-def _pretokens_around(
-    tok: byteweld.Tokenizer, data: bytes, at: int, special: bool
-) -> tuple[int, list[bytes], bool]:
-    """Return the start offset and the pre-tokens between the special tokens around a byte.
-
-    If the byte is in a special token, that token is returned instead, with True.
-    """
-    start, end = 0, len(data)
-    if special:
-        special_ids = set(tok.vocab.special_tokens.values())
+def _pretokens(
+    tok: byteweld.Tokenizer, data: bytes, special: bool
+) -> tuple[list[bytes], frozenset[int]]:
+    """Return the pre-tokens of a text, and which of them are special tokens."""
+    found: list[bytes] = []
+    indices = []
+    start = 0
+    special_ids = set(tok.vocab.special_tokens.values()) if special else set()
+    if special_ids:
         ids, offsets = encode(tok, data, special)
         for token_id, (first, last) in zip(ids, offsets, strict=True):
-            if token_id not in special_ids:
-                continue
-            if first <= at < last:
-                return first, [data[first:last]], True
-            if last <= at:
+            if token_id in special_ids:
+                found += tok.pretokenize(data[start:first])
+                indices.append(len(found))
+                found.append(data[first:last])
                 start = last
-            else:
-                end = first
-                break
-    return start, tok.pretokenize(data[start:end]) or [b""], False
-
-
-def _find(pretokens: Sequence[bytes], start: int, at: int) -> tuple[int, list[int]]:
-    """Return the index of the pre-token at a byte, or of the last one; and all start offsets.
-
-    A normalizer may change lengths, so the result is then approximate.
-    """
-    starts = list(accumulate(map(len, pretokens), initial=start))[:-1]
-    return max(0, bisect_right(starts, at) - 1), starts
+    return found + tok.pretokenize(data[start:]), frozenset(indices)
