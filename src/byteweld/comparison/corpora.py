@@ -172,7 +172,7 @@ class Comparison(Displayable):
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> found = byteweld.compare(tok, tok, documents=["hello world"])
             >>> print(found.lines()[0])
-            identical ids on 1 document, 2 tokens, 11 bytes
+            identical ids on 1 document, 2 tokens, 11 bytes: 5.50 bytes per token
         """
         from byteweld.comparison._text import lines
 
