@@ -116,8 +116,34 @@ def test_a_missing_rank_file_is_an_error_that_lists_where_it_was_searched(
     search(monkeypatch, tmp_path / "one", tmp_path / "two")
     with pytest.raises(FileNotFoundError) as caught:
         byteweld.get_encoding("tiny")
-    for words in ("tiny_ranks.tiktoken", "one", "two", "no cache", "nothing is downloaded"):
+    for words in ("tiny_ranks.tiktoken", "one", "two", "no cache"):
         assert words in str(caught.value)
+
+
+def test_the_error_for_a_missing_rank_file_shows_the_command_that_downloads_it():
+    for name in encodings.PUBLIC_ENCODINGS:
+        with pytest.raises(FileNotFoundError, match=f"; run `byteweld fetch {name}` to download"):
+            byteweld.get_encoding(name)
+        with pytest.raises(FileNotFoundError, match=f"`byteweld fetch {name}`"):
+            byteweld.load(name)
+    with pytest.raises(ValueError, match="`byteweld fetch qwen3`"):
+        byteweld.get_encoding("qwen3")
+    with pytest.raises(FileNotFoundError, match="`byteweld fetch o200k_base`"):
+        byteweld.encoding_for_model("gpt-4o")
+
+
+def test_the_name_of_a_model_suggests_its_encoding_and_the_command_if_it_is_not_here(
+    tiny, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(encodings, "_MODELS", {"tiny": "small-1"})
+    monkeypatch.setattr(encodings, "FETCHABLE", {"tiny": None})
+    search(monkeypatch, tmp_path)
+    command = "; the encoding of that model is 'tiny'; run `byteweld fetch tiny` to download it$"
+    with pytest.raises(FileNotFoundError, match=command):
+        byteweld.load("small-1")
+    put(tmp_path / "tiny_ranks.tiktoken", tiny[1])
+    with pytest.raises(FileNotFoundError, match=r"; the encoding of that model is 'tiny'$"):
+        byteweld.load("small-1")
 
 
 def test_two_encodings_may_share_a_rank_file(tiny, monkeypatch, tmp_path):
