@@ -172,6 +172,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         """Return the next request; FetchError if it would leave https."""
         new = urlsplit(newurl)
         if new.scheme != "https" and (req.type != "http" or not _is_safe(new)):
+            fp.close()
             raise FetchError(f"it redirects to {newurl[:200]!r}, which is not https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
