@@ -97,6 +97,39 @@ def test_an_empty_cache_name_disables_the_cache(tiny, monkeypatch, tmp_path):
         byteweld.get_encoding("tiny")
 
 
+def test_places_are_searched_in_order(tiny, monkeypatch, tmp_path):
+    """BYTEWELD_PATH, byteweld's folder, tiktoken's cache: the first file counts, even a bad one."""
+    search(monkeypatch, tmp_path / "path")
+    monkeypatch.setenv("BYTEWELD_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "cache"))
+    cached = put(tmp_path / "cache" / cache_name("encodings/tiny_ranks.tiktoken"), tiny[1])
+    own = put(tmp_path / "home" / "vocabularies" / "tiny.tiktoken", tiny[1])
+    given = put(tmp_path / "path" / "tiny_ranks.tiktoken", b"YQ== 0\n")
+    for path, place in [
+        (given, "BYTEWELD_PATH"),
+        (own, "byteweld's folder"),
+        (cached, "tiktoken's cache"),
+    ]:
+        found = encodings.find_encodings()[0]
+        assert (found.name, found.path, found.place) == ("tiny", path, place)
+        if path == given:
+            with pytest.raises(FormatError, match="damaged"):
+                byteweld.get_encoding("tiny")
+        path.unlink()
+    assert encodings.find_encodings() == []
+
+
+def test_your_own_folder_comes_before_byteweld_s(mine, monkeypatch, tmp_path):
+    monkeypatch.setenv("BYTEWELD_HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / "vocabularies").mkdir(parents=True)
+    mine.save(tmp_path / "home" / "vocabularies" / "mine.json")
+    assert byteweld.get_encoding("mine") == mine
+    other = Tokenizer.from_ranks(RANKS, pattern=None)
+    other.save(tmp_path / "mine.json")
+    search(monkeypatch, tmp_path)
+    assert byteweld.get_encoding("mine") == other
+
+
 def test_a_rank_file_with_other_contents_is_refused(tiny, monkeypatch, tmp_path):
     _, data = tiny
     for name in ("tiny.tiktoken", cache_name("encodings/tiny_ranks.tiktoken")):
@@ -223,6 +256,14 @@ def test_only_what_can_be_loaded_is_listed(mine, monkeypatch, tmp_path):
         byteweld.get_encoding("ranks")
     with pytest.raises(FormatError, match="format of this file is unknown"):
         byteweld.get_encoding("README")
+
+
+def test_what_a_killed_save_left_is_not_an_encoding(mine, monkeypatch, tmp_path):
+    search(monkeypatch, tmp_path)
+    mine.save(tmp_path / "mine.json")
+    left = ".byteweld-0123456789abcdef-7-01234567"
+    (tmp_path / left).write_bytes((tmp_path / "mine.json").read_bytes())
+    assert byteweld.list_encoding_names() == [*encodings.PUBLIC_ENCODINGS, "mine"]
 
 
 def test_a_public_name_is_never_another_file(mine, monkeypatch, tmp_path):
