@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,12 @@ from tests.helpers.strategies import examples, read_nasty
 
 TESTS = Path(__file__).parent
 SHARED = TESTS.parent.parent / "shared" / "data"
+
+# No test depends on the vocabularies of the user who runs it.
+for variable in ("BYTEWELD_HOME", "HF_HUB_CACHE"):
+    os.environ[variable] = str(Path(tempfile.gettempdir(), "byteweld-tests-nowhere"))
+for variable in ("BYTEWELD_PATH", "BYTEWELD_MIRROR"):
+    os.environ.pop(variable, None)
 
 settings.register_profile(
     "byteweld",

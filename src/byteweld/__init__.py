@@ -10,6 +10,7 @@ from byteweld.errors import (
     BudgetError,
     ByteweldError,
     CorpusError,
+    FetchError,
     FormatError,
     MissingKeyError,
     NativeError,
@@ -43,6 +44,7 @@ if _typing.TYPE_CHECKING:
     )
     from byteweld.evaluation.corpora import Evaluation
     from byteweld.explanation import explain, explain_training, merge_tree
+    from byteweld.fetching import fetch
     from byteweld.recipes import RECIPES, Recipe
     from byteweld.training import Training, TrainingEvent
 
@@ -62,6 +64,7 @@ __all__ = [
     "DecodeStream",
     "EncodeStream",
     "Evaluation",
+    "FetchError",
     "FormatError",
     "MissingKeyError",
     "NativeError",
@@ -86,6 +89,7 @@ __all__ = [
     "evaluate",
     "explain",
     "explain_training",
+    "fetch",
     "get_encoding",
     "list_encoding_names",
     "load",
@@ -111,6 +115,7 @@ _LAZY = {
     ),
     "evaluation.corpora": ("Evaluation",),
     "explanation": ("explain", "explain_training", "merge_tree"),
+    "fetching": ("fetch",),
     "recipes": ("RECIPES", "Recipe"),
     "training": ("Training", "TrainingEvent"),
 }

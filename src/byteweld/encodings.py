@@ -1,7 +1,8 @@
-"""Encodings by name: tiktoken's public ones, and any vocabulary file in your own folders.
+"""Encodings by name: tiktoken's public ones, any vocabulary file in your folders, cached models.
 
-Files are looked up in the folders of BYTEWELD_PATH and in tiktoken's cache, never downloaded.
-The files of public encodings are checked against their SHA-256. Each encoding is loaded once.
+Files are looked up in the folders of BYTEWELD_PATH, in byteweld's folder (which `byteweld fetch`
+writes to), in tiktoken's cache and in Hugging Face's cache. Nothing here connects to a network. The
+files of public encodings are checked against their SHA-256. Each encoding is loaded once.
 """
 
 from __future__ import annotations
@@ -12,14 +13,26 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 from byteweld import formats
+from byteweld._atomic import is_leftover
 from byteweld._files import COMPRESSED_SUFFIXES
+from byteweld._places import (
+    cached_models,
+    find_model,
+    hub_cache,
+    own_folder,
+    path_folders,
+    tiktoken_cache,
+)
 from byteweld.errors import FormatError, nearest
 from byteweld.formats._json import read_file
 from byteweld.formats._sidecar import SUFFIX, sidecar_path
+from byteweld.formats.vocab_merges import find_files
 from byteweld.known_encodings import (
+    FETCHABLE,
+    OPENAI_URL,
     PUBLIC_ENCODINGS,
     RANK_FILES,
     RANK_SETTINGS,
@@ -29,9 +42,6 @@ from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import Vocabulary
 
 # ---------------------------------------------------------------------- facts (tiktoken 0.14)
-
-# tiktoken's cache names a rank file by the hash of its URL.
-_URL: Final = "https://openaipublic.blob.core.windows.net/"
 
 # GPT-2 was published as these two files, which are equivalent to r50k_base's rank file.
 _GPT2_FILES: Final[Mapping[str, str]] = {
@@ -130,12 +140,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def get_encoding(name: str) -> Tokenizer:
-    """Return the tokenizer of a public encoding, or of a vocabulary file in BYTEWELD_PATH.
+    """Return the tokenizer of a public encoding, of a file in your folders, or of a cached model.
 
     A public encoding (`gpt2`, `cl100k_base`, `o200k_base`, ...) needs its rank file, such as
-    `cl100k_base.tiktoken`, in one of the folders of BYTEWELD_PATH or in tiktoken's cache. Any other
-    name is that of a file or folder there: `mine` is `mine.tiktoken`, `mine.json`,
-    `mine/tokenizer.json`, or any other file called mine. Nothing is ever downloaded.
+    `cl100k_base.tiktoken`, in a folder of BYTEWELD_PATH, in byteweld's own folder, or in tiktoken's
+    cache. Any other name is that of a file or folder in the first two: `mine` is `mine.tiktoken`,
+    `mine.json`, `mine/tokenizer.json`, or any other file called mine; or of a model in Hugging
+    Face's cache, such as `openai-community/gpt2`. Nothing is downloaded: that is what `fetch` and
+    `byteweld fetch` are for.
 
     Raises:
         FileNotFoundError: if the file of a public encoding is not here.
@@ -149,8 +161,9 @@ def get_encoding(name: str) -> Tokenizer:
     """
     if not isinstance(name, str):
         raise TypeError(f"name is {name!r}; it must be the name of an encoding")
-    # Public names have a fixed meaning; others depend on the folders.
-    key = (name, "" if name in PUBLIC_ENCODINGS else os.environ.get("BYTEWELD_PATH", ""))
+    # Public names have a fixed meaning; others depend on where they are looked up.
+    places = () if name in PUBLIC_ENCODINGS else (*_folders(), hub_cache())
+    key = (name, os.pathsep.join(map(str, places)))
     found = _loaded.get(key)
     if found is not None:
         return found
@@ -161,14 +174,16 @@ def get_encoding(name: str) -> Tokenizer:
 
 
 def has_encoding(name: str) -> bool:
-    """Whether a name is that of a public encoding, or of a file or folder in BYTEWELD_PATH."""
+    """Whether a name is that of a public encoding, or of a file or folder in your folders."""
     return name in PUBLIC_ENCODINGS or any(
         path for folder in _folders() for path in _candidates(folder, name)
     )
 
 
 def list_encoding_names() -> list[str]:
-    """Return the public encodings, even those without files here, and those of BYTEWELD_PATH.
+    """Return the public encodings, even those without files here, and those in your folders.
+
+    Your folders are those of BYTEWELD_PATH and byteweld's own.
 
     Examples:
         >>> import byteweld
@@ -185,24 +200,92 @@ def _load(name: str) -> Vocabulary:
     for folder in _folders():
         for path in _candidates(folder, name):
             return formats.load(path)
+    model = find_model(name)
+    if model is not None:
+        return formats.load(model)
     raise ValueError(
         f"unknown encoding {name!r}; expected one of {', '.join(list_encoding_names())}; "
-        f"searched for a file or folder of that name in {_shown_folders()}"
-        f"{nearest(name, list_encoding_names())}"
+        f"searched for a file or folder of that name in {_shown_folders()} and Hugging Face's "
+        f"cache ({hub_cache()}){how_to_get(name)}"
     )
+
+
+def how_to_get(name: str) -> str:
+    """Return what to do about a name that is not here: `; run ...`, or the start of a suggestion.
+
+    >>> how_to_get("qwen3")
+    '; run `byteweld fetch qwen3` to download it'
+    """
+    if name in FETCHABLE:
+        return f"; run `byteweld fetch {name}` to download it"
+    try:
+        encoding = encoding_name_for_model(name)
+    except KeyError:
+        return nearest(name, {*list_encoding_names(), *FETCHABLE})
+    hint = f"; the encoding of that model is {encoding!r}"
+    return hint if _is_here(encoding) else hint + how_to_get(encoding)
+
+
+def _is_here(name: str) -> bool:
+    return name in PUBLIC_ENCODINGS and any(_public_files(name, PUBLIC_ENCODINGS[name].ranks))
+
+
+# ---------------------------------------------------------------------- what is here
+
+Place = Literal["BYTEWELD_PATH", "byteweld's folder", "tiktoken's cache", "Hugging Face's cache"]
+
+
+class Found(NamedTuple):
+    """A vocabulary that can be loaded by its name, and where it is."""
+
+    name: str
+    place: Place
+    path: Path  # a file or a folder
+    size: int  # in bytes, of all its files
+
+
+def find_encodings() -> list[Found]:
+    """Return the vocabularies that can be loaded by name here: public ones first, models last.
+
+    Whether a model's tokenizer is one that byteweld can load shows when it is loaded.
+    """
+    found: dict[str, Found] = {}
+    for name, encoding in PUBLIC_ENCODINGS.items():
+        for place, files in _public_files(name, encoding.ranks):
+            path = files[0] if len(files) == 1 else files[0].parent
+            found[name] = Found(name, place, path, sum(map(_size, files)))
+            break
+    for place, folder in _places():
+        for name in sorted(_names_in(folder)):
+            path = next(_candidates(folder, name))
+            if name not in PUBLIC_ENCODINGS and name not in found:
+                found[name] = Found(name, place, path, _size(path))
+    for name, path in cached_models():
+        if not has_encoding(name):
+            found[name] = Found(name, "Hugging Face's cache", path, _size(path))
+    return list(found.values())
+
+
+def _size(path: Path) -> int:
+    """Return the size of a file, or of a folder's vocabulary; 0 for what cannot be read."""
+    if path.is_dir():
+        return sum(map(_size, find_files(path) or _files_in(path)))
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 # ---------------------------------------------------------------------- public encodings
 
 
 def _load_public(name: str, encoding: PublicEncoding) -> Vocabulary:
-    found = next(_public_files(name, encoding.ranks), None)
+    _, found = next(_public_files(name, encoding.ranks), (None, None))
     if found is None:
-        cache = _tiktoken_cache() or "which is disabled"
+        cache = tiktoken_cache() or "which is disabled"
         raise FileNotFoundError(
             f"no rank file for the encoding {name!r}: {encoding.ranks}.tiktoken is not in "
-            f"{_shown_folders()}, and not in tiktoken's cache ({cache}); nothing is downloaded, so "
-            "put the file into a folder and add that folder to BYTEWELD_PATH"
+            f"{_shown_folders()} or tiktoken's cache ({cache}){how_to_get(name)}"
         )
     digests = _GPT2_FILES if len(found) == 2 else {"ranks": RANK_FILES[encoding.ranks]}
     # Load exactly the bytes that were checked, under names that the format recognizes.
@@ -217,25 +300,26 @@ def _load_public(name: str, encoding: PublicEncoding) -> Vocabulary:
         )
 
 
-def _public_files(name: str, ranks: str) -> Iterator[tuple[Path, ...]]:
+def _public_files(name: str, ranks: str) -> Iterator[tuple[Place, tuple[Path, ...]]]:
     """Yield the existing files of a public encoding: its rank file, or GPT-2's two files."""
-    cache = _tiktoken_cache()
-    candidates: list[tuple[Path, ...]] = []
-    for folder in _folders():
+    cache = tiktoken_cache()
+    candidates: list[tuple[Place, tuple[Path, ...]]] = []
+    for place, folder in _places():
         candidates += [
-            (folder / f"{stem}.tiktoken{suffix}",)
+            (place, (folder / f"{stem}.tiktoken{suffix}",))
             for suffix in ("", *COMPRESSED_SUFFIXES)
             for stem in (name, ranks)
         ]
         if name == "gpt2":
-            candidates += [(folder / name / a, folder / name / b) for a, b in _GPT2_NAMES]
+            own = folder / name
+            candidates += [(place, (own / first, own / second)) for first, second in _GPT2_NAMES]
     if cache is not None:
-        candidates.append((cache / _cache_name(f"encodings/{ranks}.tiktoken"),))
+        names: list[tuple[str, ...]] = [(f"encodings/{ranks}.tiktoken",)]
         if name == "gpt2":
-            candidates.append(
-                tuple(cache / _cache_name(f"gpt-2/encodings/main/{file}") for file in _GPT2_FILES)
-            )
-    return (files for files in candidates if all(file.is_file() for file in files))
+            names.append(tuple(f"gpt-2/encodings/main/{file}" for file in _GPT2_FILES))
+        for urls in names:
+            candidates.append(("tiktoken's cache", tuple(cache / _cache_name(url) for url in urls)))
+    return (found for found in candidates if all(file.is_file() for file in found[1]))
 
 
 def _read_checked(file: Path, digest: str) -> bytes:
@@ -250,28 +334,30 @@ def _read_checked(file: Path, digest: str) -> bytes:
     return data
 
 
-def _tiktoken_cache() -> Path | None:
-    """Return tiktoken's download cache; None if an empty variable disables it."""
-    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
-        if variable in os.environ:
-            return Path(os.environ[variable]) if os.environ[variable] else None
-    return Path(tempfile.gettempdir()) / "data-gym-cache"
-
-
 def _cache_name(path: str) -> str:
-    return hashlib.sha1(f"{_URL}{path}".encode(), usedforsecurity=False).hexdigest()
+    return hashlib.sha1(f"{OPENAI_URL}{path}".encode(), usedforsecurity=False).hexdigest()
 
 
-# ---------------------------------------------------------------------- own folders
+# ---------------------------------------------------------------------- your folders
+
+
+def _places() -> list[tuple[Place, Path]]:
+    """Return your folders in the order in which they are searched."""
+    own = own_folder()
+    given: list[tuple[Place, Path]] = [("BYTEWELD_PATH", folder) for folder in path_folders()]
+    return given if own is None else [*given, ("byteweld's folder", own)]
 
 
 def _folders() -> list[Path]:
-    return [Path(part) for part in os.environ.get("BYTEWELD_PATH", "").split(os.pathsep) if part]
+    return [folder for _, folder in _places()]
 
 
 def _shown_folders() -> str:
-    folders = ", ".join(map(str, _folders()))
-    return f"the folders of BYTEWELD_PATH ({folders or 'which is not set'})"
+    given = ", ".join(map(str, path_folders()))
+    own = own_folder() or "set BYTEWELD_HOME to have one"
+    return (
+        f"the folders of BYTEWELD_PATH ({given or 'which is not set'}), byteweld's folder ({own})"
+    )
 
 
 def _candidates(folder: Path, name: str) -> Iterator[Path]:
@@ -314,7 +400,11 @@ def _is_complete(path: Path) -> bool:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    return (path for path in _sorted(folder) if not path.name.endswith(SUFFIX) and path.is_file())
+    return (
+        path
+        for path in _sorted(folder)
+        if not path.name.endswith(SUFFIX) and not is_leftover(path.name) and path.is_file()
+    )
 
 
 def _sorted(folder: Path) -> list[Path]:

@@ -11,6 +11,7 @@ ByteweldError
 ├── SpecialTokenError (ValueError)  a special token was found in text
 ├── UnknownIdError (KeyError)       an id is not in the vocabulary; has .id
 │   └── IdRangeError (OverflowError)  no vocabulary can have it: negative, or too large
+├── FetchError (OSError)            a vocabulary cannot be downloaded
 ├── TaskError (RuntimeError)        tasks of an engine failed; has .failures
 └── NativeError (RuntimeError)      a bug in byteweld; please report it
 
@@ -247,6 +248,10 @@ class IdRangeError(UnknownIdError, OverflowError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (IdRangeError, (self.id,))
+
+
+class FetchError(ByteweldError, OSError):
+    """A vocabulary cannot be downloaded, or is not the published one; nothing was written."""
 
 
 class TaskError(ByteweldError, RuntimeError):

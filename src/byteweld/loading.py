@@ -23,8 +23,9 @@ from typing import Any, Final
 from byteweld import _native, formats
 from byteweld._atomic import remove_stale, user
 from byteweld._files import open_regular, read_descriptor, read_regular
+from byteweld._places import find_model, hub_cache, is_model_name
 from byteweld._saves import complete, write_atomic
-from byteweld.errors import ByteweldError, nearest
+from byteweld.errors import ByteweldError
 from byteweld.formats._json import MAX_BESIDE_BYTES, MAX_FILE_BYTES, plain_path
 from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import TRAITS, Vocabulary
@@ -50,7 +51,8 @@ def load(
 
     Args:
         path: the file or folder. If there is no such file, it may be any name that `get_encoding`
-            takes, such as "cl100k_base".
+            takes, such as "cl100k_base", or that of a model in Hugging Face's cache, such as
+            "openai-community/gpt2". Nothing is downloaded; see `fetch`.
         format: one of `byteweld.FORMATS`. Default: what `recognize` finds.
         cache: a folder that keeps compiled vocabularies, so that the next load of the same bytes
             with the same options is faster. It is created if missing, and holds at most 32 files of
@@ -80,18 +82,21 @@ def load(
     if len(os.fsencode(file.name)) > _MAX_NAME_BYTES:
         raise FileNotFoundError(f"{file.name[:40]}...: no such file; the name is too long for one")
     complete(file)
-    if file.name == os.fspath(path) and not file.exists():
-        tok = _load_by_name(file, format, options)
-        if tok is not None:
-            return tok
+    name = None
+    if not file.exists():
+        found = _find_by_name(os.fspath(path), file, format, options)
+        if isinstance(found, Tokenizer):
+            return found
+        if found is not None:
+            file, name = found, os.fspath(path)
     if cache is not None:
         _check_private(Path(cache))
     cached = None if cache is None else _cache_path(file, Path(cache), format, options)
     vocab = None if cached is None else _read(cached)
     if vocab is not None:
-        return Tokenizer._loaded(vocab, plain_path(file), is_tried=True)
+        return Tokenizer._loaded(vocab, plain_path(file), name=name, is_tried=True)
     vocab = formats.load(file, format=format, **options)
-    tok = Tokenizer._loaded(vocab, plain_path(file))
+    tok = Tokenizer._loaded(vocab, plain_path(file), name=name)
     # Cache nothing if the file changed while it was read.
     if cached is not None and cached == _cache_path(file, cached.parent, format, options):
         with contextlib.suppress(OSError):  # the cache is optional
@@ -99,25 +104,36 @@ def load(
     return tok
 
 
-def _load_by_name(file: Path, format: str | None, options: dict[str, Any]) -> Tokenizer | None:
-    """Return the encoding with the name of a missing file; None if it must be a file's name."""
+def _find_by_name(
+    name: str, file: Path, format: str | None, options: dict[str, Any]
+) -> Tokenizer | Path | None:
+    """Return the encoding with the name of a missing file, or the file of a cached model.
+
+    None if the name must be that of a file.
+    """
     from byteweld import encodings
 
-    name = file.name
-    if not encodings.has_encoding(name):
-        if file.suffix:
-            return None
-        try:
-            hint = f"; the encoding of that model is {encodings.encoding_name_for_model(name)!r}"
-        except KeyError:
-            hint = nearest(name, encodings.list_encoding_names())
+    is_plain = file.name == name
+    if is_plain and encodings.has_encoding(name):
+        if format is not None or options:
+            given = ", ".join([*(["format"] if format is not None else []), *options])
+            raise TypeError(
+                f"{name!r} is the name of an encoding, which takes no options; drop {given}"
+            )
+        return encodings.get_encoding(name)
+    model = find_model(name)
+    if model is not None:
+        return model
+    if is_plain and not file.suffix:
+        hint = encodings.how_to_get(name)
         raise FileNotFoundError(f"{name}: no such file, and no encoding of that name{hint}")
-    if format is not None or options:
-        given = ", ".join([*(["format"] if format is not None else []), *options])
-        raise TypeError(
-            f"{name!r} is the name of an encoding, which takes no options; drop {given}"
+    # A path to a file would have a folder that exists.
+    if is_model_name(name) and not is_plain and not file.parent.exists():
+        raise FileNotFoundError(
+            f"{name}: no such file, and no tokenizer of that model in Hugging Face's cache "
+            f"({hub_cache()}); `hf download {name} tokenizer.json` puts it there"
         )
-    return encodings.get_encoding(name)
+    return None
 
 
 def _cache_path(

@@ -98,14 +98,16 @@ class Tokenizer:
         return tok
 
     @classmethod
-    def _loaded(cls, vocab: Vocabulary, path: Path, *, is_tried: bool = False) -> Tokenizer:
+    def _loaded(
+        cls, vocab: Vocabulary, path: Path, *, name: str | None = None, is_tried: bool = False
+    ) -> Tokenizer:
         """Return the tokenizer of a file or folder, which may have a training report next to it.
 
-        If `is_tried`, an engine of this vocabulary was built before; this one is built on first
-        use.
+        It is named after the file, unless `name` is given. If `is_tried`, an engine of this
+        vocabulary was built before; this one is built on first use.
         """
         tok = cls.__new__(cls)
-        tok._fill(vocab, name=path.stem, path=path.absolute(), eager=not is_tried)
+        tok._fill(vocab, name=name or path.stem, path=path.absolute(), eager=not is_tried)
         return tok
 
     # ------------------------------------------------------------------ construction

@@ -33,6 +33,8 @@ Verbs:
   inspect     Show a tokenizer, or measure it on a corpus
   explain     Show step by step how text becomes tokens
   convert     Convert a tokenizer to another format, and verify it
+  list        List the vocabularies that can be loaded by name
+  fetch       Download a public vocabulary, to load it by name
   tokenize    Encode a corpus into a dataset for training
   merge       Put together what several ranks have done
   verify      Check a token dataset, with its tokenizer and corpus
@@ -67,9 +69,9 @@ Options:
 
 Tokenizer:
   -t, --tokenizer PATH    The tokenizer: a file or folder in any format, or the name of
-                          an encoding such as cl100k_base, which is looked up in the
-                          folders of BYTEWELD_PATH and in tiktoken's cache. Default:
-                          tokenizer.json.
+                          a vocabulary on this machine, such as cl100k_base or
+                          openai-community/gpt2; `byteweld list` shows them, and
+                          `byteweld fetch` downloads more. Default: tokenizer.json.
   --format NAME           The tokenizer's format: bpe1, ck, bpetite, huggingface,
                           tekken, gpt2, tiktoken. Default: detected from its content.
   --pattern P             The pattern, for files that do not have one (.tiktoken,
@@ -269,6 +271,8 @@ _USES_OF_STREAMS = {
     "inspect": ("tokenizer.json", "out", 0, 2),
     "explain": ("--text low", "out", 0, 2),
     "convert": ("tokenizer.json new.tiktoken --json", "out", 0, 2),
+    "list": ("", "out", 0, 2),
+    "fetch": ("", "out", 0, 2),
     "tokenize": ("a.txt --eot none --out data", "out", 0, 2),
     "compare": ("tokenizer.json tokenizer.json a.txt", "out", 0, 0),
     "prove": ("tokenizer.json a.txt", "out", 0, 0),

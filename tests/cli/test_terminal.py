@@ -42,6 +42,8 @@ LINES: dict[str, list[list[str]]] = {
                 ["-t", "TOK", "CORPUS"], ["-t", "TOK", "--text", HOSTILE, "--json"]],
     "convert": [["TOK", "OUT.tiktoken"], ["TOK", "OUT", "--to", "ck"],
                 ["TOK", "OUT.json", "--json"]],
+    "list": [[], ["--json"]],
+    "fetch": [[], ["TOK"], ["gpt2"]],
     "tokenize": [["CORPUS", "-t", "TOK", "--out", "OUT", "--eot", "none"],
                  ["CORPUS", "-t", "TOK", "--out", "OUT", "--special-text", "fail"],
                  ["CORPUS", "-t", "TOK", "--out", "OUT", "--eot", "none", "--dry-run"],
@@ -149,7 +151,9 @@ def test_every_verb_is_attacked():
     assert LINES.keys() == VERBS.keys()
 
 
-def test_nothing_that_a_terminal_obeys_comes_out(tmp_path):
+def test_nothing_that_a_terminal_obeys_comes_out(tmp_path, monkeypatch):
+    for variable in ("BYTEWELD_HOME", "BYTEWELD_MIRROR", "HF_HUB_CACHE", "TIKTOKEN_CACHE_DIR"):
+        monkeypatch.setenv(variable, NAME)
     shown = shown_by(tmp_path)
     for key, results in shown.items():
         for result in results:
@@ -170,6 +174,7 @@ def test_nothing_that_a_terminal_obeys_comes_out(tmp_path):
         ("inspect", "hostile pattern"),
         ("inspect", "hostile field type"),
         ("overview", "hostile arguments"),
+        ("fetch", "hostile variable"),
     ]:
         written = b"".join(result.out for result in shown[verb, attack])
         assert re.search(rb"001B|\\x1b|\\u001b", written), (verb, attack, written)

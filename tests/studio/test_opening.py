@@ -45,6 +45,18 @@ def test_a_file_that_is_not_a_tokenizer_is_refused_without_naming_our_folder(pos
     assert truncated.status == 400
 
 
+def test_a_public_encoding_that_is_not_here_is_refused_with_the_command(ask, post, monkeypatch):
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    started = ask("start")
+    assert started["names"] == []
+    assert {"name": "cl100k_base", "command": "byteweld fetch cl100k_base"} in started["missing"]
+    for name in ("cl100k_base", "qwen3"):
+        response = post("/api/open", {"name": name})
+        assert response.status == 404
+        assert f"run `byteweld fetch {name}`" in response.json["error"]
+    assert post("/api/open", {"name": "/etc/passwd"}).status == 400
+
+
 def test_the_number_of_open_tokenizers_is_limited(trained):
     session = Session([("small", trained)] * MAX_OPEN)
     other = byteweld.Tokenizer(byteweld.Vocabulary({b: bytes([b]) for b in range(256)}))

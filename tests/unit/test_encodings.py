@@ -97,6 +97,39 @@ def test_an_empty_cache_name_disables_the_cache(tiny, monkeypatch, tmp_path):
         byteweld.get_encoding("tiny")
 
 
+def test_places_are_searched_in_order(tiny, monkeypatch, tmp_path):
+    """BYTEWELD_PATH, byteweld's folder, tiktoken's cache: the first file counts, even a bad one."""
+    search(monkeypatch, tmp_path / "path")
+    monkeypatch.setenv("BYTEWELD_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "cache"))
+    cached = put(tmp_path / "cache" / cache_name("encodings/tiny_ranks.tiktoken"), tiny[1])
+    own = put(tmp_path / "home" / "vocabularies" / "tiny.tiktoken", tiny[1])
+    given = put(tmp_path / "path" / "tiny_ranks.tiktoken", b"YQ== 0\n")
+    for path, place in [
+        (given, "BYTEWELD_PATH"),
+        (own, "byteweld's folder"),
+        (cached, "tiktoken's cache"),
+    ]:
+        found = encodings.find_encodings()[0]
+        assert (found.name, found.path, found.place) == ("tiny", path, place)
+        if path == given:
+            with pytest.raises(FormatError, match="damaged"):
+                byteweld.get_encoding("tiny")
+        path.unlink()
+    assert encodings.find_encodings() == []
+
+
+def test_your_own_folder_comes_before_byteweld_s(mine, monkeypatch, tmp_path):
+    monkeypatch.setenv("BYTEWELD_HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / "vocabularies").mkdir(parents=True)
+    mine.save(tmp_path / "home" / "vocabularies" / "mine.json")
+    assert byteweld.get_encoding("mine") == mine
+    other = Tokenizer.from_ranks(RANKS, pattern=None)
+    other.save(tmp_path / "mine.json")
+    search(monkeypatch, tmp_path)
+    assert byteweld.get_encoding("mine") == other
+
+
 def test_a_rank_file_with_other_contents_is_refused(tiny, monkeypatch, tmp_path):
     _, data = tiny
     for name in ("tiny.tiktoken", cache_name("encodings/tiny_ranks.tiktoken")):
@@ -116,8 +149,34 @@ def test_a_missing_rank_file_is_an_error_that_lists_where_it_was_searched(
     search(monkeypatch, tmp_path / "one", tmp_path / "two")
     with pytest.raises(FileNotFoundError) as caught:
         byteweld.get_encoding("tiny")
-    for words in ("tiny_ranks.tiktoken", "one", "two", "no cache", "nothing is downloaded"):
+    for words in ("tiny_ranks.tiktoken", "one", "two", "no cache"):
         assert words in str(caught.value)
+
+
+def test_the_error_for_a_missing_rank_file_shows_the_command_that_downloads_it():
+    for name in encodings.PUBLIC_ENCODINGS:
+        with pytest.raises(FileNotFoundError, match=f"; run `byteweld fetch {name}` to download"):
+            byteweld.get_encoding(name)
+        with pytest.raises(FileNotFoundError, match=f"`byteweld fetch {name}`"):
+            byteweld.load(name)
+    with pytest.raises(ValueError, match="`byteweld fetch qwen3`"):
+        byteweld.get_encoding("qwen3")
+    with pytest.raises(FileNotFoundError, match="`byteweld fetch o200k_base`"):
+        byteweld.encoding_for_model("gpt-4o")
+
+
+def test_the_name_of_a_model_suggests_its_encoding_and_the_command_if_it_is_not_here(
+    tiny, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(encodings, "_MODELS", {"tiny": "small-1"})
+    monkeypatch.setattr(encodings, "FETCHABLE", {"tiny": None})
+    search(monkeypatch, tmp_path)
+    command = "; the encoding of that model is 'tiny'; run `byteweld fetch tiny` to download it$"
+    with pytest.raises(FileNotFoundError, match=command):
+        byteweld.load("small-1")
+    put(tmp_path / "tiny_ranks.tiktoken", tiny[1])
+    with pytest.raises(FileNotFoundError, match=r"; the encoding of that model is 'tiny'$"):
+        byteweld.load("small-1")
 
 
 def test_two_encodings_may_share_a_rank_file(tiny, monkeypatch, tmp_path):
@@ -197,6 +256,14 @@ def test_only_what_can_be_loaded_is_listed(mine, monkeypatch, tmp_path):
         byteweld.get_encoding("ranks")
     with pytest.raises(FormatError, match="format of this file is unknown"):
         byteweld.get_encoding("README")
+
+
+def test_what_a_killed_save_left_is_not_an_encoding(mine, monkeypatch, tmp_path):
+    search(monkeypatch, tmp_path)
+    mine.save(tmp_path / "mine.json")
+    left = ".byteweld-0123456789abcdef-7-01234567"
+    (tmp_path / left).write_bytes((tmp_path / "mine.json").read_bytes())
+    assert byteweld.list_encoding_names() == [*encodings.PUBLIC_ENCODINGS, "mine"]
 
 
 def test_a_public_name_is_never_another_file(mine, monkeypatch, tmp_path):

@@ -38,6 +38,9 @@ VERBS: Final[Mapping[str, Verb]] = {
     "inspect": Verb("byteweld.cli.inspect", "Show a tokenizer, or measure it on a corpus"),
     "explain": Verb("byteweld.cli.explain", "Show step by step how text becomes tokens"),
     "convert": Verb("byteweld.cli.convert", "Convert a tokenizer to another format, and verify it"),
+    # A module called list would hide Python's own list in this package.
+    "list": Verb("byteweld.cli.listing", "List the vocabularies that can be loaded by name"),
+    "fetch": Verb("byteweld.cli.fetch", "Download a public vocabulary, to load it by name"),
     "tokenize": Verb("byteweld.cli.tokenize", "Encode a corpus into a dataset for training"),
     "merge": Verb("byteweld.cli.merge", "Put together what several ranks have done"),
     "verify": Verb("byteweld.cli.verify", "Check a token dataset, with its tokenizer and corpus"),

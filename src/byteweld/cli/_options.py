@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, cast, get_args
 
 import byteweld
 from byteweld._files import read_regular
+from byteweld._places import find_model
 from byteweld.cli import _errors
 from byteweld.cli._command import Argument, Option
 from byteweld.corpus import FOLDER_EXTENSIONS, ReadingOptions
@@ -321,9 +322,9 @@ TokenizerPath = Annotated[
         "--tokenizer",
         "-t",
         metavar="PATH",
-        help="The tokenizer: a file or folder in any format, or the name of an encoding such as "
-        "cl100k_base, which is looked up in the folders of BYTEWELD_PATH and in tiktoken's cache. "
-        "Default: tokenizer.json.",
+        help="The tokenizer: a file or folder in any format, or the name of a vocabulary on this "
+        "machine, such as cl100k_base or openai-community/gpt2; `byteweld list` shows them, and "
+        "`byteweld fetch` downloads more. Default: tokenizer.json.",
         group=_TOKENIZER,
     ),
 ]
@@ -385,6 +386,12 @@ def is_name(path: str) -> bool:
     return not Path(path).exists() and path in byteweld.list_encoding_names()
 
 
+def file_of(path: str) -> str:
+    """The path of a tokenizer's file: of a model in Hugging Face's cache, if a path names one."""
+    found = None if Path(path).exists() else find_model(path)
+    return path if found is None else str(found)
+
+
 def load_tokenizer(
     path: str,
     *,
@@ -409,7 +416,7 @@ def load_tokenizer(
                 f"{path!r} is the name of an encoding, which has its own format, pattern and "
                 "special tokens; leave these options out"
             ) from None
-        name = format or byteweld.recognize(path)
+        name = format or byteweld.recognize(file_of(path))
         if not options or byteweld.FORMATS[name].needs:
             raise
         flags = {"pattern": "--pattern", "special_tokens": "--special"}

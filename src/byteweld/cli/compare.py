@@ -51,7 +51,8 @@ class _Settings(NamedTuple):
     def load(self, *paths: str) -> list[byteweld.Tokenizer]:
         """Load tokenizers; settings that none of them needs are an error."""
         needs = [
-            not options.is_name(path) and bool(byteweld.FORMATS[byteweld.recognize(path)].needs)
+            not options.is_name(path)
+            and bool(byteweld.FORMATS[byteweld.recognize(options.file_of(path))].needs)
             for path in paths
         ]
         if any(self) and not any(needs):

@@ -142,7 +142,8 @@ def run(
         _show_tree(shown, tok, tree)
     else:
         by_name = "an encoding by name" if options.is_name(tokenizer) else None
-        seen = _Named(tok, tokenizer, loading.format or by_name or byteweld.recognize(tokenizer))
+        kind = loading.format or by_name or byteweld.recognize(options.file_of(tokenizer))
+        seen = _Named(tok, tokenizer, kind)
         if corpus is None:
             _show_overview(shown, seen)
         else:

@@ -125,8 +125,9 @@ def run(
         raise _errors.UsageError(f"--allowed-special is {names[0]!r}; it must be all")
     arguments = specials.arguments(())
     by_name = options.is_name(tokenizer)
-    path = None if by_name or Path(tokenizer).suffix in COMPRESSED_SUFFIXES else tokenizer
-    format = None if by_name else loading.format or byteweld.recognize(tokenizer)
+    file = options.file_of(tokenizer)
+    path = None if by_name or Path(file).suffix in COMPRESSED_SUFFIXES else file
+    format = None if by_name else loading.format or byteweld.recognize(file)
     pattern = None if loading.pattern in (*byteweld.PATTERNS, "none") else loading.pattern
     opened = peers.open_peer(
         path,

@@ -120,6 +120,8 @@ def run(
 def _name(path: str) -> str:
     """The name of a tokenizer on the page: its file, or the folder of a `tokenizer.json`."""
     file = Path(path)
+    if not file.exists():
+        return path  # it is a name, not a path
     return file.parent.name or file.stem if file.stem == "tokenizer" else file.stem or path
 
 

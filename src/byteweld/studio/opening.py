@@ -1,4 +1,8 @@
-"""The first request of the page, and opening tokenizers by name, from a file or to compare."""
+"""The first request of the page, and opening tokenizers by name, from a file or to compare.
+
+Nothing here connects to a network: vocabularies that are not on this machine are listed with the
+command that downloads them, for the user to run.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from typing import Any
 from urllib.parse import unquote
 
 import byteweld
+from byteweld.encodings import find_encodings
+from byteweld.known_encodings import FETCHABLE
 from byteweld.samples import SENTENCES
 from byteweld.studio.examples import CORPORA, FILES, TEXTS, recipes
 from byteweld.studio.request import Fields, Refused
@@ -19,9 +25,15 @@ _MAX_NAME = 80
 
 def start(session: Session, fields: Fields) -> dict[str, Any]:
     """Return the view to open, the open tokenizers, the names of others, and the examples."""
+    names = [found.name for found in find_encodings()]
     return {
         "tokenizers": session.summaries(),
-        "names": byteweld.list_encoding_names(),
+        "names": names,
+        "missing": [
+            {"name": name, "command": f"byteweld fetch {name}"}
+            for name in FETCHABLE
+            if name not in names
+        ],
         "examples": [example._asdict() for example in TEXTS],
         "corpora": [corpus._asdict() for corpus in CORPORA],
         "given_corpus": session.corpus.name if session.corpus else None,
@@ -34,7 +46,10 @@ def start(session: Session, fields: Fields) -> dict[str, Any]:
 
 def open_named(session: Session, fields: Fields) -> dict[str, Any]:
     """Open an encoding by name, from local files only: never a path, never the network."""
-    name = fields.choice("name", None, byteweld.list_encoding_names())
+    known = dict.fromkeys(
+        [*(found.name for found in find_encodings()), *byteweld.list_encoding_names(), *FETCHABLE]
+    )
+    name = fields.choice("name", None, list(known))
     try:
         tok = byteweld.get_encoding(name)
     except (ValueError, OSError) as error:

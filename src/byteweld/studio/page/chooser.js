@@ -8,9 +8,11 @@ export function patternName(pattern) {
   return pattern.length > 24 ? "custom pattern" : `pattern ${pattern}`;
 }
 
-export function openChooser(app) {
+export async function openChooser(app) {
   const dialog = document.getElementById("choose");
-  const { tokenizers, names } = app.start;
+  // A vocabulary may have been fetched since the page was opened.
+  const { names, missing } = await ask("start").catch(() => app.start);
+  const { tokenizers } = app.start;
   const file = h("input", {
     type: "file",
     id: "tokenizer-file",
@@ -66,16 +68,30 @@ export function openChooser(app) {
         }, name)
       ),
     ),
+    missing.length > 0 && [
+      h(
+        "p",
+        { class: "hint" },
+        "Not on this machine: run the command in a terminal, then open this dialog again.",
+      ),
+      h(
+        "ul",
+        { class: "missing", tabindex: 0, "aria-label": "Vocabularies that are not on this machine" },
+        missing.map(({ name, command }) =>
+          h("li", {}, h("button", { type: "button", disabled: true }, name), h("code", {}, command))
+        ),
+      ),
+    ],
     h(
       "label",
       { class: "field" },
       h("span", {}, "From a file: tokenizer.json, .tiktoken or tekken.json"),
       file,
     ),
-    h("p", { class: "hint" }, "Encodings are loaded from local files only; nothing is downloaded."),
+    h("p", { class: "hint" }, "The studio loads local files only; it downloads nothing."),
     h("p", { class: "error", role: "alert", hidden: true, id: "choose-error" }),
   );
-  dialog.showModal();
+  if (!dialog.open) dialog.showModal(); // it may have been clicked twice
 }
 
 async function add(app, dialog, opening) {
