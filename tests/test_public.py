@@ -88,8 +88,11 @@ OTHERS = {
 }
 # Examples that doctest skips, and why. Those that need rank files run where the files are.
 RANK_FILE = "needs a rank file that byteweld may not ship"
+NETWORK = "connects to the network"
 SKIPPED = {
+    "byteweld.FetchError": NETWORK,
     "byteweld.encoding_for_model": RANK_FILE,
+    "byteweld.fetch": NETWORK,
     "byteweld.get_encoding": RANK_FILE,
     "byteweld.tiktoken.encoding_for_model": RANK_FILE,
     "byteweld.tiktoken.get_encoding": RANK_FILE,

@@ -251,7 +251,15 @@ class IdRangeError(UnknownIdError, OverflowError):
 
 
 class FetchError(ByteweldError, OSError):
-    """A vocabulary cannot be downloaded, or is not the published one; nothing was written."""
+    """A vocabulary cannot be downloaded, or is not the published one; nothing was written.
+
+    Examples:
+        >>> import byteweld
+        >>> try:
+        ...     byteweld.fetch("cl100k_base")  # doctest: +SKIP
+        ... except byteweld.FetchError as error:
+        ...     print(error)  # what happened, and how to get the file by hand
+    """
 
 
 class TaskError(ByteweldError, RuntimeError):

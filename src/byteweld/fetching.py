@@ -45,20 +45,29 @@ def fetch(
     """Download a public vocabulary into byteweld's folder, and return the path of its file.
 
     Then `byteweld.load(name)`, `byteweld.get_encoding(name)` and `-t name` find it. A file that is
-    there already and intact is not downloaded again, unless `overwrite`. `timeout` is how long to
-    wait for the server each time, in seconds; `progress` is called with the number of bytes so far.
+    there already and intact is not downloaded again, unless `overwrite`.
 
     The folder is `vocabularies` in BYTEWELD_HOME or, by default, in the user's data folder. With
     BYTEWELD_MIRROR=https://host/path, files come from there. Proxies are those of HTTPS_PROXY and
     NO_PROXY. `byteweld fetch` lists the names.
 
-    Raises FetchError if the file cannot be downloaded, or is not the published one; ValueError for
-    an unknown name; FileExistsError if the file there is another one. Nothing is written then.
+    Args:
+        name: one of the names that `byteweld fetch` lists.
+        overwrite: replace a file that is there already.
+        timeout: how long to wait for the server each time, in seconds.
+        progress: called with the number of bytes so far.
 
-    >>> byteweld.fetch("cl100k_base")  # doctest: +SKIP
-    PosixPath('/home/me/.local/share/byteweld/vocabularies/cl100k_base.tiktoken')
-    >>> byteweld.load("cl100k_base").encode("hello world")  # doctest: +SKIP
-    [15339, 1917]
+    Raises:
+        FetchError: if the file cannot be downloaded, or is not the published one.
+        FileExistsError: if the file there is another one.
+        ValueError: if the name is unknown.
+
+    Examples:
+        >>> import byteweld
+        >>> byteweld.fetch("cl100k_base")  # doctest: +SKIP
+        PosixPath('/home/me/.local/share/byteweld/vocabularies/cl100k_base.tiktoken')
+        >>> byteweld.load("cl100k_base").encode("hello world")  # doctest: +SKIP
+        [15339, 1917]
     """
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout!r}; it must be a positive number of seconds")
