@@ -142,6 +142,17 @@ export async function isVocabulary(file) {
   return /^\s*\{/.test(head) && /"(added_tokens|pre_tokenizer|truncation|model)"\s*:/.test(head);
 }
 
+// Whether the part of a file that would be shown is UTF-8.
+export async function isText(file) {
+  const bytes = await file.slice(0, MAX_BYTES).arrayBuffer();
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 // ---------------------------------------------------------------- what the studio's modules use
 
 const kinds = new Kinds(facts.kinds);
@@ -149,7 +160,9 @@ const kinds = new Kinds(facts.kinds);
 export async function ask(name, fields) {
   if (name === "tokens") {
     if (fields.text.length > MAX_BYTES) {
-      throw new ApiError(`text has more than ${MAX_BYTES.toLocaleString("en")} bytes; use a part of it`);
+      throw new ApiError(
+        `text has more than ${MAX_BYTES.toLocaleString("en")} bytes; use a part of it`,
+      );
     }
     const answer = await request("tokens", { text: fields.text, special: fields.special });
     let characters = 0;

@@ -1,6 +1,6 @@
 // The page: a vocabulary is dropped or chosen, and the studio's Tokens view shows text with it.
 
-import { ApiError, ask, facts, isVocabulary, upload } from "./api.js";
+import { ApiError, ask, facts, isText, isVocabulary, upload } from "./api.js";
 import { patternName } from "./chooser.js";
 import { amount, field, h, put } from "./dom.js";
 import { fileName } from "./glyphs.js";
@@ -93,6 +93,18 @@ class App {
         "it has no server and its policy forbids any connection.",
       ),
       h("div", { class: "card drop-here" }, this.chooser()),
+      h("h3", {}, "Where to find one"),
+      h(
+        "ul",
+        { class: "sources" },
+        h("li", {}, h("code", {}, "tokenizer.json"), " is among the files of most models that are published."),
+        h(
+          "li",
+          {},
+          "Rank files of OpenAI's encodings, Llama 3 and Qwen are recognized, with their patterns and special tokens.",
+        ),
+        h("li", {}, h("code", {}, "byteweld train"), " makes one from your own text."),
+      ),
     ];
   }
 
@@ -114,8 +126,8 @@ class App {
     if (!files.length) return;
     event.preventDefault();
     event.stopPropagation();
-    const isOpening = !this.current || await isVocabulary(files[0]);
-    if (isOpening) await this.take(files);
+    if (!this.current || await isVocabulary(files[0])) await this.take(files);
+    else if (!await isText(files[0])) this.refuse(files[0], "is neither a vocabulary nor UTF-8 text");
     else await this.current.dropped({ dataTransfer: { files }, preventDefault() {} });
   }
 
@@ -301,10 +313,11 @@ class App {
 const app = new App();
 app.open();
 
-// For the browser's console: `await byteweld.encode("some text")`.
+// For the browser's console: `await byteweld.encode("some text")`, `await byteweld.token(256)`.
 globalThis.byteweld = {
   async encode(text, { special = true } = {}) {
     const { ids, lengths } = await ask("tokens", { text, special });
     return { ids: Array.from(ids), lengths: Array.from(lengths) };
   },
+  token: (id) => ask("token", { id }),
 };

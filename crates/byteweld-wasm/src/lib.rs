@@ -113,7 +113,10 @@ pub extern "C" fn encode(recognizes_specials: bool) -> bool {
     answer(|state, [text, _]| {
         let most = state.facts.limits.text_bytes;
         if text.len() > most {
-            return Err(format!("text has {} bytes; at most {most} are supported", text.len()));
+            return Err(format!(
+                "text has {} bytes, more than {most}; use a part of it",
+                text.len()
+            ));
         }
         let opened = state.opened()?;
         let mut found = WithEnds::default();
