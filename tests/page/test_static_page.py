@@ -82,14 +82,17 @@ def refusal(page: Any, *files: Path) -> str:
 
 
 def encode_all(page: Any, texts: list[str], *, special: bool) -> list[list[int]]:
-    return page.evaluate(
+    found: list[str] = page.evaluate(
         """async ([texts, special]) => {
-          const found = [];
-          for (const text of texts) found.push((await byteweld.encode(text, { special })).ids);
+          const found = []; // as strings: playwright is slow with many numbers
+          for (const text of texts) {
+            found.push((await byteweld.encode(text, { special })).ids.join(" "));
+          }
           return found;
         }""",
         [texts, special],
     )
+    return [[int(number) for number in ids.split()] for ids in found]
 
 
 # ---------------------------------------------------------------------------- golden ids

@@ -21,6 +21,8 @@ pub(crate) struct Facts {
     pub(crate) punctuation: String,
     /// GPT-2's letter for each byte.
     pub(crate) byte_letters: String,
+    /// The letters of ck-bpe-train for the bytes that it writes otherwise, and GPT-2's for these.
+    pub(crate) ck_letters: [String; 2],
     /// Patterns and special tokens of well-known rank files, by SHA-256.
     pub(crate) rank_files: BTreeMap<String, RankSettings>,
 }

@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 
 use crate::Result;
 use crate::facts::Facts;
-use crate::opened::{Opened, Parts};
+use crate::opened::{Alphabet, Opened, Parts};
 use crate::pipeline::{NormalizerPart, PreTokenizer, read_normalizer, read_pre_tokenizer};
 
 const VERSION: &str = "1.0";
@@ -44,15 +44,13 @@ struct Model {
     #[serde(rename = "type")]
     kind: Option<String>,
     dropout: Option<f64>,
-    #[serde(rename = "unk_token")]
-    _unk_token: Option<String>,
+    unk_token: Option<String>,
     continuing_subword_prefix: Option<String>,
     end_of_word_suffix: Option<String>,
-    // Only for bytes without a token.
-    #[serde(default, rename = "fuse_unk")]
-    _fuse_unk: bool,
-    #[serde(default, rename = "byte_fallback")]
-    _byte_fallback: bool,
+    #[serde(default)]
+    fuse_unk: bool,
+    #[serde(default)]
+    byte_fallback: bool,
     #[serde(default)]
     ignore_merges: bool,
     #[serde(rename = "vocab")]
@@ -83,10 +81,12 @@ pub(crate) fn open(file: &[u8], facts: &Facts) -> Result<Option<Opened>> {
     let splitting = read_pre_tokenizer(document.pre_tokenizer, facts)?;
     let added = read_added(document.added_tokens, &model, !normalizer.is_empty())?;
     let ignore_merges = document.model.ignore_merges;
+    let alphabet = read_alphabet(&document.model, &model, facts)?;
     let table = read_table(&model, &added, ignore_merges, facts)?;
     drop(model);
+    let is_ranked_by_id = false;
     let parts =
-        Parts { table, added, splitting, normalizer, is_ranked_by_id: false, ignore_merges };
+        Parts { table, added, splitting, normalizer, is_ranked_by_id, ignore_merges, alphabet };
     Opened::new(parts).map(Some)
 }
 
@@ -155,6 +155,36 @@ fn read_added(
     Ok(tokens)
 }
 
+/// Which bytes have a token, and what becomes of the others.
+fn read_alphabet(settings: &Model, model: &JsonModel, facts: &Facts) -> Result<Alphabet> {
+    let has = |letter: char| model.id(letter.encode_utf8(&mut [0; 4])).is_some();
+    let missing = facts.byte_letters.chars().filter(|&letter| !has(letter)).count();
+    if missing == 0 {
+        return Ok(Alphabet::Bytes);
+    }
+    let [ck, gpt2] = &facts.ck_letters;
+    if ck.chars().any(has) && !gpt2.chars().any(has) {
+        return Err(
+            "it is written in the letters of ck-bpe-train; `byteweld convert` writes it in \
+                    those of Hugging Face's library"
+                .to_owned(),
+        );
+    }
+    let Model { unk_token, fuse_unk, byte_fallback, .. } = settings;
+    if *fuse_unk && unk_token.is_some() {
+        return Err("its model has fuse_unk and does not cover all bytes".to_owned());
+    }
+    if *byte_fallback && (0..=u8::MAX).any(|byte| model.id(&format!("<0x{byte:02X}>")).is_some()) {
+        return Err("its model has byte_fallback and tokens for it".to_owned());
+    }
+    let unk = unk_token.as_deref().map(|unk| {
+        model.id(unk).ok_or_else(|| {
+            format!("{missing} of 256 bytes have no token, and unk_token {unk:?} is not one either")
+        })
+    });
+    Ok(Alphabet::Partial { unk: unk.transpose()? })
+}
+
 /// The bytes of all tokens, and the merges.
 fn read_table(
     model: &JsonModel,
@@ -163,13 +193,6 @@ fn read_table(
     facts: &Facts,
 ) -> Result<VocabTable> {
     let letters: BTreeMap<char, u8> = facts.byte_letters.chars().zip(0..=u8::MAX).collect();
-    let missing = letters.keys().filter(|letter| model.id(&letter.to_string()).is_none()).count();
-    if missing > 0 || letters.len() < 256 {
-        return Err(format!(
-            "{missing} of 256 bytes have no token in GPT-2's byte letters; this page reads \
-             vocabularies with a token for each byte"
-        ));
-    }
     let texts: BTreeSet<&str> = added.iter().map(|token| &token.text[..]).collect();
     let mut given: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
     // Tokens that are not in byte letters: the library never finds them. The engine would with
@@ -189,6 +212,15 @@ fn read_table(
             new += usize::from(!given.contains_key(&token.id));
             if *given.entry(token.id).or_insert_with(|| own.to_vec()) != own {
                 return Err(shared_id(token));
+            }
+            if let [byte] = own
+                && let Some(letter) = facts.byte_letters.chars().nth(usize::from(*byte))
+                && model.id(letter.encode_utf8(&mut [0; 4])).is_none()
+            {
+                let text = &token.text;
+                return Err(format!(
+                    "added token {text:?} is a byte for which the model has no token"
+                ));
             }
             continue;
         }

@@ -33,6 +33,16 @@ pub(crate) struct Parts {
     pub(crate) is_ranked_by_id: bool,
     /// Whether pre-tokens are looked up whole before they are merged.
     pub(crate) ignore_merges: bool,
+    pub(crate) alphabet: Alphabet,
+}
+
+/// Which bytes have a token.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Alphabet {
+    /// All.
+    Bytes,
+    /// Not all: another byte becomes unk, or is dropped if there is none.
+    Partial { unk: Option<u32> },
 }
 
 impl Opened {
@@ -44,13 +54,17 @@ impl Opened {
         let twins = twins(&table, &only_added);
         let other_ids: Vec<u32> = only_added.union(&twins).copied().collect();
         check_added(&table, &added, &only_added)?;
-        check_tokens(&table, &other_ids)?;
+        check_tokens(&table, &other_ids, parts.alphabet)?;
         let ranking = if parts.is_ranked_by_id {
             Ranking::Ids
         } else if parts.ignore_merges || table.makes_every_token(&other_ids) {
             Ranking::MergesAfterLookup // it never changes an id in the second case
         } else {
             Ranking::Merges
+        };
+        let (gaps, unk) = match parts.alphabet {
+            Alphabet::Bytes => (Gaps::Characters, None),
+            Alphabet::Partial { unk } => (Gaps::Bytes, unk),
         };
         let (pattern, chain) = compile_splitting(&splitting)?;
         let is_other = |id: u32| other_ids.binary_search(&id).is_ok();
@@ -68,8 +82,8 @@ impl Opened {
             pattern,
             steps: chain,
             normalizer: normalizer(steps),
-            gaps: Gaps::Characters,
-            unk: None,
+            gaps,
+            unk,
         })
         .map_err(|error| error.to_string())?;
         let is_ranked_by_id = parts.is_ranked_by_id;
@@ -135,15 +149,13 @@ fn check_added(table: &VocabTable, added: &[AddedToken], only_added: &BTreeSet<u
     Ok(())
 }
 
-/// Every byte has a token, every token one id, and every merge joins two tokens to a third.
-fn check_tokens(table: &VocabTable, other_ids: &[u32]) -> Result<()> {
+/// Every byte of the alphabet has a token, every token one id, and every merge joins two tokens to a
+/// third.
+fn check_tokens(table: &VocabTable, other_ids: &[u32], alphabet: Alphabet) -> Result<()> {
     let byte_ids = table.byte_ids(other_ids);
     let missing = byte_ids.iter().filter(|&&id| id == u32::MAX).count();
-    if missing > 0 {
-        return Err(format!(
-            "{missing} of 256 bytes have no token; this page reads vocabularies with a token for \
-             each byte"
-        ));
+    if missing > 0 && alphabet == Alphabet::Bytes {
+        return Err(format!("{missing} of 256 bytes have no token; a rank file needs all"));
     }
     if table.has_repeats() {
         let mut seen: HashSet<&[u8]> = HashSet::with_capacity(table.len());

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Result;
 use crate::facts::Facts;
-use crate::opened::{Opened, Parts};
+use crate::opened::{Alphabet, Opened, Parts};
 use crate::pipeline::Splitting;
 
 /// The version of sidecars.
@@ -84,6 +84,7 @@ pub(crate) fn open(file: &[u8], options: Options, facts: &Facts) -> Result<Optio
         normalizer: Vec::new(),
         is_ranked_by_id,
         ignore_merges: false,
+        alphabet: Alphabet::Bytes,
     })
     .map(Some)
 }

@@ -31,6 +31,7 @@ fn facts() -> Value {
         "digits": r"\p{N}",
         "punctuation": r"\p{P}",
         "byte_letters": letters().into_iter().collect::<String>(),
+        "ck_letters": ["\u{17f}", "\u{121}"],
         "rank_files": {},
     })
 }
@@ -190,10 +191,46 @@ fn what_cannot_be_encoded_exactly_is_refused_by_name() {
         let error = open_with(file.to_string().as_bytes(), &json!({})).unwrap_err();
         assert!(error.contains(words), "{pointer}: {error}");
     }
+    // Without a token for each byte.
+    for (settings, words) in [
+        (json!({"unk_token": "<unk>"}), "1 of 256 bytes"),
+        (json!({"unk_token": "b", "fuse_unk": true}), "fuse_unk"),
+        (json!({"byte_fallback": true}), "byte_fallback"),
+    ] {
+        let mut file = without_a();
+        file["model"]["vocab"]["<0x61>"] = 300.into();
+        for (key, value) in settings.as_object().unwrap() {
+            file["model"][key] = value.clone();
+        }
+        let error = open_with(file.to_string().as_bytes(), &json!({})).unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+    let mut file = without_a();
+    let vocab = file["model"]["vocab"].as_object_mut().unwrap();
+    vocab.remove("\u{121}");
+    vocab.insert("\u{17f}".into(), 300.into());
+    let error = open_with(file.to_string().as_bytes(), &json!({})).unwrap_err();
+    assert!(error.contains("ck-bpe-train"), "{error}");
+}
+
+/// A tokenizer.json without a token for the byte `a`.
+fn without_a() -> Value {
     let mut file = tokenizer_json();
     file["model"]["vocab"].as_object_mut().unwrap().remove("a");
-    let error = open_with(file.to_string().as_bytes(), &json!({})).unwrap_err();
-    assert!(error.contains("1 of 256 bytes"), "{error}");
+    file["added_tokens"] = json!([]); // its id would be that of another token
+    file
+}
+
+#[test]
+fn a_byte_without_a_token_is_dropped_or_unk() {
+    start();
+    let mut file = without_a();
+    open_with(file.to_string().as_bytes(), &json!({})).unwrap();
+    let answer = call(&[b"bab"], || encode(true)).unwrap();
+    assert_eq!(answer[..12], [2u32, 98, 98].map(u32::to_le_bytes).concat()[..]);
+    file["model"]["unk_token"] = "th".into();
+    open_with(file.to_string().as_bytes(), &json!({})).unwrap();
+    assert_eq!(encoded("bab", true).unwrap()[0], [98, 256, 98]);
 }
 
 #[test]

@@ -163,6 +163,9 @@ fn tree(opened: &Opened, id: u32, token: &[u8]) -> Tree {
     if !is_ordinary {
         return Tree { nodes: vec![(id, None, None, None)], roots: vec![0] };
     }
+    if token.iter().any(|&byte| byte_ids[usize::from(byte)] == u32::MAX) {
+        return Tree { nodes: vec![(id, None, None, None)], roots: vec![0] };
+    }
     let ranks = ranks_inside(opened, token);
     let mut parts: Vec<u32> = token.iter().map(|&byte| byte_ids[usize::from(byte)]).collect();
     let mut nodes: Vec<_> = parts.iter().map(|&id| (id, None, None, None)).collect();
