@@ -234,7 +234,10 @@ def pipelines() -> dict[str, dict[str, Any]]:
         "after letters": {"pre_tokenizer": steps(level)["pre_tokenizer"] | {"pretokenizers": [
             level, split
         ]}},
+        # With ignore_merges, both refuse single_word.
         "ignore_merges": {"model": {"ignore_merges": True}},
+        "normalized": {},
+        "lowercase, normalized": {"normalizer": {"type": "Lowercase"}},
     }  # fmt: skip
 
 
@@ -254,14 +257,20 @@ def written(trained, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]
 
 def test_every_part_of_a_pipeline_gives_the_ids_of_byteweld(open_page, written, tmp_path: Path):
     page = open_page()
-    texts = [HOSTILE, "o.k o.ko.k  O.K x o.k. y\u0301 ﬁ Ⅷ 12.34", " the lowest  ", "ＡＢＣ ok", ""]
+    texts = [
+        HOSTILE,
+        "o.k o.ko.k  O.K x o.k. y\u0301 ﬁ Ⅷ 12.34",
+        " the lowest  ",
+        "ＡＢＣ ok O.K. x",
+        "",
+    ]
     for number, (name, parts) in enumerate(pipelines().items()):
         path = tmp_path / f"{number}.json"
         model = written["model"] | parts.get("model", {})
-        added = [  # with ignore_merges, both refuse single_word
-            token | {"single_word": token["single_word"] and not model["ignore_merges"]}
-            for token in written["added_tokens"]
-        ]
+        added = written["added_tokens"]
+        for token in added:
+            token["single_word"] = not (model["ignore_merges"] or token["special"])
+            token["normalized"] = "normalized" in name
         path.write_text(json.dumps(written | parts | {"model": model, "added_tokens": added}))
         tok = byteweld.load(path)
         opened(page, path)
@@ -411,7 +420,9 @@ def test_hostile_files_show_a_message_and_the_page_goes_on(page, trained, tmp_pa
     for name, content in files.items():
         path = tmp_path / name
         path.write_bytes(content)
-        assert re.search(rf"^{re.escape(name)}: \w", refusal(page, path)), name
+        message = refusal(page, path)
+        assert re.search(rf"^{re.escape(name)}: \w", message), name
+        assert ("more than 64 MB" in message) == (name in ("bomb.gz", "large"))
         assert encode_all(page, [HOSTILE], special=True) == [expected], name
     assert page.evaluate("() => window.hit") is None
 
