@@ -11,13 +11,13 @@ CLUSTER := .venv-cluster
 DOCS := .venv-docs
 CHROMIUM := $(or $(BYTEWELD_CHROMIUM),$(shell command -v chromium || command -v chromium-browser || command -v google-chrome))
 # Rust sources: a change here rebuilds the extension, nothing else does.
-RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name 'Cargo.toml' 2>/dev/null)
+RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -path crates/byteweld-wasm -prune -o \( -name '*.rs' -o -name 'Cargo.toml' \) -print 2>/dev/null)
 
 # Cached bytecode saves each process that a test starts from compiling the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-dataset bench-table bench-curves docs vocabularies wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-page test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-dataset bench-table bench-curves docs vocabularies page wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -35,7 +35,7 @@ test-rust:
 test-python: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-test-all: test-wheel test-transformers test-browser test-cluster test-harness ## test the wheel, the heavy peers, the browser pages, Ray and a slice of the harness
+test-all: test-wheel test-transformers test-browser test-page test-cluster test-harness ## test the wheel, the heavy peers, the browser pages, Ray and a slice of the harness
 
 test-wheel: $(VENV)/.built ## test the wheel in a clean environment
 	scripts/test_wheel.sh
@@ -62,6 +62,16 @@ test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## test the studio a
 else
 test-browser:
 	@echo "skipped: the studio and the reports in a browser (no Chromium; install one, or set BYTEWELD_CHROMIUM)"
+endif
+
+# Without a compiler for WebAssembly, the browser's tests are skipped with a message.
+ifdef CHROMIUM
+test-page: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## build the static page and test it in Chromium
+	cargo test --manifest-path crates/byteweld-wasm/Cargo.toml --target-dir target/wasm-lint --locked --quiet
+	$(BIN)/python -m pytest -q -n 2 -m browser tests/page --timeout 1200
+else
+test-page:
+	@echo "skipped: the static page in a browser (no Chromium; install one, or set BYTEWELD_CHROMIUM)"
 endif
 
 test-long: $(VENV)/.built $(VENV)/.test ## also run the slow tests, with many more random examples
@@ -105,6 +115,8 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## check formatting, lints, typ
 	cargo clippy --manifest-path benches/recount/Cargo.toml --target-dir target/recount --quiet -- -D warnings
 	cargo fmt --manifest-path fuzz/Cargo.toml -- --check
 	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --quiet -- -D warnings
+	cargo fmt --manifest-path crates/byteweld-wasm/Cargo.toml -- --check
+	cargo clippy --manifest-path crates/byteweld-wasm/Cargo.toml --target-dir target/wasm-lint --all-targets --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
@@ -114,6 +126,7 @@ format: $(VENV)/.lint ## format the code in place
 	cargo fmt --all
 	cargo fmt --manifest-path benches/recount/Cargo.toml
 	cargo fmt --manifest-path fuzz/Cargo.toml
+	cargo fmt --manifest-path crates/byteweld-wasm/Cargo.toml
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
 
@@ -147,6 +160,9 @@ docs: $(VENV)/.built $(DOCS)/.installed ## write docs/reference/cli.md, and buil
 
 vocabularies: $(VENV)/.built ## write docs/reference/vocabularies.md from the test data next to the clone
 	$(BIN)/python scripts/make_vocabularies_table.py
+
+page: $(VENV)/.built ## make dist/byteweld.html: the Tokens view as one static page, with the engine as WebAssembly
+	$(BIN)/python scripts/make_page.py
 
 wheel: $(VENV)/.tools ## build a wheel into dist/
 	$(BIN)/maturin build --release --locked --out dist
