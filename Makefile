@@ -17,7 +17,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -path crates/by
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-page test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-dataset bench-table bench-curves docs vocabularies page wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-page test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-dataset bench-table bench-curves docs pictures vocabularies page wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -35,7 +35,7 @@ test-rust:
 test-python: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-test-all: test-wheel test-transformers test-browser test-page test-cluster test-harness ## test the wheel, the heavy peers, the browser pages, Ray and a slice of the harness
+test-all: docs test-wheel test-transformers test-browser test-page test-cluster test-harness ## build the docs; test the wheel, the heavy peers, the browser pages, Ray and a slice of the harness
 
 test-wheel: $(VENV)/.built ## test the wheel in a clean environment
 	scripts/test_wheel.sh
@@ -58,7 +58,7 @@ test-cluster: $(VENV)/.built $(CLUSTER)/.installed ## test counting, training an
 
 ifdef CHROMIUM
 test-browser: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## test the studio and the reports in Chromium
-	$(BIN)/python -m pytest -q -n 2 -m browser tests/studio tests/cli
+	$(BIN)/python -m pytest -q -n 2 -m browser tests/studio tests/cli tests/docs
 else
 test-browser:
 	@echo "skipped: the studio and the reports in a browser (no Chromium; install one, or set BYTEWELD_CHROMIUM)"
@@ -157,6 +157,9 @@ docs: $(VENV)/.built $(DOCS)/.installed ## write docs/reference/cli.md, and buil
 	$(BIN)/python -m byteweld.cli._docs
 	@NO_COLOR=1 $(DOCS)/bin/zensical build --strict --clean
 	@$(BIN)/python scripts/check_site.py
+
+pictures: $(VENV)/.built $(VENV)/.test $(VENV)/.browser ## take the pictures of docs/ anew, in Chromium
+	BYTEWELD_PICTURES=docs/pictures $(BIN)/python -m pytest -q -m browser tests/docs/test_pictures.py
 
 vocabularies: $(VENV)/.built ## write docs/reference/vocabularies.md from the test data next to the clone
 	$(BIN)/python scripts/make_vocabularies_table.py
