@@ -46,7 +46,7 @@ def run_page(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[
         (folder / "byteweld").symlink_to(ROOT)  # the clone that the quickstart makes
     environment = shell_environment(write_programs(folder.parent / "bin"), home)
     monkeypatch.chdir(folder)
-    for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME"):
+    for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME", "BYTEWELD_MIRROR"):
         monkeypatch.setenv(name, environment[name])
     if "<!-- needs: " in page.read_text("utf-8") and VOCABULARIES.is_dir():
         environment["BYTEWELD_PATH"] = str(VOCABULARIES)

@@ -212,6 +212,7 @@ def shell_environment(programs: Path, home: Path) -> dict[str, str]:
         "HOME": str(home),
         "XDG_DATA_HOME": str(home / "data"),
         "XDG_CACHE_HOME": str(home / "cache"),
+        "BYTEWELD_MIRROR": "http://127.0.0.1:9/",  # no example connects to another machine
         "COLUMNS": "96",
         "NO_COLOR": "1",
     }
