@@ -284,6 +284,9 @@ class Displayable(ABC):
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {next(iter(self.lines()), '')}>"
+
     def _repr_html_(self) -> str:
         from byteweld.markup import fragment
 

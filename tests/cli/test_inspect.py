@@ -44,6 +44,12 @@ def test_the_overview_describes_the_tokenizer(program, saved, tiny):
     assert program("inspect", "tokenizer.json") == (0, expected.encode(), "")
 
 
+def test_the_tokenizer_is_optional_and_may_be_an_option(run, saved):
+    expected = run("inspect", "tokenizer.json")
+    assert expected.code == 0
+    assert run("inspect") == expected == run("inspect", "-t", "tokenizer.json")
+
+
 def test_the_json_report(run, saved, tiny):
     report = json.loads(run("inspect", "tokenizer.json", "--json").out)
     longest = report.pop("longest")

@@ -209,7 +209,7 @@ def test_the_page_is_written_to_the_given_file(tmp_path):
         (["count", "nowhere"], "nowhere: no such file or folder"),
         (["encode", "a", "--text", "b"], "encode takes SOURCE or --text, not both"),
         (["encode", "--text", "b"], "tokenizer.json: no such file or directory"),
-        (["inspect"], "inspect needs a TOKENIZER, or --bytes SOURCE"),
+        (["inspect"], "tokenizer.json: no such file or directory"),
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_line_on_stderr_and_exit_2(run, arguments, message):

@@ -36,7 +36,7 @@ TokenizerArgument = Annotated[
     Argument(
         metavar="TOKENIZER",
         help="A file, a folder, or the name of an encoding. Or a dataset: the folder that "
-        "`byteweld tokenize` made, or its manifest.json.",
+        "`byteweld tokenize` made, or its manifest.json. Default: tokenizer.json.",
     ),
 ]
 OfDataset = Annotated[
@@ -45,7 +45,8 @@ OfDataset = Annotated[
         "--tokenizer",
         "-t",
         metavar="PATH",
-        help="The tokenizer that made a dataset, to decode its first documents.",
+        help="The tokenizer that made a dataset, to decode its first documents. Without TOKENIZER, "
+        "the tokenizer to show.",
     ),
 ]
 Merges = Annotated[
@@ -112,7 +113,7 @@ def run(
     if sum(asked is not None for asked in (merges, tree, bytes_of, corpus)) > 1:
         raise _errors.UsageError("inspect takes one of --merges, --tree, --bytes and --corpus")
     if tokenizer is None and bytes_of is None:
-        raise _errors.UsageError("inspect needs a TOKENIZER, or --bytes SOURCE")
+        tokenizer, of_dataset = of_dataset or "tokenizer.json", None
     if bytes_of is not None and (tokenizer is not None or loading != options.Loading()):
         raise _errors.UsageError("inspect --bytes takes no TOKENIZER, and no options of one")
     if corpus is None and (any(specials) or threads):

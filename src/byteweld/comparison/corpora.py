@@ -96,7 +96,7 @@ class Spans(NamedTuple):
         return Spans(*map(operator.add, self, other))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Displayable):
     """How two tokenizers differ on a corpus; made by `byteweld.compare`.
 

@@ -149,7 +149,7 @@ class Changed(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Displayable):
     """How a tokenizer performs on a corpus; made by `byteweld.evaluate`.
 

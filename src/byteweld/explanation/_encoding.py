@@ -19,7 +19,7 @@ from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, check
 from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps, utf8
 from byteweld.reference.pretokenize import split_specials
 from byteweld.reference.train import Ids
-from byteweld.render import Displayable, more_line, namer, visible
+from byteweld.render import Displayable, amount, more_line, namer, visible
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class PretokenExplanation:
         return self.steps[-1].parts if self.steps else self.ids
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation(Displayable):
     """How a text becomes ids; made by `byteweld.explain`.
 
@@ -111,6 +111,10 @@ class Explanation(Displayable):
 
     pretokens: tuple[PretokenExplanation, ...]
     tokens: Mapping[int, bytes]  # of every id mentioned
+
+    def __repr__(self) -> str:
+        pretokens = amount(len(self.pretokens), "pre-token")
+        return f"<{type(self).__name__}: {pretokens}, {amount(len(self.ids), 'id')}>"
 
     @property
     def ids(self) -> list[int]:

@@ -98,7 +98,7 @@ class TrainingStep:
         return any(self.merge.new in row.parts for row in self.corpus)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TrainingExplanation(Displayable):
     """How merges are learned; made by `byteweld.explain_training`.
 
@@ -126,6 +126,10 @@ class TrainingExplanation(Displayable):
     total_pretokens: int  # distinct; merging never makes two of them equal
     steps: tuple[TrainingStep, ...]
     stopped: Stop
+
+    def __repr__(self) -> str:
+        merges = amount(len(self.steps), "merge")
+        return f"<{type(self).__name__}: {merges}, recipe {self.recipe.name!r}>"
 
     @property
     def merges(self) -> tuple[LearnedMerge, ...]:

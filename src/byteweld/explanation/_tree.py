@@ -52,7 +52,7 @@ class DrawnNode:
         return "" if self.node.rank is None else f"  rank {self.node.rank}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tree(Displayable):
     """Merge trees, one per token, as a flat list: a tree may be deeper than the call stack.
 
