@@ -47,6 +47,7 @@ def test_a_file_that_is_not_a_tokenizer_is_refused_without_naming_our_folder(pos
 
 def test_a_public_encoding_that_is_not_here_is_refused_with_the_command(ask, post, monkeypatch):
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    monkeypatch.setattr("byteweld.encodings._loaded", {})  # by other tests
     started = ask("start")
     assert started["names"] == []
     assert {"name": "cl100k_base", "command": "byteweld fetch cl100k_base"} in started["missing"]
