@@ -245,8 +245,8 @@ Ext = Annotated[
     Option(
         "--ext",
         metavar="LIST",
-        help="File extensions to read in folders, such as .svg,.txt; * for all files. "
-        f"Default: {' '.join(FOLDER_EXTENSIONS)} (recipe ck: the first six).",
+        help="File extensions to read in folders, such as .txt,.py; * for all files. "
+        f"Default: {' '.join(FOLDER_EXTENSIONS)}; with recipe ck, the first six.",
         group=_READING,
     ),
 ]
