@@ -132,6 +132,10 @@ def choose_recipe(
 ) -> Recipe:
     """Return the recipe of a training run, with changed fields and declared roles."""
     declared = {role: text for role, text in roles.items() if text is not None}
+    for name in changes:  # transformers says eos_token; the nearest field is special_tokens
+        role = name.removesuffix("_token")
+        if role != name and role in roles:
+            raise TypeError(f"unknown option {name!r}; did you mean {role!r}?")
     if start is None:
         chosen = find_recipe("modern" if recipe is None else recipe)
         return chosen.replace(**changes).with_roles(declared)
@@ -217,9 +221,9 @@ def tokenize(
 ) -> Manifest:
     """Encode a corpus into a dataset: the files that a training framework reads.
 
-    If the call is interrupted, even by SIGKILL, the same call goes on where it was and gives the
-    same bytes; other arguments or changed files are refused. Memory is bounded, whatever the size
-    of the corpus.
+    If the call is interrupted, even by SIGKILL, the same call continues where it left off and
+    gives the same bytes; other arguments or changed files are refused. Memory is bounded, whatever
+    the size of the corpus.
 
     Args:
         source: as in `train`.
@@ -446,7 +450,10 @@ def _open(
         strings = [source] if isinstance(source, str) else source
         if not isinstance(strings, list | tuple) or any(map(_exists, strings)):
             raise
-        if isinstance(source, str) and "looks like text" not in str(error):
+        is_text = isinstance(source, str) and (
+            "looks like text" in str(error) or (len(source.split()) > 1 and "/" not in source)
+        )
+        if isinstance(source, str) and not is_text:
             raise
         raise FileNotFoundError(
             f"{error}; to use strings as documents, pass documents=[...]"

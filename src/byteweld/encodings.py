@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -107,6 +108,20 @@ def encoding_name_for_model(model_name: str) -> str:
             "get_encoding"
         )
     return starts[max(matching, key=len)]
+
+
+def find_model_encoding(name: str) -> str | None:
+    """Return the encoding of a model whose name may be written loosely; None if there is none.
+
+    Without this, the nearest name to `gpt4` would be `gpt2`, another vocabulary.
+
+    >>> find_model_encoding("gpt4"), find_model_encoding("GPT-4o"), find_model_encoding("gtp")
+    ('cl100k_base', 'o200k_base', None)
+    """
+    try:
+        return encoding_name_for_model(re.sub(r"^gpt(?=\d)", "gpt-", name.lower()))
+    except KeyError:
+        return None
 
 
 def encoding_for_model(model_name: str) -> Tokenizer:
@@ -218,9 +233,8 @@ def how_to_get(name: str) -> str:
     """
     if name in FETCHABLE:
         return f"; run `byteweld fetch {name}` to download it"
-    try:
-        encoding = encoding_name_for_model(name)
-    except KeyError:
+    encoding = find_model_encoding(name)
+    if encoding is None:
         return nearest(name, {*list_encoding_names(), *FETCHABLE})
     hint = f"; the encoding of that model is {encoding!r}"
     return hint if _is_here(encoding) else hint + how_to_get(encoding)

@@ -21,9 +21,9 @@ from typing import IO, Any, Final, NoReturn
 from urllib.parse import SplitResult, urlsplit
 
 from byteweld._files import check_file, read_regular
-from byteweld._places import own_folder
+from byteweld._places import is_model_name, own_folder
 from byteweld._saves import complete, write_atomic
-from byteweld.encodings import encoding_name_for_model
+from byteweld.encodings import find_model_encoding
 from byteweld.errors import FetchError, FormatError, nearest
 from byteweld.known_encodings import FETCHABLE, PublicFile
 
@@ -90,13 +90,26 @@ def find_file(name: str) -> PublicFile:
         raise TypeError(f"name is {name!r}; it must be the name of a vocabulary")
     if name in FETCHABLE:
         return FETCHABLE[name]
-    try:
-        hint = f"; the encoding of that model is {encoding_name_for_model(name)!r}"
-    except KeyError:
-        hint = nearest(name, FETCHABLE)
     raise ValueError(
-        f"{name!r} is not a vocabulary to fetch; expected one of {', '.join(FETCHABLE)}{hint}"
+        f"{name!r} is not a vocabulary to fetch; expected one of {', '.join(FETCHABLE)}"
+        f"{_suggestion(name)}"
     )
+
+
+def _suggestion(name: str) -> str:
+    """Return the end of an error about a name that cannot be fetched: what to do instead."""
+    encoding = find_model_encoding(name)
+    if encoding is not None:
+        return f"; the encoding of that model is {encoding!r}"
+    for known, file in FETCHABLE.items():
+        if file.source == f"huggingface.co/{name}":
+            return f"; the vocabulary of that model is {known!r}"
+    if "/" in name and is_model_name(name):
+        return (
+            f"; `hf download {name} tokenizer.json` puts the tokenizer of that model into Hugging "
+            "Face's cache, where byteweld finds it"
+        )
+    return nearest(name, FETCHABLE)
 
 
 def find_target(name: str) -> Path:

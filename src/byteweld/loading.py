@@ -125,7 +125,7 @@ def _find_by_name(
     if model is not None:
         return model
     if is_plain and not file.suffix:
-        hint = encodings.how_to_get(name)
+        hint = encodings.how_to_get(name) or "; `byteweld list` shows the names that can be loaded"
         raise FileNotFoundError(f"{name}: no such file, and no encoding of that name{hint}")
     # A path to a file would have a folder that exists.
     if is_model_name(name) and not is_plain and not file.parent.exists():

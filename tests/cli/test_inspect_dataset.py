@@ -88,6 +88,13 @@ def test_without_a_tokenizer_and_by_its_manifest(made, run):
     assert "\n  document 0: 4 tokens\n    256 32 99 257\n" in result.text
 
 
+def test_the_options_of_a_real_dataset(run, saved, tmp_path):
+    (tmp_path / "a.txt").write_text("a b")
+    assert run("tokenize", "a.txt", "--out", "d", "--eot", "none", "--shuffle").code == 0
+    options = "eot none, special_text text, validation 0.0, seed 0, shuffle, unit file, field text"
+    assert f"  options      {options}, on_error fail\n" in run("inspect", "d").text
+
+
 def test_json(made, run):
     found = json.loads(run("inspect", "set", "-t", "bytes.json", "--json").out)
     assert found["documents"] == 6 and found["shards"] == 3 and found["is_complete"]

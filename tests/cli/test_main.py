@@ -18,12 +18,18 @@ from byteweld import cli
 from byteweld.cli import VERBS, _command, _docs
 from tests.helpers.processes import allow_interrupts
 
+NO_TOKENIZER = (
+    "tokenizer.json: no such file in this folder; name another tokenizer (`byteweld list` shows "
+    "those on this machine), or make this one with `byteweld train`"
+)
+
 OVERVIEW = """\
 Train, inspect, compare and convert byte-level BPE tokenizers.
 
 Usage: byteweld VERB [OPTIONS] ...
 
 Verbs:
+  quickstart  Train a first tokenizer on Python's standard library
   train       Learn a vocabulary from a corpus
   extend      Add tokens to a tokenizer, from a corpus or a list
   count       Count the pre-tokens of a corpus, for later training
@@ -36,13 +42,12 @@ Verbs:
   list        List the vocabularies that can be loaded by name
   fetch       Download a public vocabulary, to load it by name
   tokenize    Encode a corpus into a dataset for training
-  merge       Put together what several ranks have done
+  merge       Combine the results of several ranks
   verify      Check a token dataset, with its tokenizer and corpus
   megatron    Encode JSON lines with the options of Megatron-LM's script
   compare     Compare two tokenizers on a corpus
   prove       Check ids against the real tiktoken or tokenizers
   studio      Explore tokenizers in a local web page
-  quickstart  Train a first tokenizer on Python's standard library
   completion  Print a completion script for a shell
 
 Options:
@@ -208,8 +213,11 @@ def test_the_page_is_written_to_the_given_file(tmp_path):
         (["train", "x"], "recipe 'modern' needs a vocabulary size; pass --vocab-size N"),
         (["count", "nowhere"], "nowhere: no such file or folder"),
         (["encode", "a", "--text", "b"], "encode takes SOURCE or --text, not both"),
-        (["encode", "--text", "b"], "tokenizer.json: no such file or directory"),
-        (["inspect"], "tokenizer.json: no such file or directory"),
+        (["encode", "--text", "b"], NO_TOKENIZER),
+        (["inspect"], NO_TOKENIZER),
+        (["convert", "tokenizer.json", "a.tiktoken"], NO_TOKENIZER),
+        (["compare", "tokenizer.json", "nothing", "x"], NO_TOKENIZER),
+        (["inspect", "mine.json"], "mine.json: no such file or directory"),
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_line_on_stderr_and_exit_2(run, arguments, message):
@@ -228,7 +236,8 @@ def test_the_real_program_shows_no_traceback_for_a_mistake(program):
     assert program("tokens", "nowhere", "-t", "nothing") == (
         2,
         b"",
-        "byteweld: nothing: no such file, and no encoding of that name\n",
+        "byteweld: nothing: no such file, and no encoding of that name; `byteweld list` shows the "
+        "names that can be loaded\n",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sysconfig
 from pathlib import Path
 
@@ -32,6 +33,11 @@ a sample in tokens
   ids \d+( \d+){11} \.\.\.
   decodes to the same text
 
+on the command line
+  byteweld encode -t out/quickstart/tokenizer\.json --show --text 'hello world'
+  byteweld explain -t out/quickstart/tokenizer\.json lowest
+  byteweld studio out/quickstart/tokenizer\.json
+
 in Python
   import byteweld
 
@@ -60,6 +66,8 @@ def test_the_python_example_works(run, tmp_path):
     shown = text.partition("in Python\n")[2].partition("\nwrote")[0]
     exec("\n".join(line.removeprefix("  ") for line in shown.splitlines()), {})
     assert (tmp_path / "my tokenizer" / "tokenizer.json").is_file()
+    for line in re.findall(r"^  byteweld (encode|explain)(.*)$", text, re.MULTILINE):
+        assert run(line[0], *shlex.split(line[1])).code == 0
 
 
 def test_a_folder_that_the_user_named_is_not_overwritten_without_force(run, tmp_path):

@@ -52,6 +52,21 @@ def test_what_is_said(place, capsys):
     assert "complete already" in err and "4 documents" in out
 
 
+def test_a_corpus_that_seems_to_separate_documents_gets_a_hint(place, capsys):
+    Path("corpus/a.jsonl").unlink()
+    Path("corpus/b.txt").write_text(f"one{EOT}two{EOT}three")
+    hint = f"  if it separates documents, run again with --force --separator '{EOT}'\n"
+    assert main(command()) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("1 document,") and hint in out
+    options = ["--force", "--separator", EOT]
+    assert main(command(*options)) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("3 documents,") and hint not in out
+    assert main(command("--force", "--special-text", "special")) == 0
+    assert hint not in capsys.readouterr().out
+
+
 def test_splits_rows_and_skipped_records(place, capsys):
     write_jsonl(Path("corpus/a.jsonl"), make_documents(200))
     with Path("corpus/a.jsonl").open("a") as file:

@@ -271,6 +271,12 @@ def test_an_unknown_name_is_an_error_before_any_request(name, web, monkeypatch):
 def test_the_name_of_a_model_suggests_its_encoding():
     with pytest.raises(ValueError, match="the encoding of that model is 'o200k_base'"):
         byteweld.fetch("gpt-4o")
+    with pytest.raises(ValueError, match="the encoding of that model is 'cl100k_base'"):
+        byteweld.fetch("gpt4")
+    with pytest.raises(ValueError, match="the vocabulary of that model is 'qwen3'"):
+        byteweld.fetch("Qwen/Qwen3-0.6B")
+    with pytest.raises(ValueError, match=r"`hf download google/gemma-7b tokenizer\.json` puts"):
+        byteweld.fetch("google/gemma-7b")
     with pytest.raises(ValueError, match="did you mean 'cl100k_base'"):
         byteweld.fetch("cl100_base")
     with pytest.raises(TypeError, match="name is None"):

@@ -65,6 +65,7 @@ def test_what_is_neither_a_path_nor_documents_is_named(tmp_path):
         ["a \ud800 b"],
         "a \ud800 b",
         "low\nlower",
+        "low lower",
         "x" * 300,
         "x/" * 5000,
     ],
@@ -82,6 +83,8 @@ def test_a_misspelled_path_is_not_mistaken_for_text(tmp_path):
     for source in (str(tmp_path / "b.txt"), [tmp_path / "a.txt", tmp_path / "b.txt"]):
         with pytest.raises(FileNotFoundError, match=r"no such file or folder$"):
             train(source)
+    with pytest.raises(FileNotFoundError, match=r"no such file or folder$"):
+        train("my books/b.txt")
 
 
 def test_a_file_name_may_hold_a_newline(tmp_path):
@@ -110,6 +113,8 @@ def test_reading_options_go_with_files_only(tmp_path):
 
 def test_an_unknown_option_is_an_error(tmp_path):
     (tmp_path / "a.txt").write_text(TEXT)
+    with pytest.raises(TypeError, match=r"unknown option 'eos_token'; did you mean 'eos'\?"):
+        train(documents=[TEXT], eos_token="<|endoftext|>")
     with pytest.raises(TypeError, match=r"unknown recipe field 'paterm'.*'pattern'"):
         train(tmp_path, paterm="gpt2")
     tok = train(documents=[TEXT])

@@ -29,6 +29,9 @@ class Verb(NamedTuple):
 
 
 VERBS: Final[Mapping[str, Verb]] = {
+    "quickstart": Verb(
+        "byteweld.cli.quickstart", "Train a first tokenizer on Python's standard library"
+    ),
     "train": Verb("byteweld.cli.train", "Learn a vocabulary from a corpus"),
     "extend": Verb("byteweld.cli.extend", "Add tokens to a tokenizer, from a corpus or a list"),
     "count": Verb("byteweld.cli.count", "Count the pre-tokens of a corpus, for later training"),
@@ -42,7 +45,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "list": Verb("byteweld.cli.listing", "List the vocabularies that can be loaded by name"),
     "fetch": Verb("byteweld.cli.fetch", "Download a public vocabulary, to load it by name"),
     "tokenize": Verb("byteweld.cli.tokenize", "Encode a corpus into a dataset for training"),
-    "merge": Verb("byteweld.cli.merge", "Put together what several ranks have done"),
+    "merge": Verb("byteweld.cli.merge", "Combine the results of several ranks"),
     "verify": Verb("byteweld.cli.verify", "Check a token dataset, with its tokenizer and corpus"),
     "megatron": Verb(
         "byteweld.cli.megatron", "Encode JSON lines with the options of Megatron-LM's script"
@@ -50,9 +53,6 @@ VERBS: Final[Mapping[str, Verb]] = {
     "compare": Verb("byteweld.cli.compare", "Compare two tokenizers on a corpus"),
     "prove": Verb("byteweld.cli.prove", "Check ids against the real tiktoken or tokenizers"),
     "studio": Verb("byteweld.cli.studio", "Explore tokenizers in a local web page"),
-    "quickstart": Verb(
-        "byteweld.cli.quickstart", "Train a first tokenizer on Python's standard library"
-    ),
     "completion": Verb("byteweld.cli.completion", "Print a completion script for a shell"),
 }
 

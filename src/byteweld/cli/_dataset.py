@@ -204,8 +204,15 @@ def _html_bars(lengths: Lengths) -> list[Bar]:
 
 
 def _options_words(options: Mapping[str, Any]) -> str:
-    given = [(name, value) for name, value in options.items() if value is not None]
-    return visible_name(", ".join(f"{name} {value}" for name, value in given)) or "none"
+    reading = options.get("reading")
+    flat = {**options, **(reading if isinstance(reading, Mapping) else {})}
+    flat.pop("reading", None)
+    given = [
+        name if value is True else f"{name} {value}"
+        for name, value in flat.items()
+        if value is not None and value is not False
+    ]
+    return visible_name(", ".join(given)) or "none"
 
 
 def _token_words(manifest: Manifest) -> str:

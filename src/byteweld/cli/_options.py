@@ -245,8 +245,8 @@ Ext = Annotated[
     Option(
         "--ext",
         metavar="LIST",
-        help="File extensions to read in folders, such as .svg,.txt; * for all files. "
-        f"Default: {' '.join(FOLDER_EXTENSIONS)} (recipe ck: the first six).",
+        help="File extensions to read in folders, such as .txt,.py; * for all files. "
+        f"Default: {' '.join(FOLDER_EXTENSIONS)}; with recipe ck, the first six.",
         group=_READING,
     ),
 ]
@@ -316,6 +316,7 @@ class Reading(NamedTuple):
 
 # ---------------------------------------------------------------------------- tokenizer
 
+_DEFAULT_TOKENIZER = "tokenizer.json"
 TokenizerPath = Annotated[
     str,
     Option(
@@ -410,6 +411,13 @@ def load_tokenizer(
         options["special_tokens"] = dict(map(_text_and_id, special or ()))
     try:
         return byteweld.load(path, format=format, **options)
+    except FileNotFoundError:
+        if path != _DEFAULT_TOKENIZER or Path(path).exists():
+            raise
+        raise _errors.UsageError(
+            f"{path}: no such file in this folder; name another tokenizer (`byteweld list` shows "
+            "those on this machine), or make this one with `byteweld train`"
+        ) from None
     except TypeError:
         if is_name(path):
             raise _errors.UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import byteweld
@@ -24,7 +25,11 @@ byteweld compare mine.json theirs.json s3://crawl/ --engine ray --address auto
 """
 
 First = Annotated[
-    str, Argument(metavar="A", help="A tokenizer: a file, a folder, or the name of an encoding.")
+    str,
+    Argument(
+        metavar="A",
+        help="A tokenizer: a file, a folder, or the name of a vocabulary (see `byteweld list`).",
+    ),
 ]
 Second = Annotated[str, Argument(metavar="B", help="Another tokenizer.")]
 Differences = Annotated[
@@ -52,7 +57,7 @@ class _Settings(NamedTuple):
         """Load tokenizers; settings that none of them needs are an error."""
         needs = [
             not options.is_name(path)
-            and bool(byteweld.FORMATS[byteweld.recognize(options.file_of(path))].needs)
+            and bool(byteweld.FORMATS[byteweld.recognize(_existing(path))].needs)
             for path in paths
         ]
         if any(self) and not any(needs):
@@ -64,6 +69,14 @@ class _Settings(NamedTuple):
             options.load_tokenizer(path, **(self._asdict() if is_needed else {}))
             for path, is_needed in zip(paths, needs, strict=True)
         ]
+
+
+def _existing(path: str) -> str:
+    """The path of a tokenizer's file; raises what loading raises if there is none."""
+    file = options.file_of(path)
+    if not Path(file).exists():
+        options.load_tokenizer(path)
+    return file
 
 
 def run(

@@ -27,7 +27,10 @@ byteweld convert tokenizer.json ranks.tiktoken --drop normalizer --corpus books/
 
 In = Annotated[
     str,
-    Argument(metavar="IN", help="A file or folder in any format, or the name of an encoding."),
+    Argument(
+        metavar="IN",
+        help="A file or folder in any format, or the name of a vocabulary (see `byteweld list`).",
+    ),
 ]
 Out = Annotated[str, Argument(metavar="OUT", help="The file or folder to write.")]
 OutFormat = Annotated[

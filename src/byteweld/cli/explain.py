@@ -86,7 +86,7 @@ TokenizerPath = Annotated[
         "--tokenizer",
         "-t",
         metavar="PATH",
-        help="The tokenizer: a file, a folder, or the name of an encoding. "
+        help="The tokenizer: a file, a folder, or the name of a vocabulary (see `byteweld list`). "
         "Default: tokenizer.json.",
         group="Tokenizer",
     ),

@@ -35,7 +35,8 @@ TokenizerArgument = Annotated[
     str,
     Argument(
         metavar="TOKENIZER",
-        help="The tokenizer to extend: a file, a folder, or the name of an encoding.",
+        help="The tokenizer to extend: a file, a folder, or the name of a vocabulary "
+        "(see `byteweld list`).",
     ),
 ]
 SourceNames = Annotated[

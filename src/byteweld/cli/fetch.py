@@ -22,7 +22,7 @@ byteweld fetch cl100k_base --force
 
 Names = Annotated[
     list[str] | None,
-    Argument(metavar="NAME...", help="Vocabularies to download. Default: list those there are."),
+    Argument(metavar="NAME...", help="Vocabularies to download. Default: list them."),
 ]
 Force = Annotated[
     bool, Option("--force", help="Download again, and replace a file that is there already.")
@@ -48,7 +48,7 @@ def run(
     SHA-256 is the known one, to the folder `vocabularies` in BYTEWELD_HOME (by default, in your
     data folder, such as ~/.local/share/byteweld).
 
-    Vocabularies have licenses of their own, which the list names.
+    Each vocabulary has its own license, which the list shows.
     """
     if not names:
         _output.lines(_listing())

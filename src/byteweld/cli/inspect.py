@@ -35,7 +35,7 @@ TokenizerArgument = Annotated[
     str | None,
     Argument(
         metavar="TOKENIZER",
-        help="A file, a folder, or the name of an encoding. Or a dataset: the folder that "
+        help="A file, a folder, or the name of a vocabulary. Or a dataset: the folder that "
         "`byteweld tokenize` made, or its manifest.json. Default: tokenizer.json.",
     ),
 ]
@@ -107,7 +107,7 @@ def run(
     words, by file and script; rare and unused tokens; Rényi efficiency; one sentence in many
     languages; digits and indentation; and whether every document survives a round trip.
 
-    Of a dataset, shows what it was made from and how, a histogram of document lengths, and the
+    For a dataset, shows what it was made from and how, a histogram of document lengths, and the
     first documents.
     """
     if sum(asked is not None for asked in (merges, tree, bytes_of, corpus)) > 1:

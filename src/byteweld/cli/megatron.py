@@ -81,7 +81,8 @@ class Tokenizer(NamedTuple):
         Option(
             "--tokenizer-model",
             metavar="PATH",
-            help="A tokenizer in any format: a file, a folder, or the name of an encoding.",
+            help="A tokenizer in any format: a file, a folder, or the name of a vocabulary "
+            "(see `byteweld list`).",
         ),
     ] = None
     vocab_file: Annotated[
@@ -243,10 +244,10 @@ def run(
 ) -> None:
     """Encode JSON lines for Megatron-LM, with the options of its tools/preprocess_data.py.
 
-    The same as `byteweld tokenize --format megatron`, for scripts that exist. Each key makes a
-    dataset in a folder of its own, PREFIX_text_document, with a manifest: interrupted, the same
-    command goes on where it was, and `byteweld verify` checks the result. The files that training
-    reads are hard links to those in the folder.
+    The same as `byteweld tokenize --format megatron`, for existing scripts. Each key makes a
+    dataset in its own folder, PREFIX_text_document, with a manifest. If it is interrupted, the same
+    command continues where it left off; `byteweld verify` checks the result. The files that
+    training reads are hard links to those in the folder.
     """
     for name, value in (("--input", input), ("--output-prefix", output_prefix)):
         if not value:

@@ -32,10 +32,10 @@ def run(
     engine: EngineOptions = EngineOptions(),
     force: options.Force = False,
 ) -> None:
-    """Put together what `byteweld count` or `byteweld tokenize` have done in ranks.
+    """Combine what the ranks of `byteweld count` or `byteweld tokenize` have written.
 
     Every rank must be done; the error says what is missing. The result is the same, byte for byte,
-    as that of one process. Interrupted, the same command goes on where it was.
+    as that of one process. If it is interrupted, run the same command again.
     """
     started = time.perf_counter()
     is_dataset = dataset.has_ranks(out)

@@ -35,7 +35,10 @@ byteweld prove cl100k_base s3://crawl/ --engine ray --address auto --work s3://s
 
 TokenizerArgument = Annotated[
     str,
-    Argument(metavar="TOKENIZER", help="A file, a folder, or the name of an encoding."),
+    Argument(
+        metavar="TOKENIZER",
+        help="A file, a folder, or the name of a vocabulary (see `byteweld list`).",
+    ),
 ]
 PeerName = Annotated[
     str | None,

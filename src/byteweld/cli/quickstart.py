@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sysconfig
 import time
 from collections.abc import Iterator
@@ -99,6 +100,7 @@ def run(out: Out = None, vocab_size: VocabSize = 8192, force: options.Force = Fa
             "the tokenizer loaded from its file differs from the one written"
         )
     _output.lines(_sample_lines(tok, ids))
+    _output.lines(_next_lines(path))
     _output.lines(_python_lines(path))
     _output.lines([f"wrote {path.absolute()}: {len(tok):,} tokens, {rate:.2f} bytes per token"])
 
@@ -172,6 +174,15 @@ def _sample_lines(tok: byteweld.Tokenizer, ids: list[int]) -> Iterator[str]:
     yield f"  {size:,} bytes, {len(ids):,} tokens, {size / len(ids):.2f} bytes per token"
     yield f"  ids {' '.join(map(str, ids[:12]))} ..."
     yield "  decodes to the same text"
+    yield ""
+
+
+def _next_lines(path: Path) -> Iterator[str]:
+    tokenizer = shlex.quote(str(path))
+    yield _title("on the command line")
+    yield f"  byteweld encode -t {tokenizer} --show --text 'hello world'"
+    yield f"  byteweld explain -t {tokenizer} lowest"
+    yield f"  byteweld studio {tokenizer}"
     yield ""
 
 

@@ -28,7 +28,7 @@ Tokenizers = Annotated[
     list[str] | None,
     Argument(
         metavar="TOKENIZER...",
-        help="Files or folders in any format, or names of encodings. "
+        help="Files or folders in any format, or names of vocabularies. "
         "Default: the tokenizer of `byteweld quickstart`, trained now if necessary.",
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import Annotated, Any, NamedTuple
 
@@ -190,7 +191,7 @@ def run(
 ) -> None:
     """Encode a corpus into a dataset: the files that training frameworks read.
 
-    Interrupted at any moment, even by SIGKILL, the same command goes on where it was, and the
+    If it is interrupted, even by SIGKILL, the same command continues where it left off, and the
     result has the same bytes. manifest.json lists the sources, the options, the tokenizer's
     fingerprint and the SHA-256 of every file; `byteweld verify` checks them.
     """
@@ -343,12 +344,26 @@ def _lines(manifest: Any, out: str, seconds: float | None) -> list[str]:
         how = {"text": "as text", "special": "as ids"}.get(manifest.options["special_text"], "")
         found = ", ".join(f"{text} ×{count:,}" for text, count in manifest.special_text.items())
         lines.append(_output.shortened(f"special tokens in the text, {how}: {found}", 200))
+        lines += _separator_hint(manifest)
     time_taken = "" if seconds is None else f" ({_output.seconds(seconds)})"
     lines.append(
         f"{out}: {_output.amount(files, 'file')}, {_output.size(size)}, format {manifest.format}, "
         f"{manifest.dtype}{time_taken}"
     )
     return lines
+
+
+def _separator_hint(manifest: Any) -> list[str]:
+    """Suggest --separator if the end-of-text token seems to separate documents within files."""
+    reading, eot = manifest.options["reading"], manifest.tokenizer["eot"]
+    if eot is None or manifest.options["special_text"] != "text":
+        return []
+    if reading["separator"] is not None or reading["json_lines"]:
+        return []
+    if manifest.special_text.get(eot["text"], 0) < max(1, manifest.documents):
+        return []
+    separator = shlex.quote(eot["text"])
+    return [f"  if it separates documents, run again with --force --separator {separator}"]
 
 
 def _summary(manifest: Any, out: str, result: dataset.Result, seconds: float) -> dict[str, Any]:

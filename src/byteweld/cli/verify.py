@@ -76,8 +76,8 @@ def run(
     """Check a dataset: its files, by size and SHA-256, its counts, ids and end-of-text tokens.
 
     With --tokenizer, documents are decoded and encoded again; with --source, they are compared with
-    the corpus. All problems are listed, up to a limit, with the file and, where it can be told, the
-    shard and the document. The exit code is 1 if there are any.
+    the corpus. All problems are listed, up to a limit, with the file and, if known, the shard and
+    the document. The exit code is 1 if there are any.
     """
     if ext is not None and source is None:
         raise _errors.UsageError("--ext needs --source, whose folders it applies to")
