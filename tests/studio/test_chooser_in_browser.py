@@ -49,7 +49,7 @@ def page(browser: Any, folder: Path, without_pattern: byteweld.Tokenizer) -> Ite
         opened.set_default_timeout(20_000)
         faults: list[str] = []
         opened.on("pageerror", lambda error: faults.append(str(error)))
-        opened.goto(server.url)
+        opened.goto(f"{server.url}&view=tokens")
         expect(opened.locator("#tokens .t").first).to_be_visible()
         yield opened
         context.close()
