@@ -48,7 +48,7 @@ def test_the_text_of_the_other_views_is_explained_whole(browser, server, trained
         expect(page.locator("#word")).to_have_value(f"{SENTENCE}{SPECIAL}\nlow")
         expect(page.locator(".of-text.special")).to_have_text(SPECIAL)
         page.locator(".of-text.special").click()
-        expect(page.locator(".why-body")).to_contain_text("This is a special token")
+        expect(page.locator(".why-body")).to_contain_text("special or added token")
         # Newer text replaces what was chosen here.
         page.click("#views a:has-text('Tokens')")
         page.fill("#text", "newest town")

@@ -8,7 +8,14 @@ for a corpus of any size. `train_in_buffers` is ck's own training method; `match
 """
 
 from byteweld.explanation._buffers import Iteration, shards, train_in_buffers
-from byteweld.explanation._encoding import Explanation, PairRow, PretokenExplanation, Step, explain
+from byteweld.explanation._encoding import (
+    Explanation,
+    PairRow,
+    PretokenExplanation,
+    Step,
+    explain,
+    explain_pretoken,
+)
 from byteweld.explanation._matching import (
     HashMatch,
     RankMatch,
@@ -55,6 +62,7 @@ __all__ = [
     "TrieNode",
     "TrieStep",
     "explain",
+    "explain_pretoken",
     "explain_training",
     "make_trie",
     "match_by_hash",

@@ -208,6 +208,31 @@ def explain(
             check_length(pretoken, max_pretoken_bytes)
             explained.append(_explain_pretoken(vocab, pretoken, start))
             start += len(pretoken)
+    return _explanation(vocab, explained)
+
+
+def explain_pretoken(
+    vocab: Vocabulary,
+    pretoken: bytes,
+    added_id: int | None = None,
+    *,
+    max_pretoken_bytes: int = MAX_PRETOKEN_BYTES,
+) -> Explanation:
+    """Explain one of the pre-tokens of a text as it is: it is not split or rewritten again.
+
+    Args:
+        vocab: the vocabulary.
+        pretoken: as `pretokenize` returns it.
+        added_id: the id of the special or added token that it is, which is never merged.
+        max_pretoken_bytes: as in `explain`.
+    """
+    check_length(pretoken, max_pretoken_bytes)
+    if added_id is not None:
+        return _explanation(vocab, [_explain_special(pretoken, added_id, 0)])
+    return _explanation(vocab, [_explain_pretoken(vocab, pretoken, 0)])
+
+
+def _explanation(vocab: Vocabulary, explained: Sequence[PretokenExplanation]) -> Explanation:
     used: set[int] = set()
     for part in explained:
         used.update(part.ids, part.greedy_ids, part.tree.tokens)

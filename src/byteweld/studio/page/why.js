@@ -301,7 +301,8 @@ class Why {
         h(
           "p",
           { class: "note" },
-          "This is a special token: it is recognized before the text is split, and never merged.",
+          "This is a special or added token: it is recognized before the text is split, and never ",
+          "merged.",
         ),
         this.panelTile(pretoken.ids[0]),
       );

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import byteweld
+from byteweld.explanation import explain_pretoken
 from byteweld.studio.examples import SURPRISING_WORDS
 from byteweld.studio.request import MAX_TEXT_BYTES, Fields, Refused
 from byteweld.studio.session import Session
@@ -26,13 +27,13 @@ def pretokens(session: Session, fields: Fields) -> dict[str, Any]:
     tok = session.tokenizer(fields).tok
     text = fields.text("text") if fields.has("text") else surprising_word(tok)
     data = text.encode()
-    found, special = _pretokens(tok, data, fields.flag("special", True))
+    found, added = _pretokens(tok, data, fields.flag("special", True))
     whole = b"".join(found)
     return {
         "text": None if fields.has("text") else text,
         "bytes": None if whole == data else whole.hex(),
         "lengths": packed(np.fromiter(map(len, found), np.uint32, len(found))),
-        "special": sorted(special),
+        "special": sorted(added),
     }
 
 
@@ -41,22 +42,21 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     tok = session.tokenizer(fields).tok
     data = fields.text("text").encode()
     at = fields.number("at", 0, 0, MAX_TEXT_BYTES)
-    found, special = _pretokens(tok, data, fields.flag("special", True))
+    found, added = _pretokens(tok, data, fields.flag("special", True))
+    if not found:
+        return {"word": "", "start": 0, **byteweld.explain(tok, b"").to_dict()}
     # A normalizer may change lengths, so that the offset is approximate.
     starts = list(accumulate(map(len, found), initial=0))[:-1]
     index = max(0, bisect_right(starts, at) - 1)
-    pretoken, start = (found[index], starts[index]) if found else (b"", 0)
+    pretoken = found[index]
     if len(pretoken) > _MAX_PRETOKEN_BYTES:
         raise Refused(
             413,
             f"this pre-token has {len(pretoken):,} bytes, too many to step through "
             f"(at most {_MAX_PRETOKEN_BYTES}); choose a shorter one",
         )
-    if index in special:
-        explained = byteweld.explain(tok, pretoken, allowed_special="all")
-    else:
-        explained = byteweld.explain(tok, pretoken, disallowed_special=())
-    return {"word": pretoken.hex(), "start": start, **explained.to_dict()}
+    explained = explain_pretoken(tok.vocab, pretoken, added.get(index))
+    return {"word": pretoken.hex(), "start": starts[index], **explained.to_dict()}
 
 
 def surprising_word(tok: byteweld.Tokenizer) -> str:
@@ -73,18 +73,19 @@ def surprising_word(tok: byteweld.Tokenizer) -> str:
 
 def _pretokens(
     tok: byteweld.Tokenizer, data: bytes, special: bool
-) -> tuple[list[bytes], frozenset[int]]:
-    """Return the pre-tokens of a text, and which of them are special tokens."""
+) -> tuple[list[bytes], dict[int, int]]:
+    """Return the pre-tokens of a text, and the ids of those that are special or added tokens."""
     found: list[bytes] = []
-    indices = []
+    added: dict[int, int] = {}
     start = 0
-    special_ids = set(tok.vocab.special_tokens.values()) if special else set()
-    if special_ids:
+    # Special tokens are recognized on demand, other added tokens always.
+    added_ids = {token.id for token in tok.vocab.added_tokens if special or not token.special}
+    if added_ids:
         ids, offsets = encode(tok, data, special)
         for token_id, (first, last) in zip(ids, offsets, strict=True):
-            if token_id in special_ids:
+            if token_id in added_ids:
                 found += tok.pretokenize(data[start:first])
-                indices.append(len(found))
+                added[len(found)] = token_id
                 found.append(data[first:last])
                 start = last
-    return found + tok.pretokenize(data[start:]), frozenset(indices)
+    return found + tok.pretokenize(data[start:]), added
