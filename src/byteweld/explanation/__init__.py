@@ -15,6 +15,7 @@ from byteweld.explanation._encoding import (
     Step,
     explain,
     explain_pretoken,
+    find_pretokens,
 )
 from byteweld.explanation._matching import (
     HashMatch,
@@ -64,6 +65,7 @@ __all__ = [
     "explain",
     "explain_pretoken",
     "explain_training",
+    "find_pretokens",
     "make_trie",
     "match_by_hash",
     "match_by_trie",

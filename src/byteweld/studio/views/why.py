@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import byteweld
-from byteweld.explanation import explain_pretoken
+from byteweld.explanation import explain_pretoken, find_pretokens
 from byteweld.studio.examples import SURPRISING_WORDS
 from byteweld.studio.request import MAX_TEXT_BYTES, Fields, Refused
 from byteweld.studio.session import Session
-from byteweld.studio.views.tokens import encode, packed
+from byteweld.studio.views.tokens import packed
 
 # The steps of a pre-token of n bytes have up to n²/2 parts in total.
 _MAX_PRETOKEN_BYTES = 200
@@ -75,17 +75,7 @@ def _pretokens(
     tok: byteweld.Tokenizer, data: bytes, special: bool
 ) -> tuple[list[bytes], dict[int, int]]:
     """Return the pre-tokens of a text, and the ids of those that are special or added tokens."""
-    found: list[bytes] = []
-    added: dict[int, int] = {}
-    start = 0
-    # Special tokens are recognized on demand, other added tokens always.
-    added_ids = {token.id for token in tok.vocab.added_tokens if special or not token.special}
-    if added_ids:
-        ids, offsets = encode(tok, data, special)
-        for token_id, (first, last) in zip(ids, offsets, strict=True):
-            if token_id in added_ids:
-                found += tok.pretokenize(data[start:first])
-                added[len(found)] = token_id
-                found.append(data[first:last])
-                start = last
-    return found + tok.pretokenize(data[start:]), added
+    allowed = "all" if special else ()
+    found = list(find_pretokens(tok, data, allowed_special=allowed, disallowed_special=()))
+    added = {n: added_id for n, (_, added_id) in enumerate(found) if added_id is not None}
+    return [pretoken for pretoken, _ in found], added
