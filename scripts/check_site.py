@@ -6,6 +6,7 @@ this repository's files on the web are checked against the files of this clone.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -14,10 +15,9 @@ from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 REPOSITORY = "https://github.com/byteweld/byteweld/"
-# (element, attribute) whose address the browser fetches by itself.
-_LOADED = frozenset(
-    {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("video", "src")}
-)
+# Attributes whose address the browser fetches by itself, and addresses in a style sheet.
+_LOADED = ("src", "poster", "data")
+_STYLE = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s]+)""")
 _NOT_LOADED_LINKS = frozenset({"canonical", "prev", "next", "alternate", "edit"})
 
 
@@ -28,26 +28,41 @@ class _Page(HTMLParser):
         super().__init__()
         self.anchors: set[str] = set()
         self.addresses: list[tuple[bool, str]] = []
+        self._is_style = False  # whether what follows is a style sheet
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         self.anchors |= {given[name] for name in ("id", "name") if name in given}
-        for name in ("href", "src"):
-            if name in given:
-                is_loaded = (tag, name) in _LOADED or (
-                    tag == "link" and given.get("rel") not in _NOT_LOADED_LINKS
-                )
-                self.addresses.append((is_loaded, given[name]))
+        if "href" in given:
+            is_loaded = tag == "link" and given.get("rel") not in _NOT_LOADED_LINKS
+            self.addresses.append((is_loaded, given["href"]))
+        self.addresses += [(True, given[name]) for name in _LOADED if given.get(name)]
+        for each in given.get("srcset", "").split(","):
+            self.addresses += [(True, address) for address in each.split()[:1]]
+        self.addresses += [(True, address) for address in _STYLE.findall(given.get("style", ""))]
+        self._is_style = tag == "style"
+
+    def handle_data(self, data: str) -> None:
+        if self._is_style:
+            self.addresses += [(True, address) for address in _STYLE.findall(data)]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._is_style = False
 
 
 def problems(site: Path, root: Path = ROOT) -> Iterator[str]:
     """Yield one line per problem of a built site."""
+    site = site.resolve()
     pages = {}
     for file in sorted(site.rglob("*.html")):
         pages[file] = _Page()
         pages[file].feed(file.read_text("utf-8"))
     if not pages:
         yield f"{site}: no pages"
+    for file in sorted(site.rglob("*.css")):
+        pages[file] = _Page()
+        style = file.read_text("utf-8")
+        pages[file].addresses = [(True, address) for address in _STYLE.findall(style)]
     for file, page in pages.items():
         name = file.relative_to(site)
         if name.name == "404.html":  # its addresses start at the root of a server
@@ -64,7 +79,7 @@ def problems(site: Path, root: Path = ROOT) -> Iterator[str]:
                 continue
             target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
             target = target / "index.html" if target.is_dir() else target
-            if not target.is_file():
+            if not target.is_file() or not target.is_relative_to(site):
                 yield f"{name}: no file {address}"
             elif parts.fragment and target in pages:
                 if unquote(parts.fragment) not in pages[target].anchors | {"__top"}:
@@ -81,7 +96,7 @@ def _is_in_repository(address: str, root: Path) -> bool:
 def main(arguments: list[str]) -> int:
     """Check a folder; the default is `site`."""
     site = Path(arguments[0]) if arguments else ROOT / "site"
-    found = list(problems(site.resolve()))
+    found = list(problems(site))
     for line in found:
         sys.stderr.write(f"{line}\n")
     sys.stderr.write(

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -27,7 +28,7 @@ from byteweld._places import (
     path_folders,
     tiktoken_cache,
 )
-from byteweld.errors import FormatError, nearest
+from byteweld.errors import ByteweldError, FormatError, nearest
 from byteweld.formats._json import read_file
 from byteweld.formats._sidecar import SUFFIX, sidecar_path
 from byteweld.formats.vocab_merges import find_files
@@ -205,7 +206,7 @@ def list_encoding_names() -> list[str]:
         >>> byteweld.list_encoding_names()[:3]
         ['gpt2', 'r50k_base', 'p50k_base']
     """
-    own = {name for folder in _folders() for name in _names_in(folder)}
+    own = {name for folder in _folders() for name, _ in _encodings_in(folder)}
     return [*PUBLIC_ENCODINGS, *sorted(own - set(PUBLIC_ENCODINGS))]
 
 
@@ -270,8 +271,7 @@ def find_encodings() -> list[Found]:
             found[name] = Found(name, place, path, sum(map(_size, files)))
             break
     for place, folder in _places():
-        for name in sorted(_names_in(folder)):
-            path = next(_candidates(folder, name))
+        for name, path in _encodings_in(folder):
             if name not in PUBLIC_ENCODINGS and name not in found:
                 found[name] = Found(name, place, path, _size(path))
     for name, path in cached_models():
@@ -282,7 +282,7 @@ def find_encodings() -> list[Found]:
 
 def _size(path: Path) -> int:
     """Return the size of a file, or of a folder's vocabulary; 0 for what cannot be read."""
-    if path.is_dir():
+    if _is_folder(path):
         return sum(map(_size, find_files(path) or _files_in(path)))
     try:
         return path.stat().st_size
@@ -333,7 +333,7 @@ def _public_files(name: str, ranks: str) -> Iterator[tuple[Place, tuple[Path, ..
             names.append(tuple(f"gpt-2/encodings/main/{file}" for file in _GPT2_FILES))
         for urls in names:
             candidates.append(("tiktoken's cache", tuple(cache / _cache_name(url) for url in urls)))
-    return (found for found in candidates if all(file.is_file() for file in found[1]))
+    return (found for found in candidates if all(_is_file(file) for file in found[1]))
 
 
 def _read_checked(file: Path, digest: str) -> bytes:
@@ -374,51 +374,73 @@ def _shown_folders() -> str:
     )
 
 
-def _candidates(folder: Path, name: str) -> Iterator[Path]:
-    """Yield the files and folders that an encoding's name can mean, in order of preference."""
+def _candidates(folder: Path, name: str, files: Sequence[Path] | None = None) -> Iterator[Path]:
+    """Yield the files and folders that an encoding's name can mean, in order of preference.
+
+    `files` are those with that stem, if they are known already.
+    """
     if name in ("", "..") or Path(name).name != name:
         return  # a path, not a name
     own = folder / name
     for path in (folder / f"{name}.tiktoken", folder / f"{name}.json"):
-        if path.is_file():
+        if _is_file(path):
             yield path
     for path in (own / "tokenizer.json", own / "tekken.json"):
-        if path.is_file():
+        if _is_file(path):
             yield path
-    if own.is_dir():
+    if _is_folder(own):
         yield own
-    yield from (path for path in _files_in(folder) if path.stem == name)
+    if files is None:
+        files = [path for path in _files_in(folder) if path.stem == name]
+    yield from files
 
 
-def _names_in(folder: Path) -> Iterator[str]:
-    """Yield the names of the encodings in a folder that have a known format and are complete."""
-    names = {path.stem for path in _files_in(folder)}
-    names |= {path.name for path in _sorted(folder) if path.is_dir()}
-    for name in names:
-        path = next(_candidates(folder, name), None)
-        if path is not None and _is_complete(path):
-            yield name
+def _encodings_in(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the encodings in a folder that have a known format and are complete, by name."""
+    files: dict[str, list[Path]] = {}
+    for path in _files_in(folder):
+        files.setdefault(path.stem, []).append(path)
+    folders = {path.name for path in _sorted(folder) if _is_folder(path)}
+    for name in sorted(folders | files.keys()):
+        found = next(_candidates(folder, name, files.get(name, ())), None)
+        if found is not None and _is_complete(found):
+            yield name, found
 
 
 def _is_complete(path: Path) -> bool:
     try:
-        format = formats.recognize(path)
-    except (FormatError, OSError):
+        # A rank file holds neither a pattern nor special tokens.
+        return (
+            formats.recognize(path) != "tiktoken"
+            or _is_file(sidecar_path(path))
+            or hashlib.sha256(read_file(path)).hexdigest() in RANK_SETTINGS
+        )
+    except (ByteweldError, OSError):  # damaged, too large, unreadable or not supported
         return False
-    # A rank file holds neither a pattern nor special tokens.
-    return (
-        format != "tiktoken"
-        or sidecar_path(path).is_file()
-        or hashlib.sha256(read_file(path)).hexdigest() in RANK_SETTINGS
-    )
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
     return (
         path
         for path in _sorted(folder)
-        if not path.name.endswith(SUFFIX) and not is_leftover(path.name) and path.is_file()
+        if not path.name.endswith(SUFFIX) and not is_leftover(path.name) and _is_file(path)
     )
+
+
+def _is_file(path: Path) -> bool:
+    return stat.S_ISREG(_mode(path))
+
+
+def _is_folder(path: Path) -> bool:
+    return stat.S_ISDIR(_mode(path))
+
+
+def _mode(path: Path) -> int:
+    """Return the mode of a file; 0 if there is none, or none that can be reached."""
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError):  # Path.is_file raises if the folder is private or a name too long
+        return 0
 
 
 def _sorted(folder: Path) -> list[Path]:

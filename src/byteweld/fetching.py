@@ -29,6 +29,7 @@ from byteweld.known_encodings import FETCHABLE, PublicFile
 
 MIRROR: Final = "BYTEWELD_MIRROR"
 TIMEOUT_SECONDS: Final = 30.0
+MAX_TIMEOUT_SECONDS: Final = 86_400
 _BLOCK_BYTES: Final = 1 << 16
 _LEAST_BYTES_PER_SECOND: Final = 1000  # on average; a server may send a byte now and then forever
 
@@ -60,7 +61,7 @@ def fetch(
     Raises:
         FetchError: if the file cannot be downloaded, or is not the published one.
         FileExistsError: if the file there is another one.
-        ValueError: if the name is unknown.
+        ValueError: if the name is unknown, or the timeout is not positive or more than a day.
 
     Examples:
         >>> import byteweld
@@ -69,8 +70,11 @@ def fetch(
         >>> byteweld.load("cl100k_base").encode("hello world")  # doctest: +SKIP
         [15339, 1917]
     """
-    if not timeout > 0:
-        raise ValueError(f"timeout is {timeout!r}; it must be a positive number of seconds")
+    if not 0 < timeout <= MAX_TIMEOUT_SECONDS:
+        raise ValueError(
+            f"timeout is {timeout!r}; it must be a positive number of seconds, at most "
+            f"{MAX_TIMEOUT_SECONDS} (a day)"
+        )
     file, target = find_file(name), find_target(name)
     if not overwrite and is_fetched(name):
         return target
@@ -150,26 +154,27 @@ def find_url(file: PublicFile) -> str:
         return file.url
     try:
         parts = urlsplit(mirror)
-        is_plain = parts.hostname and not (parts.query or parts.fragment) and parts.port != 0
+        is_usable = bool(parts.hostname) and not parts.query and not parts.fragment
+        is_usable = is_usable and parts.port != 0 and _is_safe(parts)
+        has_user = parts.username is not None or parts.password is not None
     except ValueError:
-        raise FetchError(
-            f"{MIRROR} is {mirror!r}; expected an address such as https://host/path"
-        ) from None
-    if parts.username is not None or parts.password is not None:
-        # Not shown: it may be a secret.
+        is_usable = has_user = False
+    if has_user:
         raise FetchError(
             f"{MIRROR} has a user name or password, which is not supported; leave it out"
         )
-    if not is_plain or not _is_safe(parts):
+    if not is_usable:
+        # A password is before an @, a signature after a question mark: neither is shown.
+        shown = "not an address" if set(mirror) & set("@?#") else repr(mirror)
         raise FetchError(
-            f"{MIRROR} is {mirror!r}; expected https://host/path, or http:// on this machine "
+            f"{MIRROR} is {shown}; expected https://host/path, or http:// on this machine "
             "(127.0.0.1, ::1, localhost)"
         )
     return f"{mirror.rstrip('/')}/{file.name}"
 
 
 def _is_safe(parts: SplitResult) -> bool:
-    """Whether an address is https, or http that never leaves this machine."""
+    """Whether an address is https, or http to this machine."""
     return parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname))
 
 
@@ -192,9 +197,9 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         self, req: Any, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         """Return the next request; FetchError if it would leave https."""
+        fp.close()  # or urllib would read the whole body, however long it is
         new = urlsplit(newurl)
         if new.scheme != "https" and (req.type != "http" or not _is_safe(new)):
-            fp.close()
             raise FetchError(f"it redirects to {newurl[:200]!r}, which is not https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -279,11 +284,14 @@ def _read(response: Any, size: int, timeout: float, progress: Progress) -> bytes
 def _reason(error: Exception, timeout: float) -> str:
     """Return why a download failed, in a few words."""
     if isinstance(error, urllib.error.HTTPError):
-        return f"the server answered {error.code} {str(error.reason)[:200]}".rstrip()
+        return f"the server answered {error.code} {_on_one_line(error.reason)}".rstrip()
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(cause, TimeoutError):
         return f"no answer for {timeout:g} seconds"
     if isinstance(cause, http.client.IncompleteRead):
         return "the connection ended before the file did"
-    words = str(getattr(cause, "strerror", None) or cause) or type(cause).__name__
-    return words[:400]
+    return _on_one_line(getattr(cause, "strerror", None) or cause) or type(cause).__name__
+
+
+def _on_one_line(words: object) -> str:
+    return " ".join(str(words)[:400].split())

@@ -26,7 +26,6 @@ _TAKEN = frozenset("·⏎⇥⟨⟩⟦⟧◌")
 # 256-color codes: light backgrounds under black letters, consecutive ones far apart in hue.
 _BACKGROUNDS = (153, 223, 157, 225, 229, 123, 217, 191, 183, 159, 222, 194)
 _SPECIAL_STYLE = "1;38;5;231;48;5;18"  # bold white on dark blue
-_TINTS = 10  # in markup/palette.css
 _CODES = re.compile("\x1b\\[[0-9;]*m")
 _CONTEXT_BYTES = 40  # on each side of a difference
 _MAX_TOKENS = 5_000  # per text in a notebook or report
@@ -249,12 +248,12 @@ def tile(token_id: int, token: bytes, *, is_special: bool = False, kind: str = "
     >>> tile(97, b"<")
     '<span class="t c2" title="id 97, 1 byte: 3c">&lt;</span>'
     """
-    from byteweld.markup import element
+    from byteweld.markup import element, tint
 
-    tint = "special" if is_special else f"c{(token_id * 7 + 3) % _TINTS}"
+    color = "special" if is_special else tint(token_id)
     shown = token[:16].hex(" ") + (" …" if len(token) > 16 else "")
     title = f"id {token_id}, {amount(len(token), 'byte')}: {shown}"
-    return element("span", visible(token), class_=f"t {tint} {kind}".rstrip(), title=title)
+    return element("span", visible(token), class_=f"t {color} {kind}".rstrip(), title=title)
 
 
 def to_html(shown: Sequence[Span], limit: int = _MAX_TOKENS) -> Html:

@@ -193,7 +193,7 @@ def test_a_rank_file_is_extended_as_it_is_loaded(run, tiny, corpus, tmp_path):
             "extend takes SOURCE or words (--word, --words), not both",
         ),
         (("--word", "a", "--lines"), "the reading options are for a SOURCE; leave them out"),
-        (("--word", " "), "--word has no words; expected one per line"),
+        (("--word", " "), "--word is empty; expected a word"),
         (("--words", "empty.txt"), "empty.txt has no words; expected one per line"),
         (("--words", "nowhere.txt"), "nowhere.txt: no such file or directory"),
         (("--words", "bad.txt"), "bad.txt: byte 3: expected UTF-8 (invalid start byte)"),

@@ -29,20 +29,45 @@ check_site = load_script("check_site")
         ('<script src="//cdn.example/x.js"></script>', "loads //cdn.example/x.js"),
         ('<link rel="stylesheet" href="https://fonts.example/x">', "loads https://fonts.example/x"),
         (
+            '<img srcset="style.css 1x, https://cdn.example/x.png 2x">',
+            "loads https://cdn.example/x.p",
+        ),
+        ('<object data="https://cdn.example/x.svg"></object>', "loads https://cdn.example/x.svg"),
+        ('<audio src="https://cdn.example/x.mp3"></audio>', "loads https://cdn.example/x.mp3"),
+        ("<style>@import 'https://fonts.example/x';</style>", "loads https://fonts.example/x"),
+        ('<p style="background: url(//cdn.example/x)">p</p>', "loads //cdn.example/x"),
+        ("<style>a { background: url(data:image/png;base64,xx) }</style>", None),
+        ("<p>url(https://example.com/x) is text</p>", None),
+        ('<a href="../beside.md">a file outside the site</a>', "a.html: no file ../beside.md"),
+        (
             '<a href="https://github.com/byteweld/byteweld/blob/main/no.md">file</a>',
             "blob/main/no.md is not a file of this repository",
         ),
     ],
 )
 def test_problems_are_named(tmp_path: Path, body: str, problem: str | None) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "index.html").write_text("<p>s")
-    (tmp_path / "style.css").write_text("")
-    (tmp_path / "a.html").write_text(f'<h1 id="top">A</h1>{body}')
-    (tmp_path / "b.html").write_text('<h1 id="x">B</h1>')
-    found = list(check_site.problems(tmp_path, ROOT))
+    site = tmp_path / "site"
+    (site / "sub").mkdir(parents=True)
+    (tmp_path / "beside.md").write_text("beside the site")
+    (site / "sub" / "index.html").write_text("<p>s")
+    (site / "style.css").write_text("a { background: url(b.html) }")
+    (site / "a.html").write_text(f'<h1 id="top">A</h1>{body}')
+    (site / "b.html").write_text('<h1 id="x">B</h1>')
+    found = list(check_site.problems(site, ROOT))
     assert len(found) == (problem is not None)
     assert problem is None or problem in found[0]
+
+
+def test_style_sheets_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<link rel="stylesheet" href="style.css">')
+    style = (
+        "@font-face { src: url('https://fonts.example/x.woff2') } a { background: url(gone.png) }"
+    )
+    (tmp_path / "style.css").write_text(style)
+    assert list(check_site.problems(tmp_path, ROOT)) == [
+        "style.css: loads https://fonts.example/x.woff2",
+        "style.css: no file gone.png",
+    ]
 
 
 def test_a_folder_without_pages_is_a_problem(tmp_path: Path) -> None:

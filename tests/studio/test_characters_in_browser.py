@@ -193,6 +193,10 @@ def test_a_character_next_to_invalid_bytes_is_whole(page_bytes):
     assert page_bytes(["80e5", "909e", "80"]) == ["⟨80⟩e5", "90 9e", "⟨80⟩"]
 
 
+def test_a_row_may_have_very_many_tokens(page_bytes):
+    assert len(page_bytes(["61"] * 150_000)) == 150_000
+
+
 @pytest.fixture
 def page_bytes(browser: Any, url: str) -> Iterator[Any]:
     """Draw tokens, given in hex, in a row, and return their text."""

@@ -331,6 +331,43 @@ def test_pre_tokens_that_a_normalizer_changes_are_sent_as_they_are():
     assert (numbers(answer["lengths"]), answer["bytes"]) == ([1, 2], b"abc".hex())
 
 
+def _explained_ids(tok: byteweld.Tokenizer, text: str, *, special: bool) -> list[int]:
+    """Return the ids of every pre-token that Why lists, in order."""
+    session = Session([("one", tok)])
+    given = {"text": text, "special": special}
+    found: list[int] = []
+    start = 0
+    for length in numbers(why.pretokens(session, Fields(given))["lengths"]):
+        answer = why.answer(session, Fields({**given, "at": start}))
+        assert (answer["start"], len(answer["pretokens"])) == (start, 1)
+        found += answer["ids"]
+        start += length
+    return found
+
+
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize(
+    "steps", [[], ["prefix-space"], ["prefix-space", byteweld.Split("[a-z]+")]], ids=len
+)
+def test_every_pre_token_has_the_ids_that_it_has_in_the_text(steps, special):
+    tokens = {byte: bytes([byte]) for byte in range(256)}
+    tokens |= {256: b" a", 257: b"ab", 258: b"  ", 259: b"<end>", 260: b"<mask>", 261: b"xx"}
+    vocab = byteweld.Vocabulary(
+        tokens,
+        [(32, 97, 256), (97, 98, 257), (120, 120, 261)],
+        steps=steps,
+        added_tokens=[
+            byteweld.AddedToken("  ", 258, special=False),
+            byteweld.AddedToken("<end>", 259),
+            byteweld.AddedToken("<mask>", 260, special=False, lstrip=True),
+        ],
+    )
+    tok = byteweld.Tokenizer(vocab)
+    text = "ab (ab)  xx <mask>ab<end>ab xxx  "
+    options = {"allowed_special": "all"} if special else {"disallowed_special": ()}
+    assert _explained_ids(tok, text, special=special) == tok.encode(text, **options)
+
+
 # ---------------------------------------------------------------------------- vocabulary
 
 

@@ -42,13 +42,25 @@ def test_every_pre_token_of_what_was_typed_is_listed_and_explained(browser, serv
             expect(page.locator(".parts .part")).to_have_count(parts)
 
 
+def test_only_the_start_of_a_very_long_pre_token_is_drawn(browser, server):
+    # The second tokenizer has no pattern: its only pre-token is the whole text.
+    text = "\x01" * 998 + "€" * 2000
+    with open_page(browser, server.url, view="why", tok="1") as page:
+        page.fill("#word", text)
+        expect(page.locator("#error")).to_contain_text("6,998 bytes, too many to step through")
+        shown = page.locator(".of-text")
+        expect(shown).to_have_count(1)
+        expect(shown).to_have_text(re.compile(r"^(⟨U\+0001⟩){998} … 6,000 more bytes$"))
+        assert "6,000 more bytes" in shown.get_attribute("aria-label")
+
+
 def test_the_text_of_the_other_views_is_explained_whole(browser, server, trained):
     with open_page(browser, server.url, view="tokens", text=f"{SENTENCE}{SPECIAL}\nlow") as page:
         page.click("#views a:has-text('Why')")
         expect(page.locator("#word")).to_have_value(f"{SENTENCE}{SPECIAL}\nlow")
         expect(page.locator(".of-text.special")).to_have_text(SPECIAL)
         page.locator(".of-text.special").click()
-        expect(page.locator(".why-body")).to_contain_text("This is a special token")
+        expect(page.locator(".why-body")).to_contain_text("special or added token")
         # Newer text replaces what was chosen here.
         page.click("#views a:has-text('Tokens')")
         page.fill("#text", "newest town")

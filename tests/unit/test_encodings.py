@@ -13,6 +13,7 @@ import pytest
 
 import byteweld
 from byteweld import FormatError, Tokenizer, encodings
+from byteweld.formats._json import MAX_FILE_BYTES
 
 RANKS = {bytes([byte]): byte for byte in range(256)}
 END = "<|endoftext|>"
@@ -256,6 +257,45 @@ def test_only_what_can_be_loaded_is_listed(mine, monkeypatch, tmp_path):
         byteweld.get_encoding("ranks")
     with pytest.raises(FormatError, match="format of this file is unknown"):
         byteweld.get_encoding("README")
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(mine, monkeypatch, tmp_path):
+    search(monkeypatch, tmp_path)
+    mine.save(tmp_path / "mine.json")
+    mine.save(tmp_path / "huge.tiktoken")
+    (tmp_path / "huge.tiktoken.byteweld.json").unlink()
+    os.truncate(tmp_path / "huge.tiktoken", MAX_FILE_BYTES + 1)  # its start is a rank file's
+    assert byteweld.list_encoding_names() == [*encodings.PUBLIC_ENCODINGS, "mine"]
+    assert [found.name for found in encodings.find_encodings()] == ["mine"]
+
+
+def test_a_folder_is_read_once_however_many_files_it_has(mine, monkeypatch, tmp_path):
+    search(monkeypatch, tmp_path)
+    mine.save(tmp_path / "mine.json")
+    for number in range(50):
+        (tmp_path / f"{number}.txt").write_text("x")
+    scanned = []
+    scan = encodings._sorted
+    monkeypatch.setattr(encodings, "_sorted", lambda path: scanned.append(path) or scan(path))
+    assert [found.name for found in encodings.find_encodings()] == ["mine"]
+    assert scanned.count(tmp_path) <= 3
+
+
+@pytest.mark.parametrize("variable", ["BYTEWELD_PATH", "BYTEWELD_HOME", "TIKTOKEN_CACHE_DIR"])
+def test_a_folder_that_cannot_exist_has_nothing(variable, monkeypatch):
+    monkeypatch.setenv(variable, f"/{'x' * 5000}")
+    assert encodings.find_encodings() == []
+    with pytest.raises(FileNotFoundError, match="no rank file"):
+        byteweld.get_encoding("cl100k_base")
+
+
+@pytest.mark.parametrize("name", ["x" * 250, "x" * 5000, "a\0b"])
+def test_a_name_that_no_file_can_have_is_unknown(name, monkeypatch, tmp_path):
+    search(monkeypatch, tmp_path)
+    with pytest.raises(ValueError, match="unknown encoding"):
+        byteweld.get_encoding(name)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        byteweld.load(name)
 
 
 def test_what_a_killed_save_left_is_not_an_encoding(mine, monkeypatch, tmp_path):

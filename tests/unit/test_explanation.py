@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -33,8 +34,10 @@ class Tok:
     def pretokenize(self, text):
         return pretokenize(text if isinstance(text, bytes) else text.encode(), self.vocab.pattern)
 
-    def encode(self, text, *, allowed_special, disallowed_special):
-        return encode(self.vocab, text, allowed_special)
+    def encode_with_offsets(self, text, *, allowed_special, disallowed_special):
+        ids = encode(self.vocab, text, allowed_special)
+        ends = list(accumulate(len(self.vocab.tokens[token_id]) for token_id in ids))
+        return ids, list(zip([0, *ends], ends, strict=False))
 
 
 def with_merges(*merges, **options):
@@ -591,3 +594,28 @@ def test_special_tokens_are_treated_as_in_encode():
     assert allowed.to_dict()["pretokens"][1]["is_special"] is True
     plain = byteweld.explain(tok, "low<|e|>", disallowed_special=())
     assert plain.ids == tok.encode("low<|e|>", disallowed_special=())
+
+
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize("steps", [[], ["prefix-space"]], ids=len)
+def test_added_tokens_are_found_where_the_tokenizer_finds_them(steps, special):
+    tokens = {byte: bytes([byte]) for byte in range(256)}
+    tokens |= {256: b" a", 257: b"  ", 258: b"<end>", 259: b"<mask>"}
+    vocab = byteweld.Vocabulary(
+        tokens,
+        [(32, 97, 256)],
+        steps=steps,
+        added_tokens=[
+            byteweld.AddedToken("  ", 257, special=False),
+            byteweld.AddedToken("<end>", 258),
+            byteweld.AddedToken("<mask>", 259, special=False, lstrip=True),
+        ],
+    )
+    tok = byteweld.Tokenizer(vocab)
+    text = "a  a <mask>a<end> a  <end>"
+    options = {"allowed_special": "all"} if special else {"disallowed_special": ()}
+    explained = explain(tok, text, **options)
+    assert list(explained.ids) == tok.encode(text, **options)
+    found = [part.pretoken for part in explained.pretokens if part.is_special]
+    assert found.count(b"  ") == 2 and b" <mask>" in found
+    assert found.count(b"<end>") == 2 * special

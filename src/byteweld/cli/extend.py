@@ -262,9 +262,10 @@ def _read_words(given: Sequence[str], file: str | None) -> list[str]:
             ) from None
     words = read_words(lines)
     if not words:
-        raise _errors.UsageError(
-            f"{'--word' if file is None else file} has no words; expected one per line"
-        )
+        if file is None:
+            raise _errors.UsageError("--word is empty; expected a word")
+        where = "standard input" if file == _input.STDIN else file
+        raise _errors.UsageError(f"{where} has no words; expected one per line")
     return words
 
 

@@ -8,7 +8,15 @@ for a corpus of any size. `train_in_buffers` is ck's own training method; `match
 """
 
 from byteweld.explanation._buffers import Iteration, shards, train_in_buffers
-from byteweld.explanation._encoding import Explanation, PairRow, PretokenExplanation, Step, explain
+from byteweld.explanation._encoding import (
+    Explanation,
+    PairRow,
+    PretokenExplanation,
+    Step,
+    explain,
+    explain_pretoken,
+    find_pretokens,
+)
 from byteweld.explanation._matching import (
     HashMatch,
     RankMatch,
@@ -55,7 +63,9 @@ __all__ = [
     "TrieNode",
     "TrieStep",
     "explain",
+    "explain_pretoken",
     "explain_training",
+    "find_pretokens",
     "make_trie",
     "match_by_hash",
     "match_by_trie",

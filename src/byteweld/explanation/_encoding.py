@@ -17,7 +17,6 @@ from byteweld.explanation._text import (
 )
 from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, check_length, tree_of
 from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps, utf8
-from byteweld.reference.pretokenize import split_specials
 from byteweld.reference.train import Ids
 from byteweld.render import Displayable, amount, more_line, namer, visible
 from byteweld.vocab import Vocabulary
@@ -36,9 +35,9 @@ class _Tokenizer(Protocol):
 
     def pretokenize(self, text: str | bytes) -> list[bytes]: ...
 
-    def encode(
+    def encode_with_offsets(
         self, text: str | bytes, *, allowed_special: Specials, disallowed_special: Specials
-    ) -> list[int]: ...
+    ) -> tuple[list[int], list[tuple[int, int]]]: ...
 
 
 @dataclass(frozen=True)
@@ -193,21 +192,70 @@ def explain(
     vocab = getattr(tok, "vocab", None)
     if not isinstance(vocab, Vocabulary):
         raise TypeError(f"expected a Tokenizer, found {type(tok).__name__}")
-    # Raises for disallowed special tokens.
-    tok.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
-    every = vocab.special_tokens
-    allowed = [s for s in every if allowed_special == "all" or s in allowed_special]
     explained = []
     start = 0
-    for piece in split_specials(utf8(text), allowed):
-        if isinstance(piece, str):
-            explained.append(_explain_special(piece.encode(), every[piece], start))
-            start += len(piece.encode())
-            continue
-        for pretoken in tok.pretokenize(piece):
+    pretokens = find_pretokens(
+        tok, text, allowed_special=allowed_special, disallowed_special=disallowed_special
+    )
+    for pretoken, added_id in pretokens:
+        if added_id is None:
             check_length(pretoken, max_pretoken_bytes)
             explained.append(_explain_pretoken(vocab, pretoken, start))
-            start += len(pretoken)
+        else:
+            explained.append(_explain_special(pretoken, added_id, start))
+        start += len(pretoken)
+    return _explanation(vocab, explained)
+
+
+def find_pretokens(
+    tok: _Tokenizer,
+    text: str | bytes,
+    *,
+    allowed_special: Specials = frozenset(),
+    disallowed_special: Specials = "all",
+) -> Iterator[tuple[bytes, int | None]]:
+    """Yield the pre-tokens of a text, each with its id if it is a special or added token."""
+    data = utf8(text)
+    # Flags decide where an added token is, so look where the tokenizer finds it.
+    ids, offsets = tok.encode_with_offsets(
+        data, allowed_special=allowed_special, disallowed_special=disallowed_special
+    )
+    added_ids = {
+        token.id
+        for token in tok.vocab.added_tokens
+        if not token.special or allowed_special == "all" or token.text in allowed_special
+    }
+    start = 0
+    for token_id, (first, last) in zip(ids, offsets, strict=True):
+        if token_id in added_ids:
+            yield from ((pretoken, None) for pretoken in tok.pretokenize(data[start:first]))
+            yield data[first:last], token_id
+            start = last
+    yield from ((pretoken, None) for pretoken in tok.pretokenize(data[start:]))
+
+
+def explain_pretoken(
+    vocab: Vocabulary,
+    pretoken: bytes,
+    added_id: int | None = None,
+    *,
+    max_pretoken_bytes: int = MAX_PRETOKEN_BYTES,
+) -> Explanation:
+    """Explain one of the pre-tokens of a text as it is: it is not split or rewritten again.
+
+    Args:
+        vocab: the vocabulary.
+        pretoken: as `pretokenize` returns it.
+        added_id: the id of the special or added token that it is, which is never merged.
+        max_pretoken_bytes: as in `explain`.
+    """
+    check_length(pretoken, max_pretoken_bytes)
+    if added_id is not None:
+        return _explanation(vocab, [_explain_special(pretoken, added_id, 0)])
+    return _explanation(vocab, [_explain_pretoken(vocab, pretoken, 0)])
+
+
+def _explanation(vocab: Vocabulary, explained: Sequence[PretokenExplanation]) -> Explanation:
     used: set[int] = set()
     for part in explained:
         used.update(part.ids, part.greedy_ids, part.tree.tokens)

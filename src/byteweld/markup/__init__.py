@@ -202,7 +202,7 @@ def fragment(*content: Child) -> str:
 
 
 def tint(token_id: int) -> str:
-    """Return the class of a token's tint in the palette, as in `render.tile` and the studio."""
+    """Return the class of a token's tint in the palette, as in the studio."""
     return f"c{(token_id * 7 + 3) % _TINTS}"
 
 

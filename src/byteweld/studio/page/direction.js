@@ -59,12 +59,12 @@ export function arranged(nodes, kinds, direction) {
   const result = [];
   let at = 0;
   for (const [first, end] of runs(kinds, direction)) {
-    result.push(...nodes.slice(at, first).flat());
+    result.push(nodes.slice(at, first));
     result.push(h("span", { class: "run", dir: other }, nodes.slice(first, end)));
     at = end;
   }
-  result.push(...nodes.slice(at).flat());
-  return result;
+  result.push(nodes.slice(at));
+  return result.flat(2); // spread as arguments, very many would not fit the stack
 }
 
 // A line of tokens, as {direction, nodes}. Token n ends at `ends[n]` of the bytes, and the first

@@ -2,7 +2,7 @@
 
 import { glyphsIn, sharing, spokenIn } from "./characters.js";
 import { tokenLine } from "./direction.js";
-import { h } from "./dom.js";
+import { h, put } from "./dom.js";
 import { tint } from "./glyphs.js";
 
 // Fill a container with a row of tokens. `make(n, bytes, start, end)` returns the node of token n,
@@ -15,8 +15,7 @@ export function fillRow(container, tokens, make) {
   tokens.forEach((token, n) => bytes.set(token, ends[n] - token.length));
   const { direction, nodes } = tokenLine(bytes, 0, ends, make);
   container.dir = direction;
-  container.replaceChildren(...nodes);
-  return container;
+  return put(container, nodes);
 }
 
 // The classes of parts that a merge joins: a pair is marked once, from left to right.

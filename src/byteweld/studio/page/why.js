@@ -1,7 +1,7 @@
 // Why: each pre-token of a text from bytes to tokens, merge by merge, and what longest match gives.
 
 import { ask, saved, unpacked } from "./api.js";
-import { glyphsIn, sharing, spokenIn } from "./characters.js";
+import { glyphsIn, joins, sharing, spokenIn } from "./characters.js";
 import { tokenLine } from "./direction.js";
 import { amount, debounced, h, number, put } from "./dom.js";
 import {
@@ -24,6 +24,7 @@ const BLOCK_PRETOKENS = 300;
 const LINE_PIXELS = 30;
 const MAX_PREFETCHED = 40;
 const MAX_PRETOKEN_BYTES = 200; // to step through; the server has the same limit
+const MAX_SHOWN_BYTES = 1000; // of a pre-token in the list; without a pattern, it is the whole text
 const EXAMPLES = [" tokenizer", " unbelievable", "untokenizes 1234567 words", "naïve 🙂"];
 
 // Changes of the state: nothing is chosen here, so that the shared text is explained; and the
@@ -176,16 +177,19 @@ class Why {
     }
   }
 
-  pretoken(index, range) {
+  pretoken(index, [bytes, start, end]) {
     const isChosen = index === this.chosen;
+    const range = [bytes, start, shownEnd(bytes, start, end)];
+    const rest = end - range[2];
+    const more = rest ? ` … ${amount(rest, "more byte")}` : null;
     return h("button", {
       type: "button",
       class: `of-text${this.specialIndices.has(index) ? " special" : ""}`,
       id: `p${index}`,
       tabindex: isChosen ? 0 : -1, // one stop for the Tab key; arrow keys move within
       "aria-current": isChosen ? "true" : undefined,
-      "aria-label": `why ${spokenIn(...range)}`,
-    }, glyphsIn(...range));
+      "aria-label": `why ${spokenIn(...range)}${more ?? ""}`,
+    }, glyphsIn(...range), more && h("small", {}, more));
   }
 
   clicked(event) {
@@ -301,7 +305,8 @@ class Why {
         h(
           "p",
           { class: "note" },
-          "This is a special token: it is recognized before the text is split, and never merged.",
+          "This is a special or added token: it is recognized before the text is split, and never ",
+          "merged.",
         ),
         this.panelTile(pretoken.ids[0]),
       );
@@ -531,6 +536,14 @@ class Why {
     this.player?.stop();
     this.blocks.close();
   }
+}
+
+// Where what is shown of a pre-token ends: between two characters, if it is too long.
+function shownEnd(bytes, start, end) {
+  if (end - start <= MAX_SHOWN_BYTES) return end;
+  let last = start + MAX_SHOWN_BYTES;
+  while (joins(bytes, last)) last--;
+  return last;
 }
 
 const same = (ids, others) =>

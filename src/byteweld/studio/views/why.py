@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 import byteweld
+from byteweld.explanation import explain_pretoken, find_pretokens
 from byteweld.studio.examples import SURPRISING_WORDS
 from byteweld.studio.request import MAX_TEXT_BYTES, Fields, Refused
 from byteweld.studio.session import Session
-from byteweld.studio.views.tokens import encode, packed
+from byteweld.studio.views.tokens import packed
 
 # The steps of a pre-token of n bytes have up to n²/2 parts in total.
 _MAX_PRETOKEN_BYTES = 200
@@ -26,13 +27,13 @@ def pretokens(session: Session, fields: Fields) -> dict[str, Any]:
     tok = session.tokenizer(fields).tok
     text = fields.text("text") if fields.has("text") else surprising_word(tok)
     data = text.encode()
-    found, special = _pretokens(tok, data, fields.flag("special", True))
+    found, added = _pretokens(tok, data, fields.flag("special", True))
     whole = b"".join(found)
     return {
         "text": None if fields.has("text") else text,
         "bytes": None if whole == data else whole.hex(),
         "lengths": packed(np.fromiter(map(len, found), np.uint32, len(found))),
-        "special": sorted(special),
+        "special": sorted(added),
     }
 
 
@@ -41,22 +42,21 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     tok = session.tokenizer(fields).tok
     data = fields.text("text").encode()
     at = fields.number("at", 0, 0, MAX_TEXT_BYTES)
-    found, special = _pretokens(tok, data, fields.flag("special", True))
+    found, added = _pretokens(tok, data, fields.flag("special", True))
+    if not found:
+        return {"word": "", "start": 0, **byteweld.explain(tok, b"").to_dict()}
     # A normalizer may change lengths, so that the offset is approximate.
     starts = list(accumulate(map(len, found), initial=0))[:-1]
     index = max(0, bisect_right(starts, at) - 1)
-    pretoken, start = (found[index], starts[index]) if found else (b"", 0)
+    pretoken = found[index]
     if len(pretoken) > _MAX_PRETOKEN_BYTES:
         raise Refused(
             413,
             f"this pre-token has {len(pretoken):,} bytes, too many to step through "
             f"(at most {_MAX_PRETOKEN_BYTES}); choose a shorter one",
         )
-    if index in special:
-        explained = byteweld.explain(tok, pretoken, allowed_special="all")
-    else:
-        explained = byteweld.explain(tok, pretoken, disallowed_special=())
-    return {"word": pretoken.hex(), "start": start, **explained.to_dict()}
+    explained = explain_pretoken(tok.vocab, pretoken, added.get(index))
+    return {"word": pretoken.hex(), "start": starts[index], **explained.to_dict()}
 
 
 def surprising_word(tok: byteweld.Tokenizer) -> str:
@@ -73,18 +73,9 @@ def surprising_word(tok: byteweld.Tokenizer) -> str:
 
 def _pretokens(
     tok: byteweld.Tokenizer, data: bytes, special: bool
-) -> tuple[list[bytes], frozenset[int]]:
-    """Return the pre-tokens of a text, and which of them are special tokens."""
-    found: list[bytes] = []
-    indices = []
-    start = 0
-    special_ids = set(tok.vocab.special_tokens.values()) if special else set()
-    if special_ids:
-        ids, offsets = encode(tok, data, special)
-        for token_id, (first, last) in zip(ids, offsets, strict=True):
-            if token_id in special_ids:
-                found += tok.pretokenize(data[start:first])
-                indices.append(len(found))
-                found.append(data[first:last])
-                start = last
-    return found + tok.pretokenize(data[start:]), frozenset(indices)
+) -> tuple[list[bytes], dict[int, int]]:
+    """Return the pre-tokens of a text, and the ids of those that are special or added tokens."""
+    allowed = "all" if special else ()
+    found = list(find_pretokens(tok, data, allowed_special=allowed, disallowed_special=()))
+    added = {n: added_id for n, (_, added_id) in enumerate(found) if added_id is not None}
+    return [pretoken for pretoken, _ in found], added
