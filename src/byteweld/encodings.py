@@ -391,15 +391,21 @@ def _candidates(folder: Path, name: str, files: Sequence[Path] | None = None) ->
     if _is_folder(own):
         yield own
     if files is None:
-        files = [path for path in _files_in(folder) if path.stem == name]
+        files = [path for path in _files_in(folder) if name in (_stem(path), path.stem)]
     yield from files
+
+
+def _stem(path: Path) -> str:
+    """Return the name of an encoding's file: `mine.tiktoken.gz` is mine."""
+    is_compressed = path.suffix.lower() in COMPRESSED_SUFFIXES
+    return Path(path.stem).stem if is_compressed else path.stem
 
 
 def _encodings_in(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the encodings in a folder that have a known format and are complete, by name."""
     files: dict[str, list[Path]] = {}
     for path in _files_in(folder):
-        files.setdefault(path.stem, []).append(path)
+        files.setdefault(_stem(path), []).append(path)
     folders = {path.name for path in _sorted(folder) if _is_folder(path)}
     for name in sorted(folders | files.keys()):
         found = next(_candidates(folder, name, files.get(name, ())), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import socket
@@ -230,6 +231,17 @@ def test_any_vocabulary_file_is_an_encoding_by_its_name(file, format, mine, monk
     found = byteweld.get_encoding("mine")
     assert found == mine and found.name == "mine"
     assert byteweld.list_encoding_names() == [*encodings.PUBLIC_ENCODINGS, "mine"]
+
+
+@pytest.mark.parametrize("file", ["mine.json", "mine.tokens.json"])
+def test_a_compressed_file_has_the_name_of_what_is_in_it(file, mine, monkeypatch, tmp_path):
+    search(monkeypatch, tmp_path)
+    mine.save(tmp_path / file, format="huggingface")
+    (tmp_path / f"{file}.gz").write_bytes(gzip.compress((tmp_path / file).read_bytes()))
+    (tmp_path / file).unlink()
+    name = file.removesuffix(".json")
+    assert byteweld.get_encoding(name) == mine
+    assert byteweld.list_encoding_names() == [*encodings.PUBLIC_ENCODINGS, name]
 
 
 def test_the_first_folder_and_the_likeliest_file_win(mine, monkeypatch, tmp_path):
