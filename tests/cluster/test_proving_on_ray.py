@@ -132,7 +132,7 @@ def test_a_peer_is_opened_in_the_workers(ray_cluster: Any, tmp_path: Path) -> No
 
 # ---------------------------------------------------------------------- the command line
 
-RATES = re.compile(r" +\d+(?:\.\d)? m?s +\d+\.\d MB/s(?: per thread)?")
+RATES = re.compile(r" +\d+(?:\.\d)? m?s(?: +\d+\.\d MB/s(?: per thread)?)?$", re.MULTILINE)
 
 
 def program(folder: Path, *arguments: str, **environment: str) -> tuple[int, list[str], str]:
