@@ -48,7 +48,7 @@ def run(
     SHA-256 is the known one, to the folder `vocabularies` in BYTEWELD_HOME (by default, in your
     data folder, such as ~/.local/share/byteweld).
 
-    Vocabularies have licenses of their own, which the list names.
+    Each vocabulary has its own license, which the list shows.
     """
     if not names:
         _output.lines(_listing())
