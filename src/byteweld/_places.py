@@ -26,7 +26,7 @@ def own_folder() -> Path | None:
     is no home directory either.
     """
     given = os.environ.get("BYTEWELD_HOME")
-    home = Path(given) if given else _data_folder()
+    home = _expanded(given) if given else _data_folder()
     return None if home is None else home / "vocabularies"
 
 
@@ -52,6 +52,14 @@ def _in_home(folder: str) -> Path | None:
         return Path.home() / folder
     except RuntimeError:  # there is none
         return None
+
+
+def _expanded(path: str) -> Path:
+    """Return the folder of a variable that no shell has expanded, such as one in an .env file."""
+    try:
+        return Path(os.path.expandvars(path)).expanduser()
+    except RuntimeError:  # no home directory
+        return Path(path)
 
 
 def path_folders() -> list[Path]:
@@ -87,13 +95,6 @@ def hub_cache() -> Path | None:
     given = os.environ.get("XDG_CACHE_HOME")
     base = _expanded(given) if given else _in_home(".cache")
     return None if base is None else base / "huggingface" / "hub"
-
-
-def _expanded(path: str) -> Path:
-    try:
-        return Path(os.path.expandvars(path)).expanduser()
-    except RuntimeError:  # no home directory
-        return Path(path)
 
 
 def is_model_name(name: str) -> bool:

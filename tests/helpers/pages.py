@@ -205,7 +205,7 @@ def shell_environment(programs: Path, home: Path) -> dict[str, str]:
         name: value
         for name, value in os.environ.items()
         if name not in ("PYTHONPATH", "VIRTUAL_ENV", "FORCE_COLOR")
-        and not name.startswith(("MAKE", "PYTEST", "BYTEWELD", "TIKTOKEN"))
+        and not name.startswith(("MAKE", "PYTEST", "BYTEWELD", "TIKTOKEN", "DATA_GYM", "HF_"))
     }
     return kept | {
         "PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin",

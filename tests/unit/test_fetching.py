@@ -528,6 +528,13 @@ def test_the_folder_follows_the_environment(monkeypatch, tmp_path):
     assert fetching.find_target("gpt2").parent == folder
 
 
+def test_a_home_that_no_shell_has_expanded_is_expanded(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for given in ("~/kept", "$HOME/kept", "${HOME}/kept"):
+        monkeypatch.setenv("BYTEWELD_HOME", given)
+        assert fetching.find_target("gpt2").parent == tmp_path / "kept" / "vocabularies"
+
+
 def test_without_a_home_the_error_says_what_to_set(monkeypatch):
     def no_home():
         raise RuntimeError("no home directory")

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byteweld
-from byteweld.markup import tint
+from byteweld.markup import palette, tint
 from byteweld.markup.trees import Node, tree
 from byteweld.render import tile
+from byteweld.studio.assets import ASSETS
 from tests.helpers.strategies import examples
 
 RECT = re.compile(r'<rect x="([-\d.]+)" y="([-\d.]+)" width="([-\d.]+)" height="([-\d.]+)"')
@@ -60,9 +61,16 @@ def test_a_long_label_is_cut_and_markup_stays_text():
     assert f">{'x' * 24}<" in drawing
 
 
-def test_a_token_has_the_tint_of_its_tile():
-    for token_id in range(30):
-        assert f"t {tint(token_id)} " in tile(token_id, b"a").replace('"', " ")
+def test_a_token_has_the_tint_of_its_tile_and_of_the_studio():
+    tints = {tint(token_id) for token_id in range(1000)}
+    assert tints == set(re.findall(r"\.(c\d+)\b", palette()))
+    assert all(f'class="t {tint(i)}"' in tile(i, b"a") for i in range(30))
+    script = ASSETS["glyphs.js"].content.decode()
+    assert f"const TINTS = {len(tints)};" in script
+    [factor, offset] = map(int, re.findall(r"\(id \* (\d+) \+ (\d+)\) % TINTS", script)[0])
+    assert [tint(i) for i in range(30)] == [
+        f"c{(i * factor + offset) % len(tints)}" for i in range(30)
+    ]
 
 
 def overlaps(one, other):

@@ -149,7 +149,7 @@ pub extern "C" fn token(id: u32) -> bool {
 /// What the page shows of an open vocabulary.
 #[derive(Serialize)]
 struct Summary {
-    /// Whether nothing was opened, because a rank file has no pattern of its own.
+    /// Whether nothing was opened, because a rank file does not have a pattern.
     needs_pattern: bool,
     tokens: usize,
     pattern: String,

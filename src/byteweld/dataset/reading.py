@@ -175,7 +175,7 @@ class Dataset:
     def length_batches(self) -> Iterator[NDArray[np.int64]]:
         """Yield the number of ids of all documents, some documents at a time.
 
-        For datasets of so many documents that `lengths` takes too much memory.
+        For datasets with too many documents for `lengths` to fit in memory.
 
         Examples:
             >>> import byteweld, tempfile

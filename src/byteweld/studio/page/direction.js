@@ -53,7 +53,7 @@ function runs(kinds, direction) {
   return found;
 }
 
-// The nodes of a line, one (or a list) for each token, with runs in elements of their own.
+// The nodes of a line, one (or a list) for each token, with each run in its own element.
 export function arranged(nodes, kinds, direction) {
   const other = direction === "ltr" ? "rtl" : "ltr";
   const result = [];
