@@ -125,6 +125,16 @@ def test_a_damaged_file_is_an_error_in_the_dialog(page, folder):
     expect(page.locator("#choose-error")).to_contain_text("damaged or a different file")
 
 
+def test_a_slow_answer_leaves_nothing_of_the_last_dialog(page: Any, tmp_path: Path) -> None:
+    (tmp_path / "wrong.json").write_text("{}")
+    page.click("#tokenizer")
+    page.keyboard.press("Escape")
+    page.route("**/api/start", lambda route: (page.wait_for_timeout(500), route.continue_())[1])
+    page.click("#tokenizer")
+    page.set_input_files("#tokenizer-file", tmp_path / "wrong.json")
+    expect(page.locator("#choose-error")).to_contain_text("wrong.json")
+
+
 def test_clicking_twice_opens_one_dialog(page):
     page.evaluate("for (let n = 0; n < 3; n++) document.getElementById('tokenizer').click()")
     expect(page.locator("#choose")).to_be_visible()

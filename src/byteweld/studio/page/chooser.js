@@ -10,6 +10,7 @@ export function patternName(pattern) {
 
 export async function openChooser(app) {
   const dialog = document.getElementById("choose");
+  if (!dialog.open) put(dialog); // what it showed last time may be out of date
   // A vocabulary may have been fetched since the page was opened.
   const { names, missing } = await ask("start").catch(() => app.start);
   const { tokenizers } = app.start;
