@@ -132,7 +132,8 @@ def test_a_slow_answer_leaves_nothing_of_the_last_dialog(page: Any, tmp_path: Pa
     page.route("**/api/start", lambda route: (page.wait_for_timeout(500), route.continue_())[1])
     page.click("#tokenizer")
     page.set_input_files("#tokenizer-file", tmp_path / "wrong.json")
-    expect(page.locator("#choose-error")).to_contain_text("wrong.json")
+    expect(page.locator("#choose")).to_be_visible()
+    expect(page.locator("#choose-error")).to_contain_text("wrong.json", timeout=3000)
 
 
 def test_clicking_twice_opens_one_dialog(page):
