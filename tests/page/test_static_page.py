@@ -550,6 +550,13 @@ def test_the_page_fits_its_screen(open_page, trained, scheme: str, width: int, t
     check("details")
 
 
+def test_the_theme_button_names_the_theme(open_page):
+    page = open_page()
+    for theme in ("system", "light", "dark", "system"):
+        assert page.inner_text("#theme") == f"Theme: {theme}"
+        page.click("#theme")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_an_accessibility_checker_finds_nothing(open_page, trained, theme: str, tmp_path: Path):
     axe = pytest.importorskip(

@@ -128,6 +128,7 @@ def test_a_damaged_file_is_an_error_in_the_dialog(page, folder):
 def test_a_slow_answer_leaves_nothing_of_the_last_dialog(page: Any, tmp_path: Path) -> None:
     (tmp_path / "wrong.json").write_text("{}")
     page.click("#tokenizer")
+    expect(page.locator("#choose")).to_be_visible()
     page.keyboard.press("Escape")
     page.route("**/api/start", lambda route: (page.wait_for_timeout(500), route.continue_())[1])
     page.click("#tokenizer")

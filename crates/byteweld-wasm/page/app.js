@@ -263,7 +263,7 @@ class App {
         h("button", {
           type: "button",
           id: "theme",
-          title: "Light, dark, or the system's setting",
+          title: "Switch between the system's theme, light and dark",
           onclick: () => this.nextTheme(),
         }, this.themeWord()),
       ),
@@ -279,7 +279,7 @@ class App {
   }
 
   themeWord() {
-    return { light: "Light", dark: "Dark" }[document.documentElement.dataset.theme] ?? "Auto";
+    return `Theme: ${document.documentElement.dataset.theme ?? "system"}`;
   }
 
   setTheme(theme) {
