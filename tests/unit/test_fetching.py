@@ -35,7 +35,7 @@ FILE = "tiny.json"
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch, tmp_path):
-    """A folder of one's own, no proxies, nothing loaded."""
+    """A private folder, no proxies, nothing loaded yet."""
     for variable in ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file"):
         monkeypatch.delenv(variable, raising=False)
         monkeypatch.delenv(variable.upper(), raising=False)
