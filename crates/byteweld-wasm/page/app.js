@@ -2,9 +2,10 @@
 
 import { ApiError, ask, facts, isText, isVocabulary, upload } from "./api.js";
 import { patternName } from "./chooser.js";
-import { amount, field, h, put } from "./dom.js";
+import { amount, dialogTop, field, h, put } from "./dom.js";
 import { fileName } from "./glyphs.js";
 import { Panel } from "./panel.js";
+import { restoreTheme, themeButton } from "./theme.js";
 import { view as tokens } from "./tokens.js";
 
 const SIDECAR = ".byteweld.json";
@@ -17,7 +18,7 @@ class App {
   panel = new Panel(byId("panel"), this);
 
   open() {
-    this.setTheme(this.stored("byteweld-theme"));
+    restoreTheme();
     addEventListener("keydown", (event) => this.key(event));
     // Before the view, which takes every dropped file for text.
     addEventListener("dragover", (event) => event.preventDefault());
@@ -174,18 +175,7 @@ class App {
     const dialog = byId("choose");
     put(
       dialog,
-      h(
-        "div",
-        { class: "panel-top" },
-        h("h2", {}, title),
-        h("span", { class: "spacer" }),
-        h("button", {
-          type: "button",
-          class: "close",
-          "aria-label": "Close",
-          onclick: () => dialog.close(),
-        }, "✕"),
-      ),
+      dialogTop(title, dialog),
       content,
       h("p", { class: "error", role: "alert", hidden: true, id: "choose-error" }),
     );
@@ -257,46 +247,8 @@ class App {
           h("span", { class: "wide" }, patternName(pattern)),
         )
         : null,
-      h(
-        "span",
-        { class: "tools" },
-        h("button", {
-          type: "button",
-          id: "theme",
-          title: "Switch between the system's theme, light and dark",
-          onclick: () => this.nextTheme(),
-        }, this.themeWord()),
-      ),
+      h("span", { class: "tools" }, themeButton(this)),
     );
-  }
-
-  stored(key) {
-    try {
-      return localStorage.getItem(key);
-    } catch {
-      return null;
-    }
-  }
-
-  themeWord() {
-    return `Theme: ${document.documentElement.dataset.theme ?? "system"}`;
-  }
-
-  setTheme(theme) {
-    if (theme) document.documentElement.dataset.theme = theme;
-    else delete document.documentElement.dataset.theme;
-  }
-
-  nextTheme() {
-    const next = { undefined: "light", light: "dark" }[document.documentElement.dataset.theme];
-    this.setTheme(next);
-    try {
-      if (next) localStorage.setItem("byteweld-theme", next);
-      else localStorage.removeItem("byteweld-theme");
-    } catch {
-      // no storage: the theme lasts as long as the page
-    }
-    put(byId("theme"), this.themeWord());
   }
 
   key(event) {

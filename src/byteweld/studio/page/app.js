@@ -5,6 +5,8 @@ import { amount, debounced, h, put } from "./dom.js";
 import { openChooser, patternName } from "./chooser.js";
 import { Panel } from "./panel.js";
 import { openShortcuts } from "./shortcuts.js";
+import { store, stored } from "./storage.js";
+import { restoreTheme, themeButton } from "./theme.js";
 import { view as how } from "./how.js";
 import { view as tokens } from "./tokens.js";
 import { view as why } from "./why.js";
@@ -19,8 +21,6 @@ const NUMBERS = new Set(
   ["tok", "sel", "at", "token", "step", "why_step", "first", "how_step", "how_walk"],
 );
 const VISITED = "byteweld-visited"; // stored after the first visit, which starts with How it works
-const THEME = "byteweld-theme";
-const THEMES = ["system", "light", "dark"];
 
 const byId = (id) => document.getElementById(id);
 
@@ -34,11 +34,11 @@ class App {
 
   async open() {
     if (!saved) takeToken();
-    this.setTheme(saved ? null : this.stored(THEME));
+    if (!saved) restoreTheme();
     this.start = await ask("start");
     this.state = saved ? JSON.parse(saved.state) : this.fromAddress();
-    if (!saved && this.stored(VISITED) === null) {
-      this.store(VISITED, "yes");
+    if (!saved && stored(VISITED) === null) {
+      store(VISITED, "yes");
       history.replaceState(null, "", this.address(this.state)); // so that a reload stays here
     }
     addEventListener("hashchange", () => this.navigated());
@@ -66,7 +66,7 @@ class App {
       else if (/^\d{1,10}$/.test(value)) state[key] = Number(value);
     }
     if (!Object.hasOwn(VIEWS, state.view ?? "")) {
-      state.view = this.stored(VISITED) === null ? "how" : this.start.first_view;
+      state.view = stored(VISITED) === null ? "how" : this.start.first_view;
     }
     if (state.view === "why" && state.why_step === undefined) {
       // As addresses were written when Why and Training had one step in common.
@@ -188,7 +188,7 @@ class App {
           title: "Keyboard shortcuts (?)",
           onclick: () => openShortcuts(),
         }, h("kbd", {}, "?"), h("span", { class: "wide" }, " Shortcuts")),
-        this.themeButton(),
+        themeButton(this),
         saved ? h("span", { class: "stamp" }, "saved page") : h("button", {
           type: "button",
           id: "save",
@@ -217,62 +217,6 @@ class App {
       block: "nearest",
       inline: "nearest",
     });
-  }
-
-  // ---------------------------------------------------------------- theme
-
-  stored(key) {
-    try {
-      return localStorage.getItem(key);
-    } catch {
-      return null;
-    }
-  }
-
-  store(key, value) {
-    try {
-      if (value === null) localStorage.removeItem(key);
-      else localStorage.setItem(key, value);
-    } catch {
-      // no storage: it lasts as long as the page
-    }
-  }
-
-  get theme() {
-    return document.documentElement.dataset.theme ?? "system";
-  }
-
-  get nextTheme() {
-    return THEMES[(THEMES.indexOf(this.theme) + 1) % THEMES.length];
-  }
-
-  setTheme(theme) {
-    if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-    else delete document.documentElement.dataset.theme;
-  }
-
-  themeButton() {
-    const button = h("button", {
-      type: "button",
-      id: "theme",
-      onclick: () => {
-        this.setTheme(this.nextTheme);
-        this.store(THEME, this.theme === "system" ? null : this.theme);
-        this.nameTheme(button);
-        this.announce(`Theme: ${this.theme}`);
-      },
-    });
-    this.nameTheme(button);
-    return button;
-  }
-
-  nameTheme(button) {
-    put(button, `Theme: ${this.theme}`);
-    const change = `switch to ${this.nextTheme}`;
-    button.setAttribute("aria-label", `Theme: ${this.theme}, ${change}`);
-    button.title = `Theme: ${this.theme}${
-      this.theme === "system" ? " (as the system is set)" : ""
-    }; ${change}`;
   }
 
   // ---------------------------------------------------------------- keys, saving

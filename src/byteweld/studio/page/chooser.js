@@ -1,7 +1,7 @@
 // The tokenizer dialog: choose an open tokenizer, or open one by name or from a file.
 
 import { ask, upload } from "./api.js";
-import { amount, h, put } from "./dom.js";
+import { amount, dialogTop, h, put } from "./dom.js";
 
 export function patternName(pattern) {
   if (pattern === "none") return "no pattern";
@@ -21,18 +21,7 @@ export async function openChooser(app) {
   });
   put(
     dialog,
-    h(
-      "div",
-      { class: "panel-top" },
-      h("h2", {}, "Tokenizers"),
-      h("span", { class: "spacer" }),
-      h("button", {
-        type: "button",
-        class: "close",
-        "aria-label": "Close",
-        onclick: () => dialog.close(),
-      }, "✕"),
-    ),
+    dialogTop("Tokenizers", dialog),
     h(
       "ul",
       { class: "known" },

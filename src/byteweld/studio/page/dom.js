@@ -64,6 +64,22 @@ export function debounced(milliseconds, call) {
 
 export const allowsMotion = () => !matchMedia("(prefers-reduced-motion: reduce)").matches;
 
+// The top of a dialog: its title, and the button that closes it.
+export function dialogTop(title, dialog) {
+  return h(
+    "div",
+    { class: "panel-top" },
+    h("h2", {}, title),
+    h("span", { class: "spacer" }),
+    h("button", {
+      type: "button",
+      class: "close",
+      "aria-label": "Close",
+      onclick: () => dialog.close(),
+    }, "✕"),
+  );
+}
+
 export function field(label, control) {
   return h("label", { class: "field" }, h("span", {}, label), control);
 }

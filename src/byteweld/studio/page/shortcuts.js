@@ -1,6 +1,6 @@
 // The list of keyboard shortcuts, opened with ? or the button in the header.
 
-import { h, put } from "./dom.js";
+import { dialogTop, h, put } from "./dom.js";
 
 const SHORTCUTS = [
   [["1", "…", "7"], "switch views"],
@@ -23,18 +23,7 @@ export function openShortcuts() {
   ]);
   put(
     dialog,
-    h(
-      "div",
-      { class: "panel-top" },
-      h("h2", {}, "Keyboard shortcuts"),
-      h("span", { class: "spacer" }),
-      h("button", {
-        type: "button",
-        class: "close",
-        "aria-label": "Close",
-        onclick: () => dialog.close(),
-      }, "✕"),
-    ),
+    dialogTop("Keyboard shortcuts", dialog),
     h("dl", { class: "keys" }, rows),
     h("p", { class: "hint" }, "While you type in a field, keys belong to the field."),
   );
